@@ -1,0 +1,7 @@
+"""``python -m cdma``."""
+
+import sys
+
+from .app import main
+
+sys.exit(main())

@@ -1,0 +1,27 @@
+"""Amaranth RTL of the engine, and the parameters that it shares with the software.
+
+Names are imported on first use, so that ``from cdma.hdl import Format`` does not load Amaranth.
+"""
+
+from importlib import import_module
+from typing import Any
+
+_HOME = {
+    "CdmaError": "errors",
+    "ParameterError": "errors",
+    "CodecConfig": "params",
+    "Format": "params",
+    "Beat": "streams",
+    "Report": "streams",
+    "Error": "streams",
+    "Compressor": "compressor",
+    "Decompressor": "decompressor",
+}
+
+__all__ = list(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f".{_HOME[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

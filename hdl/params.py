@@ -47,7 +47,9 @@ class Format:
     values: tuple[int, ...] = (0,)
 
     def __post_init__(self) -> None:
-        _choice("word_bits", self.word_bits, _WORD_BITS, "formats for users have 8, 16 or 32, proofs use 2 and 4")
+        _choice(
+            "word_bits", self.word_bits, _WORD_BITS, "formats for users have 8, 16 or 32, proofs use 2 and 4"
+        )
         _choice("window", self.window, _WINDOWS, "formats for users have 32 or 64, proofs use 4, 8 and 16")
         _choice("code_bits", self.code_bits, _CODE_BITS, "a header packs codes of 1, 2 or 4 bits")
         try:

@@ -1,0 +1,170 @@
+"""The butterfly: one network that compacts and rotates words, and its mirror, which spreads them again.
+
+Level ``k`` of the butterfly exchanges the words of lanes ``p`` and ``p ^ 2**k``, or leaves them where they are. To
+**concentrate**, each literal is routed, least significant bit first, to lane ``(offset + rank) % lanes``, where its rank
+is the number of literals in lower lanes. Such destinations are monotone and cyclically contiguous, and those never
+block: two literals that meet after level ``k`` would come from the same block of ``2**(k+1)`` lanes, so that their ranks
+differ by less than ``2**(k+1)``, and so would their destinations, in bits that are routed already. Both orders use the
+same exchanges, so **expanding** is the same levels in the opposite order.
+"""
+
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["Concentrator", "Exchange", "Expander", "Routes", "log2", "thermometer"]
+
+
+def log2(power: int) -> int:
+    """The logarithm of a power of two."""
+    return power.bit_length() - 1
+
+
+def thermometer(value: Value, size: int) -> Value:
+    """``size`` bits of which the lowest ``value`` are set."""
+    return Cat(value > position for position in range(size))
+
+
+class Exchange(wiring.Component):
+    """One level of the network: pairs of lanes that differ in one bit exchange their words, or do not.
+
+    Combinational. ``swap`` has one bit per pair, in the order of the pair's lower lane.
+    """
+
+    def __init__(self, shape: int, lanes: int, level: int) -> None:
+        self.lanes = lanes
+        self.level = level
+        super().__init__(
+            {
+                "swap": In(lanes // 2),
+                "input": In(data.ArrayLayout(shape, lanes)),
+                "output": Out(data.ArrayLayout(shape, lanes)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        for pair, low in enumerate(pairs(self.lanes, self.level)):
+            high = low | 1 << self.level
+            m.d.comb += [
+                self.output[low].eq(Mux(self.swap[pair], self.input[high], self.input[low])),
+                self.output[high].eq(Mux(self.swap[pair], self.input[low], self.input[high])),
+            ]
+        return m
+
+
+def pairs(lanes: int, level: int) -> list[int]:
+    """The lower lanes of the pairs which level ``level`` exchanges."""
+    return [lane for lane in range(lanes) if not lane >> level & 1]
+
+
+class Routes(wiring.Component):
+    """Finds the exchanges that take the literals of a beat to consecutive lanes from ``offset`` on.
+
+    Combinational. ``swap`` has one field per level, ``count`` is the number of literals.
+    """
+
+    def __init__(self, lanes: int) -> None:
+        self.lanes = lanes
+        self.levels = log2(lanes)
+        super().__init__(
+            {
+                "literal": In(lanes),
+                "offset": In(self.levels),
+                "count": Out(range(lanes + 1)),
+                "swap": Out(data.ArrayLayout(lanes // 2, self.levels)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        # Destinations travel with their literals, so that each level sees who is there; a destination has no meaning
+        # where there is no literal.
+        valid: list[Value] = list(self.literal)
+        destination: list[Value] = []
+        rank: Value = Const(0, 0)
+        for lane in range(self.lanes):
+            wanted = Signal(self.levels, name=f"destination_{lane}")
+            m.d.comb += wanted.eq(self.offset + rank)
+            destination.append(wanted)
+            rank = _popcount(self.literal[: lane + 1])
+        m.d.comb += self.count.eq(rank)
+        for level in range(self.levels):
+            next_valid, next_destination = list(valid), list(destination)
+            for pair, low in enumerate(pairs(self.lanes, level)):
+                high = low | 1 << level
+                swap = self.swap[level][pair]
+                m.d.comb += swap.eq(
+                    Mux(valid[low], destination[low][level], valid[high] & ~destination[high][level])
+                )
+                next_valid[low] = Mux(swap, valid[high], valid[low])
+                next_valid[high] = Mux(swap, valid[low], valid[high])
+                next_destination[low] = Mux(swap, destination[high], destination[low])
+                next_destination[high] = Mux(swap, destination[low], destination[high])
+            valid, destination = next_valid, next_destination
+        return m
+
+
+def _popcount(bits: Value) -> Value:
+    """The number of ones in ``bits``, as a balanced tree."""
+    if len(bits) <= 1:
+        return bits
+    half = len(bits) // 2
+    return _popcount(bits[:half]) + _popcount(bits[half:])
+
+
+class _Network(wiring.Component):
+    """All levels in a row, in the order of ``levels``, with the routes found for the given literals."""
+
+    def __init__(self, word_bits: int, lanes: int, levels: Sequence[int]) -> None:
+        self.word_bits = word_bits
+        self.lanes = lanes
+        self.order = levels
+        super().__init__(
+            {
+                "literal": In(lanes),
+                "offset": In(log2(lanes)),
+                "count": Out(range(lanes + 1)),
+                "input": In(data.ArrayLayout(word_bits, lanes)),
+                "output": Out(data.ArrayLayout(word_bits, lanes)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.routes = routes = Routes(self.lanes)
+        m.d.comb += [
+            routes.literal.eq(self.literal),
+            routes.offset.eq(self.offset),
+            self.count.eq(routes.count),
+        ]
+        words: Value = self.input
+        for level in self.order:
+            exchange = Exchange(self.word_bits, self.lanes, level)
+            m.submodules[f"exchange_{level}"] = exchange
+            m.d.comb += [exchange.swap.eq(routes.swap[level]), exchange.input.eq(words)]
+            words = exchange.output
+        m.d.comb += self.output.eq(words)
+        return m
+
+
+class Concentrator(_Network):
+    """Moves the literals of a beat, in order, to consecutive lanes from ``offset`` on, cyclically.
+
+    Combinational. Lanes that receive no literal hold words of no meaning.
+    """
+
+    def __init__(self, word_bits: int, lanes: int) -> None:
+        super().__init__(word_bits, lanes, range(log2(lanes)))
+
+
+class Expander(_Network):
+    """Moves words from consecutive lanes from ``offset`` on, cyclically, to the lanes that ``literal`` marks.
+
+    Combinational; undoes a :class:`Concentrator` with the same ``literal`` and ``offset``.
+    """
+
+    def __init__(self, word_bits: int, lanes: int) -> None:
+        super().__init__(word_bits, lanes, range(log2(lanes) - 1, -1, -1))

@@ -1,0 +1,336 @@
+"""What a register map is: blocks of registers of fields, as plain data that everything else is made from.
+
+The RTL (:mod:`.register_file`), the document (:mod:`.register_document`), the C header (:mod:`.register_header`)
+and the SystemRDL (:mod:`.register_rdl`) all read these objects and nothing else, so they cannot disagree. Nothing
+here imports Amaranth: a driver uses the same objects to find its addresses.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..errors import ParameterError
+
+__all__ = ["REGISTER_BITS", "REGISTER_BYTES", "Access", "Block", "Field", "Placed", "Register", "RegisterMap"]
+
+REGISTER_BITS = 32
+REGISTER_BYTES = REGISTER_BITS // 8
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+
+
+class Access(enum.Enum):
+    """What software and hardware may do to a field."""
+
+    #: Reads as the reset value, for ever; writes change nothing.
+    CONSTANT = "constant"
+    #: Reads what hardware drives; writes change nothing.
+    RO = "ro"
+    #: Software writes it, hardware reads it.
+    RW = "rw"
+    #: What is written reaches hardware for one cycle; reads as 0.
+    PULSE = "pulse"
+    #: Hardware sets bits, writing ones clears them; a bit set and cleared at once stays set.
+    W1C = "w1c"
+    #: Writing a one sets it, and only a reset of the whole engine clears it.
+    LOCK = "lock"
+
+    @property
+    def writable(self) -> bool:
+        """Whether a write can have an effect."""
+        return self not in (Access.CONSTANT, Access.RO)
+
+    @property
+    def stored(self) -> bool:
+        """Whether the register file keeps the field in flip-flops."""
+        return self in (Access.RW, Access.W1C, Access.LOCK)
+
+
+def _check_name(what: str, name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise ParameterError(
+            f"{what} is named {name!r}; a name has lower-case letters, digits and single underscores, because it "
+            "becomes part of Verilog, C and SystemRDL names"
+        )
+
+
+@dataclass(frozen=True)
+class Field:
+    """Some bits of a register.
+
+    ``choices``
+        The values with a meaning, as ``(name, value)``; they become constants in C and an enumeration in SystemRDL.
+    """
+
+    name: str
+    lsb: int
+    bits: int
+    access: Access
+    doc: str
+    reset: int = 0
+    choices: tuple[tuple[str, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_name("a field", self.name)
+        if self.lsb < 0 or self.bits < 1 or self.lsb + self.bits > REGISTER_BITS:
+            raise ParameterError(
+                f"field {self.name} has {self.bits} bits from bit {self.lsb}; it must lie within bits 0 to "
+                f"{REGISTER_BITS - 1}"
+            )
+        if not 0 <= self.reset < 1 << self.bits:
+            raise ParameterError(
+                f"field {self.name} resets to {self.reset}, which {self.bits} bits do not hold"
+            )
+        if self.reset and self.access in (Access.RO, Access.PULSE):
+            raise ParameterError(
+                f"field {self.name} is {self.access.value} and resets to {self.reset}; only a stored or constant "
+                "field has a reset value of its own"
+            )
+        for name, value in self.choices:
+            _check_name(f"a choice of field {self.name}", name)
+            if not 0 <= value < 1 << self.bits:
+                raise ParameterError(
+                    f"field {self.name} offers {name} = {value}, which {self.bits} bits do not hold"
+                )
+
+    @property
+    def msb(self) -> int:
+        """The field's highest bit."""
+        return self.lsb + self.bits - 1
+
+    @property
+    def mask(self) -> int:
+        """The field's bits, in place."""
+        return ((1 << self.bits) - 1) << self.lsb
+
+    def get(self, value: int) -> int:
+        """The field, out of the register's value."""
+        return (value & self.mask) >> self.lsb
+
+    def put(self, value: int) -> int:
+        """The field, in place, for writing; refuses what does not fit."""
+        if not 0 <= value < 1 << self.bits:
+            raise ParameterError(
+                f"{self.name} is {value!r}; the field has {self.bits} bits, so 0 to {(1 << self.bits) - 1}"
+            )
+        return value << self.lsb
+
+
+@dataclass(frozen=True)
+class Register:
+    """One register of 32 bits, or an array of ``count`` of them, one after the other.
+
+    ``strobe``
+        Hardware also gets a signal that is high for one cycle after each write, with the new values beside it.
+    ``locked_by``
+        ``register.field`` of the same block, a field of access ``LOCK``: once set, writes change nothing.
+    """
+
+    name: str
+    offset: int
+    doc: str
+    fields: tuple[Field, ...]
+    count: int = 1
+    strobe: bool = False
+    locked_by: str = ""
+
+    def __post_init__(self) -> None:
+        _check_name("a register", self.name)
+        if self.offset < 0 or self.offset % REGISTER_BYTES:
+            raise ParameterError(f"register {self.name} is at {self.offset:#x}, which is not a multiple of 4")
+        if self.count < 1:
+            raise ParameterError(f"register {self.name} has count {self.count}; it must be 1 or more")
+        if not self.fields:
+            raise ParameterError(f"register {self.name} has no fields")
+        used = 0
+        for field in self.fields:
+            if used & field.mask:
+                raise ParameterError(f"register {self.name}: field {field.name} overlaps another one")
+            used |= field.mask
+        names = [field.name for field in self.fields]
+        if len(set(names)) != len(names) or "written" in names:
+            raise ParameterError(
+                f"register {self.name} has the fields {', '.join(names)}; each name may occur once, and 'written' "
+                "is the write strobe's"
+            )
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of address space that the register or the array takes."""
+        return self.count * REGISTER_BYTES
+
+    @property
+    def reset(self) -> int:
+        """The value of the whole register after reset, hardware-driven fields taken as 0."""
+        return sum(field.reset << field.lsb for field in self.fields)
+
+    @property
+    def writable(self) -> bool:
+        """Whether any field can be written."""
+        return any(field.access.writable for field in self.fields)
+
+    def field(self, name: str) -> Field:
+        """The field of that name."""
+        for field in self.fields:
+            if field.name == name:
+                return field
+        raise ParameterError(f"register {self.name} has no field {name!r}; it has {_names(self.fields)}")
+
+    def put(self, **values: int) -> int:
+        """The register's value with the named fields set and all others 0."""
+        return sum(self.field(name).put(value) for name, value in values.items())
+
+
+@dataclass(frozen=True)
+class Block:
+    """Registers that belong together, at one base address or, for several instances, at several.
+
+    ``instances``
+        Name and base address of each; a block that is there once usually has its own name.
+    ``external``
+        The registers are not in the register file: it forwards reads to whoever keeps them. Such a block has
+        read-only fields alone.
+    """
+
+    name: str
+    doc: str
+    registers: tuple[Register, ...]
+    instances: tuple[tuple[str, int], ...]
+    external: bool = False
+
+    def __post_init__(self) -> None:
+        _check_name("a block", self.name)
+        if not self.registers or not self.instances:
+            raise ParameterError(f"block {self.name} needs at least one register and one instance")
+        names = [register.name for register in self.registers]
+        if len(set(names)) != len(names):
+            raise ParameterError(
+                f"block {self.name} has the registers {', '.join(names)}; a name may occur once"
+            )
+        end = 0
+        for register in self.registers:
+            if register.offset < end:
+                raise ParameterError(
+                    f"block {self.name}: register {register.name} at {register.offset:#x} overlaps or precedes the "
+                    f"one before it, which ends at {end:#x}"
+                )
+            end = register.offset + register.bytes
+            if register.locked_by:
+                lock = self.field(register.locked_by)
+                if lock.access is not Access.LOCK or lock.bits != 1:
+                    raise ParameterError(
+                        f"block {self.name}: register {register.name} is locked by {register.locked_by}, which is "
+                        "not one bit of access lock"
+                    )
+            if self.external and (
+                register.writable or any(f.access is not Access.RO for f in register.fields)
+            ):
+                raise ParameterError(
+                    f"block {self.name} is external; its register {register.name} must have read-only fields alone"
+                )
+        for instance, base in self.instances:
+            _check_name(f"an instance of block {self.name}", instance)
+            if base < 0 or base % self.span:
+                raise ParameterError(
+                    f"{instance} is at {base:#x}; block {self.name} spans {self.span:#x} bytes, and a base must be a "
+                    "multiple of that so that base and offset decode apart"
+                )
+
+    @cached_property
+    def span(self) -> int:
+        """Bytes of address space that an instance takes: the next power of two."""
+        end = self.registers[-1].offset + self.registers[-1].bytes
+        return 1 << (end - 1).bit_length()
+
+    def register(self, name: str) -> Register:
+        """The register of that name."""
+        for register in self.registers:
+            if register.name == name:
+                return register
+        raise ParameterError(f"block {self.name} has no register {name!r}; it has {_names(self.registers)}")
+
+    def field(self, path: str) -> Field:
+        """The field at ``register.field``."""
+        register, _, field = path.partition(".")
+        return self.register(register).field(field)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """One register of 32 bits where it lies in the address space."""
+
+    block: Block
+    instance: str
+    register: Register
+    index: int
+    address: int
+
+    @property
+    def name(self) -> str:
+        """``instance.register``, with ``[index]`` where there is an array."""
+        suffix = f"[{self.index}]" if self.register.count > 1 else ""
+        return f"{self.instance}.{self.register.name}{suffix}"
+
+
+@dataclass(frozen=True)
+class RegisterMap:
+    """All registers behind one bus: a power-of-two range of addresses."""
+
+    name: str
+    doc: str
+    blocks: tuple[Block, ...]
+    address_bits: int
+
+    def __post_init__(self) -> None:
+        _check_name("a register map", self.name)
+        ranges = sorted(
+            (base, base + block.span, instance) for block in self.blocks for instance, base in block.instances
+        )
+        for kind, names in (
+            ("block", [block.name for block in self.blocks]),
+            ("instance", [instance for _, _, instance in ranges]),
+        ):
+            if len(set(names)) != len(names):
+                raise ParameterError(f"{self.name} has the {kind}s {', '.join(names)}; a name may occur once")
+        for (_, end, before), (start, _, after) in zip(ranges, ranges[1:], strict=False):
+            if start < end:
+                raise ParameterError(f"{after} at {start:#x} overlaps {before}, which ends at {end:#x}")
+        if ranges and ranges[-1][1] > 1 << self.address_bits:
+            raise ParameterError(
+                f"{ranges[-1][2]} ends at {ranges[-1][1]:#x}, past the {self.address_bits} address bits of {self.name}"
+            )
+
+    def placed(self) -> Iterator[Placed]:
+        """Every register, by rising address."""
+        order = [(base, instance, block) for block in self.blocks for instance, base in block.instances]
+        for base, instance, block in sorted(order, key=lambda entry: entry[0]):
+            for register in block.registers:
+                for index in range(register.count):
+                    address = base + register.offset + index * REGISTER_BYTES
+                    yield Placed(block, instance, register, index, address)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Placed]:
+        return {placed.name: placed for placed in self.placed()}
+
+    def __getitem__(self, name: str) -> Placed:
+        """The register at ``instance.register`` or ``instance.register[index]``."""
+        try:
+            return self._by_name[name]
+        except KeyError:
+            raise ParameterError(f"{self.name} has no register {name!r}") from None
+
+    def block(self, name: str) -> Block:
+        """The block of that name."""
+        for block in self.blocks:
+            if block.name == name:
+                return block
+        raise ParameterError(f"{self.name} has no block {name!r}; it has {_names(self.blocks)}")
+
+
+def _names(things: tuple[Field, ...] | tuple[Register, ...] | tuple[Block, ...]) -> str:
+    return ", ".join(thing.name for thing in things)

@@ -14,7 +14,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["Concentrator", "Exchange", "Expander", "Routes", "log2", "thermometer"]
+__all__ = ["Concentrator", "Exchange", "Expander", "Routes", "log2", "one_of", "thermometer"]
 
 
 def log2(power: int) -> int:
@@ -25,6 +25,17 @@ def log2(power: int) -> int:
 def thermometer(value: Value, size: int) -> Value:
     """``size`` bits of which the lowest ``value`` are set."""
     return Cat(value > position for position in range(size))
+
+
+def one_of(*cases: tuple[Value, Value]) -> Value:
+    """The value whose condition holds; no two may hold at once, and where none does the result is 0.
+
+    An AND-OR selection: cheaper in gates than a chain of multiplexers, whose order says nothing here.
+    """
+    result: Value = Const(0)
+    for condition, value in cases:
+        result = result | (Value.cast(value) & condition.replicate(len(Value.cast(value))))
+    return result
 
 
 class Exchange(wiring.Component):

@@ -1,10 +1,10 @@
 """Joins headers and routed literals to full output beats."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from .butterfly import log2, thermometer
+from .butterfly import log2, one_of, thermometer
 from .params import CodecConfig
 from .streams import Beat
 from .window_store import Step
@@ -68,26 +68,29 @@ class Packer(wiring.Component):
         else:
             header = rotate_up((parts * (lanes // self.header_part)), start[: log2(lanes)])
 
-        # The beats that this step touches: `rows[0]` continues the incomplete one.
+        # The beats that this step touches: `rows[0]` continues the incomplete one. Each lane of it is old, or of the
+        # header, or a literal; the header reaches into `rows[1]` by so many lanes as it has words, at most.
         partial = Signal(row, reset_less=True)
         flush = Signal()
         flush_count = Signal(range(lanes + 1), reset_less=True)
-        old = Signal(lanes)
-        in_header = Signal(2 * lanes)
+        old, in_header = Signal(lanes), Signal(lanes + self.header_part)
         m.d.comb += [
             old.eq(Mux(flush, ~0, thermometer(start, lanes))),
-            in_header.eq(
-                Mux(step.first, thermometer((start + self.header_part)[: len(step.total)], 2 * lanes), 0)
-            ),
+            in_header.eq(Mux(step.first, thermometer(start + self.header_part, lanes + self.header_part), 0)),
         ]
         rows = [Signal(row, name=f"row_{i}") for i in range(2)]
         for lane in range(lanes):
-            m.d.comb += [
-                rows[0][lane].eq(
-                    Mux(old[lane], partial[lane], Mux(in_header[lane], header[lane], step.words[lane]))
-                ),
-                rows[1][lane].eq(Mux(in_header[lanes + lane], header[lane], step.words[lane])),
-            ]
+            m.d.comb += rows[0][lane].eq(
+                one_of(
+                    (old[lane], partial[lane]),
+                    (~old[lane] & in_header[lane], header[lane]),
+                    (~old[lane] & ~in_header[lane], step.words[lane]),
+                )
+            )
+            if lane < self.header_part:
+                m.d.comb += rows[1][lane].eq(Mux(in_header[lanes + lane], header[lane], step.words[lane]))
+            else:
+                m.d.comb += rows[1][lane].eq(step.words[lane])
 
         # How many of them are full (or, at the packet's end, finished).
         total = Signal.like(step.total)
@@ -126,27 +129,22 @@ class Packer(wiring.Component):
         m.d.comb += count_kept.eq(Mux(flush, flush_count, remaining) - 1)
         finished = [flush | (last & ~over_one), last & over_one & ~over_two]
         for i in range(depth):
-            with m.If(staying[i]):
-                if i + 1 < depth:
-                    with m.If(taken):
-                        m.d.sync += [
-                            slots[i].eq(slots[i + 1]),
-                            counts[i].eq(counts[i + 1]),
-                            lasts[i].eq(lasts[i + 1]),
-                        ]
-            with m.Elif(staying[i - 1] if i else 1):
-                m.d.sync += [
-                    slots[i].eq(rows[0]),
-                    counts[i].eq(Mux(finished[0], count_kept, lanes - 1)),
-                    lasts[i].eq(finished[0]),
-                ]
+            below = staying[i - 1] if i else Const(1)
+            sources = [
+                (staying[i] & ~taken, (slots[i], counts[i], lasts[i])),
+                (~staying[i] & below, (rows[0], Mux(finished[0], count_kept, lanes - 1), finished[0])),
+            ]
+            if i + 1 < depth:
+                sources.append((staying[i] & taken, (slots[i + 1], counts[i + 1], lasts[i + 1])))
             if i:
-                with m.Else():
-                    m.d.sync += [
-                        slots[i].eq(rows[1]),
-                        counts[i].eq(Mux(finished[1], count_kept, lanes - 1)),
-                        lasts[i].eq(finished[1]),
-                    ]
+                sources.append((~below, (rows[1], Mux(finished[1], count_kept, lanes - 1), finished[1])))
+            for target, choices in zip(
+                (slots[i], counts[i], lasts[i]),
+                zip(*(values for _, values in sources), strict=True),
+                strict=True,
+            ):
+                conditions = [condition for condition, _ in sources]
+                m.d.sync += target.eq(one_of(*zip(conditions, choices, strict=True)))
         pushed = Signal(2)
         m.d.comb += pushed.eq(Mux(fires, push, 0))
         with m.If(pushed[1]):
@@ -156,13 +154,22 @@ class Packer(wiring.Component):
         with m.Else():
             m.d.sync += used.eq(staying)
 
+        for lane in range(lanes):
+            second = one_of(
+                (fires & over_one & ~over_two, rows[1][lane]), (fires & over_two, step.words[lane])
+            )
+            if lane >= self.header_part:
+                second = step.words[lane] & (fires & over_one).replicate(fmt.word_bits)
+            keeps = ~fires | (~over_one & old[lane])
+            m.d.sync += partial[lane].eq(
+                one_of(
+                    (keeps, partial[lane]),
+                    (~keeps & ~over_one & in_header[lane], header[lane]),
+                    (~keeps & ~over_one & ~in_header[lane], step.words[lane]),
+                )
+                | second
+            )
         with m.If(fires):
-            with m.If(over_two):
-                m.d.sync += partial.eq(step.words)
-            with m.Elif(over_one):
-                m.d.sync += partial.eq(rows[1])
-            with m.Else():
-                m.d.sync += partial.eq(rows[0])
             m.d.sync += [flush.eq(~flush & last & over_two), flush_count.eq(remaining)]
             if self.header_parts > 1:
                 with m.If(~flush):

@@ -10,6 +10,7 @@ _HOME = {
     "CdmaError": "errors",
     "ParameterError": "errors",
     "CodecConfig": "params",
+    "EngineConfig": "params",
     "Format": "params",
     "Beat": "streams",
     "Report": "streams",

@@ -1,0 +1,25 @@
+"""The counters of a channel, in the order in which they are read; plain data, without Amaranth."""
+
+__all__ = ["COUNTERS"]
+
+#: Name and meaning; each counts modulo 2**64.
+COUNTERS = (
+    ("cycles", "Clock cycles with at least one descriptor under way."),
+    ("bytes_read", "Bytes read from sources, summed over completions."),
+    ("bytes_written", "Bytes written to destinations, summed over completions."),
+    ("literals", "Words stored as literals, summed over completions."),
+    (
+        "raw_words",
+        "Raw words that were compressed or decompressed: literals / raw_words is the density.",
+    ),
+    ("descriptors", "Descriptors completed, whether well or not."),
+    ("errors", "Descriptors that ended with an error, and completions that could not be written."),
+    ("read_beats", "Beats of data taken from the read port."),
+    ("write_beats", "Beats of data given to the write port."),
+    ("stall_source", "Cycles under way in which the codec could have taken a beat but none had been read."),
+    (
+        "stall_codec",
+        "Cycles in which a beat was there but the codec, its output not blocked, did not take it.",
+    ),
+    ("stall_sink", "Cycles in which the codec had a beat but the write side did not take it."),
+)

@@ -1,0 +1,104 @@
+"""The bundles between the register block and the engine, named from the register block's side.
+
+``Out`` is driven by the register block, ``In`` by the engine. Pulses are high for one cycle. Both sides are
+in one clock domain.
+"""
+
+from amaranth.hdl import unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..params import EngineConfig
+from .descriptor import Completion, Descriptor, StatusShape
+
+__all__ = ["ChannelSignature", "ChannelStatus", "ControlSignature", "CounterPort", "ErrorRecord", "Window"]
+
+#: Addresses that may be touched, ``base`` to ``limit``, both included, in units of 4 KiB: the low 12 bits are
+#: taken as 0 and as ones. Nothing is allowed where ``limit`` is below ``base``.
+Window = data.StructLayout({"base": 64, "limit": 64})
+
+#: The first error since the last ``error_clear``.
+ErrorRecord = data.StructLayout({"valid": 1, "status": StatusShape, "tag": 32, "address": 64})
+
+#: ``busy``: a descriptor is under way, or a ring has one. ``halted``: stopped after an error, goes on after
+#: ``resume``. ``aborting``: open transactions of an abort are still being finished. ``stuck``: the watchdog
+#: has fired, and a port has not answered since.
+ChannelStatus = data.StructLayout({"busy": 1, "halted": 1, "aborting": 1, "stuck": 1})
+
+
+class RingSignature(wiring.Signature):
+    """A ring in host memory. Indexes run freely and wrap at twice the largest ring: slot = index modulo size.
+
+    Descriptor ring: ``tail`` is written by software (the doorbell), ``head`` counts descriptors fetched.
+    Completion ring: ``head`` counts completions that are in memory, ``tail`` is written by software as it
+    consumes them, and the engine waits rather than overwrite. Head is 0 while ``enable`` is low; software
+    writes tail = 0 before it sets ``enable``.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        super().__init__(
+            {
+                "enable": Out(1),
+                "base": Out(64),  # aligned to 64 bytes; the low 6 bits are ignored
+                "tail": Out(config.index_bits),
+                "head": In(config.index_bits),
+            }
+        )
+
+
+class ChannelSignature(wiring.Signature):
+    """Control and status of one channel."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        super().__init__(
+            {
+                "enable": Out(1),  # while low, no new descriptor is started
+                "halt_on_error": Out(1),  # after an error start no new descriptor until resume
+                "resume": Out(1),  # pulse
+                "abort": Out(1),  # pulse
+                "values": Out(data.ArrayLayout(config.format.word_bits, config.codec.table_size)),
+                "ring": Out(RingSignature(config)),
+                "completions": Out(RingSignature(config)),
+                "ring_log2": Out(unsigned(4)),  # log2 of the entries of both rings
+                "push": Out(stream.Signature(Descriptor)),  # one descriptor through registers
+                "completion": In(stream.Signature(Completion)),  # used while completions.enable is low
+                "coalesce_count": Out(8),  # completions per interrupt; 0 is taken as 1
+                "coalesce_cycles": Out(32),  # ... or so long after the first; 0 is never
+                "completion_irq": In(1),  # pulse: sets the interrupt status bit
+                "error_irq": In(1),  # pulse
+                "status": In(ChannelStatus),
+                "error": In(ErrorRecord),
+                "error_clear": Out(1),  # pulse
+            }
+        )
+
+
+class CounterPort(wiring.Signature):
+    """Reads a counter, 32 bits at a time: word 2n is the low and 2n + 1 the high half of counter n.
+
+    Reading the low half latches the high half. ``request`` stays until ``done``. Counters: see
+    :data:`.counter_list.COUNTERS`; one port per channel.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"request": Out(1), "word": Out(5), "done": In(1), "data": In(32)})
+
+
+class ControlSignature(wiring.Signature):
+    """Everything between the register block and the engine."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        super().__init__(
+            {
+                "soft_reset": Out(1),  # pulse: abort both channels, then forget everything but the windows
+                "resetting": In(1),  # high until that is done
+                "dev_window": Out(Window),
+                "host_window": Out(Window),
+                "watchdog_cycles": Out(32),  # 0 is off
+                "clear_counters": Out(1),  # pulse
+                "offload": Out(ChannelSignature(config)),
+                "prefetch": Out(ChannelSignature(config)),
+                "offload_counters": Out(CounterPort()),
+                "prefetch_counters": Out(CounterPort()),
+            }
+        )

@@ -1,0 +1,154 @@
+"""Descriptors and completions as software sees them: 64 bytes each, little-endian, every bit named.
+
+Plain data, without Amaranth: the RTL (:mod:`.descriptor`), the register document, the C header and the
+drivers are all made from these tables, so they cannot disagree.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+__all__ = [
+    "COMPLETION",
+    "DESCRIPTOR",
+    "LENGTH_BITS",
+    "MAX_BYTES",
+    "RECORD_BYTES",
+    "Mode",
+    "RecordField",
+    "Status",
+]
+
+#: Bytes of a descriptor and of a completion.
+RECORD_BYTES = 64
+
+#: The most raw bytes that one descriptor moves.
+MAX_BYTES = 1 << 32
+
+#: Bits of a number of bytes: 4 GiB of raw words may become 6 GiB (8-bit words with 4-bit codes).
+LENGTH_BITS = 33
+
+
+class Mode(enum.IntEnum):
+    """What happens to the data on the way."""
+
+    #: Copied as it is.
+    RAW = 0
+    #: Compressed or decompressed with a table of zeros: only zero words are left out.
+    ZVC = 1
+    #: Compressed or decompressed with the channel's table of frequent values.
+    FVC = 2
+
+
+class Status(enum.IntEnum):
+    """How a descriptor ended; the first cause found, in the order in which data flows."""
+
+    #: All went well.
+    OK = 0
+    #: A read of the data was answered SLVERR or DECERR; ``address`` is the first such beat.
+    READ_SLVERR = 1
+    READ_DECERR = 2
+    #: A write of the data was answered SLVERR or DECERR; ``address`` is where that burst began.
+    WRITE_SLVERR = 3
+    WRITE_DECERR = 4
+    #: The read of the descriptor itself was answered so; ``address`` is the descriptor's, ``tag`` is 0.
+    FETCH_SLVERR = 5
+    FETCH_DECERR = 6
+    #: The write of a completion was answered so; in the error register only. ``address`` is the completion's.
+    COMPLETION_SLVERR = 7
+    COMPLETION_DECERR = 8
+    #: A reserved field is not 0, or the mode is not one of this engine's.
+    RESERVED = 9
+    #: ``source`` or ``destination`` is not aligned; ``address`` is the one that is not.
+    ALIGNMENT = 10
+    #: ``length``, or where it is needed ``compressed_length``, is 0.
+    ZERO_LENGTH = 11
+    #: A length is not a whole number of words, too long, or given where it means nothing.
+    LENGTH = 12
+    #: The result does not fit ``capacity``; ``address`` is the first byte that could not be written.
+    CAPACITY = 13
+    #: The source, the destination, the descriptor or (error register only) the completion is not inside the
+    #: window of its port; ``address`` is where it begins.
+    WINDOW = 14
+    #: The compressed stream ended before all words were there.
+    STREAM_TRUNCATED = 15
+    #: The compressed stream had words left over.
+    STREAM_TRAILING = 16
+    #: The compressed stream had a code outside the table, or one past the end of the packet.
+    STREAM_CODE = 17
+    #: A port did not answer for the watchdog's time; ``address`` is that of the oldest open transaction.
+    WATCHDOG = 18
+    #: The descriptor was under way or waiting when the channel was aborted.
+    ABORTED = 19
+
+
+@dataclass(frozen=True)
+class RecordField:
+    """Bits of a record. A field without a name's meaning is ``reserved…`` and must be 0."""
+
+    name: str
+    byte: int
+    bits: int
+    doc: str
+
+    @property
+    def reserved(self) -> bool:
+        """Whether the field must be 0."""
+        return self.name.startswith("reserved")
+
+
+def _record(*fields: tuple[str, int, str]) -> tuple[RecordField, ...]:
+    """Lays fields of ``(name, bits, doc)`` one after the other."""
+    record, bit = [], 0
+    for name, bits, doc in fields:
+        record.append(RecordField(name, bit // 8, bits, doc))
+        bit += bits
+    assert bit == RECORD_BYTES * 8
+    return tuple(record)
+
+
+#: A descriptor; ``byte`` is where a field starts, all but the flags start on a byte.
+DESCRIPTOR = _record(
+    (
+        "source",
+        64,
+        "Byte address to read from: in device memory for offload, in host memory for prefetch.",
+    ),
+    ("destination", 64, "Byte address the data is written to."),
+    (
+        "length",
+        64,
+        "Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB.",
+    ),
+    ("capacity", 64, "Bytes that may be written from `destination` on; nothing is written past them."),
+    (
+        "compressed_length",
+        64,
+        "Bytes of the compressed stream: prefetch in the modes zvc and fvc reads so many; otherwise 0.",
+    ),
+    ("tag", 32, "Any number; the completion has it too."),
+    ("mode", 8, "0 raw copy, 1 zvc, 2 fvc."),
+    ("interrupt", 1, "1: the completion counts towards the interrupt. Errors always do."),
+    ("reserved_flags", 7, "Must be 0."),
+    ("reserved", 144, "Must be 0."),
+)
+
+#: A completion. Its last 32 bits are in the last beat of the write at every bus width: who polls memory polls
+#: these.
+COMPLETION = _record(
+    ("tag", 32, "The descriptor's tag."),
+    ("literals", 32, "Words stored as literals; literals / words is the tensor's density. 0 for a raw copy."),
+    ("bytes_read", 64, "Bytes taken from the source."),
+    ("bytes_written", 64, "Bytes written to the destination: the compressed length of an offload."),
+    ("cycles", 64, "Clock cycles from taking the descriptor up to its last write response; wraps at 2**32."),
+    ("address", 64, "The address that belongs to `status`; 0 if there is none."),
+    ("reserved", 160, "0."),
+    ("status", 8, "How it ended; 0 is well."),
+    ("reserved_status", 23, "0."),
+    (
+        "phase",
+        1,
+        "1 in the ring's first pass, 0 in the second, and so on: a slot with another phase is old.",
+    ),
+)

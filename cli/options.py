@@ -49,7 +49,8 @@ def add_format_options(parser: argparse.ArgumentParser) -> None:
         type=_whole_number,
         nargs="+",
         metavar="VALUE",
-        help="the frequent values, lowest code first, such as 0 0x3f800000; up to 2^N - 1 with N code bits (default 0)",
+        help="the frequent values, lowest code first, such as 0 0x3f800000; "
+        "up to 2^N - 1 with N code bits (default 0)",
     )
     group.add_argument(
         "--config",
@@ -62,7 +63,7 @@ def add_format_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_codec_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that :func:`codec_config_from` reads: those of the format, and those of its hardware."""
+    """Adds the options that :func:`codec_config_from` reads: the format's and its hardware's."""
     add_format_options(parser)
     group = parser.add_argument_group("hardware")
     group.add_argument(

@@ -1,0 +1,80 @@
+"""Output files that are either whole or not there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from .hdl.errors import CdmaError
+
+__all__ = ["FileError", "opened", "replacing"]
+
+
+class FileError(CdmaError, OSError):
+    """A file that cannot be opened, read or written."""
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """An input file; what the system has against reading it becomes a :class:`FileError`."""
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        if isinstance(error, CdmaError):
+            raise
+        raise FileError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+@contextmanager
+def replacing(path: Path, source: Path) -> Iterator[BinaryIO]:
+    """A new file that takes the place of ``path`` when the block ends well, and vanishes when it does not.
+
+    It does so also when the process is told to terminate. ``source``, which the block reads, is refused.
+    """
+    # The target of a symbolic link is replaced, not the link.
+    final = Path(os.path.realpath(path))
+    if final.exists():
+        if final.samefile(source):
+            raise FileError(f"{path} is the input; the output must be another file")
+        if not final.is_file():
+            raise FileError(f"{path} exists and is not a regular file, so it cannot be replaced")
+    partial = final.with_name(f".{final.name}.{os.getpid()}.partial")
+    try:
+        with _terminating_cleanly():
+            try:
+                with partial.open("xb") as file:
+                    yield file
+                if final.exists():
+                    shutil.copymode(final, partial)
+                os.replace(partial, final)
+            finally:
+                partial.unlink(missing_ok=True)
+    except OSError as error:
+        if isinstance(error, CdmaError):
+            raise
+        raise FileError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+@contextmanager
+def _terminating_cleanly() -> Iterator[None]:
+    """Makes SIGTERM leave through the ``finally`` clauses; only the main thread can ask for that."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(number: int, frame: Any) -> None:
+        sys.exit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

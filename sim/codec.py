@@ -5,16 +5,20 @@ The RTL, the driver and the documents agree with this or are wrong.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..hdl.errors import CdmaError
 from ..hdl.params import Format
-from .headers import codes_of, pack, unpack
-from .words import Words, as_words, require_byte_words, words_from_bytes, words_of, words_to_bytes
+from .frames import Frames
+from .headers import Codes, codes_of, unpack
+from .walk import find_headers
+from .words import Words, as_words, require_byte_words, words_from_bytes, words_of
 
 __all__ = [
     "ZVC",
@@ -80,103 +84,101 @@ class Analysis:
 def compress_words(words: ArrayLike, format: Format = ZVC) -> Words:
     """The compressed stream of a word array, as a word array."""
     source = as_words(words, format)
-    count, window = len(source), format.window
-    windows = -(-count // window)
-    frames = np.zeros((windows, format.header_words + window), source.dtype)
-    stored = np.ones(frames.shape, bool)
-    codes = np.zeros(windows * window, np.uint8)
-    codes[:count] = codes_of(source, format)
-    padded = np.zeros(windows * window, source.dtype)
-    padded[:count] = source
-    rows = codes.reshape(windows, window)
-    frames[:, : format.header_words] = pack(rows, format)
-    frames[:, format.header_words :] = padded.reshape(windows, window)
-    stored[:, format.header_words :] = rows == format.literal_code
-    return frames[stored]
-
-
-def _headers_at(stream: Words, words: int, format: Format) -> np.ndarray:
-    """Where each window's header starts, and where the stream must end."""
-    windows = -(-words // format.window)
-    starts = np.zeros(windows + 1, np.int64)
-    position = 0
-    for index in range(windows):
-        end = position + format.header_words
-        if end > len(stream):
-            raise _truncated(stream, words, index, format)
-        codes = unpack(stream[None, position:end], format)[0]
-        used = min(format.window, words - index * format.window)
-        undefined = (codes >= len(format.values)) & (codes != format.literal_code)
-        undefined[used:] = codes[used:] != 0
-        if undefined.any():
-            place = int(undefined.argmax())
-            at = position + place * format.code_bits // format.word_bits
-            what = (
-                "past the packet's last word, where only 0 may be"
-                if place >= used
-                else f"past the table of {len(format.values)} values"
-            )
-            raise CorruptStream(
-                "code",
-                at,
-                f"stream word {at} holds code {codes[place]} "
-                f"for word {index * format.window + place}, {what}",
-            )
-        position = end + int(np.count_nonzero(codes == format.literal_code))
-        if position > len(stream):
-            raise _truncated(stream, words, index, format)
-        starts[index + 1] = position
-    return starts
-
-
-def _truncated(stream: Words, words: int, window: int, format: Format) -> CorruptStream:
-    return CorruptStream(
-        "truncated",
-        len(stream),
-        f"the stream ends after {len(stream)} words, within window {window} of "
-        f"{-(-words // format.window)} of a packet of {words} words",
-    )
-
-
-def decompress_words(stream: ArrayLike, words: int, format: Format = ZVC) -> Words:
-    """The ``words`` words that a compressed stream stands for; raises :class:`CorruptStream`."""
-    format.bound(words)
-    source = as_words(stream, format)
-    starts = _headers_at(source, words, format)
-    if starts[-1] < len(source):
-        raise CorruptStream(
-            "trailing",
-            int(starts[-1]),
-            f"the packet of {words} words is complete at stream word {starts[-1]}, "
-            f"but the stream has {len(source)} words",
-        )
-    headers = source[starts[:-1, None] + np.arange(format.header_words)]
-    codes = unpack(headers, format).reshape(-1)
-    table = np.zeros(1 << format.code_bits, source.dtype)
-    table[: len(format.values)] = format.values
-    result = table[codes]
-    is_literal = np.ones(len(source), bool)
-    is_literal[(starts[:-1, None] + np.arange(format.header_words)).reshape(-1)] = False
-    result[codes == format.literal_code] = source[is_literal]
-    return result[:words]
+    return np.concatenate([source[:0], *_compressed(source, format)])
 
 
 def compress(array: ArrayLike, format: Format = ZVC) -> bytes:
     """The compressed stream of a tensor of any shape, by bit pattern; see :func:`decompress`."""
-    return words_to_bytes(compress_words(words_of(array, format), format))
+    stream = BytesIO()
+    for part in _compressed(words_of(array, format), format):
+        stream.write(part.astype(part.dtype.newbyteorder("<"), copy=False))
+    return stream.getvalue()
+
+
+def _compressed(words: Words, format: Format) -> Iterator[Words]:
+    """The compressed stream in parts."""
+    frames = Frames(format)
+    step = frames.capacity * format.window
+    whole = len(words) - len(words) % format.window
+    for begin in range(0, whole, step):
+        yield frames.compress(words[begin : min(begin + step, whole)])
+    if whole < len(words):
+        # The word of code 0 fills the last window: the places past the end have code 0 and no literals.
+        last = np.full(format.window, format.values[0], words.dtype)
+        last[: len(words) - whole] = words[whole:]
+        yield frames.compress(last)
 
 
 def decompress(data: bytes | bytearray | memoryview, words: int, format: Format = ZVC) -> Words:
-    """The ``words`` unsigned words that ``data`` stands for; ``.view(dtype).reshape(shape)`` undoes it.
+    """The ``words`` unsigned words that ``data`` stands for; ``.view(dtype).reshape(shape)`` undoes the rest.
 
     Raises :class:`CorruptStream` for every stream whose length or codes show that it is not whole.
     """
     require_byte_words(format)
     stream = words_from_bytes(data, format)
     result = decompress_words(stream, words, format)
-    if len(data) > stream.nbytes:
-        raise CorruptStream("trailing", len(stream), f"{len(data) - stream.nbytes} bytes after the last word")
+    if left := memoryview(data).nbytes - stream.nbytes:
+        raise CorruptStream(
+            "trailing",
+            len(stream),
+            f"{words} words are complete before stream word {len(stream)}, but {left} more bytes follow",
+        )
     return result
+
+
+def decompress_words(stream: ArrayLike, words: int, format: Format = ZVC) -> Words:
+    """The ``words`` words that a compressed stream stands for; raises :class:`CorruptStream`."""
+    format.bound(words)
+    source = as_words(stream, format)
+    windows = -(-words // format.window)
+    starts, end = find_headers(source, windows, format)
+    if len(starts) < windows or end > len(source):
+        _checked_codes(source, starts, 0, words, format)
+        window = len(starts) - (end > len(source))
+        raise CorruptStream(
+            "truncated",
+            len(source),
+            f"the stream ends after {len(source)} words, in window {window} of {windows}",
+        )
+    result = np.empty(windows * format.window, source.dtype)
+    frames = Frames(format)
+    bounds = np.append(starts, end)
+    for first in range(0, windows, frames.capacity):
+        group = starts[first : first + frames.capacity]
+        codes = _checked_codes(source, group, first, words, format)
+        part = source[group[0] : bounds[first + len(group)]]
+        frames.decompress(part, codes, result[first * format.window :][: len(group) * format.window])
+    if end < len(source):
+        raise CorruptStream(
+            "trailing",
+            end,
+            f"{words} words are complete before stream word {end}, but {len(source) - end} more follow",
+        )
+    return result[:words]
+
+
+def _checked_codes(stream: Words, starts: NDArray[np.intp], first: int, words: int, format: Format) -> Codes:
+    """The codes of the windows from window ``first`` on whose headers are at ``starts``, if all are defined."""
+    codes = unpack(stream[starts[:, None] + np.arange(format.header_words)], format)
+    undefined = np.zeros(codes.shape, bool)
+    if len(format.values) < format.literal_code:
+        undefined = (codes >= len(format.values)) & (codes != format.literal_code)
+    past_end = (first + len(codes)) * format.window - words
+    if past_end > 0:
+        undefined[-1, -past_end:] = codes[-1, -past_end:] != 0
+    if undefined.any():
+        window, place = divmod(int(undefined.argmax()), format.window)
+        at = int(starts[window]) + place * format.code_bits // format.word_bits
+        word = (first + window) * format.window + place
+        why = (
+            f"past the packet's end at word {words}, where only code 0 may be"
+            if word >= words
+            else f"past the table of {len(format.values)} values"
+        )
+        raise CorruptStream(
+            "code", at, f"stream word {at} holds code {codes[window, place]} for word {word}, {why}"
+        )
+    return codes
 
 
 def analyse(array: ArrayLike, format: Format = ZVC) -> Analysis:

@@ -6,48 +6,54 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ..hdl.params import Format
 from .words import Words, word_dtype
 
-__all__ = ["Codes", "codes_of", "pack", "unpack"]
+__all__ = ["Codes", "codes_of", "literals_at", "pack", "unpack"]
 
 #: One code per element.
 Codes = NDArray[np.uint8]
 
+#: Words that are dealt with at a time, few enough for what is made of them to stay in a cache.
+_BLOCK = 1 << 14
+
 
 def codes_of(words: Words, format: Format) -> Codes:
     """The code of every word: the lowest k with ``values[k]`` equal to it, or the literal code."""
-    literal = format.literal_code
-    codes: Codes
     if format.code_bits == 1:
-        codes = (words != words.dtype.type(format.values[0])).view(np.uint8)
-        return codes
-    codes = np.full(words.shape, literal, np.uint8)
-    for code, value in reversed(list(enumerate(format.values))):
-        np.copyto(codes, np.uint8(code), where=words == words.dtype.type(value))
-    return codes
+        return (words != words.dtype.type(format.values[0])).view(np.uint8)
+    # Each word equals at most one of the values that differ, so the terms below never meet.
+    below_literal = np.zeros(words.shape, np.uint8)
+    for code, value in enumerate(format.values):
+        if value not in format.values[:code]:
+            equal = (words == words.dtype.type(value)).view(np.uint8)
+            equal *= np.uint8(format.literal_code - code)
+            below_literal += equal
+    return np.subtract(np.uint8(format.literal_code), below_literal, out=below_literal)
 
 
 def pack(codes: Codes, format: Format) -> Words:
     """The header words, one row per window, of codes with one row per window."""
-    windows = len(codes)
     word = word_dtype(format)
     if format.word_bits < 8:
         bits = np.unpackbits(codes[..., None], axis=-1, count=format.code_bits, bitorder="little")
-        fields = bits.reshape(windows, format.header_words, format.word_bits)
+        fields = bits.reshape(len(codes), format.header_words, format.word_bits)
         return np.packbits(fields, axis=-1, bitorder="little")[..., 0]
+    flat = np.ascontiguousarray(codes).reshape(-1)
     if format.code_bits == 1:
-        packed = np.packbits(codes, axis=-1, bitorder="little")
+        packed = np.packbits(flat, bitorder="little")
     elif format.code_bits == 2:
         # Four codes in the four bytes of x: the product gathers them in its top byte, and nothing carries.
-        fours = np.ascontiguousarray(codes).view("<u4")
-        packed = (fours * np.uint32(0x01041040) >> np.uint32(24)).astype(np.uint8)
+        packed = (flat.view("<u4") * np.uint32(0x01041040) >> np.uint32(24)).astype(np.uint8)
     else:
-        pairs = np.ascontiguousarray(codes).view("<u2")
+        pairs = flat.view("<u2")
         packed = (pairs | pairs >> np.uint16(4)).astype(np.uint8)
-    return np.ascontiguousarray(packed).view(word.newbyteorder("<")).astype(word, copy=False)
+    return (
+        packed.view(word.newbyteorder("<")).astype(word, copy=False).reshape(len(codes), format.header_words)
+    )
 
 
 @cache
@@ -60,10 +66,34 @@ def _codes_of_byte(code_bits: int) -> NDArray[Any]:
 
 def unpack(headers: Words, format: Format) -> Codes:
     """The codes, one row per window, of header words with one row per window."""
-    windows = len(headers)
+    shape = (len(headers), format.window)
     if format.word_bits < 8:
         bits = np.unpackbits(headers[..., None], axis=-1, count=format.word_bits, bitorder="little")
-        fields = bits.reshape(windows, format.window, format.code_bits)
-        return np.packbits(fields, axis=-1, bitorder="little")[..., 0]
-    octets = np.ascontiguousarray(headers, dtype=headers.dtype.newbyteorder("<")).view(np.uint8)
-    return _codes_of_byte(format.code_bits)[octets].view(np.uint8).reshape(windows, format.window)
+        return np.packbits(bits.reshape(*shape, format.code_bits), axis=-1, bitorder="little")[..., 0]
+    octets = np.ascontiguousarray(headers, headers.dtype.newbyteorder("<")).reshape(-1).view(np.uint8)
+    if format.code_bits == 1:
+        return np.unpackbits(octets, bitorder="little").reshape(shape)
+    return np.take(_codes_of_byte(format.code_bits), octets).view(np.uint8).reshape(shape)
+
+
+def literals_at(stream: Words, format: Format) -> NDArray[np.uint8]:
+    """For every position with room for a header: the literal codes that a header there would have."""
+    room = max(0, len(stream) - format.header_words + 1)
+    if format.word_bits < 8:
+        headers = sliding_window_view(stream, format.header_words) if room else stream[:0, None]
+        return np.count_nonzero(unpack(headers, format) == format.literal_code, axis=1).astype(np.uint8)
+    per_word = np.empty(len(stream), np.uint8)
+    for begin in range(0, len(stream), _BLOCK):
+        block = stream[begin : begin + _BLOCK]
+        # A code is all ones where ANDing its bits into its lowest one leaves a one.
+        shift = 1
+        while shift < format.code_bits:
+            block = block & block >> block.dtype.type(shift)
+            shift *= 2
+        if format.code_bits > 1:
+            block = block & block.dtype.type(((1 << format.word_bits) - 1) // format.literal_code)
+        np.bitwise_count(block, out=per_word[begin : begin + _BLOCK])
+    literals = per_word[:room].copy()
+    for word in range(1, format.header_words):
+        literals += per_word[word : word + room]
+    return literals

@@ -6,15 +6,15 @@ Words of 2 and 4 bits, which only small hardware for proofs has, also take a ``u
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..hdl.errors import ParameterError
-from ..hdl.params import Format
 
 __all__ = [
+    "WordFormat",
     "Words",
     "as_words",
     "require_byte_words",
@@ -28,12 +28,20 @@ __all__ = [
 Words = NDArray[Any]
 
 
-def word_dtype(format: Format) -> np.dtype[Any]:
+class WordFormat(Protocol):
+    """Any format whose streams are words."""
+
+    @property
+    def word_bits(self) -> int:
+        """Bits of one word."""
+
+
+def word_dtype(format: WordFormat) -> np.dtype[Any]:
     """The type of the elements of a word array."""
     return np.dtype(f"u{max(1, format.word_bits // 8)}")
 
 
-def require_byte_words(format: Format) -> None:
+def require_byte_words(format: WordFormat) -> None:
     """Refuses formats whose words are not whole bytes, where bytes are asked for."""
     if format.word_bits < 8:
         raise ParameterError(
@@ -42,7 +50,7 @@ def require_byte_words(format: Format) -> None:
         )
 
 
-def words_of(array: ArrayLike, format: Format) -> Words:
+def words_of(array: ArrayLike, format: WordFormat) -> Words:
     """The words of a tensor in C order, bit for bit; an element of several words gives its low word first.
 
     A view where the tensor is contiguous and little-endian, a copy otherwise.
@@ -64,7 +72,7 @@ def words_of(array: ArrayLike, format: Format) -> Words:
     return flat.view(word.newbyteorder("<")).astype(word, copy=False)
 
 
-def as_words(words: ArrayLike, format: Format) -> Words:
+def as_words(words: ArrayLike, format: WordFormat) -> Words:
     """A word array from a sequence of whole numbers; refuses what a word cannot hold."""
     array = np.asarray(words)
     word = word_dtype(format)
@@ -85,10 +93,12 @@ def as_words(words: ArrayLike, format: Format) -> Words:
     return np.ascontiguousarray(array, dtype=word)
 
 
-def words_from_bytes(data: bytes | bytearray | memoryview, format: Format) -> Words:
+def words_from_bytes(data: bytes | bytearray | memoryview, format: WordFormat) -> Words:
     """The whole words at the start of little-endian bytes; what is left of a cut word is not looked at."""
     word = word_dtype(format)
-    return np.frombuffer(data, word.newbyteorder("<"), len(data) // word.itemsize).astype(word, copy=False)
+    return np.frombuffer(data, word.newbyteorder("<"), memoryview(data).nbytes // word.itemsize).astype(
+        word, copy=False
+    )
 
 
 def words_to_bytes(words: Words) -> bytes:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["byte_progress"]
+__all__ = ["byte_progress", "status"]
 
 #: Seconds of work before a bar is worth showing.
 _PATIENCE = 0.5
@@ -51,3 +51,21 @@ def byte_progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
         yield advance
     finally:
         bar.stop()
+
+
+@contextmanager
+def status() -> Iterator[Callable[[str], None]]:
+    """A line on stderr that says what is going on; the function it gives changes what it says.
+
+    It appears on a terminal only, and is gone when the block ends.
+    """
+    from rich.console import Console
+    from rich.status import Status
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda step: None
+        return
+    began = time.monotonic()
+    with Status("", console=console) as line:
+        yield lambda step: line.update(f"{step}  [dim]{time.monotonic() - began:.0f} s[/]")

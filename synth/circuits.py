@@ -1,0 +1,24 @@
+"""The blocks that can be measured, as Verilog."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ..hdl.params import CodecConfig
+from .flow import Circuit
+
+__all__ = ["CODEC_BLOCKS", "codec_circuit"]
+
+#: The blocks that :class:`~cdma.hdl.params.CodecConfig` describes.
+CODEC_BLOCKS = ("compressor", "decompressor")
+
+
+def codec_circuit(block: str, config: CodecConfig) -> Circuit:
+    """The compressor or the decompressor of ``config``, without initial values, as for an ASIC."""
+    from ..hdl.verilog import codec_verilog
+
+    top = f"cdma_{block}"
+    settings = dataclasses.asdict(config)
+    settings |= settings.pop("format")
+    settings["values"] = list(settings["values"])
+    return Circuit(block, settings, top, codec_verilog(block, config, name=top, init=False))

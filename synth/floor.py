@@ -1,0 +1,46 @@
+"""The structural floor: what any codec of a format must have, however it is built.
+
+- Storage. Compressing, the header comes before its literals and says how many there are, so a window is held
+  until all of it has been seen: ``window * word_bits`` bits. Decompressing, the header is held while its
+  window is expanded: ``window * code_bits`` bits. Both hold one output beat, ``lanes * word_bits`` bits:
+  literals of several beats meet in it.
+- A network that takes any lane to any other: ``log2(lanes)`` levels of ``lanes`` multiplexers, ``word_bits``
+  wide.
+
+Each bit is a flip-flop without enable or reset, and each multiplexer a MUX2, both of the library that is
+measured with. Comparators, control, counters, enables and the report come on top; they are what a design can
+be good or bad at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..hdl.params import CodecConfig
+from .errors import MeasureError
+from .liberty import Library
+
+__all__ = ["Floor", "codec_floor"]
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The least a block can have: stored bits, two-input multiplexers, and what both take."""
+
+    bits: int
+    multiplexers: int
+    kge: float
+
+
+def codec_floor(block: str, config: CodecConfig, library: Library) -> Floor:
+    """The floor of the ``compressor`` or ``decompressor`` of ``config``."""
+    fmt, lanes = config.format, config.lanes
+    held = {"compressor": fmt.window * fmt.word_bits, "decompressor": fmt.window * fmt.code_bits}
+    if block not in held:
+        raise MeasureError(f"block is {block!r}; a structural floor is known for {' and '.join(held)}")
+    bits = held[block] + config.data_bits
+    multiplexers = config.data_bits * (lanes.bit_length() - 1)
+    # A library without a multiplexer makes one of three NAND2 and an inverter, which a NAND2 stands for here.
+    mux_area = library.mux2.area if library.mux2 is not None else 4 * library.nand2.area
+    area = bits * library.flip_flop.area + multiplexers * mux_area
+    return Floor(bits, multiplexers, area / library.kge)

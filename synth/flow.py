@@ -1,0 +1,149 @@
+"""From Verilog to a netlist of a library's cells, and what can be counted in it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .errors import MeasureError
+from .liberty import Library
+from .recipe import MEMORY_LEFT_OUT, Options, abc_constraints, abc_script, yosys_script
+from .yosys import Progress, Yosys, find_yosys
+
+__all__ = ["CellCount", "Circuit", "Netlist", "synthesise"]
+
+
+@dataclass(frozen=True)
+class Circuit:
+    """What is measured: Verilog without initial values, its top module, and what to call it in a report."""
+
+    block: str
+    config: dict[str, Any]
+    top: str
+    verilog: str
+
+
+@dataclass
+class CellCount:
+    """How many cells of each type, and what they take; area in the library's unit."""
+
+    cells: Counter[str] = field(default_factory=Counter)
+    area: float = 0.0
+    sequential_area: float = 0.0
+    flip_flops: int = 0
+    clock_gates: int = 0
+
+
+@dataclass(frozen=True)
+class Netlist:
+    """A mapped circuit: the modules of Yosys's JSON netlist, the same as Verilog for a timing analyser, and
+    ABC's delay.
+
+    There is one module if the circuit was flattened.
+    """
+
+    top: str
+    modules: dict[str, Any]
+    verilog: str
+    memory_bits: int
+    abc_delay_ns: float | None
+
+    def count(self, library: Library, module: str | None = None) -> CellCount:
+        """What one module contains by itself, without the modules in it."""
+        result = CellCount()
+        for cell in self.modules[module or self.top]["cells"].values():
+            kind = cell["type"]
+            known = library.cells.get(kind)
+            if known is None:
+                if kind in self.modules or kind == MEMORY_LEFT_OUT:
+                    continue
+                raise MeasureError(
+                    f"{library.name} has nothing for {kind.lstrip('$')}: the circuit cannot be mapped"
+                )
+            result.cells[kind] += 1
+            result.area += known.area
+            if known.is_sequential:
+                result.sequential_area += known.area
+            result.flip_flops += known.is_flip_flop
+            result.clock_gates += bool(known.clock_gate)
+        return result
+
+    def clocks(self, library: Library) -> list[str]:
+        """The ports of the top that clock a flip-flop, directly or through a clock gate."""
+        module = self.modules[self.top]
+        bits = set()
+        for cell in module["cells"].values():
+            known = library.cells.get(cell["type"])
+            if known is None:
+                continue
+            pins = [known.clock_pin, *(pin.name for pin in known.pins if pin.gating == "clock")]
+            bits |= {bit for pin in pins if pin for bit in cell["connections"].get(pin, [])}
+        return [
+            name
+            for name, port in module["ports"].items()
+            if port["direction"] == "input" and bits.intersection(port["bits"])
+        ]
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A directory that tools work in, with paths relative to it: a tool in a sandbox sees no others."""
+    folder = Path(tempfile.mkdtemp(prefix="cdma-synth-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def write_library(library: Library, folder: Path) -> list[str]:
+    """Writes the library's files into ``folder`` and returns their names."""
+    names = [f"library{index}.lib" for index in range(len(library.texts))]
+    for name, text in zip(names, library.texts, strict=True):
+        (folder / name).write_bytes(text)
+    return names
+
+
+_DELAY = re.compile(r"ABC: .*Delay =\s*([\d.]+) ps")
+
+
+def synthesise(
+    circuit: Circuit,
+    library: Library,
+    options: Options,
+    *,
+    keep: Sequence[str] = (),
+    yosys: Yosys | None = None,
+    progress: Progress | None = None,
+) -> Netlist:
+    """Maps ``circuit`` to ``library``, flattened but for the modules of ``keep``."""
+    yosys = yosys or find_yosys()
+    with scratch() as folder:
+        (folder / "circuit.v").write_text(circuit.verilog)
+        (folder / "abc.script").write_text(abc_script(library, options))
+        (folder / "abc.constraints").write_text(abc_constraints(library))
+        names = write_library(library, folder)
+        log = yosys.run(yosys_script(circuit.top, library, names, options, keep), folder, progress)
+        netlist = json.loads((folder / "netlist.json").read_text())
+        memories = json.loads((folder / "memories.json").read_text())
+        verilog = (folder / "netlist.v").read_text()
+    delays = [float(delay) / 1000 for delay in _DELAY.findall(log)]
+    return Netlist(
+        circuit.top, netlist["modules"], verilog, _memory_bits(memories), max(delays, default=None)
+    )
+
+
+def _memory_bits(modules: dict[str, Any]) -> int:
+    return sum(
+        int(cell["parameters"]["SIZE"], 2) * int(cell["parameters"]["WIDTH"], 2)
+        for module in modules["modules"].values()
+        for cell in module["cells"].values()
+        if cell["type"] == "$mem_v2"
+    )

@@ -1,0 +1,263 @@
+"""One measurement: a circuit's area, clock and blocks on a library, kept by content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from . import gates
+from .breakdown import BLOCK_DEPTH, breakdown
+from .cache import Cache, content_key
+from .flow import CellCount, Circuit, synthesise
+from .liberty import Library
+from .recipe import Options, abc_constraints, abc_script, yosys_script
+from .timing import OpenSta, Timing, find_opensta
+from .yosys import Progress, Yosys, find_yosys
+
+__all__ = ["Block", "Figures", "Measurement", "measure"]
+
+#: Part of every key: raise it when this package measures the same inputs differently.
+_REVISION = 1
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one way of synthesising gives. Areas in µm² are None where the library has none of its own.
+
+    ``delay_ns`` is ABC's, of the logic alone; ``timing`` is OpenSTA's, None where it is not installed or the
+    library has no delays.
+    """
+
+    area_um2: float | None
+    kge: float
+    sequential_kge: float
+    flip_flops: int
+    clock_gates: int
+    memory_bits: int
+    delay_ns: float | None
+    timing: Timing | None
+
+    @property
+    def sequential_share(self) -> float:
+        return self.sequential_kge / self.kge if self.kge else 0.0
+
+    @property
+    def period_ns(self) -> float | None:
+        return self.timing.period_ns if self.timing is not None else None
+
+    def as_json(self) -> dict[str, Any]:
+        timing = self.timing
+        return {
+            "area_um2": _rounded(self.area_um2),
+            "kge": _rounded(self.kge),
+            "flip_flops": self.flip_flops,
+            "clock_gates": self.clock_gates,
+            "sequential_share": _rounded(self.sequential_share),
+            "memory_bits": self.memory_bits,
+            "delay_ns": _rounded(self.delay_ns),
+            "period_ns": _rounded(self.period_ns),
+            "input_ns": _rounded(timing.input_ns) if timing else None,
+            "output_ns": _rounded(timing.output_ns) if timing else None,
+            "through_ns": _rounded(timing.through_ns) if timing else None,
+            "worst_path": {"start": timing.start, "end": timing.end} if timing and timing.start else None,
+        }
+
+
+@dataclass(frozen=True)
+class Block:
+    """What one instance contains by itself, without the instances in it that have a row of their own."""
+
+    name: str
+    area_um2: float | None
+    kge: float
+    sequential_kge: float
+    flip_flops: int
+
+    def as_json(self, total_kge: float) -> dict[str, Any]:
+        return {
+            "block": self.name,
+            "area_um2": _rounded(self.area_um2),
+            "kge": _rounded(self.kge),
+            "sequential_kge": _rounded(self.sequential_kge),
+            "flip_flops": self.flip_flops,
+            "share": _rounded(self.kge / total_kge if total_kge else 0.0),
+        }
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A circuit on a library: the plain figures, the same with gated clocks if asked for, and its blocks."""
+
+    block: str
+    config: dict[str, Any]
+    library: str
+    options: Options
+    plain: Figures
+    gated: Figures | None
+    blocks: tuple[Block, ...]
+    tools: dict[str, str]
+
+    @property
+    def blocks_kge(self) -> float:
+        """What the blocks add up to: more than the flattened circuit, see :mod:`.breakdown`."""
+        return sum(block.kge for block in self.blocks)
+
+    def as_json(self) -> dict[str, Any]:
+        """The measurement as ``cdma area --json`` prints it."""
+        return {
+            "block": self.block,
+            "config": self.config,
+            "library": self.library,
+            "target_ns": self.options.target_ns,
+            **self.plain.as_json(),
+            "clock_gated": self.gated.as_json() if self.gated is not None else None,
+            "breakdown": [block.as_json(self.blocks_kge) for block in self.blocks],
+            "tools": self.tools,
+        }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def measure(
+    circuit: Circuit,
+    library: Library,
+    options: Options,
+    *,
+    blocks: bool = True,
+    cache: Cache | None = None,
+    yosys: Yosys | None = None,
+    opensta: OpenSta | None = None,
+    progress: Progress | None = None,
+) -> Measurement:
+    """Measures ``circuit`` on ``library``; with ``options.clock_gating``, both with and without it.
+
+    The parts of a measurement run side by side, two at a time, and each is kept by itself: asking again with
+    the breakdown runs the breakdown alone. ``opensta`` is the one on the PATH by default.
+    """
+    cache = cache or Cache()
+    yosys = yosys or find_yosys()
+    opensta = opensta or find_opensta()
+    plain = replace(options, clock_gating=False)
+    analyser = opensta if library.timed else None
+    tools = {"yosys": str(yosys)} | ({"opensta": str(analyser)} if analyser else {})
+    with ThreadPoolExecutor(2) as pool:
+        kept = _Kept(circuit, library, yosys, cache)
+        jobs: dict[str, Any] = {
+            "plain": pool.submit(kept.figures, plain, analyser, progress),
+            **(
+                {"gated": pool.submit(kept.figures, options, analyser, progress)}
+                if options.clock_gating
+                else {}
+            ),
+            **({"blocks": pool.submit(kept.blocks, plain, progress)} if blocks else {}),
+        }
+        results = {name: job.result() for name, job in jobs.items()}
+    return Measurement(
+        circuit.block,
+        circuit.config,
+        library.name,
+        options,
+        results["plain"],
+        results.get("gated"),
+        results.get("blocks", ()),
+        tools,
+    )
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """The parts of a measurement, from the cache or made and kept."""
+
+    circuit: Circuit
+    library: Library
+    yosys: Yosys
+    cache: Cache
+
+    def figures(self, options: Options, opensta: OpenSta | None, progress: Progress | None) -> Figures:
+        what = "gated clocks" if options.clock_gating else "area"
+
+        def make() -> dict[str, Any]:
+            netlist = synthesise(
+                self.circuit, self.library, options, yosys=self.yosys, progress=_prefixed(progress, what)
+            )
+            timing = None
+            if opensta is not None:
+                _prefixed(progress, "timing")(f"OpenSTA, {what}")
+                timing = asdict(opensta.analyse(netlist, self.library))
+            return {
+                "count": _count_json(netlist.count(self.library)),
+                "memory_bits": netlist.memory_bits,
+                "delay_ns": netlist.abc_delay_ns,
+                "timing": timing,
+            }
+
+        kept = self._kept(make, "figures", str(opensta), self._recipe(options))
+        count = kept["count"]
+        return Figures(
+            area_um2=self._um2(count["area"]),
+            kge=count["area"] / self.library.kge,
+            sequential_kge=count["sequential_area"] / self.library.kge,
+            flip_flops=count["flip_flops"],
+            clock_gates=count["clock_gates"],
+            memory_bits=kept["memory_bits"],
+            delay_ns=kept["delay_ns"],
+            timing=Timing(**kept["timing"]) if kept["timing"] is not None else None,
+        )
+
+    def blocks(self, options: Options, progress: Progress | None) -> tuple[Block, ...]:
+        def make() -> list[dict[str, Any]]:
+            found = breakdown(
+                self.circuit, self.library, options, yosys=self.yosys, progress=_prefixed(progress, "blocks")
+            )
+            return [{"path": list(block.path), "count": _count_json(block.count)} for block in found]
+
+        kept = self._kept(make, "blocks", str(BLOCK_DEPTH), self._recipe(options))
+        return tuple(
+            Block(
+                name=".".join(row["path"]) or "(top)",
+                area_um2=self._um2(row["count"]["area"]),
+                kge=row["count"]["area"] / self.library.kge,
+                sequential_kge=row["count"]["sequential_area"] / self.library.kge,
+                flip_flops=row["count"]["flip_flops"],
+            )
+            for row in kept
+        )
+
+    def _recipe(self, options: Options) -> str:
+        return "\n".join(
+            [
+                yosys_script(self.circuit.top, self.library, ["library"], options),
+                abc_script(self.library, options),
+                abc_constraints(self.library),
+            ]
+        )
+
+    def _kept(self, make: Callable[[], Any], *parts: str) -> Any:
+        key = content_key(str(_REVISION), str(self.yosys), self.library.digest, self.circuit.verilog, *parts)
+        value = self.cache.load(key)
+        if value is None:
+            value = make()
+            self.cache.store(key, value)
+        return value
+
+    def _um2(self, area: float) -> float | None:
+        return None if self.library.name == gates.NAME else area
+
+
+def _count_json(count: CellCount) -> dict[str, Any]:
+    return {
+        "area": count.area,
+        "sequential_area": count.sequential_area,
+        "flip_flops": count.flip_flops,
+        "clock_gates": count.clock_gates,
+    }
+
+
+def _prefixed(progress: Progress | None, what: str) -> Progress:
+    if progress is None:
+        return lambda step: None
+    return lambda step: progress(f"{what}: {step}")

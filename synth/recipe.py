@@ -1,0 +1,130 @@
+"""The scripts that turn Verilog into cells.
+
+They are part of what a figure means, so they are few, in one place, and part of the key under which a result
+is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .errors import LibraryError, MeasureError
+from .liberty import Library
+
+__all__ = ["MEMORY_LEFT_OUT", "Options", "abc_constraints", "abc_script", "yosys_script"]
+
+#: What stands for a memory that is left out. No library's cell is called so.
+MEMORY_LEFT_OUT = "MEMORY_LEFT_OUT"
+
+#: Fewer flip-flops than this under one enable are not worth a clock gate, which is as large as three
+#: multiplexers.
+_SMALLEST_GATED = 4
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a circuit is synthesised.
+
+    ``target_ns``
+        The clock period to size gates for.
+    ``clock_gating``
+        Registers with a common enable get a gated clock instead of a multiplexer per bit.
+    ``flip_flop_memories``
+        Memories become flip-flops and multiplexers; otherwise they are left out, and their bits counted.
+    """
+
+    target_ns: float = 1.0
+    clock_gating: bool = False
+    flip_flop_memories: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0.001 <= self.target_ns <= 1000:
+            raise MeasureError(f"the clock period is {self.target_ns!r} ns; it must be from 0.001 to 1000")
+
+
+_ABC = """\
+strash
+&get -n
+&fraig -x
+&put
+scorr
+dc2
+dretime
+strash
+&get -n
+&dch -f
+&nf
+&put
+"""
+
+#: Needs delays; a library without any has gates of one size.
+_ABC_SIZING = """buffer -c
+topo
+upsize -D {period}
+dnsize -D {period}
+stime -p
+"""
+
+
+def abc_script(library: Library, options: Options) -> str:
+    """What ABC does with the logic between registers."""
+    sizing = _ABC_SIZING.format(period=round(options.target_ns * 1000)) if library.timed else ""
+    return _ABC + sizing
+
+
+def abc_constraints(library: Library) -> str:
+    """What ABC takes to drive each input and to load each output of the logic."""
+    return f"set_driving_cell {library.driver.name}\nset_load {library.load_ff:.4g}\n"
+
+
+def yosys_script(
+    top: str, library: Library, files: Sequence[str], options: Options, keep: Sequence[str] = ()
+) -> str:
+    """What Yosys does; ``files`` are the library's, ``keep`` names the modules whose boundaries stay."""
+    liberty = " ".join(f"-liberty {name}" for name in files)
+    unused = "".join(f" -dont_use {cell.name}" for cell in library.cells.values() if cell.dont_use)
+    lines = [
+        "read_verilog circuit.v",
+        f"hierarchy -check -top {top}",
+        *(f"setattr -mod -set keep_hierarchy 1 {module}" for module in keep),
+        f"synth -flatten -top {top} -run begin:fine",
+        "select -set memories t:$mem_v2",
+        "select @memories",
+        "write_json -selected memories.json",
+        "select -clear",
+    ]
+    if not options.flip_flop_memories:
+        lines.append(f"chtype -set {MEMORY_LEFT_OUT} t:$mem_v2")
+    lines.append(f"synth -top {top} -run fine:check")
+    if options.clock_gating:
+        lines += _gate_clocks(library)
+    lines += [
+        f"dfflibmap -prepare {liberty}",
+        # A flip-flop is called after the register that it holds, so that a path can be read.
+        "rename -wire t:$_*DFF*",
+        f"dfflibmap -map-only {liberty}",
+        f"abc {liberty}{unused} -constr abc.constraints -script abc.script",
+        "opt_clean -purge",
+        "write_json netlist.json",
+        "splitnets -ports",
+        "write_verilog -noattr -noexpr -nohex -simple-lhs netlist.v",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _gate_clocks(library: Library) -> list[str]:
+    gate = library.clock_gate
+    if gate is None:
+        raise LibraryError(
+            f"{library.name} has no clock gate for a rising clock; measure without clock gating"
+        )
+    pins = {pin.gating: pin.name for pin in gate.pins if pin.gating}
+    test = f" -tie_lo {pins['test']}" if "test" in pins else ""
+    return [
+        # A synchronous reset becomes logic, so that its register still has an enable of its own.
+        "dfflegalize -cell $_DFF_P_ 01 -cell $_DFFE_PP_ 01",
+        "opt_clean",
+        f"clockgate -pos {gate.name} {pins['enable']}:{pins['clock']}:{pins['out']}{test} "
+        f"-min_net_size {_SMALLEST_GATED}",
+    ]

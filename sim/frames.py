@@ -1,8 +1,8 @@
 """Frames: a header and a whole window, side by side, for many windows at once.
 
-A stream is what is left of the frames when the words that are not stored are taken out, so one list of positions,
-made from one mask, serves both directions. Headers and windows are moved as opaque items of their whole size: one
-move per window and not one per word.
+A stream is what is left of the frames when the words that are not stored are taken out, so one list of
+positions, made from one mask, serves both directions. Headers and windows are moved as opaque items of
+their whole size: one move per window and not one per word.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Frames:
         return np.take(self._words, self._positions(codes), mode="clip")
 
     def decompress(self, stream: Words, codes: Codes, words: Words) -> None:
-        """Fills ``words`` with whole windows from their ``codes``, one row per window, and their ``stream``."""
+        """Fills ``words`` with whole windows from their ``codes``, a row per window, and their ``stream``."""
         windows = len(codes)
         self._words[: windows * self._size] = 0
         self._words[self._positions(codes.reshape(-1))] = stream

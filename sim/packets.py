@@ -1,7 +1,7 @@
 """What the hardware must deliver and report for a packet, whole or corrupt.
 
-The codec of :mod:`cdma.sim.codec` refuses a corrupt stream as a whole. The hardware has by then sent beats on:
-this module says which.
+The codec of :mod:`cdma.sim.codec` refuses a corrupt stream as a whole. The hardware has by then sent
+beats on: this module says which.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Where the headers of a stream are.
 
-Each header says how many literals follow it, hence where the next one is: a chain with one step per window. A long
-stream is walked by many walkers at once, each from the start of a segment of its own. All but the first start at
-a word that most likely is no header, but chains that meet stay together, and such a walker meets the true chain
-soon. Nothing rests on that: the true chain is followed out of every segment into the next until it meets the walker
-there, through all of that segment if need be.
+Each header says how many literals follow it, hence where the next one is: a chain with one step per
+window. A long stream is walked by many walkers at once, each from the start of a segment of its own. All
+but the first start at a word that most likely is no header, but chains that meet stay together, and such
+a walker meets the true chain soon. Nothing rests on that: the true chain is followed out of every segment
+into the next until it meets the walker there, through all of that segment if need be.
 """
 
 from __future__ import annotations

@@ -1,0 +1,23 @@
+"""``cdma bench``: measurements, each a command of its own."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__all__ = ["register"]
+
+#: Modules of the benches, in the order that ``--help`` shows; each has ``register(subparsers)``.
+_BENCHES = ("bench_software",)
+
+
+def register(subparsers: Any) -> None:
+    """Adds the command's parser."""
+    parser = subparsers.add_parser(
+        "bench",
+        help="measure speed and ratio",
+        description="Measure. Each bench explains itself: cdma bench BENCH --help.",
+    )
+    benches = parser.add_subparsers(title="benches", metavar="BENCH", required=True)
+    for module in _BENCHES:
+        import_module(f".{module}", __package__).register(benches)

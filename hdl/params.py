@@ -131,7 +131,7 @@ class CodecConfig:
 
 
 _PORT_BITS = (64, 128, 256, 512, 1024)
-_BURST_BEATS = (2, 4, 8, 16, 32, 64, 128, 256)
+_BURST_BEATS = (4, 8, 16, 32, 64, 128, 256)
 _RING_ENTRIES = tuple(1 << log2 for log2 in range(1, 16))
 
 
@@ -167,11 +167,14 @@ class EngineConfig:
         Bursts that may be under way at once, per port and direction.
     ``latency``
         Cycles of memory latency that a reader hides. Its buffer follows the rule bandwidth times
-        latency: a beat per cycle for so many cycles, rounded up to a power of two. (At 200 GB/s and 350 ns that is 70 KB.)
+        latency: a beat per cycle for so many cycles, rounded up to a power of two. (At 200 GB/s and 350 ns
+        that is 70 KB.)
     ``read_buffer_beats``
         The reader's buffer itself, where the rule is not wanted; 0 takes the rule.
     ``write_buffer_beats``
         The writer's buffer, at least two bursts; 0 takes four bursts.
+    ``descriptors``
+        Descriptors that may be under way at once, per channel; also those fetched ahead from a ring.
     ``ring_entries``
         Entries of the largest descriptor ring.
     ``registers``
@@ -189,6 +192,7 @@ class EngineConfig:
     latency: int = 350
     read_buffer_beats: int = 0
     write_buffer_beats: int = 0
+    descriptors: int = 8
     ring_entries: int = 1024
     registers: bool = True
 

@@ -1,0 +1,71 @@
+"""AXI4 as the engine's blocks see it: five streams, reading and writing apart.
+
+Bursts are always INCR. Clients of an arbiter have no ID; the arbiter gives them one.
+"""
+
+from amaranth.lib import data, enum, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["AddressBeat", "ReadData", "ReadPort", "Response", "WriteData", "WritePort", "WriteResponse"]
+
+
+class Response(enum.Enum, shape=2):
+    """What RRESP and BRESP say."""
+
+    OKAY = 0
+    EXOKAY = 1
+    SLVERR = 2
+    DECERR = 3
+
+
+class AddressBeat(data.StructLayout):
+    """AR or AW: ``len`` is the number of beats less one, ``size`` the logarithm of a beat's bytes."""
+
+    def __init__(self, address_bits: int, id_bits: int = 0) -> None:
+        super().__init__({"id": id_bits, "address": address_bits, "len": 8, "size": 3})
+
+
+class ReadData(data.StructLayout):
+    """R."""
+
+    def __init__(self, data_bits: int, id_bits: int = 0) -> None:
+        super().__init__({"id": id_bits, "data": data_bits, "resp": Response, "last": 1})
+
+
+class WriteData(data.StructLayout):
+    """W."""
+
+    def __init__(self, data_bits: int) -> None:
+        super().__init__({"data": data_bits, "strb": data_bits // 8, "last": 1})
+
+
+class WriteResponse(data.StructLayout):
+    """B."""
+
+    def __init__(self, id_bits: int = 0) -> None:
+        super().__init__({"id": id_bits, "resp": Response})
+
+
+class ReadPort(wiring.Signature):
+    """The reading half, seen from the manager."""
+
+    def __init__(self, data_bits: int, address_bits: int, id_bits: int = 0) -> None:
+        super().__init__(
+            {
+                "ar": Out(stream.Signature(AddressBeat(address_bits, id_bits))),
+                "r": In(stream.Signature(ReadData(data_bits, id_bits))),
+            }
+        )
+
+
+class WritePort(wiring.Signature):
+    """The writing half, seen from the manager."""
+
+    def __init__(self, data_bits: int, address_bits: int, id_bits: int = 0) -> None:
+        super().__init__(
+            {
+                "aw": Out(stream.Signature(AddressBeat(address_bits, id_bits))),
+                "w": Out(stream.Signature(WriteData(data_bits))),
+                "b": In(stream.Signature(WriteResponse(id_bits))),
+            }
+        )

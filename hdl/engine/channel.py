@@ -1,0 +1,196 @@
+"""One direction of the engine: requests in, completions out, data from one port to the other."""
+
+from amaranth.hdl import Module, Mux, ResetInserter, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..compressor import Compressor
+from ..decompressor import Decompressor
+from ..params import EngineConfig
+from .axi import ReadPort, WritePort
+from .checker import Checker, Ticket
+from .completer import Completer
+from .data_path import DataPath
+from .descriptor import Completion, Request
+from .fifo import Fifo
+from .interfaces import ChannelStatus, Window
+from .watchdog import Watchdog
+
+__all__ = ["Channel", "ChannelEvents"]
+
+#: For counters, one bit per cycle each: see :mod:`.counter_list`.
+ChannelEvents = data.StructLayout(
+    {
+        "under_way": 1,
+        "read_beat": 1,
+        "write_beat": 1,
+        "stall_source": 1,
+        "stall_codec": 1,
+        "stall_sink": 1,
+    }
+)
+
+
+class Channel(wiring.Component):
+    """Carries out requests in order, several at once, and completes them in order.
+
+    ``compressing``
+        An offload channel (device port to host port, through a compressor), or a prefetch channel the other
+        way.
+
+    Nothing is started while ``enable`` is low, or while ``status.halted`` is high: after an error if
+    ``halt_on_error`` is high, and after an abort; until ``resume``.
+
+    ``abort`` lets every open transaction finish, drops the data that is still inside and completes all that
+    had started as ``ABORTED``. The watchdog, when a port has not answered for ``watchdog_cycles``, completes
+    the oldest descriptor as ``WATCHDOG`` at once and then does the same; for as long as the port does not
+    answer, ``status.stuck`` is high.
+
+    ``stop``
+        Like an abort without completions; ``stopped`` is high as soon as nothing is under way. The channel is
+        then to be reset.
+    """
+
+    def __init__(self, config: EngineConfig, compressing: bool) -> None:
+        self.config = config
+        self.compressing = compressing
+        dev = (config.dev_data_bits, config.dev_address_bits)
+        host = (config.host_data_bits, config.host_address_bits)
+        read, write = (dev, host) if compressing else (host, dev)
+        self.ports = {
+            "read_data_bits": read[0],
+            "read_address_bits": read[1],
+            "write_data_bits": write[0],
+            "write_address_bits": write[1],
+        }
+        super().__init__(
+            {
+                "requests": In(stream.Signature(Request)),
+                "completion": Out(stream.Signature(Completion)),
+                "completion_interrupt": Out(1),
+                "completion_words": Out(32),
+                "source": Out(ReadPort(*read)),
+                "sink": Out(WritePort(*write)),
+                "values": In(data.ArrayLayout(config.format.word_bits, config.codec.table_size)),
+                "read_window": In(Window),
+                "write_window": In(Window),
+                "watchdog_cycles": In(32),
+                "enable": In(1),
+                "halt_on_error": In(1),
+                "halt": In(1),
+                "resume": In(1),
+                "abort": In(1),
+                "stop": In(1),
+                "stopped": Out(1),
+                "status": Out(ChannelStatus),
+                "events": Out(ChannelEvents),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self.config
+        codec = (Compressor if self.compressing else Decompressor)(config.codec)
+        clear = Signal()
+        path = DataPath(config, codec, **self.ports)
+        m.submodules.path = ResetInserter(clear)(path)
+        m.submodules.checker = checker = Checker(
+            compressing=self.compressing, word_bits=config.format.word_bits, **self.ports
+        )
+        m.submodules.tickets = tickets = Fifo(Ticket, config.descriptors)
+        m.submodules.completer = completer = Completer(
+            self.ports["read_address_bits"], self.ports["write_address_bits"]
+        )
+
+        now = Signal(32)
+        m.d.sync += now.eq(now + 1)
+        wiring.connect(m, wiring.flipped(self.requests), checker.requests)
+        wiring.connect(m, checker.read, path.read)
+        wiring.connect(m, checker.route, path.route)
+        wiring.connect(m, checker.write, path.write)
+        wiring.connect(m, checker.ticket, tickets.input)
+        wiring.connect(m, tickets.output, completer.tickets)
+        wiring.connect(m, path.read_status, completer.read)
+        wiring.connect(m, path.report, completer.report)
+        wiring.connect(m, path.write_status, completer.write)
+        wiring.connect(m, completer.completion, wiring.flipped(self.completion))
+        wiring.connect(m, path.source, wiring.flipped(self.source))
+        wiring.connect(m, path.sink, wiring.flipped(self.sink))
+
+        m.submodules.read_watchdog = read_watchdog = Watchdog()
+        m.submodules.write_watchdog = write_watchdog = Watchdog()
+        m.d.comb += [
+            read_watchdog.limit.eq(self.watchdog_cycles),
+            read_watchdog.waiting.eq(~path.read_idle),
+            read_watchdog.progress.eq(path.read_progress),
+            write_watchdog.limit.eq(self.watchdog_cycles),
+            write_watchdog.waiting.eq(~path.write_idle),
+            write_watchdog.progress.eq(path.write_progress),
+        ]
+
+        halted, timeout, told = Signal(), Signal(), Signal()
+        quiet, fired = Signal(), Signal()
+        with m.If(fired & ~timeout):
+            oldest = Mux(read_watchdog.fired, path.read_oldest, path.write_oldest)
+            m.d.sync += [timeout.eq(1), completer.watchdog_address.eq(oldest)]
+        m.d.comb += [
+            fired.eq(read_watchdog.fired | write_watchdog.fired),
+            quiet.eq(path.read_idle & path.write_idle),
+            path.values.eq(self.values),
+            checker.read_window.eq(self.read_window),
+            checker.write_window.eq(self.write_window),
+            checker.now.eq(now),
+            completer.now.eq(now),
+            completer.watchdog.eq(timeout & ~told),
+            self.completion_interrupt.eq(completer.interrupt),
+            self.completion_words.eq(completer.words),
+        ]
+        with m.If(self.halt | (completer.taken & completer.failed & self.halt_on_error)):
+            m.d.sync += halted.eq(1)
+        with m.Elif(self.resume):
+            m.d.sync += halted.eq(0)
+
+        with m.FSM() as fsm:
+            with m.State("run"):
+                m.d.comb += checker.run.eq(self.enable & ~halted)
+                with m.If(self.stop | self.abort | fired):
+                    m.next = "drain"
+            with m.State("drain"):
+                # What has been heard of completely is still completed; not so after a timeout, because what
+                # comes late must not be taken for the next descriptor's.
+                m.d.comb += [
+                    path.flush.eq(1),
+                    checker.flush.eq(1),
+                    completer.drop.eq(timeout & ~told),
+                    completer.hold.eq(timeout),
+                    self.stopped.eq(quiet),
+                ]
+                with m.If(completer.taken & completer.drop):
+                    m.d.sync += told.eq(1)
+                with m.If(quiet & ~self.stop & (told | ~timeout)):
+                    m.next = "clear"
+            with m.State("clear"):
+                m.d.comb += [clear.eq(1), checker.flush.eq(1), completer.hold.eq(1)]
+                m.d.sync += [timeout.eq(0), told.eq(0)]
+                m.next = "drop"
+            with m.State("drop"):
+                m.d.comb += [checker.flush.eq(1), completer.drop.eq(1)]
+                with m.If(self.stop):
+                    m.next = "drain"
+                with m.Elif(~tickets.output.valid):
+                    m.d.sync += halted.eq(1)
+                    m.next = "run"
+
+        m.d.comb += [
+            self.status.busy.eq(checker.busy | tickets.output.valid | self.completion.valid),
+            self.status.halted.eq(halted),
+            self.status.aborting.eq(~fsm.ongoing("run")),
+            self.status.stuck.eq(fsm.ongoing("drain") & timeout),
+            self.events.under_way.eq(tickets.output.valid),
+            self.events.read_beat.eq(self.source.r.valid & self.source.r.ready),
+            self.events.write_beat.eq(self.sink.w.valid & self.sink.w.ready),
+            self.events.stall_source.eq(path.starved),
+            self.events.stall_codec.eq(path.refused),
+            self.events.stall_sink.eq(path.blocked),
+        ]
+        return m

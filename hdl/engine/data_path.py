@@ -1,0 +1,125 @@
+"""The way of a channel's data, from the port that is read to the port that is written."""
+
+from amaranth.hdl import Module
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..params import EngineConfig
+from ..streams import Report
+from .axi import ReadPort, WritePort
+from .axi_reader import AxiReader, ReadCommand, ReadStatus
+from .axi_writer import AxiWriter, WriteCommand, WriteStatus
+from .codec_switch import CodecSwitch, Route
+from .fifo import Fifo
+from .width import connect_width
+
+__all__ = ["DataPath"]
+
+
+class DataPath(wiring.Component):
+    """Reader, codec and writer, each with a queue of ``config.descriptors`` commands in front, so that a
+    descriptor's reads begin while those before it are still being written.
+
+    For every ``read`` command there must be one ``route`` and one ``write`` command; then each gives one
+    status at ``read_status`` and ``write_status``, and, unless it passes around the codec, one ``report``.
+
+    ``flush``, ``idle``
+        As for the reader and the writer: after ``flush`` has met ``idle``, nothing is under way and the whole
+        path may be reset.
+    """
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        codec: wiring.Component,
+        *,
+        read_data_bits: int,
+        read_address_bits: int,
+        write_data_bits: int,
+        write_address_bits: int,
+    ) -> None:
+        self.config = config
+        self.codec = codec
+        shared = {
+            "word_bits": config.format.word_bits,
+            "outstanding": config.outstanding,
+            "commands": config.descriptors,
+        }
+        self.reader = AxiReader(
+            data_bits=read_data_bits,
+            address_bits=read_address_bits,
+            burst=config.burst(read_data_bits),
+            buffer=config.read_buffer,
+            **shared,
+        )
+        self.writer = AxiWriter(
+            data_bits=write_data_bits,
+            address_bits=write_address_bits,
+            burst=config.burst(write_data_bits),
+            buffer=config.write_buffer,
+            **shared,
+        )
+        super().__init__(
+            {
+                "read": In(stream.Signature(ReadCommand(read_address_bits))),
+                "route": In(stream.Signature(Route)),
+                "write": In(stream.Signature(WriteCommand(write_address_bits))),
+                "read_status": Out(stream.Signature(ReadStatus(read_address_bits))),
+                "report": Out(stream.Signature(Report)),
+                "write_status": Out(stream.Signature(WriteStatus(write_address_bits))),
+                "values": In(data.ArrayLayout(config.format.word_bits, config.codec.table_size)),
+                "source": Out(ReadPort(read_data_bits, read_address_bits)),
+                "sink": Out(WritePort(write_data_bits, write_address_bits)),
+                "flush": In(1),
+                "read_idle": Out(1),
+                "write_idle": Out(1),
+                "read_progress": Out(1),
+                "write_progress": Out(1),
+                "read_oldest": Out(read_address_bits),
+                "write_oldest": Out(write_address_bits),
+                "starved": Out(1),
+                "refused": Out(1),
+                "blocked": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self.config
+        word_bits = config.format.word_bits
+        m.submodules.reader = reader = self.reader
+        m.submodules.writer = writer = self.writer
+        m.submodules.switch = switch = CodecSwitch(self.codec, config.codec, config.descriptors)
+        for name, source, sink in (
+            ("read_queue", self.read, reader.command),
+            ("route_queue", self.route, switch.routes),
+            ("write_queue", self.write, writer.command),
+        ):
+            m.submodules[name] = queue = Fifo(source.payload.shape(), config.descriptors)
+            wiring.connect(m, wiring.flipped(source), queue.input)
+            wiring.connect(m, queue.output, sink)
+        m.submodules.reports = reports = Fifo(Report, config.descriptors)
+        wiring.connect(m, switch.report, reports.input)
+        wiring.connect(m, reports.output, wiring.flipped(self.report))
+
+        connect_width(m, "read_width", word_bits, reader.output, switch.input)
+        connect_width(m, "write_width", word_bits, switch.output, writer.input)
+        wiring.connect(m, reader.port, wiring.flipped(self.source))
+        wiring.connect(m, writer.port, wiring.flipped(self.sink))
+        wiring.connect(m, reader.status, wiring.flipped(self.read_status))
+        wiring.connect(m, writer.status, wiring.flipped(self.write_status))
+        m.d.comb += [
+            switch.values.eq(self.values),
+            reader.flush.eq(self.flush),
+            writer.flush.eq(self.flush),
+            self.read_idle.eq(reader.idle),
+            self.write_idle.eq(writer.idle),
+            self.read_progress.eq(reader.progress),
+            self.write_progress.eq(writer.progress),
+            self.read_oldest.eq(reader.oldest),
+            self.write_oldest.eq(writer.oldest),
+            self.starved.eq(switch.starved),
+            self.refused.eq(switch.refused),
+            self.blocked.eq(switch.blocked),
+        ]
+        return m

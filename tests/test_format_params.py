@@ -1,0 +1,133 @@
+"""What Format and CodecConfig allow, and what they say about what they do not."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import subprocess
+import sys
+
+import pytest
+
+from cdma import CodecConfig, Format, ParameterError
+
+WORD_BITS = "it must be one of 2, 4, 8, 16, 32: formats for users have 8, 16 or 32, proofs use 2 and 4"
+WINDOWS = "it must be one of 4, 8, 16, 32, 64: formats for users have 32 or 64, proofs use 4, 8 and 16"
+CODE_BITS = "it must be one of 1, 2, 4: a header packs codes of 1, 2 or 4 bits"
+LANES = "it must be one of 1, 2, 4, 8, 16, 32, 64: a beat has a power of two of words, at most 64"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"word_bits": 24}, f"word_bits is 24; {WORD_BITS}"),
+        ({"word_bits": "8"}, f"word_bits is '8'; {WORD_BITS}"),
+        ({"word_bits": True}, f"word_bits is True; {WORD_BITS}"),
+        ({"window": 48}, f"window is 48; {WINDOWS}"),
+        ({"window": 32.0}, f"window is 32.0; {WINDOWS}"),
+        ({"code_bits": 3}, f"code_bits is 3; {CODE_BITS}"),
+        ({"values": 0}, "values is 0; it must be a sequence of words"),
+        (
+            {"values": ()},
+            "values has 0 entries; 1 code bits allow 1 to 1, because the all-ones code means literal",
+        ),
+        (
+            {"values": (0, 1)},
+            "values has 2 entries; 1 code bits allow 1 to 1, because the all-ones code means literal",
+        ),
+        (
+            {"code_bits": 2, "values": (0, 1, 2, 3)},
+            "values has 4 entries; 2 code bits allow 1 to 3, because the all-ones code means literal",
+        ),
+        (
+            {"word_bits": 8, "values": (256,)},
+            "values has the entry 256; an entry is an unsigned word of 8 bits, 0 to 255",
+        ),
+        (
+            {"values": (-1,)},
+            "values has the entry -1; an entry is an unsigned word of 32 bits, 0 to 4294967295",
+        ),
+        (
+            {"values": (0.0,)},
+            "values has the entry 0.0; an entry is an unsigned word of 32 bits, 0 to 4294967295",
+        ),
+        (
+            {"word_bits": 32, "window": 16},
+            "a header of 16 codes of 1 bits has 16 bits, which is not a whole number of words of 32 bits",
+        ),
+    ],
+)
+def test_refused_formats(settings, message):
+    with pytest.raises(ParameterError) as caught:
+        Format(**settings)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"lanes": 3}, f"lanes is 3; {LANES}"),
+        ({"lanes": 128}, f"lanes is 128; {LANES}"),
+        (
+            {"lanes": 64},
+            "lanes is 64; it must not exceed the window of 32 words, because a beat never spans two windows",
+        ),
+    ],
+)
+def test_refused_codecs(settings, message):
+    with pytest.raises(ParameterError) as caught:
+        CodecConfig(**settings)
+    assert str(caught.value) == message
+
+
+def test_defaults_are_zero_value_compression():
+    assert Format() == Format(word_bits=32, window=32, code_bits=1, values=(0,))
+    assert CodecConfig() == CodecConfig(Format(), lanes=8, runtime_values=False)
+
+
+def test_frozen_hashable_and_values_of_any_sequence():
+    format = Format(code_bits=2, values=[0, 5])
+    assert format.values == (0, 5)
+    assert hash(format) == hash(Format(code_bits=2, values=(0, 5)))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        format.window = 64
+
+
+def test_every_user_format_has_whole_header_words():
+    for word_bits, window, code_bits in itertools.product((8, 16, 32), (32, 64), (1, 2, 4)):
+        format = Format(word_bits, window, code_bits)
+        assert format.header_words * word_bits == window * code_bits
+        assert format.literal_code == 2**code_bits - 1
+
+
+@pytest.mark.parametrize(
+    ("format", "words", "bound"),
+    [
+        (Format(), 0, 0),
+        (Format(), 1, 2),
+        (Format(), 32, 33),
+        (Format(), 33, 35),
+        (Format(word_bits=8), 32, 36),
+        (Format(word_bits=8, window=64, code_bits=4), 65, 65 + 2 * 32),
+    ],
+)
+def test_bound(format, words, bound):
+    assert format.bound(words) == bound
+
+
+@pytest.mark.parametrize("words", [-1, 1.5, True])
+def test_refused_bounds(words):
+    with pytest.raises(ParameterError) as caught:
+        Format().bound(words)
+    assert str(caught.value) == f"words is {words!r}; it must be a whole number of words, 0 or more"
+
+
+def test_derived_sizes_of_a_codec():
+    config = CodecConfig(Format(word_bits=16, window=64, code_bits=2), lanes=16)
+    assert (config.beats, config.data_bits, config.table_size) == (4, 256, 1)
+    assert dataclasses.replace(config, runtime_values=True).table_size == 3
+
+
+def test_software_needs_no_amaranth():
+    script = "import sys, cdma; cdma.compress([0, 1]); cdma.Format(); assert 'amaranth' not in sys.modules"
+    subprocess.run([sys.executable, "-c", script], check=True)

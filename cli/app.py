@@ -17,7 +17,7 @@ __all__ = ["main"]
 #: Modules of the subcommands, in the order that ``--help`` shows. Each has ``register(subparsers)``, which adds
 #: its parser and sets ``run`` to a function from the parsed arguments to an exit status. Registering must be
 #: quick: what is heavy to import is imported by ``run``.
-_COMMANDS = ("cmd_compress", "cmd_decompress")
+_COMMANDS = ("cmd_generate", "cmd_area", "cmd_compress", "cmd_decompress", "cmd_bench")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -34,7 +34,9 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Every command explains itself: cdma COMMAND --help.",
     )
     parser.add_argument("--version", action="version", version=f"cdma {__version__}")
-    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
+    subparsers = parser.add_subparsers(
+        title="commands", metavar="COMMAND", required=True, parser_class=_Parser
+    )
     for module in _COMMANDS:
         import_module(f".{module}", __package__).register(subparsers)
     return parser

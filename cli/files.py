@@ -34,7 +34,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def replacing(path: Path, source: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path, source: Path | None = None) -> Iterator[BinaryIO]:
     """A new file that takes the place of ``path`` when the block ends well, and vanishes when it does not.
 
     It does so also when the process is told to terminate. ``source``, which the block reads, is refused.
@@ -42,7 +42,7 @@ def replacing(path: Path, source: Path) -> Iterator[BinaryIO]:
     # The target of a symbolic link is replaced, not the link.
     final = Path(os.path.realpath(path))
     if final.exists():
-        if final.samefile(source):
+        if source is not None and final.samefile(source):
             raise FileError(f"{path} is the input; the output must be another file")
         if not final.is_file():
             raise FileError(f"{path} exists and is not a regular file, so it cannot be replaced")

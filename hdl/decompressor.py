@@ -1,0 +1,419 @@
+"""The decompressor: headers and literals in, raw words out, at a beat per cycle."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, enum, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from .butterfly import Exchange, Routes, log2, one_of, thermometer
+from .classifier import table_of
+from .params import CodecConfig
+from .streams import Beat, Error, Report
+from .window_store import malformed
+
+__all__ = ["Decompressor"]
+
+
+class Decompressor(wiring.Component):
+    """Decompresses packets; ``length`` takes the number of words of each, ``docs/format.md`` says what goes in.
+
+    Two steps, a cycle each. The *planner* takes the codes of the next beat, from a header that it reads where the
+    previous window ends or from the rest of the header it has, and finds how the butterfly must be set. The *spreader*
+    takes the literals of the planned beat from the input rows, which include the beat at the input, and spreads them to
+    their lanes in the output register. The planner is one beat ahead at most, so header and literals of a window's
+    first beat leave the rows in consecutive cycles.
+
+    Work-conserving: with a source that is always valid and a sink that is always ready, the cycles from a packet's first
+    beat accepted to its last output beat are at most the sum over its windows of ``max(words in, words out) / lanes``,
+    plus 8. Parts of a header beyond one beat cost a cycle each. A packet behind another costs at most one more cycle.
+    There are as many rows as this needs: an output-bound window fills them, and the beat at the input counts as one.
+
+    Latency: a window's first output beat is there 2 cycles after its first input beat (one more for each part of a
+    header beyond one beat).
+
+    Corrupt packets end. The first beat whose codes are undefined, whose header or whose literals are missing is replaced
+    by an empty last beat; the rest of the input packet is discarded. Words left over after a whole packet are discarded
+    too. The packet's one report says what was wrong; the packets behind are unharmed. A length of 0 is
+    :attr:`Error.TRAILING`. A report that is not accepted stops the packets behind it.
+    """
+
+    def __init__(self, config: CodecConfig) -> None:
+        self.config = config
+        fmt, lanes = config.format, config.lanes
+        self.header_part = min(fmt.header_words, lanes)
+        self.header_parts = fmt.header_words // self.header_part
+        self.rows = 2 if self.header_part <= 2 else 3
+        members = {
+            "input": In(stream.Signature(Beat(fmt.word_bits, lanes))),
+            "length": In(stream.Signature(32)),
+            "output": Out(stream.Signature(Beat(fmt.word_bits, lanes))),
+            "report": Out(stream.Signature(Report)),
+        }
+        if config.runtime_values:
+            members["values"] = In(data.ArrayLayout(fmt.word_bits, config.table_size))
+        super().__init__(members)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self.config
+        fmt, lanes, beats = config.format, config.lanes, config.beats
+        levels, code_bits = log2(lanes), fmt.code_bits
+        row = data.ArrayLayout(fmt.word_bits, lanes)
+        part_size, parts = self.header_part, self.header_parts
+
+        # -- The rows: `stored` rows, the oldest is `rows[base]`; then comes the beat at the input, if it belongs here.
+        rows = [Signal(row, name=f"row_{i}", reset_less=True) for i in range(self.rows)]
+        base = Signal(range(self.rows))
+        stored = Signal(range(self.rows + 1))
+        words_stored = Signal(range(self.rows * lanes + 1))
+        #: The last beat of the packet in work is among the rows.
+        ended = Signal()
+        #: A packet is in work: planned, but not finished.
+        busy = Signal()
+        discarding = Signal()
+        stall = Signal()
+        arriving = self.input.payload
+        arriving_words = Signal(range(lanes + 1))
+        # A beat that is partial without being the last is malformed; it counts as whole, so that nobody waits for more.
+        m.d.comb += arriving_words.eq(Mux(arriving.last, sum(arriving.keep), lanes))
+        belongs = Signal()
+        m.d.comb += belongs.eq(busy & ~ended & ~discarding)
+        at_hand = Signal(range((self.rows + 1) * lanes + 1))
+        all_at_hand = Signal()
+        m.d.comb += [
+            at_hand.eq(words_stored + Mux(belongs & self.input.valid, arriving_words, 0)),
+            all_at_hand.eq(ended | (belongs & self.input.valid & arriving.last)),
+        ]
+
+        def of_row(number: int) -> list[Value]:
+            """One condition per row and one for the beat at the input: which of them is row ``number`` of the packet."""
+            kept = [(base == (i - number) % self.rows) & (stored > number) for i in range(self.rows)]
+            return [*kept, stored <= number]
+
+        selects = [of_row(0), of_row(1)]
+        sources = [*rows, arriving.data]
+
+        # -- The plan: one beat, ready to be spread.
+        planned = Signal()
+        plan_second_row = Signal(lanes, reset_less=True)  # lanes whose literal is in the second row
+        plan_swap = Signal(data.ArrayLayout(lanes // 2, levels), reset_less=True)
+        plan_codes = Signal(lanes * code_bits, reset_less=True)
+        plan_literals = Signal(range(lanes + 1), reset_less=True)
+        plan_words = Signal(range(lanes), reset_less=True)  # minus one
+        plan_last = Signal(reset_less=True)
+        plan_error = Signal(Error, reset_less=True)
+        #: Where the next word to plan is, counted from the oldest row's lane 0.
+        position = Signal(range(2 * lanes))
+
+        # -- Spreader.
+        output_full = Signal()
+        output_words = Signal(row, reset_less=True)
+        output_count = Signal(range(lanes), reset_less=True)
+        output_empty = Signal(reset_less=True)
+        output_last = Signal(reset_less=True)
+        m.d.comb += [
+            self.output.valid.eq(output_full),
+            self.output.payload.data.eq(output_words),
+            self.output.payload.keep.eq(Mux(output_empty, 0, thermometer(output_count, lanes) << 1 | 1)),
+            self.output.payload.last.eq(output_last),
+        ]
+        spread = Signal()
+        enough = Signal()
+        missing = Signal()
+        fails = Signal()
+        ends = Signal()
+        m.d.comb += [
+            enough.eq(position <= at_hand),
+            missing.eq(~enough & all_at_hand),
+            fails.eq((plan_error != Error.NONE) | missing),
+            spread.eq(planned & (enough | fails) & (~output_full | self.output.ready) & ~stall),
+            ends.eq(spread & (plan_last | fails)),
+        ]
+        picked = Signal(row)
+        for lane in range(lanes):
+            second = plan_second_row[lane]
+            conditions = [(selects[0][i] & ~second) | (selects[1][i] & second) for i in range(self.rows + 1)]
+            m.d.comb += picked[lane].eq(
+                one_of(
+                    *(
+                        (condition, source[lane])
+                        for condition, source in zip(conditions, sources, strict=True)
+                    )
+                )
+            )
+        moved: Value = picked
+        for level in reversed(range(levels)):
+            exchange = Exchange(fmt.word_bits, lanes, level)
+            m.submodules[f"exchange_{level}"] = exchange
+            m.d.comb += [exchange.input.eq(moved), exchange.swap.eq(plan_swap[level])]
+            moved = exchange.output
+        table = table_of(self, config)
+        m.d.sync += output_full.eq(spread | (output_full & ~self.output.ready))
+        load = Signal()
+        m.d.comb += load.eq(~output_full | self.output.ready)
+        for lane in range(lanes):
+            code = plan_codes.word_select(lane, code_bits)
+            cases = [(load & (code == entry), value) for entry, value in enumerate(table)]
+            m.d.sync += output_words[lane].eq(
+                one_of((~load, output_words[lane]), (load & code.all(), moved[lane]), *cases)
+            )
+        with m.If(load):
+            m.d.sync += [
+                output_count.eq(plan_words),
+                output_empty.eq(fails),
+                output_last.eq(plan_last | fails),
+            ]
+
+        # -- Planner.
+        remaining = Signal(32)
+        remaining_known = Signal()
+        fresh = Signal(init=1)  # the next plan starts a packet
+        place = Signal(range(beats))  # of the next beat in its window
+        part = Signal(range(parts))
+        header_rest = Signal(fmt.window * code_bits, reset_less=True)
+        may_plan = Signal()
+        wants_header = Signal()
+        header_there = Signal()
+        finished_well = Signal()
+        m.d.comb += [
+            wants_header.eq(place == 0),
+            may_plan.eq((spread | ~planned) & ~stall),
+            # A packet ends well if its words end with its last literal.
+            finished_well.eq(~fails & all_at_hand & (position == at_hand)),
+        ]
+        header_end = Signal(range(3 * lanes + 1))
+        m.d.comb += header_end.eq(Mux(fresh, 0, position) + part_size)
+        # A new packet's first beat is read at the input, when the packet in work has all its beats or there is none.
+        starts = Signal()
+        m.d.comb += [
+            starts.eq(
+                fresh
+                & remaining_known
+                & self.input.valid
+                & may_plan
+                & (~busy | (ends & ended & finished_well))
+            ),
+            header_there.eq(header_end <= Mux(fresh, arriving_words, at_hand)),
+        ]
+        header_missing = Signal()
+        m.d.comb += header_missing.eq(wants_header & ~header_there & Mux(fresh, arriving.last, all_at_hand))
+        continues = Signal()
+        m.d.comb += continues.eq(
+            ~fresh & busy & ~discarding & ~ends & may_plan & (~wants_header | header_there | header_missing)
+        )
+        plans = Signal()
+        m.d.comb += plans.eq(starts | continues)
+
+        # The header: words from `position` on, in up to two rows of three.
+        after = position >= lanes
+        header_lane = Signal(levels)
+        m.d.comb += header_lane.eq(Mux(fresh, 0, position[:levels]))
+        header_wraps = Signal(lanes)
+        m.d.comb += header_wraps.eq(thermometer(header_lane, lanes))
+        third = of_row(2)
+        header_row = Signal(row)
+        for lane in range(lanes):
+            number = [
+                ~fresh & ~after & ~header_wraps[lane],
+                ~fresh & (after ^ header_wraps[lane]),
+                ~fresh & after & header_wraps[lane],
+            ]
+            conditions = [
+                (selects[0][i] & number[0]) | (selects[1][i] & number[1]) | (third[i] & number[2])
+                for i in range(self.rows + 1)
+            ]
+            conditions[-1] = conditions[-1] | fresh
+            m.d.comb += header_row[lane].eq(
+                one_of(
+                    *(
+                        (condition, source[lane])
+                        for condition, source in zip(conditions, sources, strict=True)
+                    )
+                )
+            )
+        read = [header_row[lane] for lane in range(lanes)]
+        for level in reversed(range(levels)):
+            step = 1 << level
+            read = [Mux(header_lane[level], read[(lane + step) % lanes], read[lane]) for lane in range(lanes)]
+        header_part = Cat(read[:part_size])
+        header = Signal(fmt.window * code_bits)
+        bits_of_part = part_size * fmt.word_bits
+        m.d.comb += header.eq(
+            Cat(header_rest[: (parts - 1) * bits_of_part], header_part) if parts > 1 else header_part
+        )
+        whole = Signal()
+        m.d.comb += whole.eq(~wants_header | (part == parts - 1) | header_missing)
+
+        codes = Signal(lanes * code_bits)
+        rest = Signal(fmt.window * code_bits)
+        m.d.comb += rest.eq(Mux(wants_header, header, header_rest))
+        m.d.comb += codes.eq(rest)
+        literal = Signal(lanes)
+        m.d.comb += literal.eq(Cat(codes.word_select(lane, code_bits).all() for lane in range(lanes)))
+
+        # What the beat has, and whether its codes may be so.
+        full_beats = remaining >> levels
+        odd = remaining[:levels]
+        last = Signal()
+        keep = Signal(lanes)
+        m.d.comb += [
+            last.eq((full_beats == 0) | ((full_beats == 1) & (odd == 0))),
+            keep.eq(Mux(full_beats == 0, thermometer(odd, lanes), ~0)),
+        ]
+        undefined = Signal()
+        wrong = []
+        for lane in range(lanes):
+            code = codes.word_select(lane, code_bits)
+            if config.table_size < fmt.literal_code:
+                wrong.append((code >= config.table_size) & ~code.all())
+            wrong.append(~keep[lane] & code.any())
+        if beats > 1:
+            beyond = Signal(fmt.window * code_bits)
+            # Places of beats which the window does not have: what is left of the header after this beat. The rest of
+            # the header is shifted out with zeros behind it, so a whole window's last beat leaves nothing.
+            m.d.comb += beyond.eq(rest >> lanes * code_bits)
+            wrong.append(last & beyond.any())
+        m.d.comb += undefined.eq(Cat(wrong).any())
+
+        m.submodules.routes = routes = Routes(lanes)
+        first_literal = Signal(range(3 * lanes + 1))
+        m.d.comb += first_literal.eq(Mux(wants_header & ~header_missing, header_end, position))
+        m.d.comb += [routes.literal.eq(literal), routes.offset.eq(first_literal)]
+
+        # What leaves the rows this cycle, in words from the oldest row's lane 0.
+        moves_on = Signal()
+        gone = Signal(range(3 * lanes + 1))
+        retire = Signal(range(4))
+        m.d.comb += [
+            moves_on.eq(spread | ~planned),
+            gone.eq(Mux(plans, first_literal, position)),
+            retire.eq(Mux(moves_on | starts, gone >> levels, 0)),
+        ]
+        with m.If(moves_on):
+            m.d.sync += [
+                position.eq(gone[:levels] + Mux(plans & whole, routes.count, 0)),
+                planned.eq(plans & whole),
+            ]
+        closes = Signal()
+        m.d.comb += closes.eq(plans & whole & (last | header_missing | undefined))
+        with m.If(plans & whole):
+            m.d.sync += [
+                fresh.eq(closes),
+                place.eq(Mux(closes | (place == beats - 1), 0, place + 1)),
+                part.eq(0),
+                header_rest.eq(rest >> lanes * code_bits),
+                plan_swap.eq(routes.swap),
+                plan_second_row.eq(thermometer(first_literal[:levels], lanes)),
+                plan_codes.eq(codes),
+                plan_literals.eq(routes.count),
+                plan_words.eq(Mux(last, odd - 1, lanes - 1)),
+                plan_last.eq(last),
+                plan_error.eq(
+                    Mux(
+                        remaining == 0,
+                        Error.TRAILING,
+                        Mux(header_missing, Error.TRUNCATED, Mux(undefined, Error.CODE, Error.NONE)),
+                    )
+                ),
+            ]
+        with m.Elif(plans):
+            m.d.sync += [fresh.eq(0), part.eq(part + 1)]
+            for i in range(parts - 1):
+                with m.If(part == i):
+                    m.d.sync += header_rest[i * bits_of_part : (i + 1) * bits_of_part].eq(header_part)
+
+        # A length is taken in advance, when the packet before it has been planned or given up.
+        gives_up = Signal()
+        m.d.comb += [
+            gives_up.eq(ends & fails & ~fresh),
+            self.length.ready.eq(~remaining_known | closes | gives_up),
+        ]
+        with m.If(gives_up):
+            m.d.sync += [fresh.eq(1), place.eq(0), part.eq(0)]
+        with m.If(self.length.ready):
+            m.d.sync += [remaining.eq(self.length.payload), remaining_known.eq(self.length.valid)]
+        with m.Elif(plans & whole):
+            m.d.sync += remaining.eq(remaining - lanes)
+
+        # The beat at the input goes to a row, unless all its words leave at once.
+        accept = Signal()
+        stored_before = Signal.like(stored)
+        m.d.comb += [
+            self.input.ready.eq(
+                ~stall & (starts | (belongs & ((stored < self.rows) | (retire != 0))) | (discarding & ~ended))
+            ),
+            accept.eq(self.input.valid & self.input.ready),
+            stored_before.eq(Mux(starts | discarding, 0, stored)),
+        ]
+        for i in range(self.rows):
+            next_row = Cat((base == (i - n) % self.rows) & (stored_before == n) for n in range(self.rows + 1))
+            with m.If(accept & (next_row.any())):
+                m.d.sync += rows[i].eq(arriving.data)
+        with m.If(retire > stored_before):
+            m.d.sync += stored.eq(0)
+        with m.Else():
+            m.d.sync += stored.eq(stored_before - retire + accept)
+        m.d.sync += [
+            words_stored.eq(
+                Mux(starts, 0, words_stored) + Mux(accept, arriving_words, 0) - (retire << levels)
+            ),
+            base.eq((base + retire) % self.rows),
+            ended.eq(Mux(accept, arriving.last, ended & ~starts)),
+        ]
+
+        # A packet's end. What is left of a packet that fails, or that has words left over, is discarded first.
+        error = Signal(Error)
+        finished = Signal()
+        m.d.comb += finished.eq((ends & finished_well) | (discarding & ended & ~stall))
+        with m.If(ends & ~finished_well):
+            m.d.sync += [
+                discarding.eq(1),
+                error.eq(
+                    Mux(
+                        plan_error != Error.NONE,
+                        plan_error,
+                        Mux(missing, Error.TRUNCATED, Error.TRAILING),
+                    )
+                ),
+            ]
+        with m.Elif(finished):
+            m.d.sync += discarding.eq(0)
+        m.d.sync += busy.eq(starts | (busy & ~finished))
+
+        # The counters are the report until it is accepted. Beats are counted a cycle late: the last beat of a packet may
+        # arrive with its end, the first of the next packet too.
+        done = Signal()
+        words_in, words_out, literals = Signal(32), Signal(32), Signal(32)
+        bad = Signal()
+        late_words = Signal(range(lanes + 1))
+        late_bad, late_starts = Signal(), Signal()
+        counted_in = Signal(32)
+        counted_bad = Signal()
+        next_packets = Signal()
+        delivers = Signal()
+        report = self.report.payload
+        m.d.comb += [
+            stall.eq(done & ~self.report.ready),
+            next_packets.eq(done & late_starts),
+            counted_in.eq(words_in + Mux(next_packets, 0, late_words)),
+            counted_bad.eq(bad | (late_bad & ~next_packets)),
+            delivers.eq(spread & ~fails),
+            self.report.valid.eq(done),
+            report.words_in.eq(counted_in),
+            report.words_out.eq(words_out),
+            report.literals.eq(literals),
+            report.error.eq(Mux(counted_bad, Error.BEAT, error)),
+        ]
+        with m.If(~stall):
+            m.d.sync += [
+                done.eq(finished),
+                late_words.eq(Mux(accept, sum(arriving.keep), 0)),
+                late_bad.eq(accept & malformed(arriving)),
+                late_starts.eq(starts),
+                words_in.eq(Mux(done, Mux(next_packets, late_words, 0), counted_in)),
+                bad.eq(Mux(done, next_packets & late_bad, counted_bad)),
+                words_out.eq(Mux(done, 0, words_out) + Mux(delivers, plan_words + 1, 0)),
+                literals.eq(Mux(done, 0, literals) + Mux(delivers, plan_literals, 0)),
+            ]
+            with m.If(done & ~(ends & ~finished_well)):
+                m.d.sync += error.eq(Error.NONE)
+        return m

@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 import random
+import re
+import subprocess
+import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from amaranth.hdl import Module, Value
 from amaranth.sim import Simulator
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from systemrdl import RDLCompiler
+from systemrdl.node import FieldNode, RegfileNode, RegNode
 
+from cdma.hdl.engine.counter_list import COUNTERS
+from cdma.hdl.engine.records import Mode, Status
 from cdma.hdl.engine.register_description import Access, Block, Field, Placed, Register, RegisterMap
+from cdma.hdl.engine.register_document import register_document
 from cdma.hdl.engine.register_file import RegisterFile
+from cdma.hdl.engine.register_files import generated_files
+from cdma.hdl.engine.register_header import c_header
+from cdma.hdl.engine.register_map import register_map
+from cdma.hdl.engine.register_rdl import register_rdl
+from cdma.hdl.engine.registers import RegisterBlock
 from cdma.hdl.errors import ParameterError
+from cdma.hdl.params import EngineConfig, Format
 
-# ---------------------------------------------------------------------------------------------- the description
+# ------------------------------------------------------------------------------------------ the description
 
 
 def field(**changes: object) -> Field:
@@ -68,7 +84,7 @@ def test_a_wrong_description_is_refused(make, message):
     assert message in str(caught.value)
 
 
-# ---------------------------------------------------------------------------------------- the RTL against a model
+# ------------------------------------------------------------------------------------ the RTL against a model
 
 LOCK = Register("lock", 0x14, "Locks.", (Field("locked", 0, 1, Access.LOCK, "No more writes."),))
 
@@ -114,6 +130,27 @@ EXAMPLE = RegisterMap(
             (("first", 0x20), ("second", 0x00)),
         ),
         Block(
+            "sturdy",
+            "Survives a soft reset; guarded by hardware.",
+            (
+                Register("busy", 0x0, "Hardware's lock.", (Field("now", 3, 1, Access.RO, "Driven."),)),
+                Register(
+                    "setting",
+                    0x4,
+                    "Lockable by hardware.",
+                    (
+                        Field("value", 0, 9, Access.RW, "Stored.", 7),
+                        Field("act", 9, 1, Access.PULSE, "Acts."),
+                    ),
+                    strobe=True,
+                    locked_by="busy.now",
+                ),
+                Register("sticky", 0x8, "Sticky.", (Field("flag", 31, 1, Access.W1C, "Set by hardware."),)),
+            ),
+            (("sturdy", 0x40),),
+            survives_soft_reset=True,
+        ),
+        Block(
             "away",
             "Kept by others.",
             (
@@ -148,20 +185,22 @@ class Model:
     def _reset(placed: Placed) -> int:
         return sum(f.reset << f.lsb for f in placed.register.fields if f.access is not Access.RO)
 
-    def _locked(self, placed: Placed) -> bool:
+    def _locked(self, placed: Placed, driven: dict[tuple[str, str], int]) -> bool:
         if not placed.register.locked_by:
             return False
         name, _, bit = placed.register.locked_by.partition(".")
         lock = placed.block.register(name)
         address = placed.address - placed.register.offset - 4 * placed.index + lock.offset
-        return bool(lock.field(bit).get(self.stored[address]))
+        return bool(lock.field(bit).get(self.read(address, driven)[1]))
 
-    def write(self, operation: Operation) -> tuple[bool, dict[tuple[str, str], int]]:
+    def write(
+        self, operation: Operation, driven: dict[tuple[str, str], int]
+    ) -> tuple[bool, dict[tuple[str, str], int]]:
         """Whether the write answers OKAY, and the pulses it causes by register and field."""
         placed = self.at.get(operation.address & ~3)
         if placed is None:
             return False, {}
-        if self._locked(placed):
+        if self._locked(placed, driven):
             return True, {}
         mask = sum(0xFF << 8 * byte for byte in range(4) if operation.strobes >> byte & 1)
         assert operation.data is not None
@@ -187,6 +226,14 @@ class Model:
                 if f.access is Access.W1C:
                     self.stored[placed.address] |= f.put(events[placed.name, f.name])
 
+    def soft_reset(self) -> None:
+        """Stored fields return to their reset values, where neither lock nor block forbids it."""
+        for placed in self.at.values():
+            if not placed.block.survives_soft_reset:
+                locks = sum(f.mask for f in placed.register.fields if f.access is Access.LOCK)
+                kept = self.stored[placed.address] & locks
+                self.stored[placed.address] = self._reset(placed) & ~locks | kept
+
     def read(self, address: int, driven: dict[tuple[str, str], int]) -> tuple[bool, int]:
         """Whether the read answers OKAY, and its data."""
         placed = self.at.get(address & ~3)
@@ -210,7 +257,8 @@ OUTPUTS = ("awready", "wready", "bvalid", "bresp", "arready", "rvalid", "rdata",
 def play(
     registers: RegisterMap, writes: list[Operation], reads: list[Operation], seed: int, pause: float
 ) -> int:
-    """Runs the accesses with random idle and back-pressure, checks every cycle, and returns the cycles taken."""
+    """Runs the accesses with random idle and back-pressure, checks every cycle, and returns the cycles
+    taken."""
     rng = random.Random(seed)
     dut = RegisterFile(registers)
     model = Model(registers)
@@ -224,9 +272,6 @@ def play(
     away = {(placed.instance, placed.address): rng.getrandbits(32) for placed in registers.placed()}
     cycles = 0
 
-    def driven_value(placed: Placed) -> int:
-        return away[placed.instance, placed.address]
-
     async def bench(ctx):
         nonlocal cycles
         bus = dut.bus
@@ -238,9 +283,10 @@ def play(
         expected_pulses: dict[tuple[str, str], int] = {}
         events: dict[tuple[str, str], int] = {}
         driven: dict[tuple[str, str], int] = {
-            (placed.name, "count"): driven_value(placed)
+            (placed.name, f.name): away[placed.instance, placed.address]
             for placed in registers.placed()
             if placed.block.external
+            for f in placed.register.fields
         }
         offered = {"aw": False, "w": False, "ar": False}
         limit = 40 + int(40 * (len(writes) + len(reads)) / (1 - pause) ** 2)
@@ -304,6 +350,8 @@ def play(
             if offered["ar"] and before["arready"]:
                 pending_ar.pop(0)
                 offered["ar"] = False
+            soft_reset = rng.random() < 0.03
+            ctx.set(dut.soft_reset, soft_reset)
             await ctx.tick()
 
             # An access was carried out at this edge if its response is now there.
@@ -312,10 +360,12 @@ def play(
                 executed_reads += 1
             expected_pulses = {}
             while executed_writes < taken_b + ctx.get(bus.bvalid):
-                okay, expected_pulses = model.write(writes[executed_writes])
+                okay, expected_pulses = model.write(writes[executed_writes], driven)
                 expected_b.append(okay)
                 executed_writes += 1
             model.happen(events)
+            if soft_reset:
+                model.soft_reset()
 
     simulator = Simulator(m)
     simulator.add_clock(1e-9)
@@ -349,3 +399,537 @@ def test_one_access_per_cycle_and_direction():
     writes = [Operation(placed.address, 0) for placed in EXAMPLE.placed() if not placed.block.external] * 4
     reads = [Operation(operation.address) for operation in writes]
     assert play(EXAMPLE, writes, reads, seed=1, pause=0.0) <= len(writes) + 3
+
+
+# ------------------------------------------------------------------------------ the engine's own registers
+
+CONFIGS = {
+    "default": EngineConfig(),
+    "small": EngineConfig(
+        format=Format(word_bits=8, code_bits=4, values=(0, 1)),
+        lanes=16,
+        dev_data_bits=128,
+        host_data_bits=64,
+        dev_address_bits=13,
+        host_address_bits=32,
+        ring_entries=2,
+    ),
+    "odd": EngineConfig(
+        format=Format(word_bits=16, code_bits=2, values=(7,)), dev_address_bits=40, host_address_bits=33
+    ),
+}
+each_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+
+
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data(), st.integers(0, 2**32 - 1), st.sampled_from((0.0, 0.5)))
+def test_the_engines_map_behaves_as_the_model_says(data, seed, pause):
+    registers = register_map(CONFIGS[data.draw(st.sampled_from(sorted(CONFIGS)))])
+    known = st.sampled_from([placed.address for placed in registers.placed()])
+    writes = data.draw(st.lists(st.builds(Operation, known, st.integers(0, 0xFFFFFFFF)), max_size=60))
+    reads = data.draw(st.lists(st.builds(Operation, known), max_size=60))
+    play(registers, writes, reads, seed, pause)
+
+
+def test_offsets_and_fields_are_the_same_for_every_engine():
+    def shape(config: EngineConfig) -> dict[str, dict[str, tuple[int, Access]]]:
+        return {
+            placed.name.partition("[")[0]: {f.name: (f.lsb, f.access) for f in placed.register.fields}
+            for placed in register_map(config).placed()
+            if placed.index == 0 and not placed.name.endswith("_high")
+        }
+
+    shapes = [shape(config) for config in CONFIGS.values()]
+    assert all(other == shapes[0] for other in shapes)
+    addresses = [
+        {
+            placed.name.partition("[")[0]: placed.address
+            for placed in register_map(config).placed()
+            if not placed.index
+        }
+        for config in CONFIGS.values()
+    ]
+    assert all(other == addresses[0] for other in addresses)
+
+
+@each_config
+def test_capabilities_say_what_the_configuration_is(config):
+    registers = register_map(config)
+
+    def capability(register: str) -> dict[str, int]:
+        item = registers[f"engine.{register}"].register
+        assert all(f.access is Access.CONSTANT for f in item.fields)
+        return {f.name: f.get(item.reset) for f in item.fields}
+
+    assert capability("ident")["value"].to_bytes(4, "little") == b"cDMA"
+    assert capability("stream_format") == {
+        "word_bits": config.format.word_bits,
+        "window": config.format.window,
+        "code_bits": config.format.code_bits,
+        "table_size": 2**config.format.code_bits - 1,
+        "lanes": config.lanes,
+    }
+    for port in ("dev", "host"):
+        data_bits = getattr(config, f"{port}_data_bits")
+        assert capability(f"{port}_port") == {
+            "data_bits": data_bits,
+            "address_bits": getattr(config, f"{port}_address_bits"),
+            "align_log2": {64: 3, 128: 4, 256: 5, 512: 6, 1024: 7}[data_bits],
+        }
+    assert capability("bursts") == {"beats": config.burst_beats, "outstanding": config.outstanding}
+    assert 2 ** capability("limits")["ring_log2"] == config.ring_entries
+
+
+class Bus:
+    """One access at a time, for tests of what registers do."""
+
+    def __init__(self, ctx, block: RegisterBlock) -> None:
+        self.ctx = ctx
+        self.bus = block.bus
+        self.registers = block.registers
+
+    async def write(self, name: str, data: int) -> None:
+        ctx, bus = self.ctx, self.bus
+        ctx.set(bus.awaddr, self.registers[name].address)
+        ctx.set(bus.wdata, data)
+        ctx.set(bus.wstrb, 0xF)
+        for signal in (bus.awvalid, bus.wvalid, bus.bready):
+            ctx.set(signal, 1)
+        await ctx.tick()
+        ctx.set(bus.awvalid, 0)
+        ctx.set(bus.wvalid, 0)
+        await ctx.tick().until(bus.bvalid)
+
+    async def read(self, name: str) -> int:
+        ctx, bus = self.ctx, self.bus
+        ctx.set(bus.araddr, self.registers[name].address)
+        ctx.set(bus.arvalid, 1)
+        ctx.set(bus.rready, 1)
+        await ctx.tick()
+        ctx.set(bus.arvalid, 0)
+        (value,) = await ctx.tick().sample(bus.rdata).until(bus.rvalid)
+        return value
+
+
+def run(config: EngineConfig, bench) -> None:
+    """Simulates the register block; ``bench(ctx, block, bus)`` plays the software and the engine."""
+    block = RegisterBlock(config)
+    simulator = Simulator(block)
+    simulator.add_clock(1e-9)
+
+    async def testbench(ctx):
+        await bench(ctx, block, Bus(ctx, block))
+
+    simulator.add_testbench(testbench)
+    simulator.run()
+
+
+@each_config
+def test_windows_reach_the_engine_and_lock(config):
+    async def bench(ctx, block, bus):
+        for port in ("dev", "host"):
+            bits = getattr(config, f"{port}_address_bits")
+            window = getattr(block.control, f"{port}_window")
+            everything = (1 << bits) - 1
+            assert (ctx.get(window.base), ctx.get(window.limit)) == (0, everything)
+            base, limit = 0x1234_5678_9ABC_D000 & everything, 0xFEDC_BA98_7654_3FFF & everything
+            for half, value in (("base", base), ("limit", limit)):
+                await bus.write(f"{port}_window.{half}_low", value & 0xFFFFFFFF)
+                await bus.write(f"{port}_window.{half}_high", value >> 32)
+                assert await bus.read(f"{port}_window.{half}_low") == value & 0xFFFFFFFF
+                assert await bus.read(f"{port}_window.{half}_high") == value >> 32
+            assert (ctx.get(window.base), ctx.get(window.limit)) == (base, limit)
+            await bus.write(f"{port}_window.lock", 1)
+            await bus.write(f"{port}_window.lock", 0)
+            await bus.write("engine.command", 1)
+            while await bus.read("engine.status") & 1:
+                pass
+            for half in ("base_low", "base_high", "limit_low", "limit_high"):
+                await bus.write(f"{port}_window.{half}", 0x7FFFF000)
+            assert (ctx.get(window.base), ctx.get(window.limit)) == (base, limit)
+
+    run(config, bench)
+
+
+@each_config
+def test_a_pushed_descriptor_arrives_whole_and_stays_until_taken(config):
+    async def bench(ctx, block, bus):
+        words = [0xA0000000 + 0x01010101 * word for word in range(12)]
+        words[11] &= 0x1FF
+        names = [placed.name for placed in block.registers.placed() if placed.instance == "push"][:12]
+        for channel, other in (("offload", "prefetch"), ("prefetch", "offload")):
+            push = getattr(block.control, channel).push
+            for name, word in zip(names, words, strict=True):
+                await bus.write(name, word)
+            submit = block.registers["push.submit"].register
+            await bus.write("push.submit", submit.put(**{channel: 1}))
+            assert await bus.read("push.status") == 1
+            for name in names:
+                await bus.write(name, 0xFFFFFFFF)
+            await bus.write("push.submit", 3)
+            assert ctx.get(push.valid)
+            assert not ctx.get(getattr(block.control, other).push.valid)
+            payload = ctx.get(Value.cast(push.payload))
+            assert payload == sum(word << 32 * k for k, word in enumerate(words))
+            ctx.set(push.ready, 1)
+            await ctx.tick()
+            ctx.set(push.ready, 0)
+            assert not ctx.get(push.valid)
+            assert await bus.read("push.status") == 0
+            words = [word ^ 0x55 for word in words]
+
+    run(config, bench)
+
+
+def test_a_descriptor_is_frozen_from_the_cycle_of_its_submission():
+    """Write addresses and data back to back: the write behind the submission must not reach the
+    descriptor."""
+
+    async def bench(ctx, block, bus):
+        writes = [("push.tag", 1), ("push.submit", 1), ("push.tag", 2), ("push.tag", 3)]
+        for name, value in writes:
+            ctx.set(block.bus.awaddr, block.registers[name].address)
+            ctx.set(block.bus.wdata, value)
+            for signal in (block.bus.awvalid, block.bus.wvalid, block.bus.bready):
+                ctx.set(signal, 1)
+            ctx.set(block.bus.wstrb, 0xF)
+            await ctx.tick()
+        ctx.set(block.bus.awvalid, 0)
+        ctx.set(block.bus.wvalid, 0)
+        for _ in range(6):
+            await ctx.tick()
+            if ctx.get(block.control.offload.push.valid):
+                assert ctx.get(block.control.offload.push.payload.tag) == 1
+        assert ctx.get(block.control.offload.push.valid)
+
+    run(EngineConfig(), bench)
+
+
+@pytest.mark.parametrize("answer", [0, 1, 9])
+def test_soft_reset_starts_nothing_and_forgets_all_but_windows(answer):
+    async def bench(ctx, block, bus):
+        channel = block.control.prefetch
+        await bus.write("prefetch.control", 0xF)
+        await bus.write("prefetch.ring_base_low", 0xABCDE040)
+        await bus.write("prefetch.ring_base_high", 0x12)
+        await bus.write("prefetch.ring_tail", 5)
+        await bus.write("engine.watchdog", 77)
+        await bus.write("host_window.base_low", 0x3000)
+        await bus.write("push.tag", 9)
+        await bus.write("push.submit", 2)
+        assert ctx.get(channel.enable)
+        assert ctx.get(channel.ring.enable)
+        assert ctx.get(channel.ring.base) == 0x12_ABCDE040
+        assert ctx.get(channel.push.valid)
+
+        await bus.write("engine.command", 1)
+        assert not ctx.get(channel.enable)
+        assert ctx.get(channel.ring.enable), "the engine still needs its rings to finish"
+        ctx.set(block.control.resetting, answer > 0)
+        for _ in range(answer):
+            await ctx.tick()
+            assert not ctx.get(channel.enable)
+            assert await bus.read("engine.status") & 1
+        await bus.write("engine.command", 1)
+        ctx.set(block.control.resetting, 0)
+        for _ in range(4):
+            assert not (ctx.get(channel.ring.enable) and ctx.get(channel.enable))
+            if answer:
+                assert not ctx.get(channel.ring.enable)
+            await ctx.tick()
+        assert await bus.read("engine.status") == 0
+        assert await bus.read("prefetch.control") == 0
+        assert await bus.read("prefetch.ring_tail") == 0
+        assert await bus.read("engine.watchdog") == 0
+        assert await bus.read("host_window.base_low") == 0x3000
+        assert not ctx.get(channel.push.valid)
+        assert not ctx.get(channel.ring.enable)
+
+    run(EngineConfig(), bench)
+
+
+def test_interrupt_is_a_level_until_its_cause_is_cleared():
+    async def bench(ctx, block, bus):
+        for name, bit in (("offload", 8), ("prefetch", 9)):
+            channel = getattr(block.control, name)
+            for cause, event in ((1, channel.completion_irq), (2, channel.error_irq)):
+                ctx.set(event, 1)
+                await ctx.tick()
+                ctx.set(event, 0)
+                assert await bus.read(f"{name}.irq_status") == cause
+                assert not ctx.get(block.irq), "not enabled"
+                await bus.write(f"{name}.irq_enable", 3 ^ cause)
+                await ctx.tick().repeat(2)
+                assert not ctx.get(block.irq), "only the other cause is enabled"
+                await bus.write(f"{name}.irq_enable", cause)
+                await ctx.tick().repeat(2)
+                assert ctx.get(block.irq)
+                assert await bus.read("engine.status") == 1 << bit
+                await bus.write(f"{name}.irq_status", 3 ^ cause)
+                await ctx.tick().repeat(2)
+                assert ctx.get(block.irq)
+                await bus.write(f"{name}.irq_status", cause)
+                await ctx.tick().repeat(2)
+                assert not ctx.get(block.irq)
+                assert await bus.read("engine.status") == 0
+
+    run(EngineConfig(), bench)
+
+
+@each_config
+def test_channel_registers_reach_the_engine_and_back(config):
+    async def bench(ctx, block, bus):
+        for number, name in enumerate(("offload", "prefetch")):
+            channel = getattr(block.control, name)
+            size = config.codec.table_size
+            assert [ctx.get(channel.values[k]) for k in range(size)] == [config.format.values[0]] * size
+            entries = [(11 * k + 3 + number) % (1 << config.format.word_bits) for k in range(size)]
+            for k, entry in enumerate(entries):
+                await bus.write(f"{name}.table" + (f"[{k}]" if size > 1 else ""), entry)
+            assert [ctx.get(channel.values[k]) for k in range(size)] == entries
+
+            await bus.write(f"{name}.ring_size", 1)
+            await bus.write(f"{name}.coalesce_count", 200 + number)
+            await bus.write(f"{name}.coalesce_cycles", 0xDEADBEE0 + number)
+            await bus.write(f"{name}.completion_base_low", 0x87654FFF)
+            await bus.write(f"{name}.completion_tail", 3)
+            assert ctx.get(channel.ring_log2) == 1
+            assert ctx.get(channel.coalesce_count) == 200 + number
+            assert ctx.get(channel.coalesce_cycles) == 0xDEADBEE0 + number
+            assert ctx.get(channel.completions.base) == 0x87654FC0
+            assert ctx.get(channel.completions.tail) == 3
+
+            for command, signal in (("resume", channel.resume), ("abort_now", channel.abort)):
+                seen = []
+                await bus.write(
+                    f"{name}.command", block.registers[f"{name}.command"].register.put(**{command: 1})
+                )
+                for _ in range(4):
+                    seen.append(ctx.get(signal))
+                    await ctx.tick()
+                assert sum(seen) <= 1, "a pulse lasts one cycle"
+
+            ctx.set(channel.ring.head, 1)
+            ctx.set(channel.completions.head, 2)
+            ctx.set(channel.status.stuck, 1)
+            ctx.set(Value.cast(channel.error), 1 | 18 << 1 | 0xC0FFEE00 << 9 | 0xFEDCBA98_76543210 << 41)
+            assert await bus.read(f"{name}.ring_head") == 1
+            assert await bus.read(f"{name}.completion_head") == 2
+            assert await bus.read(f"{name}.status") == 8
+            assert await bus.read(f"{name}.error") == 1 << 31 | 18
+            assert await bus.read(f"{name}.error_tag") == 0xC0FFEE00
+            assert await bus.read(f"{name}.error_address_low") == 0x76543210
+            assert await bus.read(f"{name}.error_address_high") == 0xFEDCBA98
+
+    run(config, bench)
+
+
+def test_a_completion_without_a_ring_is_read_and_popped():
+    async def bench(ctx, block, bus):
+        channel = block.control.offload
+        registers = [p for p in block.registers.placed() if p.name.startswith("offload.completion_")][4:]
+        rng = random.Random(5)
+        for _ in range(3):
+            words = [rng.getrandbits(32) for _ in range(16)]
+            ctx.set(
+                Value.cast(channel.completion.payload), sum(word << 32 * k for k, word in enumerate(words))
+            )
+            ctx.set(channel.completion.valid, 1)
+            assert await bus.read("offload.status") == 1 << 8
+            for placed in registers:
+                visible = sum(f.mask for f in placed.register.fields)
+                assert await bus.read(placed.name) == words[(placed.address - 0x2C0) // 4] & visible, (
+                    placed.name
+                )
+            assert not ctx.get(channel.completion.ready)
+            pops = 0
+            await bus.write("offload.command", 8)
+            for _ in range(4):
+                pops += ctx.get(channel.completion.ready)
+                await ctx.tick()
+            ctx.set(channel.completion.valid, 0)
+            assert await bus.read("offload.status") == 0
+
+    run(EngineConfig(), bench)
+
+
+def test_counters_are_read_through_their_port():
+    async def bench(ctx, block, bus):
+        port = block.control.prefetch_counters
+
+        for number, (name, _) in enumerate(COUNTERS):
+            for half, suffix in enumerate(("low", "high")):
+                ctx.set(block.bus.araddr, block.registers[f"prefetch_counters.{name}_{suffix}"].address)
+                ctx.set(block.bus.arvalid, 1)
+                ctx.set(block.bus.rready, 1)
+                await ctx.tick()
+                ctx.set(block.bus.arvalid, 0)
+                for _ in range(number):
+                    assert ctx.get(port.request)
+                    assert not ctx.get(block.bus.rvalid)
+                    await ctx.tick()
+                assert ctx.get(port.word) == 2 * number + half
+                assert not ctx.get(block.control.offload_counters.request)
+                ctx.set(port.data, 1000 * number + half)
+                ctx.set(port.done, 1)
+                await ctx.tick()
+                ctx.set(port.done, 0)
+                assert ctx.get(block.bus.rvalid)
+                assert ctx.get(block.bus.rdata) == 1000 * number + half
+                await ctx.tick()
+
+    run(EngineConfig(), bench)
+
+
+# -------------------------------------------------------------------------------------------------- the texts
+
+
+def parse_header(text: str) -> dict[str, int]:
+    """The numeric macros of a C header; of ``NAME(k)`` the offset of entry 0."""
+    macros = {}
+    for name, offset, number in re.findall(
+        r"^#define (\w+)(?:\(k\) \((0x\w+)u .*| (0x[0-9a-f]+|\d+)u)$", text, re.MULTILINE
+    ):
+        macros[name] = int(offset or number, 0)
+    return macros
+
+
+@each_config
+def test_systemrdl_and_c_header_agree_with_the_map_and_each_other(config, tmp_path):
+    registers = register_map(config)
+    source = tmp_path / "cdma_regs.rdl"
+    source.write_text(register_rdl(registers))
+    compiler = RDLCompiler()
+    compiler.compile_file(str(source))
+    macros = parse_header(c_header(registers))
+    used = set()
+    blocks = {instance: block.name for block in registers.blocks for instance, _ in block.instances}
+    seen = []
+    for node in compiler.elaborate().top.descendants(unroll=True):
+        if isinstance(node, RegfileNode):
+            instance = node.inst_name
+            base = f"CDMA_{instance}_base".upper()
+            assert macros[base] == node.absolute_address
+            used.add(base)
+        elif isinstance(node, RegNode):
+            prefix = f"CDMA_{blocks[instance]}_{node.inst_name}".upper()
+            index = node.current_idx[0] if node.is_array else 0
+            seen.append(node.absolute_address)
+            assert macros[base] + macros[prefix] + 4 * index == node.absolute_address
+            reset = sum((f.get_property("reset") or 0) << f.lsb for f in node.fields())
+            assert macros[f"{prefix}_RESET"] == reset
+            placed = next(p for p in registers.placed() if p.address == node.absolute_address)
+            assert [f.inst_name for f in node.fields()] == sorted(
+                (f.name for f in placed.register.fields), key=lambda name: placed.register.field(name).lsb
+            )
+            used |= {prefix, f"{prefix}_RESET"} | ({f"{prefix}_COUNT"} if node.is_array else set())
+        elif isinstance(node, FieldNode):
+            name = f"{prefix}_{node.inst_name}".upper()
+            assert macros[f"{name}_SHIFT"] == node.lsb
+            assert macros[f"{name}_MASK"] == ((1 << node.width) - 1) << node.lsb
+            access = placed.register.field(node.inst_name).access
+            assert node.is_sw_writable == access.writable
+            assert node.is_sw_readable == (access is not Access.PULSE)
+            used |= {f"{name}_SHIFT", f"{name}_MASK"}
+            encode = node.get_property("encode")
+            if encode is not None:
+                choices = {f"{name}_{member.name}".upper(): member.value for member in encode}
+                assert {choice: macros[choice] for choice in choices} == choices
+                used |= set(choices)
+    assert seen == [placed.address for placed in registers.placed()]
+    others = {name for name in macros if name not in used}
+    assert others == {
+        *(f"CDMA_MODE_{mode.name}" for mode in Mode),
+        *(f"CDMA_STATUS_{status.name}" for status in Status),
+        *(f"CDMA_DESCRIPTOR_{name}_{what}" for name in ("MODE", "INTERRUPT") for what in ("MASK", "SHIFT")),
+        *(f"CDMA_COMPLETION_{name}_{what}" for name in ("STATUS", "PHASE") for what in ("MASK", "SHIFT")),
+    }
+
+
+def peakrdl(*arguments: str) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "peakrdl", *arguments], check=True, capture_output=True, timeout=120
+    )
+
+
+def test_peakrdl_exports_the_systemrdl(tmp_path):
+    registers = register_map(EngineConfig())
+    source = str(tmp_path / "cdma_regs.rdl")
+    Path(source).write_text(register_rdl(registers))
+
+    header = tmp_path / "peakrdl.h"
+    peakrdl("c-header", source, "-o", str(header), "-x", "--type-style", "hier", "-b", "ltoh", "--testcase")
+    subprocess.run(["cc", "-std=c11", f"{header}.test.c", "-o", "check"], cwd=tmp_path, check=True)
+    subprocess.run([tmp_path / "check"], check=True)
+    theirs = parse_header(re.sub(r"(0x[0-9a-f]+|\d+)$", r"\1u", header.read_text(), flags=re.MULTILINE))
+    ours = parse_header(c_header(registers))
+    for block in registers.blocks:
+        for item in block.registers:
+            for f in item.fields:
+                name = f"{block.name}_{item.name}_{f.name}".upper()
+                their = f"{block.instances[0][0]}__{item.name}__{f.name}".upper()
+                assert theirs[f"{their}_bm"] == ours[f"CDMA_{name}_MASK"]
+                assert theirs[f"{their}_bp"] == ours[f"CDMA_{name}_SHIFT"]
+                if f.access is not Access.RO:
+                    reset = ours[f"CDMA_{block.name}_{item.name}_RESET".upper()]
+                    assert theirs[f"{their}_reset"] == f.get(reset)
+
+    peakrdl("ip-xact", source, "-o", str(tmp_path / "cdma.xml"))
+    tree = ElementTree.parse(tmp_path / "cdma.xml")
+    space = re.match(r"\{.*\}", tree.getroot().tag)[0]
+    names = [element.text for element in tree.iter(f"{space}name")]
+    assert {item.name for block in registers.blocks for item in block.registers} <= set(names)
+
+    peakrdl("html", source, "-o", str(tmp_path / "html"))
+    assert (tmp_path / "html" / "index.html").stat().st_size > 0
+
+
+@pytest.mark.parametrize("dialect", ["c99", "c11", "c++11", "c++17"])
+@each_config
+def test_c_header_compiles_alone_without_a_warning(config, dialect, tmp_path):
+    (tmp_path / "cdma_regs.h").write_text(c_header(register_map(config)))
+    (tmp_path / "twice.c").write_text(
+        '#include "cdma_regs.h"\n#include "cdma_regs.h"\nint main(void) { return 0; }\n'
+    )
+    language = "c++" if "+" in dialect else "c"
+    command = [
+        "cc",
+        f"-std={dialect}",
+        "-x",
+        language,
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-pedantic",
+        "-fsyntax-only",
+    ]
+    subprocess.run([*command, "twice.c"], cwd=tmp_path, check=True)
+
+
+def test_the_document_shows_every_register_and_field():
+    registers = register_map(EngineConfig())
+    text = register_document(registers)
+    for block in registers.blocks:
+        for item in block.registers:
+            title = item.name if item.count == 1 else f"{item.name}[{item.count}]"
+            section = text.partition(f"### {block.name}.{title} at ")[2].partition("\n### ")[0]
+            assert section.startswith(f"`{item.offset:#05x}")
+            for f in item.fields:
+                assert re.search(
+                    rf"^\|.* {f.name} .*\|$", section.partition("```text")[2].partition("```")[0], re.M
+                )
+                bits = str(f.lsb) if f.bits == 1 else f"{f.msb}:{f.lsb}"
+                assert f"| {bits} | {f.name} | {f.access.value} | `{f.reset:#x}` |" in section
+
+
+def test_generated_files_are_up_to_date():
+    root = Path(__file__).parent.parent
+    for path, text in generated_files().items():
+        assert (root / path).read_text(encoding="utf-8") == text, (
+            f"{path} is old: run python -m cdma.hdl.engine.register_files"
+        )
+
+
+def test_the_map_needs_no_amaranth():
+    code = "import sys, cdma.hdl.engine.register_files; assert 'amaranth' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

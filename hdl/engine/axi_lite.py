@@ -16,7 +16,8 @@ class Response(enum.Enum, shape=2):
 
 
 class AxiLiteSignature(wiring.Signature):
-    """AXI4-Lite with 32 data bits, seen from the manager; flat members with the names of the specification."""
+    """AXI4-Lite with 32 data bits, seen from the manager; flat members with the names of the
+    specification."""
 
     def __init__(self, address_bits: int) -> None:
         self.address_bits = address_bits

@@ -1,9 +1,8 @@
 """What a register map is: blocks of registers of fields, as plain data that everything else is made from.
 
-The RTL (:mod:`.register_file`), the document (:mod:`.register_document`), the C header (:mod:`.register_header`)
-and the SystemRDL (:mod:`.register_rdl`) all read these objects and nothing else, so they cannot disagree. Nothing
-here imports Amaranth: a driver uses the same objects to find its addresses.
-"""
+The RTL (:mod:`.register_file`), the document (:mod:`.register_document`), the C header
+(:mod:`.register_header`) and the SystemRDL (:mod:`.register_rdl`) all read these objects and nothing else, so
+they cannot disagree. Nothing here imports Amaranth: a driver uses the same objects to find its addresses."""
 
 from __future__ import annotations
 
@@ -12,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from ..errors import ParameterError
 
@@ -36,7 +36,7 @@ class Access(enum.Enum):
     PULSE = "pulse"
     #: Hardware sets bits, writing ones clears them; a bit set and cleared at once stays set.
     W1C = "w1c"
-    #: Writing a one sets it, and only a reset of the whole engine clears it.
+    #: Writing a one sets it, and nothing but a reset of the hardware clears it.
     LOCK = "lock"
 
     @property
@@ -53,7 +53,8 @@ class Access(enum.Enum):
 def _check_name(what: str, name: str) -> None:
     if not _NAME.fullmatch(name):
         raise ParameterError(
-            f"{what} is named {name!r}; a name has lower-case letters, digits and single underscores, because it "
+            f"{what} is named {name!r}; a name has lower-case letters, digits and single underscores, "
+            "because it "
             "becomes part of Verilog, C and SystemRDL names"
         )
 
@@ -63,7 +64,8 @@ class Field:
     """Some bits of a register.
 
     ``choices``
-        The values with a meaning, as ``(name, value)``; they become constants in C and an enumeration in SystemRDL.
+        The values with a meaning, as ``(name, value)``; they become constants in C and an enumeration in
+        SystemRDL.
     """
 
     name: str
@@ -87,7 +89,8 @@ class Field:
             )
         if self.reset and self.access in (Access.RO, Access.PULSE):
             raise ParameterError(
-                f"field {self.name} is {self.access.value} and resets to {self.reset}; only a stored or constant "
+                f"field {self.name} is {self.access.value} and resets to {self.reset}; only a stored "
+                "or constant "
                 "field has a reset value of its own"
             )
         for name, value in self.choices:
@@ -125,9 +128,11 @@ class Register:
     """One register of 32 bits, or an array of ``count`` of them, one after the other.
 
     ``strobe``
-        Hardware also gets a signal that is high for one cycle after each write, with the new values beside it.
+        Hardware also gets a signal that is high for one cycle after each write, with the new values beside
+        it.
     ``locked_by``
-        ``register.field`` of the same block, a field of access ``LOCK``: once set, writes change nothing.
+        ``register.field`` of the same block, one bit of access ``LOCK`` or ``RO``: while it is set, writes
+        change nothing.
     """
 
     name: str
@@ -154,7 +159,8 @@ class Register:
         names = [field.name for field in self.fields]
         if len(set(names)) != len(names) or "written" in names:
             raise ParameterError(
-                f"register {self.name} has the fields {', '.join(names)}; each name may occur once, and 'written' "
+                f"register {self.name} has the fields {', '.join(names)}; each name may occur once, "
+                "and 'written' "
                 "is the write strobe's"
             )
 
@@ -194,6 +200,8 @@ class Block:
     ``external``
         The registers are not in the register file: it forwards reads to whoever keeps them. Such a block has
         read-only fields alone.
+    ``survives_soft_reset``
+        The stored fields keep their values where those of other blocks return to their reset values.
     """
 
     name: str
@@ -201,6 +209,7 @@ class Block:
     registers: tuple[Register, ...]
     instances: tuple[tuple[str, int], ...]
     external: bool = False
+    survives_soft_reset: bool = False
 
     def __post_init__(self) -> None:
         _check_name("a block", self.name)
@@ -215,28 +224,32 @@ class Block:
         for register in self.registers:
             if register.offset < end:
                 raise ParameterError(
-                    f"block {self.name}: register {register.name} at {register.offset:#x} overlaps or precedes the "
+                    f"block {self.name}: register {register.name} at {register.offset:#x} overlaps or "
+                    "precedes the "
                     f"one before it, which ends at {end:#x}"
                 )
             end = register.offset + register.bytes
             if register.locked_by:
                 lock = self.field(register.locked_by)
-                if lock.access is not Access.LOCK or lock.bits != 1:
+                if lock.access not in (Access.LOCK, Access.RO) or lock.bits != 1:
                     raise ParameterError(
-                        f"block {self.name}: register {register.name} is locked by {register.locked_by}, which is "
-                        "not one bit of access lock"
+                        f"block {self.name}: register {register.name} is locked by "
+                        f"{register.locked_by}, which is "
+                        "not one bit of access lock or ro"
                     )
             if self.external and (
                 register.writable or any(f.access is not Access.RO for f in register.fields)
             ):
                 raise ParameterError(
-                    f"block {self.name} is external; its register {register.name} must have read-only fields alone"
+                    f"block {self.name} is external; its register {register.name} must have read-only "
+                    "fields alone"
                 )
         for instance, base in self.instances:
             _check_name(f"an instance of block {self.name}", instance)
             if base < 0 or base % self.span:
                 raise ParameterError(
-                    f"{instance} is at {base:#x}; block {self.name} spans {self.span:#x} bytes, and a base must be a "
+                    f"{instance} is at {base:#x}; block {self.name} spans {self.span:#x} bytes, and a "
+                    "base must be a "
                     "multiple of that so that base and offset decode apart"
                 )
 
@@ -296,12 +309,13 @@ class RegisterMap:
         ):
             if len(set(names)) != len(names):
                 raise ParameterError(f"{self.name} has the {kind}s {', '.join(names)}; a name may occur once")
-        for (_, end, before), (start, _, after) in zip(ranges, ranges[1:], strict=False):
+        for (_, end, before), (start, _, after) in pairwise(ranges):
             if start < end:
                 raise ParameterError(f"{after} at {start:#x} overlaps {before}, which ends at {end:#x}")
         if ranges and ranges[-1][1] > 1 << self.address_bits:
             raise ParameterError(
-                f"{ranges[-1][2]} ends at {ranges[-1][1]:#x}, past the {self.address_bits} address bits of {self.name}"
+                f"{ranges[-1][2]} ends at {ranges[-1][1]:#x}, past the {self.address_bits} address "
+                f"bits of {self.name}"
             )
 
     def placed(self) -> Iterator[Placed]:

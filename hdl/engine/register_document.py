@@ -70,7 +70,8 @@ def _register(block: Block, register: Register) -> Iterator[str]:
     yield "| bits | field | access | reset | |"
     yield "|---|---|---|---|---|"
     for field in reversed(register.fields):
-        yield f"| {_bits(field)} | {field.name} | {field.access.value} | `{field.reset:#x}` | {_meaning(field)} |"
+        access = field.access.value
+        yield f"| {_bits(field)} | {field.name} | {access} | `{field.reset:#x}` | {_meaning(field)} |"
 
 
 def _meaning(field: Field) -> str:

@@ -2,14 +2,14 @@
 
 Rules that a driver can rely on:
 
-- An access answers SLVERR exactly where no register is: it then reads as 0 and writes nothing. Writes to read-only
-  fields and to locked registers change nothing and answer OKAY.
-- Writes take byte strobes. The two low address bits are ignored: a register is read whole, strobes say what is
-  written.
-- The write address and the write data may come in any order. A write has taken effect when its response is there:
-  any read that starts after it sees it.
-- One access per cycle and direction; every output comes from a flip-flop. An access waits for nothing but its own
-  response channel (and an external block's answer), so a subordinate never hangs.
+- An access answers SLVERR exactly where no register is: it then reads as 0 and writes nothing. Writes to
+  read-only fields and to locked registers change nothing and answer OKAY.
+- Writes take byte strobes. The two low address bits are ignored: a register is read whole, strobes say what
+  is written.
+- The write address and the write data may come in any order. A write has taken effect when its response is
+  there: any read that starts after it sees it.
+- One access per cycle and direction; every output comes from a flip-flop. An access waits for nothing but its
+  own response channel (and an external block's answer), so a subordinate never hangs.
 """
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
@@ -34,9 +34,8 @@ __all__ = ["ExternalSignature", "RegisterFile", "block_signature"]
 class ExternalSignature(wiring.Signature):
     """How the register file reads a block that others keep.
 
-    ``request`` stays high, with ``word`` (the register's number within the block) stable, until ``done``, which
-    comes with ``data`` in the same cycle or any later one.
-    """
+    ``request`` stays high, with ``word`` (the register's number within the block) stable, until ``done``,
+    which comes with ``data`` in the same cycle or any later one."""
 
     def __init__(self, block: Block) -> None:
         words = block.span // REGISTER_BYTES
@@ -71,9 +70,8 @@ def _register_signature(register: Register) -> wiring.Signature:
 def block_signature(block: Block) -> wiring.Signature:
     """What hardware sees of one instance of ``block``: ``register.field``, or ``register.field[index]``.
 
-    A read-only field is an input and any other an output, seen from the register file; a field of access ``W1C``
-    has ``set`` and ``value``. Constant fields have no port.
-    """
+    A read-only field is an input and any other an output, seen from the register file; a field of access
+    ``W1C`` has ``set`` and ``value``. Constant fields have no port."""
     if block.external:
         return ExternalSignature(block)
     signatures = {register.name: _register_signature(register) for register in block.registers}
@@ -83,7 +81,10 @@ def block_signature(block: Block) -> wiring.Signature:
 
 
 class RegisterFile(wiring.Component):
-    """The registers of ``registers``, on ``bus``; every instance of a block is a port of its name."""
+    """The registers of ``registers``, on ``bus``; every instance of a block is a port of its name.
+
+    ``soft_reset`` returns stored fields to their reset values, but for locks and for blocks that survive it;
+    it wins over everything else in that cycle."""
 
     def __init__(self, registers: RegisterMap) -> None:
         self.registers = registers
@@ -93,7 +94,8 @@ class RegisterFile(wiring.Component):
             for instance, _ in block.instances
             if (signature := block_signature(block)).members
         }
-        super().__init__({"bus": In(AxiLiteSignature(registers.address_bits)), **ports})
+        bus = In(AxiLiteSignature(registers.address_bits))
+        super().__init__({"bus": bus, "soft_reset": In(1), **ports})
 
     def _port(self, placed: Placed, name: str) -> Value:
         port = getattr(getattr(getattr(self, placed.instance), placed.register.name), name)
@@ -173,6 +175,10 @@ class RegisterFile(wiring.Component):
                 case _:
                     with m.If(select):
                         m.d.sync += port.eq((port & ~mask[bits]) | ones)
+            if field.access in (Access.RW, Access.W1C) and not placed.block.survives_soft_reset:
+                stored = port.value if field.access is Access.W1C else port
+                with m.If(self.soft_reset):
+                    m.d.sync += stored.eq(field.reset)
 
     def _reads(self, m: Module) -> None:
         bus = self.bus
@@ -183,8 +189,8 @@ class RegisterFile(wiring.Component):
             bus.arready.eq(address.i.ready),
         ]
 
-        # Room, once there, stays until this very read fills it, so a request to an external block is never taken
-        # back.
+        # Room, once there, stays until this very read fills it, so a request to an external block is never
+        # taken back.
         read_room = Signal()
         read_hit = Signal()
         read_done = Signal()
@@ -226,5 +232,5 @@ class RegisterFile(wiring.Component):
                     bits = self._port(placed, field.name).value
                 case _:
                     bits = self._port(placed, field.name)
-            value = value | (bits << field.lsb)
+            value = value | bits.shift_left(field.lsb)
         return value[:REGISTER_BITS]

@@ -42,12 +42,16 @@ def _block(block: Block) -> Iterator[str]:
         yield ""
         for line in _register(register):
             yield f"    {line}"
-    locked = [register for register in block.registers if register.locked_by]
-    if locked:
-        yield ""
-    for register in locked:
-        for field in register.fields:
-            yield f"    {register.name}.{field.name}->swwel = {register.locked_by};"
+    locks = [
+        f"    {register.name}{index}.{field.name}->swwel = {register.locked_by};"
+        for register in block.registers
+        if register.locked_by
+        for index in ([f"[{k}]" for k in range(register.count)] if register.count > 1 else [""])
+        for field in register.fields
+        if field.access.writable
+    ]
+    yield from [""] * bool(locks)
+    yield from locks
     yield "};"
     for instance, base in block.instances:
         yield f"{block.name}_t {instance} @ {base:#x};"
@@ -77,7 +81,8 @@ def _field(field: Field) -> Iterator[str]:
         yield "    singlepulse;"
     if field.choices:
         yield f"    encode = {field.name}_e;"
-    # Hardware drives a read-only field from the first cycle on, so such a field has no reset value of its own.
+    # Hardware drives a read-only field from the first cycle on, so such a field has no reset value of its
+    # own.
     reset = "" if field.access is Access.RO else f" = {field.bits}'h{field.reset:x}"
     yield f"}} {field.name}[{field.msb}:{field.lsb}]{reset};"
 

@@ -1,0 +1,190 @@
+"""The engine's register block: the register file wired to :class:`.interfaces.ControlSignature`."""
+
+from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.lib import data, enum, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..params import EngineConfig
+from .axi_lite import AxiLiteSignature
+from .interfaces import ControlSignature
+from .records import COMPLETION, DESCRIPTOR
+from .register_file import RegisterFile
+from .register_map import RecordPart, record_parts, register_map
+
+__all__ = ["RegisterBlock"]
+
+_CHANNELS = ("offload", "prefetch")
+
+
+class _Reset(enum.Enum):
+    """Where a soft reset is."""
+
+    NONE = 0
+    #: The engine has just been told.
+    BEGIN = 1
+    #: The engine finishes its transactions.
+    WAIT = 2
+    #: The registers return to their reset values.
+    FORGET = 3
+
+
+class RegisterBlock(wiring.Component):
+    """Registers on ``bus``, the engine behind ``control``, and the interrupt, which is a level out of a
+    flip-flop.
+
+    A soft reset keeps the channels from starting anything until the registers that would let them are clear.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        self.config = config
+        self.registers = register_map(config)
+        super().__init__(
+            {
+                "bus": In(AxiLiteSignature(self.registers.address_bits)),
+                "control": Out(ControlSignature(config)),
+                "irq": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.register_file = file = RegisterFile(self.registers)
+        wiring.connect(m, wiring.flipped(self.bus), file.bus)
+        forget = self._soft_reset(m, file)
+        self._shared(m, file)
+        self._push(m, file)
+        irqs = [self._channel(m, file, name, forget) for name in _CHANNELS]
+        m.d.comb += [file.engine.status.offload_irq.eq(irqs[0]), file.engine.status.prefetch_irq.eq(irqs[1])]
+        m.d.sync += self.irq.eq(irqs[0] | irqs[1])
+        return m
+
+    def _soft_reset(self, m: Module, file: RegisterFile) -> Signal:
+        """High where rings must already be seen disabled although the registers are not yet clear."""
+        control = self.control
+        state = Signal(_Reset)
+        forget = Signal()
+        with m.Switch(state):
+            with m.Case(_Reset.NONE), m.If(control.soft_reset):
+                m.d.sync += state.eq(_Reset.BEGIN)
+            with m.Case(_Reset.BEGIN):
+                m.d.sync += state.eq(_Reset.WAIT)
+            with m.Case(_Reset.WAIT), m.If(~control.resetting):
+                m.d.comb += forget.eq(1)
+                m.d.sync += state.eq(_Reset.FORGET)
+            with m.Case(_Reset.FORGET):
+                m.d.comb += [forget.eq(1), file.soft_reset.eq(1)]
+                m.d.sync += state.eq(_Reset.NONE)
+        # A second command during a soft reset changes nothing.
+        m.d.comb += control.soft_reset.eq(file.engine.command.soft_reset & (state == _Reset.NONE))
+        m.d.comb += file.engine.status.resetting.eq(control.soft_reset | (state != _Reset.NONE))
+        return forget
+
+    def _shared(self, m: Module, file: RegisterFile) -> None:
+        control = self.control
+        m.d.comb += [
+            control.clear_counters.eq(file.engine.command.clear_counters),
+            control.watchdog_cycles.eq(file.engine.watchdog.value),
+        ]
+        for port, address_bits in (
+            ("dev", self.config.dev_address_bits),
+            ("host", self.config.host_address_bits),
+        ):
+            registers = getattr(file, f"{port}_window")
+            window = getattr(control, f"{port}_window")
+            high = address_bits > 32
+            m.d.comb += [
+                window.base.eq(
+                    Cat(registers.base_low.page.shift_left(12), registers.base_high.value if high else ())
+                ),
+                window.limit.eq(
+                    Cat(
+                        registers.limit_low.page.shift_left(12) | 0xFFF,
+                        registers.limit_high.value if high else (),
+                    )
+                ),
+            ]
+        for channel in _CHANNELS:
+            counters = getattr(file, f"{channel}_counters")
+            port = getattr(control, f"{channel}_counters")
+            m.d.comb += [
+                port.request.eq(counters.request),
+                port.word.eq(counters.word),
+                counters.done.eq(port.done),
+                counters.data.eq(port.data),
+            ]
+
+    def _push(self, m: Module, file: RegisterFile) -> None:
+        """The staged descriptor stays until the channel has it, because its registers are locked
+        meanwhile."""
+        pending = Signal(len(_CHANNELS))
+        submit = Cat(file.push.submit.offload, file.push.submit.prefetch)
+        m.d.comb += file.push.status.pending.eq((pending | submit).any())
+        for index, name in enumerate(_CHANNELS):
+            push = getattr(self.control, name).push
+            m.d.comb += push.valid.eq(pending[index])
+            with m.If(file.soft_reset):
+                m.d.sync += pending[index].eq(0)
+            with m.Elif(submit[index]):
+                m.d.sync += pending[index].eq(1)
+            with m.Elif(push.ready):
+                m.d.sync += pending[index].eq(0)
+            for part in record_parts(DESCRIPTOR, "flags"):
+                value = getattr(getattr(file.push, part.register), part.field)
+                m.d.comb += _part(push.payload, part).eq(value)
+
+    def _channel(self, m: Module, file: RegisterFile, name: str, forget: Value) -> Value:
+        """Wires one channel, and gives whether it asserts the interrupt."""
+        registers = getattr(file, name)
+        channel = getattr(self.control, name)
+        m.d.comb += [
+            channel.enable.eq(registers.control.enable & ~file.engine.status.resetting),
+            channel.halt_on_error.eq(registers.control.halt_on_error),
+            channel.resume.eq(registers.command.resume),
+            channel.abort.eq(registers.command.abort_now),
+            channel.error_clear.eq(registers.command.clear_error),
+            channel.values.eq(Cat(registers.table.entry)),
+            channel.ring_log2.eq(registers.ring_size.log2),
+            channel.coalesce_count.eq(registers.coalesce_count.value),
+            channel.coalesce_cycles.eq(registers.coalesce_cycles.value),
+        ]
+        high = self.config.host_address_bits > 32
+        for port, prefix, base, enable in (
+            (channel.ring, "ring", "ring_base", registers.control.ring_enable),
+            (channel.completions, "completion", "completion_base", registers.control.completion_ring_enable),
+        ):
+            low_register, high_register = (
+                getattr(registers, f"{base}_low"),
+                getattr(registers, f"{base}_high", None),
+            )
+            m.d.comb += [
+                port.enable.eq(enable & ~forget),
+                port.base.eq(Cat(low_register.line.shift_left(6), high_register.value if high else ())),
+                port.tail.eq(getattr(registers, f"{prefix}_tail").value),
+                getattr(registers, f"{prefix}_head").value.eq(port.head),
+            ]
+
+        m.d.comb += [
+            registers.status.busy.eq(channel.status.busy),
+            registers.status.halted.eq(channel.status.halted),
+            registers.status.aborting.eq(channel.status.aborting),
+            registers.status.stuck.eq(channel.status.stuck),
+            registers.status.completion_waiting.eq(channel.completion.valid),
+            channel.completion.ready.eq(registers.command.pop_completion),
+            registers.error.valid.eq(channel.error.valid),
+            registers.error.status.eq(channel.error.status),
+            registers.error_tag.value.eq(channel.error.tag),
+            registers.error_address_low.value.eq(channel.error.address[:32]),
+            registers.error_address_high.value.eq(channel.error.address[32:]),
+            registers.irq_status.completion.set.eq(channel.completion_irq),
+            registers.irq_status.error.set.eq(channel.error_irq),
+        ]
+        for part in record_parts(COMPLETION, "result"):
+            value = getattr(getattr(registers, f"completion_{part.register}"), part.field)
+            m.d.comb += value.eq(_part(channel.completion.payload, part))
+        return (registers.irq_status.completion.value & registers.irq_enable.completion) | (
+            registers.irq_status.error.value & registers.irq_enable.error
+        )
+
+
+def _part(record: data.View, part: RecordPart) -> Value:
+    return Value.cast(record[part.record.name])[part.start : part.start + part.bits]

@@ -1,0 +1,742 @@
+/*
+ * cdma_regs.h: registers, descriptors and completions of the engine.
+ *
+ * Generated from the description that the hardware is made from; do not edit.
+ * An offset counts from the base of the register's block. Offsets, masks and
+ * shifts are the same for every engine; the reset values (and with them the
+ * capability registers) are those of the configuration this file is for.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef CDMA_REGS_H
+#define CDMA_REGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Values of cdma_descriptor's mode. */
+#define CDMA_MODE_RAW 0u
+#define CDMA_MODE_ZVC 1u
+#define CDMA_MODE_FVC 2u
+
+/* How a descriptor ended. */
+#define CDMA_STATUS_OK 0u
+#define CDMA_STATUS_READ_SLVERR 1u
+#define CDMA_STATUS_READ_DECERR 2u
+#define CDMA_STATUS_WRITE_SLVERR 3u
+#define CDMA_STATUS_WRITE_DECERR 4u
+#define CDMA_STATUS_FETCH_SLVERR 5u
+#define CDMA_STATUS_FETCH_DECERR 6u
+#define CDMA_STATUS_COMPLETION_SLVERR 7u
+#define CDMA_STATUS_COMPLETION_DECERR 8u
+#define CDMA_STATUS_RESERVED 9u
+#define CDMA_STATUS_ALIGNMENT 10u
+#define CDMA_STATUS_ZERO_LENGTH 11u
+#define CDMA_STATUS_LENGTH 12u
+#define CDMA_STATUS_CAPACITY 13u
+#define CDMA_STATUS_WINDOW 14u
+#define CDMA_STATUS_STREAM_TRUNCATED 15u
+#define CDMA_STATUS_STREAM_TRAILING 16u
+#define CDMA_STATUS_STREAM_CODE 17u
+#define CDMA_STATUS_WATCHDOG 18u
+#define CDMA_STATUS_ABORTED 19u
+
+/* 64 bytes of memory, little-endian, 64-byte aligned. */
+struct cdma_descriptor {
+    uint64_t source; /* Byte address to read from: in device memory for offload, in host memory for prefetch. */
+    uint64_t destination; /* Byte address the data is written to. */
+    uint64_t length; /* Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB. */
+    uint64_t capacity; /* Bytes that may be written from `destination` on; nothing is written past them. */
+    uint64_t compressed_length; /* Bytes of the compressed stream: prefetch in the modes zvc and fvc reads so many; otherwise 0. */
+    uint32_t tag; /* Any number; the completion has it too. */
+    uint32_t flags; /* See the masks below. */
+    uint32_t reserved[4]; /* Must be 0. */
+};
+/* 0 raw copy, 1 zvc, 2 fvc. */
+#define CDMA_DESCRIPTOR_MODE_MASK 0x000000ffu
+#define CDMA_DESCRIPTOR_MODE_SHIFT 0u
+/* 1: the completion counts towards the interrupt. Errors always do. */
+#define CDMA_DESCRIPTOR_INTERRUPT_MASK 0x00000100u
+#define CDMA_DESCRIPTOR_INTERRUPT_SHIFT 8u
+typedef char cdma_descriptor_size_assert[(sizeof(struct cdma_descriptor) == 64u) ? 1 : -1];
+typedef char cdma_descriptor_source_assert[(offsetof(struct cdma_descriptor, source) == 0u) ? 1 : -1];
+typedef char cdma_descriptor_destination_assert[(offsetof(struct cdma_descriptor, destination) == 8u) ? 1 : -1];
+typedef char cdma_descriptor_length_assert[(offsetof(struct cdma_descriptor, length) == 16u) ? 1 : -1];
+typedef char cdma_descriptor_capacity_assert[(offsetof(struct cdma_descriptor, capacity) == 24u) ? 1 : -1];
+typedef char cdma_descriptor_compressed_length_assert[(offsetof(struct cdma_descriptor, compressed_length) == 32u) ? 1 : -1];
+typedef char cdma_descriptor_tag_assert[(offsetof(struct cdma_descriptor, tag) == 40u) ? 1 : -1];
+typedef char cdma_descriptor_flags_assert[(offsetof(struct cdma_descriptor, flags) == 44u) ? 1 : -1];
+
+/* 64 bytes of memory, little-endian, 64-byte aligned. */
+struct cdma_completion {
+    uint32_t tag; /* The descriptor's tag. */
+    uint32_t literals; /* Words stored as literals; literals / words is the tensor's density. 0 for a raw copy. */
+    uint64_t bytes_read; /* Bytes taken from the source. */
+    uint64_t bytes_written; /* Bytes written to the destination: the compressed length of an offload. */
+    uint64_t cycles; /* Clock cycles from taking the descriptor up to its last write response; wraps at 2**32. */
+    uint64_t address; /* The address that belongs to `status`; 0 if there is none. */
+    uint32_t reserved[5]; /* Must be 0. */
+    uint32_t result; /* See the masks below. */
+};
+/* How it ended; 0 is well. */
+#define CDMA_COMPLETION_STATUS_MASK 0x000000ffu
+#define CDMA_COMPLETION_STATUS_SHIFT 0u
+/* 1 in the ring's first pass, 0 in the second, and so on: a slot with another phase is old. */
+#define CDMA_COMPLETION_PHASE_MASK 0x80000000u
+#define CDMA_COMPLETION_PHASE_SHIFT 31u
+typedef char cdma_completion_size_assert[(sizeof(struct cdma_completion) == 64u) ? 1 : -1];
+typedef char cdma_completion_tag_assert[(offsetof(struct cdma_completion, tag) == 0u) ? 1 : -1];
+typedef char cdma_completion_literals_assert[(offsetof(struct cdma_completion, literals) == 4u) ? 1 : -1];
+typedef char cdma_completion_bytes_read_assert[(offsetof(struct cdma_completion, bytes_read) == 8u) ? 1 : -1];
+typedef char cdma_completion_bytes_written_assert[(offsetof(struct cdma_completion, bytes_written) == 16u) ? 1 : -1];
+typedef char cdma_completion_cycles_assert[(offsetof(struct cdma_completion, cycles) == 24u) ? 1 : -1];
+typedef char cdma_completion_address_assert[(offsetof(struct cdma_completion, address) == 32u) ? 1 : -1];
+typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, result) == 60u) ? 1 : -1];
+
+/* engine: What this engine is, and what concerns both channels. */
+#define CDMA_ENGINE_BASE 0x000u
+
+/* engine.ident: The bytes `cDMA`; anything else is not this engine. */
+#define CDMA_ENGINE_IDENT 0x000u
+#define CDMA_ENGINE_IDENT_RESET 0x414d4463u
+#define CDMA_ENGINE_IDENT_VALUE_MASK 0xffffffffu
+#define CDMA_ENGINE_IDENT_VALUE_SHIFT 0u
+
+/* engine.version: Version of this register map. A higher minor version only adds. */
+#define CDMA_ENGINE_VERSION 0x004u
+#define CDMA_ENGINE_VERSION_RESET 0x00010000u
+#define CDMA_ENGINE_VERSION_MINOR_MASK 0x0000ffffu
+#define CDMA_ENGINE_VERSION_MINOR_SHIFT 0u
+#define CDMA_ENGINE_VERSION_MAJOR_MASK 0xffff0000u
+#define CDMA_ENGINE_VERSION_MAJOR_SHIFT 16u
+
+/* engine.stream_format: Format of the compressed streams, and lanes of the codec. */
+#define CDMA_ENGINE_STREAM_FORMAT 0x008u
+#define CDMA_ENGINE_STREAM_FORMAT_RESET 0x08112020u
+#define CDMA_ENGINE_STREAM_FORMAT_WORD_BITS_MASK 0x000000ffu
+#define CDMA_ENGINE_STREAM_FORMAT_WORD_BITS_SHIFT 0u
+#define CDMA_ENGINE_STREAM_FORMAT_WINDOW_MASK 0x0000ff00u
+#define CDMA_ENGINE_STREAM_FORMAT_WINDOW_SHIFT 8u
+#define CDMA_ENGINE_STREAM_FORMAT_CODE_BITS_MASK 0x000f0000u
+#define CDMA_ENGINE_STREAM_FORMAT_CODE_BITS_SHIFT 16u
+#define CDMA_ENGINE_STREAM_FORMAT_TABLE_SIZE_MASK 0x00f00000u
+#define CDMA_ENGINE_STREAM_FORMAT_TABLE_SIZE_SHIFT 20u
+#define CDMA_ENGINE_STREAM_FORMAT_LANES_MASK 0xff000000u
+#define CDMA_ENGINE_STREAM_FORMAT_LANES_SHIFT 24u
+
+/* engine.dev_port: Geometry of the dev port. */
+#define CDMA_ENGINE_DEV_PORT 0x00cu
+#define CDMA_ENGINE_DEV_PORT_RESET 0x05400100u
+#define CDMA_ENGINE_DEV_PORT_DATA_BITS_MASK 0x000007ffu
+#define CDMA_ENGINE_DEV_PORT_DATA_BITS_SHIFT 0u
+#define CDMA_ENGINE_DEV_PORT_ADDRESS_BITS_MASK 0x007f0000u
+#define CDMA_ENGINE_DEV_PORT_ADDRESS_BITS_SHIFT 16u
+#define CDMA_ENGINE_DEV_PORT_ALIGN_LOG2_MASK 0x0f000000u
+#define CDMA_ENGINE_DEV_PORT_ALIGN_LOG2_SHIFT 24u
+
+/* engine.host_port: Geometry of the host port. */
+#define CDMA_ENGINE_HOST_PORT 0x010u
+#define CDMA_ENGINE_HOST_PORT_RESET 0x05400100u
+#define CDMA_ENGINE_HOST_PORT_DATA_BITS_MASK 0x000007ffu
+#define CDMA_ENGINE_HOST_PORT_DATA_BITS_SHIFT 0u
+#define CDMA_ENGINE_HOST_PORT_ADDRESS_BITS_MASK 0x007f0000u
+#define CDMA_ENGINE_HOST_PORT_ADDRESS_BITS_SHIFT 16u
+#define CDMA_ENGINE_HOST_PORT_ALIGN_LOG2_MASK 0x0f000000u
+#define CDMA_ENGINE_HOST_PORT_ALIGN_LOG2_SHIFT 24u
+
+/* engine.bursts: How the ports issue bursts. */
+#define CDMA_ENGINE_BURSTS 0x014u
+#define CDMA_ENGINE_BURSTS_RESET 0x00100020u
+#define CDMA_ENGINE_BURSTS_BEATS_MASK 0x000001ffu
+#define CDMA_ENGINE_BURSTS_BEATS_SHIFT 0u
+#define CDMA_ENGINE_BURSTS_OUTSTANDING_MASK 0x01ff0000u
+#define CDMA_ENGINE_BURSTS_OUTSTANDING_SHIFT 16u
+
+/* engine.limits: Limits of rings and counters. */
+#define CDMA_ENGINE_LIMITS 0x018u
+#define CDMA_ENGINE_LIMITS_RESET 0x000c400au
+#define CDMA_ENGINE_LIMITS_RING_LOG2_MASK 0x0000000fu
+#define CDMA_ENGINE_LIMITS_RING_LOG2_SHIFT 0u
+#define CDMA_ENGINE_LIMITS_RECORD_BYTES_MASK 0x0000ff00u
+#define CDMA_ENGINE_LIMITS_RECORD_BYTES_SHIFT 8u
+#define CDMA_ENGINE_LIMITS_COUNTERS_MASK 0x00ff0000u
+#define CDMA_ENGINE_LIMITS_COUNTERS_SHIFT 16u
+
+/* engine.command: Acts on the whole engine. */
+#define CDMA_ENGINE_COMMAND 0x020u
+#define CDMA_ENGINE_COMMAND_RESET 0x00000000u
+#define CDMA_ENGINE_COMMAND_SOFT_RESET_MASK 0x00000001u
+#define CDMA_ENGINE_COMMAND_SOFT_RESET_SHIFT 0u
+#define CDMA_ENGINE_COMMAND_CLEAR_COUNTERS_MASK 0x00000002u
+#define CDMA_ENGINE_COMMAND_CLEAR_COUNTERS_SHIFT 1u
+
+/* engine.status: State of the whole engine. */
+#define CDMA_ENGINE_STATUS 0x024u
+#define CDMA_ENGINE_STATUS_RESET 0x00000000u
+#define CDMA_ENGINE_STATUS_RESETTING_MASK 0x00000001u
+#define CDMA_ENGINE_STATUS_RESETTING_SHIFT 0u
+#define CDMA_ENGINE_STATUS_OFFLOAD_IRQ_MASK 0x00000100u
+#define CDMA_ENGINE_STATUS_OFFLOAD_IRQ_SHIFT 8u
+#define CDMA_ENGINE_STATUS_PREFETCH_IRQ_MASK 0x00000200u
+#define CDMA_ENGINE_STATUS_PREFETCH_IRQ_SHIFT 9u
+
+/* engine.watchdog: Clock cycles that a port may leave an open transaction without an answer; 0 is for ever. */
+#define CDMA_ENGINE_WATCHDOG 0x028u
+#define CDMA_ENGINE_WATCHDOG_RESET 0x00000000u
+#define CDMA_ENGINE_WATCHDOG_VALUE_MASK 0xffffffffu
+#define CDMA_ENGINE_WATCHDOG_VALUE_SHIFT 0u
+
+/* dev_window: The addresses that the engine may touch on the dev port: all of them, until these registers say less. A descriptor, a ring or a completion that reaches outside is refused before its first transaction. */
+#define CDMA_DEV_WINDOW_BASE 0x100u
+
+/* dev_window.base_low: The lowest address that may be touched, a multiple of 4 KiB. Bits 31 to 0. */
+#define CDMA_DEV_WINDOW_BASE_LOW 0x000u
+#define CDMA_DEV_WINDOW_BASE_LOW_RESET 0x00000000u
+#define CDMA_DEV_WINDOW_BASE_LOW_PAGE_MASK 0xfffff000u
+#define CDMA_DEV_WINDOW_BASE_LOW_PAGE_SHIFT 12u
+
+/* dev_window.base_high: The lowest address that may be touched, a multiple of 4 KiB. Bits 63 to 32. */
+#define CDMA_DEV_WINDOW_BASE_HIGH 0x004u
+#define CDMA_DEV_WINDOW_BASE_HIGH_RESET 0x00000000u
+#define CDMA_DEV_WINDOW_BASE_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_DEV_WINDOW_BASE_HIGH_VALUE_SHIFT 0u
+
+/* dev_window.limit_low: The highest address that may be touched, the last byte of 4 KiB. Below the base: nothing may be. Bits 31 to 0. */
+#define CDMA_DEV_WINDOW_LIMIT_LOW 0x008u
+#define CDMA_DEV_WINDOW_LIMIT_LOW_RESET 0xffffffffu
+#define CDMA_DEV_WINDOW_LIMIT_LOW_ONES_MASK 0x00000fffu
+#define CDMA_DEV_WINDOW_LIMIT_LOW_ONES_SHIFT 0u
+#define CDMA_DEV_WINDOW_LIMIT_LOW_PAGE_MASK 0xfffff000u
+#define CDMA_DEV_WINDOW_LIMIT_LOW_PAGE_SHIFT 12u
+
+/* dev_window.limit_high: The highest address that may be touched, the last byte of 4 KiB. Below the base: nothing may be. Bits 63 to 32. */
+#define CDMA_DEV_WINDOW_LIMIT_HIGH 0x00cu
+#define CDMA_DEV_WINDOW_LIMIT_HIGH_RESET 0xffffffffu
+#define CDMA_DEV_WINDOW_LIMIT_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_DEV_WINDOW_LIMIT_HIGH_VALUE_SHIFT 0u
+
+/* dev_window.lock: Freezes the window until the hardware is reset. */
+#define CDMA_DEV_WINDOW_LOCK 0x010u
+#define CDMA_DEV_WINDOW_LOCK_RESET 0x00000000u
+#define CDMA_DEV_WINDOW_LOCK_LOCKED_MASK 0x00000001u
+#define CDMA_DEV_WINDOW_LOCK_LOCKED_SHIFT 0u
+
+/* host_window: The addresses that the engine may touch on the host port: all of them, until these registers say less. A descriptor, a ring or a completion that reaches outside is refused before its first transaction. */
+#define CDMA_HOST_WINDOW_BASE 0x120u
+
+/* host_window.base_low: The lowest address that may be touched, a multiple of 4 KiB. Bits 31 to 0. */
+#define CDMA_HOST_WINDOW_BASE_LOW 0x000u
+#define CDMA_HOST_WINDOW_BASE_LOW_RESET 0x00000000u
+#define CDMA_HOST_WINDOW_BASE_LOW_PAGE_MASK 0xfffff000u
+#define CDMA_HOST_WINDOW_BASE_LOW_PAGE_SHIFT 12u
+
+/* host_window.base_high: The lowest address that may be touched, a multiple of 4 KiB. Bits 63 to 32. */
+#define CDMA_HOST_WINDOW_BASE_HIGH 0x004u
+#define CDMA_HOST_WINDOW_BASE_HIGH_RESET 0x00000000u
+#define CDMA_HOST_WINDOW_BASE_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_HOST_WINDOW_BASE_HIGH_VALUE_SHIFT 0u
+
+/* host_window.limit_low: The highest address that may be touched, the last byte of 4 KiB. Below the base: nothing may be. Bits 31 to 0. */
+#define CDMA_HOST_WINDOW_LIMIT_LOW 0x008u
+#define CDMA_HOST_WINDOW_LIMIT_LOW_RESET 0xffffffffu
+#define CDMA_HOST_WINDOW_LIMIT_LOW_ONES_MASK 0x00000fffu
+#define CDMA_HOST_WINDOW_LIMIT_LOW_ONES_SHIFT 0u
+#define CDMA_HOST_WINDOW_LIMIT_LOW_PAGE_MASK 0xfffff000u
+#define CDMA_HOST_WINDOW_LIMIT_LOW_PAGE_SHIFT 12u
+
+/* host_window.limit_high: The highest address that may be touched, the last byte of 4 KiB. Below the base: nothing may be. Bits 63 to 32. */
+#define CDMA_HOST_WINDOW_LIMIT_HIGH 0x00cu
+#define CDMA_HOST_WINDOW_LIMIT_HIGH_RESET 0xffffffffu
+#define CDMA_HOST_WINDOW_LIMIT_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_HOST_WINDOW_LIMIT_HIGH_VALUE_SHIFT 0u
+
+/* host_window.lock: Freezes the window until the hardware is reset. */
+#define CDMA_HOST_WINDOW_LOCK 0x010u
+#define CDMA_HOST_WINDOW_LOCK_RESET 0x00000000u
+#define CDMA_HOST_WINDOW_LOCK_LOCKED_MASK 0x00000001u
+#define CDMA_HOST_WINDOW_LOCK_LOCKED_SHIFT 0u
+
+/* push: One descriptor given through registers instead of a ring: fill it in, then submit it to a channel. The fields lie as in a descriptor in memory; the reserved ones have no registers. */
+#define CDMA_PUSH_BASE 0x180u
+
+/* push.source_low: Byte address to read from: in device memory for offload, in host memory for prefetch. */
+#define CDMA_PUSH_SOURCE_LOW 0x000u
+#define CDMA_PUSH_SOURCE_LOW_RESET 0x00000000u
+#define CDMA_PUSH_SOURCE_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_PUSH_SOURCE_LOW_VALUE_SHIFT 0u
+
+/* push.source_high: Byte address to read from: in device memory for offload, in host memory for prefetch. */
+#define CDMA_PUSH_SOURCE_HIGH 0x004u
+#define CDMA_PUSH_SOURCE_HIGH_RESET 0x00000000u
+#define CDMA_PUSH_SOURCE_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_PUSH_SOURCE_HIGH_VALUE_SHIFT 0u
+
+/* push.destination_low: Byte address the data is written to. */
+#define CDMA_PUSH_DESTINATION_LOW 0x008u
+#define CDMA_PUSH_DESTINATION_LOW_RESET 0x00000000u
+#define CDMA_PUSH_DESTINATION_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_PUSH_DESTINATION_LOW_VALUE_SHIFT 0u
+
+/* push.destination_high: Byte address the data is written to. */
+#define CDMA_PUSH_DESTINATION_HIGH 0x00cu
+#define CDMA_PUSH_DESTINATION_HIGH_RESET 0x00000000u
+#define CDMA_PUSH_DESTINATION_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_PUSH_DESTINATION_HIGH_VALUE_SHIFT 0u
+
+/* push.length_low: Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB. */
+#define CDMA_PUSH_LENGTH_LOW 0x010u
+#define CDMA_PUSH_LENGTH_LOW_RESET 0x00000000u
+#define CDMA_PUSH_LENGTH_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_PUSH_LENGTH_LOW_VALUE_SHIFT 0u
+
+/* push.length_high: Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB. */
+#define CDMA_PUSH_LENGTH_HIGH 0x014u
+#define CDMA_PUSH_LENGTH_HIGH_RESET 0x00000000u
+#define CDMA_PUSH_LENGTH_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_PUSH_LENGTH_HIGH_VALUE_SHIFT 0u
+
+/* push.capacity_low: Bytes that may be written from `destination` on; nothing is written past them. */
+#define CDMA_PUSH_CAPACITY_LOW 0x018u
+#define CDMA_PUSH_CAPACITY_LOW_RESET 0x00000000u
+#define CDMA_PUSH_CAPACITY_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_PUSH_CAPACITY_LOW_VALUE_SHIFT 0u
+
+/* push.capacity_high: Bytes that may be written from `destination` on; nothing is written past them. */
+#define CDMA_PUSH_CAPACITY_HIGH 0x01cu
+#define CDMA_PUSH_CAPACITY_HIGH_RESET 0x00000000u
+#define CDMA_PUSH_CAPACITY_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_PUSH_CAPACITY_HIGH_VALUE_SHIFT 0u
+
+/* push.compressed_length_low: Bytes of the compressed stream: prefetch in the modes zvc and fvc reads so many; otherwise 0. */
+#define CDMA_PUSH_COMPRESSED_LENGTH_LOW 0x020u
+#define CDMA_PUSH_COMPRESSED_LENGTH_LOW_RESET 0x00000000u
+#define CDMA_PUSH_COMPRESSED_LENGTH_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_PUSH_COMPRESSED_LENGTH_LOW_VALUE_SHIFT 0u
+
+/* push.compressed_length_high: Bytes of the compressed stream: prefetch in the modes zvc and fvc reads so many; otherwise 0. */
+#define CDMA_PUSH_COMPRESSED_LENGTH_HIGH 0x024u
+#define CDMA_PUSH_COMPRESSED_LENGTH_HIGH_RESET 0x00000000u
+#define CDMA_PUSH_COMPRESSED_LENGTH_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_PUSH_COMPRESSED_LENGTH_HIGH_VALUE_SHIFT 0u
+
+/* push.tag: Any number; the completion has it too. */
+#define CDMA_PUSH_TAG 0x028u
+#define CDMA_PUSH_TAG_RESET 0x00000000u
+#define CDMA_PUSH_TAG_VALUE_MASK 0xffffffffu
+#define CDMA_PUSH_TAG_VALUE_SHIFT 0u
+
+/* push.flags: mode, interrupt. */
+#define CDMA_PUSH_FLAGS 0x02cu
+#define CDMA_PUSH_FLAGS_RESET 0x00000000u
+#define CDMA_PUSH_FLAGS_MODE_MASK 0x000000ffu
+#define CDMA_PUSH_FLAGS_MODE_SHIFT 0u
+#define CDMA_PUSH_FLAGS_INTERRUPT_MASK 0x00000100u
+#define CDMA_PUSH_FLAGS_INTERRUPT_SHIFT 8u
+
+/* push.submit: Hands the descriptor over. */
+#define CDMA_PUSH_SUBMIT 0x040u
+#define CDMA_PUSH_SUBMIT_RESET 0x00000000u
+#define CDMA_PUSH_SUBMIT_OFFLOAD_MASK 0x00000001u
+#define CDMA_PUSH_SUBMIT_OFFLOAD_SHIFT 0u
+#define CDMA_PUSH_SUBMIT_PREFETCH_MASK 0x00000002u
+#define CDMA_PUSH_SUBMIT_PREFETCH_SHIFT 1u
+
+/* push.status: Whether the descriptor has been taken. */
+#define CDMA_PUSH_STATUS 0x044u
+#define CDMA_PUSH_STATUS_RESET 0x00000000u
+#define CDMA_PUSH_STATUS_PENDING_MASK 0x00000001u
+#define CDMA_PUSH_STATUS_PENDING_SHIFT 0u
+
+/* channel: One direction: offload reads the dev port, compresses and writes the host port; prefetch reads the host port, decompresses and writes the dev port. Its rings are in host memory. */
+#define CDMA_OFFLOAD_BASE 0x200u
+#define CDMA_PREFETCH_BASE 0x300u
+
+/* channel.control: What the channel may do. */
+#define CDMA_CHANNEL_CONTROL 0x000u
+#define CDMA_CHANNEL_CONTROL_RESET 0x00000000u
+#define CDMA_CHANNEL_CONTROL_ENABLE_MASK 0x00000001u
+#define CDMA_CHANNEL_CONTROL_ENABLE_SHIFT 0u
+#define CDMA_CHANNEL_CONTROL_HALT_ON_ERROR_MASK 0x00000002u
+#define CDMA_CHANNEL_CONTROL_HALT_ON_ERROR_SHIFT 1u
+#define CDMA_CHANNEL_CONTROL_RING_ENABLE_MASK 0x00000004u
+#define CDMA_CHANNEL_CONTROL_RING_ENABLE_SHIFT 2u
+#define CDMA_CHANNEL_CONTROL_COMPLETION_RING_ENABLE_MASK 0x00000008u
+#define CDMA_CHANNEL_CONTROL_COMPLETION_RING_ENABLE_SHIFT 3u
+
+/* channel.command: Acts on the channel. */
+#define CDMA_CHANNEL_COMMAND 0x004u
+#define CDMA_CHANNEL_COMMAND_RESET 0x00000000u
+#define CDMA_CHANNEL_COMMAND_ABORT_NOW_MASK 0x00000001u
+#define CDMA_CHANNEL_COMMAND_ABORT_NOW_SHIFT 0u
+#define CDMA_CHANNEL_COMMAND_RESUME_MASK 0x00000002u
+#define CDMA_CHANNEL_COMMAND_RESUME_SHIFT 1u
+#define CDMA_CHANNEL_COMMAND_CLEAR_ERROR_MASK 0x00000004u
+#define CDMA_CHANNEL_COMMAND_CLEAR_ERROR_SHIFT 2u
+#define CDMA_CHANNEL_COMMAND_POP_COMPLETION_MASK 0x00000008u
+#define CDMA_CHANNEL_COMMAND_POP_COMPLETION_SHIFT 3u
+
+/* channel.status: State of the channel. */
+#define CDMA_CHANNEL_STATUS 0x008u
+#define CDMA_CHANNEL_STATUS_RESET 0x00000000u
+#define CDMA_CHANNEL_STATUS_BUSY_MASK 0x00000001u
+#define CDMA_CHANNEL_STATUS_BUSY_SHIFT 0u
+#define CDMA_CHANNEL_STATUS_HALTED_MASK 0x00000002u
+#define CDMA_CHANNEL_STATUS_HALTED_SHIFT 1u
+#define CDMA_CHANNEL_STATUS_ABORTING_MASK 0x00000004u
+#define CDMA_CHANNEL_STATUS_ABORTING_SHIFT 2u
+#define CDMA_CHANNEL_STATUS_STUCK_MASK 0x00000008u
+#define CDMA_CHANNEL_STATUS_STUCK_SHIFT 3u
+#define CDMA_CHANNEL_STATUS_COMPLETION_WAITING_MASK 0x00000100u
+#define CDMA_CHANNEL_STATUS_COMPLETION_WAITING_SHIFT 8u
+
+/* channel.irq_status: Why there is an interrupt. Clear it first, then look for completions: none is missed so. */
+#define CDMA_CHANNEL_IRQ_STATUS 0x00cu
+#define CDMA_CHANNEL_IRQ_STATUS_RESET 0x00000000u
+#define CDMA_CHANNEL_IRQ_STATUS_COMPLETION_MASK 0x00000001u
+#define CDMA_CHANNEL_IRQ_STATUS_COMPLETION_SHIFT 0u
+#define CDMA_CHANNEL_IRQ_STATUS_ERROR_MASK 0x00000002u
+#define CDMA_CHANNEL_IRQ_STATUS_ERROR_SHIFT 1u
+
+/* channel.irq_enable: Which of them assert the interrupt. */
+#define CDMA_CHANNEL_IRQ_ENABLE 0x010u
+#define CDMA_CHANNEL_IRQ_ENABLE_RESET 0x00000000u
+#define CDMA_CHANNEL_IRQ_ENABLE_COMPLETION_MASK 0x00000001u
+#define CDMA_CHANNEL_IRQ_ENABLE_COMPLETION_SHIFT 0u
+#define CDMA_CHANNEL_IRQ_ENABLE_ERROR_MASK 0x00000002u
+#define CDMA_CHANNEL_IRQ_ENABLE_ERROR_SHIFT 1u
+
+/* channel.coalesce_count: Completions that want it per interrupt; 0 is taken as 1. */
+#define CDMA_CHANNEL_COALESCE_COUNT 0x014u
+#define CDMA_CHANNEL_COALESCE_COUNT_RESET 0x00000000u
+#define CDMA_CHANNEL_COALESCE_COUNT_VALUE_MASK 0x000000ffu
+#define CDMA_CHANNEL_COALESCE_COUNT_VALUE_SHIFT 0u
+
+/* channel.coalesce_cycles: Clock cycles after the first uncounted completion that raise the interrupt anyway; 0 is never. */
+#define CDMA_CHANNEL_COALESCE_CYCLES 0x018u
+#define CDMA_CHANNEL_COALESCE_CYCLES_RESET 0x00000000u
+#define CDMA_CHANNEL_COALESCE_CYCLES_VALUE_MASK 0xffffffffu
+#define CDMA_CHANNEL_COALESCE_CYCLES_VALUE_SHIFT 0u
+
+/* channel.ring_size: Size of both rings; change it only while both are disabled. */
+#define CDMA_CHANNEL_RING_SIZE 0x01cu
+#define CDMA_CHANNEL_RING_SIZE_RESET 0x0000000au
+#define CDMA_CHANNEL_RING_SIZE_LOG2_MASK 0x0000000fu
+#define CDMA_CHANNEL_RING_SIZE_LOG2_SHIFT 0u
+
+/* channel.ring_base_low: Where the descriptor ring begins; 64-byte aligned. Bits 31 to 0. */
+#define CDMA_CHANNEL_RING_BASE_LOW 0x020u
+#define CDMA_CHANNEL_RING_BASE_LOW_RESET 0x00000000u
+#define CDMA_CHANNEL_RING_BASE_LOW_LINE_MASK 0xffffffc0u
+#define CDMA_CHANNEL_RING_BASE_LOW_LINE_SHIFT 6u
+
+/* channel.ring_base_high: Where the descriptor ring begins; 64-byte aligned. Bits 63 to 32. */
+#define CDMA_CHANNEL_RING_BASE_HIGH 0x024u
+#define CDMA_CHANNEL_RING_BASE_HIGH_RESET 0x00000000u
+#define CDMA_CHANNEL_RING_BASE_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_CHANNEL_RING_BASE_HIGH_VALUE_SHIFT 0u
+
+/* channel.ring_head: Descriptors fetched. Runs on past the ring's size and wraps at twice the largest ring. */
+#define CDMA_CHANNEL_RING_HEAD 0x028u
+#define CDMA_CHANNEL_RING_HEAD_RESET 0x00000000u
+#define CDMA_CHANNEL_RING_HEAD_VALUE_MASK 0x000007ffu
+#define CDMA_CHANNEL_RING_HEAD_VALUE_SHIFT 0u
+
+/* channel.ring_tail: The doorbell: descriptors written by software, counted like the head. */
+#define CDMA_CHANNEL_RING_TAIL 0x02cu
+#define CDMA_CHANNEL_RING_TAIL_RESET 0x00000000u
+#define CDMA_CHANNEL_RING_TAIL_VALUE_MASK 0x000007ffu
+#define CDMA_CHANNEL_RING_TAIL_VALUE_SHIFT 0u
+
+/* channel.completion_base_low: Where the completion ring begins; 64-byte aligned. Bits 31 to 0. */
+#define CDMA_CHANNEL_COMPLETION_BASE_LOW 0x030u
+#define CDMA_CHANNEL_COMPLETION_BASE_LOW_RESET 0x00000000u
+#define CDMA_CHANNEL_COMPLETION_BASE_LOW_LINE_MASK 0xffffffc0u
+#define CDMA_CHANNEL_COMPLETION_BASE_LOW_LINE_SHIFT 6u
+
+/* channel.completion_base_high: Where the completion ring begins; 64-byte aligned. Bits 63 to 32. */
+#define CDMA_CHANNEL_COMPLETION_BASE_HIGH 0x034u
+#define CDMA_CHANNEL_COMPLETION_BASE_HIGH_RESET 0x00000000u
+#define CDMA_CHANNEL_COMPLETION_BASE_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_CHANNEL_COMPLETION_BASE_HIGH_VALUE_SHIFT 0u
+
+/* channel.completion_head: Completions that are in memory, counted like the ring's. */
+#define CDMA_CHANNEL_COMPLETION_HEAD 0x038u
+#define CDMA_CHANNEL_COMPLETION_HEAD_RESET 0x00000000u
+#define CDMA_CHANNEL_COMPLETION_HEAD_VALUE_MASK 0x000007ffu
+#define CDMA_CHANNEL_COMPLETION_HEAD_VALUE_SHIFT 0u
+
+/* channel.completion_tail: Completions that software has consumed; the engine waits rather than overwrite the others. */
+#define CDMA_CHANNEL_COMPLETION_TAIL 0x03cu
+#define CDMA_CHANNEL_COMPLETION_TAIL_RESET 0x00000000u
+#define CDMA_CHANNEL_COMPLETION_TAIL_VALUE_MASK 0x000007ffu
+#define CDMA_CHANNEL_COMPLETION_TAIL_VALUE_SHIFT 0u
+
+/* channel.error: The first error since the last `command.clear_error`. */
+#define CDMA_CHANNEL_ERROR 0x040u
+#define CDMA_CHANNEL_ERROR_RESET 0x00000000u
+#define CDMA_CHANNEL_ERROR_STATUS_MASK 0x000000ffu
+#define CDMA_CHANNEL_ERROR_STATUS_SHIFT 0u
+#define CDMA_CHANNEL_ERROR_STATUS_OK 0u
+#define CDMA_CHANNEL_ERROR_STATUS_READ_SLVERR 1u
+#define CDMA_CHANNEL_ERROR_STATUS_READ_DECERR 2u
+#define CDMA_CHANNEL_ERROR_STATUS_WRITE_SLVERR 3u
+#define CDMA_CHANNEL_ERROR_STATUS_WRITE_DECERR 4u
+#define CDMA_CHANNEL_ERROR_STATUS_FETCH_SLVERR 5u
+#define CDMA_CHANNEL_ERROR_STATUS_FETCH_DECERR 6u
+#define CDMA_CHANNEL_ERROR_STATUS_COMPLETION_SLVERR 7u
+#define CDMA_CHANNEL_ERROR_STATUS_COMPLETION_DECERR 8u
+#define CDMA_CHANNEL_ERROR_STATUS_RESERVED 9u
+#define CDMA_CHANNEL_ERROR_STATUS_ALIGNMENT 10u
+#define CDMA_CHANNEL_ERROR_STATUS_ZERO_LENGTH 11u
+#define CDMA_CHANNEL_ERROR_STATUS_LENGTH 12u
+#define CDMA_CHANNEL_ERROR_STATUS_CAPACITY 13u
+#define CDMA_CHANNEL_ERROR_STATUS_WINDOW 14u
+#define CDMA_CHANNEL_ERROR_STATUS_STREAM_TRUNCATED 15u
+#define CDMA_CHANNEL_ERROR_STATUS_STREAM_TRAILING 16u
+#define CDMA_CHANNEL_ERROR_STATUS_STREAM_CODE 17u
+#define CDMA_CHANNEL_ERROR_STATUS_WATCHDOG 18u
+#define CDMA_CHANNEL_ERROR_STATUS_ABORTED 19u
+#define CDMA_CHANNEL_ERROR_VALID_MASK 0x80000000u
+#define CDMA_CHANNEL_ERROR_VALID_SHIFT 31u
+
+/* channel.error_tag: Tag of the descriptor that failed; 0 if it could not be fetched. */
+#define CDMA_CHANNEL_ERROR_TAG 0x044u
+#define CDMA_CHANNEL_ERROR_TAG_RESET 0x00000000u
+#define CDMA_CHANNEL_ERROR_TAG_VALUE_MASK 0xffffffffu
+#define CDMA_CHANNEL_ERROR_TAG_VALUE_SHIFT 0u
+
+/* channel.error_address_low: The address that belongs to the cause. Bits 31 to 0. */
+#define CDMA_CHANNEL_ERROR_ADDRESS_LOW 0x048u
+#define CDMA_CHANNEL_ERROR_ADDRESS_LOW_RESET 0x00000000u
+#define CDMA_CHANNEL_ERROR_ADDRESS_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_CHANNEL_ERROR_ADDRESS_LOW_VALUE_SHIFT 0u
+
+/* channel.error_address_high: The address that belongs to the cause. Bits 63 to 32. */
+#define CDMA_CHANNEL_ERROR_ADDRESS_HIGH 0x04cu
+#define CDMA_CHANNEL_ERROR_ADDRESS_HIGH_RESET 0x00000000u
+#define CDMA_CHANNEL_ERROR_ADDRESS_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_CHANNEL_ERROR_ADDRESS_HIGH_VALUE_SHIFT 0u
+
+/* channel.table: The frequent values that mode fvc uses, lowest code first. Change them only while the channel is idle. */
+#define CDMA_CHANNEL_TABLE 0x050u
+#define CDMA_CHANNEL_TABLE_RESET 0x00000000u
+#define CDMA_CHANNEL_TABLE_ENTRY_MASK 0xffffffffu
+#define CDMA_CHANNEL_TABLE_ENTRY_SHIFT 0u
+
+/* channel.completion_tag: The descriptor's tag. */
+#define CDMA_CHANNEL_COMPLETION_TAG 0x0c0u
+#define CDMA_CHANNEL_COMPLETION_TAG_RESET 0x00000000u
+#define CDMA_CHANNEL_COMPLETION_TAG_VALUE_MASK 0xffffffffu
+#define CDMA_CHANNEL_COMPLETION_TAG_VALUE_SHIFT 0u
+
+/* channel.completion_literals: Words stored as literals; literals / words is the tensor's density. 0 for a raw copy. */
+#define CDMA_CHANNEL_COMPLETION_LITERALS 0x0c4u
+#define CDMA_CHANNEL_COMPLETION_LITERALS_RESET 0x00000000u
+#define CDMA_CHANNEL_COMPLETION_LITERALS_VALUE_MASK 0xffffffffu
+#define CDMA_CHANNEL_COMPLETION_LITERALS_VALUE_SHIFT 0u
+
+/* channel.completion_bytes_read_low: Bytes taken from the source. */
+#define CDMA_CHANNEL_COMPLETION_BYTES_READ_LOW 0x0c8u
+#define CDMA_CHANNEL_COMPLETION_BYTES_READ_LOW_RESET 0x00000000u
+#define CDMA_CHANNEL_COMPLETION_BYTES_READ_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_CHANNEL_COMPLETION_BYTES_READ_LOW_VALUE_SHIFT 0u
+
+/* channel.completion_bytes_read_high: Bytes taken from the source. */
+#define CDMA_CHANNEL_COMPLETION_BYTES_READ_HIGH 0x0ccu
+#define CDMA_CHANNEL_COMPLETION_BYTES_READ_HIGH_RESET 0x00000000u
+#define CDMA_CHANNEL_COMPLETION_BYTES_READ_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_CHANNEL_COMPLETION_BYTES_READ_HIGH_VALUE_SHIFT 0u
+
+/* channel.completion_bytes_written_low: Bytes written to the destination: the compressed length of an offload. */
+#define CDMA_CHANNEL_COMPLETION_BYTES_WRITTEN_LOW 0x0d0u
+#define CDMA_CHANNEL_COMPLETION_BYTES_WRITTEN_LOW_RESET 0x00000000u
+#define CDMA_CHANNEL_COMPLETION_BYTES_WRITTEN_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_CHANNEL_COMPLETION_BYTES_WRITTEN_LOW_VALUE_SHIFT 0u
+
+/* channel.completion_bytes_written_high: Bytes written to the destination: the compressed length of an offload. */
+#define CDMA_CHANNEL_COMPLETION_BYTES_WRITTEN_HIGH 0x0d4u
+#define CDMA_CHANNEL_COMPLETION_BYTES_WRITTEN_HIGH_RESET 0x00000000u
+#define CDMA_CHANNEL_COMPLETION_BYTES_WRITTEN_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_CHANNEL_COMPLETION_BYTES_WRITTEN_HIGH_VALUE_SHIFT 0u
+
+/* channel.completion_cycles_low: Clock cycles from taking the descriptor up to its last write response; wraps at 2**32. */
+#define CDMA_CHANNEL_COMPLETION_CYCLES_LOW 0x0d8u
+#define CDMA_CHANNEL_COMPLETION_CYCLES_LOW_RESET 0x00000000u
+#define CDMA_CHANNEL_COMPLETION_CYCLES_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_CHANNEL_COMPLETION_CYCLES_LOW_VALUE_SHIFT 0u
+
+/* channel.completion_cycles_high: Clock cycles from taking the descriptor up to its last write response; wraps at 2**32. */
+#define CDMA_CHANNEL_COMPLETION_CYCLES_HIGH 0x0dcu
+#define CDMA_CHANNEL_COMPLETION_CYCLES_HIGH_RESET 0x00000000u
+#define CDMA_CHANNEL_COMPLETION_CYCLES_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_CHANNEL_COMPLETION_CYCLES_HIGH_VALUE_SHIFT 0u
+
+/* channel.completion_address_low: The address that belongs to `status`; 0 if there is none. */
+#define CDMA_CHANNEL_COMPLETION_ADDRESS_LOW 0x0e0u
+#define CDMA_CHANNEL_COMPLETION_ADDRESS_LOW_RESET 0x00000000u
+#define CDMA_CHANNEL_COMPLETION_ADDRESS_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_CHANNEL_COMPLETION_ADDRESS_LOW_VALUE_SHIFT 0u
+
+/* channel.completion_address_high: The address that belongs to `status`; 0 if there is none. */
+#define CDMA_CHANNEL_COMPLETION_ADDRESS_HIGH 0x0e4u
+#define CDMA_CHANNEL_COMPLETION_ADDRESS_HIGH_RESET 0x00000000u
+#define CDMA_CHANNEL_COMPLETION_ADDRESS_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_CHANNEL_COMPLETION_ADDRESS_HIGH_VALUE_SHIFT 0u
+
+/* channel.completion_result: status, phase. */
+#define CDMA_CHANNEL_COMPLETION_RESULT 0x0fcu
+#define CDMA_CHANNEL_COMPLETION_RESULT_RESET 0x00000000u
+#define CDMA_CHANNEL_COMPLETION_RESULT_STATUS_MASK 0x000000ffu
+#define CDMA_CHANNEL_COMPLETION_RESULT_STATUS_SHIFT 0u
+#define CDMA_CHANNEL_COMPLETION_RESULT_PHASE_MASK 0x80000000u
+#define CDMA_CHANNEL_COMPLETION_RESULT_PHASE_SHIFT 31u
+
+/* counters: What a channel has done, 64 bits each. Reading a low half latches its high half: read low, then high, from one thread at a time, and the 64 bits belong together. */
+#define CDMA_OFFLOAD_COUNTERS_BASE 0x400u
+#define CDMA_PREFETCH_COUNTERS_BASE 0x480u
+
+/* counters.cycles_low: Clock cycles with at least one descriptor under way. Bits 31 to 0; reading latches the rest. */
+#define CDMA_COUNTERS_CYCLES_LOW 0x000u
+#define CDMA_COUNTERS_CYCLES_LOW_RESET 0x00000000u
+#define CDMA_COUNTERS_CYCLES_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_COUNTERS_CYCLES_LOW_VALUE_SHIFT 0u
+
+/* counters.cycles_high: Clock cycles with at least one descriptor under way. Bits 63 to 32, as of the last read of a low half. */
+#define CDMA_COUNTERS_CYCLES_HIGH 0x004u
+#define CDMA_COUNTERS_CYCLES_HIGH_RESET 0x00000000u
+#define CDMA_COUNTERS_CYCLES_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_COUNTERS_CYCLES_HIGH_VALUE_SHIFT 0u
+
+/* counters.bytes_read_low: Bytes read from sources, summed over completions. Bits 31 to 0; reading latches the rest. */
+#define CDMA_COUNTERS_BYTES_READ_LOW 0x008u
+#define CDMA_COUNTERS_BYTES_READ_LOW_RESET 0x00000000u
+#define CDMA_COUNTERS_BYTES_READ_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_COUNTERS_BYTES_READ_LOW_VALUE_SHIFT 0u
+
+/* counters.bytes_read_high: Bytes read from sources, summed over completions. Bits 63 to 32, as of the last read of a low half. */
+#define CDMA_COUNTERS_BYTES_READ_HIGH 0x00cu
+#define CDMA_COUNTERS_BYTES_READ_HIGH_RESET 0x00000000u
+#define CDMA_COUNTERS_BYTES_READ_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_COUNTERS_BYTES_READ_HIGH_VALUE_SHIFT 0u
+
+/* counters.bytes_written_low: Bytes written to destinations, summed over completions. Bits 31 to 0; reading latches the rest. */
+#define CDMA_COUNTERS_BYTES_WRITTEN_LOW 0x010u
+#define CDMA_COUNTERS_BYTES_WRITTEN_LOW_RESET 0x00000000u
+#define CDMA_COUNTERS_BYTES_WRITTEN_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_COUNTERS_BYTES_WRITTEN_LOW_VALUE_SHIFT 0u
+
+/* counters.bytes_written_high: Bytes written to destinations, summed over completions. Bits 63 to 32, as of the last read of a low half. */
+#define CDMA_COUNTERS_BYTES_WRITTEN_HIGH 0x014u
+#define CDMA_COUNTERS_BYTES_WRITTEN_HIGH_RESET 0x00000000u
+#define CDMA_COUNTERS_BYTES_WRITTEN_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_COUNTERS_BYTES_WRITTEN_HIGH_VALUE_SHIFT 0u
+
+/* counters.literals_low: Words stored as literals, summed over completions. Bits 31 to 0; reading latches the rest. */
+#define CDMA_COUNTERS_LITERALS_LOW 0x018u
+#define CDMA_COUNTERS_LITERALS_LOW_RESET 0x00000000u
+#define CDMA_COUNTERS_LITERALS_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_COUNTERS_LITERALS_LOW_VALUE_SHIFT 0u
+
+/* counters.literals_high: Words stored as literals, summed over completions. Bits 63 to 32, as of the last read of a low half. */
+#define CDMA_COUNTERS_LITERALS_HIGH 0x01cu
+#define CDMA_COUNTERS_LITERALS_HIGH_RESET 0x00000000u
+#define CDMA_COUNTERS_LITERALS_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_COUNTERS_LITERALS_HIGH_VALUE_SHIFT 0u
+
+/* counters.raw_words_low: Raw words that were compressed or decompressed: literals / raw_words is the density. Bits 31 to 0; reading latches the rest. */
+#define CDMA_COUNTERS_RAW_WORDS_LOW 0x020u
+#define CDMA_COUNTERS_RAW_WORDS_LOW_RESET 0x00000000u
+#define CDMA_COUNTERS_RAW_WORDS_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_COUNTERS_RAW_WORDS_LOW_VALUE_SHIFT 0u
+
+/* counters.raw_words_high: Raw words that were compressed or decompressed: literals / raw_words is the density. Bits 63 to 32, as of the last read of a low half. */
+#define CDMA_COUNTERS_RAW_WORDS_HIGH 0x024u
+#define CDMA_COUNTERS_RAW_WORDS_HIGH_RESET 0x00000000u
+#define CDMA_COUNTERS_RAW_WORDS_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_COUNTERS_RAW_WORDS_HIGH_VALUE_SHIFT 0u
+
+/* counters.descriptors_low: Descriptors completed, whether well or not. Bits 31 to 0; reading latches the rest. */
+#define CDMA_COUNTERS_DESCRIPTORS_LOW 0x028u
+#define CDMA_COUNTERS_DESCRIPTORS_LOW_RESET 0x00000000u
+#define CDMA_COUNTERS_DESCRIPTORS_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_COUNTERS_DESCRIPTORS_LOW_VALUE_SHIFT 0u
+
+/* counters.descriptors_high: Descriptors completed, whether well or not. Bits 63 to 32, as of the last read of a low half. */
+#define CDMA_COUNTERS_DESCRIPTORS_HIGH 0x02cu
+#define CDMA_COUNTERS_DESCRIPTORS_HIGH_RESET 0x00000000u
+#define CDMA_COUNTERS_DESCRIPTORS_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_COUNTERS_DESCRIPTORS_HIGH_VALUE_SHIFT 0u
+
+/* counters.errors_low: Descriptors that ended with an error, and completions that could not be written. Bits 31 to 0; reading latches the rest. */
+#define CDMA_COUNTERS_ERRORS_LOW 0x030u
+#define CDMA_COUNTERS_ERRORS_LOW_RESET 0x00000000u
+#define CDMA_COUNTERS_ERRORS_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_COUNTERS_ERRORS_LOW_VALUE_SHIFT 0u
+
+/* counters.errors_high: Descriptors that ended with an error, and completions that could not be written. Bits 63 to 32, as of the last read of a low half. */
+#define CDMA_COUNTERS_ERRORS_HIGH 0x034u
+#define CDMA_COUNTERS_ERRORS_HIGH_RESET 0x00000000u
+#define CDMA_COUNTERS_ERRORS_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_COUNTERS_ERRORS_HIGH_VALUE_SHIFT 0u
+
+/* counters.read_beats_low: Beats of data taken from the read port. Bits 31 to 0; reading latches the rest. */
+#define CDMA_COUNTERS_READ_BEATS_LOW 0x038u
+#define CDMA_COUNTERS_READ_BEATS_LOW_RESET 0x00000000u
+#define CDMA_COUNTERS_READ_BEATS_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_COUNTERS_READ_BEATS_LOW_VALUE_SHIFT 0u
+
+/* counters.read_beats_high: Beats of data taken from the read port. Bits 63 to 32, as of the last read of a low half. */
+#define CDMA_COUNTERS_READ_BEATS_HIGH 0x03cu
+#define CDMA_COUNTERS_READ_BEATS_HIGH_RESET 0x00000000u
+#define CDMA_COUNTERS_READ_BEATS_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_COUNTERS_READ_BEATS_HIGH_VALUE_SHIFT 0u
+
+/* counters.write_beats_low: Beats of data given to the write port. Bits 31 to 0; reading latches the rest. */
+#define CDMA_COUNTERS_WRITE_BEATS_LOW 0x040u
+#define CDMA_COUNTERS_WRITE_BEATS_LOW_RESET 0x00000000u
+#define CDMA_COUNTERS_WRITE_BEATS_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_COUNTERS_WRITE_BEATS_LOW_VALUE_SHIFT 0u
+
+/* counters.write_beats_high: Beats of data given to the write port. Bits 63 to 32, as of the last read of a low half. */
+#define CDMA_COUNTERS_WRITE_BEATS_HIGH 0x044u
+#define CDMA_COUNTERS_WRITE_BEATS_HIGH_RESET 0x00000000u
+#define CDMA_COUNTERS_WRITE_BEATS_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_COUNTERS_WRITE_BEATS_HIGH_VALUE_SHIFT 0u
+
+/* counters.stall_source_low: Cycles under way in which the codec could have taken a beat but none had been read. Bits 31 to 0; reading latches the rest. */
+#define CDMA_COUNTERS_STALL_SOURCE_LOW 0x048u
+#define CDMA_COUNTERS_STALL_SOURCE_LOW_RESET 0x00000000u
+#define CDMA_COUNTERS_STALL_SOURCE_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_COUNTERS_STALL_SOURCE_LOW_VALUE_SHIFT 0u
+
+/* counters.stall_source_high: Cycles under way in which the codec could have taken a beat but none had been read. Bits 63 to 32, as of the last read of a low half. */
+#define CDMA_COUNTERS_STALL_SOURCE_HIGH 0x04cu
+#define CDMA_COUNTERS_STALL_SOURCE_HIGH_RESET 0x00000000u
+#define CDMA_COUNTERS_STALL_SOURCE_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_COUNTERS_STALL_SOURCE_HIGH_VALUE_SHIFT 0u
+
+/* counters.stall_codec_low: Cycles in which a beat was there but the codec, its output not blocked, did not take it. Bits 31 to 0; reading latches the rest. */
+#define CDMA_COUNTERS_STALL_CODEC_LOW 0x050u
+#define CDMA_COUNTERS_STALL_CODEC_LOW_RESET 0x00000000u
+#define CDMA_COUNTERS_STALL_CODEC_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_COUNTERS_STALL_CODEC_LOW_VALUE_SHIFT 0u
+
+/* counters.stall_codec_high: Cycles in which a beat was there but the codec, its output not blocked, did not take it. Bits 63 to 32, as of the last read of a low half. */
+#define CDMA_COUNTERS_STALL_CODEC_HIGH 0x054u
+#define CDMA_COUNTERS_STALL_CODEC_HIGH_RESET 0x00000000u
+#define CDMA_COUNTERS_STALL_CODEC_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_COUNTERS_STALL_CODEC_HIGH_VALUE_SHIFT 0u
+
+/* counters.stall_sink_low: Cycles in which the codec had a beat but the write side did not take it. Bits 31 to 0; reading latches the rest. */
+#define CDMA_COUNTERS_STALL_SINK_LOW 0x058u
+#define CDMA_COUNTERS_STALL_SINK_LOW_RESET 0x00000000u
+#define CDMA_COUNTERS_STALL_SINK_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_COUNTERS_STALL_SINK_LOW_VALUE_SHIFT 0u
+
+/* counters.stall_sink_high: Cycles in which the codec had a beat but the write side did not take it. Bits 63 to 32, as of the last read of a low half. */
+#define CDMA_COUNTERS_STALL_SINK_HIGH 0x05cu
+#define CDMA_COUNTERS_STALL_SINK_HIGH_RESET 0x00000000u
+#define CDMA_COUNTERS_STALL_SINK_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_COUNTERS_STALL_SINK_HIGH_VALUE_SHIFT 0u
+
+#endif /* CDMA_REGS_H */

@@ -1,0 +1,97 @@
+"""The format and codec options that commands share."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from cdma import CodecConfig, Format, ParameterError
+from cdma.options import add_codec_options, add_format_options, codec_config_from, format_from
+
+
+@pytest.fixture
+def parse():
+    parser = argparse.ArgumentParser()
+    add_codec_options(parser)
+    return lambda *arguments: parser.parse_args([str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "codec.toml"
+
+    def write(text):
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_defaults(parse):
+    assert codec_config_from(parse()) == CodecConfig()
+    assert format_from(parse(), word_bits=8) == Format(word_bits=8)
+
+
+def test_command_line(parse):
+    arguments = parse(
+        "--word-bits",
+        16,
+        "--window",
+        64,
+        "--code-bits",
+        2,
+        "--values",
+        "0",
+        "0x3c00",
+        "--lanes",
+        16,
+        "--runtime-values",
+    )
+    assert codec_config_from(arguments) == CodecConfig(Format(16, 64, 2, (0, 0x3C00)), 16, True)
+
+
+def test_command_line_wins_over_file(parse, config):
+    path = config("word_bits = 8\ncode_bits = 2\nvalues = [0, 0x7f]\nlanes = 32\nruntime_values = true\n")
+    assert codec_config_from(parse("--config", path)) == CodecConfig(Format(8, 32, 2, (0, 127)), 32, True)
+    arguments = parse("--config", path, "--lanes", 4, "--values", 9, "--no-runtime-values")
+    assert codec_config_from(arguments) == CodecConfig(Format(8, 32, 2, (9,)), 4, False)
+
+
+def test_format_commands_read_codec_files(config):
+    parser = argparse.ArgumentParser()
+    add_format_options(parser)
+    arguments = parser.parse_args(["--config", str(config("lanes = 32\nwindow = 64\n"))])
+    assert format_from(arguments) == Format(window=64)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "word_bit = 8",
+            "has the unknown key 'word_bit'; it may have "
+            "word_bits, window, code_bits, values, lanes, runtime_values",
+        ),
+        ("values = 0", "has values = 0; it must be a list, such as [0]"),
+        ("runtime_values = 1", "has runtime_values = 1; it must be true or false"),
+        ("word_bits = ", "is not a TOML file: "),
+    ],
+)
+def test_refused_files(text, message, parse, config):
+    path = config(text)
+    with pytest.raises(ParameterError) as caught:
+        codec_config_from(parse("--config", path))
+    assert str(caught.value).startswith(f"{path} {message}")
+
+
+def test_missing_file(parse, tmp_path):
+    with pytest.raises(ParameterError) as caught:
+        codec_config_from(parse("--config", tmp_path / "none.toml"))
+    assert str(caught.value) == f"cannot read {tmp_path}/none.toml: No such file or directory"
+
+
+def test_values_are_whole_numbers(parse, capsys):
+    with pytest.raises(SystemExit):
+        parse("--values", "1.5")
+    assert "argument --values: '1.5' is not a whole number such as 42 or 0x2a" in capsys.readouterr().err

@@ -1,0 +1,161 @@
+"""Line and bar charts as SVG text: the same bytes for the same numbers, and nothing needed to draw them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+__all__ = ["Line", "bar_chart", "line_chart"]
+
+#: Distinguishable with the common kinds of colour blindness, in this order.
+_COLOURS = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#e69f00",
+    "#56b4e9",
+    "#7f7f7f",
+    "#8c564b",
+    "#17365d",
+    "#b2182b",
+)
+_LEFT, _TOP, _BOTTOM, _LEGEND, _LINE = 56, 34, 44, 190, 15
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a chart."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    #: Dashed lines and full ones tell two kinds apart.
+    dashed: bool = False
+
+
+def line_chart(
+    title: str,
+    lines: Sequence[Line],
+    *,
+    x_label: str,
+    y_label: str,
+    y_most: float | None = None,
+    width: int = 720,
+    height: int = 340,
+) -> str:
+    """Lines over a common axis that begins at 0; the legend stands to the right in the order of ``lines``."""
+    x_axis = _ticks(max((max(line.x) for line in lines), default=1.0))
+    y_axis = _ticks(max((max(line.y) for line in lines), default=1.0) if y_most is None else y_most)
+    frame = _Frame(width, max(height, _TOP + _BOTTOM + _LINE * len(lines)), y_axis)
+    parts = frame.parts(title, y_label)
+    for tick in x_axis:
+        x = frame.across(tick / x_axis[-1])
+        parts.append(_text(x, frame.bottom + 16, _number(tick), "middle"))
+    parts.append(_text((frame.left + frame.right) / 2, frame.bottom + 34, x_label, "middle"))
+    for place, line in enumerate(lines):
+        colour = _COLOURS[place % len(_COLOURS)]
+        dash = ' stroke-dasharray="5 3"' if line.dashed else ""
+        points = " ".join(
+            f"{frame.across(x / x_axis[-1]):.1f},{frame.up(y):.1f}"
+            for x, y in zip(line.x, line.y, strict=True)
+        )
+        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.8"{dash}/>')
+        y = _TOP + _LINE * place + 8
+        parts.append(
+            f'<path d="M{frame.right + 12} {y}h22" fill="none" stroke="{colour}" stroke-width="2.5"{dash}/>'
+        )
+        parts.append(_text(frame.right + 40, y + 4, line.name))
+    return _svg(frame, title, parts)
+
+
+def bar_chart(
+    title: str,
+    groups: Sequence[str],
+    bars: Mapping[str, Sequence[float]],
+    *,
+    y_label: str,
+    width: int = 720,
+    height: int = 340,
+) -> str:
+    """For each group one bar of every name in ``bars``, which gives its values in the order of the groups."""
+    y_axis = _ticks(max((value for values in bars.values() for value in values), default=1.0))
+    tilted = any(len(group) * 6.5 * len(groups) > width - _LEFT - _LEGEND for group in groups)
+    frame = _Frame(width, height + (70 if tilted else 0), y_axis, _BOTTOM + (70 if tilted else 0))
+    parts = frame.parts(title, y_label)
+    slot = (frame.right - frame.left) / max(1, len(groups))
+    bar = 0.8 * slot / max(1, len(bars))
+    for place, group in enumerate(groups):
+        x = frame.left + (place + 0.5) * slot
+        turn = f' transform="rotate(-40 {x:.1f} {frame.bottom + 14:.1f})"' if tilted else ""
+        parts.append(_text(x, frame.bottom + 14, group, "end" if tilted else "middle", turn))
+    for index, (name, values) in enumerate(bars.items()):
+        colour = _COLOURS[index % len(_COLOURS)]
+        for place, value in enumerate(values):
+            x = frame.left + (place + 0.1) * slot + index * bar
+            y = frame.up(value)
+            parts.append(
+                f'<rect x="{x:.1f}" y="{y:.1f}" width="{bar:.1f}" height="{frame.bottom - y:.1f}" '
+                f'fill="{colour}"><title>{escape(f"{groups[place]}, {name}: {value:.3g}")}</title></rect>'
+            )
+        y = _TOP + _LINE * index + 8
+        parts.append(f'<rect x="{frame.right + 12}" y="{y - 5}" width="22" height="10" fill="{colour}"/>')
+        parts.append(_text(frame.right + 40, y + 4, name))
+    return _svg(frame, title, parts)
+
+
+class _Frame:
+    """The area that values are drawn in, and the axis to its left."""
+
+    def __init__(self, width: int, height: int, y_axis: Sequence[float], below: int = _BOTTOM) -> None:
+        self.width, self.height = width, height
+        self.left, self.right = _LEFT, width - _LEGEND
+        self.bottom = height - below
+        self._y_axis = y_axis
+
+    def across(self, part: float) -> float:
+        return self.left + part * (self.right - self.left)
+
+    def up(self, value: float) -> float:
+        most = self._y_axis[-1]
+        return self.bottom - min(max(value, 0.0), most) / most * (self.bottom - _TOP)
+
+    def parts(self, title: str, y_label: str) -> list[str]:
+        parts = [f'<text x="{self.left}" y="18" font-size="14" font-weight="bold">{escape(title)}</text>']
+        for tick in self._y_axis:
+            y = self.up(tick)
+            parts.append(f'<path d="M{self.left} {y:.1f}H{self.right}" stroke="#d8d8d8"/>')
+            parts.append(_text(self.left - 6, y + 4, _number(tick), "end"))
+        parts.append(f'<path d="M{self.left} {_TOP}V{self.bottom}H{self.right}" fill="none" stroke="#444"/>')
+        middle = (_TOP + self.bottom) / 2
+        parts.append(_text(14, middle, y_label, "middle", f' transform="rotate(-90 14 {middle:.1f})"'))
+        return parts
+
+
+def _svg(frame: _Frame, title: str, parts: Sequence[str]) -> str:
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {frame.width} {frame.height}" '
+        f'width="{frame.width}" height="{frame.height}" font-family="sans-serif" font-size="11" role="img">'
+    )
+    background = f'<rect width="{frame.width}" height="{frame.height}" fill="#fff"/>'
+    return "\n".join((head, f"<title>{escape(title)}</title>", background, *parts, "</svg>")) + "\n"
+
+
+def _text(x: float, y: float, text: str, anchor: str = "start", more: str = "") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(text)}</text>'
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def _ticks(most: float) -> list[float]:
+    """Round numbers from 0 up to or past ``most``, about five of them."""
+    if not most > 0 or not math.isfinite(most):
+        most = 1.0
+    rough = most / 5
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * (1 - 1e-9))
+    return [step * place for place in range(math.ceil(most / step - 1e-9) + 1)]

@@ -46,6 +46,10 @@ class Channel(wiring.Component):
     the oldest descriptor as ``WATCHDOG`` at once and then does the same; for as long as the port does not
     answer, ``status.stuck`` is high.
 
+    ``checking``
+        High while a request at the input is being looked at: it must stay.
+    ``halt``
+        A pulse that halts the channel as an error does.
     ``stop``
         Like an abort without completions; ``stopped`` is high as soon as nothing is under way. The channel is
         then to be reset.
@@ -82,6 +86,7 @@ class Channel(wiring.Component):
                 "abort": In(1),
                 "stop": In(1),
                 "stopped": Out(1),
+                "checking": Out(1),
                 "status": Out(ChannelStatus),
                 "events": Out(ChannelEvents),
             }
@@ -182,6 +187,7 @@ class Channel(wiring.Component):
                     m.next = "run"
 
         m.d.comb += [
+            self.checking.eq(checker.busy),
             self.status.busy.eq(checker.busy | tickets.output.valid | self.completion.valid),
             self.status.halted.eq(halted),
             self.status.aborting.eq(~fsm.ongoing("run")),

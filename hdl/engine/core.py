@@ -1,0 +1,83 @@
+"""Both channels, driven by streams: the engine without registers and rings."""
+
+from amaranth.hdl import Module
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..params import EngineConfig
+from .axi import ReadPort, WritePort
+from .channel import Channel
+from .descriptor import Completion, Request
+from .interfaces import ChannelStatus, Window
+
+__all__ = ["ChannelPorts", "EngineCore"]
+
+
+class ChannelPorts(wiring.Signature):
+    """How logic drives a channel, seen from that logic; see :class:`.channel.Channel`."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        super().__init__(
+            {
+                "requests": Out(stream.Signature(Request)),
+                "completion": In(stream.Signature(Completion)),
+                "values": Out(data.ArrayLayout(config.format.word_bits, config.codec.table_size)),
+                "enable": Out(1),
+                "halt_on_error": Out(1),
+                "resume": Out(1),
+                "abort": Out(1),
+                "status": In(ChannelStatus),
+            }
+        )
+
+
+class EngineCore(wiring.Component):
+    """An offload and a prefetch channel; each port's reading half belongs to one and its writing half to the
+    other.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        self.config = config
+        dev = (config.dev_data_bits, config.dev_address_bits)
+        host = (config.host_data_bits, config.host_address_bits)
+        super().__init__(
+            {
+                "offload": In(ChannelPorts(config)),
+                "prefetch": In(ChannelPorts(config)),
+                "dev_window": In(Window),
+                "host_window": In(Window),
+                "watchdog_cycles": In(32),
+                "dev_read": Out(ReadPort(*dev)),
+                "dev_write": Out(WritePort(*dev)),
+                "host_read": Out(ReadPort(*host)),
+                "host_write": Out(WritePort(*host)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.offload = offload = Channel(self.config, compressing=True)
+        m.submodules.prefetch = prefetch = Channel(self.config, compressing=False)
+        wiring.connect(m, offload.source, wiring.flipped(self.dev_read))
+        wiring.connect(m, offload.sink, wiring.flipped(self.host_write))
+        wiring.connect(m, prefetch.source, wiring.flipped(self.host_read))
+        wiring.connect(m, prefetch.sink, wiring.flipped(self.dev_write))
+        m.d.comb += [
+            offload.read_window.eq(self.dev_window),
+            offload.write_window.eq(self.host_window),
+            prefetch.read_window.eq(self.host_window),
+            prefetch.write_window.eq(self.dev_window),
+        ]
+        for channel, ports in ((offload, self.offload), (prefetch, self.prefetch)):
+            m.d.comb += [
+                channel.watchdog_cycles.eq(self.watchdog_cycles),
+                channel.values.eq(ports.values),
+                channel.enable.eq(ports.enable),
+                channel.halt_on_error.eq(ports.halt_on_error),
+                channel.resume.eq(ports.resume),
+                channel.abort.eq(ports.abort),
+                ports.status.eq(channel.status),
+            ]
+            wiring.connect(m, wiring.flipped(ports.requests), channel.requests)
+            wiring.connect(m, channel.completion, wiring.flipped(ports.completion))
+        return m

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["byte_progress", "status"]
+__all__ = ["byte_progress", "part_progress", "status"]
 
 #: Seconds of work before a bar is worth showing.
 _PATIENCE = 0.5
@@ -51,6 +51,22 @@ def byte_progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
         yield advance
     finally:
         bar.stop()
+
+
+@contextmanager
+def part_progress() -> Iterator[Callable[[str, float], None]]:
+    """A bar on stderr; the function it gives is told what is done now and which part, 0 to 1, is done in all.
+
+    It appears on a terminal only, and is gone when the block ends.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=1.0)
+        yield lambda what, part: bar.update(task, description=what, completed=part)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Records what activations are like while networks train, and reads those that come with the package.
 
-Three files stand beside this module, written by :func:`record`, the command ``cdma characterise --train``:
+Three files stand beside this module, made by :func:`record`, the command ``cdma characterise --train``:
 
 ``densities.json``  density and ratios of every ReLU and pooling layer over the training, which
                     :mod:`cdma.sim.density_table` reads
@@ -11,7 +11,6 @@ Three files stand beside this module, written by :func:`record`, the command ``c
 from __future__ import annotations
 
 import json
-import os
 import re
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..hdl.errors import CdmaError, ParameterError
+from ..hdl.errors import ParameterError
 from . import codecs, training
 from .codec import ZVC
 from .comparison import BOUNDS, Row, compare
@@ -30,16 +29,12 @@ from .toml_table import Table, TableError, read_json
 from .training import Schedule, Snapshot
 from .words import words_of
 
-__all__ = ["RECORDS", "RecordError", "load_ratios", "load_samples", "record"]
+__all__ = ["RECORDS", "load_ratios", "load_samples", "record"]
 
-#: The files that :func:`record` writes.
+#: The files that :func:`record` makes.
 RECORDS = ("densities.json", "ratios.json", "samples.npz")
 
 _HERE = Path(__file__).parent
-
-
-class RecordError(CdmaError, OSError):
-    """Records that cannot be written."""
 
 
 #: Codecs whose ratio is recorded over the training; the others are compared after it only.
@@ -57,12 +52,11 @@ _ROW_COLUMNS = ("network", "layer", "kind", "number_type", "layout", "words", "d
 
 
 def record(
-    directory: Path,
     schedule: Schedule,
     networks: Sequence[str] = training.NETWORKS,
     progress: Callable[[str, float], None] = lambda what, part: None,
-) -> None:
-    """Trains the networks and writes :data:`RECORDS` into ``directory``, each whole or not at all.
+) -> dict[str, bytes]:
+    """Trains the networks and returns the contents of :data:`RECORDS` by name.
 
     ``progress`` is told what is done now and which part of all of it, 0 to 1, has been done.
     """
@@ -94,9 +88,17 @@ def record(
         "versions": versions,
     }
     default = {"default": "vgg"} if "vgg" in recorded else {}
-    _write(directory / "densities.json", _text({**provenance, **default, "networks": recorded}).encode())
-    _write(directory / "ratios.json", _text({**provenance, **_table(rows, names)}).encode())
-    _write(directory / "samples.npz", _archive(samples))
+    return dict(
+        zip(
+            RECORDS,
+            (
+                _text({**provenance, **default, "networks": recorded}).encode(),
+                _text({**provenance, **_table(rows, names)}).encode(),
+                _archive(samples),
+            ),
+            strict=True,
+        )
+    )
 
 
 def load_ratios(path: Path | None = None) -> list[Row]:
@@ -194,18 +196,6 @@ def _text(record: Mapping[str, Any]) -> str:
     """JSON with a line for each list of numbers, so that two records can be compared."""
     text = json.dumps(record, indent=1, allow_nan=False)
     return re.sub(r"\[[^][{}]*\]", lambda match: re.sub(r"\s*\n\s*", " ", match.group()), text) + "\n"
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Writes a file that is whole or not there."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        partial.write_bytes(data)
-        os.replace(partial, path)
-    except OSError as error:
-        raise RecordError(f"cannot write {path}: {error.strerror}") from None
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _archive(samples: Mapping[str, NDArray[np.float32]]) -> bytes:

@@ -72,7 +72,7 @@ def _pooling_raises(network: str, layers: Sequence[LayerRecord]) -> Finding:
         "pooling always raises density",
         network,
         bool((gains > 0).all()),
-        f"changes it by {gains.min():+.2f} to {gains.max():+.2f}, up in {np.mean(gains > 0):.0%} of all looks",
+        f"by {gains.min():+.2f} to {gains.max():+.2f}; it rises in {np.mean(gains > 0):.0%} of all looks",
     )
 
 
@@ -86,7 +86,7 @@ def _u_over_time(network: str, layers: Sequence[LayerRecord]) -> Finding:
         f"most later layers fall by {_FALL} or more, then creep up by {_RISE} or more",
         network,
         len(risen) * 2 > len(later),
-        f"of {len(later)} layers {len(fallen)} fall, {len(risen)} of them creep up again, by up to {rise:.3f}",
+        f"of {len(later)} layers {len(fallen)} fall, {len(risen)} of these creep up, by up to {rise:.3f}",
     )
 
 

@@ -19,7 +19,7 @@ from .words import Words, word_dtype
 __all__ = ["FRAME_WORDS", "Frames"]
 
 #: Words of the windows that are framed at a time: their frames, masks and positions stay in a cache.
-FRAME_WORDS = 1 << 15
+FRAME_WORDS = 1 << 16
 
 
 class Frames:

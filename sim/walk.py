@@ -9,6 +9,7 @@ into the next until it meets the walker there, through all of that segment if ne
 
 from __future__ import annotations
 
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,6 @@ __all__ = ["find_headers"]
 
 #: Windows from which many walkers pay.
 _MANY_WINDOWS = 4096
-#: Windows that one walker sees to, roughly.
-_WINDOWS_PER_WALKER = 128
 #: Steps that the walkers take between two looks at who has arrived.
 _STRIDE = 32
 
@@ -43,7 +42,8 @@ def find_headers(stream: Words, windows: int, format: Format) -> tuple[_Position
     if windows < _MANY_WINDOWS:
         starts = _walk(lengths, windows)
     else:
-        starts = _walk_together(lengths, -(-windows // _WINDOWS_PER_WALKER))
+        # More walkers take fewer steps together, but each has to be met by the chain: the root balances both.
+        starts = _walk_together(lengths, 2 * isqrt(windows))
     starts = starts[:windows]
     return starts, int(starts[-1]) + int(lengths[starts[-1]])
 
@@ -73,8 +73,9 @@ def _walk_together(lengths: NDArray[np.uint8], walkers: int) -> _Positions:
         inside = path < ends[walking]
         seen[path[inside]] = True
         arrived = ~inside[-1]
-        # A path only grows, so the first position outside is the smallest of them.
-        exits[walking[arrived]] = np.where(inside, room + _STRIDE * 256, path)[:, arrived].min(axis=0)
+        # A path only grows, so the first position outside comes after all those inside.
+        first_outside = np.count_nonzero(inside[:, arrived], axis=0)
+        exits[walking[arrived]] = path[first_outside, np.flatnonzero(arrived)]
         walking, at = walking[~arrived], path[-1, ~arrived]
 
     is_seen, steps = memoryview(seen), memoryview(lengths)

@@ -412,7 +412,46 @@ def _wire_names(module: _Module, modules: dict[str, _Module]) -> dict[str, str]:
 
 _SAME_AS_RESULT = frozenset({"$add", "$sub", "$and", "$or", "$xor", "$neg", "$not"})
 _SAME_AS_EACH_OTHER = frozenset({"$eq", "$ne", "$lt", "$le", "$gt", "$ge", "$divfloor", "$modfloor"})
+#: Comparisons that are decided if all bits of the constant on the right are the first: to the second.
+_AT_LIMIT = {"$gt": ("1", "0"), "$le": ("1", "1"), "$lt": ("0", "0"), "$ge": ("0", "1")}
+
 _LEFT_AS_RESULT = frozenset({"$shl"})
+
+
+def _fold_limits(module: _Module) -> None:
+    """Replaces comparisons that the range of an unsigned operand decides, at which linters frown."""
+    kept: list[_Cell] = []
+    for cell in module.cells:
+        ports = dict(cell.ports)
+        limit = ports.get("\\B", [])
+        if cell.kind in _AT_LIMIT and len(limit) == 1 and limit[0].bits is not None:
+            bit, result = _AT_LIMIT[cell.kind]
+            if set(limit[0].bits) == {bit} and "\\B_SIGNED 0" in cell.parameters:
+                module.connects.append((ports["\\Y"], [_Slice("", 0, 1, result)]))
+                continue
+        kept.append(cell)
+    module.cells = kept
+
+
+def _widen_shifts(module: _Module) -> None:
+    """Gives a shift to the right a result as wide as its operand, of which the lowest bits then are taken."""
+    for cell in module.cells:
+        ports = dict(cell.ports)
+        if cell.kind not in ("$shr", "$shift", "$shiftx"):
+            continue
+        result, operand = ports["\\Y"], ports["\\A"]
+        width, wanted = (sum(piece.width for piece in signal) for signal in (operand, result))
+        if width <= wanted:
+            continue
+        wide = f"{cell.name}$wide"
+        module.wires[wide] = _Wire(width, False, None)
+        module.connects.append((result, [_Slice(wide, 0, wanted)]))
+        ports["\\Y"] = [_Slice(wide, 0, width)]
+        cell.ports = list(ports.items())
+        cell.parameters = [
+            f"\\Y_WIDTH {width}" if parameter.startswith("\\Y_WIDTH ") else parameter
+            for parameter in cell.parameters
+        ]
 
 
 def _resized(signal: _Signal, width: int, signed: bool) -> _Signal:
@@ -584,6 +623,8 @@ def readable(rtlil: str, *, prefix: str, ports: list[str], init: bool) -> str:
         for cell in module.cells:
             _match_widths(cell)
         _drop_unused_bits(module)
+        _fold_limits(module)
+        _widen_shifts(module)
         leaves[name] = _leaves(module, keep_ports=name == top)
         split[name] = {
             wire: [(leaf, module.wires[leaf].width) for leaf in names]

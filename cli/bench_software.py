@@ -26,7 +26,7 @@ def register(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "software",
         help="the software codec beside zlib, LZ4, zstd and blosc2",
-        description="Measure the software codec beside others, on one thread, in memory: ratio and GB per second of processor time.",
+        description="Measure the software codec beside others, on one thread: ratio, GB/s of processor time.",
     )
     source = parser.add_mutually_exclusive_group()
     source.add_argument(

@@ -93,7 +93,9 @@ def literals_at(stream: Words, format: Format) -> NDArray[np.uint8]:
         if format.code_bits > 1:
             block = block & block.dtype.type(((1 << format.word_bits) - 1) // format.literal_code)
         np.bitwise_count(block, out=per_word[begin : begin + _BLOCK])
-    literals = per_word[:room].copy()
-    for word in range(1, format.header_words):
+    if format.header_words == 1:
+        return per_word
+    literals = per_word[:room] + per_word[1 : 1 + room]
+    for word in range(2, format.header_words):
         literals += per_word[word : word + room]
     return literals

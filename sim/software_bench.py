@@ -1,8 +1,8 @@
 """How fast the golden model is as a codec, beside the codecs that people would use instead.
 
-All run on one thread, from one buffer in memory to another, and every result is compared with the input. Rates
-are by the processor time of this process, which is the time on the clock where nothing else wants the processor.
-Each round lets every codec have its turn, and the best round of each counts.
+All run on one thread, from one buffer in memory to another, and every result is compared with the input.
+Rates are by the processor time of this process, which is the time on the clock where nothing else wants
+the processor. Each round lets every codec have its turn, and the best round of each counts.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ The file (``densities.json`` beside this module, or a user's) is a JSON object::
         "vgg": {
           "layers": [
             {
-              "name": "relu0", "kind": "relu",
+              "name": "relu0", "kind": "relu", "shape": [16, 32, 32],
               "progress": [0.0, 0.1, 1.0],
               "density":  [0.51, 0.40, 0.44],
               "ratio": {"zv": [1.84, 2.3, 2.1], "rl": [...], "zl": [...]}
@@ -18,13 +18,15 @@ The file (``densities.json`` beside this module, or a user's) is a JSON object::
       }
     }
 
-Layers stand in the order of computation. ``kind`` is ``relu`` (after a convolution), ``fc`` (a ReLU after a fully
-connected layer) or ``pool`` (maximum pooling). ``progress`` runs from 0, untrained, to 1, trained, and rises;
-``density`` is the part of the float32 words that is not zero; ``ratio``, which may be left out, gives for each
-codec raw bytes per compressed byte, of NCHW tensors.
+Layers stand in the order of computation. ``kind`` is ``relu`` (after a convolution), ``fc`` (a ReLU after a
+fully connected layer) or ``pool`` (maximum pooling). ``progress`` runs from 0, untrained, to 1, trained, and
+rises; ``density`` is the part of the float32 words that is not zero; ``ratio``, which may be left out, gives
+for each codec raw bytes per compressed byte, of NCHW tensors; ``shape``, which may be left out, is that of
+one image's activations. A key ``default`` beside ``networks`` names the
+one that stands for every network without a record of its own.
 
-Large networks are not trained here. :meth:`DensityTable.look_up` gives a layer of a large network the record of the
-small one at the same kind, the same relative depth and the same progress, each interpolated linearly.
+Large networks are not trained here. :meth:`DensityTable.look_up` gives a layer of a large network the record
+of the small one at the same kind, relative depth and progress, each interpolated linearly.
 """
 
 from __future__ import annotations
@@ -58,6 +60,8 @@ class LayerRecord:
     progress: NDArray[np.float64]
     density: NDArray[np.float64]
     fraction: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    #: Channels, height and width of one image's activations, or features alone; () where not recorded.
+    shape: tuple[int, ...] = ()
 
     def at(self, progress: float, quantity: str = "density") -> float:
         """Density, or the compressed fraction by a codec, at a moment of the training."""
@@ -71,13 +75,15 @@ class DensityTable:
 
     source: str
     networks: Mapping[str, Sequence[LayerRecord]]
+    #: The network that stands for every one without a record of its own.
+    default: str | None = None
 
     def look_up(
         self, network: str, kind: str, depth: float, progress: float, quantity: str = "density"
     ) -> float:
-        """What ``network``'s layers of ``kind`` say at relative ``depth``; 0 is the first such layer, 1 the last.
+        """What ``network``'s layers of ``kind`` say at relative ``depth``, 0 to 1 from first to last.
 
-        Where the network has no such layer, pooling falls back on ReLU and ReLU after fully connected layers on ReLU.
+        Where the network has no layer of that kind, its ReLU layers answer.
         """
         layers = self._layers(network, kind)
         places = np.linspace(0.0, 1.0, len(layers)) if len(layers) > 1 else np.zeros(1)
@@ -89,7 +95,7 @@ class DensityTable:
         return tuple(name for name in layers[0].fraction if all(name in layer.fraction for layer in layers))
 
     def line(self, codec: str) -> tuple[float, float]:
-        """Base and slope of a codec's compressed fraction over density, by least squares over all that is recorded."""
+        """Base and slope of a codec's compressed fraction over density, by least squares over all records."""
         density, fraction = [], []
         for layers in self.networks.values():
             for layer in layers:
@@ -106,6 +112,8 @@ class DensityTable:
         return float(base), float(slope)
 
     def _network(self, network: str) -> Sequence[LayerRecord]:
+        if network not in self.networks and self.default is not None:
+            network = self.default
         if network not in self.networks:
             names = ", ".join(self.networks)
             raise TableError(f"densities of {network!r} are asked for; {self.source} has {names}")
@@ -123,7 +131,7 @@ def load_densities(path: Path | None = None) -> DensityTable:
     table = read_json(path or recorded_densities_path())
     networks = table.table("networks")
     records: dict[str, list[LayerRecord]] = {}
-    for name in networks.keys():
+    for name in networks.names():
         network = networks.table(name)
         records[name] = [_layer(row) for row in network.rows("layers")]
         if not any(layer.kind == "relu" for layer in records[name]):
@@ -132,7 +140,9 @@ def load_densities(path: Path | None = None) -> DensityTable:
             )
     if not records:
         raise TableError(f"{networks.where} has no network")
-    return DensityTable(table.text("source", str(table.where)), records)
+    source = table.text("source", str(table.where))
+    default = table.choice("default", list(records)) if "default" in table else None
+    return DensityTable(source, records, default)
 
 
 def _layer(row: Table) -> LayerRecord:
@@ -147,14 +157,15 @@ def _layer(row: Table) -> LayerRecord:
         raise TableError(f"{row.where} has a density of {density.max():g}; a density lies within 0 and 1")
     fraction = {}
     ratios = row.table("ratio", {})
-    for codec in ratios.keys():
+    for codec in ratios.names():
         ratio = _over(ratios, codec, progress)
         if (ratio <= 0).any():
             raise TableError(
                 f"{ratios.where} has {codec} with a ratio of 0; a ratio is raw bytes per compressed byte"
             )
         fraction[codec] = 1 / ratio
-    return LayerRecord(name, row.choice("kind", KINDS), progress, density, fraction)
+    shape = tuple(int(size) for size in row.numbers("shape", least=1)) if "shape" in row else ()
+    return LayerRecord(name, row.choice("kind", KINDS), progress, density, fraction, shape)
 
 
 def _over(row: Table, key: str, progress: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Tables that users write, in TOML or JSON: read strictly, refused with the place, the value and the reason."""
+"""Tables that users write, in TOML or JSON, read strictly: refused with place, value and reason."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TableError(CdmaError, ValueError):
 
 
 class Table:
-    """One table of a file: every value is asked for by name and kind, and :meth:`done` refuses what nobody asked for.
+    """One table of a file: values are asked for by name and kind; :meth:`done` refuses what nobody asked for.
 
     ``where`` names the table in messages, such as ``vgg.toml, layer 3``.
     """
@@ -41,7 +41,7 @@ class Table:
     def __contains__(self, key: str) -> bool:
         return key in self._values
 
-    def keys(self) -> list[str]:
+    def names(self) -> list[str]:
         """The names in the table; reading them this way counts as asking for all of them."""
         self._asked += self._values
         return list(self._values)
@@ -132,7 +132,7 @@ class Table:
         if not isinstance(value, list) or not value:
             raise TableError(f"{self.where} has {key} = {value!r}; it must be a list of at least one number")
         row = Table(f"{self.where}, {key}", {f"entry {place}": entry for place, entry in enumerate(value, 1)})
-        return [row.number(name, least=least) for name in row.keys()]
+        return [row.number(name, least=least) for name in row.names()]
 
     def done(self) -> None:
         """Refuses keys that nobody asked for: they are most often misspelt ones."""

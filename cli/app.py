@@ -17,7 +17,18 @@ __all__ = ["main"]
 #: Modules of the subcommands, in the order that ``--help`` shows. Each has ``register(subparsers)``, which adds
 #: its parser and sets ``run`` to a function from the parsed arguments to an exit status. Registering must be
 #: quick: what is heavy to import is imported by ``run``.
-_COMMANDS = ("cmd_generate", "cmd_area", "cmd_compress", "cmd_decompress", "cmd_bench", "cmd_characterise")
+_COMMANDS = (
+    "cmd_demo",
+    "cmd_generate",
+    "cmd_verify",
+    "cmd_wave",
+    "cmd_area",
+    "cmd_compress",
+    "cmd_decompress",
+    "cmd_bench",
+    "cmd_profile",
+    "cmd_characterise",
+)
 
 
 class _Parser(argparse.ArgumentParser):

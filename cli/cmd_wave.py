@@ -1,0 +1,64 @@
+"""``cdma wave``: a waveform that explains a block."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from .options import add_codec_options, codec_config_from
+
+__all__ = ["register"]
+
+_KINDS = ("vcd", "gtkw", "svg")
+
+
+def register(subparsers: Any) -> None:
+    """Adds the command's parser."""
+    parser = subparsers.add_parser(
+        "wave",
+        help="write a waveform and a timing diagram that explain a block",
+        description="Simulate a short, telling run under Verilator and write its waveform (VCD), a GTKWave "
+        "save file that groups and colours its signals, and a timing diagram (SVG) drawn from that very "
+        "waveform.",
+    )
+    blocks = parser.add_subparsers(title="blocks", metavar="BLOCK", required=True)
+    for kind in ("compressor", "decompressor"):
+        block = blocks.add_parser(kind, help=f"the {kind}", description=f"Write the waveform of a {kind}.")
+        add_codec_options(block)
+        group = block.add_argument_group("output")
+        group.add_argument(
+            "-o",
+            "--output",
+            type=Path,
+            default=Path(),
+            metavar="DIR",
+            help="directory (default: the current one)",
+        )
+        group.add_argument(
+            "--only", nargs="+", choices=_KINDS, default=_KINDS, metavar="KIND", help="only vcd, gtkw or svg"
+        )
+        group.add_argument("--json", action="store_true", help="print what was written as JSON")
+        block.set_defaults(run=_run, kind=kind)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    config = codec_config_from(arguments)
+
+    from .progress import status
+    from .verif.design import CodecDesign
+    from .verif.wave import wave
+
+    design = CodecDesign(arguments.kind, config)
+    with status() as say:
+        say(f"building and simulating the {design}")
+        paths = wave(design, arguments.output, tuple(arguments.only))
+    if arguments.json:
+        print(json.dumps({path.suffix[1:]: str(path) for path in paths}))
+        return 0
+    for path in paths:
+        print(path)
+    if "gtkw" in arguments.only and "vcd" in arguments.only:
+        print(f"open with: gtkwave {arguments.output / arguments.kind}.gtkw")
+    return 0

@@ -1,0 +1,98 @@
+"""Packets for the bench: what goes in, beat by beat, and what must come out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..hdl.params import CodecConfig
+from ..sim.codec import compress_words
+from ..sim.headers import codes_of
+from ..sim.packets import PacketReport, decode_packet, encode_packet
+from ..sim.words import Words
+from .rules import Beat
+
+__all__ = ["Packet", "beats_of", "compress_packet", "decompress_packet", "malformed_packet", "window_loads"]
+
+#: The error code of a report for a malformed beat.
+MALFORMED = 4
+
+
+@dataclass(frozen=True)
+class Packet:
+    """One packet of stimulus and what the golden model makes of it."""
+
+    beats: Sequence[Beat]
+    #: What goes to the length port; None for the compressor, which has none.
+    length: int | None
+    #: Words delivered; None where only the rules and the report's error code are laid down.
+    expected: Sequence[Beat] | None
+    report: PacketReport
+    #: Clock cycles that the contract allows from first beat in to last beat out, without the constant.
+    cost: int
+    words: int
+
+
+def beats_of(words: Words, config: CodecConfig) -> list[Beat]:
+    """Words packed into beats; no words are one empty last beat."""
+    size = config.format.word_bits // 8
+    step = config.lanes * size
+    raw = words.astype(words.dtype.newbyteorder("<"), copy=False).tobytes()
+    beats = []
+    for start in range(0, max(len(raw), 1), step):
+        chunk = raw[start : start + step]
+        keep = (1 << len(chunk)) - 1
+        beats.append(Beat(int.from_bytes(chunk, "little"), keep, start + step >= len(raw)))
+    return beats
+
+
+def window_loads(words: Words, config: CodecConfig) -> tuple[np.ndarray, np.ndarray]:
+    """Raw words and stream words of every window of a packet."""
+    form = config.format
+    windows = -(-len(words) // form.window)
+    literals = np.zeros(windows * form.window, bool)
+    literals[: len(words)] = codes_of(words, form) == form.literal_code
+    raw = np.full(windows, form.window)
+    raw[-1] = len(words) - (windows - 1) * form.window
+    return raw, form.header_words + literals.reshape(windows, form.window).sum(axis=1)
+
+
+def _cost(words: Words, config: CodecConfig) -> int:
+    raw, stream = window_loads(words, config)
+    long_header = -(-config.format.header_words // config.lanes) - 1
+    return -(-int(np.maximum(raw, stream).sum()) // config.lanes) + long_header * len(raw)
+
+
+def compress_packet(words: Words, config: CodecConfig) -> Packet:
+    """Raw words for the compressor."""
+    result = encode_packet(words, config.format)
+    return Packet(
+        beats_of(words, config),
+        None,
+        beats_of(result.words, config),
+        result.report,
+        _cost(words, config),
+        len(words),
+    )
+
+
+def decompress_packet(words: Words, config: CodecConfig) -> Packet:
+    """The stream of ``words`` for the decompressor."""
+    return corrupt_packet(compress_words(words, config.format), len(words), config, _cost(words, config))
+
+
+def corrupt_packet(stream: Words, length: int, config: CodecConfig, cost: int = 0) -> Packet:
+    """Any stream at all, with any length asked for."""
+    result = decode_packet(stream, length, config.format, config.lanes)
+    delivered = beats_of(result.words, config)
+    if result.report.error in (1, 3) and len(result.words):
+        # The packet was cut short behind whole beats: an empty beat closes it.
+        delivered = [*(Beat(beat.data, beat.keep) for beat in delivered), Beat(0, 0, True)]
+    return Packet(beats_of(stream, config), length, delivered, result.report, cost, result.report.words_in)
+
+
+def malformed_packet(beats: Sequence[Beat], length: int | None) -> Packet:
+    """Beats of which at least one breaks the rules of packing."""
+    return Packet(beats, length, None, PacketReport(0, 0, 0, MALFORMED), 0, 0)

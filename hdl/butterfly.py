@@ -75,6 +75,11 @@ class Routes(wiring.Component):
     """Finds the exchanges that take the literals of a beat to consecutive lanes from ``offset`` on.
 
     Combinational. ``swap`` has one field per level, ``count`` is the number of literals.
+
+    Seen from the last level back, each level splits a block of lanes in halves, and the literals of a block that come
+    from its upper half go to consecutive lanes from ``boundary = offset + literals below the block's middle`` on. Lane
+    ``j`` of the lower half must so hold what comes from the upper half exactly if ``boundary`` has reached the block's
+    lower half, at ``j`` or before. No more than the counts of literals below each lane is needed, each at one place.
     """
 
     def __init__(self, lanes: int) -> None:
@@ -91,30 +96,16 @@ class Routes(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        # Destinations travel with their literals, so that each level sees who is there; a destination has no meaning
-        # where there is no literal.
-        valid: list[Value] = list(self.literal)
-        destination: list[Value] = []
-        rank: Value = Const(0, 0)
-        for lane in range(self.lanes):
-            wanted = Signal(self.levels, name=f"destination_{lane}")
-            m.d.comb += wanted.eq(self.offset + rank)
-            destination.append(wanted)
-            rank = _popcount(self.literal[: lane + 1])
-        m.d.comb += self.count.eq(rank)
+        m.d.comb += self.count.eq(_popcount(self.literal))
         for level in range(self.levels):
-            next_valid, next_destination = list(valid), list(destination)
+            half = 1 << level
             for pair, low in enumerate(pairs(self.lanes, level)):
-                high = low | 1 << level
-                swap = self.swap[level][pair]
-                m.d.comb += swap.eq(
-                    Mux(valid[low], destination[low][level], valid[high] & ~destination[high][level])
-                )
-                next_valid[low] = Mux(swap, valid[high], valid[low])
-                next_valid[high] = Mux(swap, valid[low], valid[high])
-                next_destination[low] = Mux(swap, destination[high], destination[low])
-                next_destination[high] = Mux(swap, destination[low], destination[high])
-            valid, destination = next_valid, next_destination
+                place = low % half
+                middle = low - place + half
+                if not place:
+                    boundary = Signal(level + 1, name=f"boundary_{middle}")
+                    m.d.comb += boundary.eq(self.offset + _popcount(self.literal[:middle]))
+                m.d.comb += self.swap[level][pair].eq(~(boundary[level] ^ (place < boundary[:level])))
         return m
 
 

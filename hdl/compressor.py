@@ -42,13 +42,17 @@ class Tally(wiring.Component):
             report.error.eq(Mux(malformed, Error.BEAT, Error.NONE)),
             self.arrival.ready.eq(~done | self.report.ready),
         ]
+        # A beat is counted the cycle after its arrival, so that the long adders start from a register.
+        late = Signal(Arrival(self.config.lanes), reset_less=True)
+        counts = Signal()
         with m.If(self.arrival.ready):
-            counts = self.arrival.valid
             m.d.sync += [
-                words.eq(Mux(done, 0, words) + Mux(counts, arrival.words, 0)),
-                literals.eq(Mux(done, 0, literals) + Mux(counts, arrival.literals, 0)),
-                malformed.eq((malformed & ~done) | (counts & arrival.malformed)),
-                done.eq(counts & arrival.last),
+                late.eq(arrival),
+                counts.eq(self.arrival.valid),
+                words.eq(Mux(done, 0, words) + Mux(counts, late.words, 0)),
+                literals.eq(Mux(done, 0, literals) + Mux(counts, late.literals, 0)),
+                malformed.eq((malformed & ~done) | (counts & late.malformed)),
+                done.eq(counts & late.last),
             ]
         return m
 

@@ -203,43 +203,26 @@ class Decompressor(wiring.Component):
         plans = Signal()
         m.d.comb += plans.eq(starts | continues)
 
-        # The header: words from `position` on, in up to two rows of three.
+        # The header: words from `position` on. Each word is selected at once by its row and lane.
         after = position >= lanes
-        header_lane = Signal(levels)
-        m.d.comb += header_lane.eq(Mux(fresh, 0, position[:levels]))
-        header_wraps = Signal(lanes)
-        m.d.comb += header_wraps.eq(thermometer(header_lane, lanes))
         third = of_row(2)
-        header_row = Signal(row)
-        for lane in range(lanes):
-            number = [
-                ~fresh & ~after & ~header_wraps[lane],
-                ~fresh & (after ^ header_wraps[lane]),
-                ~fresh & after & header_wraps[lane],
-            ]
-            conditions = [
-                (selects[0][i] & number[0]) | (selects[1][i] & number[1]) | (third[i] & number[2])
-                for i in range(self.rows + 1)
-            ]
-            conditions[-1] = conditions[-1] | fresh
-            m.d.comb += header_row[lane].eq(
-                one_of(
-                    *(
-                        (condition, source[lane])
-                        for condition, source in zip(conditions, sources, strict=True)
-                    )
-                )
-            )
-        read = [header_row[lane] for lane in range(lanes)]
-        for level in reversed(range(levels)):
-            step = 1 << level
-            read = [Mux(header_lane[level], read[(lane + step) % lanes], read[lane]) for lane in range(lanes)]
-        header_part = Cat(read[:part_size])
+        header_part = Signal(data.ArrayLayout(fmt.word_bits, part_size))
+        for word in range(part_size):
+            cases = []
+            for lane in range(lanes):
+                here = position[:levels] == (lane - word) % lanes
+                next_row = lane < word  # whether the word's place in the beat wraps to the next row
+                first_row, second_row, third_row = selects[0], selects[1], third
+                for i, source in enumerate(sources):
+                    near, far = (second_row, third_row) if next_row else (first_row, second_row)
+                    condition = ~fresh & here & ((near[i] & ~after) | (far[i] & after))
+                    if i == self.rows and lane == word:
+                        condition = condition | fresh
+                    cases.append((condition, source[lane]))
+            m.d.comb += header_part[word].eq(one_of(*cases))
         header = Signal(fmt.window * code_bits)
         bits_of_part = part_size * fmt.word_bits
-        m.d.comb += header.eq(
-            Cat(header_rest[: (parts - 1) * bits_of_part], header_part) if parts > 1 else header_part
-        )
+        m.d.comb += header.eq(Cat(header_rest[: (parts - 1) * bits_of_part], header_part))
         whole = Signal()
         m.d.comb += whole.eq(~wants_header | (part == parts - 1) | header_missing)
 

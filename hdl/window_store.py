@@ -150,7 +150,8 @@ class WindowStore(wiring.Component):
                 first[0].eq(place == 0),
                 end[0].eq(end_of_window),
                 last[0].eq(beat.last),
-                count.eq(sum(beat.keep)),
+                # Beats with holes are malformed; counted so, they have as many words as their window has places.
+                count.eq(Mux(beat.last, sum(beat.keep[1:]) + 1, lanes)),
                 bad.eq(malformed(beat)),
             ]
 

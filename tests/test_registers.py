@@ -395,6 +395,25 @@ def test_any_accesses_behave_as_the_model_says(writes, reads, seed, pause):
     play(EXAMPLE, writes, reads, seed, pause)
 
 
+@pytest.mark.parametrize("pause", [0.0, 0.4, 0.8])
+def test_long_traffic_behaves_as_the_model_says(pause):
+    """Long enough that every register is written again while it holds something, and while hardware acts."""
+    rng = random.Random(f"long {pause}")
+    known = [placed.address for placed in EXAMPLE.placed()]
+
+    def operation() -> Operation:
+        address = rng.choice(known) if rng.random() < 0.9 else rng.randrange(1 << EXAMPLE.address_bits)
+        return Operation(address, rng.getrandbits(32), rng.choice((0xF, rng.getrandbits(4))))
+
+    play(
+        EXAMPLE,
+        [operation() for _ in range(500)],
+        [operation() for _ in range(500)],
+        rng.getrandbits(32),
+        pause,
+    )
+
+
 def test_one_access_per_cycle_and_direction():
     writes = [Operation(placed.address, 0) for placed in EXAMPLE.placed() if not placed.block.external] * 4
     reads = [Operation(operation.address) for operation in writes]

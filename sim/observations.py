@@ -42,8 +42,9 @@ def findings(table: DensityTable) -> list[Finding]:
         result.append(_first_near_half(network, layers))
         if any(layer.kind == "pool" for layer in layers):
             result.append(_pooling_raises(network, layers))
-        result.append(_u_over_time(network, layers))
-        result.append(_later_is_sparser(network, layers))
+        if sum(layer.kind != "pool" for layer in layers) > 1:
+            result.append(_u_over_time(network, layers))
+            result.append(_later_is_sparser(network, layers))
     return sorted(result, key=lambda finding: finding.observation)
 
 
@@ -94,7 +95,7 @@ def _later_is_sparser(network: str, layers: Sequence[LayerRecord]) -> Finding:
     last = [float(layer.density[-1]) for layer in layers if layer.kind != "pool"]
     half = len(last) // 2
     early, late = float(np.mean(last[:half])), float(np.mean(last[-half:]))
-    slope = float(np.corrcoef(np.arange(len(last)), last)[0, 1])
+    slope = float(np.corrcoef(np.arange(len(last)), last)[0, 1]) if np.ptp(last) else 0.0
     return Finding(
         4,
         "after training density falls with depth, and the later half of the layers is the sparser one",

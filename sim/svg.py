@@ -43,25 +43,34 @@ def line_chart(
     x_label: str,
     y_label: str,
     y_most: float | None = None,
+    square_root: bool = False,
     width: int = 720,
     height: int = 340,
 ) -> str:
-    """Lines over a common axis that begins at 0; the legend stands to the right in the order of ``lines``."""
+    """Lines over a common axis that begins at 0; the legend stands to the right in the order of ``lines``.
+
+    ``square_root`` stretches the beginning of the x axis: places are as the square roots of the numbers.
+    """
     x_axis = _ticks(max((max(line.x) for line in lines), default=1.0))
+    if square_root:
+        x_axis = [0.0, *(x_axis[-1] * part for part in (0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0))]
     y_axis = _ticks(max((max(line.y) for line in lines), default=1.0) if y_most is None else y_most)
     frame = _Frame(width, max(height, _TOP + _BOTTOM + _LINE * len(lines)), y_axis)
     parts = frame.parts(title, y_label)
+
+    def across(x: float) -> float:
+        part = x / x_axis[-1]
+        return frame.across(math.sqrt(part) if square_root else part)
+
     for tick in x_axis:
-        x = frame.across(tick / x_axis[-1])
+        x = across(tick)
         parts.append(_text(x, frame.bottom + 16, _number(tick), "middle"))
     parts.append(_text((frame.left + frame.right) / 2, frame.bottom + 34, x_label, "middle"))
     for place, line in enumerate(lines):
         colour = _COLOURS[place % len(_COLOURS)]
-        dash = ' stroke-dasharray="5 3"' if line.dashed else ""
-        points = " ".join(
-            f"{frame.across(x / x_axis[-1]):.1f},{frame.up(y):.1f}"
-            for x, y in zip(line.x, line.y, strict=True)
-        )
+        pattern = "6 3" if line.dashed else "2 2" if place >= len(_COLOURS) else ""
+        dash = f' stroke-dasharray="{pattern}"' if pattern else ""
+        points = " ".join(f"{across(x):.1f},{frame.up(y):.1f}" for x, y in zip(line.x, line.y, strict=True))
         parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.8"{dash}/>')
         y = _TOP + _LINE * place + 8
         parts.append(

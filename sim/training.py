@@ -140,6 +140,7 @@ def train(network: str, schedule: Schedule | None = None) -> Iterator[Snapshot]:
         model = BUILDERS[network](_CLASSES)
         _initialise(model)
         state = torch.get_rng_state()
+        snapshot = _snapshot(model, images[: schedule.probe], 0, [])
     generator = torch.Generator().manual_seed(schedule.seed)
     optimiser = torch.optim.AdamW(
         model.parameters(), lr=schedule.learning_rate, weight_decay=schedule.weight_decay
@@ -148,8 +149,7 @@ def train(network: str, schedule: Schedule | None = None) -> Iterator[Snapshot]:
     shown = set(schedule.shown_after())
     losses: list[float] = []
     order = torch.zeros(0, dtype=torch.int64)
-    if 0 in shown:
-        yield _snapshot(model, images[: schedule.probe], 0, losses)
+    yield snapshot
     for step in range(1, schedule.steps + 1):
         # The caller runs between two snapshots: neither its random numbers nor its threads may matter here.
         with _reproducible(state):

@@ -131,7 +131,8 @@ def _npz_member(path: Path, name: str) -> NDArray[Any]:
 def _reason(error: Exception) -> str:
     """numpy's reason without its advice to allow pickled objects, which would run what a file says."""
     text = str(error) or type(error).__name__
-    return "it holds pickled objects" if "allow_pickle" in text or "pickle" in text.lower() else text
+    objects = "pickle" in text.lower() or "Python objects" in text
+    return "it holds pickled objects" if objects else text
 
 
 def _safetensors(path: Path) -> Iterator[StoredTensor]:

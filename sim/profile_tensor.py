@@ -138,7 +138,7 @@ def _counts(words: Words, values: Sequence[int]) -> dict[int, int]:
 def _density(flat: NDArray[Any], words: Words, zero_words: int) -> float:
     """Part of the elements with any bit set."""
     if len(words) == len(flat):
-        return 1 - zero_words / len(words)
+        return (len(words) - zero_words) / len(words)
     per_element = len(words) // len(flat)
     return float(np.count_nonzero(words.reshape(-1, per_element).any(axis=1))) / len(flat)
 

@@ -518,7 +518,8 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_CHANNEL_ERROR_ADDRESS_HIGH_VALUE_SHIFT 0u
 
 /* channel.table: The frequent values that mode fvc uses, lowest code first. Change them only while the channel is idle. */
-#define CDMA_CHANNEL_TABLE 0x050u
+#define CDMA_CHANNEL_TABLE(k) (0x050u + 4u * (k))
+#define CDMA_CHANNEL_TABLE_COUNT 1u
 #define CDMA_CHANNEL_TABLE_RESET 0x00000000u
 #define CDMA_CHANNEL_TABLE_ENTRY_MASK 0xffffffffu
 #define CDMA_CHANNEL_TABLE_ENTRY_SHIFT 0u

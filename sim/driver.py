@@ -103,11 +103,8 @@ class _Registers:
     def write(self, name: str, value: int) -> None:
         self._backend.write32(_REGISTERS[name].address, value)
 
-    def read_array(self, name: str, index: int) -> int:
-        return self._backend.read32(_REGISTERS[name].address + 4 * index)
-
     def write_array(self, name: str, index: int, value: int) -> None:
-        self._backend.write32(_REGISTERS[name].address + 4 * index, value)
+        self._backend.write32(_REGISTERS[f"{name}[0]"].address + 4 * index, value)
 
     def fields(self, name: str) -> dict[str, int]:
         value = self.read(name)

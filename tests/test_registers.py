@@ -57,7 +57,7 @@ def block(**changes: object) -> Block:
         (lambda: field(choices=(("big", 256),)), "field value offers big = 256"),
         (lambda: field().put(256), "value is 256; the field has 8 bits, so 0 to 255"),
         (lambda: register(offset=2), "register item is at 0x2"),
-        (lambda: register(count=0), "register item has count 0"),
+        (lambda: register(count=-1), "register item has count -1"),
         (lambda: register(fields=()), "register item has no fields"),
         (lambda: register(fields=(field(), field(name="other", lsb=7))), "field other overlaps"),
         (lambda: register(fields=(field(name="written"),)), "'written' is the write strobe's"),
@@ -248,7 +248,7 @@ class Model:
 
 def port_of(dut: RegisterFile, placed: Placed, name: str):
     port = getattr(getattr(getattr(dut, placed.instance), placed.register.name), name)
-    return port[placed.index] if placed.register.count > 1 else port
+    return port[placed.index] if placed.register.count else port
 
 
 OUTPUTS = ("awready", "wready", "bvalid", "bresp", "arready", "rvalid", "rdata", "rresp")
@@ -704,7 +704,7 @@ def test_channel_registers_reach_the_engine_and_back(config):
             assert [ctx.get(channel.values[k]) for k in range(size)] == [config.format.values[0]] * size
             entries = [(11 * k + 3 + number) % (1 << config.format.word_bits) for k in range(size)]
             for k, entry in enumerate(entries):
-                await bus.write(f"{name}.table" + (f"[{k}]" if size > 1 else ""), entry)
+                await bus.write(f"{name}.table[{k}]", entry)
             assert [ctx.get(channel.values[k]) for k in range(size)] == entries
 
             await bus.write(f"{name}.ring_size", 1)
@@ -886,7 +886,8 @@ def test_peakrdl_exports_the_systemrdl(tmp_path):
         for item in block.registers:
             for f in item.fields:
                 name = f"{block.name}_{item.name}_{f.name}".upper()
-                their = f"{block.instances[0][0]}__{item.name}__{f.name}".upper()
+                array = "X" if item.count else ""
+                    their = f"{block.instances[0][0]}__{item.name}{array}__{f.name}".upper()
                 assert theirs[f"{their}_bm"] == ours[f"CDMA_{name}_MASK"]
                 assert theirs[f"{their}_bp"] == ours[f"CDMA_{name}_SHIFT"]
                 if f.access is not Access.RO:
@@ -930,7 +931,7 @@ def test_the_document_shows_every_register_and_field():
     text = register_document(registers)
     for block in registers.blocks:
         for item in block.registers:
-            title = item.name if item.count == 1 else f"{item.name}[{item.count}]"
+            title = item.name if not item.count else f"{item.name}[{item.count}]"
             section = text.partition(f"### {block.name}.{title} at ")[2].partition("\n### ")[0]
             assert section.startswith(f"`{item.offset:#05x}")
             for f in item.fields:

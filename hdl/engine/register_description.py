@@ -125,8 +125,10 @@ class Field:
 
 @dataclass(frozen=True)
 class Register:
-    """One register of 32 bits, or an array of ``count`` of them, one after the other.
+    """One register of 32 bits, or an array of them, one after the other.
 
+    ``count``
+        Registers of the array; 0 is no array.
     ``strobe``
         Hardware also gets a signal that is high for one cycle after each write, with the new values beside
         it.
@@ -139,7 +141,7 @@ class Register:
     offset: int
     doc: str
     fields: tuple[Field, ...]
-    count: int = 1
+    count: int = 0
     strobe: bool = False
     locked_by: str = ""
 
@@ -147,8 +149,8 @@ class Register:
         _check_name("a register", self.name)
         if self.offset < 0 or self.offset % REGISTER_BYTES:
             raise ParameterError(f"register {self.name} is at {self.offset:#x}, which is not a multiple of 4")
-        if self.count < 1:
-            raise ParameterError(f"register {self.name} has count {self.count}; it must be 1 or more")
+        if self.count < 0:
+            raise ParameterError(f"register {self.name} has count {self.count}; it must be 0 or more")
         if not self.fields:
             raise ParameterError(f"register {self.name} has no fields")
         used = 0
@@ -167,7 +169,7 @@ class Register:
     @property
     def bytes(self) -> int:
         """Bytes of address space that the register or the array takes."""
-        return self.count * REGISTER_BYTES
+        return max(1, self.count) * REGISTER_BYTES
 
     @property
     def reset(self) -> int:
@@ -285,7 +287,7 @@ class Placed:
     @property
     def name(self) -> str:
         """``instance.register``, with ``[index]`` where there is an array."""
-        suffix = f"[{self.index}]" if self.register.count > 1 else ""
+        suffix = f"[{self.index}]" if self.register.count else ""
         return f"{self.instance}.{self.register.name}{suffix}"
 
 
@@ -323,7 +325,7 @@ class RegisterMap:
         order = [(base, instance, block) for block in self.blocks for instance, base in block.instances]
         for base, instance, block in sorted(order, key=lambda entry: entry[0]):
             for register in block.registers:
-                for index in range(register.count):
+                for index in range(max(1, register.count)):
                     address = base + register.offset + index * REGISTER_BYTES
                     yield Placed(block, instance, register, index, address)
 

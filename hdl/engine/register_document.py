@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .register_description import REGISTER_BITS, Access, Block, Field, Register, RegisterMap
+from .register_description import REGISTER_BITS, REGISTER_BYTES, Access, Block, Field, Register, RegisterMap
 
 __all__ = ["register_document"]
 
@@ -81,13 +81,11 @@ def _meaning(field: Field) -> str:
 
 
 def _title(register: Register) -> str:
-    return register.name if register.count == 1 else f"{register.name}[{register.count}]"
+    return register.name if not register.count else f"{register.name}[{register.count}]"
 
 
 def _offset(register: Register) -> str:
-    return f"{register.offset:#05x}" + (
-        f" + {register.bytes // register.count}·k" if register.count > 1 else ""
-    )
+    return f"{register.offset:#05x}" + (f" + {REGISTER_BYTES}·k" if register.count else "")
 
 
 def _bits(field: Field) -> str:

@@ -62,7 +62,7 @@ def _register_signature(register: Register) -> wiring.Signature:
     members = {field.name: _field_member(field) for field in register.fields}
     if register.strobe:
         members["written"] = Out(1)
-    if register.count > 1:
+    if register.count:
         members = {name: member and member.array(register.count) for name, member in members.items()}
     return wiring.Signature({name: member for name, member in members.items() if member is not None})
 
@@ -99,7 +99,7 @@ class RegisterFile(wiring.Component):
 
     def _port(self, placed: Placed, name: str) -> Value:
         port = getattr(getattr(getattr(self, placed.instance), placed.register.name), name)
-        return port[placed.index] if placed.register.count > 1 else port
+        return port[placed.index] if placed.register.count else port
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -149,7 +149,7 @@ class RegisterFile(wiring.Component):
         register = placed.register
         if not register.writable:
             return
-        suffix = f"_{placed.index}" if register.count > 1 else ""
+        suffix = f"_{placed.index}" if register.count else ""
         select = Signal(name=f"{placed.instance}_{register.name}{suffix}_select")
         unlocked: Value = C(1)
         if register.locked_by:

@@ -95,7 +95,7 @@ def _block(block: Block, prefix: str) -> Iterator[str]:
 def _register(register: Register, prefix: str, block: Block) -> Iterator[str]:
     name = f"{prefix}_{register.name}"
     yield f"/* {block.name}.{register.name}: {_comment(register.doc)} */"
-    if register.count == 1:
+    if not register.count:
         yield _define(name, f"{register.offset:#05x}u")
     else:
         yield f"#define {name.upper()}(k) ({register.offset:#05x}u + {REGISTER_BYTES}u * (k))"

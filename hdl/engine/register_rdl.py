@@ -46,7 +46,7 @@ def _block(block: Block) -> Iterator[str]:
         f"    {register.name}{index}.{field.name}->swwel = {register.locked_by};"
         for register in block.registers
         if register.locked_by
-        for index in ([f"[{k}]" for k in range(register.count)] if register.count > 1 else [""])
+        for index in ([f"[{k}]" for k in range(register.count)] if register.count else [""])
         for field in register.fields
         if field.access.writable
     ]
@@ -63,7 +63,7 @@ def _register(register: Register) -> Iterator[str]:
     for field in register.fields:
         for line in _field(field):
             yield f"    {line}"
-    array = f"[{register.count}]" if register.count > 1 else ""
+    array = f"[{register.count}]" if register.count else ""
     yield f"}} {register.name}{array} @ {register.offset:#x};"
 
 

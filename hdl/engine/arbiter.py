@@ -29,8 +29,10 @@ def _grant(m: Module, asking: list, port: stream.Interface, free: Signal) -> Non
         for number, client in enumerate(asking):
             with m.If(winner == number):
                 m.d.comb += client.ready.eq(1)
-                m.d.sync += port.payload.eq(client.payload)
                 m.d.sync += port.payload.id.eq(number)
+                m.d.sync += [
+                    port.payload[name].eq(client.payload[name]) for name in ("address", "len", "size")
+                ]
     with m.Elif(port.ready):
         m.d.sync += port.valid.eq(0)
 

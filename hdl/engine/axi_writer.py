@@ -173,7 +173,8 @@ class AxiWriter(wiring.Component):
                 & ~self.flush
                 & (
                     next_burst.none
-                    | ((~aw.valid | aw.ready) & lengths.input.ready & (under_way != self.outstanding))
+                    # No address may wait: when it is taken, its length must find room.
+                    | (~aw.valid & lengths.input.ready & (under_way != self.outstanding))
                 )
             ),
             ask.eq(take & ~next_burst.none),

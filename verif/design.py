@@ -6,6 +6,7 @@ import dataclasses
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from ..hdl.params import CodecConfig, Format
 
@@ -44,9 +45,7 @@ class CodecDesign:
 
     def verilog(self) -> str:
         """The text that a user gets."""
-        from ..hdl.verilog import codec_verilog
-
-        return codec_verilog(self.block, self.config, name=self.top, init=self.init)
+        return _verilog(self)
 
     def with_values(self, values: Sequence[int]) -> CodecConfig:
         """The parameters with another table, for a table that comes in at run time."""
@@ -78,3 +77,10 @@ class CodecDesign:
         config = fields["config"]
         form = Format(**{**config["format"], "values": tuple(config["format"]["values"])})
         return cls(fields["block"], CodecConfig(**{**config, "format": form}), fields["init"])
+
+
+@lru_cache(maxsize=16)
+def _verilog(design: CodecDesign) -> str:
+    from ..hdl.verilog import codec_verilog
+
+    return codec_verilog(design.block, design.config, name=design.top, init=design.init)

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .options import add_codec_options, codec_config_from
-
-if TYPE_CHECKING:
-    from .synth.liberty import Library
-    from .synth.measure import Measurement
+from .options import add_codec_options
 
 __all__ = ["register"]
 
@@ -57,90 +52,55 @@ def register(subparsers: Any) -> None:
     )
     group.add_argument("--path", action="store_true", help="show the longest path from register to register")
     group.add_argument("--json", action="store_true", help="print the figures as JSON")
+    group = parser.add_argument_group(
+        "sweeps",
+        "many configurations: what was measured is kept, so an interrupted sweep goes on where it stopped",
+    )
+    group.add_argument(
+        "--sweep",
+        action="append",
+        metavar="NAME=V,V...",
+        help="measure at each of these values; may be given again for every combination. NAME is a "
+        "parameter of the codec (lanes, word_bits, window, code_bits, runtime_values) or the period",
+    )
+    group.add_argument(
+        "--jobs", type=int, default=0, metavar="N", help="at once (default: one per processor)"
+    )
+    group.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="spread over the workers of a Dask scheduler, such as tcp://host:8786",
+    )
+    group.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="write the table, the rows as JSON, and the plots there",
+    )
+    group = parser.add_argument_group("comparison")
+    group.add_argument(
+        "--compare",
+        type=float,
+        metavar="NM",
+        help="compare compressor and decompressor with the paper and with open peers; NM is the feature size "
+        "of the library, 45 for Nangate45",
+    )
     parser.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from .progress import status
-    from .synth.cache import Cache, NoCache
-    from .synth.circuits import codec_circuit
-    from .synth.floor import codec_floor
-    from .synth.measure import measure
-    from .synth.recipe import Options
-    from .synth.yosys import find_yosys
+    from . import area_compare, area_report, area_sweep
+    from .hdl.errors import ParameterError
 
-    config = codec_config_from(arguments)
-    options = Options(arguments.period, arguments.clock_gating, arguments.flip_flop_memories)
-    yosys = find_yosys(arguments.yosys)
-    with status() as say:
-        say("reading the library")
-        library = _library(arguments.liberty)
-        say("generating Verilog")
-        circuit = codec_circuit(arguments.block, config)
-        measurement = measure(
-            circuit,
-            library,
-            options,
-            blocks=not arguments.no_breakdown,
-            cache=NoCache() if arguments.no_cache else Cache(),
-            yosys=yosys,
-            progress=say,
-        )
-    floor = codec_floor(arguments.block, config, library)
-    if arguments.json:
-        floor_json = {"bits": floor.bits, "multiplexers": floor.multiplexers, "kge": round(floor.kge, 4)}
-        print(json.dumps(measurement.as_json() | {"floor": floor_json}, indent=2))
-        return 0
-    _show(measurement, floor.kge)
-    if arguments.path and measurement.plain.timing is not None:
-        print(measurement.plain.timing.report)
-    return 0
-
-
-def _library(files: list[Path] | None) -> Library:
-    from .synth.gates import normalised_library
-    from .synth.liberty import load_libraries
-
-    return load_libraries(files) if files else normalised_library()
-
-
-def _show(measurement: Measurement, floor_kge: float) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console()
-    table = Table("", "plain", *(["clock gating"] if measurement.gated else []), box=None)
-    columns = [figures for figures in (measurement.plain, measurement.gated) if figures is not None]
-
-    def row(name: str, *values: str) -> None:
-        table.add_row(name, *values)
-
-    for name, values in {
-        "area, µm²": [f.area_um2 for f in columns],
-        "area, kGE": [f.kge for f in columns],
-        "times the floor": [f.kge / floor_kge for f in columns],
-        "flip-flops": [f.flip_flops for f in columns],
-        "sequential, %": [100 * f.sequential_share for f in columns],
-        "memory bits, apart": [f.memory_bits for f in columns],
-        "logic delay (ABC), ns": [f.delay_ns for f in columns],
-        "period (OpenSTA), ns": [f.period_ns for f in columns],
-        "input to register, ns": [f.timing and f.timing.input_ns for f in columns],
-        "register to output, ns": [f.timing and f.timing.output_ns for f in columns],
-        "input to output, ns": [f.timing and f.timing.through_ns for f in columns],
-    }.items():
-        row(name, *("-" if v is None else f"{v:,}" if isinstance(v, int) else f"{v:,.3f}" for v in values))
-    console.print(table)
-    timing = measurement.plain.timing
-    if timing is not None and timing.start:
-        console.print(f"longest path: {timing.start} → {timing.end}", highlight=False)
-    if measurement.blocks:
-        table = Table("block", "kGE", "%", "flip-flops", "sequential kGE", box=None)
-        for block in sorted(measurement.blocks, key=lambda block: -block.kge):
-            table.add_row(
-                block.name,
-                f"{block.kge:.3f}",
-                f"{100 * block.kge / measurement.blocks_kge:.1f}",
-                str(block.flip_flops),
-                f"{block.sequential_kge:.3f}",
-            )
-        console.print(table)
+    if arguments.sweep and arguments.compare is not None:
+        raise ParameterError("--sweep and --compare are two questions; ask one at a time")
+    if not arguments.sweep:
+        for option in ("scheduler", "output"):
+            if getattr(arguments, option) is not None:
+                raise ParameterError(f"--{option} says how to sweep; give it with --sweep")
+    if arguments.sweep:
+        return area_sweep.run(arguments)
+    if arguments.compare is not None:
+        return area_compare.run(arguments)
+    return area_report.run(arguments)

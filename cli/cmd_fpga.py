@@ -87,10 +87,11 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _show(measurement: FpgaMeasurement) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    from .console import wide_console
+
+    console = wide_console()
     table = Table("", f"{measurement.target} {measurement.device or ''}".strip(), box=None)
     table.add_row("look-up tables", f"{measurement.luts:,}")
     table.add_row("flip-flops", f"{measurement.flip_flops:,}")
@@ -99,4 +100,4 @@ def _show(measurement: FpgaMeasurement) -> None:
         table.add_row("clock after routing, MHz", f"{measurement.fmax_mhz:.1f}")
     console.print(table)
     for run in measurement.routed:
-        console.print(f"seed {run.seed}: {run.fmax_mhz:.1f} MHz, {run.start} → {run.end}", highlight=False)
+        console.print(f"seed {run.seed}: {run.fmax_mhz:.1f} MHz, {run.start} → {run.end}")

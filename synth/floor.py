@@ -31,6 +31,9 @@ class Floor:
     multiplexers: int
     kge: float
 
+    def as_json(self) -> dict[str, float]:
+        return {"bits": self.bits, "multiplexers": self.multiplexers, "kge": round(self.kge, 4)}
+
 
 def codec_floor(block: str, config: CodecConfig, library: Library) -> Floor:
     """The floor of the ``compressor`` or ``decompressor`` of ``config``."""

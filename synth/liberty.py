@@ -43,8 +43,8 @@ class Cell:
     """A cell: ``area`` is in the library's own unit, for nearly all libraries µm².
 
     ``groups`` are the kinds of the groups it contains, ``clock_pin`` is what clocks a flip-flop, and
-    ``clock_gate`` is Liberty's name for the sort of clock gate it is; both are empty elsewhere. ``plain`` says
-    that a flip-flop takes what is at one pin, with no enable and no scan input before it.
+    ``clock_gate`` is Liberty's name for the sort of clock gate it is; both are empty elsewhere. ``plain``
+    says that a flip-flop takes what is at one pin, with no enable and no scan input before it.
     """
 
     name: str
@@ -135,8 +135,8 @@ class Library:
     def flip_flops(self) -> list[Cell]:
         """The flip-flops that registers are mapped to: the plain ones.
 
-        One with an enable is left out, because ABC would not see the load of all the enable pins on what drives
-        them, and would leave that load unbuffered. A multiplexer takes less than the difference, too.
+        One with an enable is left out, because ABC would not see the load of all the enable pins on what
+        drives them, and would leave that load unbuffered. A multiplexer takes less than the difference, too.
         """
         found = [cell for cell in self.usable if cell.is_flip_flop]
         return [cell for cell in found if cell.plain] or found

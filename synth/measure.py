@@ -16,7 +16,7 @@ from .recipe import Options, abc_constraints, abc_script, yosys_script
 from .timing import OpenSta, Timing, find_opensta
 from .yosys import Progress, Yosys, find_yosys
 
-__all__ = ["Block", "Figures", "Measurement", "measure"]
+__all__ = ["Block", "Figures", "Measurement", "kept_measurement", "measure"]
 
 #: Part of every key: raise it when this package measures the same inputs differently.
 _REVISION = 1
@@ -166,6 +166,30 @@ def measure(
         results.get("blocks", ()),
         tools,
     )
+
+
+class _NotKept(Exception):
+    pass
+
+
+class _OnlyKept(Cache):
+    """A cache in which everything must be."""
+
+    def load(self, key: str) -> Any:
+        value = super().load(key)
+        if value is None:
+            raise _NotKept
+        return value
+
+
+def kept_measurement(
+    circuit: Circuit, library: Library, options: Options, cache: Cache
+) -> Measurement | None:
+    """What :func:`measure` without blocks would return at once, None if it would have to measure."""
+    try:
+        return measure(circuit, library, options, blocks=False, cache=_OnlyKept(cache.folder))
+    except _NotKept:
+        return None
 
 
 @dataclass(frozen=True)

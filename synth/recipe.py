@@ -43,9 +43,10 @@ class Options:
             raise MeasureError(f"the clock period is {self.target_ns!r} ns; it must be from 0.001 to 1000")
 
 
-#: Chosen by measuring, on the compressor and the decompressor of 8 lanes of 32 bits, two dozen scripts for area and
-#: period. ``&if -g`` rebuilds the logic for depth, which took a third off the period of Yosys's own script (``&dch -f``
-#: and ``&nf`` alone); ``&syn4`` before it took the area back, and ``&synch2`` gives the mapper choices.
+#: Chosen by measuring, on the compressor and the decompressor of 8 lanes of 32 bits, two dozen scripts for
+#: area and period. ``&if -g`` rebuilds the logic for depth, which took a third off the period of Yosys's own
+#: script (``&dch -f`` and ``&nf`` alone); ``&syn4`` before it took the area back, and ``&synch2`` gives the
+#: mapper choices.
 _ABC = """\
 strash
 &get -n
@@ -63,7 +64,8 @@ strash
 &put
 """
 
-#: Needs delays; a library without any has gates of one size. Fewer than 16 loads per gate cost area and bought no time.
+#: Needs delays; a library without any has gates of one size. Fewer than 16 loads per gate cost area and
+#: bought no time.
 _ABC_SIZING = """\
 buffer -c -N 16
 topo
@@ -72,7 +74,8 @@ dnsize -D {picoseconds}
 stime -p
 """
 
-#: What logic may take of a period. ABC sees logic alone; the rest is the flip-flop's, clock to output and set-up.
+#: What logic may take of a period. ABC sees logic alone; the rest is the flip-flop's, clock to output and
+#: set-up.
 _LOGIC_SHARE = 0.8
 
 
@@ -112,7 +115,8 @@ def yosys_script(
     ]
     if not options.flip_flop_memories:
         lines.append(f"chtype -set {MEMORY_LEFT_OUT} t:$mem_v2")
-    # ABC runs once, with the library; to run it on general gates before costs as much time again and gains nothing.
+    # ABC runs once, with the library; to run it on general gates before costs as much time again and gains
+    # nothing.
     lines.append(f"synth -top {top} -noabc -run fine:check")
     if options.clock_gating:
         lines += _gate_clocks(library)

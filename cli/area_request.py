@@ -1,0 +1,46 @@
+"""What the parsed arguments of ``cdma area`` ask for, alike for a report, a sweep and a comparison."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from .options import codec_config_from
+from .synth.cache import Cache, NoCache
+from .synth.circuits import codec_circuit
+from .synth.floor import Floor, codec_floor
+from .synth.flow import Circuit
+from .synth.gates import ASSUMPTION, NAME, normalised_library
+from .synth.liberty import Library, load_libraries
+from .synth.recipe import Options
+
+__all__ = ["assumption", "cache", "circuit_and_floor", "library", "options"]
+
+
+def library(arguments: argparse.Namespace) -> Library:
+    """The library to map to."""
+    files: list[Path] | None = arguments.liberty
+    return load_libraries(files) if files else normalised_library()
+
+
+def assumption(used: Library) -> str:
+    """What a reader of figures on this library must know, empty where the library speaks for itself."""
+    return ASSUMPTION if used.name == NAME else ""
+
+
+def options(arguments: argparse.Namespace) -> Options:
+    """How to synthesise."""
+    return Options(arguments.period, arguments.clock_gating, arguments.flip_flop_memories)
+
+
+def cache(arguments: argparse.Namespace) -> Cache:
+    """Where results are kept."""
+    return NoCache() if arguments.no_cache else Cache()
+
+
+def circuit_and_floor(
+    arguments: argparse.Namespace, block: str, used: Library
+) -> tuple[Circuit, Floor | None]:
+    """The block as Verilog, and its structural floor where it has one."""
+    config = codec_config_from(arguments)
+    return codec_circuit(block, config), codec_floor(block, config, used)

@@ -887,7 +887,7 @@ def test_peakrdl_exports_the_systemrdl(tmp_path):
             for f in item.fields:
                 name = f"{block.name}_{item.name}_{f.name}".upper()
                 array = "X" if item.count else ""
-                    their = f"{block.instances[0][0]}__{item.name}{array}__{f.name}".upper()
+                their = f"{block.instances[0][0]}__{item.name}{array}__{f.name}".upper()
                 assert theirs[f"{their}_bm"] == ours[f"CDMA_{name}_MASK"]
                 assert theirs[f"{their}_bp"] == ours[f"CDMA_{name}_SHIFT"]
                 if f.access is not Access.RO:

@@ -1,0 +1,669 @@
+/*
+ * cdma.h: driver for the cDMA engine, in this one header, for C99 and C++11.
+ *
+ * Give it functions that reach the registers (struct cdma_io) and host memory
+ * for the rings; everything else it reads from the engine. See docs/driver.md.
+ *
+ *     struct cdma engine;
+ *     struct cdma_transfer job;
+ *     struct cdma_result done;
+ *
+ *     if (cdma_open(&engine, &io) != CDMA_OK) ...
+ *     cdma_start(&engine.offload, rings, rings_bus_address, 64, CDMA_IRQ);
+ *     memset(&job, 0, sizeof job);
+ *     job.source = ...; job.destination = ...; job.length = ...; job.capacity = ...;
+ *     job.mode = CDMA_MODE_ZVC;
+ *     cdma_submit(&engine.offload, &job, 1);
+ *     cdma_wait(&engine.offload, CDMA_BY_IRQ, &done, 1, 1000);
+ *
+ * Functions return CDMA_OK (0), a count, or a negative cdma_status. One struct
+ * cdma drives one engine, from one thread at a time.
+ *
+ * On a machine that reorders memory accesses, define CDMA_WRITE_BARRIER and
+ * CDMA_READ_BARRIER before including this file, where the defaults (a full
+ * fence of GCC and Clang, else nothing) do not order memory against registers.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef CDMA_H
+#define CDMA_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "cdma_regs.h"
+
+#if defined(__GNUC__)
+#define CDMA_FENCE() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#else
+#define CDMA_FENCE() ((void)0)
+#endif
+/* Descriptors are in memory before the doorbell rings. */
+#ifndef CDMA_WRITE_BARRIER
+#define CDMA_WRITE_BARRIER() CDMA_FENCE()
+#endif
+/* A completion is read after the word that says it is there. */
+#ifndef CDMA_READ_BARRIER
+#define CDMA_READ_BARRIER() CDMA_FENCE()
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What functions return. */
+enum cdma_status {
+    CDMA_OK = 0,
+    CDMA_NO_ENGINE = -1,    /* The first register does not read as this engine's. */
+    CDMA_BAD_VERSION = -2,  /* A register map of another major version. */
+    CDMA_BAD_ARGUMENT = -3, /* An argument that this engine does not allow. */
+    CDMA_FULL = -4,         /* The ring has no room for so many. */
+    CDMA_BUSY = -5,         /* Completions are outstanding. */
+    CDMA_TIMEOUT = -6,      /* Patience is at its end. */
+    CDMA_REFUSED = -7,      /* A window is locked, or its port has fewer address bits. */
+    CDMA_LOST = -8          /* A completion was written but is not in memory; see cdma_get_error. */
+};
+
+/* How to look for completions. */
+enum cdma_how { CDMA_BY_MEMORY, CDMA_BY_REGISTERS, CDMA_BY_IRQ };
+
+/* Options of cdma_start and cdma_start_direct; combine with |. */
+#define CDMA_HALT_ON_ERROR 1u
+#define CDMA_IRQ 2u
+
+/* How the driver reaches the machine. */
+struct cdma_io {
+    void *context; /* Given to every function below. */
+    uint32_t (*read32)(void *context, uint32_t offset);
+    /* Returns when the write has reached the engine. */
+    void (*write32)(void *context, uint32_t offset, uint32_t value);
+    /* Called between two looks while waiting; may be NULL. */
+    void (*idle)(void *context);
+    /* Blocks until the interrupt line is high, or for a while; NULL: no interrupt. */
+    void (*wait_irq)(void *context);
+};
+
+/* What an engine says about itself. */
+struct cdma_geometry {
+    uint32_t version_major, version_minor;
+    uint32_t word_bits, window, code_bits, table_size, lanes;
+    uint32_t dev_data_bits, dev_address_bits, dev_align;
+    uint32_t host_data_bits, host_address_bits, host_align;
+    uint32_t burst_beats, outstanding, ring_entries;
+};
+
+/* One descriptor; see docs/registers.md. */
+struct cdma_transfer {
+    uint64_t source, destination, length, capacity, compressed_length;
+    uint32_t tag;
+    uint8_t mode;      /* CDMA_MODE_… */
+    uint8_t interrupt; /* 1: the completion counts towards the interrupt. */
+};
+
+/* One completion. */
+struct cdma_result {
+    uint64_t bytes_read, bytes_written, cycles, address;
+    uint32_t tag, literals;
+    uint8_t status; /* CDMA_STATUS_… */
+};
+
+/* The first error since the error registers were cleared. */
+struct cdma_error {
+    uint64_t address;
+    uint32_t tag;
+    uint8_t status;
+};
+
+struct cdma_channel {
+    struct cdma *engine;
+    uint32_t base, counters; /* Where its registers are. */
+    uint32_t submit;         /* Its bit in the submit register. */
+    unsigned char *descriptors;
+    unsigned char *completions;
+    uint32_t entries;     /* Of each ring; 0: no rings. */
+    uint32_t tail;        /* Descriptors submitted, as the engine counts. */
+    uint32_t consumed;    /* Completions taken, as the engine counts. */
+    uint32_t outstanding; /* Descriptors whose completion was not taken. */
+    uint32_t options;
+};
+
+struct cdma {
+    struct cdma_io io;
+    struct cdma_geometry geometry;
+    struct cdma_channel offload, prefetch;
+};
+
+/* Field of a register: CDMA_GET(CDMA_CHANNEL_STATUS_BUSY, value). */
+#define CDMA_GET(field, value) (((value) & field##_MASK) >> field##_SHIFT)
+
+/* ---- registers ---- */
+
+static inline uint32_t cdma_read(const struct cdma *engine, uint32_t offset) {
+    return engine->io.read32(engine->io.context, offset);
+}
+
+static inline void cdma_write(const struct cdma *engine, uint32_t offset, uint32_t value) {
+    engine->io.write32(engine->io.context, offset, value);
+}
+
+/* Low half first: reading it latches the other half of a counter. */
+static inline uint64_t cdma_read64(const struct cdma *engine, uint32_t low) {
+    const uint32_t bits = cdma_read(engine, low);
+    return ((uint64_t)cdma_read(engine, low + 4u) << 32) | bits;
+}
+
+static inline void cdma_write64(const struct cdma *engine, uint32_t low, uint64_t value) {
+    cdma_write(engine, low, (uint32_t)(value & 0xffffffffu));
+    cdma_write(engine, low + 4u, (uint32_t)(value >> 32));
+}
+
+static inline uint32_t cdma_channel_read(const struct cdma_channel *channel, uint32_t offset) {
+    return cdma_read(channel->engine, channel->base + offset);
+}
+
+static inline void cdma_channel_write(const struct cdma_channel *channel, uint32_t offset, uint32_t value) {
+    cdma_write(channel->engine, channel->base + offset, value);
+}
+
+static inline void cdma_idle(const struct cdma *engine) {
+    if (engine->io.idle != NULL) {
+        engine->io.idle(engine->io.context);
+    }
+}
+
+/* Looks at a register until the bits of mask are 0, at most patience + 1 times. */
+static inline int cdma_until_clear(const struct cdma *engine, uint32_t offset, uint32_t mask, uint32_t patience) {
+    while ((cdma_read(engine, offset) & mask) != 0u) {
+        if (patience-- == 0u) {
+            return CDMA_TIMEOUT;
+        }
+        cdma_idle(engine);
+    }
+    return CDMA_OK;
+}
+
+/* ---- little-endian memory, on any machine ---- */
+
+static inline void cdma_put(unsigned char *memory, uint64_t value, unsigned bytes) {
+    unsigned k;
+    for (k = 0; k < bytes; ++k) {
+        memory[k] = (unsigned char)((value >> (8u * k)) & 0xffu);
+    }
+}
+
+static inline uint64_t cdma_get(const unsigned char *memory, unsigned bytes) {
+    uint64_t value = 0;
+    unsigned k;
+    for (k = 0; k < bytes; ++k) {
+        value |= (uint64_t)memory[k] << (8u * k);
+    }
+    return value;
+}
+
+#define CDMA_PUT(slot, type, field, value) \
+    cdma_put((slot) + offsetof(struct type, field), (value), (unsigned)sizeof(((struct type *)0)->field))
+#define CDMA_TAKE(slot, type, field) \
+    cdma_get((slot) + offsetof(struct type, field), (unsigned)sizeof(((struct type *)0)->field))
+
+static inline void cdma_encode(const struct cdma_transfer *transfer, unsigned char *slot) {
+    const uint32_t flags = ((uint32_t)transfer->mode << CDMA_DESCRIPTOR_MODE_SHIFT) |
+                           ((uint32_t)(transfer->interrupt != 0) << CDMA_DESCRIPTOR_INTERRUPT_SHIFT);
+    memset(slot, 0, sizeof(struct cdma_descriptor));
+    CDMA_PUT(slot, cdma_descriptor, source, transfer->source);
+    CDMA_PUT(slot, cdma_descriptor, destination, transfer->destination);
+    CDMA_PUT(slot, cdma_descriptor, length, transfer->length);
+    CDMA_PUT(slot, cdma_descriptor, capacity, transfer->capacity);
+    CDMA_PUT(slot, cdma_descriptor, compressed_length, transfer->compressed_length);
+    CDMA_PUT(slot, cdma_descriptor, tag, transfer->tag);
+    CDMA_PUT(slot, cdma_descriptor, flags, flags);
+}
+
+static inline void cdma_decode(const unsigned char *slot, struct cdma_result *result) {
+    const uint32_t bits = (uint32_t)CDMA_TAKE(slot, cdma_completion, result);
+    result->bytes_read = CDMA_TAKE(slot, cdma_completion, bytes_read);
+    result->bytes_written = CDMA_TAKE(slot, cdma_completion, bytes_written);
+    result->cycles = CDMA_TAKE(slot, cdma_completion, cycles);
+    result->address = CDMA_TAKE(slot, cdma_completion, address);
+    result->tag = (uint32_t)CDMA_TAKE(slot, cdma_completion, tag);
+    result->literals = (uint32_t)CDMA_TAKE(slot, cdma_completion, literals);
+    result->status = (uint8_t)CDMA_GET(CDMA_COMPLETION_STATUS, bits);
+}
+
+/* ---- the engine ---- */
+
+static inline void cdma_forget(struct cdma_channel *channel) {
+    channel->descriptors = NULL;
+    channel->completions = NULL;
+    channel->entries = 0;
+    channel->tail = 0;
+    channel->consumed = 0;
+    channel->outstanding = 0;
+    channel->options = 0;
+}
+
+/* Finds out what the engine is. Writes nothing. */
+static inline int cdma_open(struct cdma *engine, const struct cdma_io *io) {
+    struct cdma_geometry *geometry = &engine->geometry;
+    uint32_t bits;
+    memset(engine, 0, sizeof *engine);
+    engine->io = *io;
+    engine->offload.engine = engine;
+    engine->offload.base = CDMA_OFFLOAD_BASE;
+    engine->offload.counters = CDMA_OFFLOAD_COUNTERS_BASE;
+    engine->offload.submit = CDMA_PUSH_SUBMIT_OFFLOAD_MASK;
+    engine->prefetch.engine = engine;
+    engine->prefetch.base = CDMA_PREFETCH_BASE;
+    engine->prefetch.counters = CDMA_PREFETCH_COUNTERS_BASE;
+    engine->prefetch.submit = CDMA_PUSH_SUBMIT_PREFETCH_MASK;
+
+    if (cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_IDENT) != CDMA_ENGINE_IDENT_RESET) {
+        return CDMA_NO_ENGINE;
+    }
+    bits = cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_VERSION);
+    geometry->version_major = CDMA_GET(CDMA_ENGINE_VERSION_MAJOR, bits);
+    geometry->version_minor = CDMA_GET(CDMA_ENGINE_VERSION_MINOR, bits);
+    if (geometry->version_major != CDMA_GET(CDMA_ENGINE_VERSION_MAJOR, CDMA_ENGINE_VERSION_RESET)) {
+        return CDMA_BAD_VERSION;
+    }
+    bits = cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_STREAM_FORMAT);
+    geometry->word_bits = CDMA_GET(CDMA_ENGINE_STREAM_FORMAT_WORD_BITS, bits);
+    geometry->window = CDMA_GET(CDMA_ENGINE_STREAM_FORMAT_WINDOW, bits);
+    geometry->code_bits = CDMA_GET(CDMA_ENGINE_STREAM_FORMAT_CODE_BITS, bits);
+    geometry->table_size = CDMA_GET(CDMA_ENGINE_STREAM_FORMAT_TABLE_SIZE, bits);
+    geometry->lanes = CDMA_GET(CDMA_ENGINE_STREAM_FORMAT_LANES, bits);
+    bits = cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_DEV_PORT);
+    geometry->dev_data_bits = CDMA_GET(CDMA_ENGINE_DEV_PORT_DATA_BITS, bits);
+    geometry->dev_address_bits = CDMA_GET(CDMA_ENGINE_DEV_PORT_ADDRESS_BITS, bits);
+    geometry->dev_align = 1u << CDMA_GET(CDMA_ENGINE_DEV_PORT_ALIGN_LOG2, bits);
+    bits = cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_HOST_PORT);
+    geometry->host_data_bits = CDMA_GET(CDMA_ENGINE_HOST_PORT_DATA_BITS, bits);
+    geometry->host_address_bits = CDMA_GET(CDMA_ENGINE_HOST_PORT_ADDRESS_BITS, bits);
+    geometry->host_align = 1u << CDMA_GET(CDMA_ENGINE_HOST_PORT_ALIGN_LOG2, bits);
+    bits = cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_BURSTS);
+    geometry->burst_beats = CDMA_GET(CDMA_ENGINE_BURSTS_BEATS, bits);
+    geometry->outstanding = CDMA_GET(CDMA_ENGINE_BURSTS_OUTSTANDING, bits);
+    bits = cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_LIMITS);
+    geometry->ring_entries = 1u << CDMA_GET(CDMA_ENGINE_LIMITS_RING_LOG2, bits);
+    return CDMA_OK;
+}
+
+/* Ends everything legally and forgets all but windows and locks. */
+static inline int cdma_soft_reset(struct cdma *engine, uint32_t patience) {
+    int status;
+    cdma_write(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_COMMAND, CDMA_ENGINE_COMMAND_SOFT_RESET_MASK);
+    status = cdma_until_clear(
+        engine, CDMA_ENGINE_BASE + CDMA_ENGINE_STATUS, CDMA_ENGINE_STATUS_RESETTING_MASK, patience);
+    if (status == CDMA_OK) {
+        cdma_forget(&engine->offload);
+        cdma_forget(&engine->prefetch);
+    }
+    return status;
+}
+
+static inline void cdma_clear_counters(const struct cdma *engine) {
+    cdma_write(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_COMMAND, CDMA_ENGINE_COMMAND_CLEAR_COUNTERS_MASK);
+}
+
+/* Clock cycles that a port may leave an open transaction without an answer; 0 is for ever. */
+static inline void cdma_set_watchdog(const struct cdma *engine, uint32_t cycles) {
+    cdma_write(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_WATCHDOG, cycles);
+}
+
+/*
+ * Allows the addresses base to limit, both included, in pages of 4 KiB, and no
+ * others. window is CDMA_DEV_WINDOW_BASE or CDMA_HOST_WINDOW_BASE. A lock lasts
+ * until the hardware is reset.
+ */
+static inline int cdma_set_window(
+    const struct cdma *engine, uint32_t window, uint64_t base, uint64_t limit, int lock) {
+    if ((base & 0xfffu) != 0u || (limit & 0xfffu) != 0xfffu) {
+        return CDMA_BAD_ARGUMENT;
+    }
+    cdma_write64(engine, window + CDMA_DEV_WINDOW_BASE_LOW, base);
+    cdma_write64(engine, window + CDMA_DEV_WINDOW_LIMIT_LOW, limit);
+    if (lock) {
+        cdma_write(engine, window + CDMA_DEV_WINDOW_LOCK, CDMA_DEV_WINDOW_LOCK_LOCKED_MASK);
+    }
+    if (cdma_read64(engine, window + CDMA_DEV_WINDOW_BASE_LOW) != base ||
+        cdma_read64(engine, window + CDMA_DEV_WINDOW_LIMIT_LOW) != limit) {
+        return CDMA_REFUSED;
+    }
+    return CDMA_OK;
+}
+
+/* ---- a channel: starting ---- */
+
+static inline int cdma_stop(struct cdma_channel *channel, uint32_t patience) {
+    if (channel->outstanding != 0u) {
+        return CDMA_BUSY;
+    }
+    cdma_channel_write(channel, CDMA_CHANNEL_CONTROL, 0u);
+    channel->entries = 0;
+    channel->tail = 0;
+    channel->consumed = 0;
+    return cdma_until_clear(
+        channel->engine, channel->base + CDMA_CHANNEL_STATUS, CDMA_CHANNEL_STATUS_BUSY_MASK, patience);
+}
+
+static inline void cdma_enable(struct cdma_channel *channel, uint32_t control, uint32_t options) {
+    channel->options = options;
+    cdma_channel_write(channel, CDMA_CHANNEL_IRQ_STATUS,
+        CDMA_CHANNEL_IRQ_STATUS_COMPLETION_MASK | CDMA_CHANNEL_IRQ_STATUS_ERROR_MASK);
+    cdma_channel_write(channel, CDMA_CHANNEL_IRQ_ENABLE,
+        (options & CDMA_IRQ) != 0u
+            ? CDMA_CHANNEL_IRQ_ENABLE_COMPLETION_MASK | CDMA_CHANNEL_IRQ_ENABLE_ERROR_MASK
+            : 0u);
+    if ((options & CDMA_HALT_ON_ERROR) != 0u) {
+        control |= CDMA_CHANNEL_CONTROL_HALT_ON_ERROR_MASK;
+    }
+    cdma_channel_write(channel, CDMA_CHANNEL_CONTROL, control | CDMA_CHANNEL_CONTROL_ENABLE_MASK);
+}
+
+/* Bytes of memory that both rings take. */
+static inline size_t cdma_ring_bytes(uint32_t entries) {
+    return (size_t)entries * (sizeof(struct cdma_descriptor) + sizeof(struct cdma_completion));
+}
+
+/*
+ * Sets up both rings in cdma_ring_bytes(entries) bytes at memory, which the
+ * engine finds at bus_address (a multiple of 64), and enables the channel.
+ */
+static inline int cdma_start(
+    struct cdma_channel *channel, void *memory, uint64_t bus_address, uint32_t entries, uint32_t options) {
+    const struct cdma_geometry *geometry = &channel->engine->geometry;
+    const size_t ring = cdma_ring_bytes(entries) / 2u;
+    uint32_t log2 = 0;
+    int status;
+    if (entries < 2u || entries > geometry->ring_entries || (entries & (entries - 1u)) != 0u ||
+        bus_address % sizeof(struct cdma_descriptor) != 0u ||
+        (geometry->host_address_bits < 64u && bus_address >> geometry->host_address_bits != 0u)) {
+        return CDMA_BAD_ARGUMENT;
+    }
+    status = cdma_stop(channel, 1000000u);
+    if (status != CDMA_OK) {
+        return status;
+    }
+    while ((1u << log2) < entries) {
+        ++log2;
+    }
+    channel->entries = entries;
+    channel->descriptors = (unsigned char *)memory;
+    channel->completions = channel->descriptors + ring;
+    /* Phase 0 everywhere: nothing of the first pass is there. */
+    memset(channel->completions, 0, ring);
+    CDMA_WRITE_BARRIER();
+    cdma_channel_write(channel, CDMA_CHANNEL_RING_SIZE, log2 << CDMA_CHANNEL_RING_SIZE_LOG2_SHIFT);
+    cdma_write64(channel->engine, channel->base + CDMA_CHANNEL_RING_BASE_LOW, bus_address);
+    cdma_write64(channel->engine, channel->base + CDMA_CHANNEL_COMPLETION_BASE_LOW, bus_address + ring);
+    cdma_channel_write(channel, CDMA_CHANNEL_RING_TAIL, 0u);
+    cdma_channel_write(channel, CDMA_CHANNEL_COMPLETION_TAIL, 0u);
+    cdma_enable(channel,
+        CDMA_CHANNEL_CONTROL_RING_ENABLE_MASK | CDMA_CHANNEL_CONTROL_COMPLETION_RING_ENABLE_MASK, options);
+    return CDMA_OK;
+}
+
+/* Enables the channel without rings: everything goes through registers. */
+static inline int cdma_start_direct(struct cdma_channel *channel, uint32_t options) {
+    const int status = cdma_stop(channel, 1000000u);
+    if (status == CDMA_OK) {
+        cdma_enable(channel, 0u, options);
+    }
+    return status;
+}
+
+/* Completions per interrupt (0 to 255), and cycles after the first that raise it anyway (0: never). */
+static inline int cdma_set_coalescing(const struct cdma_channel *channel, uint32_t count, uint32_t cycles) {
+    if (count > 255u) {
+        return CDMA_BAD_ARGUMENT;
+    }
+    cdma_channel_write(channel, CDMA_CHANNEL_COALESCE_COUNT, count);
+    cdma_channel_write(channel, CDMA_CHANNEL_COALESCE_CYCLES, cycles);
+    return CDMA_OK;
+}
+
+/* The frequent values of mode fvc, lowest code first; unused entries repeat the first. */
+static inline int cdma_set_table(const struct cdma_channel *channel, const uint32_t *values, uint32_t count) {
+    const struct cdma_geometry *geometry = &channel->engine->geometry;
+    uint32_t k;
+    if (count < 1u || count > geometry->table_size) {
+        return CDMA_BAD_ARGUMENT;
+    }
+    for (k = 0; k < count; ++k) {
+        if (geometry->word_bits < 32u && values[k] >> geometry->word_bits != 0u) {
+            return CDMA_BAD_ARGUMENT;
+        }
+    }
+    for (k = 0; k < geometry->table_size; ++k) {
+        cdma_channel_write(channel, CDMA_CHANNEL_TABLE(k), values[k < count ? k : 0u]);
+    }
+    return CDMA_OK;
+}
+
+/* ---- a channel: descriptors and completions ---- */
+
+static inline uint32_t cdma_next(const struct cdma_channel *channel, uint32_t index) {
+    return (index + 1u) % (2u * channel->engine->geometry.ring_entries);
+}
+
+/* Descriptors that can be submitted now. */
+static inline uint32_t cdma_room(const struct cdma_channel *channel) {
+    return channel->entries - channel->outstanding;
+}
+
+/* Puts descriptors into the ring and rings the doorbell once; all of them or none. */
+static inline int cdma_submit(struct cdma_channel *channel, const struct cdma_transfer *transfers, uint32_t count) {
+    uint32_t k;
+    if (channel->entries == 0u) {
+        return CDMA_BAD_ARGUMENT;
+    }
+    if (count > cdma_room(channel)) {
+        return CDMA_FULL;
+    }
+    for (k = 0; k < count; ++k) {
+        const size_t slot = (size_t)(channel->tail % channel->entries) * sizeof(struct cdma_descriptor);
+        cdma_encode(&transfers[k], channel->descriptors + slot);
+        channel->tail = cdma_next(channel, channel->tail);
+    }
+    channel->outstanding += count;
+    CDMA_WRITE_BARRIER();
+    cdma_channel_write(channel, CDMA_CHANNEL_RING_TAIL, channel->tail);
+    return CDMA_OK;
+}
+
+/* Hands over one descriptor through registers, behind or without a ring. */
+static inline int cdma_push(struct cdma_channel *channel, const struct cdma_transfer *transfer, uint32_t patience) {
+    const struct cdma *engine = channel->engine;
+    unsigned char record[sizeof(struct cdma_descriptor)];
+    uint32_t offset;
+    int status;
+    if (channel->entries != 0u && cdma_room(channel) == 0u) {
+        return CDMA_FULL;
+    }
+    status = cdma_until_clear(
+        engine, CDMA_PUSH_BASE + CDMA_PUSH_STATUS, CDMA_PUSH_STATUS_PENDING_MASK, patience);
+    if (status != CDMA_OK) {
+        return status;
+    }
+    cdma_encode(transfer, record);
+    for (offset = CDMA_PUSH_SOURCE_LOW; offset <= CDMA_PUSH_FLAGS; offset += 4u) {
+        cdma_write(engine, CDMA_PUSH_BASE + offset, (uint32_t)cdma_get(record + offset, 4u));
+    }
+    ++channel->outstanding;
+    cdma_write(engine, CDMA_PUSH_BASE + CDMA_PUSH_SUBMIT, channel->submit);
+    return CDMA_OK;
+}
+
+/* Takes the completion at the front, if it is there: 1 or 0, or CDMA_LOST. */
+static inline int cdma_take(struct cdma_channel *channel, enum cdma_how how, uint32_t head, struct cdma_result *result) {
+    unsigned char record[sizeof(struct cdma_completion)];
+    const volatile unsigned char *slot;
+    unsigned phase, due;
+    uint32_t k;
+    if (channel->outstanding == 0u) {
+        return 0;
+    }
+    if (channel->entries == 0u) {
+        if ((cdma_channel_read(channel, CDMA_CHANNEL_STATUS) & CDMA_CHANNEL_STATUS_COMPLETION_WAITING_MASK) == 0u) {
+            return 0;
+        }
+        memset(record, 0, sizeof record);
+        for (k = 0; k < sizeof record; k += 4u) {
+            /* The registers have the record's layout, without its reserved words. */
+            if (k < offsetof(struct cdma_completion, reserved) || k >= offsetof(struct cdma_completion, result)) {
+                cdma_put(record + k, cdma_channel_read(channel, CDMA_CHANNEL_COMPLETION_TAG + k), 4u);
+            }
+        }
+        cdma_channel_write(channel, CDMA_CHANNEL_COMMAND, CDMA_CHANNEL_COMMAND_POP_COMPLETION_MASK);
+        --channel->outstanding;
+        cdma_decode(record, result);
+        return 1;
+    }
+    slot = channel->completions + (size_t)(channel->consumed % channel->entries) * sizeof(struct cdma_completion);
+    phase = (unsigned)slot[sizeof(struct cdma_completion) - 1u] >> 7;
+    due = 1u - (channel->consumed / channel->entries & 1u);
+    if (how == CDMA_BY_REGISTERS ? channel->consumed == head : phase != due) {
+        return 0;
+    }
+    /* The last word is written last: its phase vouches for the slot, which is read after it. */
+    CDMA_READ_BARRIER();
+    channel->consumed = cdma_next(channel, channel->consumed);
+    --channel->outstanding;
+    if (phase != due) {
+        return CDMA_LOST;
+    }
+    for (k = 0; k < sizeof record; ++k) {
+        record[k] = slot[k];
+    }
+    cdma_decode(record, result);
+    return 1;
+}
+
+/*
+ * Takes up to count completions without waiting, and returns how many, or
+ * CDMA_LOST if the first of them is missing in memory.
+ */
+static inline int cdma_poll(
+    struct cdma_channel *channel, enum cdma_how how, struct cdma_result *results, uint32_t count) {
+    const uint32_t before = channel->consumed;
+    uint32_t head = 0, found = 0;
+    int taken = 1;
+    if (how == CDMA_BY_REGISTERS && channel->entries != 0u) {
+        head = cdma_channel_read(channel, CDMA_CHANNEL_COMPLETION_HEAD);
+    }
+    while (found < count && taken == 1) {
+        taken = cdma_take(channel, how, head, &results[found]);
+        if (taken == CDMA_LOST && found != 0u) {
+            /* What was found is told first; the lost one stays for the next call. */
+            channel->consumed = (channel->consumed + 2u * channel->engine->geometry.ring_entries - 1u) %
+                                (2u * channel->engine->geometry.ring_entries);
+            ++channel->outstanding;
+            taken = 0;
+        }
+        found += taken == 1 ? 1u : 0u;
+    }
+    if (channel->consumed != before) {
+        cdma_channel_write(channel, CDMA_CHANNEL_COMPLETION_TAIL, channel->consumed);
+    }
+    return taken == CDMA_LOST ? CDMA_LOST : (int)found;
+}
+
+/*
+ * Waits until count completions have been taken: CDMA_OK, or CDMA_TIMEOUT after
+ * patience looks in vain, or CDMA_LOST. *taken, if not NULL, is how many were.
+ */
+static inline int cdma_wait_counted(struct cdma_channel *channel, enum cdma_how how, struct cdma_result *results,
+    uint32_t count, uint32_t patience, uint32_t *taken) {
+    const struct cdma *engine = channel->engine;
+    uint32_t found = 0;
+    int status = CDMA_OK;
+    if (taken != NULL) {
+        *taken = 0;
+    }
+    if (count > channel->outstanding ||
+        (how == CDMA_BY_IRQ && (engine->io.wait_irq == NULL || (channel->options & CDMA_IRQ) == 0u))) {
+        return CDMA_BAD_ARGUMENT;
+    }
+    for (;;) {
+        int polled;
+        if (how == CDMA_BY_IRQ) {
+            /* Cleared before the look: what comes after it asserts the interrupt again. */
+            const uint32_t cause = cdma_channel_read(channel, CDMA_CHANNEL_IRQ_STATUS);
+            if (cause != 0u) {
+                cdma_channel_write(channel, CDMA_CHANNEL_IRQ_STATUS, cause);
+            }
+        }
+        polled = cdma_poll(channel, how, results + found, count - found);
+        if (polled < 0) {
+            status = polled;
+            break;
+        }
+        found += (uint32_t)polled;
+        if (found == count) {
+            break;
+        }
+        if (polled == 0 && patience-- == 0u) {
+            status = CDMA_TIMEOUT;
+            break;
+        }
+        if (how == CDMA_BY_IRQ) {
+            engine->io.wait_irq(engine->io.context);
+        } else {
+            cdma_idle(engine);
+        }
+    }
+    if (taken != NULL) {
+        *taken = found;
+    }
+    return status;
+}
+
+static inline int cdma_wait(struct cdma_channel *channel, enum cdma_how how, struct cdma_result *results,
+    uint32_t count, uint32_t patience) {
+    return cdma_wait_counted(channel, how, results, count, patience, NULL);
+}
+
+/* ---- a channel: errors and counters ---- */
+
+/* Goes on after a halt. */
+static inline void cdma_resume(const struct cdma_channel *channel) {
+    cdma_channel_write(channel, CDMA_CHANNEL_COMMAND, CDMA_CHANNEL_COMMAND_RESUME_MASK);
+}
+
+/* Ends what is under way with the status aborted; the channel then stands until cdma_resume. */
+static inline int cdma_abort(const struct cdma_channel *channel, uint32_t patience) {
+    cdma_channel_write(channel, CDMA_CHANNEL_COMMAND, CDMA_CHANNEL_COMMAND_ABORT_NOW_MASK);
+    return cdma_until_clear(
+        channel->engine, channel->base + CDMA_CHANNEL_STATUS, CDMA_CHANNEL_STATUS_ABORTING_MASK, patience);
+}
+
+static inline int cdma_halted(const struct cdma_channel *channel) {
+    return (cdma_channel_read(channel, CDMA_CHANNEL_STATUS) & CDMA_CHANNEL_STATUS_HALTED_MASK) != 0u;
+}
+
+/* The first error since cdma_clear_error: 1, or 0 if there was none. */
+static inline int cdma_get_error(const struct cdma_channel *channel, struct cdma_error *error) {
+    const uint32_t bits = cdma_channel_read(channel, CDMA_CHANNEL_ERROR);
+    if ((bits & CDMA_CHANNEL_ERROR_VALID_MASK) == 0u) {
+        return 0;
+    }
+    error->status = (uint8_t)CDMA_GET(CDMA_CHANNEL_ERROR_STATUS, bits);
+    error->tag = cdma_channel_read(channel, CDMA_CHANNEL_ERROR_TAG);
+    error->address = cdma_read64(channel->engine, channel->base + CDMA_CHANNEL_ERROR_ADDRESS_LOW);
+    return 1;
+}
+
+static inline void cdma_clear_error(const struct cdma_channel *channel) {
+    cdma_channel_write(channel, CDMA_CHANNEL_COMMAND, CDMA_CHANNEL_COMMAND_CLEAR_ERROR_MASK);
+}
+
+/* A counter, by the offset of its low half: CDMA_COUNTERS_BYTES_READ_LOW, … */
+static inline uint64_t cdma_counter(const struct cdma_channel *channel, uint32_t low) {
+    return cdma_read64(channel->engine, channel->counters + low);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CDMA_H */

@@ -1,0 +1,129 @@
+/* The functions of cdma.h under names that a test can call; compiled as C and as C++. */
+#include <stdlib.h>
+
+#include "cdma.h"
+
+#ifdef __cplusplus
+#define EXPORT extern "C"
+#else
+#define EXPORT
+#endif
+
+EXPORT struct cdma *c_open(const struct cdma_io *io, int *status);
+EXPORT struct cdma *c_open(const struct cdma_io *io, int *status) {
+    struct cdma *engine = (struct cdma *)malloc(sizeof *engine);
+    *status = engine == NULL ? CDMA_BUSY : cdma_open(engine, io);
+    return engine;
+}
+
+EXPORT void c_close(struct cdma *engine);
+EXPORT void c_close(struct cdma *engine) {
+    free(engine);
+}
+
+EXPORT const struct cdma_geometry *c_geometry(const struct cdma *engine);
+EXPORT const struct cdma_geometry *c_geometry(const struct cdma *engine) {
+    return &engine->geometry;
+}
+
+EXPORT struct cdma_channel *c_channel(struct cdma *engine, int prefetch);
+EXPORT struct cdma_channel *c_channel(struct cdma *engine, int prefetch) {
+    return prefetch ? &engine->prefetch : &engine->offload;
+}
+
+EXPORT int c_soft_reset(struct cdma *engine, uint32_t patience);
+EXPORT int c_soft_reset(struct cdma *engine, uint32_t patience) {
+    return cdma_soft_reset(engine, patience);
+}
+
+EXPORT void c_clear_counters(struct cdma *engine);
+EXPORT void c_clear_counters(struct cdma *engine) {
+    cdma_clear_counters(engine);
+}
+
+EXPORT void c_set_watchdog(struct cdma *engine, uint32_t cycles);
+EXPORT void c_set_watchdog(struct cdma *engine, uint32_t cycles) {
+    cdma_set_watchdog(engine, cycles);
+}
+
+EXPORT int c_set_window(struct cdma *engine, int host, uint64_t base, uint64_t limit, int lock);
+EXPORT int c_set_window(struct cdma *engine, int host, uint64_t base, uint64_t limit, int lock) {
+    return cdma_set_window(engine, host ? CDMA_HOST_WINDOW_BASE : CDMA_DEV_WINDOW_BASE, base, limit, lock);
+}
+
+EXPORT int c_start(struct cdma_channel *channel, void *memory, uint64_t bus, uint32_t entries, uint32_t options);
+EXPORT int c_start(struct cdma_channel *channel, void *memory, uint64_t bus, uint32_t entries, uint32_t options) {
+    return cdma_start(channel, memory, bus, entries, options);
+}
+
+EXPORT int c_start_direct(struct cdma_channel *channel, uint32_t options);
+EXPORT int c_start_direct(struct cdma_channel *channel, uint32_t options) {
+    return cdma_start_direct(channel, options);
+}
+
+EXPORT int c_set_coalescing(struct cdma_channel *channel, uint32_t count, uint32_t cycles);
+EXPORT int c_set_coalescing(struct cdma_channel *channel, uint32_t count, uint32_t cycles) {
+    return cdma_set_coalescing(channel, count, cycles);
+}
+
+EXPORT int c_set_table(struct cdma_channel *channel, const uint32_t *values, uint32_t count);
+EXPORT int c_set_table(struct cdma_channel *channel, const uint32_t *values, uint32_t count) {
+    return cdma_set_table(channel, values, count);
+}
+
+EXPORT uint32_t c_room(struct cdma_channel *channel);
+EXPORT uint32_t c_room(struct cdma_channel *channel) {
+    return cdma_room(channel);
+}
+
+EXPORT int c_submit(struct cdma_channel *channel, const struct cdma_transfer *transfers, uint32_t count);
+EXPORT int c_submit(struct cdma_channel *channel, const struct cdma_transfer *transfers, uint32_t count) {
+    return cdma_submit(channel, transfers, count);
+}
+
+EXPORT int c_push(struct cdma_channel *channel, const struct cdma_transfer *transfer, uint32_t patience);
+EXPORT int c_push(struct cdma_channel *channel, const struct cdma_transfer *transfer, uint32_t patience) {
+    return cdma_push(channel, transfer, patience);
+}
+
+EXPORT int c_poll(struct cdma_channel *channel, int how, struct cdma_result *results, uint32_t count);
+EXPORT int c_poll(struct cdma_channel *channel, int how, struct cdma_result *results, uint32_t count) {
+    return cdma_poll(channel, (enum cdma_how)how, results, count);
+}
+
+EXPORT int c_wait(struct cdma_channel *channel, int how, struct cdma_result *results, uint32_t count,
+    uint32_t patience, uint32_t *taken);
+EXPORT int c_wait(struct cdma_channel *channel, int how, struct cdma_result *results, uint32_t count,
+    uint32_t patience, uint32_t *taken) {
+    return cdma_wait_counted(channel, (enum cdma_how)how, results, count, patience, taken);
+}
+
+EXPORT void c_resume(struct cdma_channel *channel);
+EXPORT void c_resume(struct cdma_channel *channel) {
+    cdma_resume(channel);
+}
+
+EXPORT int c_abort(struct cdma_channel *channel, uint32_t patience);
+EXPORT int c_abort(struct cdma_channel *channel, uint32_t patience) {
+    return cdma_abort(channel, patience);
+}
+
+EXPORT int c_halted(struct cdma_channel *channel);
+EXPORT int c_halted(struct cdma_channel *channel) {
+    return cdma_halted(channel);
+}
+
+EXPORT int c_get_error(struct cdma_channel *channel, struct cdma_error *error);
+EXPORT int c_get_error(struct cdma_channel *channel, struct cdma_error *error) {
+    return cdma_get_error(channel, error);
+}
+
+EXPORT void c_clear_error(struct cdma_channel *channel);
+EXPORT void c_clear_error(struct cdma_channel *channel) {
+    cdma_clear_error(channel);
+}
+
+EXPORT uint64_t c_counter(struct cdma_channel *channel, uint32_t low);
+EXPORT uint64_t c_counter(struct cdma_channel *channel, uint32_t low) {
+    return cdma_counter(channel, low);
+}

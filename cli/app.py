@@ -23,11 +23,13 @@ _COMMANDS = (
     "cmd_verify",
     "cmd_wave",
     "cmd_area",
+    "cmd_fpga",
     "cmd_compress",
     "cmd_decompress",
     "cmd_bench",
     "cmd_profile",
     "cmd_characterise",
+    "cmd_model",
 )
 
 

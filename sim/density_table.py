@@ -40,7 +40,14 @@ from numpy.typing import NDArray
 
 from .toml_table import Table, TableError, read_json
 
-__all__ = ["KINDS", "DensityTable", "LayerRecord", "load_densities", "recorded_densities_path"]
+__all__ = [
+    "KINDS",
+    "DensityTable",
+    "LayerRecord",
+    "bundled_densities",
+    "load_densities",
+    "recorded_densities_path",
+]
 
 #: Kinds of recorded layers.
 KINDS = ("relu", "fc", "pool")
@@ -49,6 +56,15 @@ KINDS = ("relu", "fc", "pool")
 def recorded_densities_path() -> Path:
     """The densities that come with the package."""
     return Path(__file__).with_name("densities.json")
+
+
+def bundled_densities() -> dict[str, Path]:
+    """The sources of densities that come with the package, by name."""
+    here = Path(__file__).parent
+    return {
+        "recorded": recorded_densities_path(),
+        **{path.stem: path for path in sorted((here / "data" / "densities").glob("*.json"))},
+    }
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ class Machine:
 
     def with_link(self, link: Link) -> Machine:
         """The same with another link."""
-        return replace(self, link=link)
+        return replace(self, name=f"{self.name}/{link.name}", link=link)
 
     def with_read_bandwidth(self, bytes_per_s: float) -> Machine:
         """The same with other memory read bandwidth for the engine, and a buffer that covers it."""

@@ -1,0 +1,207 @@
+"""What a network keeps from its forward for its backward computation: its feature maps and who uses them.
+
+Layers that work in place (ReLU, dropout) share their input's map, and layers that are only joined write
+straight into the joint map, as frameworks that save memory do. What a backward computation reads is what
+cuDNN's reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .density_table import DensityTable
+from .networks import INPUT, Layer, Network
+
+__all__ = ["FeatureMap", "Source", "copied_parts", "feature_maps"]
+
+#: The kind of source that has no zeros to speak of.
+_DENSE = "dense"
+
+#: Layers that never look at their own result again, so that another may work on it in place.
+_IN_PLACE_ON = ("conv", "fc", "batchnorm", "add", "concat", "relu", "dropout")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A part of a map whose density comes from one place."""
+
+    elements: int
+    #: ``relu``, ``fc`` or ``pool`` of the recorded densities, or ``dense``.
+    kind: str
+    #: How deep in the network, 0 to 1, among its layers of that kind.
+    depth: float = 0.0
+    #: Part that dropout left.
+    kept: float = 1.0
+    #: A density that the network's table lays down.
+    fixed: float | None = None
+
+    def density(self, table: DensityTable, network: str, progress: float) -> float:
+        """Part of the words that is not zero."""
+        if self.fixed is not None:
+            return self.fixed
+        if self.kind == _DENSE:
+            return 1.0
+        return self.kept * table.look_up(network, self.kind, self.depth, progress)
+
+    @property
+    def recorded(self) -> bool:
+        """Whether a record stands for it as it is."""
+        return self.fixed is None and self.kind != _DENSE and self.kept == 1.0
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """One region of memory with activations. Layers are given by place in the network."""
+
+    name: str
+    #: Values for one image.
+    elements: int
+    #: Layers that write it, in the order of computation; none writes the images.
+    writers: tuple[int, ...]
+    #: Layers that read it and give something elsewhere.
+    readers: tuple[int, ...]
+    #: Layers whose backward computation reads it.
+    backward_users: tuple[int, ...]
+    sources: tuple[Source, ...]
+
+    @property
+    def kept(self) -> bool:
+        """Whether it must survive until the backward computation."""
+        return bool(self.backward_users)
+
+
+def feature_maps(network: Network) -> list[FeatureMap]:
+    """The maps of a network, in the order in which they come into being; the images are the first."""
+    home = _homes(network)
+    roots = [INPUT] + [layer.name for layer in network.layers if home[layer.name] == layer.name]
+    writers: dict[str, list[int]] = {root: [] for root in roots}
+    readers: dict[str, list[int]] = {root: [] for root in roots}
+    users: dict[str, list[int]] = {root: [] for root in roots}
+    for place, layer in enumerate(network.layers):
+        here = home[layer.name]
+        writers[here].append(place)
+        for source in dict.fromkeys(home[name] for name in layer.inputs):
+            if source != here:
+                readers[source].append(place)
+        for needed in dict.fromkeys(home[name] for name in _needed(layer)):
+            users[needed].append(place)
+    sources = _Sources(network)
+    maps = [
+        FeatureMap(
+            root,
+            network.elements(root),
+            tuple(writers[root]),
+            tuple(readers[root]),
+            tuple(users[root]),
+            tuple(sources.of(_content(network, home, root))),
+        )
+        for root in roots
+    ]
+    return sorted(maps, key=lambda item: item.writers[0] if item.writers else -1)
+
+
+def copied_parts(network: Network) -> dict[str, float]:
+    """The part of each joint layer's values that is copied into it, because others read it where it is."""
+    home = _homes(network)
+    return {
+        layer.name: sum(network.elements(name) for name in layer.inputs if home[name] != home[layer.name])
+        / layer.elements
+        for layer in network.layers
+        if layer.kind == "concat"
+    }
+
+
+def _homes(network: Network) -> dict[str, str]:
+    """The layer in whose map each layer's values lie."""
+    consumers: dict[str, list[str]] = {INPUT: []}
+    for layer in network.layers:
+        consumers[layer.name] = []
+        for name in layer.inputs:
+            consumers[name].append(layer.name)
+    kinds = {layer.name: layer.kind for layer in network.layers}
+    parent = {name: name for name in consumers}
+    for layer in network.layers:
+        if layer.kind in ("relu", "dropout"):
+            (source,) = layer.inputs
+            if consumers[source] == [layer.name] and kinds.get(source) in _IN_PLACE_ON:
+                parent[layer.name] = source
+        elif layer.kind == "concat":
+            for source in layer.inputs:
+                if consumers[source] == [layer.name] and source != INPUT:
+                    parent[_root(parent, source)] = layer.name
+    return {name: _root(parent, name) for name in parent}
+
+
+def _content(network: Network, home: dict[str, str], root: str) -> str:
+    """The layer whose values a map holds at last: the joint one, or who worked on it in place."""
+    whole = [name for name, where in home.items() if where == root]
+    return [name for name in whole if network.elements(name) == network.elements(root)][-1]
+
+
+def _root(parent: dict[str, str], name: str) -> str:
+    while parent[name] != name:
+        name = parent[name]
+    return name
+
+
+def _needed(layer: Layer) -> tuple[str, ...]:
+    """What a layer's backward computation reads besides gradients."""
+    if layer.kind in ("conv", "fc", "batchnorm"):
+        return layer.inputs
+    if layer.kind in ("relu", "softmax"):
+        return (layer.name,)
+    if layer.kind == "lrn" or (layer.kind == "pool" and layer.mode == "max"):
+        return (*layer.inputs, layer.name)
+    return ()
+
+
+class _Sources:
+    """Where the densities of layers come from."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._ranks: dict[str, dict[str, float]] = {}
+        chains: dict[str, list[str]] = {"relu": [], "fc": [], "pool": []}
+        for layer in network.layers:
+            if layer.kind == "relu":
+                chains["fc" if self._behind_fc(layer) else "relu"].append(layer.name)
+            elif layer.kind == "pool" and layer.mode == "max":
+                chains["pool"].append(layer.name)
+        for kind, names in chains.items():
+            last = max(len(names) - 1, 1)
+            self._ranks[kind] = {name: rank / last for rank, name in enumerate(names)}
+
+    def of(self, name: str) -> list[Source]:
+        """The parts of what a layer gives."""
+        elements = self._network.elements(name)
+        if name == INPUT:
+            return [Source(elements, _DENSE)]
+        layer = self._network.layer(name)
+        if layer.density is not None:
+            return [Source(elements, _DENSE, fixed=layer.density)]
+        if layer.kind == "concat":
+            return [part for source in layer.inputs for part in self.of(source)]
+        if layer.kind == "lrn":
+            return self.of(layer.inputs[0])  # zero stays zero
+        if layer.kind == "dropout":
+            return [self._dropped(part, layer.rate) for part in self.of(layer.inputs[0])]
+        if layer.kind == "pool" and layer.mode == "max" and self._sparse(layer.inputs[0]):
+            return [Source(elements, "pool", self._ranks["pool"][name])]
+        for kind in ("relu", "fc"):
+            if name in self._ranks[kind]:
+                return [Source(elements, kind, self._ranks[kind][name])]
+        return [Source(elements, _DENSE)]
+
+    @staticmethod
+    def _dropped(part: Source, rate: float) -> Source:
+        if part.fixed is not None or part.kind == _DENSE:
+            before = 1.0 if part.fixed is None else part.fixed
+            return Source(part.elements, _DENSE, fixed=before * (1 - rate))
+        return Source(part.elements, part.kind, part.depth, part.kept * (1 - rate))
+
+    def _sparse(self, name: str) -> bool:
+        return any(part.kind != _DENSE or part.fixed is not None for part in self.of(name))
+
+    def _behind_fc(self, layer: Layer) -> bool:
+        source = layer.inputs[0]
+        return source != INPUT and self._network.layer(source).kind == "fc"

@@ -1,0 +1,244 @@
+"""What is offloaded, and who compresses it: one function for each policy.
+
+================  ==================================================================================
+``none``          nothing is offloaded; does it fit?
+``vdnn_all``      every map that a feature-extracting layer reads, as it is
+``vdnn_conv``     only what convolutions read
+``lms``           what is larger than a threshold, once a fraction of the device memory is spoken for
+``vdnn++``        as ``vdnn_all``, compressed by the host's processors: the link carries raw data
+``cdma``          as ``vdnn_all``, all of it compressed by the engine on its way
+``cdma_select``   the same, but each map by CSWAP's equations with the engine's times
+``static``        as ``vdnn_all``, all of it compressed by kernels on the device
+``cswap``         the same, but each map by CSWAP's equations, decided anew every epoch
+``oracle``        as ``vdnn_all``, over a link that takes no time
+================  ==================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from .compression import ALGORITHMS, Compression
+from .cswap import CostModel, KernelTimes, Predictor, learn
+from .engine_rate import measured_laws, unit_bytes_per_s
+from .feature_maps import FeatureMap
+from .roofline import Cost
+from .training_step import StepPlanner, Transfer
+
+__all__ = ["COMPRESSING", "POLICIES", "Decision", "Situation", "plan"]
+
+#: The policies that compress, each with the algorithms that its compressor may use.
+COMPRESSING: dict[str, tuple[str, ...]] = {
+    "vdnn++": ("zv",),
+    "cdma": ALGORITHMS,
+    "cdma_select": ALGORITHMS,
+    "static": ("zv",),
+    "cswap": ("zv",),
+}
+
+_FREE = Cost(0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What CSWAP's equations say about one map at one moment."""
+
+    name: str
+    #: By predicted times of the kernels, and by their true ones.
+    predicted: bool
+    true: bool
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A network on a machine at one moment of its training."""
+
+    planner: StepPlanner
+    compression: Compression
+    progress: float
+
+    def at(self, progress: float) -> Situation:
+        """The same at another moment."""
+        return replace(self, progress=progress)
+
+    @property
+    def link_bytes_per_s(self) -> float:
+        """What arrives over the link in one direction."""
+        return self.planner.machine.link.bytes_per_s * self.planner.assumptions.link.efficiency
+
+    @property
+    def link_latency_s(self) -> float:
+        """Seconds to start a transfer."""
+        return self.planner.assumptions.link.latency_us * 1e-6
+
+    @property
+    def kernel_times(self) -> KernelTimes:
+        """The kernels of this machine."""
+        return KernelTimes(self.planner.assumptions.kernels, self.planner.dram_bytes_per_s)
+
+    def link_bytes(self, item: FeatureMap) -> float:
+        """Bytes of a map when compressed."""
+        return self.planner.bytes_of(item) * self.compression.fraction(item, self.progress)
+
+    def density(self, item: FeatureMap) -> float:
+        """Part of a map's words that is not zero."""
+        return self.compression.density(item, self.progress)
+
+    def plain(self, item: FeatureMap) -> Transfer:
+        """A map that goes over the link as it is."""
+        raw = self.planner.bytes_of(item)
+        cost = Cost(raw / self.link_bytes_per_s + self.link_latency_s, raw)
+        return Transfer(raw, raw, cost, cost, host_bytes=raw)
+
+    def by_engine(self, item: FeatureMap) -> Transfer:
+        """A map that the engine compresses on its way out and decompresses on its way in."""
+        raw, link = self.planner.bytes_of(item), self.link_bytes(item)
+        engine, density = self.planner.machine.engine, min(self.density(item), 1.0)
+        fetch = engine.fetch_bytes_per_s
+        rates = [unit_bytes_per_s(engine, direction, density) for direction in ("compress", "decompress")]
+        if self.compression.algorithm == "zl_hw":
+            slow = self.planner.assumptions.codecs.zl_hw_GBps * 1e9
+            rates = [min(rate, slow) for rate in rates]
+        on_link = link / self.link_bytes_per_s
+        costs = []
+        for direction, rate in zip(("compress", "decompress"), rates, strict=True):
+            reads = min(rate, fetch) if direction == "compress" else rate
+            start = self.link_latency_s + measured_laws()[direction].per_packet / engine.clock_hz
+            costs.append(Cost(max(on_link, raw / reads) + start, raw))
+        offload, prefetch = costs
+        return Transfer(raw, link, offload, prefetch, host_bytes=link)
+
+    def by_kernel(self, item: FeatureMap) -> Transfer:
+        """A map that kernels of the device compress before, and decompress after, it is on the link."""
+        raw, link = self.planner.bytes_of(item), self.link_bytes(item)
+        on_link = Cost(link / self.link_bytes_per_s + self.link_latency_s, link)
+        kernel = self.kernel_times.cost(raw, self.density(item), link)
+        return Transfer(raw, link, on_link, on_link, kernel, kernel, host_bytes=link)
+
+    def by_host(self, item: FeatureMap) -> Transfer:
+        """A map that the host compresses as it comes in, and decompresses as it goes out."""
+        raw, cpu = self.planner.bytes_of(item), self.planner.assumptions.cpu
+        out = max(raw / self.link_bytes_per_s, raw / (cpu.compress_GBps * 1e9))
+        back = max(raw / self.link_bytes_per_s, raw / (cpu.decompress_GBps * 1e9))
+        latency = self.link_latency_s
+        return Transfer(
+            raw, raw, Cost(out + latency, raw), Cost(back + latency, raw), host_bytes=self.link_bytes(item)
+        )
+
+    @property
+    def predictor(self) -> Predictor:
+        """The regression for the times of this machine's kernels."""
+        sizes = [self.planner.bytes_of(item) for item in self.planner.offloadable]
+        seed = self.planner.assumptions.kernels.seed
+        return learn(self.kernel_times, min(sizes), max(sizes), self._zero_value_fraction, seed)
+
+    def _zero_value_fraction(self, density: float) -> float:
+        form = self.compression.format
+        return form.header_words / form.window + density
+
+    def decisions(self, predictor: Predictor) -> list[Decision]:
+        """What CSWAP decides about each map: with predicted times, and what it would with true ones."""
+        result = []
+        for item, model in self._models():
+            density, raw = self.density(item), self.planner.bytes_of(item)
+            guess = predictor.seconds(raw, density)
+            true = self.kernel_times.cost(raw, density, self.link_bytes(item)).seconds
+            result.append(Decision(item.name, model.worth_it(guess, guess), model.worth_it(true, true)))
+        return result
+
+    def engine_decisions(self) -> list[bool]:
+        """The same question for the engine: whether it makes less of a map, and no more time exposed."""
+        chosen = []
+        for item, model in self._models():
+            transfer = self.by_engine(item)
+            exposed = max(transfer.offload.seconds - model.hidden_forward, 0.0) + max(
+                transfer.prefetch.seconds - model.hidden_backward, 0.0
+            )
+            chosen.append(transfer.link_bytes < transfer.raw_bytes and exposed <= model.plain)
+        return chosen
+
+    def _models(self) -> list[tuple[FeatureMap, CostModel]]:
+        maps = self.planner.offloadable
+        hidden = self.planner.hidden({item.name for item in maps})
+        return [
+            (
+                item,
+                CostModel(
+                    self.planner.bytes_of(item),
+                    self.density(item),
+                    self.link_bytes_per_s,
+                    self.link_bytes_per_s,
+                    *hidden[item.name],
+                ),
+            )
+            for item in maps
+        ]
+
+
+def _all(situation: Situation, make: Callable[[FeatureMap], Transfer]) -> dict[str, Transfer]:
+    return {item.name: make(item) for item in situation.planner.offloadable}
+
+
+def _vdnn_conv(situation: Situation) -> dict[str, Transfer]:
+    planner = situation.planner
+    maps = [item for item in planner.offloadable if planner.read_by(item, "conv")]
+    return {item.name: situation.plain(item) for item in maps}
+
+
+def _lms(situation: Situation) -> dict[str, Transfer]:
+    planner, lms = situation.planner, situation.planner.assumptions.lms
+    used = planner.run({}).memory[0][1]
+    limit = lms.fraction * planner.machine.gpu.memory_bytes
+    chosen = {}
+    offloadable = {item.name for item in planner.offloadable}
+    for item in planner.maps:
+        size = planner.bytes_of(item)
+        if used + size > limit and size > lms.threshold_KB * 1000 and item.name in offloadable:
+            chosen[item.name] = situation.plain(item)
+        elif item.kept:
+            used += size
+    return chosen
+
+
+def _cdma_select(situation: Situation) -> dict[str, Transfer]:
+    return {
+        item.name: situation.by_engine(item) if compress else situation.plain(item)
+        for item, compress in zip(situation.planner.offloadable, situation.engine_decisions(), strict=True)
+    }
+
+
+def _cswap(situation: Situation) -> dict[str, Transfer]:
+    """Decided with the densities at the beginning of the epoch, and kept until the next."""
+    epochs = situation.planner.assumptions.kernels.epochs
+    decided = situation.at(int(situation.progress * epochs) / epochs)
+    return {
+        item.name: situation.by_kernel(item) if decision.predicted else situation.plain(item)
+        for item, decision in zip(
+            situation.planner.offloadable, decided.decisions(decided.predictor), strict=True
+        )
+    }
+
+
+def _oracle(situation: Situation) -> dict[str, Transfer]:
+    return _all(situation, lambda item: replace(situation.plain(item), offload=_FREE, prefetch=_FREE))
+
+
+#: From the name of a policy to what it offloads and how.
+POLICIES: dict[str, Callable[[Situation], dict[str, Transfer]]] = {
+    "none": lambda situation: {},
+    "vdnn_all": lambda situation: _all(situation, situation.plain),
+    "vdnn_conv": _vdnn_conv,
+    "lms": _lms,
+    "vdnn++": lambda situation: _all(situation, situation.by_host),
+    "cdma": lambda situation: _all(situation, situation.by_engine),
+    "cdma_select": _cdma_select,
+    "static": lambda situation: _all(situation, situation.by_kernel),
+    "cswap": _cswap,
+    "oracle": _oracle,
+}
+
+
+def plan(policy: str, situation: Situation) -> dict[str, Transfer]:
+    """The maps that ``policy`` offloads in a situation, and how."""
+    return POLICIES[policy](situation)

@@ -1,0 +1,82 @@
+"""How long a layer computes: its arithmetic or its memory traffic, whichever takes longer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .assumptions import Compute
+from .machine import Gpu
+from .networks import INPUT, Layer, Network
+
+__all__ = ["FLOAT_BYTES", "Cost", "backward", "forward", "update"]
+
+#: Bytes of an activation, a parameter or a gradient.
+FLOAT_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds with the memory to itself, and the bytes that it moves to and from memory meanwhile."""
+
+    seconds: float
+    dram_bytes: float
+
+
+def _cost(gpu: Gpu, rates: Compute, flops: float, efficiency: float, moved: float, kernels: int) -> Cost:
+    arithmetic = flops / (gpu.flops * efficiency)
+    memory = moved / (gpu.dram_bytes_per_s * rates.dram_efficiency)
+    return Cost(max(arithmetic, memory) + kernels * rates.launch_us * 1e-6, moved)
+
+
+def _sizes(network: Network, layer: Layer) -> tuple[float, float]:
+    """Bytes that a layer reads and gives, for a batch."""
+    read = sum(network.elements(name) for name in layer.inputs)
+    return read * network.batch * FLOAT_BYTES, layer.elements * network.batch * FLOAT_BYTES
+
+
+def _efficiency(layer: Layer, rates: Compute) -> float:
+    if layer.kind == "fc":
+        return rates.fc_efficiency
+    return rates.conv_efficiency * (rates.winograd_gain if layer.small_kernel else 1.0)
+
+
+def forward(network: Network, layer: Layer, gpu: Gpu, rates: Compute, copied: float = 1.0) -> Cost:
+    """A layer's forward computation; ``copied`` is the part of a joint layer that is not written in place."""
+    read, given = _sizes(network, layer)
+    if layer.kind == "concat":
+        return _cost(gpu, rates, 0, 1, (read + given) * copied, 1 if copied else 0)
+    passes = 2 if layer.kind == "batchnorm" else 1  # mean and variance first
+    weights = layer.parameters * FLOAT_BYTES
+    flops = 2.0 * layer.macs * network.batch
+    return _cost(gpu, rates, flops, _efficiency(layer, rates), passes * read + given + weights, 1)
+
+
+def backward(network: Network, layer: Layer, gpu: Gpu, rates: Compute, copied: float = 1.0) -> Cost:
+    """A layer's backward computation: gradients of what it reads, unless images, and of its parameters."""
+    read, given = _sizes(network, layer)
+    weights = layer.parameters * FLOAT_BYTES
+    if layer.kind in ("conv", "fc"):
+        flops = 2.0 * layer.macs * network.batch
+        of_parameters = _cost(gpu, rates, flops, _efficiency(layer, rates), read + given + weights, 1)
+        if layer.inputs == (INPUT,):
+            return of_parameters
+        of_input = _cost(gpu, rates, flops, _efficiency(layer, rates), given + weights + read, 1)
+        return Cost(of_parameters.seconds + of_input.seconds, of_parameters.dram_bytes + of_input.dram_bytes)
+    if layer.kind == "concat":
+        return _cost(gpu, rates, 0, 1, (read + given) * copied, 1 if copied else 0)
+    if layer.kind == "add":
+        return Cost(0.0, 0.0)  # the gradient of a sum is the gradient of each part
+    moved = {
+        "relu": 2 * given + read,
+        "dropout": given + read,
+        "batchnorm": 2 * (read + given) + read,
+        "lrn": 2 * (read + given),
+        "softmax": given + read,
+        "pool": 2 * (read + given) if layer.mode == "max" else read + given,
+    }
+    return _cost(gpu, rates, 0, 1, moved[layer.kind], 1)
+
+
+def update(network: Network, gpu: Gpu, rates: Compute) -> Cost:
+    """The new parameters: parameter, gradient and momentum are read, parameter and momentum written."""
+    return _cost(gpu, rates, 0, 1, 5.0 * network.parameters * FLOAT_BYTES, 1)

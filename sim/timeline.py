@@ -1,0 +1,88 @@
+"""Work on several queues that share one memory, as it runs.
+
+A queue does its tasks one after the other. A task moves bytes to and from memory at an even pace while it
+runs; when all that run together ask for more than the memory gives, each gets the same part of what it asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["QUEUES", "Span", "Task", "simulate"]
+
+#: The device's computation, and the two directions of the link.
+QUEUES = ("compute", "offload", "prefetch")
+
+
+@dataclass(frozen=True)
+class Task:
+    """Something that one queue does."""
+
+    name: str
+    queue: str
+    #: How long it takes with the memory to itself.
+    seconds: float
+    dram_bytes: float = 0.0
+    #: Tasks, by place in the list, that must have ended, and that must have begun, before it begins.
+    after: tuple[int, ...] = ()
+    with_start_of: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Span:
+    """When a task ran."""
+
+    start: float
+    end: float
+
+
+def simulate(tasks: Sequence[Task], dram_bytes_per_s: float) -> list[Span]:
+    """When each task runs; tasks of a queue run in the order of the list."""
+    # No task is quicker than the memory alone would be with its bytes.
+    alone = [max(task.seconds, task.dram_bytes / dram_bytes_per_s) for task in tasks]
+    waiting: dict[str, list[int]] = {queue: [] for queue in QUEUES}
+    for place in reversed(range(len(tasks))):
+        waiting[tasks[place].queue].append(place)
+    start: dict[int, float] = {}
+    end: dict[int, float] = {}
+    running: dict[int, float] = {}  # seconds left, of time with the memory to itself
+    busy: set[str] = set()
+    now = 0.0
+    while any(waiting.values()) or running:
+        begun = True
+        while begun:
+            begun = False
+            for queue, places in waiting.items():
+                if queue in busy or not places:
+                    continue
+                place = places[-1]
+                task = tasks[place]
+                if all(other in end for other in task.after) and all(
+                    other in start for other in task.with_start_of
+                ):
+                    places.pop()
+                    start[place] = now
+                    begun = True
+                    if alone[place] > 0:
+                        running[place] = alone[place]
+                        busy.add(queue)
+                    else:
+                        end[place] = now
+        if not running:
+            if not any(waiting.values()):
+                break
+            stuck = [tasks[places[-1]].name for places in waiting.values() if places]
+            raise ValueError(f"tasks wait for each other in a circle: {', '.join(stuck)}")
+        asked = sum(tasks[place].dram_bytes / alone[place] for place in running)
+        share = min(1.0, dram_bytes_per_s / asked) if asked else 1.0
+        speed = {place: share if tasks[place].dram_bytes else 1.0 for place in running}
+        step = min(left / speed[place] for place, left in running.items())
+        now += step
+        for place in list(running):
+            running[place] -= step * speed[place]
+            if running[place] <= 1e-12 * alone[place]:
+                del running[place]
+                end[place] = now
+                busy.discard(tasks[place].queue)
+    return [Span(start[place], end[place]) for place in range(len(tasks))]

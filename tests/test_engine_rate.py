@@ -1,0 +1,147 @@
+"""The law of the engine's cycles, against the RTL in simulation and against the measured file."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from codec_bench import stream_of
+from stream_bench import StreamBench, beats_of
+
+from cdma.hdl.compressor import Compressor
+from cdma.hdl.decompressor import Decompressor
+from cdma.hdl.params import CodecConfig, Format
+from cdma.sim.engine_rate import fit, measured_laws, scattered_work, unit_bytes_per_s, window_work
+from cdma.sim.machine import load_machine
+from cdma.sim.toml_table import Table, TableError, read_json
+
+CONFIG = CodecConfig()
+WINDOWS = 40
+IDLE = 16
+
+
+def masks() -> dict[str, np.ndarray]:
+    """Packets unlike the scattered ones that were measured: alternating, clustered, ragged, dense."""
+    window = CONFIG.format.window
+    alternating = np.zeros((WINDOWS, window), bool)
+    alternating[::2] = True
+    ramp = np.arange(WINDOWS * window) % window < np.repeat(np.arange(WINDOWS), window)
+    ragged = np.random.default_rng(7).random(WINDOWS * window - 15) < 0.97
+    return {"alternating": alternating.ravel(), "ramp": ramp, "ragged": ragged}
+
+
+def idle_before_each(beats: Sequence[int]) -> Callable[[], bool]:
+    """Pauses for some cycles before each packet, whose beats are given, and never within one."""
+    plan = iter([pause for count in beats for pause in [True] * IDLE + [False] * count])
+    return lambda: next(plan)
+
+
+@pytest.fixture(scope="module")
+def counted() -> dict[tuple[str, str], int]:
+    """Cycles from first beat in to last beat out of the RTL, by direction and mask, each packet from idle."""
+    draw = random.Random(3)
+    packets = [
+        [draw.randrange(1, 1 << CONFIG.format.word_bits) if literal else 0 for literal in mask]
+        for mask in masks().values()
+    ]
+    streams = [stream_of(packet, CONFIG) for packet in packets]
+    result = {}
+    for direction, dut, inputs in (
+        ("compress", Compressor(CONFIG), packets),
+        ("decompress", Decompressor(CONFIG), streams),
+    ):
+        bench = StreamBench(dut)
+        beats = [beats_of(packet, CONFIG.lanes) for packet in inputs]
+        sizes = [len(packet) for packet in beats]
+        bench.source("input", [beat for packet in beats for beat in packet], idle_before_each(sizes))
+        if direction == "decompress":
+            bench.source("length", [len(packet) for packet in packets])
+        received = bench.packets("output", len(packets))
+        bench.collect("report", len(packets))
+        bench.run(10_000)
+        first = 0
+        for name, size, packet in zip(masks(), sizes, received, strict=True):
+            result[direction, name] = packet.cycles[-1] - bench.accepted["input"][first] + 1
+            first += size
+    return result
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("direction", ["compress", "decompress"])
+@pytest.mark.parametrize("name", masks())
+def test_law_is_within_five_per_cent_of_the_rtl(
+    counted: dict[tuple[str, str], int], name: str, direction: str
+) -> None:
+    work = window_work(masks()[name].astype(np.uint32), CONFIG.format)
+    assert measured_laws()[direction].cycles(work, CONFIG.lanes) == pytest.approx(
+        counted[direction, name], rel=0.05
+    )
+
+
+def test_law_is_within_five_per_cent_of_every_measurement() -> None:
+    rows = read_json(Path(__file__).parents[1] / "sim" / "engine_cycles.json").rows("rows")
+    assert len({(row.get("word_bits"), row.get("lanes"), row.get("direction")) for row in rows}) >= 6
+    for row in rows:
+        format = Format(word_bits=row.get("word_bits"), window=row.get("window"))
+        law = measured_laws()[row.get("direction")]
+        beats = row.get("in_beats") if row.get("direction") == "compress" else row.get("out_beats")
+        work = beats * row.get("lanes") * scattered_work(row.get("density"), format)
+        assert law.cycles(work, row.get("lanes")) == pytest.approx(row.get("cycles"), rel=0.05)
+
+
+def test_a_beat_takes_a_cycle() -> None:
+    for law in measured_laws().values():
+        assert 1 <= law.per_beat < 1.02
+        assert 0 < law.per_packet < 16
+
+
+@pytest.mark.parametrize("density", [0.0, 0.3, 0.9, 1.0])
+def test_scattered_work_is_the_average_of_window_work(density: float) -> None:
+    format = Format()
+    words = (np.random.default_rng(1).random(200_000) < density).astype(np.uint32)
+    assert window_work(words, format) / len(words) == pytest.approx(scattered_work(density, format), rel=2e-3)
+
+
+def test_window_work_counts_a_partial_window_as_what_it_is() -> None:
+    assert window_work(np.zeros(33, np.uint32), Format()) == 33
+    assert window_work(np.ones(33, np.uint32), Format()) == 33 + 2
+    assert window_work(np.zeros(0, np.uint32), Format()) == 0
+
+
+def test_units_give_32_bytes_per_cycle_but_for_dense_windows() -> None:
+    engine = load_machine("titan_xp").engine
+    assert unit_bytes_per_s(engine, "decompress", 0.2) == pytest.approx(6 * 32e9, rel=0.01)
+    assert unit_bytes_per_s(engine, "decompress", 1.0) == pytest.approx(6 * 32e9 * 32 / 33, rel=0.01)
+
+
+ROW = {"direction": "compress", "word_bits": 32, "lanes": 8, "window": 32, "density": 0.0}
+
+
+def test_fit_finds_the_constants() -> None:
+    rows = [
+        Table("row", ROW | {"direction": direction, "in_beats": n, "out_beats": n, "cycles": 1.5 * n + 7})
+        for direction in ("compress", "decompress")
+        for n in (16, 64, 256)
+    ]
+    for law in fit(rows).values():
+        assert (law.per_beat, law.per_packet) == pytest.approx((1.5, 7))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"direction": "up"}, "direction = 'up'; it must be one of compress, decompress"),
+        ({"cycles": float("nan")}, "cycles = nan; it must be a finite number"),
+        ({"cycles": 0}, "cycles = 0; it must be a finite number and more than 0"),
+        ({"density": 1.2}, "density = 1.2"),
+        ({"in_beats": 0}, "in_beats = 0; it must be a whole number, 1 or more"),
+        ({}, "fewer than two different loads of direction 'compress'"),
+    ],
+)
+def test_fit_refuses(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(TableError) as caught:
+        fit([Table("row", {**ROW, "in_beats": 64, "out_beats": 64, "cycles": 70, **changes})])
+    assert message in str(caught.value)

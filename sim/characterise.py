@@ -117,7 +117,11 @@ def load_ratios(path: Path | None = None) -> list[Row]:
         row = Table(where, dict(zip(keys, values, strict=True)))
         rows.append(
             Row(
-                *(row.text(key) for key in columns[:5]),
+                row.text("network"),
+                row.text("layer"),
+                row.text("kind"),
+                row.text("number_type"),
+                row.text("layout"),
                 row.whole("words"),
                 row.number("density", least=0, most=1),
                 {name: row.number(name, above=0) for name in names},

@@ -7,8 +7,9 @@ import math
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,7 +117,7 @@ def _npz(path: Path) -> Iterator[StoredTensor]:
     for member in members:
         if member.filename.endswith(".npy"):
             name = member.filename.removesuffix(".npy")
-            yield StoredTensor(name, member.file_size, None, lambda name=name: _npz_member(path, name))
+            yield StoredTensor(name, member.file_size, None, partial(_npz_member, path, name))
 
 
 def _npz_member(path: Path, name: str) -> NDArray[Any]:
@@ -165,9 +166,9 @@ def _safetensor(path: Path, name: str, entry: Any, begin: int, room: int) -> Sto
     kind, shape, offsets = (entry.get(key) for key in ("dtype", "shape", "data_offsets"))
     if kind not in _SAFETENSORS:
         raise BadTensorFile(f"{where} has the type {kind!r}; known are {', '.join(_SAFETENSORS)}")
-    if not _whole_numbers(shape):
+    if not _is_whole_numbers(shape):
         raise BadTensorFile(f"{where} has the shape {shape!r}; it must be a list of whole numbers, 0 or more")
-    if not _whole_numbers(offsets) or len(offsets) != 2:
+    if not _is_whole_numbers(offsets) or len(offsets) != 2:
         raise BadTensorFile(f"{where} has data_offsets {offsets!r}; it must be a list of two whole numbers")
     dtype, shown = np.dtype(_SAFETENSORS[kind][0]), _SAFETENSORS[kind][1]
     first, end = offsets
@@ -189,7 +190,7 @@ def _safetensor(path: Path, name: str, entry: Any, begin: int, room: int) -> Sto
     return StoredTensor(name, end - first, shown, read)
 
 
-def _whole_numbers(value: Any) -> bool:
+def _is_whole_numbers(value: object) -> TypeGuard[list[int]]:
     return isinstance(value, list) and all(
         isinstance(entry, int) and not isinstance(entry, bool) and entry >= 0 for entry in value
     )

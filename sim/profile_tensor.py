@@ -91,7 +91,8 @@ def profile(name: str, array: NDArray[Any], dtype: str | None = None) -> TensorP
     flat = array.reshape(-1, order="F" if array.flags.f_contiguous else "C")
     kind = dtype or str(array.dtype)
     largest = next(bits for bits in (32, 16, 8) if array.dtype.itemsize * 8 % bits == 0)
-    fits, density = [], 0.0
+    fits: list[Fit] = []
+    density = 0.0
     for word_bits in (largest, *(bits for bits in (16, 8) if bits < largest)):
         words = words_of(flat, Format(word_bits=word_bits))
         table = (0, *(value for value in frequent_values(words, 15) if value))[:16]

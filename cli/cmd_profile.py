@@ -160,8 +160,7 @@ def _profiles(stored: Iterable[StoredTensor]) -> list[TensorProfile]:
     profiles = []
     with byte_progress("profiling", sum(tensor.bytes for tensor in stored)) as progress:
         for tensor in stored:
-            profiles.append(profile(tensor.name, tensor.read(), tensor.dtype))
-            progress(tensor.bytes)
+            profiles.append(profile(tensor.name, tensor.read(), tensor.dtype, progress))
     return profiles
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -81,8 +81,16 @@ class TensorProfile:
         return self.raw / self.best.compressed
 
 
-def profile(name: str, array: NDArray[Any], dtype: str | None = None) -> TensorProfile:
-    """Profiles one tensor; ``dtype`` says what it holds if numpy has no type for it, such as bfloat16."""
+def profile(
+    name: str,
+    array: NDArray[Any],
+    dtype: str | None = None,
+    progress: Callable[[int], None] = lambda count: None,
+) -> TensorProfile:
+    """Profiles one tensor; ``dtype`` says what it holds if numpy has no type for it, such as bfloat16.
+
+    ``progress`` is told of bytes dealt with, in the end, but for rounding, of all bytes of the tensor.
+    """
     if array.dtype.kind not in "biufc":
         raise ParameterError(f"tensor {name!r} holds {array.dtype}, not integers or floating-point numbers")
     if not array.size:
@@ -93,10 +101,11 @@ def profile(name: str, array: NDArray[Any], dtype: str | None = None) -> TensorP
     largest = next(bits for bits in (32, 16, 8) if array.dtype.itemsize * 8 % bits == 0)
     fits: list[Fit] = []
     density = 0.0
-    for word_bits in (largest, *(bits for bits in (16, 8) if bits < largest)):
+    sizes = (largest, *(bits for bits in (16, 8) if bits < largest))
+    for word_bits in sizes:
         words = words_of(flat, Format(word_bits=word_bits))
         table = (0, *(value for value in frequent_values(words, 15) if value))[:16]
-        counts = _counts(words, table)
+        counts = _counts(words, table, lambda count: progress(count // len(sizes)))
         if word_bits == largest:
             density = _density(flat, words, counts[0])
         for code_bits in _CODE_BITS:
@@ -121,18 +130,19 @@ def _fits(words: int, word_bits: int, code_bits: int, counts: Mapping[int, int])
         yield Fit(word_bits, code_bits, values, (stream + table) * word_bits // 8)
 
 
-def _counts(words: Words, values: Sequence[int]) -> dict[int, int]:
-    """How often each value occurs."""
-    if words.dtype.itemsize <= 2:
-        histogram = np.zeros(1 << 8 * words.dtype.itemsize, np.int64)
-        for start in range(0, len(words), _CHUNK):
-            histogram += np.bincount(words[start : start + _CHUNK], minlength=len(histogram))
-        return {value: int(histogram[value]) for value in values}
+def _counts(words: Words, values: Sequence[int], progress: Callable[[int], None]) -> dict[int, int]:
+    """How often each value occurs; ``progress`` is told of bytes counted."""
     counts = dict.fromkeys(values, 0)
     for start in range(0, len(words), _CHUNK):
         chunk = words[start : start + _CHUNK]
-        for value in values:
-            counts[value] += int(np.count_nonzero(chunk == words.dtype.type(value)))
+        if words.dtype.itemsize <= 2:
+            histogram = np.bincount(chunk, minlength=1 << 8 * words.dtype.itemsize)
+            for value in values:
+                counts[value] += int(histogram[value])
+        else:
+            for value in values:
+                counts[value] += int(np.count_nonzero(chunk == words.dtype.type(value)))
+        progress(chunk.nbytes)
     return counts
 
 

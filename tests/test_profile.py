@@ -80,7 +80,10 @@ class TestTensor:
 
     def test_more_than_a_chunk(self):
         array = tensor(0.3, 600_000)
-        assert profile("t", array).zvc.compressed == len(compress(array))
+        told = []
+        assert profile("t", array, progress=told.append).zvc.compressed == len(compress(array))
+        assert len(told) > 3
+        assert sum(told) == pytest.approx(array.nbytes, abs=len(told))
 
     def test_minus_zero(self):
         result = profile("t", np.array([-0.0, 0.0, 1.0] * 100, np.float16))
@@ -342,6 +345,10 @@ class TestFiles:
             (
                 safetensors({"a": {"dtype": "F32", "shape": [2], "data_offsets": [8, 0]}}, bytes(8)),
                 "has -8 bytes, but its shape",
+            ),
+            (
+                safetensors({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 16]}}, bytes(16)),
+                "has 16 bytes, but its shape [2] of float32 takes 8",
             ),
         ],
     )

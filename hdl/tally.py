@@ -9,6 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from .butterfly import log2
+from .counter import WideCounter
 from .params import CodecConfig
 from .streams import Error, Report
 from .window_store import Arrival
@@ -28,27 +29,33 @@ class CompressorTally(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         fmt = self.config.format
-        words, literals = Signal(32), Signal(32)
+        m.submodules.words = words = WideCounter(self.config.lanes)
+        m.submodules.literals = literals = WideCounter(self.config.lanes)
         malformed = Signal()
         done = Signal()
         report = self.report.payload
-        windows = (words >> log2(fmt.window)) + (words[: log2(fmt.window)] != 0)
-        m.d.comb += [
-            self.report.valid.eq(done),
-            report.words_in.eq(words),
-            report.words_out.eq(literals + windows * fmt.header_words),
-            report.literals.eq(literals),
-            report.error.eq(Mux(malformed, Error.BEAT, Error.NONE)),
-            self.arrival.ready.eq(~done | self.report.ready),
-        ]
+        window = log2(fmt.window)
+        windows = (words.value >> window) + (words.value[:window] != 0)
         late = Signal(Arrival(self.config.lanes), reset_less=True)
         counts = Signal()
+        m.d.comb += [
+            self.report.valid.eq(done),
+            report.words_in.eq(words.value),
+            report.words_out.eq(literals.value + windows * fmt.header_words),
+            report.literals.eq(literals.value),
+            report.error.eq(Mux(malformed, Error.BEAT, Error.NONE)),
+            self.arrival.ready.eq(~done | self.report.ready),
+            words.enable.eq(self.arrival.ready),
+            words.clear.eq(done),
+            words.amount.eq(Mux(counts, late.words, 0)),
+            literals.enable.eq(self.arrival.ready),
+            literals.clear.eq(done),
+            literals.amount.eq(Mux(counts, late.literals, 0)),
+        ]
         with m.If(self.arrival.ready):
             m.d.sync += [
                 late.eq(self.arrival.payload),
                 counts.eq(self.arrival.valid),
-                words.eq(Mux(done, 0, words) + Mux(counts, late.words, 0)),
-                literals.eq(Mux(done, 0, literals) + Mux(counts, late.literals, 0)),
                 malformed.eq((malformed & ~done) | (counts & late.malformed)),
                 done.eq(counts & late.last),
             ]
@@ -84,6 +91,7 @@ class DecompressorTally(wiring.Component):
     """Counts the events of packets. While ``stall`` is high, none may happen."""
 
     def __init__(self, config: CodecConfig) -> None:
+        self.lanes = config.lanes
         super().__init__(
             {
                 "events": In(DecompressorEvents(config.lanes)),
@@ -96,36 +104,36 @@ class DecompressorTally(wiring.Component):
         m = Module()
         late = Signal.like(self.events)
         done = Signal()
-        words_in, words_out, literals = Signal(32), Signal(32), Signal(32)
+        m.submodules.words_in = words_in = WideCounter(2 * self.lanes)
+        m.submodules.words_out = words_out = WideCounter(self.lanes)
+        m.submodules.literals = literals = WideCounter(self.lanes)
         malformed = Signal()
         error = Signal(Error, reset_less=True)
-        # What arrived is counted another cycle later, for it may belong to the packet after the one that is over.
-        arrived = Signal.like(late.words_in)
-        arrived_malformed = Signal()
-        arrived_next = Signal()
-        counted = Signal(32)
-        tainted = Signal()
+        # A beat that arrives in the cycle in which the packet before it ends is counted when that is reported.
+        early = Signal()
+        held = Signal.like(late.words_in)
+        held_malformed = Signal()
         report = self.report.payload
         m.d.comb += [
             self.stall.eq(done & ~self.report.ready),
-            counted.eq(words_in + Mux(done & arrived_next, 0, arrived)),
-            tainted.eq(malformed | (arrived_malformed & ~(done & arrived_next))),
+            early.eq(late.starts & late.finished),
             self.report.valid.eq(done),
-            report.words_in.eq(counted),
-            report.words_out.eq(words_out),
-            report.literals.eq(literals),
-            report.error.eq(Mux(tainted, Error.BEAT, error)),
+            report.words_in.eq(words_in.value),
+            report.words_out.eq(words_out.value),
+            report.literals.eq(literals.value),
+            report.error.eq(Mux(malformed, Error.BEAT, error)),
+            words_in.amount.eq(held + Mux(early, 0, late.words_in)),
+            words_out.amount.eq(late.words_out),
+            literals.amount.eq(late.literals),
         ]
+        for counter in (words_in, words_out, literals):
+            m.d.comb += [counter.enable.eq(~self.stall), counter.clear.eq(done)]
         with m.If(~self.stall):
             m.d.sync += [
                 late.eq(self.events),
-                arrived.eq(late.words_in),
-                arrived_malformed.eq(late.malformed),
-                arrived_next.eq(late.starts),
-                words_in.eq(Mux(done, Mux(arrived_next, arrived, 0), counted)),
-                malformed.eq(Mux(done, arrived_next & arrived_malformed, tainted)),
-                words_out.eq(Mux(done, 0, words_out) + late.words_out),
-                literals.eq(Mux(done, 0, literals) + late.literals),
+                held.eq(Mux(early, late.words_in, 0)),
+                held_malformed.eq(early & late.malformed),
+                malformed.eq((malformed & ~done) | held_malformed | (late.malformed & ~early)),
                 error.eq(late.error),
                 done.eq(late.finished),
             ]

@@ -197,7 +197,7 @@ class WindowStore(wiring.Component):
                 m.d.comb += [exchange.input.eq(moved), exchange.swap.eq(swaps[i][level])]
                 moved = exchange.output
             kept_swaps: dict[int, Value] = {}
-            for level, setting in swaps[i].items():
+            for level in swaps[i]:
                 if level >= self._levels_after(i).stop:
                     kept_swaps[level] = Signal(lanes // 2, name=f"swap_{i + 1}_{level}", reset_less=True)
             swaps.append(kept_swaps)

@@ -279,8 +279,7 @@ class EngineBench:
         """Writes a channel's table of frequent values."""
         self.tables[channel] = tuple(values)
         for index, value in enumerate(values):
-            suffix = f"[{index}]" if len(values) > 1 else ""
-            await self.poke(f"{channel}.table{suffix}", entry=value)
+            await self.poke(f"{channel}.table[{index}]", entry=value)
 
     # -- Transfers.
 

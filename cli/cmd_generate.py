@@ -7,9 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from . import generate_engine
 from .options import add_codec_options, codec_config_from
 
-__all__ = ["register"]
+__all__ = ["register", "write"]
 
 _CODECS = {
     "compressor": "raw words in, the compressed stream out",
@@ -32,6 +33,7 @@ def register(subparsers: Any) -> None:
         add_codec_options(block)
         _add_output_options(block, f"cdma_{kind}")
         block.set_defaults(run=_run_codec, kind=kind)
+    generate_engine.register(blocks, _add_output_options)
 
 
 def _add_output_options(parser: argparse.ArgumentParser, name: str) -> None:
@@ -69,7 +71,7 @@ def _run_codec(arguments: argparse.Namespace) -> int:
         text = codec_verilog(
             arguments.kind, config, name=arguments.name, prefix=arguments.prefix, init=arguments.init
         )
-    path = _write(arguments.output, f"{arguments.name}.v", text)
+    path = write(arguments.output, f"{arguments.name}.v", text)
     summary = {
         "file": str(path),
         "module": arguments.name,
@@ -95,7 +97,8 @@ def _run_codec(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _write(directory: Path, name: str, text: str) -> Path:
+def write(directory: Path, name: str, text: str) -> Path:
+    """Writes one file whole or not at all, and makes its directory if need be."""
     from .files import FileError, replacing
 
     try:

@@ -9,6 +9,20 @@ from .svg import Line, bar_chart, line_chart
 
 __all__ = ["model_files"]
 
+#: Files and the titles of their figures.
+_TITLES = {
+    "model-ratio-average.svg": "Compression ratio of what is offloaded, average over the training",
+    "model-ratio-maximum.svg": "Compression ratio of the map and moment that compress best",
+    "model-traffic.svg": "Bytes migrated, relative to vDNN",
+    "model-speedup.svg": "Speedup of cDMA over vDNN on a Titan Xp",
+    "model-dram.svg": "cDMA over vDNN on a Titan X (Maxwell) by memory read bandwidth set aside",
+    "model-links.svg": "cDMA (ZV) over vDNN on a Titan Xp by link",
+    "model-cswap-gain.svg": "CSWAP over compressing everything with the same kernels",
+    "model-cswap-accuracy.svg": "CSWAP's decisions that true kernel times would have made, too",
+    "model-cswap-choices.svg": "Maps that CSWAP compresses, over the training (V100)",
+    "model-memory.svg": "VGG-16 on a Titan Xp: device memory in use over one step",
+}
+
 _CODEC_TITLES = {"rl": "RL", "zv": "ZV", "zl": "ZL"}
 
 
@@ -20,7 +34,7 @@ def model_files(result: Study, comparisons: Sequence[Comparison]) -> dict[str, s
         **_bandwidths(result),
         **_cswap(result),
         "model-memory.svg": line_chart(
-            "VGG-16 on a Titan Xp: device memory in use over one step",
+            _TITLES["model-memory.svg"],
             [
                 Line(title, *_stairs(result.memory[policy]))
                 for policy, title in (("none", "no offload"), ("vdnn_all", "vDNN"), ("cdma", "cDMA"))
@@ -29,13 +43,17 @@ def model_files(result: Study, comparisons: Sequence[Comparison]) -> dict[str, s
             y_label="GiB",
         ),
     }
-    return {**files, "model.md": _page(result, comparisons)}
+    pictures = [f"![{title}]({name})" for name, title in _TITLES.items()]
+    return {
+        **files,
+        "model.md": "\n\n".join([_page(result, comparisons).rstrip(), "## Figures", *pictures]) + "\n",
+    }
 
 
 def _ratios(result: Study) -> dict[str, str]:
     return {
         f"model-ratio-{name}.svg": bar_chart(
-            f"Compression ratio of what is offloaded, {name}",
+            _TITLES[f"model-ratio-{name}.svg"],
             list(values),
             {
                 title: [by_codec[codec] for by_codec in values.values()]
@@ -59,10 +77,10 @@ def _traffic_and_speed(result: Study) -> dict[str, str]:
     bars += [("cdma", "zl_hw", "ZL at 2.5 GB/s"), ("oracle", "none", "infinite link")]
     return {
         "model-traffic.svg": bar_chart(
-            "Bytes migrated, relative to vDNN", list(rows), traffic, y_label="part of vDNN's"
+            _TITLES["model-traffic.svg"], list(rows), traffic, y_label="part of vDNN's"
         ),
         "model-speedup.svg": bar_chart(
-            "Speedup of cDMA over vDNN on a Titan Xp",
+            _TITLES["model-speedup.svg"],
             list(rows),
             {
                 title: [by[policy, codec].speedup_over_vdnn for by in rows.values()]
@@ -78,7 +96,7 @@ def _bandwidths(result: Study) -> dict[str, str]:
     links = list(next(iter(result.links.values())))
     return {
         "model-dram.svg": line_chart(
-            "cDMA over vDNN on a Titan X (Maxwell) by memory read bandwidth set aside",
+            _TITLES["model-dram.svg"],
             [
                 Line(name, [rate for rate, _ in points], [speed for _, speed in points])
                 for name, points in result.provision.items()
@@ -87,7 +105,7 @@ def _bandwidths(result: Study) -> dict[str, str]:
             y_label="times as fast as vDNN",
         ),
         "model-links.svg": bar_chart(
-            "cDMA (ZV) over vDNN on a Titan Xp by link",
+            _TITLES["model-links.svg"],
             list(result.links),
             {link: [by[link][0] for by in result.links.values()] for link in links},
             y_label="times as fast as vDNN",
@@ -99,7 +117,7 @@ def _cswap(result: Study) -> dict[str, str]:
     machines = list(next(iter(result.cswap.values())))
     return {
         "model-cswap-gain.svg": bar_chart(
-            "CSWAP over compressing everything with the same kernels",
+            _TITLES["model-cswap-gain.svg"],
             list(result.cswap),
             {
                 machine: [
@@ -111,13 +129,13 @@ def _cswap(result: Study) -> dict[str, str]:
             y_label="per cent faster",
         ),
         "model-cswap-accuracy.svg": bar_chart(
-            "CSWAP's decisions that true kernel times would have made, too",
+            _TITLES["model-cswap-accuracy.svg"],
             list(result.choices),
             {"accuracy": [100 * accuracy for accuracy in _accuracy(result).values()]},
             y_label="per cent",
         ),
         "model-cswap-choices.svg": line_chart(
-            "Maps that CSWAP compresses, over the training (V100)",
+            _TITLES["model-cswap-choices.svg"],
             [
                 Line(
                     name,

@@ -4,11 +4,36 @@ engine."""
 from __future__ import annotations
 
 import ctypes as ct
-import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
+from c_driver_library import (
+    BAD_ARGUMENT,
+    BAD_VERSION,
+    BUSY,
+    CALL,
+    FULL,
+    HALT_ON_ERROR,
+    IRQ,
+    LOST,
+    MEMORY,
+    NO_ENGINE,
+    OK,
+    READ,
+    REFUSED,
+    REGISTERS,
+    SIM,
+    SOURCE,
+    TIMEOUT,
+    WITH_IRQ,
+    WRITE,
+    Error,
+    Geometry,
+    Io,
+    Result,
+    Transfer,
+    build,
+)
 
 from cdma.hdl.engine.counter_list import COUNTERS
 from cdma.hdl.engine.register_header import c_header
@@ -18,14 +43,6 @@ from cdma.sim.codec import compress
 from cdma.sim.driver import Mode, Status
 from cdma.sim.engine_model import EngineModel
 from cdma.sim.memory import Memory
-
-SIM = Path(__file__).parent.parent / "sim"
-SOURCE = Path(__file__).parent / "c_driver.c"
-WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-Wconversion", "-Wshadow"]
-
-OK, NO_ENGINE, BAD_VERSION, BAD_ARGUMENT, FULL, BUSY, TIMEOUT, REFUSED, LOST = range(0, -9, -1)
-MEMORY, REGISTERS, IRQ = range(3)
-HALT_ON_ERROR, WITH_IRQ = 1, 2
 
 CONFIGS = {
     "default": EngineConfig(ring_entries=16),
@@ -43,88 +60,10 @@ OUT, BACK = HOST + 0x8000, DEV + 0x8000
 SIZE = 1 << 16
 GUARD = 0xA5
 
-READ = ct.CFUNCTYPE(ct.c_uint32, ct.c_void_p, ct.c_uint32)
-WRITE = ct.CFUNCTYPE(None, ct.c_void_p, ct.c_uint32, ct.c_uint32)
-CALL = ct.CFUNCTYPE(None, ct.c_void_p)
-
-
-class Io(ct.Structure):
-    _fields_ = [
-        ("context", ct.c_void_p),
-        ("read32", READ),
-        ("write32", WRITE),
-        ("idle", CALL),
-        ("wait_irq", CALL),
-    ]
-
-
-class Geometry(ct.Structure):
-    _fields_ = [
-        (name, ct.c_uint32)
-        for name in [
-            "version_major",
-            "version_minor",
-            "word_bits",
-            "window",
-            "code_bits",
-            "table_size",
-            "lanes",
-            "dev_data_bits",
-            "dev_address_bits",
-            "dev_align",
-            "host_data_bits",
-            "host_address_bits",
-            "host_align",
-            "burst_beats",
-            "outstanding",
-            "ring_entries",
-        ]
-    ]
-
-
-class Transfer(ct.Structure):
-    _fields_ = [
-        *(
-            (name, ct.c_uint64)
-            for name in ("source", "destination", "length", "capacity", "compressed_length")
-        ),
-        ("tag", ct.c_uint32),
-        ("mode", ct.c_uint8),
-        ("interrupt", ct.c_uint8),
-    ]
-
-
-class Result(ct.Structure):
-    _fields_ = [
-        *((name, ct.c_uint64) for name in ("bytes_read", "bytes_written", "cycles", "address")),
-        ("tag", ct.c_uint32),
-        ("literals", ct.c_uint32),
-        ("status", ct.c_uint8),
-    ]
-
-
-class Error(ct.Structure):
-    _fields_ = [("address", ct.c_uint64), ("tag", ct.c_uint32), ("status", ct.c_uint8)]
-
-
-def build(folder: Path, dialect: str, source: str | Path, include: Path = SIM) -> ct.CDLL:
-    """Compiles ``source`` to a library; ``dialect`` says as which language."""
-    language = "c++" if "+" in dialect else "c"
-    library = folder / "driver.so"
-    command = ["cc", f"-std={dialect}", "-O1", *WARNINGS, "-shared", "-fPIC", f"-I{include}", "-x", language]
-    subprocess.run([*command, str(source), "-o", str(library)], check=True, timeout=120)
-    library_handle = ct.CDLL(str(library))
-    return library_handle
-
 
 @pytest.fixture(scope="module", params=["c99", "c11", "c++11"])
 def library(request, tmp_path_factory) -> ct.CDLL:
-    loaded = build(tmp_path_factory.mktemp("driver"), request.param, SOURCE)
-    for name in ("c_open", "c_channel"):
-        getattr(loaded, name).restype = ct.c_void_p
-    loaded.c_geometry.restype = ct.POINTER(Geometry)
-    loaded.c_counter.restype = ct.c_uint64
-    return loaded
+    return build(tmp_path_factory.mktemp("driver"), request.param, SOURCE)
 
 
 class Bench:

@@ -1,0 +1,201 @@
+"""cocotb tests of both drivers on the engine's Verilog; ``test_drivers_on_rtl.py`` builds and runs them.
+
+A driver is an ordinary blocking program. It runs in a thread of its own; each of its accesses to a register
+lets the simulation go on until the access has been answered.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from c_driver_library import CDriver, load
+from cocotb.task import bridge, resume
+from cocotb.triggers import ClockCycles, First, RisingEdge
+
+from cdma.hdl.engine.records import Mode, Status
+from cdma.hdl.params import Format
+from cdma.sim.codec import compress
+from cdma.sim.driver import Descriptor, Driver, DriverError, EngineError, RingMemory
+from cdma.verif.engine_bench import EngineBench
+from cdma.verif.engine_tests import engine_test
+
+_SIZE = 1 << 20
+_RINGS = {"offload": 0x1000, "prefetch": 0x6000}
+_ENTRIES = 8
+_RAW, _PACKED, _BACK = 0x20000, 0x40000, 0x60000
+_CAPACITY = 0x4000
+
+
+class Machine:
+    """What the drivers see of the bench: registers, time, the interrupt, and host memory as a buffer."""
+
+    def __init__(self, bench: EngineBench) -> None:
+        self.bench = bench
+        self.irq_waits = 0
+        host = bench.memory["host"]
+        host.mem = bytearray(bytes(host.read(0, _SIZE)))
+        for base in _RINGS.values():
+            host.allow(base, 2 * _ENTRIES * 64)
+        host.allow(_PACKED, _CAPACITY)
+        bench.memory["dev"].allow(_BACK, _CAPACITY)
+
+    @resume
+    async def read32(self, address: int) -> int:
+        response = await self.bench.bus.read(address, 4)
+        assert response.resp == 0, f"the read of {address:#x} answered {response.resp}"
+        return int.from_bytes(response.data, "little")
+
+    @resume
+    async def write32(self, address: int, value: int) -> None:
+        response = await self.bench.bus.write(address, value.to_bytes(4, "little"))
+        assert response.resp == 0, f"the write of {address:#x} answered {response.resp}"
+
+    @resume
+    async def idle(self) -> None:
+        await ClockCycles(self.bench.dut.aclk, 10)
+
+    @resume
+    async def wait_irq(self, timeout: float) -> None:
+        self.irq_waits += 1
+        if not self.bench.dut.irq.value:
+            await First(RisingEdge(self.bench.dut.irq), ClockCycles(self.bench.dut.aclk, 5000))
+
+    def rings(self, name: str) -> RingMemory:
+        base = _RINGS[name]
+        return RingMemory(base, memoryview(self.bench.memory["host"].mem)[base : base + 2 * _ENTRIES * 64])
+
+
+def exercise(machine: Machine, driver: Any) -> None:
+    """Everything that a driver does, on the real engine."""
+    bench = machine.bench
+    config, rng = bench.config, bench.rng
+    word = config.format.word_bits // 8
+    dtype = f"u{word}"
+    driver.set_window("dev", 0, _SIZE - 1)
+    driver.set_window("host", 0, _SIZE - 1, lock=True)
+    try:
+        driver.set_window("host", 0, 0xFFF)
+    except DriverError:
+        pass
+    else:
+        raise AssertionError("a locked window has moved")
+    table = [3, 9, 0][: config.codec.table_size]
+
+    def start(name: str, rings: bool, how: str, halt: bool = False) -> Any:
+        channel = getattr(driver, name)
+        if rings:
+            channel.start(machine.rings(name), _ENTRIES, interrupts=how == "interrupt", halt_on_error=halt)
+        else:
+            channel.start_direct(interrupts=how == "interrupt", halt_on_error=halt)
+        return channel
+
+    sums = {"bytes_read": 0, "bytes_written": 0, "literals": 0, "descriptors": 0}
+
+    def note(done: Any) -> Any:
+        sums["descriptors"] += 1
+        for key in ("bytes_read", "bytes_written", "literals"):
+            sums[key] += getattr(done, key)
+        return done
+
+    # There and back in every mode, waiting in every way, with rings and without.
+    for how in ("memory", "registers", "interrupt"):
+        for rings in (True, False):
+            offload, prefetch = (start(name, rings, how) for name in _RINGS)
+            offload.set_table(table)
+            prefetch.set_table(table)
+            for mode in Mode:
+                words = rng.randint(1, 700)
+                raw = (bench.np.integers(0, 12, words) * bench.np.integers(0, 2, words)).astype(dtype)
+                data = raw.tobytes()
+                values = tuple(table) if mode is Mode.FVC else (0,)
+                form = Format(config.format.word_bits, config.format.window, config.format.code_bits, values)
+                packed = data if mode is Mode.RAW else compress(raw, form)
+                bench.memory["dev"].write(_RAW, data)
+                tag = rng.getrandbits(32)
+                done = note(
+                    offload.transfer(Descriptor(_RAW, _PACKED, len(data), _CAPACITY, mode, tag=tag), how)
+                )
+                assert (done.tag, done.status) == (tag, Status.OK), done
+                assert (done.bytes_read, done.bytes_written) == (len(data), len(packed)), done
+                assert bytes(bench.memory["host"].read(_PACKED, len(packed))) == packed
+                if mode is Mode.ZVC:
+                    assert done.literals == np.count_nonzero(raw)
+                length = 0 if mode is Mode.RAW else len(packed)
+                back = Descriptor(
+                    _PACKED, _BACK, len(data), len(data), mode, compressed_length=length, tag=tag
+                )
+                done = prefetch.transfer(back, how)
+                assert (done.tag, done.status, done.bytes_written) == (tag, Status.OK, len(data)), done
+                assert bytes(bench.memory["dev"].read(_BACK, len(data))) == data
+                bench.transfers += 2
+                bench.words += 2 * words
+                bench.checks += 8
+
+    # Round the rings several times, with as many under way as there is room for.
+    start("offload", True, "memory")
+    for first in range(0, 5 * _ENTRIES, _ENTRIES):
+        tags = range(first, first + _ENTRIES)
+        driver.offload.submit(
+            *(Descriptor(_RAW, _PACKED, word * (1 + tag), _CAPACITY, tag=tag) for tag in tags)
+        )
+        done = [note(each) for each in driver.offload.wait(_ENTRIES)]
+        assert [each.tag for each in done] == list(tags)
+        assert [each.bytes_read for each in done] == [word * (1 + tag) for tag in tags]
+        bench.checks += _ENTRIES
+
+    # Errors: refused, told with their address, and halting.
+    start("offload", True, "memory", halt=True)
+    good = Descriptor(_RAW, _PACKED, 4 * word, _CAPACITY, Mode.RAW, tag=2)
+    driver.offload.submit(Descriptor(_RAW, _SIZE, 4 * word, 64, Mode.RAW, tag=1), good)
+    (done,) = (note(each) for each in driver.offload.wait(1))
+    assert (done.tag, done.status, done.address) == (1, Status.WINDOW, _SIZE), done
+    assert driver.offload.halted
+    assert driver.offload.error() == EngineError(Status.WINDOW, 1, _SIZE)
+    driver.offload.clear_error()
+    assert driver.offload.error() is None
+    driver.offload.resume()
+    (done,) = (note(each) for each in driver.offload.wait(1))
+    assert (done.tag, done.status) == (2, Status.OK), done
+
+    counters = driver.offload.counters()
+    assert {key: counters[key] for key in sums} == sums, (counters, sums)
+    assert counters["errors"] == 1
+    assert 0 < counters["read_beats"] <= counters["cycles"]
+
+    # An abort stands until resume; a soft reset forgets everything but the windows.
+    driver.offload.abort()
+    assert driver.offload.halted
+    driver.offload.resume()
+    assert driver.offload.transfer(good).status is Status.OK
+    driver.soft_reset()
+    assert not any(driver.offload.counters().values())
+    start("offload", True, "memory")
+    done = driver.offload.transfer(Descriptor(_RAW, _SIZE, 4 * word, 64, Mode.RAW, tag=3))
+    assert done.status is Status.WINDOW, "the window survives"
+    assert driver.offload.transfer(good).status is Status.OK
+    assert machine.irq_waits > 0
+    bench.checks += 12
+
+
+async def _run(bench: EngineBench, make: Callable[[Machine], Any]) -> None:
+    machine = Machine(bench)
+    bench.pauses(0.1)
+    await bridge(lambda: exercise(machine, make(machine)))()
+
+
+@engine_test
+async def python_driver(bench: EngineBench, budget: int) -> None:
+    """The Python driver."""
+    await _run(bench, lambda machine: Driver(machine, idle=machine.idle, wait_irq=machine.wait_irq))
+
+
+@engine_test
+async def c_driver(bench: EngineBench, budget: int) -> None:
+    """The C driver, which the settings say where to find."""
+    library = load(Path(json.loads(os.environ["CDMA_BENCH"])["library"]))
+    await _run(bench, lambda machine: CDriver(library, machine, idle=machine.idle, wait_irq=machine.wait_irq))

@@ -35,6 +35,7 @@ class TestTraining:
             assert tensor.dtype == np.float32
             assert (tensor >= 0).all()
 
+    @pytest.mark.slow
     def test_is_the_same_again_whatever_the_caller_does(self):
         first = [snapshot.activations for snapshot in train("alexnet", QUICK)]
         second = []
@@ -60,6 +61,7 @@ class TestTraining:
         assert torch.get_num_threads() == threads
         assert not torch.are_deterministic_algorithms_enabled()
 
+    @pytest.mark.slow
     def test_density_falls_in_training(self):
         snapshots = list(train("alexnet", Schedule(epochs=2, probe=16, points=2)))
         first, last = (np.count_nonzero(shot.activations["relu1"]) for shot in (snapshots[0], snapshots[-1]))
@@ -106,6 +108,7 @@ class TestRecord:
         assert parts == sorted(parts)
         assert parts[-1] == pytest.approx(1)
 
+    @pytest.mark.slow
     def test_command(self, tmp_path, capsys):
         options = [
             "--train",

@@ -62,6 +62,11 @@ def _yosys(text: str, top: str) -> str:
         )
     # The optimiser turns comparisons with zero into logical negations of vectors, at which linters frown.
     text = re.sub(r"^(  assign .* =) ! (.*);$", r"\1 ~ (| \2);", result.stdout, flags=re.MULTILINE)
+    # A parallel multiplexer comes out as overlapping wildcards, at which linters frown; this says the same.
+    text = text.replace("casez (s) // synopsys parallel_case", "case (1'b1)")
+    text = re.sub(
+        r"^(\s+)\d+'b\?*1(\?*):$", lambda item: f"{item[1]}s[{len(item[2])}]:", text, flags=re.MULTILINE
+    )
     # A register that is one bit of a vector gets an escaped name from the back end.
     used = set(re.findall(r"\w+", text))
     for name, vector, index in sorted(set(re.findall(r"(\\(\w+)\[(\d+)\] )", text))):

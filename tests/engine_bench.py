@@ -152,6 +152,13 @@ class AxiMemory:
                     value = payload[key]
                     full = {"address": "addr"}.get(key, key)
                     values[f"{name}{full}"] = int(value.value if hasattr(value, "value") else value)
+                if name == "w":
+                    lanes = payload.shape()["keep"].width
+                    per_word = self.beat_bytes // lanes
+                    keep = values["wkeep"]
+                    values["wstrb"] = sum(
+                        ((1 << per_word) - 1) << lane * per_word for lane in range(lanes) if keep >> lane & 1
+                    )
                 if name in ("ar", "aw"):
                     values[f"{name}burst"] = 1
         return values

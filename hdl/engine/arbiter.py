@@ -77,14 +77,14 @@ class WriteArbiter(wiring.Component):
     A client offers the data of a burst without waiting for anything but its address being taken.
     """
 
-    def __init__(self, clients: int, data_bits: int, address_bits: int, id_bits: int) -> None:
+    def __init__(self, clients: int, data_bits: int, address_bits: int, word_bits: int, id_bits: int) -> None:
         assert clients <= 1 << id_bits
         self.clients = clients
         self.id_bits = id_bits
         super().__init__(
             {
-                **{f"client_{n}": In(WritePort(data_bits, address_bits)) for n in range(clients)},
-                "port": Out(WritePort(data_bits, address_bits, id_bits)),
+                **{f"client_{n}": In(WritePort(data_bits, address_bits, word_bits)) for n in range(clients)},
+                "port": Out(WritePort(data_bits, address_bits, word_bits, id_bits)),
             }
         )
 

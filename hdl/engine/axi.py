@@ -33,10 +33,10 @@ class ReadData(data.StructLayout):
 
 
 class WriteData(data.StructLayout):
-    """W."""
+    """W; ``keep`` has a strobe for each word, not for each byte: only whole words are written."""
 
-    def __init__(self, data_bits: int) -> None:
-        super().__init__({"data": data_bits, "strb": data_bits // 8, "last": 1})
+    def __init__(self, data_bits: int, word_bits: int) -> None:
+        super().__init__({"data": data_bits, "keep": data_bits // word_bits, "last": 1})
 
 
 class WriteResponse(data.StructLayout):
@@ -61,11 +61,11 @@ class ReadPort(wiring.Signature):
 class WritePort(wiring.Signature):
     """The writing half, seen from the manager."""
 
-    def __init__(self, data_bits: int, address_bits: int, id_bits: int = 0) -> None:
+    def __init__(self, data_bits: int, address_bits: int, word_bits: int, id_bits: int = 0) -> None:
         super().__init__(
             {
                 "aw": Out(stream.Signature(AddressBeat(address_bits, id_bits))),
-                "w": Out(stream.Signature(WriteData(data_bits))),
+                "w": Out(stream.Signature(WriteData(data_bits, word_bits))),
                 "b": In(stream.Signature(WriteResponse(id_bits))),
             }
         )

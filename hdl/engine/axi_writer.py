@@ -70,7 +70,7 @@ class AxiWriter(wiring.Component):
                 "command": In(stream.Signature(WriteCommand(address_bits))),
                 "input": In(stream.Signature(Beat(word_bits, self.lanes))),
                 "status": Out(stream.Signature(WriteStatus(address_bits))),
-                "port": Out(WritePort(data_bits, address_bits)),
+                "port": Out(WritePort(data_bits, address_bits, word_bits)),
                 "flush": In(1),
                 "idle": Out(1),
                 "progress": Out(1),
@@ -201,9 +201,7 @@ class AxiWriter(wiring.Component):
             lengths.input.payload.eq(aw.payload.len),
             w.valid.eq(lengths.output.valid & store.output.valid),
             w.payload.data.eq(store.output.payload.data),
-            w.payload.strb.eq(
-                Cat((store.output.payload.words >= lane).replicate(word_bytes) for lane in range(self.lanes))
-            ),
+            w.payload.keep.eq(Cat(store.output.payload.words >= lane for lane in range(self.lanes))),
             w.payload.last.eq(sent == lengths.output.payload),
             store.output.ready.eq(w.ready & lengths.output.valid),
             lengths.output.ready.eq(w.ready & store.output.valid & w.payload.last),

@@ -74,7 +74,7 @@ class Channel(wiring.Component):
                 "completion_interrupt": Out(1),
                 "completion_words": Out(32),
                 "source": Out(ReadPort(*read)),
-                "sink": Out(WritePort(*write)),
+                "sink": Out(WritePort(*write, config.format.word_bits)),
                 "values": In(data.ArrayLayout(config.format.word_bits, config.codec.table_size)),
                 "read_window": In(Window),
                 "write_window": In(Window),

@@ -53,7 +53,7 @@ class CompletionWriter(wiring.Component):
                 "window": In(Window),
                 "completion": In(stream.Signature(Completion)),
                 "interrupt": In(1),
-                "port": Out(WritePort(self.data_bits, self.address_bits)),
+                "port": Out(WritePort(self.data_bits, self.address_bits, config.format.word_bits)),
                 "busy": Out(1),
                 "stop": In(1),
                 "idle": Out(1),
@@ -102,14 +102,14 @@ class CompletionWriter(wiring.Component):
             for number, value in enumerate(parts):
                 with m.Case(number):
                     m.d.comb += words.eq(value)
-        strobes = C((1 << self.part_bits // 8) - 1, self.part_bits // 8)
+        strobes = C(-1, self.part_bits // self.config.format.word_bits)
         if self.data_bits == self.part_bits:
-            m.d.comb += [w.payload.data.eq(words), w.payload.strb.eq(strobes)]
+            m.d.comb += [w.payload.data.eq(words), w.payload.keep.eq(strobes)]
         else:
             upper = address[RECORD_BYTES.bit_length() - 1]
             m.d.comb += [
                 w.payload.data.eq(Cat(words, words)),
-                w.payload.strb.eq(Mux(upper, strobes << len(strobes), strobes)),
+                w.payload.keep.eq(Mux(upper, strobes << len(strobes), strobes)),
             ]
         m.d.comb += [
             aw.payload.address.eq(address),

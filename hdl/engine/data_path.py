@@ -69,7 +69,7 @@ class DataPath(wiring.Component):
                 "write_status": Out(stream.Signature(WriteStatus(write_address_bits))),
                 "values": In(data.ArrayLayout(config.format.word_bits, config.codec.table_size)),
                 "source": Out(ReadPort(read_data_bits, read_address_bits)),
-                "sink": Out(WritePort(write_data_bits, write_address_bits)),
+                "sink": Out(WritePort(write_data_bits, write_address_bits, config.format.word_bits)),
                 "flush": In(1),
                 "read_idle": Out(1),
                 "write_idle": Out(1),

@@ -2,7 +2,7 @@
 ``s_axil_*``.
 """
 
-from amaranth.hdl import Module
+from amaranth.hdl import Cat, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Member, Out
 
@@ -67,9 +67,11 @@ class _AxiShell(Shell):
             ]
             for field, (_, value) in _CONSTANTS.items():
                 m.d.comb += self.port(f"{name}_{channel}{field}").eq(value)
-        for field in ("data", "strb", "last"):
-            m.d.comb += self.port(f"{name}_w{field}").eq(write.w.payload[field])
+        word_bytes = self.config.format.word_bits // 8
         m.d.comb += [
+            self.port(f"{name}_wdata").eq(write.w.payload.data),
+            self.port(f"{name}_wstrb").eq(Cat(word.replicate(word_bytes) for word in write.w.payload.keep)),
+            self.port(f"{name}_wlast").eq(write.w.payload.last),
             self.port(f"{name}_wvalid").eq(write.w.valid & self.aresetn),
             write.w.ready.eq(self.port(f"{name}_wready")),
         ]

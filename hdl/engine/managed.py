@@ -28,27 +28,30 @@ class ManagedEngine(wiring.Component):
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
         dev = (config.dev_data_bits, config.dev_address_bits)
-        host = (config.host_data_bits, config.host_address_bits, HOST_ID_BITS)
+        host = (config.host_data_bits, config.host_address_bits)
+        word_bits = config.format.word_bits
         super().__init__(
             {
                 "control": In(ControlSignature(config)),
                 "dev_read": Out(ReadPort(*dev)),
-                "dev_write": Out(WritePort(*dev)),
-                "host_read": Out(ReadPort(*host)),
-                "host_write": Out(WritePort(*host)),
+                "dev_write": Out(WritePort(*dev, word_bits)),
+                "host_read": Out(ReadPort(*host, HOST_ID_BITS)),
+                "host_write": Out(WritePort(*host, word_bits, HOST_ID_BITS)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config, control = self.config, self.control
-        host = (config.host_data_bits, config.host_address_bits, HOST_ID_BITS)
+        host = (config.host_data_bits, config.host_address_bits)
         offload, prefetch = RingChannel(config, compressing=True), RingChannel(config, compressing=False)
         clear = Signal()
         m.submodules.offload = ResetInserter(clear)(offload)
         m.submodules.prefetch = ResetInserter(clear)(prefetch)
-        m.submodules.host_reads = reads = ReadArbiter(_CLIENTS, *host)
-        m.submodules.host_writes = writes = WriteArbiter(_CLIENTS, *host)
+        m.submodules.host_reads = reads = ReadArbiter(_CLIENTS, *host, HOST_ID_BITS)
+        m.submodules.host_writes = writes = WriteArbiter(
+            _CLIENTS, *host, config.format.word_bits, HOST_ID_BITS
+        )
         wiring.connect(m, offload.source, wiring.flipped(self.dev_read))
         wiring.connect(m, prefetch.sink, wiring.flipped(self.dev_write))
         for arbiter, clients in (

@@ -45,7 +45,7 @@ class RingChannel(wiring.Component):
                 "source": members["source"],
                 "sink": members["sink"],
                 "fetch": Out(ReadPort(*host)),
-                "complete": Out(WritePort(*host)),
+                "complete": Out(WritePort(*host, config.format.word_bits)),
                 "stop": In(1),
                 "stopped": Out(1),
             }

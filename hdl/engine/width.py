@@ -72,16 +72,22 @@ class Narrow(wiring.Component):
         part = Signal(range(self.parts))
         wide, beat = self.input.payload, self.output.payload
         # Whether any word comes behind each part; there is none behind the last.
-        more = Cat(*(wide.keep[(number + 1) * self.lanes_out] for number in range(self.parts - 1)), 0)
-        final = Signal()
+        final = Signal(init=1)
+        with m.Switch(part):
+            for number in range(self.parts - 1):
+                with m.Case(number):
+                    m.d.comb += final.eq(~wide.keep[(number + 1) * self.lanes_out])
         m.d.comb += [
-            final.eq(~more.bit_select(part, 1)),
             self.output.valid.eq(self.input.valid),
             self.input.ready.eq(self.output.ready & final),
-            beat.data.eq(wide.data.as_value().word_select(part, self.lanes_out * self.word_bits)),
-            beat.keep.eq(wide.keep.word_select(part, self.lanes_out)),
             beat.last.eq(wide.last & final),
         ]
+        with m.Switch(part):
+            for number in range(self.parts):
+                lanes = slice(number * self.lanes_out, (number + 1) * self.lanes_out)
+                with m.Case(number):
+                    m.d.comb += beat.keep.eq(wide.keep[lanes])
+                    m.d.comb += beat.data.eq(Cat(wide.data[lane] for lane in range(lanes.start, lanes.stop)))
         with m.If(self.output.valid & self.output.ready):
             m.d.sync += part.eq(Mux(final, 0, part + 1))
         return m

@@ -71,9 +71,8 @@ class Completion:
     def unpack(cls, raw: bytes | bytearray | memoryview) -> Completion:
         """The completion that lies in memory."""
         values = unpack(COMPLETION, raw)
-        return cls(
-            **{field.name: values[field.name] for field in fields(cls)} | {"status": Status(values["status"])}
-        )
+        numbers = {field.name: values[field.name] for field in fields(cls) if field.name != "status"}
+        return cls(status=Status(values["status"]), **numbers)
 
     def pack(self, phase: int) -> bytes:
         """The completion as it lies in memory, written in a pass with that phase."""

@@ -1,18 +1,12 @@
 """AXI4-Lite: the signature, and the buffer that keeps a subordinate's ports free of combinational paths."""
 
 from amaranth.hdl import Module, ShapeLike, Signal
-from amaranth.lib import enum, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["AxiLiteSignature", "Response", "SkidBuffer"]
+from .axi import Response
 
-
-class Response(enum.Enum, shape=2):
-    """What BRESP and RRESP say."""
-
-    OKAY = 0
-    SLVERR = 2
-    DECERR = 3
+__all__ = ["AxiLiteSignature", "SkidBuffer"]
 
 
 class AxiLiteSignature(wiring.Signature):

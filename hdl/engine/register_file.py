@@ -16,7 +16,8 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from .axi_lite import AxiLiteSignature, Response, SkidBuffer
+from .axi import Response
+from .axi_lite import AxiLiteSignature, SkidBuffer
 from .register_description import (
     REGISTER_BITS,
     REGISTER_BYTES,

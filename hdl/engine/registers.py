@@ -147,18 +147,15 @@ class RegisterBlock(wiring.Component):
             channel.coalesce_count.eq(registers.coalesce_count.value),
             channel.coalesce_cycles.eq(registers.coalesce_cycles.value),
         ]
-        high = self.config.host_address_bits > 32
         for port, prefix, base, enable in (
             (channel.ring, "ring", "ring_base", registers.control.ring_enable),
             (channel.completions, "completion", "completion_base", registers.control.completion_ring_enable),
         ):
-            low_register, high_register = (
-                getattr(registers, f"{base}_low"),
-                getattr(registers, f"{base}_high", None),
-            )
+            low = getattr(registers, f"{base}_low").line.shift_left(6)
+            above = getattr(registers, f"{base}_high").value if self.config.host_address_bits > 32 else ()
             m.d.comb += [
                 port.enable.eq(enable & ~forget),
-                port.base.eq(Cat(low_register.line.shift_left(6), high_register.value if high else ())),
+                port.base.eq(Cat(low, above)),
                 port.tail.eq(getattr(registers, f"{prefix}_tail").value),
                 getattr(registers, f"{prefix}_head").value.eq(port.head),
             ]

@@ -76,6 +76,23 @@ def test_batch_normalisation_keeps_its_dense_input() -> None:
     assert [part.kind for part in maps["a/batchnorm"].sources] == ["relu"]
 
 
+def test_normalisation_across_channels_leaves_zeros() -> None:
+    """Maximum pooling of a dense map is dense, too."""
+    network = small(
+        {"name": "d", **CONV},
+        {"name": "q", "kind": "pool", "kernel": 3, "stride": 1, "padding": 1},
+        {"name": "a", **CONV, "relu": True},
+        {"name": "n", "kind": "lrn"},
+        {"name": "p", "kind": "pool", "kernel": 2},
+        {"name": "m", "kind": "pool", "kernel": 2, "mode": "average"},
+        {"name": "c", **CONV},
+    )
+    kinds = {item.name: [part.kind for part in item.sources] for item in feature_maps(network)}
+    assert kinds["n"] == kinds["a"] == ["relu"]
+    assert kinds["p"] == ["pool"]
+    assert kinds["q"] == kinds["m"] == kinds["d"] == ["dense"]
+
+
 def test_joined_maps_lie_in_the_joint_one_unless_others_read_them() -> None:
     rows = [
         {"name": "a", **CONV, "relu": True},
@@ -166,6 +183,25 @@ def test_peak_without_offload_by_hand() -> None:
     step = planner.run({})
     assert step.peak_bytes >= always + kept
     assert step.peak_bytes <= always + kept + sizes["a"] + sizes["b"] + sizes["c"] + sizes["f"]
+
+
+def test_prefetched_maps_take_memory_until_they_are_used() -> None:
+    here = situation(CHAIN)
+    step = here.planner.run(plan("vdnn_all", here))
+    spans = {task.name: span for task, span in zip(step.tasks, step.spans, strict=True)}
+    sizes = {item.name: here.planner.bytes_of(item) for item in here.planner.maps}
+    always = CHAIN.parameters * 4 * 3 + 256 * 2**20 + sizes["input"]
+
+    def used(task: str) -> float:
+        middle = (spans[task].start + spans[task].end) / 2
+        return [level for time, level in step.memory if time <= middle][-1]
+
+    # The map of a is fetched from when p needs those of b and p; a gradient lives from reader to writer.
+    assert used("backward b/relu") == always + sizes["a"] + sizes["b"] + sizes["b"]
+    assert used("backward b") == always + 2 * sizes["a"] + sizes["b"]
+    # The map of a has left beside b, before which it was alone with the images.
+    assert used("forward a") == always + sizes["a"]
+    assert used("forward p") == always + sizes["b"] + sizes["p"]
 
 
 def test_one_offload_at_a_time_by_default() -> None:

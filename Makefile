@@ -9,7 +9,7 @@ TORCH  ?=
 JOBS   ?= auto
 
 .DELETE_ON_ERROR:
-.PHONY: demo test lint check torch clean
+.PHONY: demo test lint waves check torch clean
 
 demo: $(STAMP)
 	$(BIN)/cdma demo
@@ -21,6 +21,11 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The timing diagrams that the documents show, drawn from simulations.
+waves: $(STAMP)
+	$(BIN)/cdma wave compressor --only svg -o docs/waves
+	$(BIN)/cdma wave decompressor --only svg -o docs/waves
 
 # What a machine must have, before anything else is tried; each thing that is missing is one sentence.
 check:

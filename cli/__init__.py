@@ -12,12 +12,17 @@ if TYPE_CHECKING:
     from .hdl.errors import CdmaError, ParameterError
     from .hdl.params import CodecConfig, Format
     from .sim.codec import Analysis, CorruptStream, analyse, compress, decompress
+    from .sim.descriptors import Completion, Descriptor
+    from .sim.driver import Driver
 
 _HOME = {
     "Analysis": "sim.codec",
     "CdmaError": "hdl.errors",
     "CodecConfig": "hdl.params",
+    "Completion": "sim.descriptors",
     "CorruptStream": "sim.codec",
+    "Descriptor": "sim.descriptors",
+    "Driver": "sim.driver",
     "Format": "hdl.params",
     "ParameterError": "hdl.errors",
     "analyse": "sim.codec",
@@ -29,7 +34,10 @@ __all__ = [
     "Analysis",
     "CdmaError",
     "CodecConfig",
+    "Completion",
     "CorruptStream",
+    "Descriptor",
+    "Driver",
     "Format",
     "ParameterError",
     "__version__",

@@ -8,9 +8,15 @@ from typing import Any
 
 _HOME = {
     "Analysis": "codec",
+    "Completion": "descriptors",
     "CorruptStream": "codec",
+    "Descriptor": "descriptors",
+    "Driver": "driver",
+    "EngineModel": "engine_model",
+    "Memory": "memory",
     "PacketReport": "packets",
     "PacketResult": "packets",
+    "RingMemory": "driver",
     "analyse": "codec",
     "compress": "codec",
     "compress_words": "codec",

@@ -16,6 +16,7 @@ from cdma.sim.feature_maps import copied_parts, feature_maps
 from cdma.sim.machine import load_machine
 from cdma.sim.networks import Network, load_network, read_network
 from cdma.sim.policies import POLICIES, Situation, plan
+from cdma.sim.roofline import Cost
 from cdma.sim.toml_table import Table
 from cdma.sim.training_step import StepPlanner
 
@@ -297,6 +298,26 @@ def test_engine_is_slowed_by_its_read_bandwidth_and_its_buffer() -> None:
     assert with_engine(buffer_bytes=3.5e3) == pytest.approx(with_engine(read_bytes_per_s=10e9))
     assert with_engine(units=1, clock_hz=0.3e9) > usual
     assert with_engine(read_bytes_per_s=400e9, buffer_bytes=1e6) <= usual
+
+
+def test_transfers_by_hand() -> None:
+    here = situation(CHAIN)
+    item = here.planner.offloadable[0]
+    raw, link, latency = here.planner.bytes_of(item), 16e9 * 0.8, 10e-6
+    fraction = here.compression.fraction(item, 0.5)
+    assert here.plain(item).offload == Cost(pytest.approx(raw / link + latency), raw)
+    host = here.by_host(item)
+    assert host.link_bytes == raw
+    assert host.host_bytes == pytest.approx(raw * fraction)
+    assert host.offload.seconds == pytest.approx(raw / 4e9 + latency)
+    assert host.prefetch.seconds == pytest.approx(raw / 8e9 + latency)
+    kernel = here.by_kernel(item)
+    assert kernel.offload == Cost(
+        pytest.approx(raw * fraction / link + latency), pytest.approx(raw * fraction)
+    )
+    engine = here.by_engine(item)
+    assert engine.link_bytes == pytest.approx(raw * fraction)
+    assert engine.offload == Cost(pytest.approx(raw * fraction / link + latency, rel=1e-3), raw)
 
 
 def test_slow_zlib_is_slower_than_none() -> None:

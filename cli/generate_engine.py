@@ -19,7 +19,7 @@ def register(blocks: Any, add_output_options: Callable[[argparse.ArgumentParser,
         "engine",
         help="the DMA engine with AXI4 ports",
         description="Write the engine's Verilog, an instantiation template, a FuseSoC .core file and, unless "
-        "--no-registers, the register document, C header and SystemRDL.",
+        "--no-registers, the register document, C header, C driver and SystemRDL.",
     )
     add_engine_options(block)
     add_output_options(block, "cdma_engine")
@@ -32,10 +32,13 @@ def _run(arguments: argparse.Namespace) -> int:
     from .cmd_generate import write
     from .hdl.engine.generate import engine_files
     from .progress import status
+    from .sim.c_driver import c_driver
 
     with status() as step:
         step(f"generating {arguments.name}")
         files = engine_files(config, name=arguments.name, prefix=arguments.prefix, init=arguments.init)
+    if config.registers:
+        files["cdma.h"] = c_driver()
     paths = [write(arguments.output, name, text) for name, text in files.items()]
     verilog = next(iter(files.values()))
     head = re.search(rf"^module {arguments.name} \((.*?)\);", verilog, re.MULTILINE | re.DOTALL)
@@ -81,7 +84,8 @@ def _show(summary: dict[str, Any], latency: int, lines: int) -> None:
         beat, beats = summary[f"{port}_data_bits"] // 8, summary["read_buffer_beats"]
         need = f"{beat} bytes per cycle x {latency} cycles of latency = {beat * latency:,} bytes"
         print(
-            f"  read buffer of the {port} port: {beats} beats = {beat * beats:,} bytes; the rule asks for {need}"
+            f"  read buffer of the {port} port: {beats} beats = {beat * beats:,} bytes; the rule asks "
+            f"for {need}"
         )
     for path in summary["files"][1:]:
         print(f"  {path}")

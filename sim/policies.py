@@ -188,7 +188,7 @@ def _vdnn_conv(situation: Situation) -> dict[str, Transfer]:
 
 def _lms(situation: Situation) -> dict[str, Transfer]:
     planner, lms = situation.planner, situation.planner.assumptions.lms
-    used = planner.run({}).memory[0][1]
+    used = planner.always_bytes
     limit = lms.fraction * planner.machine.gpu.memory_bytes
     chosen = {}
     offloadable = {item.name for item in planner.offloadable}

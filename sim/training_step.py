@@ -112,6 +112,13 @@ class StepPlanner:
         """Memory bandwidth that arrives."""
         return self.machine.gpu.dram_bytes_per_s * self.assumptions.compute.dram_efficiency
 
+    @property
+    def always_bytes(self) -> float:
+        """Device memory in use whatever is offloaded: parameters, what training adds to them, workspace."""
+        memory = self.assumptions.memory
+        parameters = self.network.parameters * FLOAT_BYTES * memory.parameter_copies
+        return parameters + memory.workspace_MiB * 2**20
+
     def bytes_of(self, item: FeatureMap) -> float:
         """Bytes of a map for the whole batch."""
         return float(item.elements * self.network.batch * FLOAT_BYTES)
@@ -294,9 +301,7 @@ class StepPlanner:
                 build.held.append((self.bytes_of(item), begins, (backward_tasks[item.writers[0]],)))
 
     def _memory(self, build: _Builder, spans: list[Span]) -> list[tuple[float, float]]:
-        memory = self.assumptions.memory
-        always = self.network.parameters * FLOAT_BYTES * memory.parameter_copies
-        changes: dict[float, float] = {0.0: always + memory.workspace_MiB * 2**20}
+        changes: dict[float, float] = {0.0: self.always_bytes}
         for size, begins, ends in build.held:
             for time, change in ((spans[begins].start, size), (max(spans[end].end for end in ends), -size)):
                 changes[time] = changes.get(time, 0.0) + change

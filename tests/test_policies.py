@@ -281,7 +281,14 @@ def test_lms_threshold_and_fraction() -> None:
     some = chosen(1000, 0.5)
     assert set() < some < everything
     planner = situation(network).planner
-    sizes = {item.name: planner.bytes_of(item) for item in planner.offloadable}
+    sizes = {item.name: planner.bytes_of(item) for item in planner.maps}
+    # Memory is spoken for in the order of the forward computation: the images, then map after map.
+    capacity = planner.machine.gpu.memory_bytes
+    before_conv1 = planner.always_bytes + sizes["input"] + sizes["conv0"]
+    assert "conv1" in chosen(0, (before_conv1 + sizes["conv1"] - 1) / capacity)
+    assert "conv1" not in chosen(0, (before_conv1 + sizes["conv1"] + 1) / capacity)
+    assert "conv0" not in chosen(0, (before_conv1 + 1) / capacity)
+    sizes = {item.name: sizes[item.name] for item in planner.offloadable}
     assert chosen(300_000, 0.0) == {name for name, size in sizes.items() if size > 300e6}
 
 

@@ -183,8 +183,10 @@ async def _measure(bench: _Bench, case: dict[str, Any]) -> list[dict[str, Any]]:
         ring = bench.rings[direction]
         slot = ring.completions + (case["descriptors"] - 1) * 64
         host = bench.memory["host"]
+        limit = bench.cycles + 20000 + 2 * case["descriptors"] * case["bytes"]
         while not host.bytes[slot + 63] >> 7:
             await ClockCycles(bench.dut.aclk, 16)
+            assert bench.cycles < limit, f"{direction}: the completions did not all come in {case}"
         for index in range(case["descriptors"]):
             got = unpack(COMPLETION, host.read(ring.completions + index * 64, 64))
             assert got["status"] == Status.OK, got

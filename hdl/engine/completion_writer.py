@@ -79,6 +79,7 @@ class CompletionWriter(wiring.Component):
         index = Signal.like(self.head)
         address = Signal(64)
         full, allowed, begin, refuse = Signal(), Signal(), Signal(), Signal()
+        closing = Signal()
         part = Signal(range(self.parts))
         ahead = Signal.like(self.head)
         size_log2 = self.ring_log2
@@ -123,7 +124,9 @@ class CompletionWriter(wiring.Component):
         ]
         with m.FSM() as fsm:
             with m.State("wait"):
-                with m.If(self.completion.valid & self.enable & ~self.stop & ~full & pending.input.ready):
+                with m.If(
+                    self.completion.valid & self.enable & ~closing & ~self.stop & ~full & pending.input.ready
+                ):
                     m.d.comb += [
                         begin.eq(allowed & (under_way != _UNDER_WAY)),
                         refuse.eq(~allowed & (under_way == 0)),
@@ -175,6 +178,10 @@ class CompletionWriter(wiring.Component):
         m.d.sync += under_way.eq(under_way + begin - answer)
         with m.If(answer):
             m.d.sync += self.head.eq(self.head + 1)
-        with m.If(~self.enable & self.idle):
-            m.d.sync += [self.head.eq(0), index.eq(0)]
+        # A ring that was disabled, however shortly, begins anew, but not before the old one's answers are
+        # there.
+        with m.If((~self.enable | closing) & self.idle):
+            m.d.sync += [self.head.eq(0), index.eq(0), closing.eq(0)]
+        with m.Elif(~self.enable):
+            m.d.sync += closing.eq(1)
         return m

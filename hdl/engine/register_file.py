@@ -174,8 +174,11 @@ class RegisterFile(wiring.Component):
                     with m.If(select):
                         m.d.sync += port.eq(port | ones)
                 case _:
-                    with m.If(select):
-                        m.d.sync += port.eq((port & ~mask[bits]) | ones)
+                    # Byte by byte, so that each byte's flip-flops have one enable.
+                    for byte in range(field.lsb // 8, field.msb // 8 + 1):
+                        low, high = max(field.lsb, 8 * byte), min(field.msb + 1, 8 * byte + 8)
+                        with m.If(select & mask[8 * byte]):
+                            m.d.sync += port[low - field.lsb : high - field.lsb].eq(written[low:high])
             if field.access in (Access.RW, Access.W1C) and not placed.block.survives_soft_reset:
                 stored = port.value if field.access is Access.W1C else port
                 with m.If(self.soft_reset):

@@ -1,0 +1,283 @@
+"""Reader and writer against a memory with pauses and faults; our protocol checker sits on every port."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+from engine_bench import GUARD, AxiMemory, send, take
+from stream_bench import beats_of
+
+from cdma.hdl.engine.axi_reader import AxiReader
+from cdma.hdl.engine.axi_writer import AxiWriter
+from cdma.verif.axi_checker import AxiChecker, AxiViolation
+
+#: Data bits, longest burst, and the share of cycles in which a channel rests: bursts of 4 KiB are among them.
+_SHAPES = [(64, 16, 0.4), (128, 256, 0.0), (512, 64, 0.0), (1024, 8, 0.4)]
+
+
+def _reader(data_bits: int, burst: int, outstanding: int = 3) -> AxiReader:
+    return AxiReader(
+        word_bits=32,
+        data_bits=data_bits,
+        address_bits=20,
+        burst=burst,
+        outstanding=outstanding,
+        buffer=2 * burst,
+        commands=4,
+    )
+
+
+def _writer(data_bits: int, burst: int, outstanding: int = 3) -> AxiWriter:
+    return AxiWriter(
+        word_bits=32,
+        data_bits=data_bits,
+        address_bits=20,
+        burst=burst,
+        outstanding=outstanding,
+        buffer=2 * burst,
+        commands=4,
+    )
+
+
+def _read(
+    dut: AxiReader, memory: AxiMemory, commands: list[tuple[int, int]], stall: float = 0.0
+) -> tuple[list[bytes], list[tuple[int, int]]]:
+    """Runs commands of ``(address, bytes)``; the packets' bytes, and responses with addresses."""
+    rng = random.Random(3)
+    packets: list[bytes] = []
+    statuses: list[tuple[int, int]] = []
+
+    async def ask(ctx: Any) -> None:
+        for address, count in commands:
+            await send(ctx, dut.command, {"address": address, "bytes": count})
+
+    async def collect(ctx: Any) -> None:
+        for _ in commands:
+            packet = b""
+            while True:
+                while rng.random() < stall:
+                    await ctx.tick()
+                beat = await take(ctx, dut.output)
+                for lane in range(dut.lanes):
+                    if beat.keep >> lane & 1:
+                        packet += int(beat.data[lane]).to_bytes(4, "little")
+                if beat.last:
+                    break
+            packets.append(packet)
+            status = await take(ctx, dut.status)
+            statuses.append((status.resp.value, status.address))
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-9)
+    memory.attach(simulator)
+    simulator.add_testbench(ask)
+    simulator.add_testbench(collect)
+    simulator.run()
+    return packets, statuses
+
+
+@pytest.mark.parametrize(("data_bits", "burst", "pause"), _SHAPES)
+def test_reader_reads_any_length(data_bits: int, burst: int, pause: float) -> None:
+    """Around beats, bursts and pages, from any aligned place: the bytes, in bursts that end at multiples of
+    their length.
+    """
+    rng = random.Random(data_bits)
+    beat = data_bits // 8
+    dut = _reader(data_bits, burst)
+    memory = AxiMemory(read=dut.port, pause=pause, seed=1, longest=burst, outstanding=3)
+    memory.bytes[:] = rng.randbytes(len(memory.bytes))
+    commands = [(4096 - beat, 4), (4096 - beat, beat), (4096 - beat, beat + 4), (8192 - 4 * beat, 8 * beat)]
+    for unit in (beat, beat * burst):
+        commands += [(rng.randrange(0, 4096, beat), unit + step) for step in (-4, 0, 4)]
+    packets, statuses = _read(dut, memory, commands, stall=pause)
+    assert packets == [bytes(memory.bytes[address : address + count]) for address, count in commands]
+    assert all(resp == 0 for resp, _ in statuses)
+    assert all(address % (burst * beat) + count * beat <= burst * beat for address, count in memory.asked)
+    memory.checker.finish()
+
+
+def test_reader_reports_the_first_fault_and_goes_on() -> None:
+    dut = _reader(64, 8)
+    memory = AxiMemory(read=dut.port)
+    memory.faults = {40: 3, 100: 2, 308: 2}
+    _, statuses = _read(dut, memory, [(0, 200), (200, 40), (256, 128)])
+    assert statuses[0] == (3, 40)
+    assert statuses[1][0] == 0
+    assert statuses[2] == (2, 304)
+
+
+def test_reader_asks_only_with_room_reserved() -> None:
+    """With nobody taking data, no more is asked for than the buffer holds, and the port never waits."""
+    dut = _reader(64, 8, outstanding=64)
+    memory = AxiMemory(read=dut.port)
+    waited = []
+
+    async def drive(ctx: Any) -> None:
+        await send(ctx, dut.command, {"address": 0, "bytes": 4096})
+        for _ in range(300):
+            waited.append(ctx.get(dut.port.r.valid) and not ctx.get(dut.port.r.ready))
+            await ctx.tick()
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-9)
+    memory.attach(simulator)
+    simulator.add_testbench(drive)
+    simulator.run()
+    assert sum(count for _, count in memory.asked) == dut.buffer
+    assert not any(waited)
+
+
+def _write(
+    dut: AxiWriter,
+    memory: AxiMemory,
+    packets: list[tuple[int, int, int]],
+    stall: float = 0.0,
+    empty_end: bool = False,
+) -> list[dict[str, int]]:
+    """Runs packets of ``(address, words, capacity)``, word n being n + 1; gives the statuses."""
+    rng = random.Random(5)
+    statuses: list[dict[str, int]] = []
+
+    async def command(ctx: Any) -> None:
+        for address, _, capacity in packets:
+            await send(ctx, dut.command, {"address": address, "capacity": capacity})
+
+    async def feed(ctx: Any) -> None:
+        for _, words, _ in packets:
+            beats = beats_of(list(range(1, words + 1)), dut.lanes)
+            if empty_end or not beats:
+                for beat in beats:
+                    beat["last"] = 0
+                beats.append({"data": [0] * dut.lanes, "keep": 0, "last": 1})
+            for beat in beats:
+                while rng.random() < stall:
+                    await ctx.tick()
+                await send(ctx, dut.input, beat)
+
+    async def collect(ctx: Any) -> None:
+        for _ in packets:
+            status = await take(ctx, dut.status)
+            fields = {"bytes": status.bytes, "overflow": status.overflow}
+            statuses.append(fields | {"resp": status.resp.value, "address": status.address})
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-9)
+    memory.attach(simulator)
+    for process in (command, feed, collect):
+        simulator.add_testbench(process)
+    simulator.run()
+    return statuses
+
+
+@pytest.mark.parametrize(("data_bits", "burst", "pause"), _SHAPES)
+def test_writer_writes_any_length(data_bits: int, burst: int, pause: float) -> None:
+    """Exactly the words, in as few bursts as boundaries allow, none of them empty."""
+    beat = data_bits // 8
+    dut = _writer(data_bits, burst)
+    memory = AxiMemory(write=dut.port, pause=pause, seed=2, longest=burst, outstanding=3)
+    lengths = (
+        [beat // 4 + step for step in (-1, 0, 1)] + [beat * burst // 4 + step for step in (-1, 0, 1)] + [1]
+    )
+    packets, at = [], 4096 - beat
+    for words in lengths:
+        packets.append((at, words, words * 4))
+        at = (at + words * 4 + 2 * beat - 1) // beat * beat + beat
+    statuses = _write(dut, memory, packets, stall=pause)
+    assert [status["bytes"] for status in statuses] == [4 * words for _, words, _ in packets]
+    assert not any(status["overflow"] or status["resp"] for status in statuses)
+    expected = bytearray([GUARD]) * len(memory.bytes)
+    bursts = 0
+    for address, words, _ in packets:
+        for word in range(words):
+            expected[address + 4 * word : address + 4 * word + 4] = (word + 1).to_bytes(4, "little")
+        block = burst * beat
+        bursts += (address + 4 * words - 1) // block - address // block + 1
+    assert memory.bytes == expected
+    assert len(memory.written) == bursts
+    memory.checker.finish()
+
+
+@pytest.mark.parametrize("words", [0, 1, 16, 17, 32])
+def test_writer_takes_an_empty_last_beat(words: int) -> None:
+    """It ends the packet, with no burst of its own: 16 words are one whole burst here."""
+    dut = _writer(64, 8)
+    memory = AxiMemory(write=dut.port)
+    statuses = _write(dut, memory, [(0, words, 4096), (1024, 3, 4096)], empty_end=True)
+    assert [status["bytes"] for status in statuses] == [4 * words, 12]
+    assert memory.written[:-1] == [
+        (64 * n, min(8, -(-(words - 16 * n) // 2))) for n in range(-(-words // 16))
+    ]
+    memory.checker.finish()
+
+
+@pytest.mark.parametrize("capacity", [4, 8, 60, 64, 68, 124])
+def test_writer_never_writes_past_the_capacity(capacity: int) -> None:
+    dut = _writer(64, 8)
+    memory = AxiMemory(write=dut.port, pause=0.3)
+    statuses = _write(dut, memory, [(64, 40, capacity), (1024, 3, 12)])
+    whole = capacity // 8 * 8
+    assert statuses[0] == {"bytes": whole, "overflow": 1, "resp": 0, "address": 64 + whole}
+    assert statuses[1]["bytes"] == 12
+    assert not statuses[1]["overflow"]
+    assert set(memory.bytes[64 + whole : 1024]) == {GUARD}
+
+
+def test_writer_reports_the_first_fault_and_goes_on() -> None:
+    dut = _writer(64, 8)
+    memory = AxiMemory(write=dut.port)
+    memory.faults = {64: 2, 130: 3, 1030: 3}
+    statuses = _write(dut, memory, [(0, 80, 4096), (512, 4, 4096), (1024, 4, 4096)])
+    assert [(status["resp"], status["bytes"]) for status in statuses] == [(2, 320), (0, 16), (3, 16)]
+    assert (statuses[0]["address"], statuses[2]["address"]) == (64, 1024)
+
+
+class TestChecker:
+    """Each rule, broken once."""
+
+    def _run(self, cycles: list[dict[str, int]]) -> None:
+        now: dict[str, int] = {}
+        checker = AxiChecker("port", lambda name: now.get(name, 0), 64, longest=16, outstanding=2)
+        for cycle in cycles:
+            now.clear()
+            now.update(cycle)
+            checker.cycle()
+        checker.finish()
+
+    _AW = {"awvalid": 1, "awready": 1, "awaddr": 0, "awlen": 1, "awsize": 3, "awburst": 1}
+    _AR = {"arvalid": 1, "arready": 1, "araddr": 0, "arlen": 1, "arsize": 3, "arburst": 1}
+    _W = {"wvalid": 1, "wready": 1, "wstrb": 0xFF}
+    _R = {"rvalid": 1, "rready": 1}
+    _B = {"bvalid": 1, "bready": 1}
+
+    def test_accepts_what_is_legal(self) -> None:
+        self._run([self._AW, self._W, {**self._W, "wlast": 1}, self._B])
+        self._run([{**self._AR, "arready": 0}, self._AR, self._R, {**self._R, "rlast": 1}])
+
+    @pytest.mark.parametrize(
+        ("cycles", "message"),
+        [
+            ([{**_AW, "awready": 0}, {}], "awvalid fell"),
+            ([{**_AW, "awready": 0}, {**_AW, "awaddr": 8}], "awaddr changed"),
+            ([{**_AW, "awburst": 0}], "not INCR"),
+            ([{**_AR, "arsize": 4}], "wider than the port"),
+            ([{**_AR, "arlen": 16}], "longer than"),
+            ([{**_AR, "araddr": 4}], "not aligned"),
+            ([{**_AR, "araddr": 4096 - 8}], "crosses a 4 KiB"),
+            ([_AR, {**_R, "rlast": 1}], "rlast is 1 at beat 1 of 2"),
+            ([_R], "answers no read"),
+            ([_W], "before their address"),
+            ([_AW, {**_W, "wstrb": 0}], "has no strobe"),
+            ([{**_AW, "awsize": 2}, _W], "outside its 4 bytes"),
+            ([_AW, {**_W, "wlast": 1}], "wlast is 1 at beat 1 of 2"),
+            ([_AW, _W, _B], "answers no write"),
+            ([_AW, _AW, _AW], "more than 2"),
+            ([_AR, _AR, _AR], "more than 2"),
+            ([_AR], "1 reads and 0 writes are still open"),
+        ],
+    )
+    def test_objects(self, cycles: list[dict[str, int]], message: str) -> None:
+        with pytest.raises(AxiViolation, match=message):
+            self._run(cycles)

@@ -15,7 +15,7 @@ from typing import Any
 
 from .errors import MeasureError
 from .liberty import Library
-from .recipe import MEMORY_LEFT_OUT, Options, abc_constraints, abc_script, yosys_script
+from .recipe import MEMORY_LEFT_OUT, Options, abc_constraints, abc_script, reset_map, yosys_script
 from .yosys import Progress, Yosys, find_yosys
 
 __all__ = ["CellCount", "Circuit", "Netlist", "synthesise"]
@@ -129,6 +129,7 @@ def synthesise(
         (folder / "circuit.v").write_text(circuit.verilog)
         (folder / "abc.script").write_text(abc_script(library, options))
         (folder / "abc.constraints").write_text(abc_constraints(library))
+        (folder / "resets.v").write_text(reset_map())
         names = write_library(library, folder)
         log = yosys.run(yosys_script(circuit.top, library, names, options, keep), folder, progress)
         netlist = json.loads((folder / "netlist.json").read_text())

@@ -263,7 +263,7 @@ def _parse_not(tokens: list[str], names: list[str]) -> tuple[str, list[str]]:
 _TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|\\\r?\n|"(?:[^"\\]|\\.)*"|[{}();:,]|[^\s{}();:,"]+|\s+', re.DOTALL)
 _BRACE = re.compile(r'/\*.*?\*/|"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
 # Some writers leave out the semicolon at the end of a line or of a group.
-_VALUE = re.compile(r'[ \t]*("(?:[^"\\]|\\.)*"|[^;}\n]+)[ \t]*;?', re.DOTALL)
+_VALUE = re.compile(r'[ \t]*("(?:[^"\\]|\\.)*"|[^";}\s][^;}\n]*)[ \t]*;?', re.DOTALL)
 _SKIPPED = frozenset(
     {
         "internal_power",
@@ -344,9 +344,10 @@ class _Reader:
             if mark == ":":
                 match = _VALUE.match(self.text, self.position)
                 if match is None:
-                    raise self.fail(f"{name!r} has no value")
+                    raise self.fail(f"{name!r} has no value, or one that does not end")
                 self.position = match.end()
-                group.attributes[name] = match[1].strip().strip('"')
+                value = re.sub(r"/\*.*?\*/", "", match[1]) if match[1][0] != '"' else match[1]
+                group.attributes[name] = re.sub(r"\\\r?\n", " ", value).strip().strip('"')
             elif mark == "(":
                 arguments = self.arguments()
                 after = self.position

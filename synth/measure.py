@@ -12,7 +12,7 @@ from .breakdown import BLOCK_DEPTH, breakdown
 from .cache import Cache, content_key
 from .flow import CellCount, Circuit, synthesise
 from .liberty import Library
-from .recipe import Options, abc_constraints, abc_script, yosys_script
+from .recipe import Options, abc_constraints, abc_script, reset_map, yosys_script
 from .timing import OpenSta, Timing, find_opensta
 from .yosys import Progress, Yosys, find_yosys
 
@@ -257,6 +257,7 @@ class _Kept:
                 yosys_script(self.circuit.top, self.library, ["library"], options),
                 abc_script(self.library, options),
                 abc_constraints(self.library),
+                reset_map(),
             ]
         )
 

@@ -6,13 +6,14 @@ is kept.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .errors import LibraryError, MeasureError
 from .liberty import Library
 
-__all__ = ["MEMORY_LEFT_OUT", "Options", "abc_constraints", "abc_script", "yosys_script"]
+__all__ = ["MEMORY_LEFT_OUT", "Options", "abc_constraints", "abc_script", "reset_map", "yosys_script"]
 
 #: What stands for a memory that is left out. No library's cell is called so.
 MEMORY_LEFT_OUT = "MEMORY_LEFT_OUT"
@@ -134,6 +135,26 @@ def yosys_script(
     return "\n".join(lines) + "\n"
 
 
+def reset_map() -> str:
+    """Verilog that turns the synchronous reset of a register with an enable into logic that leaves the enable.
+
+    Otherwise the enable becomes logic, and there is no clock to gate. The reset wins over the enable in ``SDFFE``
+    and needs it in ``SDFFCE``.
+    """
+    modules = []
+    for reset, value, enable in itertools.product("PN", "01", "PN"):
+        resets = "R" if reset == "P" else "~R"
+        enabled = "E" if enable == "P" else "~E"
+        for kind, gate in (("SDFFE", f"{enabled} | {resets}"), ("SDFFCE", enabled)):
+            name = f"\\$_{kind}_P{reset}{value}{enable}_ "
+            modules.append(
+                f"module {name}(input C, input R, input E, input D, output Q);\n"
+                f"  \\$_DFFE_PP_ register (.C(C), .E({gate}), .D({resets} ? 1'b{value} : D), .Q(Q));\n"
+                "endmodule\n"
+            )
+    return "".join(modules)
+
+
 def _gate_clocks(library: Library) -> list[str]:
     gate = library.clock_gate
     if gate is None:
@@ -143,8 +164,10 @@ def _gate_clocks(library: Library) -> list[str]:
     pins = {pin.gating: pin.name for pin in gate.pins if pin.gating}
     test = f" -tie_lo {pins['test']}" if "test" in pins else ""
     return [
-        # A synchronous reset becomes logic, so that its register still has an enable of its own.
+        "techmap -map resets.v",
+        "simplemap",
         "dfflegalize -cell $_DFF_P_ 01 -cell $_DFFE_PP_ 01",
+        "opt -full",
         "opt_clean",
         f"clockgate -pos {gate.name} {pins['enable']}:{pins['clock']}:{pins['out']}{test} "
         f"-min_net_size {_SMALLEST_GATED}",

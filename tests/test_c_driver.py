@@ -299,6 +299,8 @@ def test_windows_lock_abort_and_reset(bench):
     base, limit = ct.c_uint64(HOST), ct.c_uint64(HOST + SIZE - 1)
     assert library.c_set_window(bench.engine, 1, base, limit, 1) == OK
     assert library.c_set_window(bench.engine, 1, ct.c_uint64(0), ct.c_uint64(0xFFF), 0) == REFUSED
+    assert library.c_set_window(bench.engine, 1, ct.c_uint64(0), limit, 0) == REFUSED
+    assert library.c_set_window(bench.engine, 1, base, ct.c_uint64(HOST + 0xFFF), 0) == REFUSED
     assert library.c_set_window(bench.engine, 0, ct.c_uint64(8), limit, 0) == BAD_ARGUMENT
     assert library.c_set_window(bench.engine, 0, ct.c_uint64(DEV), ct.c_uint64(DEV + SIZE - 1), 0) == OK
     library.c_set_watchdog(bench.engine, 1234)
@@ -375,3 +377,21 @@ def test_the_driver_compiles_with_the_header_of_any_engine(tmp_path):
         (folder / "cdma_regs.h").write_text(c_header(register_map(config)))
         (folder / "cdma.h").write_text((SIM / "cdma.h").read_text())
         build(folder, "c99", SOURCE, include=folder)
+
+
+def test_direct_completions_are_taken_one_by_one(bench):
+    assert bench.library.c_start_direct(bench.offload, 0) == OK
+    jobs = [Transfer(DEV, OUT, 64, 64, 0, tag, Mode.RAW, 0) for tag in range(4)]
+    for job in jobs[:2]:
+        assert bench.library.c_push(bench.offload, ct.byref(job), 10) == OK
+        assert [done.tag for done in bench.wait(bench.offload)[1]] == [job.tag]
+    for job in jobs[2:]:
+        assert bench.library.c_push(bench.offload, ct.byref(job), 10) == OK
+    assert [done.tag for done in bench.wait(bench.offload, MEMORY, 2)[1]] == [2, 3]
+
+
+def test_a_counter_past_32_bits_is_read_whole(bench):
+    counters = bench.model.channels["prefetch"].counters
+    for value in (0x1_FFFFFFFF, 0x12345678_9ABCDEF0):
+        counters["bytes_read"] = value
+        assert bench.counter(bench.prefetch, "bytes_read") == value

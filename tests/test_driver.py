@@ -519,3 +519,13 @@ def test_records_survive_memory():
 def test_the_driver_needs_no_amaranth():
     code = "import sys, cdma.sim.driver, cdma.sim.engine_model; assert 'amaranth' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_direct_completions_are_taken_one_by_one(bench):
+    channel = bench.driver.offload
+    channel.start_direct()
+    for tag in range(5):
+        assert channel.transfer(Descriptor(DEV, OUT, 64, 4096, tag=tag)).tag == tag
+    channel.push(Descriptor(DEV, OUT, 64, 4096, tag=8))
+    channel.push(Descriptor(DEV, OUT, 64, 4096, tag=9))
+    assert [done.tag for done in channel.wait(2)] == [8, 9]

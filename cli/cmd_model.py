@@ -89,7 +89,7 @@ def register(subparsers: Any) -> None:
         "--measure-engine",
         type=Path,
         metavar="FILE",
-        help="count the codec's cycles under Verilator, which takes minutes, write them to FILE, and stop",
+        help="count cycles of codec and engine under Verilator, which takes minutes, into FILE, and stop",
     )
     parser.set_defaults(run=_run)
 
@@ -280,16 +280,11 @@ def _list() -> None:
 
 def _measure(path: Path) -> None:
     from .progress import status
-    from .verif.measure import measure_codec, standard_designs
+    from .verif.measure_cycles import measure_cycles
 
-    rows = []
     with status() as say:
-        for design in standard_designs():
-            say(str(design))
-            rows += measure_codec(design)
-    lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
-    command = "cdma model --measure-engine sim/engine_cycles.json"
-    _write(path.parent, {path.name: f'{{\n "command": {json.dumps(command)},\n "rows": [\n{lines}\n ]\n}}\n'})
+        text = measure_cycles(say)
+    _write(path.parent, {path.name: text})
 
 
 def _write(directory: Path, files: Mapping[str, str]) -> None:

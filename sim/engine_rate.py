@@ -1,12 +1,17 @@
-"""How long the engine's codec takes, from cycles that were counted on the RTL.
+"""How long the engine and its codec take, from cycles that were counted on the RTL.
 
 The codec is work-conserving: a window keeps it busy for as long as the longer of its two sides takes to pass.
 So a packet takes ::
 
     cycles = per_beat * sum over windows of max(words in, words out) / lanes + per_packet
 
-in either direction. The two constants are no assumption: :func:`fit` finds them by least squares in
-``engine_cycles.json`` beside this module, which ``cdma bench codec --json`` writes under Verilator.
+in either direction. A whole engine between two memories moves tensors back to back in ::
+
+    cycles = per_beat * beats + per_latency * latency + start
+
+where beats are those of the busiest of device port, codec and host port, and latency is the memories' in
+cycles. The constants are no assumption: they are fitted by least squares to ``engine_cycles.json`` beside
+this module, which ``cdma model --measure-engine`` writes under Verilator.
 """
 
 from __future__ import annotations
@@ -28,7 +33,10 @@ from .words import Words
 __all__ = [
     "DIRECTIONS",
     "CycleLaw",
+    "EngineLaw",
     "fit",
+    "fit_engine",
+    "measured_engine_laws",
     "measured_laws",
     "scattered_work",
     "unit_bytes_per_s",
@@ -38,10 +46,30 @@ __all__ = [
 #: Device to host, and back.
 DIRECTIONS = ("compress", "decompress")
 
+_ENGINE_DIRECTIONS = ("offload", "prefetch")
+_MEASURED = Path(__file__).with_name("engine_cycles.json")
+
+
+@dataclass(frozen=True)
+class EngineLaw:
+    """The constants of a whole engine in one direction."""
+
+    per_beat: float
+    per_latency: float
+    start: float
+
+    def cycles(self, beats: float, latency: float) -> float:
+        """Clock cycles from the first address of the data to the last answer."""
+        return self.per_beat * beats + self.start_up(latency)
+
+    def start_up(self, latency: float) -> float:
+        """Cycles that do not depend on how much is moved."""
+        return self.per_latency * latency + self.start
+
 
 @dataclass(frozen=True)
 class CycleLaw:
-    """The constants of one direction."""
+    """The constants of the codec in one direction."""
 
     per_beat: float
     per_packet: float
@@ -116,7 +144,50 @@ def _line(direction: str, points: list[tuple[float, float]]) -> CycleLaw:
     return CycleLaw(per_beat, per_packet)
 
 
+def fit_engine(rows: Sequence[Table]) -> Mapping[str, EngineLaw]:
+    """The laws of whole engines in measured rows, each of some tensors of scattered literals in a row.
+
+    A row has ``direction`` (``offload`` or ``prefetch``), ``bytes`` and ``descriptors``, ``density``,
+    ``memory_latency``, ``cycles``, ``port_bytes`` of both ports, and ``word_bits``; its codec is no narrower
+    than its ports.
+    """
+    points: dict[str, list[tuple[float, float, float]]] = {direction: [] for direction in DIRECTIONS}
+    for row in rows:
+        direction = DIRECTIONS[_ENGINE_DIRECTIONS.index(row.choice("direction", _ENGINE_DIRECTIONS))]
+        raw = row.whole("bytes") * row.whole("descriptors") / row.whole("port_bytes")
+        work = scattered_work(
+            row.number("density", least=0, most=1), Format(word_bits=row.whole("word_bits"))
+        )
+        latency = row.number("memory_latency", least=0)
+        points[direction].append((raw * work, latency, row.number("cycles", above=0)))
+    return {direction: _engine_law(direction, points[direction]) for direction in DIRECTIONS}
+
+
+def _engine_law(direction: str, points: list[tuple[float, float, float]]) -> EngineLaw:
+    if len({beats for beats, _, _ in points}) < 2 or len({latency for _, latency, _ in points}) < 2:
+        raise TableError(
+            "the measured cycles of the engine have fewer than two different loads and latencies of "
+            f"direction {direction!r}"
+        )
+    beats, latency, cycles = np.array(points).T
+    ones = np.ones_like(beats)
+    per_beat, per_latency, start = np.linalg.lstsq(
+        np.stack([beats, latency, ones], axis=1), cycles, rcond=None
+    )[0].tolist()
+    if per_beat < 1:
+        per_beat = 1.0
+        rest = np.stack([latency, ones], axis=1)
+        per_latency, start = np.linalg.lstsq(rest, cycles - beats, rcond=None)[0].tolist()
+    return EngineLaw(per_beat, per_latency, start)
+
+
+@cache
+def measured_engine_laws(path: Path | None = None) -> Mapping[str, EngineLaw]:
+    """The same for whole engines."""
+    return fit_engine(read_json(path or _MEASURED).rows("engine"))
+
+
 @cache
 def measured_laws(path: Path | None = None) -> Mapping[str, CycleLaw]:
     """The laws in a file of measured rows, by default the one that comes with the package."""
-    return fit(read_json(path or Path(__file__).with_name("engine_cycles.json")).rows("rows"))
+    return fit(read_json(path or _MEASURED).rows("codec"))

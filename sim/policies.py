@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 from .compression import ALGORITHMS, Compression
 from .cswap import CostModel, KernelTimes, Predictor, learn
-from .engine_rate import measured_laws, unit_bytes_per_s
+from .engine_rate import measured_engine_laws, unit_bytes_per_s
 from .feature_maps import FeatureMap
 from .roofline import Cost
 from .training_step import StepPlanner, Transfer
@@ -104,7 +104,8 @@ class Situation:
         costs = []
         for direction, rate in zip(("compress", "decompress"), rates, strict=True):
             reads = min(rate, fetch) if direction == "compress" else rate
-            start = self.link_latency_s + measured_laws()[direction].per_packet / engine.clock_hz
+            cycles = measured_engine_laws()[direction].start_up(engine.latency_s * engine.clock_hz)
+            start = self.link_latency_s + cycles / engine.clock_hz
             costs.append(Cost(max(on_link, raw / reads) + start, raw))
         offload, prefetch = costs
         return Transfer(raw, link, offload, prefetch, host_bytes=link)

@@ -14,7 +14,15 @@ from stream_bench import StreamBench, beats_of
 from cdma.hdl.compressor import Compressor
 from cdma.hdl.decompressor import Decompressor
 from cdma.hdl.params import CodecConfig, Format
-from cdma.sim.engine_rate import fit, measured_laws, scattered_work, unit_bytes_per_s, window_work
+from cdma.sim.engine_rate import (
+    fit,
+    fit_engine,
+    measured_engine_laws,
+    measured_laws,
+    scattered_work,
+    unit_bytes_per_s,
+    window_work,
+)
 from cdma.sim.machine import load_machine
 from cdma.sim.toml_table import Table, TableError, read_json
 
@@ -82,7 +90,7 @@ def test_law_is_within_five_per_cent_of_the_rtl(
 
 
 def test_law_is_within_five_per_cent_of_every_measurement() -> None:
-    rows = read_json(Path(__file__).parents[1] / "sim" / "engine_cycles.json").rows("rows")
+    rows = read_json(Path(__file__).parents[1] / "sim" / "engine_cycles.json").rows("codec")
     assert len({(row.get("word_bits"), row.get("lanes"), row.get("direction")) for row in rows}) >= 6
     for row in rows:
         format = Format(word_bits=row.get("word_bits"), window=row.get("window"))
@@ -92,10 +100,43 @@ def test_law_is_within_five_per_cent_of_every_measurement() -> None:
         assert law.cycles(work, row.get("lanes")) == pytest.approx(row.get("cycles"), rel=0.05)
 
 
+def beats_of_row(row: Table) -> float:
+    work = scattered_work(row.get("density"), Format(word_bits=row.get("word_bits")))
+    return row.get("bytes") * row.get("descriptors") / row.get("port_bytes") * work
+
+
+def test_law_of_the_engine_is_within_five_per_cent_of_every_measurement() -> None:
+    rows = read_json(Path(__file__).parents[1] / "sim" / "engine_cycles.json").rows("engine")
+    assert len({(row.get("bytes"), row.get("memory_latency"), row.get("density")) for row in rows}) >= 5
+    for row in rows:
+        law = measured_engine_laws()[{"offload": "compress", "prefetch": "decompress"}[row.get("direction")]]
+        cycles = law.cycles(beats_of_row(row), row.get("memory_latency"))
+        assert cycles == pytest.approx(row.get("cycles"), rel=0.05)
+
+
+@pytest.mark.verilator
+@pytest.mark.slow
+def test_law_is_within_five_per_cent_of_a_simulated_engine() -> None:
+    """Of one unlike the one that was measured: narrower ports, 16-bit words, shallow queues."""
+    from cdma.verif.engine_design import SMALL
+    from cdma.verif.measure_cycles import engine_rows
+
+    case = {"mode": "zvc", "density": 0.4, "bytes": 16384, "descriptors": 1, "memory_latency": 12}
+    rows = engine_rows(SMALL, [{"direction": direction, **case} for direction in ("offload", "prefetch")])
+    for row in rows:
+        law = measured_engine_laws()[{"offload": "compress", "prefetch": "decompress"}[row["direction"]]]
+        predicted = law.cycles(beats_of_row(Table("row", row)), row["memory_latency"])
+        assert predicted == pytest.approx(row["cycles"], rel=0.05)
+
+
 def test_a_beat_takes_a_cycle() -> None:
     for law in measured_laws().values():
         assert 1 <= law.per_beat < 1.02
         assert 0 < law.per_packet < 16
+    for engine in measured_engine_laws().values():
+        assert 1 <= engine.per_beat < 1.02
+        assert engine.per_latency == pytest.approx(2, abs=0.1), "a read and the answer to a write"
+        assert 0 < engine.start < 64
 
 
 @pytest.mark.parametrize("density", [0.0, 0.3, 0.9, 1.0])
@@ -144,4 +185,45 @@ def test_fit_finds_the_constants() -> None:
 def test_fit_refuses(changes: dict[str, object], message: str) -> None:
     with pytest.raises(TableError) as caught:
         fit([Table("row", {**ROW, "in_beats": 64, "out_beats": 64, "cycles": 70, **changes})])
+    assert message in str(caught.value)
+
+
+ENGINE_ROW = {
+    "word_bits": 32,
+    "port_bytes": 32,
+    "direction": "offload",
+    "density": 0.0,
+    "bytes": 4096,
+    "descriptors": 2,
+    "memory_latency": 10,
+    "cycles": 300,
+}
+
+
+def test_engine_fit_finds_the_constants() -> None:
+    rows = [
+        Table(
+            "row",
+            ENGINE_ROW
+            | {"direction": direction, "bytes": 32 * n, "memory_latency": late}
+            | {"cycles": 1.25 * 2 * n + 3 * late + 20},
+        )
+        for direction in ("offload", "prefetch")
+        for n, late in ((16, 10), (64, 10), (256, 50))
+    ]
+    for law in fit_engine(rows).values():
+        assert (law.per_beat, law.per_latency, law.start) == pytest.approx((1.25, 3, 20))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({}, "fewer than two different loads and latencies of direction 'compress'"),
+        ({"direction": "both"}, "direction = 'both'; it must be one of offload, prefetch"),
+        ({"memory_latency": -1}, "memory_latency = -1; it must be a finite number and at least 0"),
+    ],
+)
+def test_engine_fit_refuses(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(TableError) as caught:
+        fit_engine([Table("row", ENGINE_ROW | changes)])
     assert message in str(caught.value)

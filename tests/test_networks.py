@@ -96,6 +96,13 @@ def test_rows_become_layers() -> None:
     assert result.layer("p").shape == (8, 4, 4)
 
 
+def test_a_window_begins_within_the_image_or_its_first_margin() -> None:
+    """As in Caffe: of 5 values with a margin of 1, windows begin at -1 and 2; at 5 is padding only."""
+    rows = {"name": "p", "kind": "pool", "kernel": 1, "stride": 3, "padding": 1, "ceil": True}
+    assert read_network(network(rows, input=[1, 5, 5])).layer("p").shape == (1, 2, 2)
+    assert read_network(network({**rows, "ceil": False}, input=[1, 5, 5])).layer("p").shape == (1, 3, 3)
+
+
 def test_groups_divide_the_weights() -> None:
     whole = read_network(network({**CONV, "filters": 6})).layer("c")
     grouped = read_network(network({**CONV, "filters": 6, "groups": 3})).layer("c")

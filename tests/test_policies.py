@@ -12,8 +12,9 @@ from cdma.sim.assumptions import load_assumptions
 from cdma.sim.compression import Compression
 from cdma.sim.cswap import CostModel, KernelTimes, learn
 from cdma.sim.density_table import DensityTable, LayerRecord, bundled_densities, load_densities
+from cdma.sim.engine_rate import measured_engine_laws
 from cdma.sim.feature_maps import copied_parts, feature_maps
-from cdma.sim.machine import load_machine
+from cdma.sim.machine import Link, load_machine
 from cdma.sim.networks import Network, load_network, read_network
 from cdma.sim.policies import POLICIES, Situation, plan
 from cdma.sim.roofline import Cost
@@ -324,7 +325,8 @@ def test_transfers_by_hand() -> None:
     )
     engine = here.by_engine(item)
     assert engine.link_bytes == pytest.approx(raw * fraction)
-    assert engine.offload == Cost(pytest.approx(raw * fraction / link + latency, rel=1e-3), raw)
+    start = measured_engine_laws()["compress"].start_up(350) / 1e9
+    assert engine.offload == Cost(pytest.approx(raw * fraction / link + latency + start), raw)
 
 
 def test_slow_zlib_is_slower_than_none() -> None:
@@ -385,6 +387,16 @@ def test_engine_takes_dense_maps_as_they_are() -> None:
     chosen, everything = plan("cdma_select", here), plan("cdma", here)
     assert chosen["stage0/0/conv1"].link_bytes < everything["stage0/0/conv1"].link_bytes
     assert chosen["stage0/1"] == everything["stage0/1"]
+
+
+def test_engine_does_not_expand_what_is_hidden_anyway() -> None:
+    machine = load_machine("titan_xp").with_link(Link("light", 1e15))
+    network = load_network("resnet50")
+    planner = StepPlanner(network, machine, ASSUMPTIONS)
+    here = Situation(planner, Compression(network, RECORDED, "zv", RECORDED), 0.5)
+    assert plan("cdma_select", here)["stage0/0/conv1"] == here.plain(
+        next(item for item in planner.offloadable if item.name == "stage0/0/conv1")
+    )
 
 
 def test_decisions_hold_for_an_epoch() -> None:

@@ -1,0 +1,65 @@
+"""The cycles of codec and engine that the system model is fitted to, counted under Verilator."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from ..hdl.params import EngineConfig
+from .engine_design import EngineDesign
+from .engine_measure import measure_engine
+from .measure import measure_codec, standard_designs
+
+__all__ = ["COMMAND", "engine_rows", "measure_cycles"]
+
+COMMAND = "cdma model --measure-engine sim/engine_cycles.json"
+
+#: Bytes of a tensor, how many of them, the memories' latency, density.
+_LOADS = (
+    (4096, 1, 10, 0.5),
+    (4096, 16, 300, 0.5),
+    (16384, 1, 100, 0.25),
+    (65536, 1, 10, 0.5),
+    (65536, 1, 300, 1.0),
+)
+
+
+def measure_cycles(say: Callable[[str], None]) -> str:
+    """The text of ``sim/engine_cycles.json``."""
+    codec = []
+    for design in standard_designs():
+        say(str(design))
+        codec += measure_codec(design)
+    cases = [
+        {
+            "direction": direction,
+            "mode": "zvc",
+            "density": density,
+            "bytes": size,
+            "descriptors": count,
+            "memory_latency": latency,
+        }
+        for size, count, latency, density in _LOADS
+        for direction in ("offload", "prefetch")
+    ]
+    say("the engine")
+    return as_text(codec, engine_rows(EngineConfig(), cases))
+
+
+def engine_rows(config: EngineConfig, cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows that :func:`cdma.sim.engine_rate.fit_engine` reads."""
+    shape = {
+        "word_bits": config.format.word_bits,
+        "port_bytes": min(config.dev_data_bits, config.host_data_bits) // 8,
+    }
+    return [shape | row for row in measure_engine(EngineDesign(config), cases)]
+
+
+def as_text(codec: list[dict[str, Any]], engine: list[dict[str, Any]]) -> str:
+    """A row on a line, and the command that counts anew."""
+    parts = [f' "command": {json.dumps(COMMAND)}']
+    for name, rows in (("codec", codec), ("engine", engine)):
+        lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
+        parts.append(f' "{name}": [\n{lines}\n ]')
+    return "{\n" + ",\n".join(parts) + "\n}\n"

@@ -289,7 +289,8 @@ class ChannelModel:
         counters["read_beats"] += read_beats
 
         out, report = self._through_codec(d, data)
-        fits = out[: d["capacity"]]
+        # The beat that would reach past the capacity is not written, and nothing behind it.
+        fits = out if len(out) <= d["capacity"] else out[: d["capacity"] // self.sink.beat * self.sink.beat]
         failed = self.sink.write(d["destination"], fits, self.config.burst_beats)
         write_beats = -(-len(fits) // self.sink.beat)
         counters["write_beats"] += write_beats

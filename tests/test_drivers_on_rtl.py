@@ -1,4 +1,5 @@
-"""Both drivers on the engine's Verilog under Verilator; what they do there is in ``driver_bench.py``."""
+"""Both drivers, and the engine model, on the engine's Verilog under Verilator; what happens there is in
+``driver_bench.py``."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from cdma.verif.simulate import simulate
 pytestmark = pytest.mark.verilator
 
 
-def test_both_drivers_run_the_engine(tmp_path, monkeypatch):
+def test_both_drivers_run_the_engine_and_the_model_agrees(tmp_path, monkeypatch):
     build(tmp_path, "c99", SOURCE)
     library = tmp_path / "driver.so"
     monkeypatch.setenv(
@@ -24,8 +25,8 @@ def test_both_drivers_run_the_engine(tmp_path, monkeypatch):
     )
     design = EngineDesign()
     executable = build_simulation(design.verilog(), design.top, design.ports())
-    settings = {"design": design.to_json(), "packets": 1, "seed": 1, "library": str(library)}
-    tests = ["python_driver", "c_driver"]
+    settings = {"design": design.to_json(), "packets": 150, "seed": 1, "library": str(library)}
+    tests = ["python_driver", "c_driver", "engine_model"]
     outcomes = simulate(executable, design.top, "driver_bench", tests, settings, timeout=300)
     assert [outcome.test for outcome in outcomes] == tests
     for outcome in outcomes:

@@ -14,7 +14,7 @@ from .options import codec_config_from
 from .progress import status
 from .synth.circuits import CODEC_BLOCKS
 from .synth.measure import Measurement, measure
-from .synth.scaling import PAPER_MM2, PEERS, scale_to_paper
+from .synth.scaling import PAPER_MM2, PEERS, check_feature_size, scale_to_paper
 from .synth.yosys import find_yosys
 
 __all__ = ["run"]
@@ -24,6 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Measures compressor and decompressor, and prints both comparisons."""
     if not arguments.liberty:
         raise ParameterError("--compare scales µm²; give the library with --liberty")
+    check_feature_size(arguments.compare)
     yosys = find_yosys(arguments.yosys)
     with status() as say:
         say("reading the library")

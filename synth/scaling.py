@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from .errors import MeasureError
 
-__all__ = ["PAPER_MM2", "PEERS", "RULES", "Peer", "Rule", "ScaledArea", "scale_to_paper"]
+__all__ = ["PAPER_MM2", "PEERS", "RULES", "Peer", "Rule", "ScaledArea", "check_feature_size", "scale_to_paper"]
 
 PAPER_MM2 = 1.5
 PAPER_NM = 28.0
@@ -70,10 +70,15 @@ class ScaledArea:
         }
 
 
-def scale_to_paper(unit_um2: float, feature_nm: float) -> list[ScaledArea]:
-    """A compressor with its decompressor, ``unit_um2`` as measured at ``feature_nm``, by each rule."""
+def check_feature_size(feature_nm: float) -> None:
+    """Refuses a feature size that is none."""
     if not 3 <= feature_nm <= 1000:
         raise MeasureError(f"the library's feature size is {feature_nm!r} nm; it must be from 3 to 1000")
+
+
+def scale_to_paper(unit_um2: float, feature_nm: float) -> list[ScaledArea]:
+    """A compressor with its decompressor, ``unit_um2`` as measured at ``feature_nm``, by each rule."""
+    check_feature_size(feature_nm)
     return [
         ScaledArea(
             rule,

@@ -1,7 +1,7 @@
 """The decompressor: headers and literals in, raw words out, at a beat per cycle."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, enum, stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from .butterfly import Exchange, Routes, log2, one_of, thermometer

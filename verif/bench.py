@@ -118,7 +118,7 @@ class _Sink:
         beat = None
         if int(self._valid.value):
             data = self._data.value.to_unsigned()
-            if self._keep is not None:
+            if self._keep is not None and self._last is not None:
                 keep = self._keep.value.to_unsigned()
                 beat = Beat(data, keep, bool(int(self._last.value)))
             else:

@@ -155,7 +155,9 @@ def _build_design(
     )
     _run(
         [
-            *(tool.compiler, "-o", "sim", "all.o", *sorted(runtime.glob("*.o"))),
+            tool.compiler,
+            *("-o", "sim", "all.o"),
+            *sorted(runtime.glob("*.o")),
             *(f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lcocotbvpi_verilator", "-pthread"),
         ],
         place,

@@ -6,6 +6,7 @@ They run inside a simulation that :mod:`cdma.verif.simulate` starts, and leave w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 
 import numpy as np
 from cocotb.triggers import ClockCycles
@@ -300,7 +301,7 @@ async def interop(context: Context) -> None:
     for round_ in range(4):
         for end in ends:
             pause = pattern(context.rng, sink=False)[1] if round_ else always(context.rng)
-            end.set_pause_generator(iter(lambda pause=pause: pause(True), None))
+            end.set_pause_generator(map(pause, repeat(True)))
         packets = [context.any_packet() for _ in range(10)]
         for packet in packets:
             raw = b"".join(beat.data.to_bytes(beat.keep.bit_length(), "little") for beat in packet.beats)

@@ -18,6 +18,7 @@ def constant(config: CodecConfig) -> int:
 def latency_limit(config: CodecConfig, block: str) -> int:
     """Cycles from the first beat in to the first beat out of a dense window."""
     if block == "compressor":
-        return config.beats + 2
+        # A window's beats, or the stages that many lanes need for their levels of the butterfly.
+        return max(6, config.beats + 2)
     header_beats = -(-config.format.header_words // config.lanes)
     return 3 + header_beats

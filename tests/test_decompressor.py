@@ -1,0 +1,96 @@
+"""The decompressor in Amaranth's simulator: the model's words and reports for whole and corrupt packets, the bound."""
+
+import random
+
+import pytest
+from codec_bench import CONFIGS, decompress_packets, random_words, stream_of
+from stream_bench import StreamBench, beats_of
+from test_compressor import lengths, windows_of_beats, work
+
+from cdma.hdl.decompressor import Decompressor
+from cdma.hdl.params import CodecConfig
+from cdma.hdl.streams import Error
+
+
+def whole(config: CodecConfig, source: random.Random, count: int) -> list[tuple[list[int], int]]:
+    packets = []
+    for length in lengths(config, source, count):
+        words = random_words(source, config, length, source.choice([0, 0.1, 0.5, 0.9, 1]))
+        packets.append((stream_of(words, config), length))
+    return packets
+
+
+def corrupt(
+    config: CodecConfig, source: random.Random, packet: tuple[list[int], int]
+) -> tuple[list[int], int]:
+    stream, length = packet
+    word = config.format.word_bits
+    kind = source.randrange(6)
+    if kind == 0:
+        return stream[: source.randrange(len(stream)) or 1], length
+    if kind == 1:
+        return stream + [
+            source.getrandbits(word) for _ in range(source.randrange(1, 3 * config.lanes))
+        ], length
+    if kind == 2:
+        place = source.randrange(len(stream))
+        return [*stream[:place], stream[place] ^ 1 << source.randrange(word), *stream[place + 1 :]], length
+    if kind == 3:
+        return [source.getrandbits(word) for _ in range(source.randrange(1, 60))], length
+    if kind == 4:
+        return stream, max(0, length + source.choice([-length, -1, 1, config.lanes, -config.lanes]))
+    return stream, length
+
+
+@pytest.mark.parametrize("pauses", [0, 0.4])
+@pytest.mark.parametrize("number", range(len(CONFIGS)))
+def test_packets(number: int, pauses: float) -> None:
+    source = random.Random(f"{number} {pauses}")
+    decompress_packets(CONFIGS[number], whole(CONFIGS[number], source, 8), pauses=pauses, seed=number)
+
+
+@pytest.mark.parametrize("pauses", [0, 0.4])
+@pytest.mark.parametrize("number", [0, 2, 5, 9, 13])
+def test_corrupt_packets(number: int, pauses: float) -> None:
+    config = CONFIGS[number]
+    source = random.Random(f"{number} {pauses}")
+    packets = [corrupt(config, source, packet) for packet in whole(config, source, 16)]
+    decompress_packets(config, packets, pauses=pauses, seed=number)
+
+
+@pytest.mark.parametrize(
+    "patterns",
+    [
+        [[8, 8, 8, 8]],
+        [[0, 0, 0, 0]],
+        [[8, 8, 8, 8], [0, 0, 0, 0]],
+        [[8, 8, 8, 8], [8, 0, 0, 0], [5, 0, 0, 0]],
+        [[0, 0, 0, 6], [8, 8, 8, 8], [8, 0, 0, 8], [0, 0, 0, 6]],
+    ],
+)
+def test_bound(patterns: list[list[int]]) -> None:
+    config = CONFIGS[0]
+    words = windows_of_beats(config, [[6, 0, 0, 0], *patterns * 30])
+    bench, (packet,) = decompress_packets(config, [(stream_of(words, config), len(words))])
+    cycles = packet.cycles[-1] - bench.accepted["input"][0] + 1
+    assert cycles <= work(config, words) / config.lanes + 8
+
+
+def test_latency() -> None:
+    words = [1] * 64
+    bench, (packet,) = decompress_packets(CONFIGS[0], [(stream_of(words, CONFIGS[0]), 64)])
+    assert packet.cycles[0] - bench.accepted["input"][0] == 2
+
+
+def test_malformed_beat_is_reported() -> None:
+    config = CONFIGS[0]
+    bench = StreamBench(Decompressor(config))
+    good = stream_of([9, 0, 3], config)
+    bad = [{"data": [3] * 8, "keep": 0b11101111, "last": 0}, *beats_of([1] * 8, 8)]
+    bench.source("input", bad + beats_of(good, 8))
+    bench.source("length", [20, 3])
+    received = bench.packets("output", 2)
+    reports = bench.collect("report", 2)
+    bench.run(200)
+    assert [report.error for _, report in reports] == [Error.BEAT, Error.NONE]
+    assert received[1].words == [9, 0, 3]

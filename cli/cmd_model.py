@@ -150,12 +150,18 @@ def _models(
 
 def _rows(arguments: argparse.Namespace, models: list[Model]) -> None:
     from .progress import status
-    from .sim.policies import POLICIES
+    from .sim.policies import COMPRESSING, POLICIES
 
+    # Every policy is every one that can do with one of the algorithms.
+    policies = arguments.policy or [
+        policy
+        for policy in POLICIES
+        if policy not in COMPRESSING or set(COMPRESSING[policy]) & set(arguments.algorithm)
+    ]
     rows: list[Result] = []
     with status() as say:
         for model in models:
-            rows += model.evaluate_all(arguments.policy or list(POLICIES), arguments.algorithm, say)
+            rows += model.evaluate_all(policies, arguments.algorithm, say)
     if arguments.json:
         print(json.dumps([row.as_dict() for row in rows], indent=1))
         return

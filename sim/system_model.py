@@ -138,11 +138,20 @@ class Model:
         algorithms: Sequence[str],
         progress: Callable[[str], None] = lambda what: None,
     ) -> list[Result]:
-        """The rows of all policies with all algorithms that matter to them."""
+        """The rows of all policies with all algorithms that matter to them, at least one of each policy."""
+        for policy in policies:
+            for algorithm in algorithms:
+                _known(policy, algorithm)
         rows = []
         for policy in policies:
             usable = COMPRESSING.get(policy, algorithms[:1])
-            for algorithm in (name for name in algorithms if name in usable):
+            chosen = [name for name in algorithms if name in usable]
+            if not chosen:
+                raise ParameterError(
+                    f"policy {policy} is asked for with {', '.join(algorithms)}; it compresses with "
+                    f"{', '.join(usable)} only"
+                )
+            for algorithm in chosen:
                 progress(f"{self.network.name} on {self.machine.name}: {policy} {algorithm}")
                 rows.append(self.evaluate(policy, algorithm))
         return rows

@@ -345,6 +345,9 @@ def test_tables(quick: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert all(policy in out for policy in POLICIES)
     assert main([*quick, "--network", "alexnet", "--tensors", "--algorithm", "zv"]) == 0
     assert "norm1" in capsys.readouterr().out
+    assert main([*quick, "--network", "alexnet", "--algorithm", "rl", "--json"]) == 0
+    policies = {row["policy"] for row in json.loads(capsys.readouterr().out)}
+    assert policies == set(POLICIES) - {"vdnn++", "static", "cswap"}
 
 
 def test_own_files(quick: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -386,6 +389,12 @@ def test_what_is_there(capsys: pytest.CaptureFixture[str]) -> None:
         (["--link", "wire"], "link is 'wire'"),
         (["--batch", "0"], "batch is 0; it must be a whole number, 1 or more"),
         (["--policy", "best"], "policy is 'best'"),
+        (["--policy", "cdma", "--algorithm", "zv", "zip"], "algorithm is 'zip'; it must be one of zv, rl"),
+        (["--algorithm", "zip"], "algorithm is 'zip'; it must be one of zv, rl"),
+        (
+            ["--policy", "cswap", "--algorithm", "rl"],
+            "policy cswap is asked for with rl; it compresses with zv",
+        ),
         (["--densities", "none.json"], "cannot read none.json"),
     ],
 )

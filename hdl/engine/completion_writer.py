@@ -103,7 +103,8 @@ class CompletionWriter(wiring.Component):
             for number, value in enumerate(parts):
                 with m.Case(number):
                     m.d.comb += words.eq(value)
-        strobes = C(-1, self.part_bits // self.config.format.word_bits)
+        part_words = self.part_bits // self.config.format.word_bits
+        strobes = C((1 << part_words) - 1, part_words)
         if self.data_bits == self.part_bits:
             m.d.comb += [w.payload.data.eq(words), w.payload.keep.eq(strobes)]
         else:

@@ -9,9 +9,25 @@ from .build import build
 from .engine_design import EngineDesign
 from .simulate import Outcome, simulate
 
-__all__ = ["verify_engine"]
+__all__ = ["TESTS", "verify_engine"]
 
 _MODULE = "cdma.verif.engine_tests"
+
+#: The tests, each described in :mod:`.engine_tests`.
+TESTS = (
+    "soak",
+    "lengths",
+    "refusals",
+    "windows",
+    "bus_errors",
+    "corrupt",
+    "capacity",
+    "aborts",
+    "soft_resets",
+    "watchdog",
+    "halting",
+    "registers",
+)
 
 
 def verify_engine(

@@ -18,6 +18,19 @@ __all__ = ["MEMORY_LEFT_OUT", "Options", "abc_constraints", "abc_script", "reset
 #: What stands for a memory that is left out. No library's cell is called so.
 MEMORY_LEFT_OUT = "MEMORY_LEFT_OUT"
 
+_MEMORY_PARAMETERS = (
+    *("MEMID", "SIZE", "OFFSET", "ABITS", "WIDTH", "INIT", "RD_PORTS", "RD_CLK_ENABLE", "RD_CLK_POLARITY"),
+    *(
+        "RD_TRANSPARENCY_MASK",
+        "RD_COLLISION_X_MASK",
+        "RD_WIDE_CONTINUATION",
+        "RD_CE_OVER_SRST",
+        "RD_ARST_VALUE",
+    ),
+    *("RD_SRST_VALUE", "RD_INIT_VALUE", "WR_PORTS", "WR_CLK_ENABLE", "WR_CLK_POLARITY", "WR_PRIORITY_MASK"),
+    "WR_WIDE_CONTINUATION",
+)
+
 #: Fewer flip-flops than this under one enable are not worth a clock gate, which is as large as three
 #: multiplexers.
 _SMALLEST_GATED = 4
@@ -129,6 +142,8 @@ def yosys_script(
         f"abc {liberty}{unused} -constr abc.constraints -script abc.script",
         "opt_clean -purge",
         "write_json netlist.json",
+        # A timing analyser reads no parameters.
+        *(f"setparam -unset {parameter} t:{MEMORY_LEFT_OUT}" for parameter in _MEMORY_PARAMETERS),
         "splitnets -ports",
         "write_verilog -noattr -noexpr -nohex -simple-lhs netlist.v",
     ]

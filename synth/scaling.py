@@ -22,7 +22,16 @@ from dataclasses import dataclass
 
 from .errors import MeasureError
 
-__all__ = ["PAPER_MM2", "PEERS", "RULES", "Peer", "Rule", "ScaledArea", "check_feature_size", "scale_to_paper"]
+__all__ = [
+    "PAPER_MM2",
+    "PEERS",
+    "RULES",
+    "Peer",
+    "Rule",
+    "ScaledArea",
+    "check_feature_size",
+    "scale_to_paper",
+]
 
 PAPER_MM2 = 1.5
 PAPER_NM = 28.0

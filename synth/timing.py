@@ -136,6 +136,9 @@ def _bit(name: str, index: int, width: int) -> str:
 
 
 def _parse(log: str, time_ns: float) -> Timing:
+    error = re.search(r"^Error: (.*)", log, flags=re.MULTILINE)
+    if error is not None:
+        raise ToolError(f"OpenSTA did not time the circuit: {error[1]}")
     sections = dict(re.findall(r"^=== (\w+)\n(.*?)(?=^=== )", log, flags=re.MULTILINE | re.DOTALL))
     if not {"period", "output"} <= set(sections):
         raise ToolError(f"OpenSTA did not time the circuit: {' / '.join(log.splitlines()[-3:])}")

@@ -33,11 +33,10 @@ def tiny():
 
 
 PLAIN = Options()
+PORTS = "input clk, input e, input r, input [7:0] d, output reg [7:0] q"
 
 
-def circuit(
-    body: str, ports: str = "input clk, input e, input r, input [7:0] d, output reg [7:0] q"
-) -> Circuit:
+def circuit(body: str, ports: str = PORTS) -> Circuit:
     return Circuit("test", {}, "top", f"module top({ports});\n{body}\nendmodule\n")
 
 
@@ -179,6 +178,27 @@ def test_period_by_hand(tiny):
     assert timing.through_ns is None
     assert (timing.start, timing.end) == ("a", "b")
     assert "Startpoint: a" in timing.report
+
+
+@needs_opensta
+def test_a_memory_that_is_left_out_does_not_hide_paths(tiny):
+    """The path in front of the memory's flip-flops is the same as without a memory beside it."""
+    text = "reg a, b; reg [7:0] m[0:15]; always @(posedge clk) begin a <= e; b <= ~a; if (e) m[d] <= d; end "
+    with_memory = circuit(text + "always @(posedge clk) q <= m[d]; assign y = b;", PORTS + ", output y")
+    netlist = synthesise(with_memory, tiny, Options())
+    timing = find_opensta().analyse(netlist, tiny)
+    assert netlist.memory_bits == 128
+    assert timing.period_ns == pytest.approx((0.1 + 0.002) + (0.01 + 0.002) + 0.05, abs=1e-4)
+    assert (timing.start, timing.end) == ("a", "b")
+
+
+@needs_opensta
+def test_what_opensta_cannot_read_is_an_error(tiny):
+    netlist = synthesise(circuit("always @(posedge clk) q <= d;"), tiny, Options())
+    with pytest.raises(
+        ToolError, match=r"^OpenSTA did not time the circuit: netlist\.v, line \d+ syntax error"
+    ):
+        find_opensta().analyse(replace(netlist, verilog=netlist.verilog.replace(".D(", "D(")), tiny)
 
 
 @needs_opensta

@@ -23,21 +23,15 @@ def config(word_bits: int, window: int, code_bits: int, values: tuple[int, ...],
     return CodecConfig(Format(word_bits, window, code_bits, values), lanes)
 
 
-#: Every lane count, word and code size, headers of a part of a beat to several beats.
+#: Word and code sizes, headers of a part of a beat to several beats. Wide beats are slow in this simulator; the regression
+#: under Verilator has them.
 CONFIGS = [
     config(32, 32, 1, (0,), 8),
-    config(8, 32, 1, (0,), 32),
-    config(16, 32, 2, (0, 1, 7), 16),
-    config(32, 64, 4, (0,), 8),
-    config(8, 64, 1, (0,), 64),
     config(8, 32, 4, (0, 1, 2), 4),
-    config(8, 64, 4, (0, 5), 8),
     config(32, 32, 1, (0,), 1),
     config(8, 32, 4, (0,), 1),
     config(8, 32, 2, (0, 1), 8),
-    config(32, 32, 1, (0,), 32),
     config(32, 64, 1, (0,), 4),
-    config(16, 64, 4, (0, 3), 16),
     config(4, 16, 1, (0,), 2),
     config(2, 4, 1, (0,), 4),
 ]

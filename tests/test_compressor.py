@@ -61,7 +61,7 @@ def work(config: CodecConfig, words: list[int]) -> int:
 )
 def test_bound(patterns: list[list[int]]) -> None:
     config = CONFIGS[0]
-    words = windows_of_beats(config, [[6, 0, 0, 0], *patterns * 30])
+    words = windows_of_beats(config, [[6, 0, 0, 0], *patterns * 10])
     bench, (packet,) = compress_packets(config, [words])
     cycles = packet.cycles[-1] - bench.accepted["input"][0] + 1
     assert cycles <= work(config, words) / config.lanes + 8

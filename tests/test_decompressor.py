@@ -50,11 +50,11 @@ def test_packets(number: int, pauses: float) -> None:
 
 
 @pytest.mark.parametrize("pauses", [0, 0.4])
-@pytest.mark.parametrize("number", [0, 2, 5, 9, 13])
+@pytest.mark.parametrize("number", [0, 1, 3, 6])
 def test_corrupt_packets(number: int, pauses: float) -> None:
     config = CONFIGS[number]
     source = random.Random(f"{number} {pauses}")
-    packets = [corrupt(config, source, packet) for packet in whole(config, source, 16)]
+    packets = [corrupt(config, source, packet) for packet in whole(config, source, 12)]
     decompress_packets(config, packets, pauses=pauses, seed=number)
 
 
@@ -70,7 +70,7 @@ def test_corrupt_packets(number: int, pauses: float) -> None:
 )
 def test_bound(patterns: list[list[int]]) -> None:
     config = CONFIGS[0]
-    words = windows_of_beats(config, [[6, 0, 0, 0], *patterns * 30])
+    words = windows_of_beats(config, [[6, 0, 0, 0], *patterns * 10])
     bench, (packet,) = decompress_packets(config, [(stream_of(words, config), len(words))])
     cycles = packet.cycles[-1] - bench.accepted["input"][0] + 1
     assert cycles <= work(config, words) / config.lanes + 8

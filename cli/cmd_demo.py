@@ -22,9 +22,10 @@ def register(subparsers: Any) -> None:
     """Adds the command's parser."""
     parser = subparsers.add_parser(
         "demo",
-        help="generate, simulate and check the codec on an activation tensor",
+        help="generate, simulate and check codec and engine on an activation tensor",
         description="Generate the Verilog of compressor and decompressor, send an activation tensor through "
-        "both under Verilator, compare every bit with the golden model, and write a waveform of each.",
+        "both under Verilator, compare every bit with the golden model, and write a waveform of each; then "
+        "offload the tensor through the engine and prefetch it again.",
     )
     parser.add_argument(
         "-o",
@@ -93,7 +94,35 @@ def _codec(block: str) -> Callable[[Path, NDArray[np.float32], Say], dict[str, A
     return step
 
 
-_STEPS = (_codec("compressor"), _codec("decompressor"))
+def _engine(directory: Path, tensor: NDArray[np.float32], say: Say) -> dict[str, Any]:
+    """Writes the Verilog of the engine, and takes the tensor to host memory and back with it."""
+    from .files import replacing
+    from .hdl.params import EngineConfig
+    from .verif.engine_design import EngineDesign
+    from .verif.engine_tensor import round_trip
+
+    design = EngineDesign(EngineConfig())
+    say("engine: Verilog")
+    text = design.verilog()
+    path = directory / f"{design.top}.v"
+    with replacing(path) as file:
+        file.write(text.encode())
+    say(f"engine: building the simulation, {tensor.nbytes // 1024} KiB out and back")
+    trip = round_trip(design, tensor, verilog=text)
+    return {
+        "block": "engine",
+        "verilog": str(path),
+        "raw_bytes": trip.raw_bytes,
+        "compressed_bytes": trip.stream_bytes,
+        "ratio": round(trip.ratio, 3),
+        "cycles": trip.offload_cycles,
+        "prefetch_cycles": trip.prefetch_cycles,
+        "bytes_per_cycle": round(trip.raw_bytes / trip.offload_cycles, 2),
+        "waveform": [],
+    }
+
+
+_STEPS = (_codec("compressor"), _codec("decompressor"), _engine)
 
 
 def _show(report: dict[str, Any]) -> None:
@@ -107,6 +136,11 @@ def _show(report: dict[str, Any]) -> None:
             f"{step['block']:14} {step['cycles']:,} cycles, {step['bytes_per_cycle']:.2f} bytes per cycle, "
             "every bit as the numpy model has it"
         )
+    engine = steps[-1]
+    print(
+        f"               offloaded in {engine['cycles']:,} cycles and prefetched again in "
+        f"{engine['prefetch_cycles']:,}, memory latency 100 cycles"
+    )
     print("\nVerilog and waveforms:")
     for step in steps:
         print(f"  {step['verilog']}")

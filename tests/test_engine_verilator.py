@@ -10,9 +10,11 @@ import re
 import pytest
 
 from cdma.hdl.params import EngineConfig, Format
+from cdma.sim.characterise import load_samples
 from cdma.verif.engine_design import SMALL, EngineDesign
 from cdma.verif.engine_measure import cases, measure_engine
 from cdma.verif.engine_regression import TESTS, verify_engine
+from cdma.verif.engine_tensor import round_trip
 from cdma.verif.simulate import Outcome
 
 pytestmark = [pytest.mark.verilator, pytest.mark.slow]
@@ -99,3 +101,13 @@ def test_keeps_the_ports_busy() -> None:
 def test_names_the_configuration() -> None:
     design = EngineDesign(dataclasses.replace(SMALL, burst_beats=16))
     assert EngineDesign.from_json(design.to_json()) == design
+
+
+def test_takes_a_real_tensor_out_and_back() -> None:
+    """The recorded activations of a trained network, in float32."""
+    samples = load_samples()
+    name = min(samples, key=lambda each: abs(samples[each].nbytes - 200_000))
+    tensor = samples[name]
+    trip = round_trip(EngineDesign(EngineConfig()), tensor)
+    assert trip.raw_bytes == tensor.nbytes
+    assert trip.ratio > 1.2

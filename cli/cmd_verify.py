@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import verify_engine
 from .options import add_codec_options, codec_config_from
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def register(subparsers: Any) -> None:
         group.add_argument("--log", action="store_true", help="print the simulation's log of what fails")
         group.add_argument("--json", action="store_true", help="print the results as JSON")
         block.set_defaults(run=_run, kind=kind)
+    verify_engine.register(blocks)
 
 
 def _run(arguments: argparse.Namespace) -> int:

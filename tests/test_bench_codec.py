@@ -78,7 +78,7 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = json.loads(capsys.readouterr().out)
     tensor = activations(1, 0.4)
     assert report["tensor"]["bytes"] == tensor.nbytes
-    assert [step["block"] for step in report["steps"]] == list(BLOCKS)
+    assert [step["block"] for step in report["steps"]] == [*BLOCKS, "engine"]
     for step in report["steps"]:
         assert step["ratio"] == round(tensor.nbytes / step["compressed_bytes"], 3)
         assert step["compressed_bytes"] == 4 * analyse(tensor, ZVC).compressed_words

@@ -12,7 +12,7 @@ from .console import wide_console
 from .hdl.errors import ParameterError
 from .options import codec_config_from
 from .progress import status
-from .synth.circuits import CODEC_BLOCKS
+from .synth.circuits import CODEC_BLOCKS, codec_circuit
 from .synth.measure import Measurement, measure
 from .synth.scaling import PAPER_MM2, PEERS, check_feature_size, scale_to_paper
 from .synth.yosys import find_yosys
@@ -25,6 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.liberty:
         raise ParameterError("--compare scales µm²; give the library with --liberty")
     check_feature_size(arguments.compare)
+    config = codec_config_from(arguments)
     yosys = find_yosys(arguments.yosys)
     with status() as say:
         say("reading the library")
@@ -32,19 +33,18 @@ def run(arguments: argparse.Namespace) -> int:
         measured: dict[str, Measurement] = {}
         for block in CODEC_BLOCKS:
             say(f"generating Verilog, {block}")
-            circuit, _ = area_request.circuit_and_floor(arguments, block, library)
+            circuit = codec_circuit(block, config)
             measured[block] = measure(
                 circuit,
                 library,
                 area_request.options(arguments),
-                blocks=False,
                 cache=area_request.cache(arguments),
                 yosys=yosys,
                 progress=say,
             )
     unit_um2 = sum(measurement.plain.area_um2 or 0.0 for measurement in measured.values())
     scaled = scale_to_paper(unit_um2, arguments.compare)
-    rate = codec_config_from(arguments).data_bits / 8
+    rate = config.data_bits / 8
     designs = [
         ("this", block, measurement.plain.kge, measurement.plain.memory_bits / 1024, rate)
         for block, measurement in measured.items()

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from . import area_request
 from .console import wide_console
+from .hdl.errors import ParameterError
 from .progress import status
 from .synth.floor import Floor
 from .synth.measure import Figures, Measurement, measure
@@ -19,22 +20,25 @@ __all__ = ["run"]
 
 def run(arguments: argparse.Namespace) -> int:
     """Measures the block and prints what it costs."""
+    if not 1 <= arguments.depth <= 20:
+        raise ParameterError(f"--depth is {arguments.depth}; it must be from 1 to 20")
     yosys = find_yosys(arguments.yosys)
     options = area_request.options(arguments)
     with status() as say:
         say("reading the library")
         library = area_request.library(arguments)
         say("generating Verilog")
-        circuit, floor = area_request.circuit_and_floor(arguments, arguments.block, library)
+        circuit = area_request.circuit(arguments)
         measurement = measure(
             circuit,
             library,
             options,
-            blocks=not arguments.no_breakdown,
+            block_depth=0 if arguments.no_breakdown else arguments.depth,
             cache=area_request.cache(arguments),
             yosys=yosys,
             progress=say,
         )
+    floor = area_request.floor(arguments, library)
     assumption = area_request.assumption(library)
     if arguments.json:
         more = {"floor": floor.as_json() if floor else None, "assumption": assumption or None}

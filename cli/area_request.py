@@ -5,16 +5,17 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from .engine_options import engine_config_from
 from .options import codec_config_from
 from .synth.cache import Cache, NoCache
-from .synth.circuits import codec_circuit
+from .synth.circuits import codec_circuit, engine_circuit
 from .synth.floor import Floor, codec_floor
 from .synth.flow import Circuit
 from .synth.gates import ASSUMPTION, NAME, normalised_library
 from .synth.liberty import Library, load_libraries
 from .synth.recipe import Options
 
-__all__ = ["assumption", "cache", "circuit_and_floor", "library", "options"]
+__all__ = ["assumption", "cache", "circuit", "floor", "library", "options"]
 
 
 def library(arguments: argparse.Namespace) -> Library:
@@ -38,9 +39,15 @@ def cache(arguments: argparse.Namespace) -> Cache:
     return NoCache() if arguments.no_cache else Cache()
 
 
-def circuit_and_floor(
-    arguments: argparse.Namespace, block: str, used: Library
-) -> tuple[Circuit, Floor | None]:
-    """The block as Verilog, and its structural floor where it has one."""
-    config = codec_config_from(arguments)
-    return codec_circuit(block, config), codec_floor(block, config, used)
+def circuit(arguments: argparse.Namespace) -> Circuit:
+    """The block as Verilog."""
+    if arguments.block == "engine":
+        return engine_circuit(engine_config_from(arguments))
+    return codec_circuit(arguments.block, codec_config_from(arguments))
+
+
+def floor(arguments: argparse.Namespace, used: Library) -> Floor | None:
+    """The structural floor of the block, where it has one."""
+    if arguments.block == "engine":
+        return None
+    return codec_floor(arguments.block, codec_config_from(arguments), used)

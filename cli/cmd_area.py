@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from .engine_options import add_engine_options
 from .options import add_codec_options
 
 __all__ = ["register"]
@@ -19,8 +20,20 @@ def register(subparsers: Any) -> None:
         description="Synthesise a block with Yosys and say what it costs: on your own cell library, or, "
         "without one, in gate equivalents of a table of the project's own.",
     )
-    parser.add_argument("block", choices=("compressor", "decompressor"), help="what to measure")
-    add_codec_options(parser)
+    blocks = parser.add_subparsers(title="blocks", metavar="BLOCK", required=True)
+    for block in ("compressor", "decompressor"):
+        codec = blocks.add_parser(block, help=f"the {block} by itself", description=f"Measure the {block}.")
+        add_codec_options(codec)
+        _add_synthesis(codec, depth=3)
+        _add_questions(codec)
+        codec.set_defaults(run=_run, block=block)
+    engine = blocks.add_parser("engine", help="the whole engine", description="Measure the engine.")
+    add_engine_options(engine)
+    _add_synthesis(engine, depth=4)
+    engine.set_defaults(run=_run, block="engine", sweep=None, compare=None, scheduler=None, output=None)
+
+
+def _add_synthesis(parser: argparse.ArgumentParser, depth: int) -> None:
     group = parser.add_argument_group("synthesis")
     group.add_argument(
         "--liberty",
@@ -50,8 +63,18 @@ def register(subparsers: Any) -> None:
     group.add_argument(
         "--no-breakdown", action="store_true", help="leave out the breakdown by block, which takes longest"
     )
+    group.add_argument(
+        "--depth",
+        type=int,
+        default=depth,
+        metavar="N",
+        help=f"levels of blocks in the breakdown (default {depth})",
+    )
     group.add_argument("--path", action="store_true", help="show the longest path from register to register")
     group.add_argument("--json", action="store_true", help="print the figures as JSON")
+
+
+def _add_questions(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         "sweeps",
         "many configurations: what was measured is kept, so an interrupted sweep goes on where it stopped",
@@ -86,7 +109,6 @@ def register(subparsers: Any) -> None:
         help="compare compressor and decompressor with the paper and with open peers; NM is the feature size "
         "of the library, 45 for Nangate45",
     )
-    parser.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -6,7 +6,8 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from .options import add_codec_options, codec_config_from
+from .engine_options import add_engine_options
+from .options import add_codec_options
 
 if TYPE_CHECKING:
     from .synth.fpga import FpgaMeasurement
@@ -24,8 +25,15 @@ def register(subparsers: Any) -> None:
         description="Synthesise a block for an FPGA and count its look-up tables, flip-flops and RAM; "
         "for ecp5 and ice40, place and route it too and say how fast its clock can be.",
     )
-    parser.add_argument("block", choices=("compressor", "decompressor"), help="what to measure")
-    add_codec_options(parser)
+    blocks = parser.add_subparsers(title="blocks", metavar="BLOCK", required=True)
+    for block in ("compressor", "decompressor", "engine"):
+        inner = blocks.add_parser(block, help=f"the {block}", description=f"Measure the {block} on an FPGA.")
+        (add_engine_options if block == "engine" else add_codec_options)(inner)
+        _add_fpga(inner)
+        inner.set_defaults(run=_run, block=block)
+
+
+def _add_fpga(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("FPGA")
     group.add_argument("--target", choices=_TARGETS, default="ecp5", help="family (default ecp5)")
     group.add_argument(
@@ -50,14 +58,13 @@ def register(subparsers: Any) -> None:
     )
     group.add_argument("--no-cache", action="store_true", help="measure again, and keep nothing")
     group.add_argument("--json", action="store_true", help="print the figures as JSON")
-    parser.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from .area_request import circuit
     from .hdl.errors import ParameterError
     from .progress import status
     from .synth.cache import Cache, NoCache
-    from .synth.circuits import codec_circuit
     from .synth.fpga import TARGETS, measure_fpga
     from .synth.yosys import find_yosys
 
@@ -65,12 +72,11 @@ def _run(arguments: argparse.Namespace) -> int:
         raise ParameterError(f"--seeds is {arguments.seeds}; it must be from 1 to 100")
     if not 1 <= arguments.frequency <= 2000:
         raise ParameterError(f"--frequency is {arguments.frequency}; it must be from 1 to 2000 MHz")
-    config = codec_config_from(arguments)
     yosys = find_yosys(arguments.yosys)
     with status() as say:
         say("generating Verilog")
         measurement = measure_fpga(
-            codec_circuit(arguments.block, config),
+            circuit(arguments),
             TARGETS[arguments.target],
             device=arguments.device,
             seeds=range(1, arguments.seeds + 1),

@@ -18,10 +18,7 @@ from .liberty import Library
 from .recipe import Options
 from .yosys import Progress, Yosys, find_yosys
 
-__all__ = ["BLOCK_DEPTH", "InstanceCount", "block_modules", "breakdown"]
-
-#: How deep blocks have rows of their own; below, they are part of the block they are in.
-BLOCK_DEPTH = 3
+__all__ = ["InstanceCount", "block_modules", "breakdown"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +34,7 @@ def breakdown(
     library: Library,
     options: Options,
     *,
-    depth: int = BLOCK_DEPTH,
+    depth: int,
     yosys: Yosys | None = None,
     progress: Progress | None = None,
 ) -> list[InstanceCount]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
-from ..hdl.params import CodecConfig
+from ..hdl.params import CodecConfig, EngineConfig
 from .flow import Circuit
 
-__all__ = ["CODEC_BLOCKS", "codec_circuit"]
+__all__ = ["CODEC_BLOCKS", "codec_circuit", "engine_circuit"]
 
 #: The blocks that :class:`~cdma.hdl.params.CodecConfig` describes.
 CODEC_BLOCKS = ("compressor", "decompressor")
@@ -22,3 +22,13 @@ def codec_circuit(block: str, config: CodecConfig) -> Circuit:
     settings |= settings.pop("format")
     settings["values"] = list(settings["values"])
     return Circuit(block, settings, top, codec_verilog(block, config, name=top, init=False))
+
+
+def engine_circuit(config: EngineConfig) -> Circuit:
+    """The whole engine of ``config``, without initial values."""
+    from ..hdl.engine.generate import engine_verilog
+
+    settings = dataclasses.asdict(config)
+    settings |= settings.pop("format")
+    settings["values"] = list(settings["values"])
+    return Circuit("engine", settings, "cdma_engine", engine_verilog(config, name="cdma_engine", init=False))

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from . import gates
-from .breakdown import BLOCK_DEPTH, breakdown
+from .breakdown import breakdown
 from .cache import Cache, content_key
 from .flow import CellCount, Circuit, synthesise
 from .liberty import Library
@@ -127,13 +127,15 @@ def measure(
     library: Library,
     options: Options,
     *,
-    blocks: bool = True,
+    block_depth: int = 0,
     cache: Cache | None = None,
     yosys: Yosys | None = None,
     opensta: OpenSta | None = None,
     progress: Progress | None = None,
 ) -> Measurement:
     """Measures ``circuit`` on ``library``; with ``options.clock_gating``, both with and without it.
+
+    With a ``block_depth``, the blocks down to so many levels of instances are measured as well.
 
     The parts of a measurement run side by side, two at a time, and each is kept by itself: asking again with
     the breakdown runs the breakdown alone. ``opensta`` is the one on the PATH by default.
@@ -153,7 +155,7 @@ def measure(
                 if options.clock_gating
                 else {}
             ),
-            **({"blocks": pool.submit(kept.blocks, plain, progress)} if blocks else {}),
+            **({"blocks": pool.submit(kept.blocks, plain, block_depth, progress)} if block_depth else {}),
         }
         results = {name: job.result() for name, job in jobs.items()}
     return Measurement(
@@ -187,7 +189,7 @@ def kept_measurement(
 ) -> Measurement | None:
     """What :func:`measure` without blocks would return at once, None if it would have to measure."""
     try:
-        return measure(circuit, library, options, blocks=False, cache=_OnlyKept(cache.folder))
+        return measure(circuit, library, options, cache=_OnlyKept(cache.folder))
     except _NotKept:
         return None
 
@@ -232,14 +234,19 @@ class _Kept:
             timing=Timing(**kept["timing"]) if kept["timing"] is not None else None,
         )
 
-    def blocks(self, options: Options, progress: Progress | None) -> tuple[Block, ...]:
+    def blocks(self, options: Options, depth: int, progress: Progress | None) -> tuple[Block, ...]:
         def make() -> list[dict[str, Any]]:
             found = breakdown(
-                self.circuit, self.library, options, yosys=self.yosys, progress=_prefixed(progress, "blocks")
+                self.circuit,
+                self.library,
+                options,
+                depth=depth,
+                yosys=self.yosys,
+                progress=_prefixed(progress, "blocks"),
             )
             return [{"path": list(block.path), "count": _count_json(block.count)} for block in found]
 
-        kept = self._kept(make, "blocks", str(BLOCK_DEPTH), self._recipe(options))
+        kept = self._kept(make, "blocks", str(depth), self._recipe(options))
         return tuple(
             Block(
                 name=".".join(row["path"]) or "(top)",

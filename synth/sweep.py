@@ -171,7 +171,7 @@ def _measure_remotely(job: _Job) -> dict[str, Any]:
         ours, theirs = " and ".join(_tools()), " and ".join(job.tools)
         raise MeasureError(f"the worker has {ours} instead of {theirs}: the figures would not compare")
     recorder = _Recorder()
-    measure(job.circuit, job.library, job.options, blocks=False, cache=recorder)
+    measure(job.circuit, job.library, job.options, cache=recorder)
     return recorder.values
 
 
@@ -217,7 +217,7 @@ def run_sweep(
     if scheduler is None:
 
         def here(place: int) -> Measurement:
-            return measure(circuits[place], library, wanted[place].options, blocks=False, cache=cache)
+            return measure(circuits[place], library, wanted[place].options, cache=cache)
 
         for index, result in spread(here, places, jobs=jobs):
             finish(places[index], result)
@@ -236,6 +236,6 @@ def run_sweep(
             if not isinstance(result, Lost):
                 for key, value in result.items():
                     cache.store(key, value)
-                result = measure(circuits[place], library, wanted[place].options, blocks=False, cache=cache)
+                result = measure(circuits[place], library, wanted[place].options, cache=cache)
             finish(place, result)
     return [outcomes[place] for place in range(len(wanted))]

@@ -223,7 +223,9 @@ endmodule
 
 
 def test_breakdown(tiny, tmp_path):
-    result = measure(Circuit("test", {}, "top", BLOCKS), tiny, Options(), cache=Cache(tmp_path))
+    result = measure(
+        Circuit("test", {}, "top", BLOCKS), tiny, Options(), block_depth=3, cache=Cache(tmp_path)
+    )
     blocks = {block.name: (round(block.kge * 3000), block.flip_flops) for block in result.blocks}
     assert blocks == {
         "(top)": (0, 0),
@@ -240,7 +242,7 @@ def test_json(tiny, tmp_path):
     given = Circuit(
         "counter", {"bits": 8}, "top", circuit("always @(posedge clk) if (e) q <= q + d;").verilog
     )
-    found = measure(given, tiny, Options(clock_gating=True), cache=Cache(tmp_path)).as_json()
+    found = measure(given, tiny, Options(clock_gating=True), block_depth=1, cache=Cache(tmp_path)).as_json()
     assert list(found) == [
         *("block", "config", "library", "target_ns", "area_um2", "kge", "flip_flops", "clock_gates"),
         *("sequential_share", "memory_bits", "delay_ns", "period_ns", "input_ns", "output_ns", "through_ns"),
@@ -267,10 +269,10 @@ def test_without_a_library(tmp_path):
 
 def test_results_are_kept(tiny, tmp_path, monkeypatch):
     given = circuit("always @(posedge clk) if (e) q <= d;")
-    first = measure(given, tiny, Options(), cache=Cache(tmp_path))
+    first = measure(given, tiny, Options(), block_depth=1, cache=Cache(tmp_path))
     monkeypatch.setattr(measure_module, "synthesise", lambda *_, **__: pytest.fail("synthesised again"))
     monkeypatch.setattr(measure_module, "breakdown", lambda *_, **__: pytest.fail("synthesised again"))
-    assert measure(given, tiny, Options(), cache=Cache(tmp_path)) == first
+    assert measure(given, tiny, Options(), block_depth=1, cache=Cache(tmp_path)) == first
 
 
 def test_what_is_kept_depends_on_all_that_counts(tiny, tmp_path):
@@ -280,7 +282,7 @@ def test_what_is_kept_depends_on_all_that_counts(tiny, tmp_path):
 
     def runs(*arguments, **options):
         before = len(list(tmp_path.rglob("*.json")))
-        measure(*arguments, blocks=False, cache=cache, **options)
+        measure(*arguments, cache=cache, **options)
         return len(list(tmp_path.rglob("*.json"))) - before
 
     assert runs(given, tiny, Options()) == 1
@@ -296,17 +298,17 @@ def test_what_is_kept_depends_on_all_that_counts(tiny, tmp_path):
 
 def test_a_damaged_cache_is_no_cache(tiny, tmp_path):
     given = circuit("always @(posedge clk) q <= d;")
-    first = measure(given, tiny, Options(), blocks=False, cache=Cache(tmp_path))
+    first = measure(given, tiny, Options(), block_depth=1, cache=Cache(tmp_path))
     for path in tmp_path.rglob("*.json"):
         path.write_text(path.read_text()[:10])
-    assert measure(given, tiny, Options(), blocks=False, cache=Cache(tmp_path)) == first
+    assert measure(given, tiny, Options(), block_depth=1, cache=Cache(tmp_path)) == first
 
 
 def test_circuit_that_cannot_be_mapped(tiny, tmp_path):
     latch = circuit("always @* if (e) q = d;")
     library = replace(tiny, cells={name: cell for name, cell in tiny.cells.items() if name != "LATCH"})
     with pytest.raises((MeasureError, ToolError), match=r"LATCH"):
-        measure(latch, library, Options(), blocks=False, cache=NoCache())
+        measure(latch, library, Options(), cache=NoCache())
 
 
 def test_no_clock_gate(tiny):

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from . import wave_engine
 from .options import add_codec_options, codec_config_from
 
 __all__ = ["register"]
@@ -41,6 +42,7 @@ def register(subparsers: Any) -> None:
         )
         group.add_argument("--json", action="store_true", help="print what was written as JSON")
         block.set_defaults(run=_run, kind=kind)
+    wave_engine.register(blocks)
 
 
 def _run(arguments: argparse.Namespace) -> int:

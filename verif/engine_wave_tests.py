@@ -1,0 +1,54 @@
+"""The short runs of the engine that :mod:`cdma.verif.engine_wave` draws."""
+
+from __future__ import annotations
+
+from cocotb.triggers import ClockCycles
+
+from ..hdl.engine.records import COMPLETION, Mode, Status
+from .engine_bench import EngineBench
+from .engine_model import unpack
+from .engine_tests import engine_test
+
+__all__: list[str] = []
+
+_WORDS = 200
+
+
+@engine_test
+async def descriptor(bench: EngineBench, budget: int) -> None:
+    """An offload, from the doorbell over the fetch of its descriptor to its completion and the interrupt."""
+    await bench.poke("offload.irq_enable", completion=1)
+    await bench.rings["offload"].enable()
+    await bench.run("offload", [bench.transfer("offload", _WORDS, mode=Mode.ZVC, interrupt=1)])
+    await ClockCycles(bench.dut.aclk, 10)
+    assert int(bench.dut.irq.value), "no interrupt"
+
+
+@engine_test
+async def error(bench: EngineBench, budget: int) -> None:
+    """An offload whose second burst of reads is answered SLVERR, and the next descriptor, which is
+    unharmed.
+    """
+    ring = bench.rings["offload"]
+    await ring.enable()
+    bad, good = (bench.transfer("offload", _WORDS, mode=Mode.RAW) for _ in range(2))
+    bench.memory["dev"].bad = {bad.descriptor["source"] + 100}
+    await ring.submit([bad.record(), good.record()])
+    got = unpack(COMPLETION, await ring.next())
+    assert got["status"] == Status.READ_SLVERR, got
+    bench.check("offload", good, await ring.next())
+
+
+@engine_test
+async def abort(bench: EngineBench, budget: int) -> None:
+    """An abort amid a prefetch: the transactions under way end, then the completion says ABORTED."""
+    ring = bench.rings["prefetch"]
+    await ring.enable()
+    made = bench.transfer("prefetch", 4 * _WORDS, mode=Mode.RAW)
+    await ring.submit([made.record()])
+    await ClockCycles(bench.dut.aclk, 60)
+    await bench.poke("prefetch.command", abort_now=1)
+    got = unpack(COMPLETION, await ring.next())
+    assert got["status"] == Status.ABORTED, got
+    bench.check_memory("prefetch", made, exact=False)
+    bench.transfers += 1

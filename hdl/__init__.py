@@ -17,6 +17,8 @@ _HOME = {
     "Error": "streams",
     "Compressor": "compressor",
     "Decompressor": "decompressor",
+    "Engine": "engine.engine",
+    "EngineCore": "engine.core",
 }
 
 __all__ = list(_HOME)

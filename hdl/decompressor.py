@@ -189,13 +189,12 @@ class Decompressor(wiring.Component):
         # A packet ends well if its words end with its last literal.
         ends_in_rows, ends_at_input = Signal(), Signal()
         end_row, end_lane = (position + lanes - 1) >> levels, (position - 1)[:levels]
+        # High at the last word of the beat at the input.
+        final_word = arriving.keep & ~(arriving.keep >> 1)
         m.d.comb += [
             ends_in_rows.eq(ended & (end_row == stored) & ((end_row == 0) | (end_lane == last_lane))),
             ends_at_input.eq(
-                arrives
-                & arriving.last
-                & (end_row == stored + 1)
-                & (Cat(arriving.keep, 0).bit_select(end_lane, 2) == 0b01)
+                arrives & arriving.last & (end_row == stored + 1) & final_word.bit_select(end_lane, 1)
             ),
         ]
         header_end = Signal(range(3 * lanes + 1))

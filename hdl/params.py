@@ -235,6 +235,7 @@ class EngineConfig:
                 tuple(1 << log2 for log2 in range((least - 1).bit_length(), 18)),
                 "a power of two, at least two bursts; 0 takes the rule",
             )
+        _choice("descriptors", self.descriptors, (2, 4, 8, 16, 32), "its queues are powers of two")
         _choice(
             "ring_entries",
             self.ring_entries,

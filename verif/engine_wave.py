@@ -113,10 +113,10 @@ def _svg(scenario: str, trace: Trace) -> str:
             line: dict[str, object] = {"name": channel.upper(), "wave": wave}
             lines.append({**line, "data": labels} if labels else line)
         signal += [lines, {}]
-    irq, previous = "", -1
+    irq, shown = "", -1
     for cycle in cycles:
-        irq += "." if cycle["irq"] == previous else str(cycle["irq"])
-        previous = cycle["irq"]
+        irq += "." if cycle["irq"] == shown else str(cycle["irq"])
+        shown = cycle["irq"]
     signal.append({"name": "irq", "wave": irq})
     text = f"engine, {scenario}: cycles with a transfer on each channel; addresses in hexadecimal"
     source = {"signal": signal, "config": {"hscale": 1}, "head": {"text": text}, "foot": {"tick": 0}}

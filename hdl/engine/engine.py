@@ -36,7 +36,7 @@ def _axi_ports(name: str, data_bits: int, address_bits: int, id_bits: int) -> di
         "ar": (Out, In, address),
         "r": (In, Out, {"id": id_bits, "data": data_bits, "resp": 2, "last": 1}),
     }
-    ports = {}
+    ports: dict[str, object] = {}
     for channel, (there, back, fields) in channels.items():
         ports |= {f"{name}_{channel}{field}": there(bits) for field, bits in fields.items()}
         ports |= {f"{name}_{channel}valid": there(1), f"{name}_{channel}ready": back(1)}

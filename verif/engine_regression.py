@@ -25,6 +25,7 @@ TESTS = (
     "aborts",
     "soft_resets",
     "watchdog",
+    "silent_host",
     "halting",
     "registers",
 )

@@ -541,3 +541,37 @@ async def registers(bench: EngineBench, budget: int) -> None:
             raise AssertionError("no interrupt after the coalescing time")
         await bench.poke(f"{channel}.irq_status", completion=1)
         await bench.poke(f"{channel}.irq_enable")
+
+
+@engine_test
+async def silent_host(bench: EngineBench, budget: int) -> None:
+    """A host memory that falls silent under the fetch of a descriptor: the error register and the interrupt
+    tell, the channel halts, and when the memory answers nothing is lost."""
+    await bench.poke("engine.watchdog", value=200)
+    for channel in CHANNELS:
+        ring = bench.rings[channel]
+        await ring.enable()
+        await bench.poke(f"{channel}.irq_enable", error=1)
+        bench.memory["host"].frozen = True
+        made = bench.transfer(channel, 50)
+        at = ring.base + ring.submitted % ring.size * 64
+        await ring.submit([made.record()])
+        for _ in range(100):
+            if int(bench.dut.irq.value):
+                break
+            await ClockCycles(bench.dut.aclk, 10)
+        else:
+            raise AssertionError("no interrupt from a silent host")
+        found = [await bench.peek(f"{channel}.error", name) for name in ("valid", "status")]
+        assert found == [1, Status.WATCHDOG], found
+        assert await bench.peek(f"{channel}.error_address_low") == at
+        assert await bench.peek(f"{channel}.status", "stuck")
+        assert await bench.peek(f"{channel}.status", "halted")
+        bench.memory["host"].frozen = False
+        await ClockCycles(bench.dut.aclk, 100)
+        assert not await bench.peek(f"{channel}.status", "stuck")
+        assert ring.completion() is None, "a halted channel started a descriptor"
+        await bench.poke(f"{channel}.command", resume=1, clear_error=1)
+        await bench.poke(f"{channel}.irq_status", error=1)
+        bench.check(channel, made, await ring.next())
+        bench.checks += 6

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any
 
 from ..hdl.params import CodecConfig
@@ -192,7 +193,6 @@ def run_sweep(
     """
     cache = cache or Cache()
     outcomes: dict[int, Outcome] = {}
-    circuits: dict[int, Circuit] = {}
 
     def finish(place: int, result: Any) -> None:
         point = wanted[place]
@@ -204,38 +204,45 @@ def run_sweep(
         if on_done is not None:
             on_done(outcome)
 
-    made: dict[CodecConfig, Circuit] = {}
+    possible = []
     for place, point in enumerate(wanted):
         if point.reason:
             finish(place, Lost(point.reason))
-            continue
-        if point.config not in made:
-            made[point.config] = codec_circuit(block, point.config)
-        circuits[place] = made[point.config]
+        else:
+            possible.append(place)
 
-    places = list(circuits)
+    made: dict[CodecConfig, Circuit] = {}
+    one_at_a_time = Lock()
+
+    def circuit_at(place: int) -> Circuit:
+        config = wanted[place].config
+        with one_at_a_time:
+            if config not in made:
+                made[config] = codec_circuit(block, config)
+            return made[config]
+
+    def here(place: int) -> Measurement:
+        return measure(circuit_at(place), library, wanted[place].options, cache=cache)
+
     if scheduler is None:
+        for index, result in spread(here, possible, jobs=jobs):
+            finish(possible[index], result)
+        return [outcomes[place] for place in range(len(wanted))]
 
-        def here(place: int) -> Measurement:
-            return measure(circuits[place], library, wanted[place].options, cache=cache)
-
-        for index, result in spread(here, places, jobs=jobs):
-            finish(places[index], result)
-    else:
-        tools = _tools()
-        waiting = []
-        for place in places:
-            known = kept_measurement(circuits[place], library, wanted[place].options, cache)
-            if known is not None:
-                finish(place, known)
-            else:
-                waiting.append(place)
-        items = [_Job(circuits[place], library, wanted[place].options, tools) for place in waiting]
-        for index, result in spread(_measure_remotely, items, scheduler=scheduler):
-            place = waiting[index]
-            if not isinstance(result, Lost):
-                for key, value in result.items():
-                    cache.store(key, value)
-                result = measure(circuits[place], library, wanted[place].options, cache=cache)
-            finish(place, result)
+    waiting = []
+    for place in possible:
+        known = kept_measurement(circuit_at(place), library, wanted[place].options, cache)
+        if known is not None:
+            finish(place, known)
+        else:
+            waiting.append(place)
+    tools = _tools()
+    items = [_Job(circuit_at(place), library, wanted[place].options, tools) for place in waiting]
+    for index, result in spread(_measure_remotely, items, scheduler=scheduler):
+        place = waiting[index]
+        if not isinstance(result, Lost):
+            for key, value in result.items():
+                cache.store(key, value)
+            result = here(place)
+        finish(place, result)
     return [outcomes[place] for place in range(len(wanted))]

@@ -118,6 +118,7 @@ def write(section: str, path: Path) -> None:
         text = f"{text.rstrip()}\n\n{marked}\n"
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
         file.write(text)
+    os.chmod(file.name, 0o644)
     os.replace(file.name, path)
 
 

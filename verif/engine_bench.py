@@ -15,7 +15,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam
 
-from ..hdl.engine.records import COMPLETION, RECORD_BYTES, Mode
+from ..hdl.engine.records import COMPLETION, RECORD_BYTES, Mode, Status
 from ..hdl.engine.register_map import register_map
 from .axi_checker import AxiChecker
 from .engine_design import EngineDesign
@@ -307,7 +307,7 @@ class EngineBench:
         source = self.memory[read].place(rng, len(made.source), beats[read])
         destination = self.memory[write].place(rng, made.descriptor["capacity"], beats[write])
         made.descriptor["source"], made.descriptor["destination"] = source, destination
-        if made.expected.address:
+        if made.expected.status == Status.CAPACITY:
             made.expected.address += destination
         self.memory[read].write(source, made.source)
         self.memory[write].allow(destination, made.descriptor["capacity"])

@@ -10,11 +10,11 @@ same exchanges, so **expanding** is the same levels in the opposite order.
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["Concentrator", "Exchange", "Expander", "Routes", "log2", "one_of", "thermometer"]
+__all__ = ["Concentrator", "Exchange", "Expander", "Routes", "log2", "one_of", "popcount", "thermometer"]
 
 
 def log2(power: int) -> int:
@@ -32,10 +32,14 @@ def one_of(*cases: tuple[Value, Value]) -> Value:
 
     An AND-OR selection: cheaper in gates than a chain of multiplexers, whose order says nothing here.
     """
-    result: Value = Const(0)
-    for condition, value in cases:
-        result = result | (Value.cast(value) & condition.replicate(len(Value.cast(value))))
-    return result
+    terms: list[Value] = [Mux(condition, value, 0) for condition, value in cases]
+    # A tree, because Amaranth walks expressions whole to find their shape, which takes long for a chain of hundreds.
+    while len(terms) > 1:
+        terms = [
+            *(low | high for low, high in zip(terms[::2], terms[1::2], strict=False)),
+            *terms[len(terms) & ~1 :],
+        ]
+    return terms[0]
 
 
 class Exchange(wiring.Component):
@@ -96,7 +100,7 @@ class Routes(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.d.comb += self.count.eq(_popcount(self.literal))
+        m.d.comb += self.count.eq(popcount(self.literal))
         for level in range(self.levels):
             half = 1 << level
             for pair, low in enumerate(pairs(self.lanes, level)):
@@ -104,17 +108,17 @@ class Routes(wiring.Component):
                 middle = low - place + half
                 if not place:
                     boundary = Signal(level + 1, name=f"boundary_{middle}")
-                    m.d.comb += boundary.eq(self.offset + _popcount(self.literal[:middle]))
+                    m.d.comb += boundary.eq(self.offset + popcount(self.literal[:middle]))
                 m.d.comb += self.swap[level][pair].eq(~(boundary[level] ^ (place < boundary[:level])))
         return m
 
 
-def _popcount(bits: Value) -> Value:
+def popcount(bits: Value) -> Value:
     """The number of ones in ``bits``, as a balanced tree."""
     if len(bits) <= 1:
         return bits
     half = len(bits) // 2
-    return _popcount(bits[:half]) + _popcount(bits[half:])
+    return popcount(bits[:half]) + popcount(bits[half:])
 
 
 class _Network(wiring.Component):

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from .butterfly import Exchange, Routes, log2, one_of, thermometer
+from .butterfly import Exchange, Routes, log2, one_of, popcount, thermometer
 from .classifier import table_of
 from .params import CodecConfig
 from .streams import Beat, Error, Report
@@ -355,7 +355,7 @@ class Decompressor(wiring.Component):
         with m.Else():
             m.d.sync += stored.eq(stored_before - retire + accept)
         with m.If(accept):
-            m.d.sync += last_lane.eq(sum(arriving.keep[1:]))
+            m.d.sync += last_lane.eq(popcount(arriving.keep[1:]))
         m.d.sync += [
             base.eq((base + retire) % self.rows),
             ended.eq(Mux(accept, arriving.last, ended & ~starts)),
@@ -386,7 +386,7 @@ class Decompressor(wiring.Component):
 
         delivers = spread & ~fails
         m.d.comb += [
-            tally.events.words_in.eq(Mux(accept, sum(arriving.keep), 0)),
+            tally.events.words_in.eq(Mux(accept, popcount(arriving.keep), 0)),
             tally.events.malformed.eq(accept & malformed(arriving)),
             tally.events.starts.eq(starts),
             tally.events.words_out.eq(Mux(delivers, plan_words + 1, 0)),

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from .butterfly import Exchange, Routes, log2
+from .butterfly import Exchange, Routes, log2, popcount
 from .classifier import Classifier
 from .params import CodecConfig
 from .streams import Beat
@@ -151,7 +151,7 @@ class WindowStore(wiring.Component):
                 end[0].eq(end_of_window),
                 last[0].eq(beat.last),
                 # Beats with holes are malformed; counted so, they have as many words as their window has places.
-                count.eq(Mux(beat.last, sum(beat.keep[1:]) + 1, lanes)),
+                count.eq(Mux(beat.last, popcount(beat.keep[1:]) + 1, lanes)),
                 bad.eq(malformed(beat)),
             ]
 

@@ -107,7 +107,8 @@ def test_two_engines_fit_in_one_design(tmp_path: Path) -> None:
     path = tmp_path / "both.v"
     path.write_text("".join(texts))
     done = subprocess.run(
-        [*tool.command, "--lint-only", "--top-module", "both", "--quiet", path],
+        # What matters is that no two modules have the same name; nothing but clock and reset is connected.
+        [*tool.command, "--lint-only", "-Wno-PINMISSING", "--top-module", "both", "--quiet", path],
         env=tool.environment,
         capture_output=True,
         text=True,

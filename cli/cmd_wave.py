@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 from typing import Any
 
 from . import wave_engine
 from .options import add_codec_options, codec_config_from
+from .wave_options import add_wave_options
 
 __all__ = ["register"]
-
-_KINDS = ("vcd", "gtkw", "svg")
 
 
 def register(subparsers: Any) -> None:
@@ -28,19 +26,7 @@ def register(subparsers: Any) -> None:
     for kind in ("compressor", "decompressor"):
         block = blocks.add_parser(kind, help=f"the {kind}", description=f"Write the waveform of a {kind}.")
         add_codec_options(block)
-        group = block.add_argument_group("output")
-        group.add_argument(
-            "-o",
-            "--output",
-            type=Path,
-            default=Path(),
-            metavar="DIR",
-            help="directory (default: the current one)",
-        )
-        group.add_argument(
-            "--only", nargs="+", choices=_KINDS, default=_KINDS, metavar="KIND", help="only vcd, gtkw or svg"
-        )
-        group.add_argument("--json", action="store_true", help="print what was written as JSON")
+        add_wave_options(block)
         block.set_defaults(run=_run, kind=kind)
     wave_engine.register(blocks)
 

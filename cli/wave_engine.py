@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 from typing import Any
 
 from .engine_options import add_engine_options, engine_config_from
+from .wave_options import add_wave_options
 
 __all__ = ["register"]
-
-_KINDS = ("vcd", "gtkw", "svg")
 
 
 def register(blocks: Any) -> None:
@@ -22,19 +20,7 @@ def register(blocks: Any) -> None:
         description="Write three waveforms of the engine between two memories.",
     )
     add_engine_options(block)
-    group = block.add_argument_group("output")
-    group.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path(),
-        metavar="DIR",
-        help="directory (default: the current one)",
-    )
-    group.add_argument(
-        "--only", nargs="+", choices=_KINDS, default=_KINDS, metavar="KIND", help="only vcd, gtkw or svg"
-    )
-    group.add_argument("--json", action="store_true", help="print what was written as JSON")
+    add_wave_options(block)
     block.set_defaults(run=_run)
 
 

@@ -14,7 +14,17 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["Concentrator", "Exchange", "Expander", "Routes", "log2", "one_of", "popcount", "thermometer"]
+__all__ = [
+    "Concentrator",
+    "Exchange",
+    "Expander",
+    "Routes",
+    "log2",
+    "one_of",
+    "pairs",
+    "popcount",
+    "thermometer",
+]
 
 
 def log2(power: int) -> int:

@@ -9,7 +9,7 @@ from .classifier import Classifier
 from .params import CodecConfig
 from .streams import Beat
 
-__all__ = ["Arrival", "Step", "WindowStore"]
+__all__ = ["Arrival", "Step", "WindowStore", "malformed"]
 
 
 class Step(data.StructLayout):

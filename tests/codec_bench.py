@@ -10,7 +10,7 @@ from stream_bench import Packet, StreamBench, beats_of, never, sometimes
 
 from cdma.hdl.compressor import Compressor
 from cdma.hdl.decompressor import Decompressor
-from cdma.hdl.params import CodecConfig
+from cdma.hdl.params import CodecConfig, Format
 from cdma.sim.codec import compress_words
 from cdma.sim.packets import decode_packet, encode_packet
 
@@ -18,8 +18,6 @@ __all__ = ["CONFIGS", "compress_packets", "decompress_packets", "random_words", 
 
 
 def config(word_bits: int, window: int, code_bits: int, values: tuple[int, ...], lanes: int) -> CodecConfig:
-    from cdma.hdl.params import Format
-
     return CodecConfig(Format(word_bits, window, code_bits, values), lanes)
 
 

@@ -18,8 +18,8 @@ def combinational(dut: Elaboratable, check: Any) -> None:
 
 
 def cases(lanes: int) -> list[tuple[int, int]]:
-    """Masks and offsets: all of them for up to 4 lanes, and a sample of more."""
-    if lanes <= 4:
+    """Masks and offsets: all of them for up to 8 lanes, and a sample of more."""
+    if lanes <= 8:
         return list(itertools.product(range(1 << lanes), range(lanes)))
     source = random.Random(lanes)
     sparse = [1 << lane for lane in range(lanes)] + [0, (1 << lanes) - 1]

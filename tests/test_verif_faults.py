@@ -1,7 +1,6 @@
 """The bench finds what it is there to find: designs broken on purpose, each caught by the test that should.
 
-Faults come in two kinds. Faults at the ports wrap the real design and break one promise each. Faults inside
-change one operator or constant of the generated Verilog.
+A fault wraps the real design and breaks one promise at its ports.
 """
 
 from __future__ import annotations

@@ -28,6 +28,9 @@ class Lost:
     reason: str
 
 
+_KILLED = Lost("the workers that tried it died")
+
+
 def spread(
     function: Callable[[Item], Any],
     items: Sequence[Item],
@@ -40,8 +43,9 @@ def spread(
 
     Here, ``jobs`` threads share the work, which suits work that waits for another process. With
     ``scheduler``, the address of a Dask scheduler, its workers do it: the function and the items travel
-    there, a job whose worker dies is done again by another worker, and a job that keeps on killing its
-    workers is lost.
+    there, and a job whose worker dies is done again by another worker. A job that was on several workers when
+    they died is done once more at the end, alone, lest it be lost for what its neighbours do; one that then
+    still kills its workers is lost.
     """
     if scheduler is not None:
         yield from _on_cluster(function, items, scheduler, patience)
@@ -64,7 +68,6 @@ def _on_cluster(
 ) -> Iterator[tuple[int, Any]]:
     try:
         from distributed import Client
-        from distributed.scheduler import KilledWorker
     except ImportError:
         raise ToolError("Dask is not installed; it comes with: pip install 'cdma[dask]'") from None
     try:
@@ -72,27 +75,43 @@ def _on_cluster(
     except (OSError, TimeoutError, ValueError) as error:
         raise MeasureError(f"there is no Dask scheduler at {scheduler}: {error}") from None
     with client:
-        futures = {client.submit(function, item, pure=False): place for place, item in enumerate(items)}
-        seen = time.monotonic()
-        while futures:
-            done = [future for future in futures if future.done()]
-            if not done:
-                time.sleep(_POLL)
-            if client.scheduler_info(n_workers=-1)["workers"]:
-                seen = time.monotonic()
-            elif time.monotonic() - seen > patience:
-                raise MeasureError(
-                    f"the Dask scheduler at {scheduler} has had no worker for {patience:.0f} s"
-                )
-            for future in done:
-                place = futures.pop(future)
-                if future.status == "finished":
-                    yield place, future.result()
-                    continue
-                failure = future.exception()
-                if isinstance(failure, KilledWorker):
-                    yield place, Lost("the workers that tried it died")
-                elif isinstance(failure, CdmaError):
-                    yield place, Lost(str(failure))
-                else:
-                    yield place, Lost(f"{type(failure).__name__}: {failure}")
+        suspects = []
+        for place, outcome in _gather(client, function, dict(enumerate(items)), patience):
+            if outcome == _KILLED:
+                suspects.append(place)
+            else:
+                yield place, outcome
+        for place in suspects:
+            yield from _gather(client, function, {place: items[place]}, patience)
+
+
+def _gather(
+    client: Any, function: Callable[[Item], Any], items: dict[int, Item], patience: float
+) -> Iterator[tuple[int, Any]]:
+    """Does all ``items`` at once; gives each under its key as it is done."""
+    from distributed.scheduler import KilledWorker
+
+    futures = {client.submit(function, item, pure=False): place for place, item in items.items()}
+    seen = time.monotonic()
+    while futures:
+        done = [future for future in futures if future.done()]
+        if not done:
+            time.sleep(_POLL)
+        if client.scheduler_info(n_workers=-1)["workers"]:
+            seen = time.monotonic()
+        elif time.monotonic() - seen > patience:
+            raise MeasureError(
+                f"the Dask scheduler at {client.scheduler.address} has had no worker for {patience:.0f} s"
+            )
+        for future in done:
+            place = futures.pop(future)
+            if future.status == "finished":
+                yield place, future.result()
+                continue
+            failure = future.exception()
+            if isinstance(failure, KilledWorker):
+                yield place, _KILLED
+            elif isinstance(failure, CdmaError):
+                yield place, Lost(str(failure))
+            else:
+                yield place, Lost(f"{type(failure).__name__}: {failure}")

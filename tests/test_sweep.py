@@ -241,3 +241,12 @@ def test_no_scheduler():
     pytest.importorskip("distributed")
     with pytest.raises(MeasureError, match=r"^there is no Dask scheduler at tcp://127\.0\.0\.1:1: "):
         list(spread(abs, [1], scheduler="tcp://127.0.0.1:1"))
+
+
+def test_a_cluster_without_workers():
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=None, silence_logs=50) as empty,
+        pytest.raises(MeasureError, match=r"^the Dask scheduler at tcp://\S+ has had no worker for 1 s$"),
+    ):
+        list(spread(abs, [1], scheduler=empty.scheduler_address, patience=1.0))

@@ -181,7 +181,7 @@ def cluster():
             {"distributed.scheduler.allowed-failures": 1, "distributed.worker.memory.terminate": False}
         ),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
         ) as running,
     ):
         yield running
@@ -246,7 +246,7 @@ def test_no_scheduler():
 def test_a_cluster_without_workers():
     distributed = pytest.importorskip("distributed")
     with (
-        distributed.LocalCluster(n_workers=0, dashboard_address=None, silence_logs=50) as empty,
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0", silence_logs=50) as empty,
         pytest.raises(MeasureError, match=r"^the Dask scheduler at tcp://\S+ has had no worker for 1 s$"),
     ):
         list(spread(abs, [1], scheduler=empty.scheduler_address, patience=1.0))

@@ -10,6 +10,7 @@ from .params import CodecConfig
 from .streams import Beat, Error, Report
 from .tally import DecompressorTally
 from .window_store import malformed
+from .word_rows import WordRows
 
 __all__ = ["Decompressor"]
 
@@ -58,12 +59,9 @@ class Decompressor(wiring.Component):
         config = self.config
         fmt, lanes, beats = config.format, config.lanes, config.beats
         levels, code_bits = log2(lanes), fmt.code_bits
-        row = data.ArrayLayout(fmt.word_bits, lanes)
         part_size, parts = self.header_part, self.header_parts
 
-        # -- The rows: `stored` rows, the oldest is `rows[base]`; then comes the beat at the input, if it belongs here.
-        rows = [Signal(row, name=f"row_{i}", reset_less=True) for i in range(self.rows)]
-        base = Signal(range(self.rows))
+        #: Beats that have words in the rows; behind them comes the beat at the input, if it belongs here.
         stored = Signal(range(self.rows + 1))
         #: The last beat of the packet in work is among the rows.
         ended = Signal()
@@ -71,106 +69,69 @@ class Decompressor(wiring.Component):
         busy = Signal()
         discarding = Signal()
         m.submodules.tally = tally = DecompressorTally(config)
-        stall = tally.stall
+        m.submodules.rows = rows = WordRows(fmt.word_bits, lanes, self.rows, part_size)
         arriving = self.input.payload
         #: Where the words of the row accepted last end.
         last_lane = Signal(range(lanes), reset_less=True)
         #: The beat at the input is of the packet in work.
         belongs = Signal()
         arrives = Signal()
-        all_at_hand = Signal()
         m.d.comb += [
             belongs.eq(busy & ~ended & ~discarding),
-            arrives.eq(belongs & self.input.valid),
-            all_at_hand.eq(ended | (arrives & arriving.last)),
+            arrives.eq(belongs & self.input.valid & ~tally.stall),
         ]
 
-        def there(end: Value) -> Value:
+        def in_rows(end: Value) -> Value:
+            """Whether all words before ``end`` are in the rows."""
+            count, lane = (end + lanes - 1) >> levels, (end - 1)[:levels]
+            return (count == 0) | (count < stored) | ((count == stored) & (~ended | (lane <= last_lane)))
+
+        def at_hand(end: Value) -> Value:
             """Whether all words before ``end`` are in the rows or at the input."""
             count, lane = (end + lanes - 1) >> levels, (end - 1)[:levels]
             # A beat that is partial without being the last is malformed; it counts as whole, lest someone wait for more.
             at_input = arrives & (count == stored + 1) & (~arriving.last | arriving.keep.bit_select(lane, 1))
-            in_rows = (count < stored) | ((count == stored) & (~ended | (lane <= last_lane)))
-            return (count == 0) | in_rows | at_input
-
-        def of_row(number: int) -> list[Value]:
-            """One condition per row and one for the beat at the input: which of them is row ``number`` of the packet."""
-            kept = [(base == (i - number) % self.rows) & (stored > number) for i in range(self.rows)]
-            return [*kept, stored <= number]
-
-        selects = [of_row(0), of_row(1)]
-        sources = [*rows, arriving.data]
+            return in_rows(end) | at_input
 
         # -- The plan: one beat, ready to be spread.
         planned = Signal()
-        plan_second_row = Signal(lanes, reset_less=True)  # lanes whose literal is in the second row
         plan_swap = Signal(data.ArrayLayout(lanes // 2, levels), reset_less=True)
         plan_codes = Signal(lanes * code_bits, reset_less=True)
         plan_literals = Signal(range(lanes + 1), reset_less=True)
         plan_words = Signal(range(lanes), reset_less=True)  # minus one
         plan_last = Signal(reset_less=True)
         plan_error = Signal(Error, reset_less=True)
-        #: Where the next word to plan is, counted from the oldest row's lane 0.
+        #: Where the next word to plan is, counted from the oldest beat's lane 0.
         position = Signal(range(2 * lanes))
 
         # -- Spreader.
-        output_full = Signal()
-        output_words = Signal(row, reset_less=True)
-        output_count = Signal(range(lanes), reset_less=True)
-        output_empty = Signal(reset_less=True)
-        output_last = Signal(reset_less=True)
-        m.d.comb += [
-            self.output.valid.eq(output_full),
-            self.output.payload.data.eq(output_words),
-            self.output.payload.keep.eq(Mux(output_empty, 0, thermometer(output_count, lanes) << 1 | 1)),
-            self.output.payload.last.eq(output_last),
-        ]
-        spread = Signal()
         enough = Signal()
         missing = Signal()
         fails = Signal()
+        spread = Signal()
         ends = Signal()
         m.d.comb += [
-            enough.eq(there(position)),
-            missing.eq(~enough & all_at_hand),
+            enough.eq(in_rows(position)),
+            missing.eq(~enough & ended),
             fails.eq((plan_error != Error.NONE) | missing),
-            spread.eq(planned & (enough | fails) & (~output_full | self.output.ready) & ~stall),
+            self.output.valid.eq(planned & (enough | fails) & ~tally.full),
+            spread.eq(self.output.valid & self.output.ready),
             ends.eq(spread & (plan_last | fails)),
+            self.output.payload.keep.eq(Mux(fails, 0, thermometer(plan_words, lanes) << 1 | 1)),
+            self.output.payload.last.eq(plan_last | fails),
         ]
-        picked = Signal(row)
-        for lane in range(lanes):
-            second = plan_second_row[lane]
-            conditions = [(selects[0][i] & ~second) | (selects[1][i] & second) for i in range(self.rows + 1)]
-            m.d.comb += picked[lane].eq(
-                one_of(
-                    *(
-                        (condition, source[lane])
-                        for condition, source in zip(conditions, sources, strict=True)
-                    )
-                )
-            )
-        moved: Value = picked
+        moved: Value = rows.window
         for level in reversed(range(levels)):
             exchange = Exchange(fmt.word_bits, lanes, level)
             m.submodules[f"exchange_{level}"] = exchange
             m.d.comb += [exchange.input.eq(moved), exchange.swap.eq(plan_swap[level])]
             moved = exchange.output
         table = table_of(self, config)
-        m.d.sync += output_full.eq(spread | (output_full & ~self.output.ready))
-        load = Signal()
-        m.d.comb += load.eq(~output_full | self.output.ready)
         for lane in range(lanes):
             code = plan_codes.word_select(lane, code_bits)
-            cases = [(load & (code == entry), value) for entry, value in enumerate(table)]
-            m.d.sync += output_words[lane].eq(
-                one_of((~load, output_words[lane]), (load & code.all(), moved[lane]), *cases)
-            )
-        with m.If(load):
-            m.d.sync += [
-                output_count.eq(plan_words),
-                output_empty.eq(fails),
-                output_last.eq(plan_last | fails),
-            ]
+            cases = [(code == entry, value) for entry, value in enumerate(table)]
+            literal_here = code.all() & ~fails  # what is missing is not stable
+            m.d.comb += self.output.payload.data[lane].eq(one_of((literal_here, moved[lane]), *cases))
 
         # -- Planner.
         remaining = Signal(32)
@@ -184,19 +145,12 @@ class Decompressor(wiring.Component):
         header_there = Signal()
         m.d.comb += [
             wants_header.eq(place == 0),
-            may_plan.eq((spread | ~planned) & ~stall),
+            may_plan.eq(spread | ~planned),
         ]
         # A packet ends well if its words end with its last literal.
-        ends_in_rows, ends_at_input = Signal(), Signal()
+        ends_well = Signal()
         end_row, end_lane = (position + lanes - 1) >> levels, (position - 1)[:levels]
-        # High at the last word of the beat at the input.
-        final_word = arriving.keep & ~(arriving.keep >> 1)
-        m.d.comb += [
-            ends_in_rows.eq(ended & (end_row == stored) & ((end_row == 0) | (end_lane == last_lane))),
-            ends_at_input.eq(
-                arrives & arriving.last & (end_row == stored + 1) & final_word.bit_select(end_lane, 1)
-            ),
-        ]
+        m.d.comb += ends_well.eq(ended & (end_row == stored) & ((end_row == 0) | (end_lane == last_lane)))
         header_end = Signal(range(3 * lanes + 1))
         m.d.comb += header_end.eq(Mux(fresh, 0, position) + part_size)
         # A new packet's first beat is read at the input, when the packet in work has all its beats or there is none.
@@ -207,14 +161,17 @@ class Decompressor(wiring.Component):
                 & remaining_known
                 & self.input.valid
                 & may_plan
-                & (~busy | (ends & ~fails & ends_in_rows))
+                & ~tally.stall
+                & (~busy | (ends & ~fails & ends_well))
             ),
             header_there.eq(
-                Mux(fresh, ~arriving.last | arriving.keep[part_size - 1], there(position + part_size))
+                Mux(fresh, ~arriving.last | arriving.keep[part_size - 1], at_hand(position + part_size))
             ),
         ]
         header_missing = Signal()
-        m.d.comb += header_missing.eq(wants_header & ~header_there & Mux(fresh, arriving.last, all_at_hand))
+        m.d.comb += header_missing.eq(
+            wants_header & ~header_there & Mux(fresh, arriving.last, ended | (arrives & arriving.last))
+        )
         continues = Signal()
         m.d.comb += continues.eq(
             ~fresh & busy & ~discarding & ~ends & may_plan & (~wants_header | header_there | header_missing)
@@ -222,26 +179,9 @@ class Decompressor(wiring.Component):
         plans = Signal()
         m.d.comb += plans.eq(starts | continues)
 
-        # The header: words from `position` on. Each word is selected at once by its row and lane.
-        after = position >= lanes
-        third = of_row(2)
-        header_part = Signal(data.ArrayLayout(fmt.word_bits, part_size))
-        for word in range(part_size):
-            cases = []
-            for lane in range(lanes):
-                here = position[:levels] == (lane - word) % lanes
-                next_row = lane < word  # whether the word's place in the beat wraps to the next row
-                first_row, second_row, third_row = selects[0], selects[1], third
-                for i, source in enumerate(sources):
-                    near, far = (second_row, third_row) if next_row else (first_row, second_row)
-                    condition = ~fresh & here & ((near[i] & ~after) | (far[i] & after))
-                    if i == self.rows and lane == word:
-                        condition = condition | fresh
-                    cases.append((condition, source[lane]))
-            m.d.comb += header_part[word].eq(one_of(*cases))
         header = Signal(fmt.window * code_bits)
         bits_of_part = part_size * fmt.word_bits
-        m.d.comb += header.eq(Cat(header_rest[: (parts - 1) * bits_of_part], header_part))
+        m.d.comb += header.eq(Cat(header_rest[: (parts - 1) * bits_of_part], rows.header))
         whole = Signal()
         m.d.comb += whole.eq(~wants_header | (part == parts - 1) | header_missing)
 
@@ -281,17 +221,19 @@ class Decompressor(wiring.Component):
         m.d.comb += first_literal.eq(Mux(wants_header & ~header_missing, header_end, position))
         m.d.comb += [routes.literal.eq(literal), routes.offset.eq(first_literal)]
 
-        # What leaves the rows this cycle, in words from the oldest row's lane 0.
+        # What leaves the rows this cycle, in words from the oldest beat's lane 0.
+        offset = Signal(range(lanes))
         moves_on = Signal()
         gone = Signal(range(3 * lanes + 1))
         retire = Signal(range(4))
         m.d.comb += [
-            moves_on.eq(spread | ~planned),
+            moves_on.eq(may_plan),
             gone.eq(Mux(plans, first_literal, position)),
-            retire.eq(Mux(moves_on | starts, gone >> levels, 0)),
+            retire.eq(Mux(moves_on, gone >> levels, 0)),
         ]
         with m.If(moves_on):
             m.d.sync += [
+                offset.eq(gone),
                 position.eq(gone[:levels] + Mux(plans & whole, routes.count, 0)),
                 planned.eq(plans & whole),
             ]
@@ -304,7 +246,6 @@ class Decompressor(wiring.Component):
                 part.eq(0),
                 header_rest.eq(rest >> lanes * code_bits),
                 plan_swap.eq(routes.swap),
-                plan_second_row.eq(thermometer(first_literal[:levels], lanes)),
                 plan_codes.eq(codes),
                 plan_literals.eq(routes.count),
                 plan_words.eq(Mux(last, odd - 1, lanes - 1)),
@@ -321,7 +262,7 @@ class Decompressor(wiring.Component):
             m.d.sync += [fresh.eq(0), part.eq(part + 1)]
             for i in range(parts - 1):
                 with m.If(part == i):
-                    m.d.sync += header_rest[i * bits_of_part : (i + 1) * bits_of_part].eq(header_part)
+                    m.d.sync += header_rest[i * bits_of_part : (i + 1) * bits_of_part].eq(rows.header)
 
         # A length is taken in advance, when the packet before it has been planned or given up.
         gives_up = Signal()
@@ -341,33 +282,37 @@ class Decompressor(wiring.Component):
         stored_before = Signal.like(stored)
         m.d.comb += [
             self.input.ready.eq(
-                ~stall & (starts | (belongs & ((stored < self.rows) | (retire != 0))) | (discarding & ~ended))
+                ~tally.stall
+                & (starts | (belongs & ((stored < self.rows) | (retire != 0))) | (discarding & ~ended))
             ),
             accept.eq(self.input.valid & self.input.ready),
             stored_before.eq(Mux(starts | discarding, 0, stored)),
         ]
-        for i in range(self.rows):
-            next_row = Cat((base == (i - n) % self.rows) & (stored_before == n) for n in range(self.rows + 1))
-            with m.If(accept & (next_row.any())):
-                m.d.sync += rows[i].eq(arriving.data)
+        m.d.comb += [
+            rows.arriving.eq(arriving.data),
+            rows.stored.eq(stored),
+            rows.offset.eq(offset),
+            rows.retire.eq(retire),
+            rows.next_offset.eq(Mux(moves_on, gone[:levels], offset)),
+            rows.begin.eq(starts),
+            rows.position.eq(position),
+            rows.fresh.eq(fresh),
+        ]
         with m.If(retire > stored_before):
             m.d.sync += stored.eq(0)
         with m.Else():
             m.d.sync += stored.eq(stored_before - retire + accept)
         with m.If(accept):
             m.d.sync += last_lane.eq(popcount(arriving.keep[1:]))
-        m.d.sync += [
-            base.eq((base + retire) % self.rows),
-            ended.eq(Mux(accept, arriving.last, ended & ~starts)),
-        ]
+        m.d.sync += ended.eq(Mux(accept, arriving.last, ended & ~starts))
 
         # A packet's end. What is left of a packet that fails, or that has words left over, is discarded first.
         finished_well = Signal()
         finished = Signal()
         error = Signal(Error, reset_less=True)
         m.d.comb += [
-            finished_well.eq(ends & ~fails & (ends_in_rows | ends_at_input)),
-            finished.eq(finished_well | (discarding & ended & ~stall)),
+            finished_well.eq(ends & ~fails & ends_well),
+            finished.eq(finished_well | (discarding & ended & ~tally.stall)),
         ]
         with m.If(ends & ~finished_well):
             m.d.sync += [

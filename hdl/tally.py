@@ -88,7 +88,11 @@ class DecompressorEvents(data.StructLayout):
 
 
 class DecompressorTally(wiring.Component):
-    """Counts the events of packets. While ``stall`` is high, none may happen."""
+    """Counts the events of packets.
+
+    While ``stall`` is high a report waits, and no beat may arrive, no packet start or finish without a beat delivered.
+    One beat may still be delivered, the one that was offered before; then ``full`` is high, and nothing may be.
+    """
 
     def __init__(self, config: CodecConfig) -> None:
         self.lanes = config.lanes
@@ -96,27 +100,30 @@ class DecompressorTally(wiring.Component):
             {
                 "events": In(DecompressorEvents(config.lanes)),
                 "stall": Out(1),
+                "full": Out(1),
                 "report": Out(stream.Signature(Report)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        late = Signal.like(self.events)
+        events = self.events
+        late = Signal.like(events)
         done = Signal()
+        delivered = Signal()
         m.submodules.words_in = words_in = WideCounter(2 * self.lanes)
         m.submodules.words_out = words_out = WideCounter(self.lanes)
         m.submodules.literals = literals = WideCounter(self.lanes)
         malformed = Signal()
         error = Signal(Error, reset_less=True)
         # A beat that arrives in the cycle in which the packet before it ends is counted when that is reported.
-        early = Signal()
+        early = Signal(reset_less=True)
         held = Signal.like(late.words_in)
         held_malformed = Signal()
         report = self.report.payload
         m.d.comb += [
             self.stall.eq(done & ~self.report.ready),
-            early.eq(late.starts & late.finished),
+            self.full.eq(self.stall & delivered),
             self.report.valid.eq(done),
             report.words_in.eq(words_in.value),
             report.words_out.eq(words_out.value),
@@ -128,9 +135,19 @@ class DecompressorTally(wiring.Component):
         ]
         for counter in (words_in, words_out, literals):
             m.d.comb += [counter.enable.eq(~self.stall), counter.clear.eq(done)]
+        with m.If(~self.full):
+            m.d.sync += [
+                late.words_out.eq(events.words_out),
+                late.literals.eq(events.literals),
+                late.finished.eq(events.finished),
+                late.error.eq(events.error),
+                delivered.eq(events.finished | (events.words_out != 0)),
+            ]
         with m.If(~self.stall):
             m.d.sync += [
-                late.eq(self.events),
+                late.words_in.eq(events.words_in),
+                late.malformed.eq(events.malformed),
+                early.eq(events.starts & events.finished),
                 held.eq(Mux(early, late.words_in, 0)),
                 held_malformed.eq(early & late.malformed),
                 malformed.eq((malformed & ~done) | held_malformed | (late.malformed & ~early)),

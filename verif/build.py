@@ -4,6 +4,9 @@ Most of the time of an ordinary Verilator build goes into its own runtime, which
 Here the runtime is compiled once per tool version and kept; a design is then one C++ file and one link, a few
 seconds. Both are kept by content: the key is a hash of everything that goes in, so nothing goes stale. Only
 the ports of the top are visible to the bench; the rest of the design is optimised freely.
+
+A design can also be built with a main program of its own in C++, for runs that are too long for a bench in
+Python.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ import cocotb_tools.config
 from ..hdl.errors import CdmaError
 from . import toolchain
 
-__all__ = ["BuildError", "build", "cache_directory"]
+__all__ = ["BuildError", "build", "build_with_main", "cache_directory"]
 
 #: Part of every key: raise it when this module builds the same inputs differently.
 _REVISION = "1"
@@ -54,13 +57,38 @@ def build(verilog: str, top: str, ports: Sequence[str], *, trace: bool = False) 
     tool = toolchain.find_verilator()
     flags = _flags(trace)
     libraries = str(cocotb_tools.config.libs_dir)
-    runtime_key = _key(tool.version, tool.compiler_version, str(tool.include), *flags)
+    runtime_key, runtime = _runtime(tool, flags, trace)
     key = _key(runtime_key, version("cocotb"), libraries, top, *ports, verilog)
-    runtime = _kept("runtime", runtime_key, lambda place: _build_runtime(place, tool, flags, trace))
-    kept = _kept(
-        "sim", key, lambda place: _build_design(place, runtime, tool, flags, verilog, top, ports, trace)
-    )
-    return kept / "sim"
+
+    def make(place: Path) -> None:
+        visible = "".join(f'public_flat_rw -module "{top}" -var "{port}"\n' for port in ports)
+        (place / "ports.vlt").write_text(f"`verilator_config\n{visible}")
+        options = ["--vpi", "--x-assign", "unique", "--x-initial", "unique", "ports.vlt"]
+        main = str(cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp")
+        link = [f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lcocotbvpi_verilator"]
+        _build_design(place, runtime, tool, flags, verilog, top, trace, options, main, link)
+
+    return _kept("sim", key, make) / "sim"
+
+
+def build_with_main(verilog: str, top: str, main: str) -> Path:
+    """The executable of the module ``top`` of ``verilog`` and of the C++ text ``main``, which instantiates
+    ``Vtop`` and clocks it."""
+    tool = toolchain.find_verilator()
+    flags = _flags(trace=False)
+    runtime_key, runtime = _runtime(tool, flags, trace=False)
+
+    def make(place: Path) -> None:
+        (place / "main.cpp").write_text(main)
+        _build_design(place, runtime, tool, flags, verilog, top, False, ["-O3"], "main.cpp", [])
+
+    return _kept("main", _key(runtime_key, top, verilog, main), make) / "sim"
+
+
+def _runtime(tool: toolchain.Verilator, flags: Sequence[str], trace: bool) -> tuple[str, Path]:
+    """The key and the place of Verilator's own objects."""
+    key = _key(tool.version, tool.compiler_version, str(tool.include), *flags)
+    return key, _kept("runtime", key, lambda place: _build_runtime(place, tool, flags, trace))
 
 
 def _key(*parts: str) -> str:
@@ -125,41 +153,35 @@ def _build_design(
     flags: Sequence[str],
     verilog: str,
     top: str,
-    ports: Sequence[str],
     trace: bool,
+    options: Sequence[str],
+    main: str,
+    link: Sequence[str],
 ) -> None:
-    """The design's C++ as one file, linked with the runtime and with cocotb's main program and library."""
+    """The design's C++ and the main program as one file, linked with the runtime and with ``link``."""
     (place / "design.sv").write_text(verilog)
-    visible = "".join(f'public_flat_rw -module "{top}" -var "{port}"\n' for port in ports)
-    (place / "ports.vlt").write_text(f"`verilator_config\n{visible}")
     _run(
         [
             *tool.command,
-            *("--cc", "--vpi", "--prefix", "Vtop", "--top-module", top, "-Mdir", "."),
-            *("-Wno-fatal", "-Wno-lint", "-Wno-style", "--x-assign", "unique", "--x-initial", "unique"),
+            *("--cc", "--prefix", "Vtop", "--top-module", top, "-Mdir", "."),
+            *("-Wno-fatal", "-Wno-lint", "-Wno-style"),
             *(["--trace-vcd", "--trace-structs"] if trace else []),
-            *("ports.vlt", "design.sv"),
+            *options,
+            "design.sv",
         ],
         place,
         f"Verilator on {top}",
         tool.environment,
     )
     parts = sorted(path.name for path in place.glob("Vtop*.cpp"))
-    parts.append(str(cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"))
-    (place / "all.cpp").write_text("".join(f'#include "{part}"\n' for part in parts))
-    libraries = cocotb_tools.config.libs_dir
+    (place / "all.cpp").write_text("".join(f'#include "{part}"\n' for part in (*parts, main)))
     _run(
         [tool.compiler, *flags, *_includes(tool), "-I.", "-c", "-o", "all.o", "all.cpp"],
         place,
         f"compiling the simulation of {top}",
     )
     _run(
-        [
-            tool.compiler,
-            *("-o", "sim", "all.o"),
-            *sorted(runtime.glob("*.o")),
-            *(f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lcocotbvpi_verilator", "-pthread"),
-        ],
+        [tool.compiler, "-o", "sim", "all.o", *sorted(runtime.glob("*.o")), *link, "-pthread"],
         place,
         f"linking the simulation of {top}",
     )

@@ -126,6 +126,17 @@ EXAMPLE = RegisterMap(
                     (Field("limit", 0, 32, Access.RW, "Stored."),),
                     locked_by="lock.locked",
                 ),
+                Register(
+                    "aside",
+                    0x1C,
+                    "In memory alone, and beside it.",
+                    (
+                        Field("low", 2, 11, Access.RW, "Stored.", 0x155, in_memory=True),
+                        Field("ones", 14, 5, Access.CONSTANT, "Fixed.", 0x1F),
+                        Field("high", 20, 12, Access.RW, "Stored, seen.", 0x7),
+                    ),
+                    locked_by="lock.locked",
+                ),
             ),
             (("first", 0x20), ("second", 0x00)),
         ),
@@ -146,6 +157,15 @@ EXAMPLE = RegisterMap(
                     locked_by="busy.now",
                 ),
                 Register("sticky", 0x8, "Sticky.", (Field("flag", 31, 1, Access.W1C, "Set by hardware."),)),
+                Register(
+                    "told",
+                    0xC,
+                    "Written by hardware, in memory.",
+                    (
+                        Field("what", 0, 31, Access.RO, "Reported.", in_memory=True),
+                        Field("now", 31, 1, Access.RO, "Driven."),
+                    ),
+                ),
             ),
             (("sturdy", 0x40),),
             survives_soft_reset=True,
@@ -255,10 +275,15 @@ OUTPUTS = ("awready", "wready", "bvalid", "bresp", "arready", "rvalid", "rdata",
 
 
 def play(
-    registers: RegisterMap, writes: list[Operation], reads: list[Operation], seed: int, pause: float
+    registers: RegisterMap,
+    writes: list[Operation],
+    reads: list[Operation],
+    seed: int,
+    pause: float,
+    resets: float = 0.01,
 ) -> int:
-    """Runs the accesses with random idle and back-pressure, checks every cycle, and returns the cycles
-    taken."""
+    """Runs the accesses with random idle and back-pressure, and soft resets in a share ``resets`` of the cycles,
+    checks every cycle, and returns the cycles taken once the registers have settled."""
     rng = random.Random(seed)
     dut = RegisterFile(registers)
     model = Model(registers)
@@ -289,7 +314,15 @@ def play(
             for f in placed.register.fields
         }
         offered = {"aw": False, "w": False, "ar": False}
-        limit = 40 + int(40 * (len(writes) + len(reads)) / (1 - pause) ** 2)
+        words = len(registers.kept)
+        report = dut.report
+        reported = [placed for placed in registers.kept if any(f.reported for f in placed.register.fields)]
+        stored: tuple[int, int] | None = None
+        limit = 100 + 4 * words + int((40 + words) * (len(writes) + len(reads)) / (1 - pause) ** 2)
+        while not ctx.get(dut.settled):
+            assert not ctx.get(bus.awready)
+            assert not ctx.get(bus.arready)
+            await ctx.tick()
         while taken_b < len(writes) or taken_r < len(reads):
             assert cycles < limit, "the subordinate hangs"
             cycles += 1
@@ -307,7 +340,10 @@ def play(
             ctx.set(bus.bready, bready)
             ctx.set(bus.rready, rready)
             for placed, f in fields:
-                if f.access is Access.RO:
+                if f.in_memory:
+                    if f.reported:
+                        driven.setdefault((placed.name, f.name), 0)
+                elif f.access is Access.RO:
                     driven[placed.name, f.name] = value = rng.getrandbits(f.bits)
                     ctx.set(port_of(dut, placed, f.name), value)
                 elif f.access is Access.W1C:
@@ -350,9 +386,26 @@ def play(
             if offered["ar"] and before["arready"]:
                 pending_ar.pop(0)
                 offered["ar"] = False
-            soft_reset = rng.random() < 0.03
+            soft_reset = rng.random() < resets
             ctx.set(dut.soft_reset, soft_reset)
+            # Hardware looks at a register, and writes one of its own, at any time.
+            if stored is not None and ctx.get(dut.settled):
+                assert ctx.get(dut.stored.data) == stored[1], registers.kept[stored[0]].name
+            look = rng.randrange(words)
+            at = registers.kept[look]
+            ctx.set(dut.stored.index, look)
+            telling = bool(reported) and rng.random() < 0.3
+            ctx.set(report.valid, telling)
+            if telling:
+                target = rng.choice(reported)
+                ctx.set(report.payload.index, registers.words[target.address])
+                value = rng.getrandbits(32) & sum(f.mask for f in target.register.fields if f.reported)
+                ctx.set(report.payload.data, value)
+            told = telling and bool(ctx.get(report.ready))
+            settled = bool(ctx.get(dut.settled))
             await ctx.tick()
+            mine = sum(f.put(driven[at.name, f.name]) for f in at.register.fields if f.reported)
+            stored = (look, model.stored[at.address] & at.register.stored_mask | mine) if settled else None
 
             # An access was carried out at this edge if its response is now there.
             while executed_reads < taken_r + ctx.get(bus.rvalid):
@@ -364,8 +417,17 @@ def play(
                 expected_b.append(okay)
                 executed_writes += 1
             model.happen(events)
+            if told:
+                for f in target.register.fields:
+                    if f.reported:
+                        driven[target.name, f.name] = f.get(value)
             if soft_reset:
                 model.soft_reset()
+                for placed in reported:
+                    if not placed.block.survives_soft_reset:
+                        driven.update(
+                            {(placed.name, f.name): 0 for f in placed.register.fields if f.reported}
+                        )
 
     simulator = Simulator(m)
     simulator.add_clock(1e-9)
@@ -414,10 +476,10 @@ def test_long_traffic_behaves_as_the_model_says(pause):
     )
 
 
-def test_one_access_per_cycle_and_direction():
+def test_an_access_every_second_cycle_and_direction():
     writes = [Operation(placed.address, 0) for placed in EXAMPLE.placed() if not placed.block.external] * 4
     reads = [Operation(operation.address) for operation in writes]
-    assert play(EXAMPLE, writes, reads, seed=1, pause=0.0) <= len(writes) + 3
+    assert play(EXAMPLE, writes, reads, seed=1, pause=0.0, resets=0.0) <= 2 * len(writes) + 3
 
 
 # ------------------------------------------------------------------------------ the engine's own registers
@@ -507,24 +569,34 @@ class Bus:
         self.bus = block.bus
         self.registers = block.registers
 
-    async def write(self, name: str, data: int) -> None:
+    async def write(self, name: str, data: int, *, answered: bool = True) -> None:
         ctx, bus = self.ctx, self.bus
         ctx.set(bus.awaddr, self.registers[name].address)
         ctx.set(bus.wdata, data)
         ctx.set(bus.wstrb, 0xF)
         for signal in (bus.awvalid, bus.wvalid, bus.bready):
             ctx.set(signal, 1)
-        await ctx.tick()
+        await ctx.tick().until(bus.awready)
         ctx.set(bus.awvalid, 0)
         ctx.set(bus.wvalid, 0)
-        await ctx.tick().until(bus.bvalid)
+        if answered:
+            await ctx.tick().until(bus.bvalid)
+
+    async def pulses(self, name: str, data: int, signal) -> int:
+        """How many cycles ``signal`` is high for after a write."""
+        await self.write(name, data, answered=False)
+        seen = 0
+        for _ in range(6):
+            seen += self.ctx.get(signal)
+            await self.ctx.tick()
+        return seen
 
     async def read(self, name: str) -> int:
         ctx, bus = self.ctx, self.bus
         ctx.set(bus.araddr, self.registers[name].address)
         ctx.set(bus.arvalid, 1)
         ctx.set(bus.rready, 1)
-        await ctx.tick()
+        await ctx.tick().until(bus.arready)
         ctx.set(bus.arvalid, 0)
         (value,) = await ctx.tick().sample(bus.rdata).until(bus.rvalid)
         return value
@@ -570,30 +642,48 @@ def test_windows_reach_the_engine_and_lock(config):
     run(config, bench)
 
 
+async def stored(ctx, block: RegisterBlock, name: str) -> int:
+    """What hardware finds in the register memory."""
+    port = block.control.stored
+    ctx.set(port.index, block.registers.word(name))
+    await ctx.tick()
+    return ctx.get(port.data)
+
+
+async def tell(ctx, block: RegisterBlock, name: str, value: int) -> None:
+    """Writes a register from the side of hardware."""
+    report = block.control.report
+    ctx.set(report.payload.index, block.registers.word(name))
+    ctx.set(report.payload.data, value)
+    ctx.set(report.valid, 1)
+    await ctx.tick().until(report.ready)
+    ctx.set(report.valid, 0)
+
+
 @each_config
 def test_a_pushed_descriptor_arrives_whole_and_stays_until_taken(config):
     async def bench(ctx, block, bus):
         words = [0xA0000000 + 0x01010101 * word for word in range(12)]
         words[11] &= 0x1FF
         names = [placed.name for placed in block.registers.placed() if placed.instance == "push"][:12]
-        for channel, other in (("offload", "prefetch"), ("prefetch", "offload")):
-            push = getattr(block.control, channel).push
-            for name, word in zip(names, words, strict=True):
-                await bus.write(name, word)
+        for name, other in (("offload", "prefetch"), ("prefetch", "offload")):
+            channel = getattr(block.control, name)
+            for part, word in zip(names, words, strict=True):
+                await bus.write(part, word)
             submit = block.registers["push.submit"].register
-            await bus.write("push.submit", submit.put(**{channel: 1}))
+            await bus.write("push.submit", submit.put(**{name: 1}))
             assert await bus.read("push.status") == 1
-            for name in names:
-                await bus.write(name, 0xFFFFFFFF)
+            for part in names:
+                await bus.write(part, 0xFFFFFFFF)
             await bus.write("push.submit", 3)
-            assert ctx.get(push.valid)
-            assert not ctx.get(getattr(block.control, other).push.valid)
-            payload = ctx.get(Value.cast(push.payload))
-            assert payload == sum(word << 32 * k for k, word in enumerate(words))
-            ctx.set(push.ready, 1)
+            assert ctx.get(channel.push)
+            assert not ctx.get(getattr(block.control, other).push)
+            assert [await stored(ctx, block, part) for part in names] == words
+            assert [await bus.read(part) for part in names] == words
+            ctx.set(channel.push_taken, 1)
             await ctx.tick()
-            ctx.set(push.ready, 0)
-            assert not ctx.get(push.valid)
+            ctx.set(channel.push_taken, 0)
+            assert not ctx.get(channel.push)
             assert await bus.read("push.status") == 0
             words = [word ^ 0x55 for word in words]
 
@@ -605,21 +695,17 @@ def test_a_descriptor_is_frozen_from_the_cycle_of_its_submission():
     descriptor."""
 
     async def bench(ctx, block, bus):
-        writes = [("push.tag", 1), ("push.submit", 1), ("push.tag", 2), ("push.tag", 3)]
-        for name, value in writes:
+        for name, value in [("push.tag", 1), ("push.submit", 1), ("push.tag", 2), ("push.tag", 3)]:
             ctx.set(block.bus.awaddr, block.registers[name].address)
             ctx.set(block.bus.wdata, value)
             for signal in (block.bus.awvalid, block.bus.wvalid, block.bus.bready):
                 ctx.set(signal, 1)
             ctx.set(block.bus.wstrb, 0xF)
-            await ctx.tick()
+            await ctx.tick().until(block.bus.awready)
         ctx.set(block.bus.awvalid, 0)
         ctx.set(block.bus.wvalid, 0)
-        for _ in range(6):
-            await ctx.tick()
-            if ctx.get(block.control.offload.push.valid):
-                assert ctx.get(block.control.offload.push.payload.tag) == 1
-        assert ctx.get(block.control.offload.push.valid)
+        assert await stored(ctx, block, "push.tag") == 1
+        assert ctx.get(block.control.offload.push)
 
     run(EngineConfig(), bench)
 
@@ -638,8 +724,9 @@ def test_soft_reset_starts_nothing_and_forgets_all_but_windows(answer):
         await bus.write("push.submit", 2)
         assert ctx.get(channel.enable)
         assert ctx.get(channel.ring.enable)
-        assert ctx.get(channel.ring.base) == 0x12_ABCDE040
-        assert ctx.get(channel.push.valid)
+        assert await stored(ctx, block, "prefetch.ring_base_low") == 0xABCDE040
+        assert await stored(ctx, block, "prefetch.ring_base_high") == 0x12
+        assert ctx.get(channel.push)
 
         await bus.write("engine.command", 1)
         assert not ctx.get(channel.enable)
@@ -656,12 +743,14 @@ def test_soft_reset_starts_nothing_and_forgets_all_but_windows(answer):
             if answer:
                 assert not ctx.get(channel.ring.enable)
             await ctx.tick()
-        assert await bus.read("engine.status") == 0
+        assert await bus.read("engine.status") == 0, "reads wait until the registers are as after reset"
+        assert await stored(ctx, block, "prefetch.ring_base_high") == 0
+        assert await bus.read("push.tag") == 0
         assert await bus.read("prefetch.control") == 0
         assert await bus.read("prefetch.ring_tail") == 0
         assert await bus.read("engine.watchdog") == 0
         assert await bus.read("host_window.base_low") == 0x3000
-        assert not ctx.get(channel.push.valid)
+        assert not ctx.get(channel.push)
         assert not ctx.get(channel.ring.enable)
 
     run(EngineConfig(), bench)
@@ -715,23 +804,22 @@ def test_channel_registers_reach_the_engine_and_back(config):
             assert ctx.get(channel.ring_log2) == 1
             assert ctx.get(channel.coalesce_count) == 200 + number
             assert ctx.get(channel.coalesce_cycles) == 0xDEADBEE0 + number
-            assert ctx.get(channel.completions.base) == 0x87654FC0
+            line = 0x87654FC0 & (1 << config.host_address_bits) - 1
+            assert await stored(ctx, block, f"{name}.completion_base_low") == line
             assert ctx.get(channel.completions.tail) == 3
 
             for command, signal in (("resume", channel.resume), ("abort_now", channel.abort)):
-                seen = []
-                await bus.write(
-                    f"{name}.command", block.registers[f"{name}.command"].register.put(**{command: 1})
-                )
-                for _ in range(4):
-                    seen.append(ctx.get(signal))
-                    await ctx.tick()
-                assert sum(seen) <= 1, "a pulse lasts one cycle"
+                value = block.registers[f"{name}.command"].register.put(**{command: 1})
+                assert await bus.pulses(f"{name}.command", value, signal) == 1
 
             ctx.set(channel.ring.head, 1)
             ctx.set(channel.completions.head, 2)
             ctx.set(channel.status.stuck, 1)
-            ctx.set(Value.cast(channel.error), 1 | 18 << 1 | 0xC0FFEE00 << 9 | 0xFEDCBA98_76543210 << 41)
+            ctx.set(channel.error_valid, 1)
+            await tell(ctx, block, f"{name}.error", 18)
+            await tell(ctx, block, f"{name}.error_tag", 0xC0FFEE00)
+            await tell(ctx, block, f"{name}.error_address_low", 0x76543210)
+            await tell(ctx, block, f"{name}.error_address_high", 0xFEDCBA98)
             assert await bus.read(f"{name}.ring_head") == 1
             assert await bus.read(f"{name}.completion_head") == 2
             assert await bus.read(f"{name}.status") == 8
@@ -750,23 +838,19 @@ def test_a_completion_without_a_ring_is_read_and_popped():
         rng = random.Random(5)
         for _ in range(3):
             words = [rng.getrandbits(32) for _ in range(16)]
-            ctx.set(
-                Value.cast(channel.completion.payload), sum(word << 32 * k for k, word in enumerate(words))
-            )
-            ctx.set(channel.completion.valid, 1)
+            for placed in registers:
+                visible = sum(f.mask for f in placed.register.fields)
+                await tell(ctx, block, placed.name, words[(placed.address - 0x2C0) // 4] & visible)
+            ctx.set(channel.completion_waiting, 1)
             assert await bus.read("offload.status") == 1 << 8
             for placed in registers:
                 visible = sum(f.mask for f in placed.register.fields)
                 assert await bus.read(placed.name) == words[(placed.address - 0x2C0) // 4] & visible, (
                     placed.name
                 )
-            assert not ctx.get(channel.completion.ready)
-            pops = 0
-            await bus.write("offload.command", 8)
-            for _ in range(4):
-                pops += ctx.get(channel.completion.ready)
-                await ctx.tick()
-            ctx.set(channel.completion.valid, 0)
+            assert not ctx.get(channel.pop)
+            assert await bus.pulses("offload.command", 8, channel.pop) == 1
+            ctx.set(channel.completion_waiting, 0)
             assert await bus.read("offload.status") == 0
 
     run(EngineConfig(), bench)
@@ -775,17 +859,17 @@ def test_a_completion_without_a_ring_is_read_and_popped():
 def test_counters_are_read_through_their_port():
     async def bench(ctx, block, bus):
         port = block.control.prefetch_counters
+        await bus.read("engine.ident")
 
         for number, (name, _) in enumerate(COUNTERS):
             for half, suffix in enumerate(("low", "high")):
                 ctx.set(block.bus.araddr, block.registers[f"prefetch_counters.{name}_{suffix}"].address)
                 ctx.set(block.bus.arvalid, 1)
                 ctx.set(block.bus.rready, 1)
-                await ctx.tick()
-                ctx.set(block.bus.arvalid, 0)
                 for _ in range(number):
+                    await ctx.delay(0)
                     assert ctx.get(port.request)
-                    assert not ctx.get(block.bus.rvalid)
+                    assert not ctx.get(block.bus.arready)
                     await ctx.tick()
                 assert ctx.get(port.word) == 2 * number + half
                 assert not ctx.get(block.control.offload_counters.request)
@@ -793,6 +877,9 @@ def test_counters_are_read_through_their_port():
                 ctx.set(port.done, 1)
                 await ctx.tick()
                 ctx.set(port.done, 0)
+                assert ctx.get(block.bus.arready)
+                await ctx.tick()
+                ctx.set(block.bus.arvalid, 0)
                 assert ctx.get(block.bus.rvalid)
                 assert ctx.get(block.bus.rdata) == 1000 * number + half
                 await ctx.tick()

@@ -1,188 +1,190 @@
-"""Writes completions into a ring in host memory."""
+"""Writes completions into rings in host memory."""
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from ..params import EngineConfig
-from .axi import Response, WritePort
-from .descriptor import Completion, StatusShape
-from .fetcher import in_window, slot_address
+from .axi import WritePort
 from .fifo import Fifo
-from .interfaces import Window
-from .records import RECORD_BYTES, Status
+from .records import RECORD_BYTES
 
-__all__ = ["CompletionWriter"]
+__all__ = ["CompletionRing", "CompletionWriter"]
 
-#: Completions whose write response has not come yet.
+_WORD = 32
+#: Completions that wait to be taken by the bus, of all rings; and of one ring, without an answer so far.
+_WAITING = 4
 _UNDER_WAY = 4
 
 
 class CompletionWriter(wiring.Component):
-    """Each completion is one burst at the next slot of the ring, as soon as software has left that slot:
-    while ``enable`` is high, at most ``2**ring_log2`` completions are ahead of ``tail``.
+    """Each completion is one burst. It comes as words of 32 bits, which ``word_valid`` writes; ``commit`` then
+    sends it to ``address``.
 
-    ``head`` counts completions whose write response has come; it is 0 while ``enable`` is low and nothing is
-    under way.
-
-    ``written``
-        High for one cycle with each write response; ``counts`` is then what ``interrupt`` was beside the
-        completion.
-    ``failed``
-        High for one cycle: a write was answered with an error, or the slot is outside the window and the
-        completion was dropped. Then ``status``, ``tag`` and ``address`` say what happened where.
-    ``busy``
-        The completion at the input is on its way and must stay.
-    ``stop``, ``idle``, ``progress``, ``oldest``
-        As for the fetcher.
+    ``room``
+        A completion can be begun. It stays so until ``commit``.
+    ``sending``
+        The channel whose completion ``port.w`` offers.
     """
 
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
         self.data_bits = config.host_data_bits
-        self.address_bits = config.host_address_bits
         self.part_bits = min(self.data_bits, 8 * RECORD_BYTES)
         self.parts = 8 * RECORD_BYTES // self.part_bits
         super().__init__(
             {
-                "enable": In(1),
-                "base": In(64),
-                "ring_log2": In(4),
-                "tail": In(config.index_bits),
-                "head": Out(config.index_bits),
-                "window": In(Window),
-                "completion": In(stream.Signature(Completion)),
-                "interrupt": In(1),
-                "port": Out(WritePort(self.data_bits, self.address_bits, config.format.word_bits)),
-                "busy": Out(1),
-                "stop": In(1),
-                "idle": Out(1),
-                "progress": Out(1),
-                "oldest": Out(64),
-                "written": Out(1),
-                "counts": Out(1),
-                "failed": Out(1),
-                "status": Out(StatusShape),
-                "tag": Out(32),
-                "address": Out(64),
+                "room": Out(1),
+                "word_valid": In(1),
+                "word": In(4),
+                "data": In(_WORD),
+                "commit": In(1),
+                "channel": In(1),
+                "address": In(config.host_address_bits),
+                "sending": Out(1),
+                "port": Out(
+                    WritePort(self.data_bits, config.host_address_bits, config.format.word_bits, id_bits=1)
+                ),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        aw, w, b = self.port.aw, self.port.w, self.port.b
-        completion = self.completion.payload
-        pending_shape = data.StructLayout({"tag": 32, "interrupt": 1, "address": 64})
-        m.submodules.pending = pending = Fifo(pending_shape, _UNDER_WAY)
-        under_way = Signal(range(_UNDER_WAY + 1))
-
-        index = Signal.like(self.head)
-        address = Signal(64)
-        full, allowed, begin, refuse = Signal(), Signal(), Signal(), Signal()
-        closing = Signal()
-        part = Signal(range(self.parts))
-        ahead = Signal.like(self.head)
-        size_log2 = self.ring_log2
+        aw, w = self.port.aw, self.port.w
+        where = data.StructLayout({"channel": 1, "address": len(self.address)})
+        m.submodules.addresses = addresses = Fifo(where, _WAITING)
         m.d.comb += [
-            address.eq(slot_address(self.base, index, size_log2)),
-            ahead.eq(index - self.tail),
-            full.eq((ahead >> size_log2) != 0),
-            allowed.eq(in_window(address, self.window, self.address_bits)),
-        ]
-
-        # The completion itself stays at the input until its last beat has gone.
-        last_part = Signal()
-        parts = [
-            completion.as_value()[n * self.part_bits : (n + 1) * self.part_bits] for n in range(self.parts)
-        ]
-        # The phase, the last bit of a completion, is this ring's own: 1 in its first pass.
-        phase = ~index.bit_select(size_log2, 1)
-        parts[-1] = Cat(parts[-1][:-1], phase)
-        words = Signal(self.part_bits)
-        with m.Switch(part):
-            for number, value in enumerate(parts):
-                with m.Case(number):
-                    m.d.comb += words.eq(value)
-        part_words = self.part_bits // self.config.format.word_bits
-        strobes = C((1 << part_words) - 1, part_words)
-        if self.data_bits == self.part_bits:
-            m.d.comb += [w.payload.data.eq(words), w.payload.keep.eq(strobes)]
-        else:
-            upper = address[RECORD_BYTES.bit_length() - 1]
-            m.d.comb += [
-                w.payload.data.eq(Cat(words, words)),
-                w.payload.keep.eq(Mux(upper, strobes << len(strobes), strobes)),
-            ]
-        m.d.comb += [
-            aw.payload.address.eq(address),
+            addresses.input.valid.eq(self.commit),
+            addresses.input.payload.channel.eq(self.channel),
+            addresses.input.payload.address.eq(self.address),
+            aw.valid.eq(addresses.output.valid),
+            addresses.output.ready.eq(aw.ready),
+            aw.payload.id.eq(addresses.output.payload.channel),
+            aw.payload.address.eq(addresses.output.payload.address),
             aw.payload.len.eq(self.parts - 1),
             aw.payload.size.eq((self.part_bits // 8).bit_length() - 1),
-            last_part.eq(part == self.parts - 1),
-            w.payload.last.eq(last_part),
-            pending.input.payload.tag.eq(completion.tag),
-            pending.input.payload.interrupt.eq(self.interrupt),
-            pending.input.payload.address.eq(address),
         ]
-        with m.FSM() as fsm:
-            with m.State("wait"):
-                with m.If(
-                    self.completion.valid & self.enable & ~closing & ~self.stop & ~full & pending.input.ready
-                ):
-                    m.d.comb += [
-                        begin.eq(allowed & (under_way != _UNDER_WAY)),
-                        refuse.eq(~allowed & (under_way == 0)),
-                    ]
-                with m.If(begin):
-                    m.next = "address"
-                m.d.comb += self.completion.ready.eq(refuse)
-            with m.State("address"):
-                m.d.comb += [aw.valid.eq(1), pending.input.valid.eq(aw.ready)]
-                with m.If(aw.ready):
-                    m.next = "data"
-            with m.State("data"):
-                m.d.comb += [w.valid.eq(1), self.completion.ready.eq(w.ready & last_part)]
-                with m.If(w.ready):
-                    m.d.sync += part.eq(part + 1)
-                    with m.If(last_part):
-                        m.d.sync += [part.eq(0), index.eq(index + 1)]
-                        m.next = "wait"
 
-        oldest = pending.output.payload
-        answer, error = Signal(), Signal()
+        # The records themselves: written a word at a time, read a beat at a time.
+        m.submodules.records = records = Memory(shape=self.part_bits, depth=_WAITING * self.parts, init=[])
+        write, read = records.write_port(granularity=_WORD), records.read_port(domain="sync")
+        lanes = self.part_bits // _WORD
+        lane_bits, part_bits = (lanes - 1).bit_length(), (self.parts - 1).bit_length()
+        # One bit more than a place needs: full and empty differ in it alone.
+        filled, sent = Signal(range(2 * _WAITING)), Signal(range(2 * _WAITING * self.parts))
+        place = len(filled) - 1
         m.d.comb += [
-            b.ready.eq(pending.output.valid),
-            pending.output.ready.eq(b.valid),
-            answer.eq(b.valid & b.ready),
-            error.eq(b.payload.resp.as_value()[1]),
-            self.written.eq(answer),
-            self.counts.eq(oldest.interrupt),
-            self.failed.eq(refuse | (answer & error)),
-            self.busy.eq(~fsm.ongoing("wait")),
-            self.idle.eq(~self.busy & (under_way == 0)),
-            self.progress.eq((aw.valid & aw.ready) | (w.valid & w.ready) | answer),
-            self.oldest.eq(Mux(pending.output.valid, oldest.address, address)),
+            write.addr.eq(Cat(self.word[lane_bits:], filled[:place])),
+            write.data.eq(self.data.replicate(lanes)),
+            write.en.eq(Mux(self.word_valid, C(1, lanes) << self.word[:lane_bits], 0)),
+            read.addr.eq(sent[:-1]),
+            read.en.eq((sent[part_bits:] != filled) & (~w.valid | w.ready)),
         ]
-        with m.If(refuse):
+        # Beats of a record that wait in the read register have left `sent`; the bursts are counted apart.
+        unsent = Signal(range(_WAITING + 1))
+        last = Signal()
+        with m.If(self.commit):
+            m.d.sync += filled.eq(filled + 1)
+        with m.If(read.en):
+            m.d.sync += [sent.eq(sent + 1), w.valid.eq(1)]
+            m.d.sync += last.eq(sent[:part_bits] == self.parts - 1)
+        with m.Elif(w.ready):
+            m.d.sync += w.valid.eq(0)
+        done = w.valid & w.ready & w.payload.last
+        m.d.sync += unsent.eq(unsent + self.commit - done)
+        m.d.comb += [
+            self.room.eq((unsent != _WAITING) & addresses.input.ready),
+            w.payload.last.eq(last),
+        ]
+
+        strobes = C((1 << self.part_bits // self.config.format.word_bits) - 1)
+        # Beside each record: whose it is and, where a beat holds two records, which half this one takes.
+        beside = data.StructLayout({"channel": 1, "upper": 1})
+        m.submodules.beside = notes = Memory(shape=beside, depth=_WAITING, init=[])
+        note, noted = notes.write_port(), notes.read_port(domain="sync")
+        m.d.comb += [
+            note.addr.eq(filled[:place]),
+            note.data.channel.eq(self.channel),
+            note.data.upper.eq(self.address[RECORD_BYTES.bit_length() - 1]),
+            note.en.eq(self.commit),
+            noted.addr.eq(sent[part_bits:-1]),
+            noted.en.eq(read.en),
+            self.sending.eq(noted.data.channel),
+        ]
+        if self.data_bits == self.part_bits:
+            m.d.comb += [w.payload.data.eq(read.data), w.payload.keep.eq(strobes)]
+        else:
             m.d.comb += [
-                self.status.eq(Status.WINDOW),
-                self.tag.eq(completion.tag),
-                self.address.eq(address),
+                w.payload.data.eq(Cat(read.data, read.data)),
+                w.payload.keep.eq(Mux(noted.data.upper, strobes << len(strobes), strobes)),
             ]
-        with m.Else():
-            m.d.comb += [
-                self.status.eq(
-                    Mux(b.payload.resp == Response.DECERR, Status.COMPLETION_DECERR, Status.COMPLETION_SLVERR)
-                ),
-                self.tag.eq(oldest.tag),
-                self.address.eq(oldest.address),
-            ]
-        m.d.sync += under_way.eq(under_way + begin - answer)
-        with m.If(answer):
-            m.d.sync += self.head.eq(self.head + 1)
+        return m
+
+
+class CompletionRing(wiring.Component):
+    """The state of one ring of completions: while ``enable`` is high, at most ``2**ring_log2`` of them are ahead
+    of ``tail``.
+
+    ``head``, ``index``
+        Completions whose write response has come, and the index of the next one. Both are 0 while ``enable`` is
+        low and nothing is ``under_way``.
+    ``may_begin``, ``phase``
+        Software has left the next slot; what the phase bit of its completion is.
+    ``commit``, ``tag``, ``interrupt``
+        The completion at ``index``, of this tag, is on its way.
+    ``answer``, ``counts``, ``answered_tag``
+        Write responses, in order, and what ``interrupt`` and ``tag`` were with the completion that the next one
+        belongs to.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        index = config.index_bits
+        super().__init__(
+            {
+                "enable": In(1),
+                "ring_log2": In(4),
+                "tail": In(index),
+                "head": Out(index),
+                "index": Out(index),
+                "may_begin": Out(1),
+                "phase": Out(1),
+                "commit": In(1),
+                "tag": In(32),
+                "interrupt": In(1),
+                "answer": In(1),
+                "counts": Out(1),
+                "answered_tag": Out(32),
+                "expects": Out(1),
+                "under_way": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.pending = pending = Fifo(data.StructLayout({"tag": 32, "interrupt": 1}), _UNDER_WAY)
+        closing = Signal()
+        ahead = Signal.like(self.head)
+        m.d.comb += [
+            self.under_way.eq(self.index != self.head),
+            ahead.eq(self.index - self.tail),
+            self.may_begin.eq(
+                self.enable & ~closing & ((ahead >> self.ring_log2) == 0) & pending.input.ready
+            ),
+            self.phase.eq(~self.index.bit_select(self.ring_log2, 1)),
+            pending.input.valid.eq(self.commit),
+            pending.input.payload.tag.eq(self.tag),
+            pending.input.payload.interrupt.eq(self.interrupt),
+            pending.output.ready.eq(self.answer),
+            self.expects.eq(pending.output.valid),
+            self.counts.eq(pending.output.payload.interrupt),
+            self.answered_tag.eq(pending.output.payload.tag),
+        ]
+        m.d.sync += [self.index.eq(self.index + self.commit), self.head.eq(self.head + self.answer)]
         # A ring that was disabled, however shortly, begins anew, but not before the old one's answers are
         # there.
-        with m.If((~self.enable | closing) & self.idle):
-            m.d.sync += [self.head.eq(0), index.eq(0), closing.eq(0)]
+        with m.If((~self.enable | closing) & ~self.under_way & ~self.commit):
+            m.d.sync += [self.head.eq(0), self.index.eq(0), closing.eq(0)]
         with m.Elif(~self.enable):
             m.d.sync += closing.eq(1)
         return m

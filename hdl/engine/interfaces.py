@@ -9,16 +9,14 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..params import EngineConfig
-from .descriptor import Completion, Descriptor, StatusShape
+from .register_file import ReportLayout, StoredSignature
+from .register_map import register_map
 
-__all__ = ["ChannelSignature", "ChannelStatus", "ControlSignature", "CounterPort", "ErrorRecord", "Window"]
+__all__ = ["ChannelSignature", "ChannelStatus", "ControlSignature", "CounterPort", "Window"]
 
 #: Addresses that may be touched, ``base`` to ``limit``, both included, in units of 4 KiB: the low 12 bits are
 #: taken as 0 and as ones. Nothing is allowed where ``limit`` is below ``base``.
 Window = data.StructLayout({"base": 64, "limit": 64})
-
-#: The first error since the last ``error_clear``.
-ErrorRecord = data.StructLayout({"valid": 1, "status": StatusShape, "tag": 32, "address": 64})
 
 #: ``busy``: a descriptor is under way, or a ring has one. ``halted``: stopped after an error, goes on after
 #: ``resume``. ``aborting``: open transactions of an abort are still being finished. ``stuck``: the watchdog
@@ -32,14 +30,13 @@ class RingSignature(wiring.Signature):
     Descriptor ring: ``tail`` is written by software (the doorbell), ``head`` counts descriptors fetched.
     Completion ring: ``head`` counts completions that are in memory, ``tail`` is written by software as it
     consumes them, and the engine waits rather than overwrite. Head is 0 while ``enable`` is low; software
-    writes tail = 0 before it sets ``enable``.
+    writes tail = 0 before it sets ``enable``. Where the ring lies is in the registers that hardware reads.
     """
 
     def __init__(self, config: EngineConfig) -> None:
         super().__init__(
             {
                 "enable": Out(1),
-                "base": Out(64),  # aligned to 64 bytes; the low 6 bits are ignored
                 "tail": Out(config.index_bits),
                 "head": In(config.index_bits),
             }
@@ -60,14 +57,16 @@ class ChannelSignature(wiring.Signature):
                 "ring": Out(RingSignature(config)),
                 "completions": Out(RingSignature(config)),
                 "ring_log2": Out(unsigned(4)),  # log2 of the entries of both rings
-                "push": Out(stream.Signature(Descriptor)),  # one descriptor through registers
-                "completion": In(stream.Signature(Completion)),  # used while completions.enable is low
+                "push": Out(1),  # a descriptor waits in the registers for this channel, until ...
+                "push_taken": In(1),  # ... this pulse
+                "completion_waiting": In(1),  # one is in the registers, until ...
+                "pop": Out(1),  # ... this pulse
                 "coalesce_count": Out(8),  # completions per interrupt; 0 is taken as 1
                 "coalesce_cycles": Out(32),  # ... or so long after the first; 0 is never
                 "completion_irq": In(1),  # pulse: sets the interrupt status bit
                 "error_irq": In(1),  # pulse
                 "status": In(ChannelStatus),
-                "error": In(ErrorRecord),
+                "error_valid": In(1),  # the first error since the last error_clear is in the registers
                 "error_clear": Out(1),  # pulse
             }
         )
@@ -88,8 +87,11 @@ class ControlSignature(wiring.Signature):
     """Everything between the register block and the engine."""
 
     def __init__(self, config: EngineConfig) -> None:
+        words = len(register_map(config).kept)
         super().__init__(
             {
+                "stored": In(StoredSignature(words)),
+                "report": In(stream.Signature(ReportLayout(words))),
                 "soft_reset": Out(1),  # pulse: abort both channels, then forget everything but the windows
                 "resetting": In(1),  # high until that is done
                 "dev_window": Out(Window),

@@ -7,14 +7,16 @@ from amaranth.lib.wiring import In, Out
 from ..params import EngineConfig
 from .arbiter import ReadArbiter, WriteArbiter
 from .axi import ReadPort, WritePort
+from .channel import Channel
+from .counters import Counters
 from .interfaces import ControlSignature
-from .ring_channel import RingChannel
+from .rings import Rings
 
 __all__ = ["HOST_ID_BITS", "ManagedEngine"]
 
 #: Data, and the rings of two channels.
-_CLIENTS = 3
-HOST_ID_BITS = (_CLIENTS - 1).bit_length()
+_IDS = ((0,), (1, 2))
+HOST_ID_BITS = 2
 
 
 class ManagedEngine(wiring.Component):
@@ -44,41 +46,64 @@ class ManagedEngine(wiring.Component):
         m = Module()
         config, control = self.config, self.control
         host = (config.host_data_bits, config.host_address_bits)
-        offload, prefetch = RingChannel(config, compressing=True), RingChannel(config, compressing=False)
+        offload, prefetch = Channel(config, compressing=True), Channel(config, compressing=False)
         clear = Signal()
         m.submodules.offload = ResetInserter(clear)(offload)
         m.submodules.prefetch = ResetInserter(clear)(prefetch)
-        m.submodules.host_reads = reads = ReadArbiter(_CLIENTS, *host, HOST_ID_BITS)
-        m.submodules.host_writes = writes = WriteArbiter(
-            _CLIENTS, *host, config.format.word_bits, HOST_ID_BITS
-        )
+        rings = Rings(config)
+        m.submodules.rings = ResetInserter(clear)(rings)
+        m.submodules.host_reads = reads = ReadArbiter(_IDS, *host, HOST_ID_BITS)
+        m.submodules.host_writes = writes = WriteArbiter(_IDS, *host, config.format.word_bits, HOST_ID_BITS)
         wiring.connect(m, offload.source, wiring.flipped(self.dev_read))
         wiring.connect(m, prefetch.sink, wiring.flipped(self.dev_write))
-        for arbiter, clients in (
-            (reads, (prefetch.source, offload.fetch, prefetch.fetch)),
-            (writes, (offload.sink, offload.complete, prefetch.complete)),
-        ):
-            for number, client in enumerate(clients):
-                wiring.connect(m, client, getattr(arbiter, f"client_{number}"))
+        wiring.connect(m, prefetch.source, reads.client_0)
+        wiring.connect(m, rings.fetch, reads.client_1)
+        wiring.connect(m, offload.sink, writes.client_0)
+        wiring.connect(m, rings.complete, writes.client_1)
         wiring.connect(m, reads.port, wiring.flipped(self.host_read))
         wiring.connect(m, writes.port, wiring.flipped(self.host_write))
-
-        for channel, half, counters in (
-            (offload, control.offload, control.offload_counters),
-            (prefetch, control.prefetch, control.prefetch_counters),
-        ):
-            wiring.connect(m, wiring.flipped(half), channel.control)
-            wiring.connect(m, wiring.flipped(counters), channel.counters)
+        wiring.connect(m, rings.stored, wiring.flipped(control.stored))
+        wiring.connect(m, rings.report, wiring.flipped(control.report))
+        m.d.comb += [
+            rings.watchdog_cycles.eq(control.watchdog_cycles),
+            rings.stop.eq(control.resetting),
+            offload.read_window.eq(control.dev_window),
+            offload.write_window.eq(control.host_window),
+            prefetch.read_window.eq(control.host_window),
+            prefetch.write_window.eq(control.dev_window),
+        ]
+        for index, (name, channel) in enumerate((("offload", offload), ("prefetch", prefetch))):
+            counters = Counters()
+            m.submodules[f"{name}_counters"] = ResetInserter(clear)(counters)
+            half, client = getattr(control, name), getattr(rings, name)
+            wiring.connect(m, wiring.flipped(half), getattr(rings, f"{name}_control"))
+            wiring.connect(m, wiring.flipped(getattr(control, f"{name}_counters")), counters.read)
+            wiring.connect(m, client.requests, channel.requests)
+            wiring.connect(m, channel.completion, counters.input)
+            wiring.connect(m, counters.output, client.completion)
             m.d.comb += [
-                channel.clear_counters.eq(control.clear_counters),
-                channel.dev_window.eq(control.dev_window),
-                channel.host_window.eq(control.host_window),
+                channel.values.eq(half.values),
                 channel.watchdog_cycles.eq(control.watchdog_cycles),
+                channel.enable.eq(half.enable),
+                channel.halt_on_error.eq(half.halt_on_error),
+                channel.resume.eq(half.resume),
+                channel.abort.eq(half.abort),
                 channel.stop.eq(control.resetting),
+                channel.halt.eq(client.halt),
+                client.checking.eq(channel.checking),
+                client.interrupt.eq(channel.completion_interrupt),
+                counters.words.eq(channel.completion_words),
+                counters.events.eq(channel.events),
+                counters.clear.eq(control.clear_counters),
+                counters.extra_error.eq(client.extra_error),
+                half.status.busy.eq(channel.status.busy | rings.busy[index]),
+                half.status.halted.eq(channel.status.halted),
+                half.status.aborting.eq(channel.status.aborting),
+                half.status.stuck.eq(channel.status.stuck | rings.stuck[index]),
             ]
         with m.If(control.soft_reset):
             m.d.sync += control.resetting.eq(1)
         with m.Elif(clear):
             m.d.sync += control.resetting.eq(0)
-        m.d.comb += clear.eq(control.resetting & offload.stopped & prefetch.stopped)
+        m.d.comb += clear.eq(control.resetting & offload.stopped & prefetch.stopped & rings.stopped)
         return m

@@ -66,6 +66,9 @@ class Field:
     ``choices``
         The values with a meaning, as ``(name, value)``; they become constants in C and an enumeration in
         SystemRDL.
+    ``in_memory``
+        Hardware has no wires of the field, but reads it (access ``RW``) or writes it (access ``RO``) in the
+        register file's memory, a register at a time.
     """
 
     name: str
@@ -75,9 +78,14 @@ class Field:
     doc: str
     reset: int = 0
     choices: tuple[tuple[str, int], ...] = ()
+    in_memory: bool = False
 
     def __post_init__(self) -> None:
         _check_name("a field", self.name)
+        if self.in_memory and self.access not in (Access.RO, Access.RW):
+            raise ParameterError(
+                f"field {self.name} is {self.access.value} and in memory; only ro and rw can be"
+            )
         if self.lsb < 0 or self.bits < 1 or self.lsb + self.bits > REGISTER_BITS:
             raise ParameterError(
                 f"field {self.name} has {self.bits} bits from bit {self.lsb}; it must lie within bits 0 to "
@@ -99,6 +107,11 @@ class Field:
                 raise ParameterError(
                     f"field {self.name} offers {name} = {value}, which {self.bits} bits do not hold"
                 )
+
+    @property
+    def reported(self) -> bool:
+        """Whether hardware writes the field in memory."""
+        return self.in_memory and self.access is Access.RO
 
     @property
     def msb(self) -> int:
@@ -153,6 +166,11 @@ class Register:
             raise ParameterError(f"register {self.name} has count {self.count}; it must be 0 or more")
         if not self.fields:
             raise ParameterError(f"register {self.name} has no fields")
+        if any(f.access is Access.RW for f in self.fields) and any(f.reported for f in self.fields):
+            raise ParameterError(
+                f"register {self.name} has fields that software writes and fields that hardware does; its word in "
+                "memory has one writer"
+            )
         used = 0
         for field in self.fields:
             if used & field.mask:
@@ -175,6 +193,21 @@ class Register:
     def reset(self) -> int:
         """The value of the whole register after reset, hardware-driven fields taken as 0."""
         return sum(field.reset << field.lsb for field in self.fields)
+
+    @property
+    def stored_mask(self) -> int:
+        """The bits that software writes and reads back."""
+        return sum(field.mask for field in self.fields if field.access is Access.RW)
+
+    @property
+    def stored_reset(self) -> int:
+        """The value of those bits after reset."""
+        return self.reset & self.stored_mask
+
+    @property
+    def kept(self) -> bool:
+        """Whether the register file's memory has a word for it."""
+        return any(field.access is Access.RW or field.in_memory for field in self.fields)
 
     @property
     def writable(self) -> bool:
@@ -328,6 +361,20 @@ class RegisterMap:
                 for index in range(max(1, register.count)):
                     address = base + register.offset + index * REGISTER_BYTES
                     yield Placed(block, instance, register, index, address)
+
+    @cached_property
+    def kept(self) -> tuple[Placed, ...]:
+        """The registers that the register file keeps in its memory, in the order of its words."""
+        return tuple(placed for placed in self.placed() if placed.register.kept)
+
+    @cached_property
+    def words(self) -> dict[int, int]:
+        """Where in that memory the register at an address is."""
+        return {placed.address: word for word, placed in enumerate(self.kept)}
+
+    def word(self, name: str) -> int:
+        """Where in that memory the register at ``instance.register`` is."""
+        return self.words[self[name].address]
 
     @cached_property
     def _by_name(self) -> dict[str, Placed]:

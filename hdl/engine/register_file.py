@@ -8,16 +8,23 @@ Rules that a driver can rely on:
   is written.
 - The write address and the write data may come in any order. A write has taken effect when its response is
   there: any read that starts after it sees it.
-- One access per cycle and direction; every output comes from a flip-flop. An access waits for nothing but its
-  own response channel (and an external block's answer), so a subordinate never hangs.
+- Addresses and write data are taken when they are needed, not before, so that none is stored: an access
+  every second cycle in each direction. Every output but read data comes from a flip-flop, and no output
+  depends on an input in the same cycle. An access waits for nothing but its own response channel, an
+  external block's answer and the end of a reset, so a subordinate never hangs.
+
+What software writes is read back from a memory, not from the flip-flops that hardware sees: so there is no
+multiplexer over all of them, and what hardware needs only now and then has no flip-flops at all. After a
+reset, and after a soft reset, the memory's words get their reset values one by one; accesses wait meanwhile.
 """
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, wiring
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory, ReadPort, WritePort
 from amaranth.lib.wiring import In, Out
 
 from .axi import Response
-from .axi_lite import AxiLiteSignature, SkidBuffer
+from .axi_lite import AxiLiteSignature
 from .register_description import (
     REGISTER_BITS,
     REGISTER_BYTES,
@@ -29,7 +36,7 @@ from .register_description import (
     RegisterMap,
 )
 
-__all__ = ["ExternalSignature", "RegisterFile", "block_signature"]
+__all__ = ["ExternalSignature", "RegisterFile", "ReportLayout", "StoredSignature", "block_signature"]
 
 
 class ExternalSignature(wiring.Signature):
@@ -43,6 +50,21 @@ class ExternalSignature(wiring.Signature):
         super().__init__(
             {"request": Out(1), "word": Out(range(words)), "done": In(1), "data": In(REGISTER_BITS)},
         )
+
+
+class StoredSignature(wiring.Signature):
+    """How hardware reads the memory of registers, seen from hardware: ``data`` is the word at the ``index`` of
+    one cycle before."""
+
+    def __init__(self, words: int) -> None:
+        super().__init__({"index": Out(range(words)), "data": In(REGISTER_BITS)})
+
+
+class ReportLayout(data.StructLayout):
+    """What hardware writes into the memory of registers, and at which ``index``."""
+
+    def __init__(self, words: int) -> None:
+        super().__init__({"index": range(words), "data": REGISTER_BITS})
 
 
 def _field_member(field: Field) -> wiring.Member | None:
@@ -60,7 +82,7 @@ def _field_member(field: Field) -> wiring.Member | None:
 
 
 def _register_signature(register: Register) -> wiring.Signature:
-    members = {field.name: _field_member(field) for field in register.fields}
+    members = {field.name: _field_member(field) for field in register.fields if not field.in_memory}
     if register.strobe:
         members["written"] = Out(1)
     if register.count:
@@ -72,7 +94,7 @@ def block_signature(block: Block) -> wiring.Signature:
     """What hardware sees of one instance of ``block``: ``register.field``, or ``register.field[index]``.
 
     A read-only field is an input and any other an output, seen from the register file; a field of access
-    ``W1C`` has ``set`` and ``value``. Constant fields have no port."""
+    ``W1C`` has ``set`` and ``value``. Constant fields have no port, nor have fields in memory."""
     if block.external:
         return ExternalSignature(block)
     signatures = {register.name: _register_signature(register) for register in block.registers}
@@ -85,7 +107,14 @@ class RegisterFile(wiring.Component):
     """The registers of ``registers``, on ``bus``; every instance of a block is a port of its name.
 
     ``soft_reset`` returns stored fields to their reset values, but for locks and for blocks that survive it;
-    it wins over everything else in that cycle."""
+    it wins over everything else in that cycle.
+
+    ``stored``, ``report``
+        For hardware: reads what software has written, and writes fields that are in memory, a register at a
+        time. Indexes are those of :meth:`.RegisterMap.word`.
+    ``settled``
+        Low while the memory is being given its reset values.
+    """
 
     def __init__(self, registers: RegisterMap) -> None:
         self.registers = registers
@@ -96,7 +125,16 @@ class RegisterFile(wiring.Component):
             if (signature := block_signature(block)).members
         }
         bus = In(AxiLiteSignature(registers.address_bits))
-        super().__init__({"bus": bus, "soft_reset": In(1), **ports})
+        super().__init__(
+            {
+                "bus": bus,
+                "soft_reset": In(1),
+                "settled": Out(1),
+                "stored": In(StoredSignature(len(registers.kept))),
+                "report": In(stream.Signature(ReportLayout(len(registers.kept)))),
+                **ports,
+            }
+        )
 
     def _port(self, placed: Placed, name: str) -> Value:
         port = getattr(getattr(getattr(self, placed.instance), placed.register.name), name)
@@ -104,66 +142,112 @@ class RegisterFile(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        self._writes(m)
-        self._reads(m)
+        words = len(self.registers.kept)
+        m.submodules.memory = memory = Memory(shape=unsigned(REGISTER_BITS), depth=words, init=[])
+        write = memory.write_port(granularity=8)
+        seen = memory.read_port(domain="sync")
+        stored = memory.read_port(domain="sync")
+        m.d.comb += [stored.addr.eq(self.stored.index), stored.en.eq(1), self.stored.data.eq(stored.data)]
+        self._settle(m, write)
+        may_begin = self.settled & ~self.soft_reset
+        self._writes(m, write, may_begin)
+        self._reads(m, seen, may_begin)
         return m
 
-    def _writes(self, m: Module) -> None:
-        bus = self.bus
-        address_bits = self.registers.address_bits
-        m.submodules.write_address = address = SkidBuffer(address_bits - 2)
-        m.submodules.write_data = word = SkidBuffer(
-            data.StructLayout({"data": REGISTER_BITS, "strb": REGISTER_BYTES})
-        )
-        m.d.comb += [
-            address.i.payload.eq(bus.awaddr[2:]),
-            address.i.valid.eq(bus.awvalid),
-            bus.awready.eq(address.i.ready),
-            word.i.payload.data.eq(bus.wdata),
-            word.i.payload.strb.eq(bus.wstrb),
-            word.i.valid.eq(bus.wvalid),
-            bus.wready.eq(word.i.ready),
-        ]
+    def _settle(self, m: Module, write: WritePort) -> None:
+        """Gives the memory's words their reset values, one per cycle."""
+        kept = self.registers.kept
+        word = Signal(range(len(kept)))
+        # After a reset of the hardware all of them, after a soft reset those that do not survive it.
+        all_words = Signal(init=1)
+        reached, survives = Signal(), Signal()
+        busy = Signal(init=1)
+        m.d.comb += [self.settled.eq(~busy), reached.eq(word == len(kept) - 1)]
+        with m.If(self.soft_reset):
+            m.d.sync += [busy.eq(1), word.eq(0)]
+        with m.Elif(busy):
+            m.d.sync += [word.eq(Mux(reached, 0, word + 1)), busy.eq(~reached)]
+            with m.If(reached):
+                m.d.sync += all_words.eq(0)
+        with m.Switch(word):
+            for number, placed in enumerate(kept):
+                if placed.register.reset or placed.block.survives_soft_reset:
+                    with m.Case(number):
+                        m.d.comb += [
+                            write.data.eq(placed.register.stored_reset),
+                            survives.eq(int(placed.block.survives_soft_reset)),
+                        ]
+        with m.If(busy):
+            m.d.comb += [write.addr.eq(word), write.en.eq((all_words | ~survives).replicate(REGISTER_BYTES))]
 
-        write = Signal()
-        write_hit = Signal()
-        m.d.comb += write.eq(address.o.valid & word.o.valid & (~bus.bvalid | bus.bready))
-        m.d.comb += [address.o.ready.eq(write), word.o.ready.eq(write)]
-        with m.If(write):
+    def _writes(self, m: Module, memory: WritePort, may_begin: Value) -> None:
+        bus = self.bus
+        hit = Signal()
+        # Address and data are there, and the answer to the access before is not in the way.
+        m.d.sync += bus.awready.eq(
+            bus.awvalid & bus.wvalid & ~bus.awready & (~bus.bvalid | bus.bready) & may_begin
+        )
+        m.d.comb += bus.wready.eq(bus.awready)
+        with m.If(bus.awready):
             m.d.sync += bus.bvalid.eq(1)
-            m.d.sync += bus.bresp.eq(Mux(write_hit, Response.OKAY, Response.SLVERR))
+            m.d.sync += bus.bresp.eq(Mux(hit, Response.OKAY, Response.SLVERR))
         with m.Elif(bus.bready):
             m.d.sync += bus.bvalid.eq(0)
 
-        write_mask = Signal(REGISTER_BITS)
-        m.d.comb += write_mask.eq(Cat(strobe.replicate(8) for strobe in word.o.payload.strb))
-        with m.Switch(address.o.payload):
+        address = bus.awaddr[2:]
+        mask = Signal(REGISTER_BITS)
+        place, writable, keeping = Signal.like(memory.addr), Signal(REGISTER_BITS), Signal()
+        m.d.comb += mask.eq(Cat(strobe.replicate(8) for strobe in bus.wstrb))
+        report = self.report
+        m.d.comb += report.ready.eq(self.settled & ~bus.awready)
+        with m.If(report.ready):
+            m.d.comb += [
+                memory.addr.eq(report.payload.index),
+                memory.data.eq(report.payload.data),
+                memory.en.eq(report.valid.replicate(REGISTER_BYTES)),
+            ]
+        with m.Elif(self.settled):
+            m.d.comb += [
+                memory.addr.eq(place),
+                memory.data.eq(bus.wdata & writable),
+                memory.en.eq(bus.wstrb & keeping.replicate(REGISTER_BYTES)),
+            ]
+        with m.Switch(address):
             for placed in self.registers.placed():
                 with m.Case(placed.address // REGISTER_BYTES):
-                    m.d.comb += write_hit.eq(1)
+                    m.d.comb += hit.eq(1)
+                    if placed.register.stored_mask:
+                        m.d.comb += [
+                            place.eq(self.registers.words[placed.address]),
+                            writable.eq(placed.register.stored_mask),
+                            keeping.eq(self._unlocked(placed)),
+                        ]
         for placed in self.registers.placed():
-            self._write_register(m, placed, write, address.o.payload, word.o.payload.data, write_mask)
+            self._write_register(m, placed, mask)
 
-    def _write_register(
-        self, m: Module, placed: Placed, write: Signal, address: Value, written: Value, mask: Value
-    ) -> None:
+    def _unlocked(self, placed: Placed) -> Value:
+        if not placed.register.locked_by:
+            return C(1)
+        register, _, field = placed.register.locked_by.partition(".")
+        return ~getattr(getattr(getattr(self, placed.instance), register), field)
+
+    def _write_register(self, m: Module, placed: Placed, mask: Value) -> None:
         register = placed.register
         if not register.writable:
             return
+        bus = self.bus
         suffix = f"_{placed.index}" if register.count else ""
         select = Signal(name=f"{placed.instance}_{register.name}{suffix}_select")
-        unlocked: Value = C(1)
-        if register.locked_by:
-            lock_register, _, lock_field = register.locked_by.partition(".")
-            unlocked = ~getattr(getattr(getattr(self, placed.instance), lock_register), lock_field)
-        m.d.comb += select.eq(write & (address == placed.address // REGISTER_BYTES) & unlocked)
+        m.d.comb += select.eq(
+            bus.awready & (bus.awaddr[2:] == placed.address // REGISTER_BYTES) & self._unlocked(placed)
+        )
         if register.strobe:
             m.d.sync += self._port(placed, "written").eq(select)
         for field in register.fields:
-            if not field.access.writable:
+            if not field.access.writable or field.in_memory:
                 continue
             bits = slice(field.lsb, field.lsb + field.bits)
-            ones = written[bits] & mask[bits]
+            ones = bus.wdata[bits] & mask[bits]
             port = self._port(placed, field.name)
             match field.access:
                 case Access.PULSE:
@@ -177,60 +261,73 @@ class RegisterFile(wiring.Component):
                     # Byte by byte, so that each byte's flip-flops have one enable.
                     for byte in range(field.lsb // 8, field.msb // 8 + 1):
                         low, high = max(field.lsb, 8 * byte), min(field.msb + 1, 8 * byte + 8)
-                        with m.If(select & mask[8 * byte]):
-                            m.d.sync += port[low - field.lsb : high - field.lsb].eq(written[low:high])
+                        with m.If(select & bus.wstrb[byte]):
+                            m.d.sync += port[low - field.lsb : high - field.lsb].eq(bus.wdata[low:high])
             if field.access in (Access.RW, Access.W1C) and not placed.block.survives_soft_reset:
                 stored = port.value if field.access is Access.W1C else port
                 with m.If(self.soft_reset):
                     m.d.sync += stored.eq(field.reset)
 
-    def _reads(self, m: Module) -> None:
+    def _reads(self, m: Module, memory: ReadPort, may_begin: Value) -> None:
         bus = self.bus
-        m.submodules.read_address = address = SkidBuffer(self.registers.address_bits - 2)
+        address = bus.araddr[2:]
+        hit, done = Signal(), Signal()
+        # What no memory keeps; the rest is added behind the memory's own register.
+        value = Signal(REGISTER_BITS)
+        live = Signal(REGISTER_BITS)
+        keeping, from_memory = Signal(), Signal()
+        asked, external = Signal(), Signal()
         m.d.comb += [
-            address.i.payload.eq(bus.araddr[2:]),
-            address.i.valid.eq(bus.arvalid),
-            bus.arready.eq(address.i.ready),
+            asked.eq(bus.arvalid & ~bus.arready & (~bus.rvalid | bus.rready) & may_begin),
+            done.eq(1),
+            memory.en.eq(bus.arready),
         ]
-
-        # Room, once there, stays until this very read fills it, so a request to an external block is never
-        # taken back.
-        read_room = Signal()
-        read_hit = Signal()
-        read_done = Signal()
-        read_value = Signal(REGISTER_BITS)
-        m.d.comb += read_room.eq(~bus.rvalid | bus.rready)
-        m.d.comb += read_done.eq(1)
-        with m.Switch(address.o.payload):
+        with m.Switch(address):
             for placed in self.registers.placed():
                 with m.Case(placed.address // REGISTER_BYTES):
-                    m.d.comb += read_hit.eq(1)
+                    m.d.comb += hit.eq(1)
                     if placed.block.external:
                         keeper = getattr(self, placed.instance)
-                        m.d.comb += keeper.request.eq(address.o.valid & read_room)
-                        m.d.comb += [read_done.eq(keeper.done), read_value.eq(keeper.data)]
+                        m.d.comb += [
+                            external.eq(1),
+                            keeper.request.eq(asked),
+                            done.eq(keeper.done),
+                            value.eq(keeper.data),
+                        ]
                     else:
-                        m.d.comb += read_value.eq(self._value(placed))
+                        m.d.comb += value.eq(self._value(placed))
+                    if placed.address in self.registers.words:
+                        m.d.comb += [memory.addr.eq(self.registers.words[placed.address]), keeping.eq(1)]
         for block in self.registers.blocks:
             if block.external:
                 for instance, _ in block.instances:
-                    m.d.comb += getattr(self, instance).word.eq(address.o.payload)
+                    m.d.comb += getattr(self, instance).word.eq(address)
 
-        m.d.comb += address.o.ready.eq(read_room & read_done)
-        with m.If(address.o.valid & address.o.ready):
-            m.d.sync += bus.rvalid.eq(1)
-            m.d.sync += bus.rdata.eq(read_value)
-            m.d.sync += bus.rresp.eq(Mux(read_hit, Response.OKAY, Response.SLVERR))
+        m.d.sync += bus.arready.eq(asked & done)
+        # An external block's answer is there with its `done`; anything else is looked at when the address is
+        # taken.
+        with m.If(Mux(external, asked & done, bus.arready)):
+            m.d.sync += live.eq(value)
+        with m.If(bus.arready):
+            m.d.sync += [
+                bus.rvalid.eq(1),
+                bus.rresp.eq(Mux(hit, Response.OKAY, Response.SLVERR)),
+                from_memory.eq(keeping),
+            ]
         with m.Elif(bus.rready):
             m.d.sync += bus.rvalid.eq(0)
+        m.d.comb += bus.rdata.eq(live | (memory.data & from_memory.replicate(REGISTER_BITS)))
 
     def _value(self, placed: Placed) -> Value:
+        """What is not read from the memory."""
         value: Value = C(0, REGISTER_BITS)
         for field in placed.register.fields:
             match field.access:
                 case Access.CONSTANT:
                     bits: Value = C(field.reset, field.bits)
-                case Access.PULSE:
+                case Access.PULSE | Access.RW:
+                    continue
+                case Access.RO if field.in_memory:
                     continue
                 case Access.W1C:
                     bits = self._port(placed, field.name).value

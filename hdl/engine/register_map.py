@@ -62,18 +62,27 @@ def _flag(name: str, lsb: int, access: Access, doc: str) -> Field:
     return Field(name, lsb, 1, access, doc)
 
 
-def _whole(name: str, offset: int, access: Access, doc: str, bits: int = REGISTER_BITS) -> Register:
+def _whole(
+    name: str, offset: int, access: Access, doc: str, bits: int = REGISTER_BITS, *, in_memory: bool = False
+) -> Register:
     """A register that is one number."""
-    return Register(name, offset, doc, (Field("value", 0, bits, access, doc),))
+    return Register(name, offset, doc, (Field("value", 0, bits, access, doc, in_memory=in_memory),))
 
 
 def _pair(
-    name: str, offset: int, doc: str, low: tuple[Field, ...], high_bits: int, reset: int = 0
+    name: str,
+    offset: int,
+    doc: str,
+    low: tuple[Field, ...],
+    high_bits: int,
+    reset: int = 0,
+    *,
+    in_memory: bool = False,
 ) -> list[Register]:
     """The low and the high half of an address of ``32 + high_bits`` bits, of which ``low`` are the fields
     below."""
     if high_bits > 0:
-        high = Field("value", 0, high_bits, Access.RW, f"{doc} Bits above 31.", reset)
+        high = Field("value", 0, high_bits, Access.RW, f"{doc} Bits above 31.", reset, in_memory=in_memory)
     else:
         high = _constant("value", 0, REGISTER_BITS, "This port has no address bits above 31.", 0)
     return [
@@ -290,11 +299,13 @@ def record_parts(record: tuple[RecordField, ...], shared: str) -> list[RecordPar
 def _record_registers(
     record: tuple[RecordField, ...], base: int, prefix: str, shared: str, access: Access, locked_by: str = ""
 ) -> list[Register]:
-    """Registers with the layout of a record in memory."""
+    """Registers with the layout of a record, kept in the register file's memory."""
     registers = []
     for word, group in groupby(record_parts(record, shared), lambda part: part.word):
         parts = list(group)
-        fields = tuple(Field(part.field, part.lsb, part.bits, access, part.record.doc) for part in parts)
+        fields = tuple(
+            Field(part.field, part.lsb, part.bits, access, part.record.doc, in_memory=True) for part in parts
+        )
         doc = parts[0].record.doc if len(parts) == 1 else f"{', '.join(field.name for field in fields)}."
         name, offset = f"{prefix}{parts[0].register}", base + word * REGISTER_BYTES
         registers.append(Register(name, offset, doc, fields, locked_by=locked_by))
@@ -348,6 +359,7 @@ def _channel_block(config: EngineConfig) -> Block:
             min(config.host_address_bits, REGISTER_BITS) - 6,
             Access.RW,
             "The address without its 6 low bits, which are 0.",
+            in_memory=True,
         ),
     )
     high_bits = config.host_address_bits - REGISTER_BITS
@@ -469,7 +481,12 @@ def _channel_block(config: EngineConfig) -> Block:
                 ),
             ),
             *_pair(
-                "ring_base", 0x20, "Where the descriptor ring begins; 64-byte aligned.", base_low, high_bits
+                "ring_base",
+                0x20,
+                "Where the descriptor ring begins; 64-byte aligned.",
+                base_low,
+                high_bits,
+                in_memory=True,
             ),
             _whole(
                 "ring_head",
@@ -491,6 +508,7 @@ def _channel_block(config: EngineConfig) -> Block:
                 "Where the completion ring begins; 64-byte aligned.",
                 base_low,
                 high_bits,
+                in_memory=True,
             ),
             _whole(
                 "completion_head",
@@ -518,6 +536,7 @@ def _channel_block(config: EngineConfig) -> Block:
                         Access.RO,
                         "Its cause.",
                         choices=tuple((status.name.lower(), int(status)) for status in Status),
+                        in_memory=True,
                     ),
                     _flag("valid", 31, Access.RO, "There was one."),
                 ),
@@ -527,12 +546,21 @@ def _channel_block(config: EngineConfig) -> Block:
                 0x44,
                 Access.RO,
                 "Tag of the descriptor that failed; 0 if it could not be fetched.",
+                in_memory=True,
             ),
             _whole(
-                "error_address_low", 0x48, Access.RO, "The address that belongs to the cause. Bits 31 to 0."
+                "error_address_low",
+                0x48,
+                Access.RO,
+                "The address that belongs to the cause. Bits 31 to 0.",
+                in_memory=True,
             ),
             _whole(
-                "error_address_high", 0x4C, Access.RO, "The address that belongs to the cause. Bits 63 to 32."
+                "error_address_high",
+                0x4C,
+                Access.RO,
+                "The address that belongs to the cause. Bits 63 to 32.",
+                in_memory=True,
             ),
             Register(
                 "table",

@@ -1,15 +1,14 @@
 """The engine's register block: the register file wired to :class:`.interfaces.ControlSignature`."""
 
 from amaranth.hdl import Cat, Module, Signal, Value
-from amaranth.lib import data, enum, wiring
+from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..params import EngineConfig
 from .axi_lite import AxiLiteSignature
 from .interfaces import ControlSignature
-from .records import COMPLETION, DESCRIPTOR
 from .register_file import RegisterFile
-from .register_map import RecordPart, record_parts, register_map
+from .register_map import register_map
 
 __all__ = ["RegisterBlock"]
 
@@ -50,6 +49,8 @@ class RegisterBlock(wiring.Component):
         m = Module()
         m.submodules.register_file = file = RegisterFile(self.registers)
         wiring.connect(m, wiring.flipped(self.bus), file.bus)
+        wiring.connect(m, wiring.flipped(self.control.stored), file.stored)
+        wiring.connect(m, wiring.flipped(self.control.report), file.report)
         forget = self._soft_reset(m, file)
         self._shared(m, file)
         self._push(m, file)
@@ -76,7 +77,9 @@ class RegisterBlock(wiring.Component):
                 m.d.sync += state.eq(_Reset.NONE)
         # A second command during a soft reset changes nothing.
         m.d.comb += control.soft_reset.eq(file.engine.command.soft_reset & (state == _Reset.NONE))
-        m.d.comb += file.engine.status.resetting.eq(control.soft_reset | (state != _Reset.NONE))
+        m.d.comb += file.engine.status.resetting.eq(
+            control.soft_reset | (state != _Reset.NONE) | ~file.settled
+        )
         return forget
 
     def _shared(self, m: Module, file: RegisterFile) -> None:
@@ -120,17 +123,14 @@ class RegisterBlock(wiring.Component):
         submit = Cat(file.push.submit.offload, file.push.submit.prefetch)
         m.d.comb += file.push.status.pending.eq((pending | submit).any())
         for index, name in enumerate(_CHANNELS):
-            push = getattr(self.control, name).push
-            m.d.comb += push.valid.eq(pending[index])
+            channel = getattr(self.control, name)
+            m.d.comb += channel.push.eq(pending[index])
             with m.If(file.soft_reset):
                 m.d.sync += pending[index].eq(0)
             with m.Elif(submit[index]):
                 m.d.sync += pending[index].eq(1)
-            with m.Elif(push.ready):
+            with m.Elif(channel.push_taken):
                 m.d.sync += pending[index].eq(0)
-            for part in record_parts(DESCRIPTOR, "flags"):
-                value = getattr(getattr(file.push, part.register), part.field)
-                m.d.comb += _part(push.payload, part).eq(value)
 
     def _channel(self, m: Module, file: RegisterFile, name: str, forget: Value) -> Value:
         """Wires one channel, and gives whether it asserts the interrupt."""
@@ -147,15 +147,12 @@ class RegisterBlock(wiring.Component):
             channel.coalesce_count.eq(registers.coalesce_count.value),
             channel.coalesce_cycles.eq(registers.coalesce_cycles.value),
         ]
-        for port, prefix, base, enable in (
-            (channel.ring, "ring", "ring_base", registers.control.ring_enable),
-            (channel.completions, "completion", "completion_base", registers.control.completion_ring_enable),
+        for port, prefix, enable in (
+            (channel.ring, "ring", registers.control.ring_enable),
+            (channel.completions, "completion", registers.control.completion_ring_enable),
         ):
-            low = getattr(registers, f"{base}_low").line.shift_left(6)
-            above = getattr(registers, f"{base}_high").value if self.config.host_address_bits > 32 else ()
             m.d.comb += [
                 port.enable.eq(enable & ~forget),
-                port.base.eq(Cat(low, above)),
                 port.tail.eq(getattr(registers, f"{prefix}_tail").value),
                 getattr(registers, f"{prefix}_head").value.eq(port.head),
             ]
@@ -165,23 +162,12 @@ class RegisterBlock(wiring.Component):
             registers.status.halted.eq(channel.status.halted),
             registers.status.aborting.eq(channel.status.aborting),
             registers.status.stuck.eq(channel.status.stuck),
-            registers.status.completion_waiting.eq(channel.completion.valid),
-            channel.completion.ready.eq(registers.command.pop_completion),
-            registers.error.valid.eq(channel.error.valid),
-            registers.error.status.eq(channel.error.status),
-            registers.error_tag.value.eq(channel.error.tag),
-            registers.error_address_low.value.eq(channel.error.address[:32]),
-            registers.error_address_high.value.eq(channel.error.address[32:]),
+            registers.status.completion_waiting.eq(channel.completion_waiting),
+            channel.pop.eq(registers.command.pop_completion),
+            registers.error.valid.eq(channel.error_valid),
             registers.irq_status.completion.set.eq(channel.completion_irq),
             registers.irq_status.error.set.eq(channel.error_irq),
         ]
-        for part in record_parts(COMPLETION, "result"):
-            value = getattr(getattr(registers, f"completion_{part.register}"), part.field)
-            m.d.comb += value.eq(_part(channel.completion.payload, part))
         return (registers.irq_status.completion.value & registers.irq_enable.completion) | (
             registers.irq_status.error.value & registers.irq_enable.error
         )
-
-
-def _part(record: data.View, part: RecordPart) -> Value:
-    return Value.cast(record[part.record.name])[part.start : part.start + part.bits]

@@ -657,6 +657,22 @@ static inline void cdma_clear_error(const struct cdma_channel *channel) {
     cdma_channel_write(channel, CDMA_CHANNEL_COMMAND, CDMA_CHANNEL_COMMAND_CLEAR_ERROR_MASK);
 }
 
+/* From here on counters read as they are now, all as of one moment; they go on counting. */
+static inline int cdma_hold_counters(const struct cdma_channel *channel, uint32_t patience) {
+    cdma_channel_write(channel, CDMA_CHANNEL_COUNTER_HOLD, CDMA_CHANNEL_COUNTER_HOLD_HOLD_MASK);
+    while ((cdma_channel_read(channel, CDMA_CHANNEL_COUNTER_HOLD) & CDMA_CHANNEL_COUNTER_HOLD_HELD_MASK) == 0u) {
+        if (patience-- == 0u) {
+            return CDMA_TIMEOUT;
+        }
+        cdma_idle(channel->engine);
+    }
+    return CDMA_OK;
+}
+
+static inline void cdma_release_counters(const struct cdma_channel *channel) {
+    cdma_channel_write(channel, CDMA_CHANNEL_COUNTER_HOLD, 0u);
+}
+
 /* A counter, by the offset of its low half: CDMA_COUNTERS_BYTES_READ_LOW, … */
 static inline uint64_t cdma_counter(const struct cdma_channel *channel, uint32_t low) {
     return cdma_read64(channel->engine, channel->counters + low);

@@ -104,7 +104,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 
 /* engine.version: Version of this register map. A higher minor version only adds. */
 #define CDMA_ENGINE_VERSION 0x004u
-#define CDMA_ENGINE_VERSION_RESET 0x00010000u
+#define CDMA_ENGINE_VERSION_RESET 0x00010001u
 #define CDMA_ENGINE_VERSION_MINOR_MASK 0x0000ffffu
 #define CDMA_ENGINE_VERSION_MINOR_SHIFT 0u
 #define CDMA_ENGINE_VERSION_MAJOR_MASK 0xffff0000u
@@ -523,6 +523,14 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_CHANNEL_TABLE_RESET 0x00000000u
 #define CDMA_CHANNEL_TABLE_ENTRY_MASK 0xffffffffu
 #define CDMA_CHANNEL_TABLE_ENTRY_SHIFT 0u
+
+/* channel.counter_hold: All counters of the channel at one moment, up to 32 cycles apart; the numbers of a completion are in all of them or in none. */
+#define CDMA_CHANNEL_COUNTER_HOLD 0x090u
+#define CDMA_CHANNEL_COUNTER_HOLD_RESET 0x00000000u
+#define CDMA_CHANNEL_COUNTER_HOLD_HOLD_MASK 0x00000001u
+#define CDMA_CHANNEL_COUNTER_HOLD_HOLD_SHIFT 0u
+#define CDMA_CHANNEL_COUNTER_HOLD_HELD_MASK 0x00000002u
+#define CDMA_CHANNEL_COUNTER_HOLD_HELD_SHIFT 1u
 
 /* channel.completion_tag: The descriptor's tag. */
 #define CDMA_CHANNEL_COMPLETION_TAG 0x0c0u

@@ -534,6 +534,16 @@ class Channel:
         """Empties the error registers."""
         self._registers.set(f"{self.name}.command", clear_error=1)
 
-    def counters(self) -> dict[str, int]:
-        """All counters by name."""
-        return {name: self._registers.read64(f"{self.name}_counters.{name}") for name, _ in COUNTERS}
+    def counters(self, timeout: float = 1.0) -> dict[str, int]:
+        """All counters by name, as of one moment; they go on counting meanwhile."""
+        hold = f"{self.name}.counter_hold"
+        # Version 1.0 of the register map could not hold them.
+        can_hold = self.driver.geometry.version >= (1, 1)
+        if can_hold:
+            self._registers.set(hold, hold=1)
+            self.driver.until(lambda: self._registers.fields(hold)["held"], timeout, "the counters")
+        try:
+            return {name: self._registers.read64(f"{self.name}_counters.{name}") for name, _ in COUNTERS}
+        finally:
+            if can_hold:
+                self._registers.set(hold, hold=0)

@@ -32,6 +32,8 @@ class EngineModel:
         self._at = {placed.address: placed for placed in self.registers.placed()}
         self._stored: dict[int, int] = {}
         self._latched_high: dict[str, int] = defaultdict(int)
+        #: The counters of channels that hold them.
+        self._held: dict[str, dict[str, int]] = {}
         self._reset_stored(everything=True)
         self.dev = Port(dev, config.dev_data_bits, config.dev_address_bits, lambda: self._window("dev"))
         self.host = Port(host, config.host_data_bits, config.host_address_bits, lambda: self._window("host"))
@@ -87,6 +89,8 @@ class EngineModel:
             elif field.access is Access.PULSE and bits:
                 pulses.append(field.name)
         self._stored[placed.address] = stored
+        if register.name == "counter_hold":
+            self._hold(placed.instance, bool(stored))
         for name in pulses:
             self._act(placed.instance, name)
 
@@ -139,10 +143,17 @@ class EngineModel:
         )
         return bool(status & enable)
 
+    def _hold(self, instance: str, hold: bool) -> None:
+        if not hold:
+            self._held.pop(instance, None)
+        elif instance not in self._held:
+            self._held[instance] = dict(self.channels[instance].counters)  # type: ignore[index]
+
     def _act(self, instance: str, command: str) -> None:
         match instance, command:
             case "engine", "soft_reset":
                 self._reset_stored(everything=False)
+                self._held.clear()
                 for channel in self.channels.values():
                     channel.forget()
                     channel.clear_counters()
@@ -173,7 +184,9 @@ class EngineModel:
         if placed.block.external:
             name, _, half = register.name.rpartition("_")
             if half == "low":
-                value = self.channels[placed.instance.partition("_")[0]].counters[name]  # type: ignore[index]
+                channel = placed.instance.partition("_")[0]
+                counters = self._held.get(channel) or self.channels[channel].counters  # type: ignore[index]
+                value = counters[name]
                 self._latched_high[placed.instance] = value >> 32
                 return value & 0xFFFFFFFF
             return self._latched_high[placed.instance]
@@ -193,6 +206,8 @@ class EngineModel:
             case "status":
                 waiting = channel.waiting is not None and direct
                 return register.put(busy=channel.busy, halted=channel.halted, completion_waiting=waiting)
+            case "counter_hold":
+                return register.put(held=placed.instance in self._held)
             case "ring_head":
                 return channel.head
             case "completion_head":

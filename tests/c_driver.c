@@ -123,6 +123,16 @@ EXPORT void c_clear_error(struct cdma_channel *channel) {
     cdma_clear_error(channel);
 }
 
+EXPORT int c_hold_counters(struct cdma_channel *channel, uint32_t patience);
+EXPORT int c_hold_counters(struct cdma_channel *channel, uint32_t patience) {
+    return cdma_hold_counters(channel, patience);
+}
+
+EXPORT void c_release_counters(struct cdma_channel *channel);
+EXPORT void c_release_counters(struct cdma_channel *channel) {
+    cdma_release_counters(channel);
+}
+
 EXPORT uint64_t c_counter(struct cdma_channel *channel, uint32_t low);
 EXPORT uint64_t c_counter(struct cdma_channel *channel, uint32_t low) {
     return cdma_counter(channel, low);

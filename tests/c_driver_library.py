@@ -240,7 +240,10 @@ class CChannel:
         self.library.c_clear_error(self.channel)
 
     def counters(self) -> dict[str, int]:
-        return {name: self.library.c_counter(self.channel, 8 * n) for n, (name, _) in enumerate(COUNTERS)}
+        _refuse(self.library.c_hold_counters(self.channel, 1000))
+        found = {name: self.library.c_counter(self.channel, 8 * n) for n, (name, _) in enumerate(COUNTERS)}
+        self.library.c_release_counters(self.channel)
+        return found
 
 
 def _transfer(d: Descriptor) -> Transfer:

@@ -89,7 +89,7 @@ OUT, BACK = HOST + 0x8000, DEV + 0x8000
 def test_geometry_is_read_at_run_time(bench):
     config = bench.config
     assert bench.driver.geometry == Geometry(
-        version=(1, 0),
+        version=(1, 1),
         word_bits=config.format.word_bits,
         window=32,
         code_bits=config.format.code_bits,
@@ -370,6 +370,24 @@ def test_counters_add_up_and_clear(bench):
     assert bench.driver.prefetch.counters()["descriptors"] == 0
     bench.driver.clear_counters()
     assert not any(channel.counters().values())
+
+
+def test_held_counters_stand_still_while_they_count_on(bench):
+    bench.start(8)
+    channel = bench.driver.offload
+    raw = tensor(bench.config, 64)
+    bench.dev.write(DEV, raw)
+    job = Descriptor(DEV, OUT, len(raw), 8192)
+    channel.transfer(job)
+    before = channel.counters()
+    registers = bench.driver.registers
+    registers.set("offload.counter_hold", hold=1)
+    assert registers.fields("offload.counter_hold")["held"]
+    channel.transfer(job)
+    assert registers.read64("offload_counters.descriptors") == before["descriptors"] == 1
+    registers.set("offload.counter_hold", hold=0)
+    assert registers.read64("offload_counters.descriptors") == 2
+    assert registers.read64("offload_counters.bytes_read") == 2 * before["bytes_read"]
 
 
 def test_a_counter_past_32_bits_is_read_whole(bench):

@@ -529,10 +529,22 @@ async def registers(bench: EngineBench, budget: int) -> None:
             got = await bench.peek(f"{channel}_counters.{name}_low")
             assert got == value, f"counter {name} is {got}, not {value}"
             bench.checks += 1
+        # Held, they stand still while the next descriptor is counted.
+        await bench.poke(f"{channel}.counter_hold", hold=1)
+        while not await bench.peek(f"{channel}.counter_hold", "held"):
+            pass
+        assert await bench.peek(f"{channel}_counters.descriptors_low") == 4
         # One completion that nobody follows: the time brings the interrupt.
         await bench.poke(f"{channel}.coalesce_cycles", value=300)
         await bench.rings[channel].enable()
         await bench.run(channel, [bench.transfer(channel, 20, interrupt=1)])
+        assert await bench.peek(f"{channel}_counters.descriptors_low") == 4, "the counters are held"
+        await bench.poke(f"{channel}.counter_hold", hold=0)
+        while await bench.peek(f"{channel}.counter_hold", "held"):
+            pass
+        await ClockCycles(bench.dut.aclk, 32)
+        assert await bench.peek(f"{channel}_counters.descriptors_low") == 5
+        bench.checks += 3
         for _ in range(200):
             if int(bench.dut.irq.value):
                 break

@@ -72,15 +72,16 @@ class ManagedEngine(wiring.Component):
             prefetch.read_window.eq(control.host_window),
             prefetch.write_window.eq(control.dev_window),
         ]
+        counters = Counters()
+        m.submodules.counters = ResetInserter(clear)(counters)
+        m.d.comb += counters.clear.eq(control.clear_counters)
         for index, (name, channel) in enumerate((("offload", offload), ("prefetch", prefetch))):
-            counters = Counters()
-            m.submodules[f"{name}_counters"] = ResetInserter(clear)(counters)
-            half, client = getattr(control, name), getattr(rings, name)
+            half, client, counting = getattr(control, name), getattr(rings, name), getattr(counters, name)
             wiring.connect(m, wiring.flipped(half), getattr(rings, f"{name}_control"))
-            wiring.connect(m, wiring.flipped(getattr(control, f"{name}_counters")), counters.read)
+            wiring.connect(m, wiring.flipped(getattr(control, f"{name}_counters")), counting.read)
             wiring.connect(m, client.requests, channel.requests)
-            wiring.connect(m, channel.completion, counters.input)
-            wiring.connect(m, counters.output, client.completion)
+            wiring.connect(m, channel.completion, counting.input)
+            wiring.connect(m, counting.output, client.completion)
             m.d.comb += [
                 channel.values.eq(half.values),
                 channel.watchdog_cycles.eq(control.watchdog_cycles),
@@ -92,10 +93,11 @@ class ManagedEngine(wiring.Component):
                 channel.halt.eq(client.halt),
                 client.checking.eq(channel.checking),
                 client.interrupt.eq(channel.completion_interrupt),
-                counters.words.eq(channel.completion_words),
-                counters.events.eq(channel.events),
-                counters.clear.eq(control.clear_counters),
-                counters.extra_error.eq(client.extra_error),
+                counting.words.eq(channel.completion_words),
+                counting.events.eq(channel.events),
+                counting.extra_error.eq(client.extra_error),
+                counting.hold.eq(half.hold_counters),
+                half.counters_held.eq(counting.held),
                 half.status.busy.eq(channel.status.busy | rings.busy[index]),
                 half.status.halted.eq(channel.status.halted),
                 half.status.aborting.eq(channel.status.aborting),

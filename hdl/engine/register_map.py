@@ -20,7 +20,7 @@ __all__ = ["IDENT", "VERSION", "RecordPart", "record_parts", "register_map"]
 IDENT = int.from_bytes(b"cDMA", "little")
 
 #: Major and minor version of the map. A driver works with every minor version of the major one that it knows.
-VERSION = (1, 0)
+VERSION = (1, 1)
 
 _ADDRESS_BITS = 12
 
@@ -184,7 +184,12 @@ def _engine_block(config: EngineConfig) -> Block:
                         "reset value. "
                         "`status.resetting` says when it is done; write nothing before.",
                     ),
-                    _flag("clear_counters", 1, Access.PULSE, "Sets all counters of both channels to 0."),
+                    _flag(
+                        "clear_counters",
+                        1,
+                        Access.PULSE,
+                        "Sets all counters of both channels to 0, but not what is held.",
+                    ),
                 ),
             ),
             Register(
@@ -570,6 +575,21 @@ def _channel_block(config: EngineConfig) -> Block:
                 (Field("entry", 0, config.format.word_bits, Access.RW, "A word.", config.format.values[0]),),
                 # There is room for the 15 entries of 4-bit codes.
                 count=config.codec.table_size,
+            ),
+            Register(
+                "counter_hold",
+                0x90,
+                "All counters of the channel at one moment, up to 32 cycles apart; the numbers of a completion are in "
+                "all of them or in none.",
+                (
+                    _flag(
+                        "hold",
+                        0,
+                        Access.RW,
+                        "While `held` is 1, the counters read as when it became so, and go on counting.",
+                    ),
+                    _flag("held", 1, Access.RO, "Follows `hold` within 100 cycles."),
+                ),
             ),
             *_record_registers(COMPLETION, 0xC0, "completion_", "result", Access.RO),
         ),

@@ -144,6 +144,8 @@ class RegisterBlock(wiring.Component):
             channel.error_clear.eq(registers.command.clear_error),
             channel.values.eq(Cat(registers.table.entry)),
             channel.ring_log2.eq(registers.ring_size.log2),
+            channel.hold_counters.eq(registers.counter_hold.hold),
+            registers.counter_hold.held.eq(channel.counters_held),
             channel.coalesce_count.eq(registers.coalesce_count.value),
             channel.coalesce_cycles.eq(registers.coalesce_cycles.value),
         ]

@@ -26,7 +26,7 @@ from .interrupts import Coalescer
 from .records import COMPLETION, DESCRIPTOR, RECORD_BYTES, Status
 from .register_file import ReportLayout, StoredSignature
 from .register_map import record_parts, register_map
-from .slots import SlotUnit
+from .ring_slot import RingSlot
 from .watchdog import Watchdog
 
 __all__ = ["RingClient", "Rings"]
@@ -131,7 +131,7 @@ class Rings(wiring.Component):
         m = Module()
         config = self.config
         controls = [getattr(self, f"{name}_control") for name in _NAMES]
-        m.submodules.slots = slots = SlotUnit(config)
+        m.submodules.slot = slots = RingSlot(config)
         m.submodules.writer = writer = CompletionWriter(config)
         fetchers, sends = [], []
         for name in _NAMES:

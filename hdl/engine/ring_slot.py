@@ -15,7 +15,7 @@ from .register_description import REGISTER_BITS
 from .register_file import StoredSignature
 from .register_map import register_map
 
-__all__ = ["SlotUnit"]
+__all__ = ["RingSlot"]
 
 _LIMB = 16
 _PAGE_LOG2 = 12
@@ -24,7 +24,7 @@ _RECORD_LOG2 = RECORD_BYTES.bit_length() - 1
 _BASE, _LOWEST, _HIGHEST = range(3)
 
 
-class SlotUnit(wiring.Component):
+class RingSlot(wiring.Component):
     """``done`` is high, with ``address`` and ``allowed``, three cycles for every 16 bits of an address and one
     more after ``start``, until the next ``start``. What describes the slot stays unchanged meanwhile.
 

@@ -18,9 +18,9 @@ def register(blocks: Any) -> None:
     block = blocks.add_parser(
         "engine",
         help="the engine, between two memories",
-        description="Run the engine with registers and rings between two memories of cocotbext-axi, with random "
-        "back-pressure, latency and errors, guard bytes around every destination, and a protocol checker on both ports "
-        "on every cycle.",
+        description="Run the engine, with registers and rings or (--no-registers) driven by streams, between two "
+        "memories of cocotbext-axi, with random back-pressure, latency and errors, guard bytes around every destination, "
+        "and a protocol checker on every port on every cycle.",
     )
     add_engine_options(block)
     group = block.add_argument_group("regression")
@@ -48,27 +48,25 @@ def _run(arguments: argparse.Namespace) -> int:
     from .hdl.errors import ParameterError
     from .progress import status
     from .verif.engine_design import EngineDesign
-    from .verif.engine_regression import TESTS, verify_engine
+    from .verif.engine_regression import tests_for, verify_engine
 
+    design = EngineDesign(config, arguments.init)
+    known = tests_for(design)
     if arguments.list:
-        print(json.dumps(TESTS) if arguments.json else "\n".join(TESTS))
+        print(json.dumps(known) if arguments.json else "\n".join(known))
         return 0
-    if not config.registers:
-        raise ParameterError(
-            "registers is false; the regression drives rings, which come with the register block"
-        )
     if arguments.transfers < 1:
         raise ParameterError(
             f"transfers is {arguments.transfers}; a regression that moves nothing proves nothing"
         )
-    tests = tuple(arguments.tests or TESTS)
+    tests = tuple(arguments.tests or known)
     for test in tests:
-        if test not in TESTS:
-            raise ParameterError(f"tests has {test!r}; the tests of the engine are {', '.join(TESTS)}")
+        if test not in known:
+            raise ParameterError(f"tests has {test!r}; the tests of this engine are {', '.join(known)}")
     with status() as say:
         say("building the engine and its simulation")
         outcomes = verify_engine(
-            EngineDesign(config, arguments.init),
+            design,
             tests,
             seed=arguments.seed,
             transfers=arguments.transfers,

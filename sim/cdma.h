@@ -39,7 +39,7 @@
 #else
 #define CDMA_FENCE() ((void)0)
 #endif
-/* Descriptors are in memory before the doorbell rings. */
+/* Descriptors are in memory before the doorbell rings, and so is a slot before the engine gets it back. */
 #ifndef CDMA_WRITE_BARRIER
 #define CDMA_WRITE_BARRIER() CDMA_FENCE()
 #endif
@@ -494,7 +494,7 @@ static inline int cdma_push(struct cdma_channel *channel, const struct cdma_tran
     return CDMA_OK;
 }
 
-/* Takes the completion at the front, if it is there: 1 or 0, or CDMA_LOST. */
+/* Takes the completion at the front, if it is there: 1 or 0, or CDMA_LOST, which takes nothing. */
 static inline int cdma_take(struct cdma_channel *channel, enum cdma_how how, uint32_t head, struct cdma_result *result) {
     unsigned char record[sizeof(struct cdma_completion)];
     const volatile unsigned char *slot;
@@ -527,16 +527,29 @@ static inline int cdma_take(struct cdma_channel *channel, enum cdma_how how, uin
     }
     /* The last word is written last: its phase vouches for the slot, which is read after it. */
     CDMA_READ_BARRIER();
-    channel->consumed = cdma_next(channel, channel->consumed);
-    --channel->outstanding;
     if (phase != due) {
         return CDMA_LOST;
     }
     for (k = 0; k < sizeof record; ++k) {
         record[k] = slot[k];
     }
+    channel->consumed = cdma_next(channel, channel->consumed);
+    --channel->outstanding;
     cdma_decode(record, result);
     return 1;
+}
+
+/*
+ * Passes over the front of the ring, whose completion was lost. What its slot
+ * still holds would look new in the next pass: it gets the phase of this one.
+ */
+static inline void cdma_skip(struct cdma_channel *channel) {
+    volatile unsigned char *last = channel->completions - 1u +
+        (size_t)(channel->consumed % channel->entries + 1u) * sizeof(struct cdma_completion);
+    const unsigned due = 1u - (channel->consumed / channel->entries & 1u);
+    *last = (unsigned char)((*last & 0x7Fu) | due << 7);
+    channel->consumed = cdma_next(channel, channel->consumed);
+    --channel->outstanding;
 }
 
 /*
@@ -553,16 +566,18 @@ static inline int cdma_poll(
     }
     while (found < count && taken == 1) {
         taken = cdma_take(channel, how, head, &results[found]);
-        if (taken == CDMA_LOST && found != 0u) {
-            /* What was found is told first; the lost one stays for the next call. */
-            channel->consumed = (channel->consumed + 2u * channel->engine->geometry.ring_entries - 1u) %
-                                (2u * channel->engine->geometry.ring_entries);
-            ++channel->outstanding;
-            taken = 0;
+        if (taken == CDMA_LOST) {
+            if (found == 0u) {
+                cdma_skip(channel);
+            } else {
+                /* What was found is told first, the lost one by the next call. */
+                taken = 0;
+            }
         }
         found += taken == 1 ? 1u : 0u;
     }
     if (channel->consumed != before) {
+        CDMA_WRITE_BARRIER();
         cdma_channel_write(channel, CDMA_CHANNEL_COMPLETION_TAIL, channel->consumed);
     }
     return taken == CDMA_LOST ? CDMA_LOST : (int)found;

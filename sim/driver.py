@@ -423,7 +423,11 @@ class Channel:
             if self._consumed == head if head is not None else phase != due:
                 break
             lost = phase != due
-            if not lost:
+            if lost:
+                # What the slot still holds would look new in the ring's next pass.
+                last = slot + RECORD_BYTES - 1
+                self._completions[last] = self._completions[last] & 0x7F | due << 7
+            else:
                 found.append(Completion.unpack(self._completions[slot : slot + RECORD_BYTES]))
             self._consumed = self._next(self._consumed)
             self._outstanding -= 1

@@ -24,8 +24,8 @@ from cdma.sim.codec import compress
 from cdma.sim.driver import Descriptor, Driver, DriverError, EngineError, RingMemory
 from cdma.sim.engine_model import EngineModel
 from cdma.sim.memory import Memory
-from cdma.verif.engine_bench import EngineBench
-from cdma.verif.engine_tests import engine_test
+from cdma.verif.engine_context import engine_test
+from cdma.verif.engine_ring import RingBench
 
 _SIZE = 1 << 20
 _RINGS = {"offload": 0x1000, "prefetch": 0x6000}
@@ -37,7 +37,7 @@ _CAPACITY = 0x4000
 class Machine:
     """What the drivers see of the bench: registers, time, the interrupt, and host memory as a buffer."""
 
-    def __init__(self, bench: EngineBench) -> None:
+    def __init__(self, bench: RingBench) -> None:
         self.bench = bench
         self.irq_waits = 0
         host = bench.memory["host"]
@@ -185,26 +185,26 @@ def exercise(machine: Machine, driver: Any) -> None:
     bench.checks += 12
 
 
-async def _run(bench: EngineBench, make: Callable[[Machine], Any]) -> None:
+async def _run(bench: RingBench, make: Callable[[Machine], Any]) -> None:
     machine = Machine(bench)
     bench.pauses(0.1)
     await bridge(lambda: exercise(machine, make(machine)))()
 
 
 @engine_test
-async def python_driver(bench: EngineBench, budget: int) -> None:
+async def python_driver(bench: RingBench, budget: int) -> None:
     """The Python driver."""
     await _run(bench, lambda machine: Driver(machine, idle=machine.idle, wait_irq=machine.wait_irq))
 
 
 @engine_test
-async def c_driver(bench: EngineBench, budget: int) -> None:
+async def c_driver(bench: RingBench, budget: int) -> None:
     """The C driver, which the settings say where to find."""
     library = load(Path(json.loads(os.environ["CDMA_BENCH"])["library"]))
     await _run(bench, lambda machine: CDriver(library, machine, idle=machine.idle, wait_irq=machine.wait_irq))
 
 
-def _any_descriptor(bench: EngineBench, name: str, tag: int) -> tuple[Descriptor, bytes]:
+def _any_descriptor(bench: RingBench, name: str, tag: int) -> tuple[Descriptor, bytes]:
     """A descriptor, mostly right, often wrong in one way, and what lies at its source."""
     rng, config = bench.rng, bench.config
     word = config.format.word_bits // 8
@@ -288,7 +288,7 @@ def compare(machine: Machine, driver: Driver, budget: int) -> None:
 
 
 @engine_test
-async def engine_model(bench: EngineBench, budget: int) -> None:
+async def engine_model(bench: RingBench, budget: int) -> None:
     """The register-level model against the hardware."""
     machine = Machine(bench)
     bench.memory["host"].allow(_PACKED, 0x8000)

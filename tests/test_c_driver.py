@@ -294,6 +294,34 @@ def test_a_lost_completion_is_told_after_those_before_it(bench):
     assert bench.library.c_room(bench.offload) == 4
 
 
+def test_a_lost_completion_does_not_come_back_in_the_next_pass(bench):
+    """Its slot still holds what the pass before wrote there, with just the phase that is due next."""
+    assert bench.start(bench.offload, 4) == OK
+
+    def submit(*tags: int) -> None:
+        jobs = (Transfer(DEV, OUT, 64, 64, 0, tag, Mode.RAW, 0) for tag in tags)
+        assert bench.submit(bench.offload, *jobs) == OK
+
+    def tags() -> list[int]:
+        return [done.tag for done in bench.poll(bench.offload, MEMORY)[1]]
+
+    submit(0, 1, 2, 3)
+    bench.model.run()
+    assert tags() == [0, 1, 2, 3]
+    bench.host.faults[HOST + 4 * 64] = "SLVERR"
+    submit(4)
+    bench.model.run()
+    assert bench.poll(bench.offload, REGISTERS) == (LOST, [])
+    bench.host.faults.clear()
+    submit(5, 6, 7)
+    bench.model.run()
+    assert tags() == [5, 6, 7]
+    submit(8)
+    assert tags() == [], "nothing has been done yet"
+    bench.model.run()
+    assert tags() == [8]
+
+
 def test_windows_lock_abort_and_reset(bench):
     library = bench.library
     base, limit = ct.c_uint64(HOST), ct.c_uint64(HOST + SIZE - 1)

@@ -272,6 +272,29 @@ def test_errors_on_the_way_halt_or_not(bench, halt):
     assert channel.error() == EngineError(Status.READ_SLVERR, 1, (DEV + 100) // beat * beat)
 
 
+def test_a_lost_completion_does_not_come_back_in_the_next_pass(bench):
+    """Its slot still holds what the pass before wrote there, with just the phase that is due next."""
+    bench.start(4)
+    channel = bench.driver.offload
+
+    def submit(*tags: int) -> None:
+        channel.submit(*(Descriptor(DEV, OUT, 64, 4096, tag=tag) for tag in tags))
+        bench.model.run()
+
+    submit(0, 1, 2, 3)
+    assert [done.tag for done in channel.poll()] == [0, 1, 2, 3]
+    bench.host.faults[HOST + 4 * 64] = "SLVERR"
+    submit(4)
+    with pytest.raises(DriverError, match="not in memory"):
+        channel.poll("registers")
+    bench.host.faults.clear()
+    submit(5, 6, 7)
+    assert [done.tag for done in channel.poll()] == [5, 6, 7]
+    channel.submit(Descriptor(DEV, OUT, 64, 4096, tag=8))
+    assert channel.poll() == [], "nothing has been done yet"
+    assert [done.tag for done in channel.wait()] == [8]
+
+
 def test_rings_that_fail_are_told(bench):
     bench.start(4)
     channel = bench.driver.offload

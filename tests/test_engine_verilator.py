@@ -5,7 +5,6 @@ ports.
 from __future__ import annotations
 
 import dataclasses
-import re
 
 import pytest
 
@@ -13,7 +12,7 @@ from cdma.hdl.params import EngineConfig, Format
 from cdma.sim.characterise import load_samples
 from cdma.verif.engine_design import SMALL, EngineDesign
 from cdma.verif.engine_measure import cases, measure_engine
-from cdma.verif.engine_regression import TESTS, verify_engine
+from cdma.verif.engine_regression import tests_for, verify_engine
 from cdma.verif.engine_tensor import round_trip
 from cdma.verif.simulate import Outcome
 
@@ -50,38 +49,29 @@ def _failures(outcomes: list[Outcome]) -> dict[str, str]:
     return {outcome.test: outcome.failure for outcome in outcomes if outcome.failure is not None}
 
 
-def test_regression() -> None:
+@pytest.mark.parametrize("registers", [True, False], ids=["registers", "streams"])
+def test_regression(registers: bool) -> None:
     """Every test of the plan, on a configuration with small queues."""
-    outcomes = verify_engine(EngineDesign(SMALL), TESTS, seed=1, transfers=60)
+    design = EngineDesign(dataclasses.replace(SMALL, registers=registers))
+    outcomes = verify_engine(design, tests_for(design), seed=1, transfers=60)
     assert not _failures(outcomes)
-    assert {outcome.test for outcome in outcomes} == set(TESTS)
+    assert [outcome.test for outcome in outcomes] == list(tests_for(design))
 
 
-@pytest.mark.parametrize("config", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_other_shapes(config: EngineConfig) -> None:
-    outcomes = verify_engine(EngineDesign(config), ["soak", "lengths", "aborts"], seed=2, transfers=40)
-    assert not _failures(outcomes)
+@pytest.mark.parametrize(
+    ("config", "more"),
+    [(WIDE, ["ring_errors", "soft_resets"]), (NARROW, ["hard_resets", "register_bus"])],
+    ids=["wide", "narrow"],
+)
+def test_other_shapes(config: EngineConfig, more: list[str]) -> None:
+    tests = ["soak", "lengths", "limits", "windows", "aborts", *more]
+    assert not _failures(verify_engine(EngineDesign(config), tests, seed=2, transfers=40))
 
 
 def test_without_initial_values() -> None:
     """Reset alone brings the engine up, from random registers and memories."""
     design = EngineDesign(SMALL, init=False)
-    assert not _failures(verify_engine(design, ["soak", "registers"], seed=3, transfers=20))
-
-
-@pytest.mark.parametrize(
-    ("pin", "value", "test"),
-    [
-        (r"\.\w+\(m_axi_host_awlen\)", "", "soak"),
-        (r"\.\w+\(m_axi_host_rresp\)", "2'b00", "bus_errors"),
-    ],
-)
-def test_notices_a_broken_engine(pin: str, value: str, test: str) -> None:
-    """A pin that is cut off inside: bursts of the wrong length, errors that are not heard."""
-    design = EngineDesign(SMALL)
-    text, count = re.subn(pin, lambda found: f"{found[0].partition('(')[0]}({value})", design.verilog())
-    assert count == 1
-    assert _failures(verify_engine(design, [test], seed=1, transfers=20, verilog=text))
+    assert not _failures(verify_engine(design, ["soak", "registers", "hard_resets"], seed=3, transfers=20))
 
 
 def test_keeps_the_ports_busy() -> None:

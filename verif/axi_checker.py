@@ -46,8 +46,8 @@ class AxiChecker:
         Gives the value of a signal such as ``"arvalid"`` at the rising edge.
     ``data_bits``, ``longest``
         Width of the data, and the most beats of a burst that the configuration allows.
-    ``outstanding``
-        The most bursts of each ID under way that it allows.
+    ``outstanding``, ``others``
+        The most bursts of ID 0, and of each other ID, under way that it allows.
     ``on_write``
         Called with each beat written: the address of the port's lane 0, and the strobes.
     """
@@ -57,17 +57,30 @@ class AxiChecker:
     data_bits: int
     longest: int = 256
     outstanding: int = 256
+    others: int = 256
     on_write: Callable[[int, int], None] | None = None
     cycles: int = 0
     beats: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CHANNELS, 0))
 
     def __post_init__(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
         self._held: dict[str, tuple[int, ...] | None] = dict.fromkeys(CHANNELS)
         self._reads: dict[int, deque[_Burst]] = {}
         self._to_write: deque[_Burst] = deque()
         self._to_answer: dict[int, deque[_Burst]] = {}
 
     # -- Called by whoever steps the clock.
+
+    def reset(self) -> None:
+        """Looks at one rising edge in reset, which ends whatever was open."""
+        self.cycles += 1
+        self._forget()
+        for signal in ("arvalid", "awvalid", "wvalid", "rready", "bready"):
+            if self.sample(signal):
+                # Of the readys, this is the engine's own promise.
+                self._object(f"{signal} is high in reset")
 
     def cycle(self) -> None:
         """Looks at one rising edge, outside reset."""
@@ -133,11 +146,15 @@ class AxiChecker:
             self._object(f"{here} crosses a 4 KiB boundary")
         return new
 
+    def _count(self, kind: str, id: int, count: int) -> None:
+        most = self.others if id else self.outstanding
+        if count > most:
+            self._object(f"{count} {kind} of ID {id} are under way, more than {most}")
+
     def _ar(self, id: int, address: int, length: int, size: int, burst: int) -> None:
         queue = self._reads.setdefault(id, deque())
         queue.append(self._address("read", id, address, length, size, burst))
-        if len(queue) > self.outstanding:
-            self._object(f"{len(queue)} reads of ID {id} are under way, more than {self.outstanding}")
+        self._count("reads", id, len(queue))
 
     def _r(self, id: int, data: int, resp: int, last: int) -> None:
         queue = self._reads.get(id)
@@ -154,8 +171,7 @@ class AxiChecker:
     def _aw(self, id: int, address: int, length: int, size: int, burst: int) -> None:
         self._to_write.append(self._address("write", id, address, length, size, burst))
         waiting = sum(entry.id == id for entry in self._to_write) + len(self._to_answer.get(id, ()))
-        if waiting > self.outstanding:
-            self._object(f"{waiting} writes of ID {id} are under way, more than {self.outstanding}")
+        self._count("writes", id, waiting)
 
     def _w(self, data: int, strb: int, last: int) -> None:
         if not self._to_write:

@@ -1,169 +1,74 @@
-"""The engine between two memories of cocotbext-axi and a bus master, with our checker on every port on every
-cycle.
+"""The engine between two memories of cocotbext-axi, with our checkers on every port on every cycle.
+
+What is common to an engine with registers (:mod:`.engine_ring`) and one without (:mod:`.engine_stream`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import random
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import cocotb
 import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
-from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam
 
-from ..hdl.engine.records import COMPLETION, RECORD_BYTES, Mode, Status
-from ..hdl.engine.register_map import register_map
+from ..hdl.engine.records import RECORD_BYTES, Mode, Status
 from .axi_checker import AxiChecker
+from .axi_lite_checker import AxiLiteChecker
 from .engine_design import EngineDesign
-from .engine_model import Transfer, random_words, transfer, unpack
+from .engine_memory import GUARD, EngineMemory
+from .engine_model import Transfer, random_words, transfer
 
-__all__ = ["CHANNELS", "EngineBench", "Ring"]
+__all__ = ["CHANNELS", "ChannelEnd", "EngineBench"]
 
 CHANNELS = ("offload", "prefetch")
-_SIZE = 1 << 20
-_GUARD = 0xA5
-#: Where the rings lie, and where data may.
-_RINGS = {"offload": 0x1000, "prefetch": 0x6000}
-_DATA = 0x10000
 
 
-class _Memory(AxiRam):
-    """A memory that answers with an error where it is told to, and takes its time."""
+class ChannelEnd(Protocol):
+    """What drives one channel, whether through rings and registers or through streams.
 
-    def __init__(self, bench: EngineBench, prefix: str) -> None:
-        dut = bench.dut
-        super().__init__(
-            AxiBus.from_prefix(dut, prefix), dut.aclk, dut.aresetn, reset_active_level=False, size=_SIZE
-        )
-        self.bench = bench
-        self.bad: set[int] = set()
-        self.writable = bytearray(_SIZE)
-        self.next = _DATA
-        self.latency = 0
-        self.frozen = False
-        for half in (self.read_if, self.write_if):
-            half.log.setLevel(logging.ERROR)
-        self.read_if._read = self._slow_read
-        self.write_if._write = self._slow_write
-        self.write(0, bytes([_GUARD]) * _SIZE)
+    :class:`.engine_ring.Ring` and :class:`.engine_stream.DescriptorStream` say what each does.
+    """
 
-    async def _wait(self, address: int) -> None:
-        while self.frozen:
-            await RisingEdge(self.bench.dut.aclk)
-        if self.latency and address % 256 == 0:
-            await ClockCycles(self.bench.dut.aclk, self.bench.rng.randint(0, self.latency))
+    #: The most descriptors that may be handed over and not completed.
+    size: int
 
-    async def _slow_read(self, address: int, length: int) -> bytes:
-        await self._wait(address)
-        self._refuse(address, length)
-        return self.read(address, length)
-
-    async def _slow_write(self, address: int, data: bytes) -> None:
-        await self._wait(address)
-        self._refuse(address, len(data))
-        self.write(address, bytes(data))
-
-    def _refuse(self, address: int, length: int) -> None:
-        if self.bad and any(at in self.bad for at in range(address, address + length)):
-            raise ValueError("injected")
-
-    def allow(self, address: int, length: int, allowed: bool = True) -> None:
-        self.writable[address : address + length] = bytes([allowed]) * length
-
-    def place(self, rng: random.Random, length: int, align: int) -> int:
-        """A place for ``length`` bytes with guard bytes on both sides, often near a 4 KiB boundary."""
-        if self.next + length + 0x3000 > _SIZE:
-            self.next = _DATA
-        self.next += 2 * 128 + rng.choice((0, 0, 64, 512, 1024))
-        choice = rng.random()
-        if choice < 0.3:
-            self.next = (self.next | 0xFFF) + 1
-        elif choice < 0.5:
-            self.next = (self.next | 0xFFF) + 1 - align * rng.randint(1, 4)
-        address = -(-self.next // align) * align
-        self.next = address + length
-        # What older transfers left here is no guard.
-        self.write(address - 128, bytes([_GUARD]) * (length + 256))
-        return address
-
-
-class Ring:
-    """Software's side of one channel's two rings."""
-
-    def __init__(self, bench: EngineBench, name: str, log2: int) -> None:
-        self.bench, self.name, self.log2 = bench, name, log2
-        self.size = 1 << log2
-        self.base = _RINGS[name]
-        self.completions = self.base + 0x2800
-        self.submitted = self.done = 0
-
-    async def enable(self, *, halt_on_error: int = 0) -> None:
-        """Sets both rings up, empty, and starts the channel."""
-        bench, name = self.bench, self.name
-        host = bench.memory["host"]
-        bytes_ = self.size * RECORD_BYTES
-        host.write(self.completions, bytes(bytes_))
-        host.allow(self.completions, bytes_)
-        self.submitted = self.done = 0
-        await bench.poke(f"{name}.ring_size", log2=self.log2)
-        await bench.poke(f"{name}.ring_base_low", line=self.base >> 6)
-        await bench.poke(f"{name}.completion_base_low", line=self.completions >> 6)
-        await bench.poke(f"{name}.ring_tail", value=0)
-        await bench.poke(f"{name}.completion_tail", value=0)
-        await bench.poke(
-            f"{name}.control", enable=1, ring_enable=1, completion_ring_enable=1, halt_on_error=halt_on_error
-        )
-
-    async def disable(self) -> None:
-        """Stops the channel and empties its rings."""
-        await self.bench.poke(f"{self.name}.control", enable=0)
-
-    async def submit(self, records: Sequence[bytes]) -> None:
-        """Puts descriptors into the ring, as room allows, and rings the doorbell once for all."""
-        for record in records:
-            slot = self.submitted % self.size
-            self.bench.memory["host"].write(self.base + slot * RECORD_BYTES, record)
-            self.submitted += 1
-        mask = 2 * self.bench.config.ring_entries - 1
-        await self.bench.poke(f"{self.name}.ring_tail", value=self.submitted & mask)
-
-    def completion(self) -> bytes | None:
-        """The next completion, if it is in memory already."""
-        slot = self.done % self.size
-        data = self.bench.memory["host"].read(self.completions + slot * RECORD_BYTES, RECORD_BYTES)
-        phase = 1 - (self.done // self.size & 1)
-        return bytes(data) if unpack(COMPLETION, bytes(data))["phase"] == phase else None
-
-    async def next(self, limit: int = 20000) -> bytes:
-        """Waits for the next completion, takes it, and gives its slot back."""
-        for _ in range(limit // 4):
-            data = self.completion()
-            if data is not None:
-                self.done += 1
-                mask = 2 * self.bench.config.ring_entries - 1
-                await self.bench.poke(f"{self.name}.completion_tail", value=self.done & mask)
-                return data
-            await ClockCycles(self.bench.dut.aclk, 4)
-        raise AssertionError(f"{self.name}: no completion {self.done} after {limit} cycles")
+    def forget(self) -> None: ...
+    async def enable(self, *, halt_on_error: int = 0) -> None: ...
+    async def disable(self) -> None: ...
+    async def submit(self, records: Sequence[bytes]) -> None: ...
+    def completion(self) -> bytes | None: ...
+    async def next(self, limit: int = 20000) -> bytes: ...
+    async def abort(self) -> None: ...
+    async def resume(self) -> None: ...
+    async def flag(self, name: str) -> int: ...
+    async def set_table(self, values: Sequence[int]) -> None: ...
+    async def clear_error(self) -> None: ...
+    async def check_error(self, status: Status, address: int, tag: int) -> None: ...
 
 
 class EngineBench:
-    """The testbench."""
+    """The testbench.
+
+    ``channels``
+        What drives each channel.
+    """
 
     #: Whether the ports are checked on every cycle.
     checked = True
+    channels: Mapping[str, ChannelEnd]
 
     def __init__(self, dut: Any, design: EngineDesign, rng: random.Random) -> None:
         self.dut = dut
         self.config = design.config
         self.rng = rng
         self.np = np.random.default_rng(rng.randrange(1 << 32))
-        self.registers = register_map(self.config)
         self.tables = {name: tuple([0] * self.config.codec.table_size) for name in CHANNELS}
+        self.checkers: dict[str, AxiChecker | AxiLiteChecker] = {}
         self.checks = self.transfers = self.words = self.cycles = 0
         self.tag = 0
         self.failure: BaseException | None = None
@@ -176,34 +81,36 @@ class EngineBench:
         dut.aresetn.value = 0
         cocotb.start_soon(Clock(dut.aclk, 10, unit="ns").start())
         self.memory = {name: self.make_memory(name) for name in ("dev", "host")}
-        self.bus = AxiLiteMaster(
-            AxiLiteBus.from_prefix(dut, "s_axil"), dut.aclk, dut.aresetn, reset_active_level=False
-        )
-        for half in (self.bus.read_if, self.bus.write_if):
-            half.log.setLevel(logging.ERROR)
         config = self.config
         widths = {"dev": config.dev_data_bits, "host": config.host_data_bits}
-        self.checkers = {}
         for name, bits in widths.items() if self.checked else ():
             self.checkers[name] = AxiChecker(
                 name,
-                self._sampler(f"m_axi_{name}"),
+                self.sampler(f"m_axi_{name}"),
                 bits,
                 longest=max(config.burst(bits), RECORD_BYTES * 8 // bits),
-                outstanding=max(config.outstanding, config.descriptors),
-                on_write=self._guard(name),
+                outstanding=config.outstanding,
+                # Descriptors that are fetched ahead, and a few completions.
+                others=max(config.descriptors, 4),
+                on_write=self.memory[name].guard,
             )
-        self.rings = {name: Ring(self, name, 3) for name in CHANNELS}
-        await ClockCycles(dut.aclk, 5)
-        dut.aresetn.value = 1
+        self.connect()
+        await ClockCycles(dut.aclk, 2)
         cocotb.start_soon(self.blame(self._watch()))
+        await ClockCycles(dut.aclk, 3)
+        dut.aresetn.value = 1
         await ClockCycles(dut.aclk, 40)
+
+    def connect(self) -> None:
+        """Everything beside the two memories that has to be there before reset ends."""
+        raise NotImplementedError
 
     def make_memory(self, name: str) -> Any:
         """The memory behind one port."""
-        return _Memory(self, f"m_axi_{name}")
+        return EngineMemory(self, f"m_axi_{name}")
 
-    def _sampler(self, prefix: str) -> Callable[[str], int]:
+    def sampler(self, prefix: str) -> Callable[[str], int]:
+        """Reads the ports of a bus, by what follows the prefix."""
         handles: dict[str, Any] = {}
 
         def sample(name: str) -> int:
@@ -214,72 +121,89 @@ class EngineBench:
 
         return sample
 
-    def _guard(self, name: str) -> Callable[[int, int], None]:
-        def check(address: int, strobes: int) -> None:
-            writable = self.memory[name].writable
-            lane = 0
-            while strobes >> lane:
-                if strobes >> lane & 1 and not writable[address + lane]:
-                    raise AssertionError(f"{name}: a write to {address + lane:#x}, which nobody allowed")
-                lane += 1
-
-        return check
-
-    async def blame(self, job: Awaitable[None]) -> None:
-        """Runs a job beside the test and keeps the first failure: the test itself only sees that it is
-        cancelled.
-        """
+    @contextlib.contextmanager
+    def blaming(self) -> Iterator[None]:
+        """Keeps the first failure of what is done inside: the test itself only sees that it is cancelled, and
+        a memory of cocotbext-axi makes an answer of it."""
         try:
-            await job
+            yield
         except Exception as error:
             self.failure = self.failure or error
             raise
+
+    async def blame(self, job: Awaitable[None]) -> None:
+        """Runs a job beside the test, and keeps the first failure."""
+        with self.blaming():
+            await job
 
     async def _watch(self) -> None:
         while True:
             await RisingEdge(self.dut.aclk)
             self.cycles += 1
-            for checker in self.checkers.values():
-                checker.cycle()
+            if self.failure is not None:
+                raise self.failure
+            if int(self.dut.aresetn.value):
+                for checker in self.checkers.values():
+                    checker.cycle()
+            else:
+                self.check_reset()
 
-    def pauses(self, share: float | None = None) -> None:
-        """Random back-pressure on all ten channels, each with a share of its own; None draws the shares."""
+    def check_reset(self) -> None:
+        """Looks at one rising edge in reset."""
+        for checker in self.checkers.values():
+            checker.reset()
+
+    async def reset(self, cycles: int) -> None:
+        """A hardware reset of engine and neighbours, whatever is under way."""
+        await RisingEdge(self.dut.aclk)
+        self.dut.aresetn.value = 0
+        await ClockCycles(self.dut.aclk, cycles)
+        for end in self.channels.values():
+            end.forget()
         for memory in self.memory.values():
+            memory.forget()
+        self.dut.aresetn.value = 1
+        await ClockCycles(self.dut.aclk, 2)
+
+    def pausable(self) -> list[Any]:
+        """The sides of all AXI channels that the bench has."""
+        return [
+            channel
+            for memory in self.memory.values()
             for channel in (
                 memory.read_if.ar_channel,
                 memory.read_if.r_channel,
                 memory.write_if.aw_channel,
                 memory.write_if.w_channel,
                 memory.write_if.b_channel,
-            ):
-                wanted = self.rng.choice((0.0, 0.1, 0.5, 0.8)) if share is None else share
-                channel.clear_pause_generator()
-                channel.pause = False
-                if wanted:
-                    channel.set_pause_generator(_shares(random.Random(self.rng.random()), wanted))
+            )
+        ]
 
-    # -- Registers.
+    def some_share(self, share: float | None) -> float:
+        """``share``, or a random one."""
+        return self.rng.choice((0.0, 0.1, 0.5, 0.8)) if share is None else share
 
-    async def poke(self, name: str, **fields: int) -> None:
-        """Writes a register, fields that are not named as 0."""
-        placed = self.registers[name]
-        value = placed.register.put(**fields)
-        response = await self.bus.write(placed.address, value.to_bytes(4, "little"))
-        assert response.resp == 0, f"write of {name} answered {response.resp}"
+    def pauses(self, share: float | None = None) -> None:
+        """Random back-pressure on all channels, each with a share of its own; None draws the shares."""
+        for channel in self.pausable():
+            wanted = self.some_share(share)
+            channel.clear_pause_generator()
+            channel.pause = False
+            if wanted:
+                channel.set_pause_generator(_shares(random.Random(self.rng.random()), wanted))
 
-    async def peek(self, name: str, field: str | None = None) -> int:
-        """Reads a register, or one field of it."""
-        placed = self.registers[name]
-        response = await self.bus.read(placed.address, 4)
-        assert response.resp == 0, f"read of {name} answered {response.resp}"
-        value = int.from_bytes(response.data, "little")
-        return placed.register.field(field).get(value) if field else value
+    async def set_watchdog(self, cycles: int) -> None:
+        """How long a port may be silent; 0 is for ever."""
+        raise NotImplementedError
+
+    async def set_window(self, port: str, base: int, limit: int) -> None:
+        """What the engine may touch on a port: whole pages, ``limit`` included."""
+        raise NotImplementedError
 
     async def set_table(self, channel: str, values: Sequence[int]) -> None:
-        """Writes a channel's table of frequent values."""
+        """Sets a channel's table of frequent values."""
         self.tables[channel] = tuple(values)
-        for index, value in enumerate(values):
-            await self.poke(f"{channel}.table[{index}]", entry=value)
+        await self.channels[channel].set_table(values)
 
     # -- Transfers.
 
@@ -327,8 +251,8 @@ class EngineBench:
         around = 128
         got = bytes(memory.read(start - around, capacity + 2 * around))
         written = made.expected.written
-        inner = written + bytes([_GUARD]) * (capacity - len(written))
-        want = bytes([_GUARD]) * around + inner + bytes([_GUARD]) * around
+        inner = written + bytes([GUARD]) * (capacity - len(written))
+        want = bytes([GUARD]) * around + inner + bytes([GUARD]) * around
         if not exact:
             want = want[:around] + got[around:-around] + want[-around:]
         if got != want:
@@ -337,27 +261,36 @@ class EngineBench:
                 f"{made.descriptor}: byte {at - around} of the destination is {got[at]:#x}, not {want[at]:#x}"
             )
         self.checks += 1
-        memory.write(start, bytes([_GUARD]) * capacity)
+        memory.write(start, bytes([GUARD]) * capacity)
         memory.allow(start, capacity, False)
 
     async def run(self, channel: str, transfers: Sequence[Transfer]) -> None:
-        """Gives transfers to the ring, as many at once as it holds, and checks each when it is complete."""
-        ring = self.rings[channel]
+        """Hands transfers over, as many at once as there is room for, and checks each when it is complete."""
+        end = self.channels[channel]
         waiting = list(transfers)
         under_way: list[Transfer] = []
         while waiting or under_way:
-            room = ring.size - len(under_way)
-            count = min(room, len(waiting), self.rng.randint(1, ring.size))
+            room = end.size - len(under_way)
+            count = min(room, len(waiting), self.rng.randint(1, end.size))
             if count:
                 under_way += waiting[:count]
-                await ring.submit([made.record() for made in waiting[:count]])
+                await end.submit([made.record() for made in waiting[:count]])
                 del waiting[:count]
             for _ in range(self.rng.randint(1, len(under_way))):
-                self.check(channel, under_way[0], await ring.next())
+                self.check(channel, under_way[0], await end.next())
                 under_way.pop(0)
+
+    async def settle(self, channel: str) -> None:
+        """Waits for the end of an abort."""
+        for _ in range(4000):
+            if not await self.channels[channel].flag("aborting"):
+                return
+        raise AssertionError(f"{channel}: the abort did not end")
 
     def finish(self) -> None:
         """Nothing may be under way at the end."""
+        if self.failure is not None:
+            raise self.failure
         for checker in self.checkers.values():
             checker.finish()
 

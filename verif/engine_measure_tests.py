@@ -21,9 +21,10 @@ from cocotb.triggers import ClockCycles, RisingEdge
 from ..hdl.engine.records import COMPLETION, DESCRIPTOR, Mode, Status
 from ..sim.codec import compress_words
 from ..sim.words import words_to_bytes
-from .engine_bench import CHANNELS, EngineBench
+from .engine_bench import CHANNELS
 from .engine_design import EngineDesign
 from .engine_model import format_for, pack, unpack
+from .engine_ring import RingBench
 
 __all__: list[str] = []
 
@@ -131,7 +132,7 @@ class _PacedMemory:
                     pins["bvalid"].value = 0
 
 
-class _Bench(EngineBench):
+class _Bench(RingBench):
     """The bench with paced memories, and without the protocol checker, which the regression has."""
 
     checked = False

@@ -9,26 +9,39 @@ from .build import build
 from .engine_design import EngineDesign
 from .simulate import Outcome, simulate
 
-__all__ = ["TESTS", "verify_engine"]
+__all__ = ["tests_for", "verify_engine"]
 
-_MODULE = "cdma.verif.engine_tests"
+_MODULES = "cdma.verif.engine_tests,cdma.verif.engine_register_tests"
 
-#: The tests, each described in :mod:`.engine_tests`.
-TESTS = (
+#: The tests of every engine, each described in :mod:`.engine_tests`.
+CHANNEL_TESTS = (
     "soak",
     "lengths",
+    "limits",
     "refusals",
     "windows",
     "bus_errors",
     "corrupt",
     "capacity",
     "aborts",
-    "soft_resets",
+    "hard_resets",
     "watchdog",
-    "silent_host",
     "halting",
-    "registers",
 )
+#: Those of an engine with registers besides, described in :mod:`.engine_register_tests`.
+REGISTER_TESTS = (
+    "ring_windows",
+    "ring_errors",
+    "soft_resets",
+    "registers",
+    "register_bus",
+    "silent_host",
+)
+
+
+def tests_for(design: EngineDesign) -> tuple[str, ...]:
+    """All tests of an engine, with registers or without."""
+    return CHANNEL_TESTS + (REGISTER_TESTS if design.config.registers else ())
 
 
 def verify_engine(
@@ -39,13 +52,24 @@ def verify_engine(
     transfers: int = 200,
     waves: Path | None = None,
     verilog: str | None = None,
+    plusargs: Sequence[str] = (),
     report: Callable[[Outcome], None] | None = None,
 ) -> list[Outcome]:
     """Runs ``tests`` on one design; ``transfers`` is the budget of the longest.
 
-    ``verilog`` replaces the design's own text, which is how the bench itself is tested.
+    ``verilog`` replaces the design's own text, which is how the bench itself is tested; ``plusargs`` reach it.
     """
     text = design.verilog() if verilog is None else verilog
     executable = build(text, design.top, design.ports(), trace=waves is not None)
     settings = {"design": design.to_json(), "packets": transfers, "seed": seed}
-    return simulate(executable, design.top, _MODULE, tests, settings, start=seed, waves=waves, report=report)
+    return simulate(
+        executable,
+        design.top,
+        _MODULES,
+        tests,
+        settings,
+        start=seed,
+        waves=waves,
+        plusargs=plusargs,
+        report=report,
+    )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from cocotb.triggers import ClockCycles
 
 from ..hdl.engine.records import COMPLETION, Mode, Status
-from .engine_bench import EngineBench
+from .engine_context import engine_test
 from .engine_model import unpack
-from .engine_tests import engine_test
+from .engine_ring import RingBench
 
 __all__: list[str] = []
 
@@ -15,7 +15,7 @@ _WORDS = 200
 
 
 @engine_test
-async def descriptor(bench: EngineBench, budget: int) -> None:
+async def descriptor(bench: RingBench, budget: int) -> None:
     """An offload, from the doorbell over the fetch of its descriptor to its completion and the interrupt."""
     await bench.poke("offload.irq_enable", completion=1)
     await bench.rings["offload"].enable()
@@ -25,7 +25,7 @@ async def descriptor(bench: EngineBench, budget: int) -> None:
 
 
 @engine_test
-async def error(bench: EngineBench, budget: int) -> None:
+async def error(bench: RingBench, budget: int) -> None:
     """An offload whose second burst of reads is answered SLVERR, and the next descriptor, which is
     unharmed.
     """
@@ -40,7 +40,7 @@ async def error(bench: EngineBench, budget: int) -> None:
 
 
 @engine_test
-async def abort(bench: EngineBench, budget: int) -> None:
+async def abort(bench: RingBench, budget: int) -> None:
     """An abort amid a prefetch: the transactions under way end, then the completion says ABORTED."""
     ring = bench.rings["prefetch"]
     await ring.enable()

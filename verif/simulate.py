@@ -48,15 +48,16 @@ def simulate(
     *,
     start: int = 1,
     waves: Path | None = None,
+    plusargs: Sequence[str] = (),
     timeout: float = 1800,
     report: Callable[[Outcome], None] | None = None,
 ) -> list[Outcome]:
     """Runs ``tests`` of the cocotb test module ``module``, one after the other.
 
     ``settings`` reach the tests as JSON in ``CDMA_BENCH``; ``start`` seeds the registers without an initial
-    value; ``waves`` takes a VCD, if the simulation was built to write one; ``report`` hears of each outcome
-    as it comes. A test that leaves no result has failed, whatever the process says, and so has one that has
-    checked nothing.
+    value; ``waves`` takes a VCD, if the simulation was built to write one; ``plusargs`` go to the simulation;
+    ``report`` hears of each outcome as it comes. A test that leaves no result has failed, whatever the process
+    says, and so has one that has checked nothing.
     """
     outcomes: dict[str, Outcome] = {}
 
@@ -80,7 +81,7 @@ def simulate(
             "COCOTB_RANDOM_SEED": str(settings.get("seed", 0)),
             "CDMA_BENCH": json.dumps({**settings, "result": str(result)}),
         }
-        command = [str(executable), f"+verilator+seed+{start}", "+verilator+rand+reset+2"]
+        command = [str(executable), f"+verilator+seed+{start}", "+verilator+rand+reset+2", *plusargs]
         if waves is not None:
             waves.parent.mkdir(parents=True, exist_ok=True)
             command += ["--trace", "--trace-file", str(waves.resolve())]

@@ -28,7 +28,8 @@ class Fetcher(wiring.Component):
     ``beat``, ``last``, ``response``, ``data``
         What comes back from memory; always taken.
     ``word_valid``, ``word``
-        ``data``, every 32 bits of it, is this word of the descriptor that is pushed; the last one completes it.
+        ``data``, every 32 bits of it, is this word of the descriptor that is pushed; the last one completes it. Never
+        together with ``beat`` or ``refuse``.
         ``pushed`` is then high until the channel has ``taken_push`` it.
     ``checking``
         The channel works on the request: it must stay.

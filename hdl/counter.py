@@ -8,7 +8,7 @@ __all__ = ["WideCounter"]
 
 
 class WideCounter(wiring.Component):
-    """Adds ``amount`` to ``value`` in each cycle with ``enable``; starts from 0 where ``clear`` is high, too.
+    """Adds ``amount`` to ``value`` in every cycle, or to ``first``, also at most ``most``, where ``clear`` is high.
 
     The upper half's carry does not ripple through the middle: whether the middle is all ones is known a cycle after it
     changes, and it changes only when the lowest part overflows, which takes several cycles at the most that is added.
@@ -20,7 +20,7 @@ class WideCounter(wiring.Component):
         self.middle = (width - self.low) // 2
         self.high = width - self.low - self.middle
         super().__init__(
-            {"enable": In(1), "clear": In(1), "amount": In(range(most + 1)), "value": Out(width)}
+            {"clear": In(1), "first": In(range(most + 1)), "amount": In(range(most + 1)), "value": Out(width)}
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -30,14 +30,13 @@ class WideCounter(wiring.Component):
         total = Signal(self.low + 1)
         carry = total[-1]
         m.d.comb += [
-            total.eq(Mux(self.clear, 0, low) + self.amount),
+            total.eq(Mux(self.clear, self.first, low) + self.amount),
             self.value.eq(Cat(low, middle, high)),
         ]
-        with m.If(self.enable):
-            m.d.sync += [
-                low.eq(total),
-                middle.eq(Mux(self.clear, 0, middle + carry)),
-                middle_full.eq(middle.all() & ~self.clear),
-                high.eq(Mux(self.clear, 0, high + (carry & middle_full))),
-            ]
+        m.d.sync += [
+            low.eq(total),
+            middle.eq(Mux(self.clear, 0, middle + carry)),
+            middle_full.eq(middle.all() & ~self.clear),
+            high.eq(Mux(self.clear, 0, high + (carry & middle_full))),
+        ]
         return m

@@ -1,12 +1,13 @@
 """The decompressor: headers and literals in, raw words out, at a beat per cycle."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from .butterfly import Exchange, Routes, log2, one_of, popcount, thermometer
+from .butterfly import Exchange, log2, one_of, popcount, thermometer
 from .classifier import table_of
 from .params import CodecConfig
+from .planner import Planner
 from .streams import Beat, Error, Report
 from .tally import DecompressorTally
 from .window_store import malformed
@@ -42,7 +43,6 @@ class Decompressor(wiring.Component):
         self.config = config
         fmt, lanes = config.format, config.lanes
         self.header_part = min(fmt.header_words, lanes)
-        self.header_parts = fmt.header_words // self.header_part
         self.rows = 2 if self.header_part <= 2 else 3
         members = {
             "input": In(stream.Signature(Beat(fmt.word_bits, lanes))),
@@ -57,21 +57,25 @@ class Decompressor(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
-        fmt, lanes, beats = config.format, config.lanes, config.beats
+        fmt, lanes = config.format, config.lanes
         levels, code_bits = log2(lanes), fmt.code_bits
-        part_size, parts = self.header_part, self.header_parts
+        part_size = self.header_part
+        m.submodules.rows = rows = WordRows(fmt.word_bits, lanes, self.rows, part_size)
+        m.submodules.planner = planner = Planner(config, part_size)
+        m.submodules.tally = tally = DecompressorTally(config)
+        plan, arriving = planner.plan, self.input.payload
+        wiring.connect(m, wiring.flipped(self.length), planner.length)
+        wiring.connect(m, tally.report, wiring.flipped(self.report))
 
-        #: Beats that have words in the rows; behind them comes the beat at the input, if it belongs here.
-        stored = Signal(range(self.rows + 1))
-        #: The last beat of the packet in work is among the rows.
-        ended = Signal()
+        #: There is a plan, not yet carried out.
+        planned = Signal()
+        #: Where the next word to plan is, counted from lane 0 of the oldest beat in the rows.
+        position = Signal(range(2 * lanes))
         #: A packet is in work: planned, but not finished.
         busy = Signal()
         discarding = Signal()
-        m.submodules.tally = tally = DecompressorTally(config)
-        m.submodules.rows = rows = WordRows(fmt.word_bits, lanes, self.rows, part_size)
-        arriving = self.input.payload
-        #: Where the words of the row accepted last end.
+        #: The last beat of the packet in work is in the rows, and ends with this lane.
+        ended = Signal()
         last_lane = Signal(range(lanes), reset_less=True)
         #: The beat at the input is of the packet in work.
         belongs = Signal()
@@ -81,234 +85,133 @@ class Decompressor(wiring.Component):
             arrives.eq(belongs & self.input.valid & ~tally.stall),
         ]
 
-        def in_rows(end: Value) -> Value:
-            """Whether all words before ``end`` are in the rows."""
-            count, lane = (end + lanes - 1) >> levels, (end - 1)[:levels]
-            return (count == 0) | (count < stored) | ((count == stored) & (~ended | (lane <= last_lane)))
-
-        def at_hand(end: Value) -> Value:
-            """Whether all words before ``end`` are in the rows or at the input."""
-            count, lane = (end + lanes - 1) >> levels, (end - 1)[:levels]
-            # A beat that is partial without being the last is malformed; it counts as whole, lest someone wait for more.
-            at_input = arrives & (count == stored + 1) & (~arriving.last | arriving.keep.bit_select(lane, 1))
-            return in_rows(end) | at_input
-
-        # -- The plan: one beat, ready to be spread.
-        planned = Signal()
-        plan_swap = Signal(data.ArrayLayout(lanes // 2, levels), reset_less=True)
-        plan_codes = Signal(lanes * code_bits, reset_less=True)
-        plan_literals = Signal(range(lanes + 1), reset_less=True)
-        plan_words = Signal(range(lanes), reset_less=True)  # minus one
-        plan_last = Signal(reset_less=True)
-        plan_error = Signal(Error, reset_less=True)
-        #: Where the next word to plan is, counted from the oldest beat's lane 0.
-        position = Signal(range(2 * lanes))
-
         # -- Spreader.
-        enough = Signal()
-        missing = Signal()
+        # How many beats have words before `position`, and the last lane of those.
+        needed, needed_lane = (position + lanes - 1) >> levels, (position - 1)[:levels]
+        missing, ends_well = Signal(), Signal()
         fails = Signal()
-        spread = Signal()
-        ends = Signal()
+        spread, ends = Signal(), Signal()
         m.d.comb += [
-            enough.eq(in_rows(position)),
-            missing.eq(~enough & ended),
-            fails.eq((plan_error != Error.NONE) | missing),
-            self.output.valid.eq(planned & (enough | fails) & ~tally.full),
+            # A partial beat is the last, so what is missing then does not come.
+            self.output.valid.eq(
+                planned & ((needed <= rows.stored) | ended | (plan.error != Error.NONE)) & ~tally.full
+            ),
+            missing.eq(
+                ended
+                & (
+                    (needed > rows.stored)
+                    | ((needed == rows.stored) & (needed != 0) & (needed_lane > last_lane))
+                )
+            ),
+            ends_well.eq(ended & (needed == rows.stored) & ((needed == 0) | (needed_lane == last_lane))),
+            fails.eq((plan.error != Error.NONE) | missing),
             spread.eq(self.output.valid & self.output.ready),
-            ends.eq(spread & (plan_last | fails)),
-            self.output.payload.keep.eq(Mux(fails, 0, thermometer(plan_words, lanes) << 1 | 1)),
-            self.output.payload.last.eq(plan_last | fails),
+            ends.eq(spread & (plan.last | fails)),
+            self.output.payload.keep.eq(Mux(fails, 0, thermometer(plan.words, lanes) << 1 | 1)),
+            self.output.payload.last.eq(plan.last | fails),
         ]
         moved: Value = rows.window
         for level in reversed(range(levels)):
-            exchange = Exchange(fmt.word_bits, lanes, level)
-            m.submodules[f"exchange_{level}"] = exchange
-            m.d.comb += [exchange.input.eq(moved), exchange.swap.eq(plan_swap[level])]
+            m.submodules[f"exchange_{level}"] = exchange = Exchange(fmt.word_bits, lanes, level)
+            m.d.comb += [
+                exchange.input.eq(moved),
+                exchange.swap.eq(plan.swap[level]),
+                exchange.straight.eq(plan.straight[level]),
+            ]
             moved = exchange.output
         table = table_of(self, config)
         for lane in range(lanes):
-            code = plan_codes.word_select(lane, code_bits)
+            code = plan.codes.word_select(lane, code_bits)
             cases = [(code == entry, value) for entry, value in enumerate(table)]
-            literal_here = code.all() & ~fails  # what is missing is not stable
-            m.d.comb += self.output.payload.data[lane].eq(one_of((literal_here, moved[lane]), *cases))
+            literal = code.all() & ~fails  # what is missing is not stable
+            m.d.comb += self.output.payload.data[lane].eq(one_of((literal, moved[lane]), *cases))
 
-        # -- Planner.
-        remaining = Signal(32)
-        remaining_known = Signal()
-        fresh = Signal(init=1)  # the next plan starts a packet
-        place = Signal(range(beats))  # of the next beat in its window
-        part = Signal(range(parts))
-        header_rest = Signal(fmt.window * code_bits, reset_less=True)
-        may_plan = Signal()
-        wants_header = Signal()
-        header_there = Signal()
-        m.d.comb += [
-            wants_header.eq(place == 0),
-            may_plan.eq(spread | ~planned),
-        ]
-        # A packet ends well if its words end with its last literal.
-        ends_well = Signal()
-        end_row, end_lane = (position + lanes - 1) >> levels, (position - 1)[:levels]
-        m.d.comb += ends_well.eq(ended & (end_row == stored) & ((end_row == 0) | (end_lane == last_lane)))
-        header_end = Signal(range(3 * lanes + 1))
-        m.d.comb += header_end.eq(Mux(fresh, 0, position) + part_size)
-        # A new packet's first beat is read at the input, when the packet in work has all its beats or there is none.
-        starts = Signal()
-        m.d.comb += [
-            starts.eq(
-                fresh
-                & remaining_known
-                & self.input.valid
-                & may_plan
-                & ~tally.stall
-                & (~busy | (ends & ~fails & ends_well))
-            ),
-            header_there.eq(
-                Mux(fresh, ~arriving.last | arriving.keep[part_size - 1], at_hand(position + part_size))
-            ),
-        ]
-        header_missing = Signal()
-        m.d.comb += header_missing.eq(
-            wants_header & ~header_there & Mux(fresh, arriving.last, ended | (arrives & arriving.last))
-        )
-        continues = Signal()
-        m.d.comb += continues.eq(
-            ~fresh & busy & ~discarding & ~ends & may_plan & (~wants_header | header_there | header_missing)
-        )
-        plans = Signal()
-        m.d.comb += plans.eq(starts | continues)
-
-        header = Signal(fmt.window * code_bits)
-        bits_of_part = part_size * fmt.word_bits
-        m.d.comb += header.eq(Cat(header_rest[: (parts - 1) * bits_of_part], rows.header))
-        whole = Signal()
-        m.d.comb += whole.eq(~wants_header | (part == parts - 1) | header_missing)
-
-        codes = Signal(lanes * code_bits)
-        rest = Signal(fmt.window * code_bits)
-        m.d.comb += rest.eq(Mux(wants_header, header, header_rest))
-        m.d.comb += codes.eq(rest)
-        literal = Signal(lanes)
-        m.d.comb += literal.eq(Cat(codes.word_select(lane, code_bits).all() for lane in range(lanes)))
-
-        # What the beat has, and whether its codes may be so.
-        full_beats = remaining >> levels
-        odd = remaining[:levels]
-        last = Signal()
-        keep = Signal(lanes)
-        m.d.comb += [
-            last.eq((full_beats == 0) | ((full_beats == 1) & (odd == 0))),
-            keep.eq(Mux(full_beats == 0, thermometer(odd, lanes), ~0)),
-        ]
-        undefined = Signal()
-        wrong = []
-        for lane in range(lanes):
-            code = codes.word_select(lane, code_bits)
-            if config.table_size < fmt.literal_code:
-                wrong.append((code >= config.table_size) & ~code.all())
-            wrong.append(~keep[lane] & code.any())
-        if beats > 1:
-            beyond = Signal(fmt.window * code_bits)
-            # Places of beats which the window does not have: what is left of the header after this beat. The rest of
-            # the header is shifted out with zeros behind it, so a whole window's last beat leaves nothing.
-            m.d.comb += beyond.eq(rest >> lanes * code_bits)
-            wrong.append(last & beyond.any())
-        m.d.comb += undefined.eq(Cat(wrong).any())
-
-        m.submodules.routes = routes = Routes(lanes)
-        first_literal = Signal(range(3 * lanes + 1))
-        m.d.comb += first_literal.eq(Mux(wants_header & ~header_missing, header_end, position))
-        m.d.comb += [routes.literal.eq(literal), routes.offset.eq(first_literal)]
-
-        # What leaves the rows this cycle, in words from the oldest beat's lane 0.
-        offset = Signal(range(lanes))
-        moves_on = Signal()
-        gone = Signal(range(3 * lanes + 1))
-        retire = Signal(range(4))
-        m.d.comb += [
-            moves_on.eq(may_plan),
-            gone.eq(Mux(plans, first_literal, position)),
-            retire.eq(Mux(moves_on, gone >> levels, 0)),
-        ]
-        with m.If(moves_on):
-            m.d.sync += [
-                offset.eq(gone),
-                position.eq(gone[:levels] + Mux(plans & whole, routes.count, 0)),
-                planned.eq(plans & whole),
+        # -- Planning: the next beat, while the one before it leaves.
+        moves = Signal()
+        starts, plans = Signal(), Signal()
+        header_there, header_ends = Signal(), Signal()
+        m.d.comb += moves.eq(spread | ~planned)
+        header_last = position + (part_size - 1)
+        header_beat, header_lane = header_last >> levels, header_last[:levels]
+        # A beat that is partial without being the last is malformed; it counts as whole, lest someone wait for more.
+        at_input = header_beat == rows.stored
+        fits = ~arriving.last | arriving.keep.bit_select(header_lane, 1)
+        with m.If(planner.fresh):
+            m.d.comb += [
+                header_there.eq(~arriving.last | arriving.keep[part_size - 1]),
+                header_ends.eq(arriving.last),
             ]
-        closes = Signal()
-        m.d.comb += closes.eq(plans & whole & (last | header_missing | undefined))
-        with m.If(plans & whole):
-            m.d.sync += [
-                fresh.eq(closes),
-                place.eq(Mux(closes | (place == beats - 1), 0, place + 1)),
-                part.eq(0),
-                header_rest.eq(rest >> lanes * code_bits),
-                plan_swap.eq(routes.swap),
-                plan_codes.eq(codes),
-                plan_literals.eq(routes.count),
-                plan_words.eq(Mux(last, odd - 1, lanes - 1)),
-                plan_last.eq(last),
-                plan_error.eq(
-                    Mux(
-                        remaining == 0,
-                        Error.TRAILING,
-                        Mux(header_missing, Error.TRUNCATED, Mux(undefined, Error.CODE, Error.NONE)),
-                    )
+        with m.Else():
+            m.d.comb += [
+                header_there.eq(
+                    (header_beat + 1 < rows.stored)
+                    | ((header_beat + 1 == rows.stored) & (~ended | (header_lane <= last_lane)))
+                    | (arrives & at_input & fits)
                 ),
+                header_ends.eq(ended | (arrives & arriving.last)),
             ]
-        with m.Elif(plans):
-            m.d.sync += [fresh.eq(0), part.eq(part + 1)]
-            for i in range(parts - 1):
-                with m.If(part == i):
-                    m.d.sync += header_rest[i * bits_of_part : (i + 1) * bits_of_part].eq(rows.header)
-
-        # A length is taken in advance, when the packet before it has been planned or given up.
+        # All this does not ask whether the planned beat leaves, which is known last.
+        may_start, may_continue = Signal(), Signal()
         gives_up = Signal()
         m.d.comb += [
-            gives_up.eq(ends & fails & ~fresh),
-            self.length.ready.eq(~remaining_known | closes | gives_up),
+            # A new packet's first beat is read at the input, when the packet in work has all its beats or there is none.
+            may_start.eq(
+                planner.fresh
+                & planner.known
+                & self.input.valid
+                & ~tally.stall
+                & (~busy | (planned & plan.last & (plan.error == Error.NONE) & ends_well))
+            ),
+            # In the cycle in which a packet fails, too: what is planned then is given up at once.
+            may_continue.eq(
+                ~planner.fresh & busy & ~discarding & (~planner.wants_header | header_there | header_ends)
+            ),
+            starts.eq(moves & may_start),
+            plans.eq(moves & (may_start | may_continue)),
+            gives_up.eq(spread & fails & ~planner.fresh),
+            planner.header.eq(rows.header),
+            planner.header_missing.eq(planner.wants_header & ~header_there & header_ends),
+            planner.offset.eq(
+                Mux(planner.wants_header, Mux(planner.fresh, 0, position) + part_size, position)
+            ),
+            planner.take.eq(plans),
+            planner.give_up.eq(gives_up),
         ]
-        with m.If(gives_up):
-            m.d.sync += [fresh.eq(1), place.eq(0), part.eq(0)]
-        with m.If(self.length.ready):
-            m.d.sync += [remaining.eq(self.length.payload), remaining_known.eq(self.length.valid)]
-        with m.Elif(plans & whole):
-            m.d.sync += remaining.eq(remaining - lanes)
+        # Where nothing is planned, no packet is in work or the header is not there.
+        reads = Signal()
+        m.d.comb += reads.eq(planner.wants_header & header_there)
+        gone = Mux(planner.fresh, 0, position[:levels]) + Mux(reads, part_size, 0)
+        with m.If(moves):
+            m.d.sync += [
+                position.eq(
+                    gone[:levels] + Mux((~planner.wants_header | reads) & planner.whole, planner.count, 0)
+                ),
+                planned.eq(plans & planner.whole & ~gives_up),
+            ]
 
-        # The beat at the input goes to a row, unless all its words leave at once.
+        # -- The beat at the input goes to the rows.
         accept = Signal()
-        stored_before = Signal.like(stored)
         m.d.comb += [
             self.input.ready.eq(
                 ~tally.stall
-                & (starts | (belongs & ((stored < self.rows) | (retire != 0))) | (discarding & ~ended))
+                & (starts | (belongs & ((rows.stored < self.rows) | rows.leaves)) | (discarding & ~ended))
             ),
             accept.eq(self.input.valid & self.input.ready),
-            stored_before.eq(Mux(starts | discarding, 0, stored)),
-        ]
-        m.d.comb += [
             rows.arriving.eq(arriving.data),
-            rows.stored.eq(stored),
-            rows.offset.eq(offset),
-            rows.retire.eq(retire),
-            rows.next_offset.eq(Mux(moves_on, gone[:levels], offset)),
-            rows.begin.eq(starts),
+            rows.accept.eq(accept),
             rows.position.eq(position),
-            rows.fresh.eq(fresh),
+            rows.move.eq(moves),
+            rows.read.eq(reads),
+            rows.forget.eq(discarding),
+            rows.fresh.eq(planner.fresh),
         ]
-        with m.If(retire > stored_before):
-            m.d.sync += stored.eq(0)
-        with m.Else():
-            m.d.sync += stored.eq(stored_before - retire + accept)
+        above = popcount(arriving.keep[1:])
         with m.If(accept):
-            m.d.sync += last_lane.eq(popcount(arriving.keep[1:]))
+            m.d.sync += last_lane.eq(above)
         m.d.sync += ended.eq(Mux(accept, arriving.last, ended & ~starts))
 
-        # A packet's end. What is left of a packet that fails, or that has words left over, is discarded first.
-        finished_well = Signal()
-        finished = Signal()
+        # -- A packet's end. What is left of a packet that fails, or that has words left over, is discarded first.
+        finished_well, finished = Signal(), Signal()
         error = Signal(Error, reset_less=True)
         m.d.comb += [
             finished_well.eq(ends & ~fails & ends_well),
@@ -319,8 +222,8 @@ class Decompressor(wiring.Component):
                 discarding.eq(1),
                 error.eq(
                     Mux(
-                        plan_error != Error.NONE,
-                        plan_error,
+                        plan.error != Error.NONE,
+                        plan.error,
                         Mux(missing, Error.TRUNCATED, Error.TRAILING),
                     )
                 ),
@@ -331,13 +234,12 @@ class Decompressor(wiring.Component):
 
         delivers = spread & ~fails
         m.d.comb += [
-            tally.events.words_in.eq(Mux(accept, popcount(arriving.keep), 0)),
+            tally.events.words_in.eq(Mux(accept, above + arriving.keep[0], 0)),
             tally.events.malformed.eq(accept & malformed(arriving)),
             tally.events.starts.eq(starts),
-            tally.events.words_out.eq(Mux(delivers, plan_words + 1, 0)),
-            tally.events.literals.eq(Mux(delivers, plan_literals, 0)),
+            tally.events.words_out.eq(Mux(delivers, plan.words + 1, 0)),
+            tally.events.literals.eq(Mux(delivers, plan.literals, 0)),
             tally.events.finished.eq(finished),
             tally.events.error.eq(Mux(discarding, error, Error.NONE)),
         ]
-        wiring.connect(m, tally.report, wiring.flipped(self.report))
         return m

@@ -45,12 +45,10 @@ class CompressorTally(wiring.Component):
             report.literals.eq(literals.value),
             report.error.eq(Mux(malformed, Error.BEAT, Error.NONE)),
             self.arrival.ready.eq(~done | self.report.ready),
-            words.enable.eq(self.arrival.ready),
-            words.clear.eq(done),
-            words.amount.eq(Mux(counts, late.words, 0)),
-            literals.enable.eq(self.arrival.ready),
-            literals.clear.eq(done),
-            literals.amount.eq(Mux(counts, late.literals, 0)),
+            words.clear.eq(done & self.report.ready),
+            words.amount.eq(Mux(counts & self.arrival.ready, late.words, 0)),
+            literals.clear.eq(words.clear),
+            literals.amount.eq(Mux(counts & self.arrival.ready, late.literals, 0)),
         ]
         with m.If(self.arrival.ready):
             m.d.sync += [
@@ -111,7 +109,7 @@ class DecompressorTally(wiring.Component):
         late = Signal.like(events)
         done = Signal()
         delivered = Signal()
-        m.submodules.words_in = words_in = WideCounter(2 * self.lanes)
+        m.submodules.words_in = words_in = WideCounter(self.lanes)
         m.submodules.words_out = words_out = WideCounter(self.lanes)
         m.submodules.literals = literals = WideCounter(self.lanes)
         malformed = Signal()
@@ -129,12 +127,13 @@ class DecompressorTally(wiring.Component):
             report.words_out.eq(words_out.value),
             report.literals.eq(literals.value),
             report.error.eq(Mux(malformed, Error.BEAT, error)),
-            words_in.amount.eq(held + Mux(early, 0, late.words_in)),
-            words_out.amount.eq(late.words_out),
-            literals.amount.eq(late.literals),
+            words_in.first.eq(held),
+            words_in.amount.eq(Mux(self.stall | early, 0, late.words_in)),
+            words_out.amount.eq(Mux(self.stall, 0, late.words_out)),
+            literals.amount.eq(Mux(self.stall, 0, late.literals)),
         ]
         for counter in (words_in, words_out, literals):
-            m.d.comb += [counter.enable.eq(~self.stall), counter.clear.eq(done)]
+            m.d.comb += counter.clear.eq(done & self.report.ready)
         with m.If(~self.full):
             m.d.sync += [
                 late.words_out.eq(events.words_out),

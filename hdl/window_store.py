@@ -51,7 +51,7 @@ class Arrival(data.StructLayout):
 def malformed(beat: Value) -> Value:
     """Whether a beat is empty, has a hole, or is partial without being the last."""
     keep = beat.keep
-    hole = (keep & (keep + 1))[: len(keep)].any()
+    hole = (keep[1:] & ~keep[:-1]).any()
     return hole | ~keep[0] | (~beat.last & ~keep[-1])
 
 
@@ -186,7 +186,10 @@ class WindowStore(wiring.Component):
         ]
 
         # The stages above: the levels of the butterfly, and what is left to be known of each beat.
-        swaps: list[dict[int, Value]] = [{level: routes.swap[level] for level in range(levels)}]
+        # An exchange is told whether to swap and whether not to, by registers of their own.
+        swaps: list[dict[int, tuple[Value, Value]]] = [
+            {level: (routes.swap[level], ~routes.swap[level]) for level in range(levels)}
+        ]
         start: Value = position
         total: Value = total_0
         for i in range(top):
@@ -194,12 +197,20 @@ class WindowStore(wiring.Component):
             for level in self._levels_after(i):
                 exchange = Exchange(fmt.word_bits, lanes, level)
                 m.submodules[f"exchange_{level}"] = exchange
-                m.d.comb += [exchange.input.eq(moved), exchange.swap.eq(swaps[i][level])]
+                m.d.comb += [
+                    exchange.input.eq(moved),
+                    exchange.swap.eq(swaps[i][level][0]),
+                    exchange.straight.eq(swaps[i][level][1]),
+                ]
                 moved = exchange.output
-            kept_swaps: dict[int, Value] = {}
-            for level in swaps[i]:
-                if level >= self._levels_after(i).stop:
-                    kept_swaps[level] = Signal(lanes // 2, name=f"swap_{i + 1}_{level}", reset_less=True)
+            kept_swaps: dict[int, tuple[Value, Value]] = {
+                level: (
+                    Signal(lanes // 2, name=f"swap_{i + 1}_{level}", reset_less=True),
+                    Signal(lanes // 2, name=f"straight_{i + 1}_{level}", reset_less=True),
+                )
+                for level in swaps[i]
+                if level >= self._levels_after(i).stop
+            }
             swaps.append(kept_swaps)
             start_kept = Signal.like(start, name=f"start_{i + 1}", reset_less=True)
             total_kept = Signal.like(total, name=f"total_{i + 1}", reset_less=True)
@@ -212,7 +223,7 @@ class WindowStore(wiring.Component):
                     last[i + 1].eq(last[i]),
                     start_kept.eq(start),
                     total_kept.eq(total),
-                    *(kept.eq(swaps[i][level]) for level, kept in kept_swaps.items()),
+                    *(Cat(kept).eq(Cat(swaps[i][level])) for level, kept in kept_swaps.items()),
                 ]
             start, total = start_kept, total_kept
 

@@ -1,6 +1,6 @@
 """The words that a decompressor has at hand."""
 
-from amaranth.hdl import C, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -13,16 +13,20 @@ class WordRows(wiring.Component):
     """A window of ``lanes`` words that slides over a packet, the beats behind it, and the beat at the input.
 
     Beat 0 is the oldest that has words in the window; ``stored`` beats are here, beat ``stored`` is the one at the input,
-    ``arriving``. Words keep their lanes: ``window[l]`` is lane ``l`` of beat 0 from lane ``offset`` on, and of beat 1
-    below. So the window holds the ``lanes`` words behind ``offset``, whatever it is, and no multiplexer lies behind it.
+    ``arriving``, which ``accept`` adds. Words keep their lanes: ``window[l]`` is lane ``l`` of beat 0 from some lane on,
+    and of beat 1 below. So the window holds ``lanes`` words wherever it begins, and no multiplexer lies behind it.
 
-    In each cycle the first ``retire`` beats leave, and the window slides to ``next_offset`` in the beat that is the
-    oldest then. What the beat at the input has for the window goes there at once.
-
-    ``begin`` instead makes the beat at the input beat 0, and forgets all others.
-
-    ``header`` holds the words from ``position`` on, counted from lane 0 of beat 0, or, while ``fresh`` is high, the first
-    of the beat at the input. Combinational.
+    ``move``
+        The window slides on to ``position``, counted from lane 0 of beat 0, and beats before that leave. With ``read``
+        the header at ``position`` is left behind, too. What the beat at the input has for the window goes there at once.
+    ``fresh``
+        The header is the one at the beginning of the beat at the input, and with ``move`` that becomes beat 0.
+    ``forget``
+        The beats are forgotten.
+    ``leaves``
+        Whether a beat leaves.
+    ``header``
+        The words from ``position`` on or, of a ``fresh`` packet, the first.
     """
 
     def __init__(self, word_bits: int, lanes: int, beats: int, header_words: int) -> None:
@@ -34,73 +38,76 @@ class WordRows(wiring.Component):
         super().__init__(
             {
                 "arriving": In(row),
-                "stored": In(range(beats + 1)),
-                "offset": In(range(lanes)),
-                "retire": In(range(4)),
-                "next_offset": In(range(lanes)),
-                "begin": In(1),
-                "window": Out(row),
+                "accept": In(1),
                 "position": In(range(2 * lanes)),
+                "move": In(1),
+                "read": In(1),
+                "forget": In(1),
                 "fresh": In(1),
+                "stored": Out(range(beats + 1)),
+                "leaves": Out(1),
+                "window": Out(row),
                 "header": Out(data.ArrayLayout(word_bits, header_words)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        stored, retire = self.stored, self.retire
+        levels = log2(self.lanes)
         window = Signal.like(self.window, reset_less=True)
-        m.d.comb += self.window.eq(window)
         #: The row behind the window for beat 1, beat 2, ...
         rows = {
             beat: Signal.like(self.window, name=f"row_{beat}", reset_less=True)
             for beat in range(1, self.beats)
         }
+        #: Lane of beat 0 in which the window begins.
+        offset = Signal(range(self.lanes))
+        stored = Signal.like(self.stored)
+        m.d.comb += [self.window.eq(window), self.stored.eq(stored)]
 
-        # In the window a lane has beat 0 or, below the offset, beat 1; afterwards `retire` beats further.
-        below, next_below = thermometer(self.offset, self.lanes), thermometer(self.next_offset, self.lanes)
+        # Where the window will be if it moves is looked at in advance, because whether it does is known late.
+        skipped = self.position + self.header_words
+        target = Mux(self.read, skipped, self.position)
+        has = [stored > beat for beat in range(self.beats)]
+        below, target_below = thermometer(offset, self.lanes), thermometer(target[:levels], self.lanes)
         for lane in range(self.lanes):
-            has_first = (stored > 0) & ~below[lane]
-            has_second = (stored > 1) & below[lane]
-            wants = retire + next_below[lane]
-            keeps = ~self.begin & ((has_first & (wants == 0)) | (has_second & (wants == 1)))
-            takes = {beat: ~self.begin & ~keeps & (wants == beat) & (stored > beat) for beat in rows}
-            arrives = ~(keeps | one_of(*((take, C(1)) for take in takes.values())))
-            m.d.sync += window[lane].eq(
-                one_of(
-                    (keeps, window[lane]),
-                    *((takes[beat], row[lane]) for beat, row in rows.items()),
-                    (arrives, self.arriving[lane]),
-                )
-            )
-        for beat, row in rows.items():
-            cases = [
-                ((retire == later - beat) & (stored > later), rows[later]) for later in rows if later >= beat
+            wants = (target >> levels) + target_below[lane]
+            kept = (has[0] & ~below[lane] & (wants == 0)) | (has[1 % self.beats] & below[lane] & (wants == 1))
+            keeps = Mux(self.move, kept & ~self.fresh, Mux(below[lane], has[1 % self.beats], has[0]))
+            takes = [
+                (self.move & ~self.fresh & ~kept & has[beat] & (wants == beat), row[lane])
+                for beat, row in rows.items()
             ]
-            arrives = ~one_of(*((condition, C(1)) for condition, _ in cases))
-            m.d.sync += row.eq(
-                one_of(*((c, Value.cast(v)) for c, v in cases), (arrives, Value.cast(self.arriving)))
-            )
+            taken = keeps
+            for condition, _ in takes:
+                taken = taken | condition
+            m.d.sync += window[lane].eq(one_of((keeps, window[lane]), *takes, (~taken, self.arriving[lane])))
+
+        retire = Signal(range(4))
+        gone = Mux(self.fresh, self.header_words, target)
+        m.d.comb += [retire.eq(Mux(self.move, gone >> levels, 0)), self.leaves.eq(retire != 0)]
+        for beat, row in rows.items():
+            cases = [((retire == later - beat) & has[later], rows[later]) for later in rows if later >= beat]
+            taken = Value.cast(0)
+            for condition, _ in cases:
+                taken = taken | condition
+            words = [(condition, Value.cast(source)) for condition, source in cases]
+            m.d.sync += row.eq(one_of(*words, (~taken, Value.cast(self.arriving))))
+        with m.If(self.move):
+            m.d.sync += offset.eq(gone)
+        before = Mux((self.move & self.fresh) | self.forget, 0, stored)
+        m.d.sync += stored.eq(Mux(retire > before, 0, before - retire + self.accept))
 
         # Each word of the header is selected at once by its beat and lane.
-        levels = log2(self.lanes)
-        after = self.position >> levels if levels else self.position
         for word in range(self.header_words):
-            header = []
-            for lane in range(self.lanes):
-                here = self.position[:levels] == (lane - word) % self.lanes
-                # Of the lane the word is in, counted from the beat that `position` is in.
-                wrapped = int(lane < word)
-                for number, source in enumerate((window, *rows.values())):
-                    place = number - wrapped
-                    if place in (0, 1):
-                        header.append(
-                            (~self.fresh & here & (after == place) & (stored > number), source[lane])
-                        )
-                beat = after + wrapped
-                at_input = ~self.fresh & here & (stored <= beat)
-                if lane == word:
-                    at_input = at_input | self.fresh
-                header.append((at_input, self.arriving[lane]))
-            m.d.comb += self.header[word].eq(one_of(*header))
+            place = self.position + word
+            lane, beat = place[:levels], place >> levels
+            cases = []
+            for number in range(self.lanes):
+                here = ~self.fresh & (lane == number)
+                for source_beat, source in enumerate([window, *rows.values()]):
+                    cases.append((here & (beat == source_beat) & has[source_beat], source[number]))
+                at_input = here & (beat >= stored)
+                cases.append((at_input | self.fresh if number == word else at_input, self.arriving[number]))
+            m.d.comb += self.header[word].eq(one_of(*cases))
         return m

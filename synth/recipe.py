@@ -73,6 +73,8 @@ strash
 &st
 &syn4
 &if -g -K 6
+&dch -f
+&if -g -K 6
 &synch2 -R 100
 &nf
 &put

@@ -30,6 +30,7 @@ lint: $(STAMP)
 waves: $(STAMP)
 	$(BIN)/cdma wave compressor --only svg -o docs/waves
 	$(BIN)/cdma wave decompressor --only svg -o docs/waves
+	$(BIN)/cdma wave engine --only svg -o docs/waves
 
 # What a machine must have, before anything else is tried; each thing that is missing is one sentence.
 check:

@@ -6,6 +6,7 @@ import argparse
 import json
 import re
 from collections.abc import Callable
+from importlib import resources
 from typing import Any
 
 from .engine_options import add_engine_options, engine_config_from
@@ -18,8 +19,8 @@ def register(blocks: Any, add_output_options: Callable[[argparse.ArgumentParser,
     block = blocks.add_parser(
         "engine",
         help="the DMA engine with AXI4 ports",
-        description="Write the engine's Verilog, an instantiation template, a FuseSoC .core file and, unless "
-        "--no-registers, the register document, C header, C driver and SystemRDL.",
+        description="Write the engine's Verilog, an instantiation template, a FuseSoC .core file, the lint "
+        "waivers and, unless --no-registers, the register document, C header, C driver and SystemRDL.",
     )
     add_engine_options(block)
     add_output_options(block, "cdma_engine")
@@ -36,9 +37,14 @@ def _run(arguments: argparse.Namespace) -> int:
 
     with status() as step:
         step(f"generating {arguments.name}")
-        files = engine_files(config, name=arguments.name, prefix=arguments.prefix, init=arguments.init)
-    if config.registers:
-        files["cdma.h"] = c_driver()
+        files = engine_files(
+            config,
+            name=arguments.name,
+            prefix=arguments.prefix,
+            init=arguments.init,
+            waivers={"cdma.vlt": (resources.files("cdma.verif") / "waivers.vlt").read_text("utf-8")},
+            headers={"cdma.h": c_driver()} if config.registers else {},
+        )
     paths = [write(arguments.output, name, text) for name, text in files.items()]
     verilog = next(iter(files.values()))
     head = re.search(rf"^module {arguments.name} \((.*?)\);", verilog, re.MULTILINE | re.DOTALL)

@@ -10,9 +10,12 @@ import pytest
 
 from cdma import CodecConfig, Format
 from cdma.app import main
+from cdma.hdl.params import EngineConfig
 from cdma.sim.codec import compress_words
 from cdma.sim.words import words_from_bytes
 from cdma.verif.design import CodecDesign
+from cdma.verif.engine_design import EngineDesign
+from cdma.verif.engine_wave import SCENARIOS
 from cdma.verif.vcd_trace import read_trace
 from cdma.verif.wave import _Speller, wave
 
@@ -77,6 +80,44 @@ def test_only_the_diagram_and_twice_the_same(tmp_path: Path) -> None:
         wave(CodecDesign("compressor"), tmp_path / place, ("svg",))
         assert [path.name for path in (tmp_path / place).iterdir()] == ["compressor.svg"]
     assert (tmp_path / "one/compressor.svg").read_bytes() == (tmp_path / "two/compressor.svg").read_bytes()
+
+
+def test_the_documents_show_what_make_waves_draws() -> None:
+    root = Path(__file__).parents[1]
+    recipe = (root / "Makefile").read_text().partition("\nwaves:")[2].partition("\n\n")[0]
+    blocks = re.findall(r"cdma wave (\w+) --only svg -o docs/waves", recipe)
+    drawn = {"compressor": ["compressor"], "decompressor": ["decompressor"]}
+    drawn["engine"] = [f"engine_{scenario}" for scenario in SCENARIOS]
+    assert sorted(blocks) == sorted(drawn)
+    names = sorted(f"{name}.svg" for block in blocks for name in drawn[block])
+    assert sorted(path.name for path in (root / "docs/waves").iterdir()) == names
+    text = "".join(path.read_text() for path in (root / "docs").glob("*.md"))
+    assert sorted(set(re.findall(r"\]\(waves/(\w+\.svg)\)", text))) == names
+
+
+def test_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every transfer of the device port and every address of the host port's is drawn; idle stretches are not."""
+    assert main(["wave", "engine", "-o", str(tmp_path)]) == 0
+    names = [f"engine_{scenario}" for scenario in SCENARIOS]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        f"{name}.{kind}" for name in names for kind in ("gtkw", "svg", "vcd")
+    )
+    design = EngineDesign(EngineConfig())
+    for name in names:
+        trace = read_trace(tmp_path / f"{name}.vcd", design.top, design.ports())
+        svg = ElementTree.parse(tmp_path / f"{name}.svg")
+        texts = ["".join(element.itertext()) for element in svg.iter() if element.tag.endswith("text")]
+        for port in ("dev", "host"):
+            for channel in ("ar", "aw"):
+                line = f"m_axi_{port}_{channel}"
+                moved = [c for c in trace.cycles if c[f"{line}valid"] and c[f"{line}ready"]]
+                for cycle in moved:
+                    assert f"{cycle[f'{line}addr']:x}" in texts, (name, line)
+        assert texts.count("irq") == 1
+        saved = (tmp_path / f"{name}.gtkw").read_text()
+        signals = set(re.findall(rf"^{design.top}\.(\w+)(?:\[\d+:0\])?$", saved, re.MULTILINE))
+        assert {"irq", "m_axi_dev_araddr", "m_axi_host_wdata", "s_axil_rdata"} <= signals
+        assert signals <= set(trace.top.signals)
 
 
 def test_spelling() -> None:

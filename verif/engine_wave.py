@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import wavedrom
@@ -88,36 +89,93 @@ def _write_gtkw(path: Path, dump: str, top: str, scope: Scope) -> None:
 
 
 def _svg(scenario: str, trace: Trace) -> str:
-    """One line per channel, high in the cycles in which a transfer happens; boxes say the addresses."""
-    start = next(i for i, cycle in enumerate(trace.cycles) if cycle["m_axi_host_arvalid"])
-    busy = [
-        i for i, c in enumerate(trace.cycles) if c["m_axi_host_bvalid"] or c["m_axi_dev_bvalid"] or c["irq"]
+    """One line per channel that has transfers, high in the cycles of a transfer; boxes say the addresses. Cycles
+    in which nothing happens are left out where there are many."""
+    moves = [_moves(cycle) for cycle in trace.cycles]
+    telling = [
+        bool(moved) or here["irq"] != before["irq"] for moved, here, before in _neighbours(moves, trace)
     ]
-    cycles = trace.cycles[max(0, start - 4) : max(busy) + 4]
-    signal: list[object] = []
+    # From the doorbell, the last register written before the first descriptor is fetched.
+    fetch = next(index for index, moved in enumerate(moves) if "m_axi_host_ar" in moved)
+    first = max(index for index in range(fetch) if "s_axil_aw" in moves[index])
+    shown = _shown(telling, first - 1)
+    cycles = [None if index is None else trace.cycles[index] for index in shown]
+    signal: list[object] = [{"name": "cycle", **_numbers(shown, first)}, {}]
     for prefix, (title, _) in _PORTS.items():
-        lines: list[object] = [title]
-        for channel in _CHANNELS:
-            wave, labels, previous = "", [], ""
-            for cycle in cycles:
-                level = (
-                    "1" if cycle[f"{prefix}_{channel}valid"] and cycle[f"{prefix}_{channel}ready"] else "0"
-                )
-                if level == "1" and channel in ("ar", "aw"):
-                    wave += "="
-                    labels.append(f"{cycle[f'{prefix}_{channel}addr']:x}")
-                    previous = "="
-                    continue
-                wave += "." if level == previous else level
-                previous = level
-            line: dict[str, object] = {"name": channel.upper(), "wave": wave}
-            lines.append({**line, "data": labels} if labels else line)
-        signal += [lines, {}]
-    irq, shown = "", -1
-    for cycle in cycles:
-        irq += "." if cycle["irq"] == shown else str(cycle["irq"])
-        shown = cycle["irq"]
-    signal.append({"name": "irq", "wave": irq})
+        lines = [
+            {"name": channel.upper(), **_transfers(cycles, f"{prefix}_{channel}")}
+            for channel in _CHANNELS
+            if any(f"{prefix}_{channel}" in moves[index] for index in shown if index is not None)
+        ]
+        if lines:
+            signal += [[title, *lines], {}]
+    signal.append({"name": "irq", "wave": _levels([cycle and cycle["irq"] for cycle in cycles])})
     text = f"engine, {scenario}: cycles with a transfer on each channel; addresses in hexadecimal"
-    source = {"signal": signal, "config": {"hscale": 1}, "head": {"text": text}, "foot": {"tick": 0}}
+    source = {"signal": signal, "config": {"hscale": 1}, "head": {"text": text}}
     return str(wavedrom.render(json.dumps(source)).tostring())
+
+
+def _moves(cycle: dict[str, int]) -> set[str]:
+    """The channels with a transfer in this cycle."""
+    names = (f"{prefix}_{channel}" for prefix in _PORTS for channel in _CHANNELS)
+    return {name for name in names if cycle[f"{name}valid"] and cycle[f"{name}ready"]}
+
+
+def _neighbours(
+    moves: list[set[str]], trace: Trace
+) -> Iterator[tuple[set[str], dict[str, int], dict[str, int]]]:
+    return zip(moves, trace.cycles, [trace.cycles[0], *trace.cycles], strict=False)
+
+
+def _shown(telling: list[bool], start: int) -> list[int | None]:
+    """The cycles from ``start`` on that are drawn; None stands for those left out."""
+    shown: list[int | None] = []
+    end = max(index for index, tells in enumerate(telling) if tells) + 2
+    for index in range(start, min(end, len(telling))):
+        near = telling[max(0, index - 1) : index + 2]
+        if any(near):
+            shown.append(index)
+        elif shown and shown[-1] is not None:
+            shown.append(None)
+    return shown
+
+
+def _numbers(shown: list[int | None], first: int) -> dict[str, object]:
+    """A box for each run of cycles, with the number of its first one, counted from ``first``."""
+    wave, labels = "", []
+    for before, index in zip([None, *shown], shown, strict=False):
+        if index is None:
+            wave += "|"
+        elif before is None:
+            wave += "="
+            labels.append(str(index - first))
+        else:
+            wave += "."
+    return {"wave": wave, "data": labels}
+
+
+def _transfers(cycles: list[dict[str, int] | None], name: str) -> dict[str, object]:
+    addressed = name.endswith(("ar", "aw"))
+    labels = []
+    levels: list[object] = []
+    for cycle in cycles:
+        moved = cycle and cycle[f"{name}valid"] and cycle[f"{name}ready"]
+        if cycle and moved and addressed:
+            labels.append(f"{cycle[f'{name}addr']:x}")
+            levels.append("=")
+        else:
+            levels.append(moved)
+    wave = _levels(levels)
+    return {"wave": wave, "data": labels} if labels else {"wave": wave}
+
+
+def _levels(values: Sequence[object]) -> str:
+    """A wave of levels; None is a gap, and every "=" a box of its own."""
+    wave, previous = "", None
+    for value in values:
+        if value is None:
+            wave += "|"
+            continue
+        wave += "." if value == previous and value != "=" else str(value)
+        previous = value
+    return wave

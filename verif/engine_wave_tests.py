@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cocotb.triggers import ClockCycles
+from cocotb.triggers import ClockCycles, RisingEdge
+from cocotbext.axi import AxiResp
 
 from ..hdl.engine.records import COMPLETION, Mode, Status
 from .engine_context import engine_test
@@ -11,7 +12,7 @@ from .engine_ring import RingBench
 
 __all__: list[str] = []
 
-_WORDS = 200
+_WORDS = 48
 
 
 @engine_test
@@ -26,13 +27,11 @@ async def descriptor(bench: RingBench, budget: int) -> None:
 
 @engine_test
 async def error(bench: RingBench, budget: int) -> None:
-    """An offload whose second burst of reads is answered SLVERR, and the next descriptor, which is
-    unharmed.
-    """
+    """An offload one of whose reads is answered SLVERR, and the next descriptor, which is unharmed."""
     ring = bench.rings["offload"]
     await ring.enable()
-    bad, good = (bench.transfer("offload", _WORDS, mode=Mode.RAW) for _ in range(2))
-    bench.memory["dev"].bad = {bad.descriptor["source"] + 100}
+    bad, good = (bench.transfer("offload", _WORDS // 2, mode=Mode.RAW) for _ in range(2))
+    bench.memory["dev"].bad = {bad.descriptor["source"] + 40: AxiResp.SLVERR}
     await ring.submit([bad.record(), good.record()])
     got = unpack(COMPLETION, await ring.next())
     assert got["status"] == Status.READ_SLVERR, got
@@ -41,12 +40,13 @@ async def error(bench: RingBench, budget: int) -> None:
 
 @engine_test
 async def abort(bench: RingBench, budget: int) -> None:
-    """An abort amid a prefetch: the transactions under way end, then the completion says ABORTED."""
+    """An abort when the first burst of a prefetch is written: the transactions under way end, then the completion says
+    ABORTED."""
     ring = bench.rings["prefetch"]
     await ring.enable()
-    made = bench.transfer("prefetch", 4 * _WORDS, mode=Mode.RAW)
+    made = bench.transfer("prefetch", 6 * _WORDS, mode=Mode.RAW)
     await ring.submit([made.record()])
-    await ClockCycles(bench.dut.aclk, 60)
+    await RisingEdge(bench.dut.m_axi_dev_awvalid)
     await bench.poke("prefetch.command", abort_now=1)
     got = unpack(COMPLETION, await ring.next())
     assert got["status"] == Status.ABORTED, got

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from ..params import EngineConfig
 
@@ -39,22 +41,34 @@ def engine_verilog(
 
 
 def engine_files(
-    config: EngineConfig, *, name: str = "cdma_engine", prefix: str | None = None, init: bool = True
+    config: EngineConfig,
+    *,
+    name: str = "cdma_engine",
+    prefix: str | None = None,
+    init: bool = True,
+    waivers: Mapping[str, str] = MappingProxyType({}),
+    headers: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """All texts, by file name: the Verilog first."""
+    """All texts, by file name: the Verilog first.
+
+    ``waivers`` for Verilator and C ``headers`` are texts from elsewhere that go with them.
+    """
     verilog = engine_verilog(config, name=name, prefix=prefix, init=init)
-    files = {
-        f"{name}.v": verilog,
-        f"{name}_inst.v": _instance(name, verilog),
-        f"{name}.core": _core(name, config),
-    }
+    documents = {}
     if config.registers:
         from .register_files import TEXTS
         from .register_map import register_map
 
         registers = register_map(config)
-        files |= {file: text(registers) for file, text in TEXTS.items()}
-    return files
+        documents = {file: text(registers) for file, text in TEXTS.items()}
+    return {
+        f"{name}.v": verilog,
+        f"{name}_inst.v": _instance(name, verilog),
+        f"{name}.core": _core(name, waivers, [*documents, *headers]),
+        **documents,
+        **headers,
+        **waivers,
+    }
 
 
 def _instance(name: str, verilog: str) -> str:
@@ -74,30 +88,45 @@ def _instance(name: str, verilog: str) -> str:
     )
 
 
-def _core(name: str, config: EngineConfig) -> str:
-    """The FuseSoC core file."""
-    documents = ["cdma_regs.h", "cdma_regs.rdl", "cdma_registers.md"] if config.registers else []
+#: What FuseSoC calls the files beside the Verilog, by the end of their names.
+_FILE_TYPES = {".h": "{file_type: cSource, is_include_file: true}", ".vlt": "{file_type: vlt}"}
+
+
+def _core(name: str, waivers: Iterable[str], beside: Iterable[str]) -> str:
+    """The FuseSoC core file: the Verilog for every design, the C headers for its software, the rest to read."""
+    software = [file for file in beside if file.endswith(".h")]
+    filesets = {
+        "rtl": [f"{name}.v: {{file_type: verilogSource-2005}}"],
+        "waivers": [f"{file}: {_FILE_TYPES['.vlt']}" for file in waivers],
+        "software": [f"{file}: {_FILE_TYPES['.h']}" for file in software],
+        "documents": [f"{file}: {{file_type: user}}" for file in beside if file not in software],
+    }
     lines = [
         "CAPI=2:",
         f"name: cdma:dma:{name}:0.1.0",
         "description: Compressing DMA engine with AXI4 ports",
         "filesets:",
-        "  rtl:",
-        "    files:",
-        f"      - {name}.v: {{file_type: verilogSource-2005}}",
     ]
-    if documents:
-        lines += ["  software:", "    files:"]
-        lines += [f"      - {file}: {{file_type: user}}" for file in documents]
+    for fileset, files in filesets.items():
+        if files:
+            lines += [f"  {fileset}:", "    files:", *(f"      - {file}" for file in files)]
     lines += [
         "targets:",
         "  default:",
-        f"    filesets: [{'rtl, software' if documents else 'rtl'}]",
+        "    description: The Verilog, for a design that depends on it",
+        "    filesets: [rtl]",
         f"    toplevel: {name}",
         "  lint:",
-        "    default_tool: verilator",
-        "    filesets: [rtl]",
-        "    tools: {verilator: {mode: lint-only, verilator_options: [-Wall]}}",
+        "    description: Verilator's complaints, of which there should be none",
+        "    flow: lint",
+        "    flow_options: {tool: verilator, verilator_options: [-Wall]}",
+        f"    filesets: [{'rtl, waivers' if filesets['waivers'] else 'rtl'}]",
         f"    toplevel: {name}",
     ]
+    if software:
+        lines += [
+            "  software:",
+            "    description: The C headers, for the software that drives it",
+            "    filesets: [software]",
+        ]
     return "\n".join(lines) + "\n"

@@ -164,6 +164,9 @@ class CDriver:
         )
         _refuse(status)
 
+    def set_watchdog(self, cycles: int) -> None:
+        self.library.c_set_watchdog(self.engine, cycles)
+
     def soft_reset(self) -> None:
         _refuse(self.library.c_soft_reset(self.engine, 1000))
 

@@ -6,6 +6,7 @@ lets the simulation go on until the access has been answered.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Callable
@@ -17,6 +18,7 @@ import numpy as np
 from c_driver_library import CDriver, load
 from cocotb.task import bridge, resume
 from cocotb.triggers import ClockCycles, First, RisingEdge
+from cocotbext.axi import AxiResp
 
 from cdma.hdl.engine.records import Mode, Status
 from cdma.hdl.params import Format
@@ -185,23 +187,152 @@ def exercise(machine: Machine, driver: Any) -> None:
     bench.checks += 12
 
 
-async def _run(bench: RingBench, make: Callable[[Machine], Any]) -> None:
+def exercise_faults(machine: Machine, driver: Any) -> None:
+    """What goes wrong on the way, as a driver hears of it: bus errors, corrupt streams, a memory that is silent."""
+    bench = machine.bench
+    config, rng = bench.config, bench.rng
+    word = config.format.word_bits // 8
+    form = Format(config.format.word_bits, config.format.window, config.format.code_bits, (0,))
+    beats = {"dev": config.dev_data_bits // 8, "host": config.host_data_bits // 8}
+    words = 300
+    raw = (bench.np.integers(1, 12, words) * bench.np.integers(0, 2, words)).astype(f"u{word}")
+    data, packed = raw.tobytes(), compress(raw, form)
+    stream = _PACKED + _CAPACITY
+    bench.memory["dev"].write(_RAW, data)
+    bench.memory["host"].write(stream, packed)
+    jobs = {
+        "offload": Descriptor(_RAW, _PACKED, len(data), _CAPACITY, Mode.ZVC),
+        "prefetch": Descriptor(stream, _BACK, len(data), len(data), Mode.ZVC, compressed_length=len(packed)),
+    }
+
+    def fails(name: str, job: Descriptor, status: Status, first: int = 0, last: int = 0) -> None:
+        """The job ends so, with an address from ``first`` to ``last``; the error registers agree; the next runs."""
+        channel = getattr(driver, name)
+        done = channel.transfer(job)
+        assert (done.tag, done.status) == (job.tag, status), (name, job, done)
+        assert first <= done.address <= last, (name, job, done)
+        assert channel.error() == EngineError(status, job.tag, done.address)
+        channel.clear_error()
+        assert channel.error() is None
+        assert channel.transfer(replace(jobs[name], tag=1)).status is Status.OK
+        bench.transfers += 2
+        bench.checks += 5
+
+    for name in _RINGS:
+        getattr(driver, name).start(machine.rings(name), _ENTRIES)
+        ports = {"read": "dev", "write": "host"} if name == "offload" else {"read": "host", "write": "dev"}
+        for (side, port), kind in itertools.product(ports.items(), (AxiResp.SLVERR, AxiResp.DECERR)):
+            job = replace(jobs[name], tag=rng.getrandbits(32))
+            start = job.source if side == "read" else job.destination
+            length = len(data) if port == "dev" else len(packed)
+            at = start + rng.randrange(length)
+            bench.memory[port].bad = {at: kind}
+            first = at // beats[port] * beats[port]
+            block = beats[port] * config.burst(8 * beats[port])
+            place = first if side == "read" else max(start, at // block * block)
+            status = Status[f"{side.upper()}_{kind.name}"]
+            channel = getattr(driver, name)
+            channel.submit(job)
+            (done,) = channel.wait(1)
+            bench.memory[port].bad = {}
+            assert (done.tag, done.status, done.address) == (job.tag, status, place), (name, job, done)
+            assert channel.error() == EngineError(status, job.tag, place)
+            channel.clear_error()
+            assert channel.transfer(jobs[name]).status is Status.OK
+            bench.transfers += 2
+            bench.checks += 3
+
+    # Corrupt streams, of each kind: the codes of a header that mean nothing, too few words, too many.
+    job = replace(jobs["prefetch"], tag=7)
+    cut = replace(job, compressed_length=len(packed) - word)
+    fails("prefetch", cut, Status.STREAM_TRUNCATED)
+    bench.memory["host"].write(stream + len(packed), bytes(word))
+    fails("prefetch", replace(job, compressed_length=len(packed) + word), Status.STREAM_TRAILING)
+    # One word: the codes past it must be 0.
+    lone = compress(np.zeros(1, f"u{word}"), form)
+    marked = bytes(lone[:-1]) + bytes([lone[-1] | 0x80])
+    other = stream + 0x1000
+    bench.memory["host"].write(other, marked)
+    fails(
+        "prefetch",
+        Descriptor(other, _BACK, word, word, Mode.ZVC, compressed_length=len(marked), tag=8),
+        Status.STREAM_CODE,
+    )
+    fails(
+        "offload",
+        replace(jobs["offload"], capacity=2 * beats["host"], tag=9),
+        Status.CAPACITY,
+        _PACKED,
+        _PACKED + 1000,
+    )
+
+    # A device memory that falls silent.
+    driver.set_watchdog(300)
+    dev = bench.memory["dev"]
+    for name in _RINGS:
+        channel = getattr(driver, name)
+        job = jobs[name]
+        start = job.source if name == "offload" else job.destination
+        dev.frozen = True
+        channel.submit(replace(job, tag=10), replace(job, tag=11))
+        (done,) = channel.wait(1)
+        assert (done.tag, done.status) == (10, Status.WATCHDOG), done
+        assert start <= done.address < start + len(data), done
+        error = channel.error()
+        assert error == EngineError(Status.WATCHDOG, 10, done.address), error
+        dev.frozen = False
+        for _ in range(200):
+            if channel.halted:
+                break
+            machine.idle()
+        channel.resume()
+        (done,) = channel.wait(1)
+        assert done.tag == 11, done
+        assert done.status in (Status.ABORTED, Status.OK), done
+        assert channel.transfer(job).status is Status.OK
+        bench.transfers += 3
+        bench.checks += 5
+
+
+async def _run(
+    bench: RingBench, make: Callable[[Machine], Any], what: Callable[[Machine, Any], None] = exercise
+) -> None:
     machine = Machine(bench)
     bench.pauses(0.1)
-    await bridge(lambda: exercise(machine, make(machine)))()
+    await bridge(lambda: what(machine, make(machine)))()
+
+
+def _python(machine: Machine) -> Driver:
+    return Driver(machine, idle=machine.idle, wait_irq=machine.wait_irq)
+
+
+def _c(machine: Machine) -> CDriver:
+    library = load(Path(json.loads(os.environ["CDMA_BENCH"])["library"]))
+    return CDriver(library, machine, idle=machine.idle, wait_irq=machine.wait_irq)
 
 
 @engine_test
 async def python_driver(bench: RingBench, budget: int) -> None:
     """The Python driver."""
-    await _run(bench, lambda machine: Driver(machine, idle=machine.idle, wait_irq=machine.wait_irq))
+    await _run(bench, _python)
+
+
+@engine_test
+async def python_driver_faults(bench: RingBench, budget: int) -> None:
+    """The Python driver, when things go wrong."""
+    await _run(bench, _python, exercise_faults)
 
 
 @engine_test
 async def c_driver(bench: RingBench, budget: int) -> None:
     """The C driver, which the settings say where to find."""
-    library = load(Path(json.loads(os.environ["CDMA_BENCH"])["library"]))
-    await _run(bench, lambda machine: CDriver(library, machine, idle=machine.idle, wait_irq=machine.wait_irq))
+    await _run(bench, _c)
+
+
+@engine_test
+async def c_driver_faults(bench: RingBench, budget: int) -> None:
+    """The C driver, when things go wrong."""
+    await _run(bench, _c, exercise_faults)
 
 
 def _any_descriptor(bench: RingBench, name: str, tag: int) -> tuple[Descriptor, bytes]:

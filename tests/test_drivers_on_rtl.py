@@ -9,26 +9,43 @@ from pathlib import Path
 import pytest
 from c_driver_library import SOURCE, build
 
+from cdma.hdl.params import EngineConfig, Format
 from cdma.verif.build import build as build_simulation
-from cdma.verif.engine_design import EngineDesign
+from cdma.verif.engine_design import SMALL, EngineDesign
 from cdma.verif.simulate import simulate
 
 pytestmark = pytest.mark.verilator
 
 
-def test_both_drivers_run_the_engine_and_the_model_agrees(tmp_path, monkeypatch):
+#: A host port eight times as wide as the device port, and wider than a record needs.
+WIDE_HOST = EngineConfig(
+    format=Format(word_bits=16),
+    lanes=8,
+    dev_data_bits=64,
+    host_data_bits=512,
+    burst_beats=16,
+    outstanding=4,
+    latency=32,
+    descriptors=4,
+    ring_entries=16,
+)
+
+
+@pytest.mark.parametrize("config", [SMALL, WIDE_HOST], ids=["small", "wide-host"])
+def test_both_drivers_run_the_engine_and_the_model_agrees(tmp_path, monkeypatch, config):
     build(tmp_path, "c99", SOURCE)
     library = tmp_path / "driver.so"
     monkeypatch.setenv(
         "PYTHONPATH",
         os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]).rstrip(":"),
     )
-    design = EngineDesign()
+    design = EngineDesign(config)
     executable = build_simulation(design.verilog(), design.top, design.ports())
     settings = {"design": design.to_json(), "packets": 150, "seed": 1, "library": str(library)}
-    tests = ["python_driver", "c_driver", "engine_model"]
+    drivers = ["python_driver", "python_driver_faults", "c_driver", "c_driver_faults"]
+    tests = [*drivers, "engine_model"]
     outcomes = simulate(executable, design.top, "driver_bench", tests, settings, timeout=300)
     assert [outcome.test for outcome in outcomes] == tests
     for outcome in outcomes:
         assert outcome.failure is None, f"{outcome.failure}\n{outcome.log[-3000:]}"
-        assert outcome.checks > 100
+        assert outcome.checks >= 50

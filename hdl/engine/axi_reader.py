@@ -1,48 +1,44 @@
 """Turns read commands into legal AXI4 bursts, and what comes back into packets of words."""
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..streams import Beat
 from .axi import ReadPort, Response
 from .fifo import Fifo
-from .records import LENGTH_BITS
+from .outcome import Outcome
+from .span import Blocks
 
-__all__ = ["AxiReader", "ReadCommand", "ReadStatus"]
+__all__ = ["AxiReader", "ReadCommand"]
 
 
 class ReadCommand(data.StructLayout):
-    """Read ``bytes``, a whole number of words and not 0, from ``address``, which is aligned to a beat."""
+    """Read the bytes from ``first``, which is aligned to a beat, to ``last``, both included: whole words, at
+    most ``2**33`` bytes."""
 
     def __init__(self, address_bits: int) -> None:
-        super().__init__({"address": address_bits, "bytes": LENGTH_BITS})
-
-
-class ReadStatus(data.StructLayout):
-    """The first response that was not OKAY, and the address of its beat."""
-
-    def __init__(self, address_bits: int) -> None:
-        super().__init__({"resp": Response, "address": address_bits})
+        super().__init__({"first": address_bits, "last": address_bits})
 
 
 class AxiReader(wiring.Component):
-    """Each command becomes one packet at ``output`` and one ``status``.
+    """Each command becomes one packet at ``output`` and one ``outcome``.
 
     Bursts have at most ``burst`` beats, a power of two whose bytes divide 4 KiB, and never cross a multiple
-    of that length; so they never cross 4 KiB. A burst is asked for only when the buffer has room for all of
-    it, so the read port never has to wait for what comes after it, and when fewer than ``outstanding`` are
-    under way.
+    of that length; so they never cross 4 KiB. The buffer is handed out in parts of one burst, however short
+    the burst is, and a burst is asked for only when it has got a part, so the read port never has to wait for
+    what comes after it; and only when fewer than ``outstanding`` are under way.
 
-    ``commands`` (a power of two) may be under way at once; the port is never made to wait as long as no more
-    than that have a status that was not taken. A response that is not OKAY does not stop the command: its
+    A command is taken with the address of its last burst. A response that is not OKAY does not stop it: its
     data, right or wrong, still come.
 
     ``flush``
         While high, no new burst is asked for, and data that come are dropped. Once ``idle`` is high as well,
         nothing is under way, and the reader may be reset.
-    ``progress``, ``oldest``
-        For a watchdog: a transfer happened on the port; the address that the next beat of data will be from.
+    ``progress``
+        For a watchdog: a transfer happened on the port.
+    ``mark``
+        For a watchdog: notes the address that the next beat of data will be from.
     """
 
     def __init__(
@@ -54,145 +50,130 @@ class AxiReader(wiring.Component):
         burst: int,
         outstanding: int,
         buffer: int,
-        commands: int,
     ) -> None:
         self.word_bits = word_bits
         self.lanes = data_bits // word_bits
-        self.beat_bytes = data_bits // 8
+        self.blocks = Blocks(address_bits, data_bits // 8, burst)
         self.address_bits = address_bits
         self.burst = burst
         self.outstanding = outstanding
         self.buffer = buffer
-        self.commands = commands
         super().__init__(
             {
                 "command": In(stream.Signature(ReadCommand(address_bits))),
                 "output": Out(stream.Signature(Beat(word_bits, self.lanes))),
-                "status": Out(stream.Signature(ReadStatus(address_bits))),
+                "outcome": Out(Outcome(address_bits)),
                 "port": Out(ReadPort(data_bits, address_bits)),
                 "flush": In(1),
                 "idle": Out(1),
                 "progress": Out(1),
-                "oldest": Out(address_bits),
+                "mark": In(1),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        beat_log2 = self.beat_bytes.bit_length() - 1
-        beats_bits = LENGTH_BITS - beat_log2 + 1
+        blocks = self.blocks
+        word_log2 = (self.word_bits // 8).bit_length() - 1
         words_bits = max(1, (self.lanes - 1).bit_length())
         ar, r = self.port.ar, self.port.r
+        parts = self.buffer // self.burst
+        most = min(parts, self.outstanding)
 
-        # A command as the side that receives needs it: address and length in beats, words of the last beat
-        # less one.
-        expected_shape = data.StructLayout(
-            {"beat": self.address_bits - beat_log2, "beats": beats_bits, "last_words": words_bits}
+        # What the side that receives must know of a burst: where it begins, whether the packet ends with it, and
+        # the words of its last beat less one.
+        opened_shape = data.StructLayout(
+            {"beat": self.address_bits - blocks.beat_log2, "final": 1, "words": words_bits}
         )
-        m.submodules.expected = expected = Fifo(expected_shape, self.commands)
-        command = self.command.payload
-        command_beats = Signal(beats_bits)
-        word_log2 = (self.word_bits // 8).bit_length() - 1
-        m.d.comb += [
-            command_beats.eq((command.bytes + (self.beat_bytes - 1)) >> beat_log2),
-            expected.input.payload.beat.eq(command.address[beat_log2:]),
-            expected.input.payload.beats.eq(command_beats),
-            expected.input.payload.last_words.eq((command.bytes >> word_log2) - 1),
-        ]
+        m.submodules.opened = opened = Fifo(opened_shape, 1 << (most - 1).bit_length(), reserved=True)
 
-        # Asking: a burst is measured in one cycle and asked for in a later one.
-        beat = Signal(self.address_bits - beat_log2)
-        remaining = Signal(beats_bits)
-        length = Signal(range(self.burst + 1))
-        measured = Signal()
-        free = Signal(range(self.buffer + 1), init=self.buffer)
-        under_way = Signal(range(self.outstanding + 1))
-        ask = Signal()
-        to_boundary = Signal(range(self.burst + 1))
+        # Asking. The address is what the command and the count of blocks say, without a register of its own:
+        # neither moves before the address has been taken.
+        first, last = self.command.payload.first, self.command.payload.last
+        inside, wrapped = Signal(), Signal()
+        counted = Signal(blocks.block_bits)
+        block = Signal.like(counted)
+        following = Signal(blocks.block_bits + 1)
+        start = Signal(blocks.place_bits)
+        final = Signal()
+        free = Signal(range(parts + 1), init=parts)
+        room = free != 0
+        ask, taken, freed, received = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
-            self.command.ready.eq((remaining == 0) & ~measured & expected.input.ready & ~self.flush),
-            expected.input.valid.eq(self.command.valid & (remaining == 0) & ~measured & ~self.flush),
-            to_boundary.eq(self.burst - beat[: (self.burst - 1).bit_length()]),
-            ask.eq(
-                measured
-                & (~ar.valid | ar.ready)
-                & (free >= length)
-                & (under_way != self.outstanding)
-                & ~self.flush
-            ),
+            block.eq(Mux(inside, counted, blocks.block(first))),
+            start.eq(Mux(inside, 0, blocks.place(first))),
+            final.eq(block == blocks.block(last)),
+            ar.payload.address.eq(blocks.address(opened.input.payload.beat)),
+            ar.payload.len.eq(Mux(final, blocks.place(last), self.burst - 1) - start),
+            ar.payload.size.eq(blocks.beat_log2),
+            taken.eq(ar.valid & ar.ready),
+            following.eq(block + taken),
+            self.command.ready.eq(taken & final),
+            opened.input.valid.eq(ask),
+            opened.input.payload.beat.eq(blocks.beat(first, last, wrapped, block, start)),
+            opened.input.payload.final.eq(final),
+            opened.input.payload.words.eq(Mux(final, last[word_log2:], self.lanes - 1)),
         ]
-        with m.If(self.command.valid & self.command.ready):
-            m.d.sync += [beat.eq(command.address[beat_log2:]), remaining.eq(command_beats)]
-        with m.If(~measured & (remaining != 0)):
-            taken = Mux(remaining < to_boundary, remaining[: len(to_boundary)], to_boundary)
-            m.d.sync += [length.eq(taken), measured.eq(1)]
-        with m.If(ask):
-            m.d.sync += [
-                ar.valid.eq(1),
-                ar.payload.address.eq(Cat(C(0, beat_log2), beat)),
-                ar.payload.len.eq(length - 1),
-                beat.eq(beat + length),
-                remaining.eq(remaining - length),
-                measured.eq(0),
-            ]
-        with m.Elif(ar.ready):
-            m.d.sync += ar.valid.eq(0)
-        m.d.comb += ar.payload.size.eq(beat_log2)
+        if self.outstanding < parts:
+            under_way = Signal(range(self.outstanding + 1))
+            m.d.sync += under_way.eq(under_way + ask - received)
+            room &= under_way != self.outstanding
+        m.d.comb += ask.eq(self.command.valid & ~ar.valid & room & ~self.flush)
+        m.d.sync += [
+            ar.valid.eq(ask | (ar.valid & ~ar.ready)),
+            counted.eq(following),
+            free.eq(free - ask + freed),
+        ]
+        with m.If(taken):
+            m.d.sync += [inside.eq(~final), wrapped.eq((wrapped | following[-1]) & ~final)]
 
-        # Receiving: the front of `expected` is the command whose data come now.
+        # Receiving: the front of `opened` is the burst whose data come now.
         stored_shape = data.StructLayout(
-            {"data": self.lanes * self.word_bits, "words": words_bits, "last": 1}
+            {"data": self.lanes * self.word_bits, "words": words_bits, "last": 1, "part": 1}
         )
-        m.submodules.store = store = Fifo(stored_shape, self.buffer)
-        m.submodules.statuses = statuses = Fifo(ReadStatus(self.address_bits), self.commands)
-        front = expected.output.payload
-        done = Signal(beats_bits)
+        m.submodules.store = store = Fifo(stored_shape, self.buffer, reserved=True)
+        front = opened.output.payload
+        place = Signal(blocks.place_bits)
         fault = Signal(Response)
-        fault_address = Signal(self.address_bits)
-        receive, last = Signal(), Signal()
-        here = Signal(self.address_bits)
-        first_fault = Signal()
+        receive, first_fault = Signal(), Signal()
+        outcome = self.outcome
         m.d.comb += [
-            r.ready.eq(expected.output.valid & statuses.input.ready),
+            r.ready.eq(opened.output.valid),
             receive.eq(r.valid & r.ready),
-            last.eq(done == front.beats - 1),
-            here.eq((front.beat + done) << beat_log2),
-            first_fault.eq((fault == Response.OKAY) & r.payload.resp.as_value()[1]),
+            received.eq(receive & r.payload.last),
+            opened.output.ready.eq(received),
+            first_fault.eq(receive & (fault == Response.OKAY) & r.payload.resp.as_value()[1]),
             store.input.valid.eq(receive & ~self.flush),
             store.input.payload.data.eq(r.payload.data),
-            store.input.payload.last.eq(last),
-            store.input.payload.words.eq(Mux(last, front.last_words, self.lanes - 1)),
-            statuses.input.valid.eq(receive & last),
-            statuses.input.payload.resp.eq(Mux(first_fault, r.payload.resp, fault)),
-            statuses.input.payload.address.eq(Mux(first_fault, here, fault_address)),
-            expected.output.ready.eq(receive & last),
+            store.input.payload.part.eq(r.payload.last),
+            store.input.payload.last.eq(r.payload.last & front.final),
+            store.input.payload.words.eq(Mux(r.payload.last, front.words, self.lanes - 1)),
+            outcome.address.eq(
+                blocks.address(
+                    # Within its block a burst only counts up.
+                    Cat((front.beat[: len(place)] + place)[: len(place)], front.beat[len(place) :])
+                )
+            ),
+            outcome.note.eq(first_fault | self.mark),
+            outcome.done.eq(received & front.final),
+            outcome.resp.eq(Mux(first_fault, r.payload.resp, fault)),
         ]
         with m.If(receive):
-            m.d.sync += done.eq(Mux(last, 0, done + 1))
-            with m.If(last):
+            m.d.sync += place.eq(Mux(r.payload.last, 0, place + 1))
+            with m.If(outcome.done):
                 m.d.sync += fault.eq(Response.OKAY)
             with m.Elif(first_fault):
-                m.d.sync += [fault.eq(r.payload.resp), fault_address.eq(here)]
+                m.d.sync += fault.eq(r.payload.resp)
 
-        output = self.output
-        taken_out = Signal()
+        output, out = self.output, store.output.payload
         m.d.comb += [
             output.valid.eq(store.output.valid),
             store.output.ready.eq(output.ready),
-            taken_out.eq(store.output.valid & store.output.ready),
-            output.payload.data.eq(store.output.payload.data),
-            output.payload.last.eq(store.output.payload.last),
-            output.payload.keep.eq(Cat(store.output.payload.words >= lane for lane in range(self.lanes))),
-        ]
-        m.d.sync += [
-            free.eq(free - Mux(ask, length, 0) + taken_out),
-            under_way.eq(under_way + ask - (receive & r.payload.last)),
-        ]
-        wiring.connect(m, statuses.output, wiring.flipped(self.status))
-
-        m.d.comb += [
-            self.idle.eq(~ar.valid & (under_way == 0)),
-            self.progress.eq((ar.valid & ar.ready) | receive),
-            self.oldest.eq(here),
+            output.payload.data.eq(out.data),
+            output.payload.last.eq(out.last),
+            output.payload.keep.eq(Cat(out.words >= lane for lane in range(self.lanes))),
+            freed.eq(store.output.valid & store.output.ready & out.part),
+            self.idle.eq(opened.empty),
+            self.progress.eq(taken | receive),
         ]
         return m

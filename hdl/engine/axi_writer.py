@@ -7,43 +7,43 @@ from amaranth.lib.wiring import In, Out
 from ..streams import Beat
 from .axi import Response, WritePort
 from .fifo import Fifo
-from .records import LENGTH_BITS
+from .outcome import Outcome
+from .span import SPAN_BITS, Blocks
 
-__all__ = ["AxiWriter", "WriteCommand", "WriteStatus"]
+__all__ = ["AxiWriter", "WriteCommand"]
 
 
 class WriteCommand(data.StructLayout):
-    """Write a packet from ``address`` on, which is aligned to a beat, and at most ``capacity`` bytes."""
+    """Write a packet from ``first`` on, which is aligned to a beat, and nothing behind the byte at ``last``, which
+    is at most ``2**33`` bytes away."""
 
     def __init__(self, address_bits: int) -> None:
-        super().__init__({"address": address_bits, "capacity": LENGTH_BITS})
-
-
-class WriteStatus(data.StructLayout):
-    """``bytes`` were written; ``overflow``: the packet had more.
-
-    ``resp`` is the first response that was not OKAY. ``address`` is where that burst began or, if all
-    responses were OKAY, where the first beat that did not fit would have gone."""
-
-    def __init__(self, address_bits: int) -> None:
-        super().__init__({"bytes": LENGTH_BITS, "overflow": 1, "resp": Response, "address": address_bits})
+        super().__init__({"first": address_bits, "last": address_bits})
 
 
 class AxiWriter(wiring.Component):
-    """Each command takes one packet from ``input`` and gives one ``status`` when its last response is there.
+    """Each command takes one packet from ``input`` and gives one ``outcome`` when its last response is there.
 
     The data of a burst are all in the buffer before its address goes out. A burst ends at a multiple of
     ``burst`` beats (a power of two whose bytes divide 4 KiB) or with the packet; an empty last beat ends a
     packet without adding to it, and a packet without words has no burst at all. Every beat has at least one
     strobe. Data follow their address, in order, and at most ``outstanding`` bursts wait for their response.
 
-    A beat that would go past the capacity is dropped, and so is the rest of its packet.
+    A beat that would go past ``last`` is dropped, and so is the rest of its packet.
 
+    ``end``
+        Where the packet ends, in the cycle in which its command is taken: the lower bits of the address behind
+        its last word.
+    ``outcome``, ``overflow``
+        The address noted is where the first burst that failed began or, if none did, where the first beat that
+        did not fit would have gone; ``overflow`` says, with ``outcome.done``, that there was one.
     ``flush``
         While high, what comes in is dropped and no new burst is begun; those begun get their data from the
         buffer. Once ``idle`` is high as well, nothing is under way, and the writer may be reset.
-    ``progress``, ``oldest``
-        For a watchdog: a transfer happened on the port; where the oldest burst under way began.
+    ``progress``
+        For a watchdog: a transfer happened on the port.
+    ``mark``
+        For a watchdog: notes where the oldest burst under way began.
     """
 
     def __init__(
@@ -55,153 +55,86 @@ class AxiWriter(wiring.Component):
         burst: int,
         outstanding: int,
         buffer: int,
-        commands: int,
     ) -> None:
         self.word_bits = word_bits
         self.lanes = data_bits // word_bits
-        self.beat_bytes = data_bits // 8
+        self.blocks = Blocks(address_bits, data_bits // 8, burst)
         self.address_bits = address_bits
         self.burst = burst
         self.outstanding = outstanding
         self.buffer = buffer
-        self.commands = commands
         super().__init__(
             {
                 "command": In(stream.Signature(WriteCommand(address_bits))),
                 "input": In(stream.Signature(Beat(word_bits, self.lanes))),
-                "status": Out(stream.Signature(WriteStatus(address_bits))),
+                "end": Out(SPAN_BITS),
+                "outcome": Out(Outcome(address_bits)),
+                "overflow": Out(1),
                 "port": Out(WritePort(data_bits, address_bits, word_bits)),
                 "flush": In(1),
                 "idle": Out(1),
                 "progress": Out(1),
-                "oldest": Out(address_bits),
+                "mark": In(1),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        beat_log2 = self.beat_bytes.bit_length() - 1
-        block_log2 = (self.burst - 1).bit_length()
-        word_bytes = self.word_bits // 8
+        blocks = self.blocks
+        beat_bits = self.address_bits - blocks.beat_log2
         aw, w, b = self.port.aw, self.port.w, self.port.b
 
-        stored_shape = data.StructLayout(
-            {"data": self.lanes * self.word_bits, "words": max(1, (self.lanes - 1).bit_length())}
-        )
-        # A burst, or only the end of a packet (``none``); ``end``: the packet's status comes after it.
+        stored_shape = data.StructLayout({"data": self.lanes * self.word_bits, "keep": self.lanes})
+        # A burst, or only the end of a packet (``none``). ``end``: the packet is done after it. ``overflow``: it
+        # had more, which would have gone to ``beat``.
         burst_shape = data.StructLayout(
-            {"beat": self.address_bits - beat_log2, "len": range(self.burst), "none": 1, "end": 1}
+            {"beat": beat_bits, "len": range(self.burst), "none": 1, "end": 1, "overflow": 1}
         )
-        end_shape = data.StructLayout({"bytes": LENGTH_BITS, "overflow": 1, "address": self.address_bits})
-        open_shape = data.StructLayout({"beat": self.address_bits - beat_log2, "none": 1, "end": 1})
-        open_depth = 1 << (self.outstanding - 1).bit_length()
+        open_shape = data.StructLayout({"beat": beat_bits, "none": 1, "end": 1, "overflow": 1})
         m.submodules.store = store = Fifo(stored_shape, self.buffer)
         m.submodules.bursts = bursts = Fifo(burst_shape, 4)
-        m.submodules.ends = ends = Fifo(end_shape, self.commands)
         m.submodules.lengths = lengths = Fifo(range(self.burst), 2)
-        m.submodules.opened = opened = Fifo(open_shape, open_depth)
+        m.submodules.opened = opened = Fifo(open_shape, 1 << (self.outstanding - 1).bit_length())
 
-        # Gathering: counts beats up to the end of the block or of the packet.
-        command, beat = self.command.payload, self.input.payload
-        used = Signal(LENGTH_BITS)
-        gathered = Signal(range(self.burst))
-        block_beat = Signal(self.address_bits - beat_log2)
-        full = Signal()
-        inside = Signal()
-        begin = Signal.like(block_beat)
-        stop = Signal(range(self.burst))
-        words = Signal(range(self.lanes + 1))
-        after = Signal(LENGTH_BITS + 1)
-        accept, fits, store_it, close, overflow = Signal(), Signal(), Signal(), Signal(), Signal()
-        some = Signal()
-        m.d.comb += [
-            words.eq(sum(beat.keep[lane] for lane in range(self.lanes))),
-            after.eq(used + (words << (word_bytes.bit_length() - 1))),
-            fits.eq(~full & (after <= command.capacity)),
-            overflow.eq(full | ~fits),
-            begin.eq(Mux(inside, block_beat, command.address[beat_log2:])),
-            # The last place of this block: bursts that begin at a block's edge have all of it.
-            stop.eq(~begin[:block_log2]),
-            store_it.eq(fits & (words != 0)),
-            some.eq(store_it | (gathered != 0)),
-            close.eq(beat.last | (store_it & (gathered == stop))),
-            accept.eq(
-                self.input.valid
-                & self.command.valid
-                & store.input.ready
-                & bursts.input.ready
-                & ends.input.ready
-                & ~self.flush
-            ),
-            self.input.ready.eq(accept | self.flush),
-            self.command.ready.eq(accept & beat.last),
-            store.input.valid.eq(accept & store_it),
-            store.input.payload.data.eq(beat.data),
-            store.input.payload.words.eq(words - 1),
-            bursts.input.valid.eq(accept & close),
-            bursts.input.payload.beat.eq(begin),
-            bursts.input.payload.len.eq(gathered - ~store_it),
-            bursts.input.payload.none.eq(~some),
-            bursts.input.payload.end.eq(beat.last),
-            ends.input.valid.eq(accept & beat.last),
-            ends.input.payload.bytes.eq(Mux(store_it, after, used)),
-            ends.input.payload.overflow.eq(overflow),
-            ends.input.payload.address.eq(command.address + used),
-        ]
-        with m.If(accept):
-            m.d.sync += [
-                used.eq(Mux(beat.last, 0, Mux(store_it, after, used))),
-                full.eq(overflow & ~beat.last),
-                gathered.eq(Mux(close, 0, gathered + store_it)),
-                inside.eq((inside | store_it) & ~beat.last),
-            ]
-            with m.If(close):
-                m.d.sync += block_beat.eq(Cat(C(0, block_log2), begin[block_log2:] + 1))
-            with m.Elif(store_it):
-                m.d.sync += block_beat.eq(begin)
+        self._gather(m, store, bursts)
 
         # Asking: one address at a time, as soon as its data are there and there is a place to wait for the
         # response.
         next_burst = bursts.output.payload
         under_way = Signal(range(self.outstanding + 1))
-        ask = Signal()
-        take = Signal()
+        ask, take, taken = Signal(), Signal(), Signal()
         m.d.comb += [
             take.eq(
                 bursts.output.valid
                 & opened.input.ready
                 & ~self.flush
-                & (
-                    next_burst.none
-                    # No address may wait: when it is taken, its length must find room.
-                    | (~aw.valid & lengths.input.ready & (under_way != self.outstanding))
-                )
+                # No address may wait: when it is taken, its length must find room.
+                & ~aw.valid
+                & (next_burst.none | (lengths.input.ready & (under_way != self.outstanding)))
             ),
             ask.eq(take & ~next_burst.none),
-            bursts.output.ready.eq(take),
+            taken.eq(aw.valid & aw.ready),
+            # The front of the queue is the address itself: it stays until the address has been taken.
+            bursts.output.ready.eq(taken | (take & next_burst.none)),
+            aw.payload.address.eq(blocks.address(next_burst.beat)),
+            aw.payload.len.eq(next_burst.len),
+            aw.payload.size.eq(blocks.beat_log2),
             opened.input.valid.eq(take),
             opened.input.payload.beat.eq(next_burst.beat),
             opened.input.payload.none.eq(next_burst.none),
             opened.input.payload.end.eq(next_burst.end),
-            aw.payload.size.eq(beat_log2),
+            opened.input.payload.overflow.eq(next_burst.overflow),
         ]
-        with m.If(ask):
-            m.d.sync += [
-                aw.valid.eq(1),
-                aw.payload.address.eq(Cat(C(0, beat_log2), next_burst.beat)),
-                aw.payload.len.eq(next_burst.len),
-            ]
-        with m.Elif(aw.ready):
-            m.d.sync += aw.valid.eq(0)
+        m.d.sync += aw.valid.eq(ask | (aw.valid & ~aw.ready))
 
         # Data, behind their address: `lengths` gets an entry when the address has been taken.
         sent = Signal(range(self.burst))
         m.d.comb += [
-            lengths.input.valid.eq(aw.valid & aw.ready),
-            lengths.input.payload.eq(aw.payload.len),
+            lengths.input.valid.eq(taken),
+            lengths.input.payload.eq(next_burst.len),
             w.valid.eq(lengths.output.valid & store.output.valid),
             w.payload.data.eq(store.output.payload.data),
-            w.payload.keep.eq(Cat(store.output.payload.words >= lane for lane in range(self.lanes))),
+            w.payload.keep.eq(store.output.payload.keep),
             w.payload.last.eq(sent == lengths.output.payload),
             store.output.ready.eq(w.ready & lengths.output.valid),
             lengths.output.ready.eq(w.ready & store.output.valid & w.payload.last),
@@ -210,45 +143,127 @@ class AxiWriter(wiring.Component):
             m.d.sync += sent.eq(Mux(w.payload.last, 0, sent + 1))
 
         # Responses, in order; the end of a packet without a burst needs none.
-        m.submodules.statuses = statuses = Fifo(WriteStatus(self.address_bits), self.commands)
-        oldest, end = opened.output.payload, ends.output.payload
-        may_end = Signal()
-        answer, retire = Signal(), Signal()
+        oldest = opened.output.payload
+        answer, retire, well, failed = Signal(), Signal(), Signal(), Signal()
         fault = Signal(Response)
-        fault_address = Signal(self.address_bits)
-        first_fault = Signal()
-        here = Signal(self.address_bits)
-        resp = Signal(Response)
-        status = statuses.input.payload
+        outcome = self.outcome
         m.d.comb += [
-            may_end.eq(~oldest.end | (ends.output.valid & statuses.input.ready)),
-            b.ready.eq(opened.output.valid & ~oldest.none & may_end),
+            b.ready.eq(opened.output.valid & ~oldest.none),
             answer.eq(b.valid & b.ready),
-            retire.eq(answer | (opened.output.valid & oldest.none & may_end)),
+            retire.eq(answer | (opened.output.valid & oldest.none)),
             opened.output.ready.eq(retire),
-            ends.output.ready.eq(retire & oldest.end),
-            statuses.input.valid.eq(retire & oldest.end),
-            here.eq(Cat(C(0, beat_log2), oldest.beat)),
-            first_fault.eq(answer & (fault == Response.OKAY) & b.payload.resp.as_value()[1]),
-            resp.eq(Mux(first_fault, b.payload.resp, fault)),
-            status.bytes.eq(end.bytes),
-            status.overflow.eq(end.overflow),
-            status.resp.eq(resp),
-            status.address.eq(
-                Mux(first_fault, here, Mux(fault == Response.OKAY, end.address, fault_address))
-            ),
+            well.eq(fault == Response.OKAY),
+            failed.eq(answer & well & b.payload.resp.as_value()[1]),
+            outcome.address.eq(blocks.address(oldest.beat)),
+            outcome.note.eq(failed | (retire & well & oldest.overflow) | self.mark),
+            outcome.done.eq(retire & oldest.end),
+            outcome.resp.eq(Mux(failed, b.payload.resp, fault)),
+            self.overflow.eq(oldest.overflow),
         ]
-        with m.If(retire):
-            with m.If(oldest.end):
-                m.d.sync += fault.eq(Response.OKAY)
-            with m.Elif(first_fault):
-                m.d.sync += [fault.eq(b.payload.resp), fault_address.eq(here)]
+        with m.If(outcome.done):
+            m.d.sync += fault.eq(Response.OKAY)
+        with m.Elif(failed):
+            m.d.sync += fault.eq(b.payload.resp)
         m.d.sync += under_way.eq(under_way + ask - answer)
-        wiring.connect(m, statuses.output, wiring.flipped(self.status))
 
         m.d.comb += [
-            self.idle.eq(~aw.valid & (under_way == 0)),
-            self.progress.eq((aw.valid & aw.ready) | (w.valid & w.ready) | answer),
-            self.oldest.eq(here),
+            self.idle.eq(under_way == 0),
+            self.progress.eq(taken | (w.valid & w.ready) | answer),
         ]
         return m
+
+    def _gather(self, m: Module, store: Fifo, bursts: Fifo) -> None:
+        """Puts beats into ``store`` and counts them up to the end of the block or of the packet."""
+        blocks = self.blocks
+        word_log2 = (self.word_bits // 8).bit_length() - 1
+        first, limit = self.command.payload.first, self.command.payload.last
+        beat = self.input.payload
+
+        # Where the next beat goes, and where the burst began that it belongs to; until there was a first beat,
+        # that is what the command says.
+        inside, wrapped = Signal(), Signal()
+        counted = Signal(blocks.block_bits)
+        place_counted = Signal(blocks.place_bits)
+        begun = Signal(blocks.place_bits)
+        block, place, begin = Signal.like(counted), Signal.like(place_counted), Signal.like(begun)
+        m.d.comb += [
+            block.eq(Mux(inside, counted, blocks.block(first))),
+            place.eq(Mux(inside, place_counted, blocks.place(first))),
+            begin.eq(Mux(inside, begun, blocks.place(first))),
+        ]
+
+        # ``some``: the burst has a beat. ``shut``: the last beat that fits has come. ``overflow``: and another.
+        some, shut, overflow = Signal(), Signal(), Signal()
+        able, at_limit, misfit, full, spill = Signal(), Signal(), Signal(), Signal(), Signal()
+        accept, store_it, close, push = Signal(), Signal(), Signal(), Signal()
+        # Words of a beat that is stored and not full, now and before.
+        words = Signal((self.lanes - 1).bit_length())
+        held = Signal.like(words)
+        # The first lane whose word does not fit into the beat at the limit.
+        beyond = limit[word_log2 : blocks.beat_log2] + limit[:word_log2].all()
+        m.d.comb += [
+            at_limit.eq((block == blocks.block(limit)) & (place == blocks.place(limit))),
+            misfit.eq(beat.keep[0] & (shut | (at_limit & Cat(beat.keep, C(0, 1)).bit_select(beyond, 1)))),
+            store_it.eq(beat.keep[0] & ~misfit),
+            full.eq(place.all()),
+            able.eq(
+                self.input.valid & self.command.valid & store.input.ready & bursts.input.ready & ~self.flush
+            ),
+            # Before the first beat that is dropped, what is there is closed; so the end can say where the
+            # beat would have gone.
+            spill.eq(able & misfit & ~overflow),
+            accept.eq(able & (~misfit | overflow)),
+            close.eq(beat.last | (store_it & full)),
+            push.eq((accept & close) | (spill & some)),
+            self.input.ready.eq(accept | self.flush),
+            self.command.ready.eq(accept & beat.last),
+            store.input.valid.eq(accept & store_it),
+            store.input.payload.data.eq(beat.data),
+            store.input.payload.keep.eq(beat.keep),
+            bursts.input.valid.eq(push),
+            bursts.input.payload.beat.eq(blocks.beat(first, limit, wrapped, block, begin)),
+            bursts.input.payload.len.eq(place - begin - ~(store_it | held.any())),
+            bursts.input.payload.none.eq(~(some | store_it)),
+            bursts.input.payload.end.eq(accept & beat.last),
+            bursts.input.payload.overflow.eq(overflow),
+        ]
+
+        # Only the last beat with words is not full. It does not count as a place: so the place behind the last word
+        # is this one, and as many words as it has.
+        step = Signal()
+        place_next = Signal(blocks.place_bits)
+        block_next = Signal(blocks.block_bits + 1)
+        m.d.comb += [
+            step.eq(accept & store_it & beat.keep[-1]),
+            place_next.eq(place + step),
+            block_next.eq(block + (step & full)),
+            # Lanes are filled from the first: the number of words, whose bit n says whether an odd multiple
+            # of 2**n was reached. A full beat counts as none, because the place behind it is the next beat's.
+            words.eq(
+                Cat(
+                    store_it
+                    & Cat(beat.keep[lane] for lane in range((1 << bit) - 1, self.lanes, 1 << bit)).xor()
+                    for bit in range(len(words))
+                )
+            ),
+            self.end.eq(Cat(C(0, word_log2), words | held, place_next, block_next)),
+        ]
+        m.d.sync += [
+            counted.eq(block_next),
+            place_counted.eq(place_next),
+            begun.eq(Mux(push, place_next, begin)),
+        ]
+        with m.If(push):
+            m.d.sync += some.eq(0)
+        with m.Elif(accept & store_it):
+            m.d.sync += some.eq(1)
+        with m.If(accept & beat.last):
+            m.d.sync += [inside.eq(0), wrapped.eq(0), shut.eq(0), overflow.eq(0), held.eq(0)]
+        with m.Elif(accept | spill):
+            m.d.sync += [
+                held.eq(held | words),
+                inside.eq(1),
+                wrapped.eq(wrapped | block_next[-1]),
+                shut.eq(shut | spill | (store_it & at_limit)),
+                overflow.eq(overflow | spill),
+            ]

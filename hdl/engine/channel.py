@@ -1,6 +1,6 @@
 """One direction of the engine: requests in, completions out, data from one port to the other."""
 
-from amaranth.hdl import Module, Mux, ResetInserter, Signal
+from amaranth.hdl import Module, ResetInserter, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -8,12 +8,12 @@ from ..compressor import Compressor
 from ..decompressor import Decompressor
 from ..params import EngineConfig
 from .axi import ReadPort, WritePort
-from .checker import Checker, Ticket
+from .checker import Checker
 from .completer import Completer
 from .data_path import DataPath
 from .descriptor import Completion, Request
-from .fifo import Fifo
 from .interfaces import ChannelStatus, Window
+from .slots import Slots
 from .watchdog import Watchdog
 
 __all__ = ["Channel", "ChannelEvents"]
@@ -42,10 +42,12 @@ class Channel(wiring.Component):
     ``halt_on_error`` is high, and after an abort; until ``resume``.
 
     ``abort`` lets every open transaction finish, drops the data that is still inside and completes all that
-    had started as ``ABORTED``. The watchdog, when a port has not answered for ``watchdog_cycles``, completes
-    the oldest descriptor as ``WATCHDOG`` at once and then does the same; for as long as the port does not
-    answer, ``status.stuck`` is high.
+    had started as ``ABORTED``. The watchdog, when a port has not answered for the time that
+    ``watchdog_tick`` divides, completes the oldest descriptor as ``WATCHDOG`` at once and then does the same;
+    for as long as the port does not answer, ``status.stuck`` is high.
 
+    ``now``, ``watchdog_tick``
+        From the :class:`.watchdog.Timebase`.
     ``checking``
         High while a request at the input is being looked at: it must stay.
     ``halt``
@@ -78,7 +80,8 @@ class Channel(wiring.Component):
                 "values": In(data.ArrayLayout(config.format.word_bits, config.codec.table_size)),
                 "read_window": In(Window),
                 "write_window": In(Window),
-                "watchdog_cycles": In(32),
+                "now": In(32),
+                "watchdog_tick": In(1),
                 "enable": In(1),
                 "halt_on_error": In(1),
                 "halt": In(1),
@@ -102,22 +105,18 @@ class Channel(wiring.Component):
         m.submodules.checker = checker = Checker(
             compressing=self.compressing, word_bits=config.format.word_bits, **self.ports
         )
-        m.submodules.tickets = tickets = Fifo(Ticket, config.descriptors)
-        m.submodules.completer = completer = Completer(
-            self.ports["read_address_bits"], self.ports["write_address_bits"]
-        )
+        addresses = (self.ports["read_address_bits"], self.ports["write_address_bits"])
+        slots = Slots(*addresses, config.descriptors)
+        m.submodules.slots = ResetInserter(clear)(slots)
+        m.submodules.completer = completer = Completer(*addresses)
 
-        now = Signal(32)
-        m.d.sync += now.eq(now + 1)
         wiring.connect(m, wiring.flipped(self.requests), checker.requests)
-        wiring.connect(m, checker.read, path.read)
-        wiring.connect(m, checker.route, path.route)
-        wiring.connect(m, checker.write, path.write)
-        wiring.connect(m, checker.ticket, tickets.input)
-        wiring.connect(m, tickets.output, completer.tickets)
-        wiring.connect(m, path.read_status, completer.read)
+        wiring.connect(m, checker.slot, slots.input)
+        wiring.connect(m, slots.read, path.read)
+        wiring.connect(m, slots.route, path.route)
+        wiring.connect(m, slots.write, path.write)
+        wiring.connect(m, slots.tickets, completer.tickets)
         wiring.connect(m, path.report, completer.report)
-        wiring.connect(m, path.write_status, completer.write)
         wiring.connect(m, completer.completion, wiring.flipped(self.completion))
         wiring.connect(m, path.source, wiring.flipped(self.source))
         wiring.connect(m, path.sink, wiring.flipped(self.sink))
@@ -125,31 +124,49 @@ class Channel(wiring.Component):
         m.submodules.read_watchdog = read_watchdog = Watchdog()
         m.submodules.write_watchdog = write_watchdog = Watchdog()
         m.d.comb += [
-            read_watchdog.limit.eq(self.watchdog_cycles),
+            read_watchdog.tick.eq(self.watchdog_tick),
             read_watchdog.waiting.eq(~path.read_idle),
             read_watchdog.progress.eq(path.read_progress),
-            write_watchdog.limit.eq(self.watchdog_cycles),
+            write_watchdog.tick.eq(self.watchdog_tick),
             write_watchdog.waiting.eq(~path.write_idle),
             write_watchdog.progress.eq(path.write_progress),
         ]
 
-        halted, timeout, told = Signal(), Signal(), Signal()
+        halted, timeout, told, at_write = Signal(), Signal(), Signal(), Signal()
         quiet, fired = Signal(), Signal()
         with m.If(fired & ~timeout):
-            oldest = Mux(read_watchdog.fired, path.read_oldest, path.write_oldest)
-            m.d.sync += [timeout.eq(1), completer.watchdog_address.eq(oldest)]
+            m.d.sync += [timeout.eq(1), at_write.eq(~read_watchdog.fired)]
         m.d.comb += [
             fired.eq(read_watchdog.fired | write_watchdog.fired),
             quiet.eq(path.read_idle & path.write_idle),
             path.values.eq(self.values),
+            path.mark.eq(fired),
             checker.read_window.eq(self.read_window),
             checker.write_window.eq(self.write_window),
-            checker.now.eq(now),
-            completer.now.eq(now),
+            slots.now.eq(self.now),
+            slots.end.eq(path.end),
+            slots.overflow.eq(path.overflow),
+            slots.stamp.eq(completer.stamp),
+            slots.result.eq(completer.result),
+            slots.result_place.eq(completer.result_place),
+            slots.at_stages.eq(completer.late),
+            completer.heard.eq(slots.heard),
             completer.watchdog.eq(timeout & ~told),
+            completer.at_write.eq(at_write),
             self.completion_interrupt.eq(completer.interrupt),
             self.completion_words.eq(completer.words),
         ]
+        # What comes after a timeout says nothing any more: the address that was marked stays.
+        for outcome, heard in (
+            (path.read_outcome, slots.read_outcome),
+            (path.write_outcome, slots.write_outcome),
+        ):
+            m.d.comb += [
+                heard.address.eq(outcome.address),
+                heard.note.eq(outcome.note & ~timeout),
+                heard.resp.eq(outcome.resp),
+                heard.done.eq(outcome.done & ~timeout & ~fired),
+            ]
         with m.If(self.halt | (completer.taken & completer.failed & self.halt_on_error)):
             m.d.sync += halted.eq(1)
         with m.Elif(self.resume):
@@ -170,29 +187,28 @@ class Channel(wiring.Component):
                     completer.hold.eq(timeout),
                     self.stopped.eq(quiet),
                 ]
-                with m.If(completer.taken & completer.drop):
+                with m.If(completer.taken & completer.late):
                     m.d.sync += told.eq(1)
                 with m.If(quiet & ~self.stop & (told | ~timeout)):
-                    m.next = "clear"
-            with m.State("clear"):
-                m.d.comb += [clear.eq(1), checker.flush.eq(1), completer.hold.eq(1)]
-                m.d.sync += [timeout.eq(0), told.eq(0)]
-                m.next = "drop"
+                    m.next = "drop"
             with m.State("drop"):
-                m.d.comb += [checker.flush.eq(1), completer.drop.eq(1)]
+                m.d.comb += [path.flush.eq(1), checker.flush.eq(1), completer.drop.eq(1)]
                 with m.If(self.stop):
                     m.next = "drain"
-                with m.Elif(~tickets.output.valid):
-                    m.d.sync += halted.eq(1)
-                    m.next = "run"
+                with m.Elif(slots.empty):
+                    m.next = "clear"
+            with m.State("clear"):
+                m.d.comb += [clear.eq(1), checker.flush.eq(1)]
+                m.d.sync += [timeout.eq(0), told.eq(0), halted.eq(1)]
+                m.next = "run"
 
         m.d.comb += [
             self.checking.eq(checker.busy),
-            self.status.busy.eq(checker.busy | tickets.output.valid | self.completion.valid),
+            self.status.busy.eq(checker.busy | ~slots.empty),
             self.status.halted.eq(halted),
             self.status.aborting.eq(~fsm.ongoing("run")),
             self.status.stuck.eq(fsm.ongoing("drain") & timeout),
-            self.events.under_way.eq(tickets.output.valid),
+            self.events.under_way.eq(~slots.empty),
             self.events.read_beat.eq(self.source.r.valid & self.source.r.ready),
             self.events.write_beat.eq(self.sink.w.valid & self.sink.w.ready),
             self.events.stall_source.eq(path.starved),

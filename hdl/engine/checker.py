@@ -1,44 +1,28 @@
-"""Refuses a descriptor before its first transaction, or hands its parts to the stages that carry it out."""
+"""Refuses a descriptor before its first transaction, or hands it to the stages that carry it out."""
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from .axi_reader import ReadCommand
-from .axi_writer import WriteCommand
-from .codec_switch import Route
+from ..butterfly import one_of
 from .descriptor import Request, StatusShape
 from .interfaces import Window
 from .records import DESCRIPTOR, LENGTH_BITS, MAX_BYTES, Mode, Status
+from .slots import ADDRESS_BYTES, SlotPort
 
-__all__ = ["Checker", "Ticket"]
+__all__ = ["Checker"]
 
 #: Windows are made of pages of 4 KiB.
 _PAGE_LOG2 = 12
 
-#: What the completer must know. A ``status`` other than OK, with its ``address``, refuses the descriptor:
-#: nothing else happens with it.
-Ticket = data.StructLayout(
-    {
-        "tag": 32,
-        "interrupt": 1,
-        "raw": 1,
-        "words": 32,
-        "bytes": LENGTH_BITS,
-        "start": 32,
-        "status": StatusShape,
-        "address": 64,
-    }
-)
-
 
 class Checker(wiring.Component):
-    """Takes a request at a time, checks it within seven cycles, and starts it.
+    """Takes a request at a time, checks it, and pushes it into the next slot: within 19 cycles if there is nothing
+    to object to, within 27 otherwise. The request must stay at the input until it is taken.
 
-    A request is started by handing all stages their part in one cycle, which their ``ready`` must allow
-    without waiting for ``valid``; a refused one gives the completer a ticket alone. The first objection
-    counts, in this order: a fault of the fetch, reserved fields, zero length, wrong length, capacity,
-    alignment of the source, of the destination, window of the source, of the destination.
+    Addresses are calculated and compared a byte per cycle, with one adder. The first objection counts, in this
+    order: a fault of the fetch, reserved fields, zero length, wrong length, capacity, alignment of the source, of
+    the destination, window of the source, of the destination.
 
     ``compressing``
         The engine's direction: whether a codec's mode reads ``length`` bytes (or ``compressed_length``).
@@ -67,13 +51,9 @@ class Checker(wiring.Component):
         super().__init__(
             {
                 "requests": In(stream.Signature(Request)),
-                "read": Out(stream.Signature(ReadCommand(read_address_bits))),
-                "route": Out(stream.Signature(Route)),
-                "write": Out(stream.Signature(WriteCommand(write_address_bits))),
-                "ticket": Out(stream.Signature(Ticket)),
+                "slot": Out(SlotPort()),
                 "read_window": In(Window),
                 "write_window": In(Window),
-                "now": In(32),
                 "run": In(1),
                 "flush": In(1),
                 "busy": Out(1),
@@ -82,137 +62,202 @@ class Checker(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        request = self.requests.payload
-        descriptor = request.descriptor
-
-        raw = Signal()
-        read_bytes = Signal(LENGTH_BITS)
-        capacity = Signal(LENGTH_BITS)
-        mode = descriptor.mode
-        m.d.comb += [
-            raw.eq(mode == Mode.RAW),
-            read_bytes.eq(
-                descriptor.length
-                if self.compressing
-                else Mux(raw, descriptor.length, descriptor.compressed_length)
-            ),
-            # More than a packet can ever fill is as good as all.
-            capacity.eq(Mux(descriptor.capacity[LENGTH_BITS:].any(), -1, descriptor.capacity)),
-        ]
-
+        slot = self.slot
+        destination, source, objection = Signal(), Signal(), Signal()
+        place = Signal(ADDRESS_BYTES, init=1)
         status = Signal(StatusShape)
-        address = Signal(64)
-        first_page = Signal(64 - _PAGE_LOG2)
-        last_page = Signal(65 - _PAGE_LOG2)
-        refuse = Signal()
-        started = Signal(32)
-
-        def look(first: Value, count: Value) -> list:
-            return [
-                first_page.eq(first[_PAGE_LOG2:]),
-                last_page.eq((first + count - 1)[_PAGE_LOG2:65]),
-                address.eq(first),
-            ]
-
-        def outside(window: Value, address_bits: int) -> Value:
-            beyond = last_page[address_bits - _PAGE_LOG2 :].any()
-            return beyond | (first_page < window.base[_PAGE_LOG2:]) | (last_page > window.limit[_PAGE_LOG2:])
-
-        parts = (self.read, self.route, self.write)
-        all_ready = Signal()
-        give = Signal()
-        m.d.comb += all_ready.eq(Cat(part.ready for part in parts).all())
-
-        m.d.comb += [
-            self.read.payload.address.eq(descriptor.source),
-            self.read.payload.bytes.eq(read_bytes),
-            self.route.payload.raw.eq(raw),
-            self.route.payload.zeros.eq(mode == Mode.ZVC),
-            self.route.payload.words.eq(descriptor.length >> self.word_log2),
-            self.write.payload.address.eq(descriptor.destination),
-            self.write.payload.capacity.eq(capacity),
-            self.ticket.payload.tag.eq(Mux(request.fault == Status.OK, descriptor.tag, 0)),
-            self.ticket.payload.interrupt.eq(descriptor.interrupt),
-            self.ticket.payload.raw.eq(raw),
-            self.ticket.payload.words.eq(descriptor.length >> self.word_log2),
-            self.ticket.payload.bytes.eq(read_bytes),
-            self.ticket.payload.start.eq(started),
-            self.ticket.payload.status.eq(status),
-            self.ticket.payload.address.eq(address),
-        ]
+        # An objection to capacity, source, destination, or one that came with the request is told with an address.
+        about = {
+            name: Signal(name=f"about_{name}") for name in ("capacity", "source", "destination", "fault")
+        }
+        short, outside_source, outside_destination = Signal(), Signal(), Signal()
+        outside = self._scan(m, place, destination, source, objection, about, short)
+        self._judge(m, status, about, short, outside_source, outside_destination)
 
         with m.FSM() as fsm:
-            m.d.comb += self.busy.eq(~fsm.ongoing("wait"))
-            with m.State("wait"), m.If(self.requests.valid & self.run & ~self.flush):
-                m.d.sync += started.eq(self.now)
-                m.next = "fields"
-            with m.State("fields"):
-                self._check_fields(m, status, address, raw)
-                m.next = "source"
-            with m.State("source"):
-                with m.If(status != Status.OK):
-                    m.next = "give"
-                with m.Else():
-                    m.d.sync += look(descriptor.source, read_bytes)
-                    m.next = "source window"
-            with m.State("source window"):
-                with m.If(outside(self.read_window, self.read_address_bits)):
-                    m.d.sync += status.eq(Status.WINDOW)
-                    m.next = "give"
-                with m.Else():
-                    m.d.sync += look(descriptor.destination, capacity)
-                    m.next = "destination window"
-            with m.State("destination window"):
-                with m.If(outside(self.write_window, self.write_address_bits)):
-                    m.d.sync += status.eq(Status.WINDOW)
-                with m.Else():
-                    m.d.sync += address.eq(0)
-                m.next = "give"
-            with m.State("give"):
-                m.d.comb += [
-                    refuse.eq(status != Status.OK),
-                    give.eq(self.ticket.ready & (all_ready | refuse) & ~self.flush),
-                    self.ticket.valid.eq((all_ready | refuse) & ~self.flush),
-                    self.requests.ready.eq(give),
-                ]
-                # All or none: the stages' queues say that they have room before they are offered anything.
-                m.d.comb += [part.valid.eq(give & ~refuse) for part in parts]
-                with m.If(give | self.flush):
+
+            def step(following: str, when: Value | int = 1) -> None:
+                with m.If(self.flush):
                     m.next = "wait"
+                with m.Elif(when):
+                    m.next = following
+
+            m.d.comb += self.busy.eq(~fsm.ongoing("wait"))
+            with m.State("wait"), m.If(self.requests.valid & self.run & ~self.flush & slot.ready):
+                m.d.comb += slot.begin.eq(1)
+                m.next = "destination"
+            with m.State("destination"):
+                m.d.comb += destination.eq(1)
+                m.d.sync += outside_destination.eq(outside)
+                step("source", place[-1])
+            with m.State("source"):
+                m.d.comb += source.eq(1)
+                m.d.sync += outside_source.eq(outside)
+                step("judge", place[-1])
+            with m.State("judge"):
+                step("give")
+                with m.If(~self.flush & (status != Status.OK)):
+                    m.next = "objection"
+            with m.State("objection"):
+                m.d.comb += objection.eq(1)
+                step("give", place[-1])
+            with m.State("give"):
+                m.d.comb += slot.push.eq(~self.flush)
+                m.next = "wait"
+        with m.If(self.flush):
+            m.d.sync += place.eq(1)
+        with m.Elif(destination | source | objection):
+            m.d.sync += place.eq(place.rotate_left(1))
+
+        request, descriptor = self.requests.payload, self.requests.payload.descriptor
+        raw = descriptor.mode == Mode.RAW
+        words = descriptor.length >> self.word_log2
+        m.d.comb += [
+            self.requests.ready.eq(slot.push),
+            slot.place.eq(place),
+            slot.source.eq(source),
+            slot.destination.eq(destination),
+            slot.objection.eq(objection),
+            slot.fields.tag.eq(Mux(request.fault == Status.OK, descriptor.tag, 0)),
+            slot.fields.interrupt.eq(descriptor.interrupt),
+            slot.fields.raw.eq(raw),
+            slot.fields.words.eq(words),
+            slot.fields.status.eq(status),
+            slot.route.raw.eq(raw),
+            slot.route.zeros.eq(descriptor.mode == Mode.ZVC),
+            slot.route.words.eq(words),
+        ]
         return m
 
-    def _check_fields(self, m: Module, status: Signal, address: Signal, raw: Signal) -> None:
-        """One cycle: everything about the descriptor that needs no window."""
-        request = self.requests.payload
-        descriptor = request.descriptor
+    def _scan(
+        self,
+        m: Module,
+        place: Signal,
+        destination: Signal,
+        source: Signal,
+        objection: Signal,
+        about: dict[str, Signal],
+        short: Signal,
+    ) -> Value:
+        """One byte of the numbers at a time; whether what was scanned last lies outside its window."""
+        request, descriptor, slot = self.requests.payload, self.requests.payload.descriptor, self.slot
+        first_place, last_place = place[0], place[-1]
+
+        def byte(value: Value) -> Value:
+            """The one at ``place``."""
+            count = -(-len(value) // 8)
+            return one_of(*((place[index], value[8 * index : 8 * index + 8]) for index in range(count)))
+
+        length = byte(descriptor.length[:LENGTH_BITS])
+        compressed = byte(descriptor.compressed_length[:LENGTH_BITS])
+        capacity = byte(descriptor.capacity[:LENGTH_BITS])
+        # More than a packet can ever fill is as good as all.
+        most = byte(descriptor.capacity[LENGTH_BITS:].any().replicate(LENGTH_BITS))
+        compressed_counts = 0 if self.compressing else descriptor.mode != Mode.RAW
+
+        first, last, count = Signal(8), Signal(8), Signal(8)
+        carry, decrement, below, above, beyond, less = (Signal() for _ in range(6))
+        m.d.comb += [
+            first.eq(
+                one_of(
+                    (
+                        destination | (objection & (about["destination"] | about["capacity"])),
+                        byte(descriptor.destination),
+                    ),
+                    (source | (objection & about["source"]), byte(descriptor.source)),
+                    (objection & about["fault"], byte(request.address)),
+                )
+            ),
+            count.eq(
+                one_of(
+                    (destination, capacity | most),
+                    (objection & about["capacity"], capacity),
+                    (source, Mux(compressed_counts, compressed, length)),
+                )
+            ),
+        ]
+        # The last byte's address is one less than the sum, which is what the capacity's objection is about.
+        borrow = Mux(first_place, ~objection, decrement)
+        addend, total = Signal(9), Signal(9)
+        m.d.comb += [
+            addend.eq(count - borrow),
+            total.eq(first + addend[:8] + (carry & ~first_place)),
+            last.eq(total[:8]),
+            slot.first.eq(first),
+            slot.last.eq(last),
+            slot.count.eq(count),
+        ]
+
+        base, limit, unreachable = Signal(8), Signal(8), Signal()
+        for chosen, window, bits in (
+            (source, self.read_window, self.read_address_bits),
+            (destination, self.write_window, self.write_address_bits),
+        ):
+            page_base = Cat(C(0, _PAGE_LOG2), window.base[_PAGE_LOG2:])
+            page_limit = Cat(C((1 << _PAGE_LOG2) - 1, _PAGE_LOG2), window.limit[_PAGE_LOG2:])
+            allowed = byte(C((1 << bits) - 1, 8 * ADDRESS_BYTES))
+            with m.If(chosen):
+                m.d.comb += [
+                    base.eq(byte(page_base)),
+                    limit.eq(byte(page_limit)),
+                    unreachable.eq((last & ~allowed).any()),
+                ]
+        under, over, lower, too_far = Signal(9), Signal(9), Signal(9), Signal()
+        m.d.comb += [
+            under.eq(first - base - (below & ~first_place)),
+            over.eq(limit - last - (above & ~first_place)),
+            lower.eq(capacity - length - (less & ~first_place)),
+            too_far.eq(unreachable | (beyond & ~first_place)),
+        ]
+        m.d.sync += [
+            carry.eq(total[-1]),
+            decrement.eq(addend[-1]),
+            below.eq(under[-1]),
+            above.eq(over[-1]),
+            less.eq(lower[-1]),
+            beyond.eq(too_far),
+        ]
+        with m.If(destination & last_place):
+            m.d.sync += short.eq(lower[-1] & ~descriptor.capacity[LENGTH_BITS:].any())
+        return under[-1] | over[-1] | too_far | total[-1]
+
+    def _judge(
+        self,
+        m: Module,
+        status: Signal,
+        about: dict[str, Signal],
+        short: Signal,
+        outside_source: Signal,
+        outside_destination: Signal,
+    ) -> None:
+        """The first objection, and which address it is about."""
+        request, descriptor = self.requests.payload, self.requests.payload.descriptor
         length, compressed = descriptor.length, descriptor.compressed_length
+        raw = descriptor.mode == Mode.RAW
         reserved = Cat(descriptor[field.name] for field in DESCRIPTOR if field.reserved).any()
         needs_compressed = C(0) if self.compressing else ~raw
         # The codec counts words with 32 bits, so 2**32 words of one byte are one too many.
         most = MAX_BYTES if self.word_log2 else MAX_BYTES - 1
         length_wrong = length[: self.word_log2].any() | (length > most)
         compressed_wrong = compressed[: self.word_log2].any() | compressed[LENGTH_BITS:].any()
-        small = C(0) if self.compressing else length > descriptor.capacity
-        too_small = (raw & (length > descriptor.capacity)) | small | (descriptor.capacity == 0)
+        # What an offload through the codec will take is not known before.
+        known = raw if self.compressing else C(1)
 
         with m.If(request.fault != Status.OK):
-            m.d.sync += [status.eq(request.fault), address.eq(request.address)]
-        with m.Else():
-            m.d.sync += address.eq(0)
-            with m.If(reserved | (descriptor.mode > max(Mode))):
-                m.d.sync += status.eq(Status.RESERVED)
-            with m.Elif((length == 0) | (needs_compressed & (compressed == 0))):
-                m.d.sync += status.eq(Status.ZERO_LENGTH)
-            with m.Elif(length_wrong | Mux(needs_compressed, compressed_wrong, compressed != 0)):
-                m.d.sync += status.eq(Status.LENGTH)
-            with m.Elif(too_small):
-                m.d.sync += [
-                    status.eq(Status.CAPACITY),
-                    address.eq(descriptor.destination + descriptor.capacity),
-                ]
-            with m.Elif(descriptor.source[: self.source_bits].any()):
-                m.d.sync += [status.eq(Status.ALIGNMENT), address.eq(descriptor.source)]
-            with m.Elif(descriptor.destination[: self.destination_bits].any()):
-                m.d.sync += [status.eq(Status.ALIGNMENT), address.eq(descriptor.destination)]
-            with m.Else():
-                m.d.sync += status.eq(Status.OK)
+            m.d.comb += [status.eq(request.fault), about["fault"].eq(1)]
+        with m.Elif(reserved | (descriptor.mode > max(Mode))):
+            m.d.comb += status.eq(Status.RESERVED)
+        with m.Elif((length == 0) | (needs_compressed & (compressed == 0))):
+            m.d.comb += status.eq(Status.ZERO_LENGTH)
+        with m.Elif(length_wrong | Mux(needs_compressed, compressed_wrong, compressed != 0)):
+            m.d.comb += status.eq(Status.LENGTH)
+        with m.Elif((known & short) | (descriptor.capacity == 0)):
+            m.d.comb += [status.eq(Status.CAPACITY), about["capacity"].eq(1)]
+        with m.Elif(descriptor.source[: self.source_bits].any()):
+            m.d.comb += [status.eq(Status.ALIGNMENT), about["source"].eq(1)]
+        with m.Elif(descriptor.destination[: self.destination_bits].any()):
+            m.d.comb += [status.eq(Status.ALIGNMENT), about["destination"].eq(1)]
+        with m.Elif(outside_source):
+            m.d.comb += [status.eq(Status.WINDOW), about["source"].eq(1)]
+        with m.Elif(outside_destination):
+            m.d.comb += [status.eq(Status.WINDOW), about["destination"].eq(1)]

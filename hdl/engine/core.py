@@ -9,6 +9,7 @@ from .axi import ReadPort, WritePort
 from .channel import Channel
 from .descriptor import Completion, Request
 from .interfaces import ChannelStatus, Window
+from .watchdog import Timebase
 
 __all__ = ["ChannelPorts", "EngineCore"]
 
@@ -56,6 +57,8 @@ class EngineCore(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        m.submodules.timebase = timebase = Timebase()
+        m.d.comb += timebase.watchdog_cycles.eq(self.watchdog_cycles)
         m.submodules.offload = offload = Channel(self.config, compressing=True)
         m.submodules.prefetch = prefetch = Channel(self.config, compressing=False)
         wiring.connect(m, offload.source, wiring.flipped(self.dev_read))
@@ -70,7 +73,8 @@ class EngineCore(wiring.Component):
         ]
         for channel, ports in ((offload, self.offload), (prefetch, self.prefetch)):
             m.d.comb += [
-                channel.watchdog_cycles.eq(self.watchdog_cycles),
+                channel.now.eq(timebase.now),
+                channel.watchdog_tick.eq(timebase.tick),
                 channel.values.eq(ports.values),
                 channel.enable.eq(ports.enable),
                 channel.halt_on_error.eq(ports.halt_on_error),

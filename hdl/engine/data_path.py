@@ -5,25 +5,28 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..params import EngineConfig
-from ..streams import Report
 from .axi import ReadPort, WritePort
-from .axi_reader import AxiReader, ReadCommand, ReadStatus
-from .axi_writer import AxiWriter, WriteCommand, WriteStatus
+from .axi_reader import AxiReader, ReadCommand
+from .axi_writer import AxiWriter, WriteCommand
 from .codec_switch import CodecSwitch, Route
+from .completer import Verdict
 from .fifo import Fifo
+from .outcome import Outcome
+from .span import SPAN_BITS
 from .width import connect_width
 
 __all__ = ["DataPath"]
 
 
 class DataPath(wiring.Component):
-    """Reader, codec and writer, each with a queue of ``config.descriptors`` commands in front, so that a
-    descriptor's reads begin while those before it are still being written.
+    """Reader, codec and writer, each with commands of its own, so that a descriptor's reads begin while those
+    before it are still being written.
 
-    For every ``read`` command there must be one ``route`` and one ``write`` command; then each gives one
-    status at ``read_status`` and ``write_status``, and, unless it passes around the codec, one ``report``.
+    For every ``read`` command there must be one ``route`` and one ``write`` command, and at most
+    ``config.descriptors`` of them are under way; each has one outcome at ``read_outcome`` and
+    ``write_outcome``, and, unless it passes around the codec, one ``report``.
 
-    ``flush``, ``idle``
+    ``flush``, ``idle``, ``mark``
         As for the reader and the writer: after ``flush`` has met ``idle``, nothing is under way and the whole
         path may be reset.
     """
@@ -43,7 +46,6 @@ class DataPath(wiring.Component):
         shared = {
             "word_bits": config.format.word_bits,
             "outstanding": config.outstanding,
-            "commands": config.descriptors,
         }
         self.reader = AxiReader(
             data_bits=read_data_bits,
@@ -64,9 +66,11 @@ class DataPath(wiring.Component):
                 "read": In(stream.Signature(ReadCommand(read_address_bits))),
                 "route": In(stream.Signature(Route)),
                 "write": In(stream.Signature(WriteCommand(write_address_bits))),
-                "read_status": Out(stream.Signature(ReadStatus(read_address_bits))),
-                "report": Out(stream.Signature(Report)),
-                "write_status": Out(stream.Signature(WriteStatus(write_address_bits))),
+                "read_outcome": Out(Outcome(read_address_bits)),
+                "report": Out(stream.Signature(Verdict)),
+                "write_outcome": Out(Outcome(write_address_bits)),
+                "overflow": Out(1),
+                "end": Out(SPAN_BITS),
                 "values": In(data.ArrayLayout(config.format.word_bits, config.codec.table_size)),
                 "source": Out(ReadPort(read_data_bits, read_address_bits)),
                 "sink": Out(WritePort(write_data_bits, write_address_bits, config.format.word_bits)),
@@ -75,8 +79,7 @@ class DataPath(wiring.Component):
                 "write_idle": Out(1),
                 "read_progress": Out(1),
                 "write_progress": Out(1),
-                "read_oldest": Out(read_address_bits),
-                "write_oldest": Out(write_address_bits),
+                "mark": In(1),
                 "starved": Out(1),
                 "refused": Out(1),
                 "blocked": Out(1),
@@ -90,24 +93,27 @@ class DataPath(wiring.Component):
         m.submodules.reader = reader = self.reader
         m.submodules.writer = writer = self.writer
         m.submodules.switch = switch = CodecSwitch(self.codec, config.codec, config.descriptors)
-        for name, source, sink in (
-            ("read_queue", self.read, reader.command),
-            ("route_queue", self.route, switch.routes),
-            ("write_queue", self.write, writer.command),
+        for source, sink in (
+            (self.read, reader.command),
+            (self.route, switch.routes),
+            (self.write, writer.command),
         ):
-            m.submodules[name] = queue = Fifo(source.payload.shape(), config.descriptors)
-            wiring.connect(m, wiring.flipped(source), queue.input)
-            wiring.connect(m, queue.output, sink)
-        m.submodules.reports = reports = Fifo(Report, config.descriptors)
-        wiring.connect(m, switch.report, reports.input)
+            wiring.connect(m, wiring.flipped(source), sink)
+        m.submodules.reports = reports = Fifo(Verdict, config.descriptors, reserved=True)
+        m.d.comb += [
+            switch.report.ready.eq(1),
+            reports.input.valid.eq(switch.report.valid),
+            reports.input.payload.literals.eq(switch.report.payload.literals),
+            reports.input.payload.error.eq(switch.report.payload.error),
+        ]
         wiring.connect(m, reports.output, wiring.flipped(self.report))
 
         connect_width(m, "read_width", word_bits, reader.output, switch.input)
         connect_width(m, "write_width", word_bits, switch.output, writer.input)
         wiring.connect(m, reader.port, wiring.flipped(self.source))
         wiring.connect(m, writer.port, wiring.flipped(self.sink))
-        wiring.connect(m, reader.status, wiring.flipped(self.read_status))
-        wiring.connect(m, writer.status, wiring.flipped(self.write_status))
+        wiring.connect(m, reader.outcome, wiring.flipped(self.read_outcome))
+        wiring.connect(m, writer.outcome, wiring.flipped(self.write_outcome))
         m.d.comb += [
             switch.values.eq(self.values),
             reader.flush.eq(self.flush),
@@ -116,8 +122,10 @@ class DataPath(wiring.Component):
             self.write_idle.eq(writer.idle),
             self.read_progress.eq(reader.progress),
             self.write_progress.eq(writer.progress),
-            self.read_oldest.eq(reader.oldest),
-            self.write_oldest.eq(writer.oldest),
+            reader.mark.eq(self.mark),
+            writer.mark.eq(self.mark),
+            self.overflow.eq(writer.overflow),
+            self.end.eq(writer.end),
             self.starved.eq(switch.starved),
             self.refused.eq(switch.refused),
             self.blocked.eq(switch.blocked),

@@ -11,6 +11,7 @@ from .channel import Channel
 from .counters import Counters
 from .interfaces import ControlSignature
 from .rings import Rings
+from .watchdog import Timebase
 
 __all__ = ["HOST_ID_BITS", "ManagedEngine"]
 
@@ -48,6 +49,8 @@ class ManagedEngine(wiring.Component):
         host = (config.host_data_bits, config.host_address_bits)
         offload, prefetch = Channel(config, compressing=True), Channel(config, compressing=False)
         clear = Signal()
+        m.submodules.timebase = timebase = Timebase()
+        m.d.comb += timebase.watchdog_cycles.eq(control.watchdog_cycles)
         m.submodules.offload = ResetInserter(clear)(offload)
         m.submodules.prefetch = ResetInserter(clear)(prefetch)
         rings = Rings(config)
@@ -65,7 +68,7 @@ class ManagedEngine(wiring.Component):
         wiring.connect(m, rings.stored, wiring.flipped(control.stored))
         wiring.connect(m, rings.report, wiring.flipped(control.report))
         m.d.comb += [
-            rings.watchdog_cycles.eq(control.watchdog_cycles),
+            rings.watchdog_tick.eq(timebase.tick),
             rings.stop.eq(control.resetting),
             offload.read_window.eq(control.dev_window),
             offload.write_window.eq(control.host_window),
@@ -84,7 +87,8 @@ class ManagedEngine(wiring.Component):
             wiring.connect(m, counting.output, client.completion)
             m.d.comb += [
                 channel.values.eq(half.values),
-                channel.watchdog_cycles.eq(control.watchdog_cycles),
+                channel.now.eq(timebase.now),
+                channel.watchdog_tick.eq(timebase.tick),
                 channel.enable.eq(half.enable),
                 channel.halt_on_error.eq(half.halt_on_error),
                 channel.resume.eq(half.resume),

@@ -115,7 +115,7 @@ class Rings(wiring.Component):
             {
                 **{name: Out(RingClient()) for name in _NAMES},
                 **{f"{name}_control": In(ChannelSignature(config)) for name in _NAMES},
-                "watchdog_cycles": In(32),
+                "watchdog_tick": In(1),
                 "stored": Out(StoredSignature(words)),
                 "report": Out(stream.Signature(ReportLayout(words))),
                 "fetch": Out(ReadPort(*host, id_bits=1)),
@@ -472,7 +472,7 @@ class Rings(wiring.Component):
                 was, flag = Signal(name=f"{name}_{what}_was"), Signal(name=f"{name}_{what}_lost")
                 fire = Signal(name=f"{name}_{what}_fires")
                 m.d.comb += [
-                    watchdog.limit.eq(self.watchdog_cycles),
+                    watchdog.tick.eq(self.watchdog_tick),
                     watchdog.waiting.eq(waiting),
                     watchdog.progress.eq(progress),
                     fire.eq(watchdog.fired & ~was),

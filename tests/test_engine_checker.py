@@ -185,7 +185,7 @@ def _compare(case: Case, seen: Seen, compressing: bool, address_bits: int = 64) 
     status, address = _expected(case, compressing, address_bits)
     assert (Status(seen.status), hex(seen.objection)) == (Status(status), hex(address)), case
     assert seen.tag == (0 if case.fault else case.tag)
-    assert seen.cycles <= (19 if status == Status.OK else 27)
+    assert seen.cycles <= (20 if status == Status.OK else 28)
     if status == Status.OK:
         count = case.compressed_length if case.mode != Mode.RAW and not compressing else case.length
         most = min(case.capacity, _LENGTH_LIMIT)
@@ -272,9 +272,9 @@ def test_windows_and_the_end_of_the_address_space(address_bits: int) -> None:
 
 def test_a_flush_forgets_what_was_begun() -> None:
     """At every cycle of a check: afterwards the same request gives the same as ever."""
-    cases = [Case(source=0x0FFF_FFFF_FFE0, length=64, tag=number) for number in range(19)]
-    cases += [Case(capacity=60, tag=number) for number in range(27)]
-    flushes = {number: number if number < 19 else number - 19 for number in range(len(cases))}
+    cases = [Case(source=0x0FFF_FFFF_FFE0, length=64, tag=number) for number in range(20)]
+    cases += [Case(capacity=60, tag=number) for number in range(28)]
+    flushes = {number: number if number < 20 else number - 20 for number in range(len(cases))}
     for case, seen in zip(cases, _check(cases, True, flush_at=flushes), strict=True):
         _compare(case, seen, True)
 

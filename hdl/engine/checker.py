@@ -17,8 +17,8 @@ _PAGE_LOG2 = 12
 
 
 class Checker(wiring.Component):
-    """Takes a request at a time, checks it, and pushes it into the next slot: within 19 cycles if there is nothing
-    to object to, within 27 otherwise. The request must stay at the input until it is taken.
+    """Takes a request at a time, checks it, and pushes it into the next slot: within 20 cycles if there is nothing
+    to object to, within 28 otherwise. The request must stay at the input until it is taken.
 
     Addresses are calculated and compared a byte per cycle, with one adder. The first objection counts, in this
     order: a fault of the fetch, reserved fields, zero length, wrong length, capacity, alignment of the source, of
@@ -71,7 +71,9 @@ class Checker(wiring.Component):
             name: Signal(name=f"about_{name}") for name in ("capacity", "source", "destination", "fault")
         }
         short, outside_source, outside_destination = Signal(), Signal(), Signal()
-        outside = self._scan(m, place, destination, source, objection, about, short)
+        self._scan(
+            m, place, destination, source, objection, about, short, outside_source, outside_destination
+        )
         self._judge(m, status, about, short, outside_source, outside_destination)
 
         with m.FSM() as fsm:
@@ -88,12 +90,12 @@ class Checker(wiring.Component):
                 m.next = "destination"
             with m.State("destination"):
                 m.d.comb += destination.eq(1)
-                m.d.sync += outside_destination.eq(outside)
                 step("source", place[-1])
             with m.State("source"):
                 m.d.comb += source.eq(1)
-                m.d.sync += outside_source.eq(outside)
-                step("judge", place[-1])
+                step("settle", place[-1])
+            with m.State("settle"):
+                step("judge")
             with m.State("judge"):
                 step("give")
                 with m.If(~self.flush & (status != Status.OK)):
@@ -138,12 +140,14 @@ class Checker(wiring.Component):
         objection: Signal,
         about: dict[str, Signal],
         short: Signal,
-    ) -> Value:
-        """One byte of the numbers at a time; whether what was scanned last lies outside its window."""
+        outside_source: Signal,
+        outside_destination: Signal,
+    ) -> None:
+        """One byte of the numbers at a time. What is known of the source is known a cycle after its last byte."""
         request, descriptor, slot = self.requests.payload, self.requests.payload.descriptor, self.slot
         first_place, last_place = place[0], place[-1]
 
-        def byte(value: Value) -> Value:
+        def byte(value: Value, place: Value = place) -> Value:
             """The one at ``place``."""
             count = -(-len(value) // 8)
             return one_of(*((place[index], value[8 * index : 8 * index + 8]) for index in range(count)))
@@ -155,7 +159,7 @@ class Checker(wiring.Component):
         most = byte(descriptor.capacity[LENGTH_BITS:].any().replicate(LENGTH_BITS))
         compressed_counts = 0 if self.compressing else descriptor.mode != Mode.RAW
 
-        first, last, count = Signal(8), Signal(8), Signal(8)
+        first, last, count, base = Signal(8), Signal(8), Signal(8), Signal(8)
         carry, decrement, below, above, beyond, less = (Signal() for _ in range(6))
         m.d.comb += [
             first.eq(
@@ -188,38 +192,47 @@ class Checker(wiring.Component):
             slot.count.eq(count),
         ]
 
-        base, limit, unreachable = Signal(8), Signal(8), Signal()
-        for chosen, window, bits in (
-            (source, self.read_window, self.read_address_bits),
-            (destination, self.write_window, self.write_address_bits),
-        ):
-            page_base = Cat(C(0, _PAGE_LOG2), window.base[_PAGE_LOG2:])
-            page_limit = Cat(C((1 << _PAGE_LOG2) - 1, _PAGE_LOG2), window.limit[_PAGE_LOG2:])
-            allowed = byte(C((1 << bits) - 1, 8 * ADDRESS_BYTES))
-            with m.If(chosen):
-                m.d.comb += [
-                    base.eq(byte(page_base)),
-                    limit.eq(byte(page_limit)),
-                    unreachable.eq((last & ~allowed).any()),
-                ]
-        under, over, lower, too_far = Signal(9), Signal(9), Signal(9), Signal()
+        under, lower = Signal(9), Signal(9)
         m.d.comb += [
             under.eq(first - base - (below & ~first_place)),
-            over.eq(limit - last - (above & ~first_place)),
             lower.eq(capacity - length - (less & ~first_place)),
-            too_far.eq(unreachable | (beyond & ~first_place)),
         ]
         m.d.sync += [
             carry.eq(total[-1]),
             decrement.eq(addend[-1]),
             below.eq(under[-1]),
-            above.eq(over[-1]),
             less.eq(lower[-1]),
-            beyond.eq(too_far),
         ]
         with m.If(destination & last_place):
             m.d.sync += short.eq(lower[-1] & ~descriptor.capacity[LENGTH_BITS:].any())
-        return under[-1] | over[-1] | too_far | total[-1]
+
+        # The sum is looked at a cycle later.
+        late_place = place.rotate_right(1)
+        late_source, late_destination = Signal(), Signal()
+        late_last, limit = Signal(8), Signal(8)
+        over, unreachable = Signal(9), Signal()
+        m.d.sync += [late_source.eq(source), late_destination.eq(destination), late_last.eq(last)]
+        for now, late, window, bits in (
+            (source, late_source, self.read_window, self.read_address_bits),
+            (destination, late_destination, self.write_window, self.write_address_bits),
+        ):
+            page_limit = Cat(C((1 << _PAGE_LOG2) - 1, _PAGE_LOG2), window.limit[_PAGE_LOG2:])
+            reachable = byte(C((1 << bits) - 1, 8 * ADDRESS_BYTES), late_place)
+            with m.If(now):
+                m.d.comb += base.eq(byte(Cat(C(0, _PAGE_LOG2), window.base[_PAGE_LOG2:])))
+            with m.If(late):
+                m.d.comb += [
+                    limit.eq(byte(page_limit, late_place)),
+                    unreachable.eq((beyond & ~late_place[0]) | (late_last & ~reachable).any()),
+                ]
+        m.d.comb += over.eq(limit - late_last - (above & ~late_place[0]))
+        m.d.sync += [above.eq(over[-1]), beyond.eq(unreachable)]
+        with m.If(late_place[-1]):
+            outside = below | over[-1] | unreachable | carry
+            with m.If(late_destination):
+                m.d.sync += outside_destination.eq(outside)
+            with m.If(late_source):
+                m.d.sync += outside_source.eq(outside)
 
     def _judge(
         self,

@@ -18,8 +18,8 @@ class CodecSwitch(wiring.Component):
     """``codec`` is a component with the streams of a compressor or a decompressor, and a table at run time.
 
     Every packet needs an entry of ``routes``, and every packet that passes through the codec has one
-    ``report``. At most ``packets`` are under way. A packet passes around the codec, and the table changes
-    between zeros and ``values``, only while no packet is inside.
+    ``report``. No more than ``packets`` may have an entry and not have left. A packet passes around the codec,
+    and the table changes between zeros and ``values``, only while no packet is inside.
 
     ``starved``, ``refused``, ``blocked``
         For counters: the codec side could take a beat but there is none; there is one but it is not taken,
@@ -52,18 +52,18 @@ class CodecSwitch(wiring.Component):
         source, sink = self.input, self.output
 
         inside = Signal(range(self.packets + 1))
+        inside_next = Signal.like(inside)
+        vacant = Signal(init=1)
         zeros = Signal()
         enter, leave = Signal(), Signal()
         around, through = Signal(), Signal()
         entered = Signal()
         m.d.comb += [
-            around.eq(self.routes.valid & route.raw & (inside == 0)),
-            through.eq(
-                self.routes.valid & ~route.raw & (zeros == route.zeros) & (entered | (inside != self.packets))
-            ),
+            around.eq(self.routes.valid & route.raw & vacant),
+            through.eq(self.routes.valid & ~route.raw & (zeros == route.zeros)),
             enter.eq(through & ~entered),
         ]
-        with m.If((inside == 0) & ~entered):
+        with m.If(vacant & ~entered):
             m.d.sync += zeros.eq(route.zeros)
         with m.If(~zeros):
             m.d.comb += codec.values.eq(self.values)
@@ -111,7 +111,8 @@ class CodecSwitch(wiring.Component):
         m.d.comb += [
             leave.eq(codec.output.valid & codec.output.ready & codec.output.payload.last),
         ]
-        m.d.sync += inside.eq(inside + enter - leave)
+        m.d.comb += inside_next.eq(inside + enter - leave)
+        m.d.sync += [inside.eq(inside_next), vacant.eq(inside_next == 0)]
         wiring.connect(m, codec.report, wiring.flipped(self.report))
 
         m.d.comb += [

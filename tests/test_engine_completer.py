@@ -334,6 +334,27 @@ def test_holds_but_does_not_lose() -> None:
     bench.simulator.run()
 
 
+def test_what_a_length_borrows_is_not_taken_from_the_cycles() -> None:
+    """The end's lower bits are below the beginning's: the same time as where they are not."""
+    cycles = []
+    for destination in (0x1000, (1 << 34) - 32):
+        bench = Bench()
+        case = Case(raw=1, destination=destination, written=64)
+
+        async def drive(ctx: Any, bench: Bench = bench, case: Case = case) -> None:
+            await bench.push(ctx, case)
+            await bench.end(ctx, case)
+            await bench.tell(ctx, bench.slots.read_outcome, Response.OKAY, None)
+            await bench.tell(ctx, bench.slots.write_outcome, Response.OKAY, None)
+            completion = await bench.complete(ctx)
+            assert completion["bytes_written"] == 64
+            cycles.append(completion["cycles"])
+
+        bench.simulator.add_testbench(drive)
+        bench.simulator.run()
+    assert cycles[0] == cycles[1]
+
+
 def test_no_more_than_there_are_slots() -> None:
     """``ready`` falls with the last slot, and rises when a completion has gone."""
     bench = Bench(depth=2)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import cocotb
+from cocotb.triggers import ClockCycles
 
 from .engine_bench import CHANNELS
 from .engine_design import EngineDesign
@@ -36,6 +37,8 @@ def engine_test(body: Callable[[Any, int], Awaitable[None]]) -> Any:
         try:
             await bench.start()
             await body(bench, settings["packets"])
+            # The last completion is in memory before its write is answered.
+            await ClockCycles(dut.aclk, 100)
             bench.finish()
         except BaseException as error:
             failure = f"cycle {bench.cycles}: {bench.failure or error!r}"

@@ -1,6 +1,6 @@
 """Notices a bus that has stopped answering."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -26,12 +26,11 @@ class Timebase(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        left = Signal(32 - _PARTS_LOG2)
-        m.d.comb += self.tick.eq((left == 0) & (self.watchdog_cycles != 0))
-        with m.If(left == 0):
-            m.d.sync += left.eq(self.watchdog_cycles[_PARTS_LOG2:])
-        with m.Else():
-            m.d.sync += left.eq(left - 1)
+        count = Signal(32 - _PARTS_LOG2)
+        # Not only when equal: the time may have been made shorter meanwhile.
+        over = count >= self.watchdog_cycles[_PARTS_LOG2:]
+        m.d.comb += self.tick.eq(over & (self.watchdog_cycles != 0))
+        m.d.sync += count.eq(Mux(over, 0, count + 1))
         m.d.sync += self.now.eq(self.now + 1)
         return m
 

@@ -8,7 +8,7 @@ from cocotbext.axi import AxiResp
 
 from ..hdl.engine.records import COMPLETION, RECORD_BYTES, Mode, Status
 from .engine_bench import CHANNELS
-from .engine_context import engine_test
+from .engine_context import both, engine_test
 from .engine_model import unpack
 from .engine_ring import Ring, RingBench
 
@@ -50,6 +50,30 @@ async def ring_windows(bench: RingBench, budget: int) -> None:
     await bench.reset(3)
     await bench.poke("host_window.limit_low", page=0x12345)
     assert await bench.peek("host_window.limit_low", "page") == 0x12345, "the lock outlived a hardware reset"
+
+
+@engine_test
+async def ring_wrap(bench: RingBench, budget: int) -> None:
+    """Both rings of both channels round and round, of two entries and of more, until the indexes themselves wrap."""
+    bench.pauses(0.1)
+    # A ring of more entries than this has no room here, and an index that runs further takes too long.
+    largest = min(5, bench.config.ring_entries.bit_length() - 1)
+    most = min(2 * bench.config.ring_entries, 2048) + 5
+
+    async def job(channel: str) -> None:
+        ring = bench.rings[channel]
+        for log2, count in ((1, most), (largest, 3 << largest)):
+            ring.log2, ring.size = log2, 1 << log2
+            await ring.enable()
+            await bench.run(channel, [bench.transfer(channel, 1 + n % 3) for n in range(count)])
+            mask = 2 * bench.config.ring_entries - 1
+            for register in ("ring_head", "completion_head"):
+                got = await bench.peek(f"{channel}.{register}")
+                assert got == count & mask, f"{channel}.{register} is {got} after {count} descriptors"
+                bench.checks += 1
+            await ring.disable()
+
+    await both(bench, job)
 
 
 @engine_test

@@ -31,6 +31,7 @@ CHANNEL_TESTS = (
 #: Those of an engine with registers besides, described in :mod:`.engine_register_tests`.
 REGISTER_TESTS = (
     "ring_windows",
+    "ring_wrap",
     "ring_errors",
     "soft_resets",
     "registers",

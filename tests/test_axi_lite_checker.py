@@ -34,7 +34,7 @@ def test_accepts_what_is_legal() -> None:
     _run([W, {}, {}, {}, {}, AW, {}, B])
     _run([{**AW, **W}, B, {**AR, "araddr": 7}, {**R, "rready": 0}, R])
     _run([{**AR, "araddr": 12}, {**R, "rresp": 2}])
-    assert _run([AR, {**AR, **R}, R]).transfers == {"aw": 0, "w": 0, "b": 0, "ar": 2, "r": 2}
+    assert _run([AR, {**AR, **R}, R]).quiet
 
 
 @pytest.mark.parametrize(

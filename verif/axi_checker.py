@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+from .handshakes import Handshakes
 
 __all__ = ["CHANNELS", "AxiChecker", "AxiViolation"]
 
@@ -60,13 +62,13 @@ class AxiChecker:
     others: int = 256
     on_write: Callable[[int, int], None] | None = None
     cycles: int = 0
-    beats: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CHANNELS, 0))
 
     def __post_init__(self) -> None:
+        self._handshakes = Handshakes(CHANNELS, self.sample, self._object)
         self._forget()
 
     def _forget(self) -> None:
-        self._held: dict[str, tuple[int, ...] | None] = dict.fromkeys(CHANNELS)
+        self._handshakes.forget()
         self._reads: dict[int, deque[_Burst]] = {}
         self._to_write: deque[_Burst] = deque()
         self._to_answer: dict[int, deque[_Burst]] = {}
@@ -85,24 +87,7 @@ class AxiChecker:
     def cycle(self) -> None:
         """Looks at one rising edge, outside reset."""
         self.cycles += 1
-        happened: dict[str, tuple[int, ...]] = {}
-        for channel, signals in CHANNELS.items():
-            valid = self.sample(f"{channel}valid")
-            if not valid:
-                if self._held[channel] is not None:
-                    self._object(f"{channel}valid fell before {channel}ready")
-                continue
-            payload = tuple(self.sample(signal) for signal in signals)
-            held = self._held[channel]
-            if held is not None and payload != held:
-                changed = [s for s, a, b in zip(signals, held, payload, strict=True) if a != b]
-                self._object(f"{', '.join(changed)} changed while {channel}valid waited for {channel}ready")
-            if self.sample(f"{channel}ready"):
-                happened[channel] = payload
-                self._held[channel] = None
-                self.beats[channel] += 1
-            else:
-                self._held[channel] = payload
+        happened = self._handshakes.cycle()
         # What a cycle's answers belong to was asked for in an earlier cycle: answers first.
         for channel in ("r", "b", "w", "aw", "ar"):
             if channel in happened:
@@ -115,7 +100,7 @@ class AxiChecker:
             any(self._reads.values())
             or any(self._to_answer.values())
             or self._to_write
-            or any(held is not None for held in self._held.values())
+            or not self._handshakes.quiet
         )
 
     def finish(self) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Container
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .axi_checker import AxiViolation
+from .handshakes import Handshakes
 
 __all__ = ["CHANNELS", "AxiLiteChecker"]
 
@@ -45,13 +46,13 @@ class AxiLiteChecker:
     known: Container[int]
     patience: int = 64
     cycles: int = 0
-    transfers: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CHANNELS, 0))
 
     def __post_init__(self) -> None:
+        self._handshakes = Handshakes(CHANNELS, self.sample, self._object)
         self._forget()
 
     def _forget(self) -> None:
-        self._held: dict[str, tuple[int, ...] | None] = dict.fromkeys(CHANNELS)
+        self._handshakes.forget()
         self._reads: deque[int] = deque()
         self._addresses: deque[int] = deque()
         self._data = 0
@@ -70,28 +71,12 @@ class AxiLiteChecker:
     def cycle(self) -> None:
         """Looks at one rising edge outside reset."""
         self.cycles += 1
-        happened: dict[str, tuple[int, ...]] = {}
-        for channel, signals in CHANNELS.items():
-            if not self.sample(f"{channel}valid"):
-                if self._held[channel] is not None:
-                    self._object(f"{channel}valid fell before {channel}ready")
-                continue
-            payload = tuple(self.sample(signal) for signal in signals)
-            held = self._held[channel]
-            if held is not None and payload != held:
-                changed = [s for s, a, b in zip(signals, held, payload, strict=True) if a != b]
-                self._object(f"{', '.join(changed)} changed while {channel}valid waited for {channel}ready")
-            # A response must not even be offered before its request has been taken.
-            if channel == "r" and not self._reads:
-                self._object("rvalid answers no read")
-            if channel == "b" and not (self._addresses and self._data):
-                self._object("bvalid answers no write")
-            if self.sample(f"{channel}ready"):
-                happened[channel] = payload
-                self._held[channel] = None
-                self.transfers[channel] += 1
-            else:
-                self._held[channel] = payload
+        happened = self._handshakes.cycle()
+        # A response must not even be offered before its request has been taken.
+        if self.sample("rvalid") and not self._reads:
+            self._object("rvalid answers no read")
+        if self.sample("bvalid") and not (self._addresses and self._data):
+            self._object("bvalid answers no write")
         self._wait("r", bool(self._reads))
         self._wait("b", bool(self._addresses and self._data))
         if "r" in happened:
@@ -108,12 +93,7 @@ class AxiLiteChecker:
     @property
     def quiet(self) -> bool:
         """Whether nothing is under way."""
-        return not (
-            self._reads
-            or self._addresses
-            or self._data
-            or any(held is not None for held in self._held.values())
-        )
+        return not (self._reads or self._addresses or self._data or not self._handshakes.quiet)
 
     def finish(self) -> None:
         """Objects if a transfer is still open."""

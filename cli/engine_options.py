@@ -49,6 +49,11 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
         option = f"--{name.replace('_', '-')}"
         group.add_argument(option, type=int, metavar="N", help=f"{meaning} (default {defaults[name]})")
     group.add_argument(
+        "--alignment",
+        metavar="UNIT",
+        help="what sources and destinations are multiples of: beat (of their port, the default) or word",
+    )
+    group.add_argument(
         "--registers",
         action=argparse.BooleanOptionalAction,
         help="with registers, rings and interrupt (the default), or with descriptor and completion streams",
@@ -63,7 +68,7 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
 
 def engine_config_from(arguments: argparse.Namespace) -> EngineConfig:
     """The engine that the parsed ``arguments`` ask for."""
-    known = (*_FORMAT, *_ENGINE, "registers")
+    known = (*_FORMAT, *_ENGINE, "alignment", "registers")
     settings: dict[str, Any] = {}
     if arguments.config is not None:
         path = arguments.config

@@ -65,6 +65,7 @@ def _run(arguments: argparse.Namespace) -> int:
         "code_bits": config.format.code_bits,
         "dev_data_bits": config.dev_data_bits,
         "host_data_bits": config.host_data_bits,
+        "alignment": config.alignment,
         "burst_beats": config.burst_beats,
         "outstanding": config.outstanding,
         "read_buffer_beats": config.read_buffer,

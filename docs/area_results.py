@@ -84,6 +84,11 @@ def sections(liberty: str, feature_size: str, others: list[str], quick: bool) ->
         )
     yield "### Engine\n"
     yield run("area", "engine", *chosen)
+    yield (
+        "With sources and destinations at any word instead of any beat, which takes a shifter at each end of both "
+        "channels:\n"
+    )
+    yield run("area", "engine", *chosen, "--alignment", "word", "--no-breakdown")
     yield "## FPGA\n"
     yield (
         "Look-up tables, flip-flops and RAM are those of the block by itself. To be placed and routed it is put "

@@ -23,6 +23,7 @@ __all__ = [
     "one_of",
     "pairs",
     "popcount",
+    "rotate_up",
     "thermometer",
 ]
 
@@ -50,6 +51,14 @@ def one_of(*cases: tuple[Value, Value]) -> Value:
             *terms[len(terms) & ~1 :],
         ]
     return terms[0]
+
+
+def rotate_up(words: list[Value], amount: Value) -> list[Value]:
+    """Words moved to lanes ``amount`` higher, cyclically; the number of words is a power of two."""
+    for level in range(log2(len(words))):
+        step = 1 << level
+        words = [Mux(amount[level], words[lane - step], words[lane]) for lane in range(len(words))]
+    return words
 
 
 class Exchange(wiring.Component):

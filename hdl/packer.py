@@ -4,20 +4,12 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from .butterfly import log2, one_of, thermometer
+from .butterfly import log2, one_of, rotate_up, thermometer
 from .params import CodecConfig
 from .streams import Beat
 from .window_store import Step
 
-__all__ = ["Packer", "rotate_up"]
-
-
-def rotate_up(words: list[Value], amount: Value) -> list[Value]:
-    """Words moved to lanes ``amount`` higher, cyclically; the number of words is a power of two."""
-    for level in range(log2(len(words))):
-        step = 1 << level
-        words = [Mux(amount[level], words[lane - step], words[lane]) for lane in range(len(words))]
-    return words
+__all__ = ["Packer"]
 
 
 class Packer(wiring.Component):

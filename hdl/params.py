@@ -132,6 +132,7 @@ class CodecConfig:
 
 _PORT_BITS = (64, 128, 256, 512, 1024)
 _BURST_BEATS = (4, 8, 16, 32, 64, 128, 256)
+_ALIGNMENTS = ("beat", "word")
 _RING_ENTRIES = tuple(1 << log2 for log2 in range(1, 16))
 
 
@@ -161,6 +162,9 @@ class EngineConfig:
         Width of the AXI4 ports' data.
     ``dev_address_bits``, ``host_address_bits``
         Width of the AXI4 ports' addresses.
+    ``alignment``
+        What a descriptor's source and destination are multiples of: a ``"beat"`` of their port, or a ``"word"``, which
+        costs a shifter at each end of a channel.
     ``burst_beats``
         The longest burst. A burst never crosses a multiple of its own longest length, nor 4 KiB.
     ``outstanding``
@@ -187,6 +191,7 @@ class EngineConfig:
     host_data_bits: int = 256
     dev_address_bits: int = 64
     host_address_bits: int = 64
+    alignment: str = "beat"
     burst_beats: int = 32
     outstanding: int = 16
     latency: int = 350
@@ -218,6 +223,11 @@ class EngineConfig:
                 13,
                 64,
                 "a descriptor holds 64 bits, and an address space has at least two pages of 4 KiB",
+            )
+        if self.alignment not in _ALIGNMENTS:
+            raise ParameterError(
+                f"alignment is {self.alignment!r}; it must be one of {', '.join(_ALIGNMENTS)}: what addresses are "
+                "multiples of"
             )
         _choice("burst_beats", self.burst_beats, _BURST_BEATS, "a power of two, and AXI4 allows 256 beats")
         _range("outstanding", self.outstanding, 1, 256, "bursts under way at once")
@@ -258,6 +268,15 @@ class EngineConfig:
     def write_buffer(self) -> int:
         """Beats of a writer's buffer."""
         return self.write_buffer_beats or 4 * self.burst_beats
+
+    @property
+    def realign(self) -> bool:
+        """Whether sources and destinations may lie amid a beat."""
+        return self.alignment == "word"
+
+    def align(self, data_bits: int) -> int:
+        """Bytes of which source and destination on a port of that width are multiples."""
+        return (self.format.word_bits if self.realign else data_bits) // 8
 
     def burst(self, data_bits: int) -> int:
         """Beats of the longest burst on a port of that width: 4 KiB is the most that AXI4 allows."""

@@ -49,6 +49,10 @@ class Port:
         """Bytes of a beat."""
         return self.data_bits // 8
 
+    def beats(self, address: int, count: int) -> int:
+        """Beats in which ``count`` bytes from ``address`` on lie; 0 for none."""
+        return -(-(address % self.beat + count) // self.beat) if count else 0
+
     def allows(self, address: int, count: int) -> bool:
         """Whether the pages of ``count`` bytes from ``address`` on lie in the window and the address
         space."""
@@ -57,9 +61,12 @@ class Port:
         return base // _PAGE <= first and last <= limit // _PAGE and last < 1 << (self.address_bits - 12)
 
     def read(self, address: int, count: int) -> bytes:
-        """Reads whole beats; a fault is told with its beat's address."""
+        """Reads whole beats, the last and, where that is not their begin, the first of which have more; a fault is told
+        with its beat's address."""
+        before = address % self.beat
         try:
-            return self.memory.read(address, -(-count // self.beat) * self.beat)[:count]
+            data = self.memory.read(address - before, self.beats(address, count) * self.beat)
+            return data[before : before + count]
         except BusError as error:
             raise BusError(error.response, error.address // self.beat * self.beat) from None
 
@@ -268,7 +275,7 @@ class ChannelModel:
         if not d["capacity"] or (known_length and d["length"] > d["capacity"]):
             return refused(Status.CAPACITY, d["destination"] + d["capacity"])
         for port, address in ((self.source, d["source"]), (self.sink, d["destination"])):
-            if address % port.beat:
+            if address % self.config.align(port.data_bits):
                 return refused(Status.ALIGNMENT, address)
         if not self.source.allows(d["source"], d["compressed_length"] if compressed else d["length"]):
             return refused(Status.WINDOW, d["source"])
@@ -285,14 +292,16 @@ class ChannelModel:
         except BusError as error:
             status = Status.READ_DECERR if error.response == "DECERR" else Status.READ_SLVERR
             return Completion(d["tag"], status, bytes_read=bytes_read, address=error.address)
-        read_beats = -(-bytes_read // self.source.beat)
+        read_beats = self.source.beats(d["source"], bytes_read)
         counters["read_beats"] += read_beats
 
         out, report = self._through_codec(d, data)
         # The beat that would reach past the capacity is not written, and nothing behind it.
-        fits = out if len(out) <= d["capacity"] else out[: d["capacity"] // self.sink.beat * self.sink.beat]
+        end = d["destination"] + d["capacity"]
+        whole = max(0, end // self.sink.beat * self.sink.beat - d["destination"])
+        fits = out if len(out) <= d["capacity"] else out[:whole]
         failed = self.sink.write(d["destination"], fits, self.config.burst_beats)
-        write_beats = -(-len(fits) // self.sink.beat)
+        write_beats = self.sink.beats(d["destination"], len(fits))
         counters["write_beats"] += write_beats
         if d["mode"] != Mode.RAW:
             counters["raw_words"] += d["length"] // (self.config.format.word_bits // 8)

@@ -357,9 +357,11 @@ def _any_descriptor(bench: RingBench, name: str, tag: int) -> tuple[Descriptor, 
             data = data[:at] + bytes([rng.getrandbits(8)]) + data[at + 1 :]
         compressed = len(data)
     source, destination = (_RAW, _PACKED) if name == "offload" else (_PACKED + _CAPACITY, _BACK)
+    # 64 bytes are a whole beat of every port used here.
+    step = word if config.realign else 64
     fields = {
-        "source": source + 64 * rng.randrange(16),
-        "destination": destination + 64 * rng.randrange(16),
+        "source": source + rng.randrange(0, 1024, step),
+        "destination": destination + rng.randrange(0, 1024, step),
         "length": words * word,
         "capacity": rng.choice((_CAPACITY // 2, words * word, rng.randint(1, words) * word)),
         "mode": mode,
@@ -369,8 +371,8 @@ def _any_descriptor(bench: RingBench, name: str, tag: int) -> tuple[Descriptor, 
     }
     if rng.random() < 0.3:
         wrong: dict[str, list[int]] = {
-            "source": [fields["source"] + word, _SIZE - 64, 1 << 47],
-            "destination": [fields["destination"] + word, _SIZE, (1 << 64) - 64],
+            "source": [fields["source"] + 1, fields["source"] + word, _SIZE - 64, 1 << 47],
+            "destination": [fields["destination"] + 1, fields["destination"] + word, _SIZE, (1 << 64) - 64],
             "length": [0, words * word + 1, (1 << 32) + word],
             "capacity": [0, _SIZE, (1 << 64) - 1],
             "compressed_length": [0, 1, word, 1 << 33],

@@ -210,6 +210,30 @@ def test_a_full_ring_and_a_full_completion_ring_refuse(bench):
     assert channel.room == 4
 
 
+def test_an_engine_that_realigns_says_so_and_takes_any_word():
+    bench = Bench(EngineConfig(ring_entries=16, alignment="word"))
+    assert (bench.driver.geometry.dev_align, bench.driver.geometry.host_align) == (4, 4)
+    bench.start()
+    data = tensor(bench.config, 41)
+    bench.dev.write(DEV + 28, data)
+    there = bench.driver.offload.transfer(Descriptor(DEV + 28, OUT + 20, len(data), 4096))
+    packed = compress(np.frombuffer(data, "<u4"), bench.config.format)
+    assert (there.status, there.bytes_written) == (Status.OK, len(packed))
+    assert bench.peek(bench.host, OUT + 16, len(packed) + 8) == b"\xa5" * 4 + packed + b"\xa5" * 4
+    back = Descriptor(OUT + 20, BACK + 12, len(data), len(data), compressed_length=len(packed))
+    assert bench.driver.prefetch.transfer(back).status is Status.OK
+    assert bench.peek(bench.dev, BACK + 8, len(data) + 8) == b"\xa5" * 4 + data + b"\xa5" * 4
+    beats = (7 + 41 + 7) // 8, (5 + len(packed) // 4 + 7) // 8
+    counters = bench.driver.offload.counters()
+    assert (counters["read_beats"], counters["write_beats"]) == beats
+    # A header and 5 literals reach into the second beat, which has no room: the first byte not written is told.
+    bench.dev.write(DEV + 28, b"\1" * 20)
+    done = bench.driver.offload.transfer(Descriptor(DEV + 28, OUT + 20, 20, 16, tag=2))
+    assert (done.status, done.bytes_written, done.address) == (Status.CAPACITY, 12, OUT + 32)
+    odd = bench.driver.offload.transfer(Descriptor(DEV + 2, OUT, 20, 4096))
+    assert (odd.status, odd.address) == (Status.ALIGNMENT, DEV + 2)
+
+
 REFUSED = {
     "reserved mode": ({"mode": 3}, Status.RESERVED, 0),
     "no length": ({"length": 0}, Status.ZERO_LENGTH, 0),

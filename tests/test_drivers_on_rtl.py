@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 
@@ -31,7 +32,11 @@ WIDE_HOST = EngineConfig(
 )
 
 
-@pytest.mark.parametrize("config", [SMALL, WIDE_HOST], ids=["small", "wide-host"])
+#: Sources and destinations at any word.
+TO_A_WORD = dataclasses.replace(WIDE_HOST, alignment="word")
+
+
+@pytest.mark.parametrize("config", [SMALL, WIDE_HOST, TO_A_WORD], ids=["small", "wide-host", "to-a-word"])
 def test_both_drivers_run_the_engine_and_the_model_agrees(tmp_path, monkeypatch, config):
     build(tmp_path, "c99", SOURCE)
     library = tmp_path / "driver.so"

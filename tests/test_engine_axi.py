@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import AsyncIterator
 from typing import Any
@@ -19,7 +20,7 @@ from cdma.verif.axi_checker import AxiChecker, AxiViolation
 _SHAPES = [(64, 16, 0.4), (128, 256, 0.0), (512, 64, 0.0), (1024, 8, 0.4)]
 
 
-def _reader(data_bits: int, burst: int, outstanding: int = 3) -> AxiReader:
+def _reader(data_bits: int, burst: int, outstanding: int = 3, realign: bool = False) -> AxiReader:
     return AxiReader(
         word_bits=32,
         data_bits=data_bits,
@@ -27,10 +28,11 @@ def _reader(data_bits: int, burst: int, outstanding: int = 3) -> AxiReader:
         burst=burst,
         outstanding=outstanding,
         buffer=2 * burst,
+        realign=realign,
     )
 
 
-def _writer(data_bits: int, burst: int, outstanding: int = 3) -> AxiWriter:
+def _writer(data_bits: int, burst: int, outstanding: int = 3, realign: bool = False) -> AxiWriter:
     return AxiWriter(
         word_bits=32,
         data_bits=data_bits,
@@ -38,6 +40,7 @@ def _writer(data_bits: int, burst: int, outstanding: int = 3) -> AxiWriter:
         burst=burst,
         outstanding=outstanding,
         buffer=2 * burst,
+        realign=realign,
     )
 
 
@@ -112,6 +115,44 @@ def test_reader_reads_any_length(data_bits: int, burst: int, pause: float) -> No
     assert all(resp == 0 for resp, _ in statuses)
     assert all(address % (burst * beat) + count * beat <= burst * beat for address, count in memory.asked)
     memory.checker.finish()
+
+
+@pytest.mark.parametrize(("data_bits", "burst", "pause"), _SHAPES)
+def test_reader_realigns(data_bits: int, burst: int, pause: float) -> None:
+    """From every word of a beat, around beats, bursts and pages: the bytes from there on, of no more beats than they
+    lie in."""
+    rng = random.Random(data_bits)
+    beat = data_bits // 8
+    block = burst * beat
+    dut = _reader(data_bits, burst, realign=True)
+    memory = AxiMemory(read=dut.port, pause=pause, seed=1, longest=burst, outstanding=3)
+    memory.bytes[:] = rng.randbytes(len(memory.bytes))
+    commands = []
+    for offset in range(0, beat, 4):
+        commands += [(8192 - beat + offset, size) for size in (4, beat - 4, beat, beat + 4, 3 * beat)]
+        # To the last word before a burst's end and a page's, and to the first behind it.
+        commands += [(end - beat + offset, beat - offset + step) for end in (block, 4096) for step in (0, 4)]
+        commands.append((rng.randrange(0, 4096, beat) + offset, block + rng.choice((-4, 0, 4))))
+    rng.shuffle(commands)
+    packets, statuses = _read(dut, memory, commands, stall=pause)
+    assert packets == [bytes(memory.bytes[address : address + count]) for address, count in commands]
+    assert all(resp == 0 for resp, _ in statuses)
+    assert all(
+        address % beat == 0 and address % block + count * beat <= block for address, count in memory.asked
+    )
+    beats = sum((address + count - 1) // beat - address // beat + 1 for address, count in commands)
+    assert sum(count for _, count in memory.asked) == beats
+    memory.checker.finish()
+
+
+def test_reader_that_realigns_reports_the_beat_of_a_fault() -> None:
+    """Also of one in the words before the first."""
+    dut = _reader(64, 8, realign=True)
+    memory = AxiMemory(read=dut.port)
+    memory.faults = {8: 2, 140: 3, 256: 2}
+    _, statuses = _read(dut, memory, [(12, 100), (116, 20), (124, 20), (132, 124), (252, 8)])
+    assert [resp for resp, _ in statuses] == [2, 0, 3, 3, 2]
+    assert [noted for resp, noted in statuses if resp] == [8, 136, 136, 256]
 
 
 def test_reader_reports_the_first_fault_and_goes_on() -> None:
@@ -209,16 +250,81 @@ def test_writer_writes_any_length(data_bits: int, burst: int, pause: float) -> N
     statuses = _write(dut, memory, packets, stall=pause)
     assert [status["bytes"] for status in statuses] == [4 * words for _, words, _ in packets]
     assert not any(status["overflow"] or status["resp"] for status in statuses)
+    block = burst * beat
+    bursts = sum((address + 4 * words - 1) // block - address // block + 1 for address, words, _ in packets)
+    assert memory.bytes == _expect(memory, packets)
+    assert len(memory.written) == bursts
+    memory.checker.finish()
+
+
+def _expect(memory: AxiMemory, packets: list[tuple[int, int, int]]) -> bytearray:
+    """What memory holds when so many words of each packet, from its address on, have been written."""
     expected = bytearray([GUARD]) * len(memory.bytes)
-    bursts = 0
     for address, words, _ in packets:
         for word in range(words):
             expected[address + 4 * word : address + 4 * word + 4] = (word + 1).to_bytes(4, "little")
-        block = burst * beat
-        bursts += (address + 4 * words - 1) // block - address // block + 1
-    assert memory.bytes == expected
-    assert len(memory.written) == bursts
+    return expected
+
+
+@pytest.mark.parametrize("empty_end", [False, True])
+@pytest.mark.parametrize(("data_bits", "burst", "pause"), _SHAPES)
+def test_writer_realigns(data_bits: int, burst: int, pause: float, empty_end: bool) -> None:
+    """To every word of a beat, around beats, bursts and pages: these bytes and no other, in as few bursts as boundaries
+    allow."""
+    rng = random.Random(data_bits)
+    beat = data_bits // 8
+    block = burst * beat
+    dut = _writer(data_bits, burst, realign=True)
+    memory = AxiMemory(size=1 << 20, write=dut.port, pause=pause, seed=2, longest=burst, outstanding=3)
+    cases = []
+    for offset in range(0, beat, 4):
+        cases += [(block, beat + offset, size) for size in (0, 4, beat - 4, beat, beat + 4)]
+        # To the last word before a burst's end and a page's, and to the first behind it.
+        ends = itertools.product((block, 4096), (0, 4))
+        cases += [(end, end - beat + offset, beat - offset + step) for end, step in ends]
+    cases += [(block, rng.randrange(0, beat, 4), block + step) for step in (-4, 0, 4)]
+    rng.shuffle(cases)
+    packets, at = [], 0
+    for unit, place, size in cases:
+        at = -(-at // unit) * unit + place
+        packets.append((at, size // 4, max(4, size + rng.choice((0, 0, 2, 4, 4096)))))
+        at += size + 4
+    assert at < len(memory.bytes)
+    statuses = _write(dut, memory, packets, stall=pause, empty_end=empty_end)
+    assert [status["bytes"] for status in statuses] == [4 * words for _, words, _ in packets]
+    assert not any(status["overflow"] or status["resp"] for status in statuses)
+    assert memory.bytes == _expect(memory, packets)
+    assert len(memory.written) == sum(
+        (address + 4 * words - 1) // block - address // block + 1 for address, words, _ in packets if words
+    )
+    assert all(address % beat == 0 for address, _ in memory.written)
     memory.checker.finish()
+
+
+@pytest.mark.parametrize("empty_end", [False, True])
+@pytest.mark.parametrize("offset", [0, 4, 8, 12])
+def test_writer_that_realigns_never_writes_past_the_capacity(offset: int, empty_end: bool) -> None:
+    """Every capacity: whole beats of memory, and none at all where the first does not fit; the first byte that was not
+    written is told, and the next packet is unharmed."""
+    first = 128 + offset
+    for capacity in [*range(1, 40), 60, 64, 68, 115, 116, 117, 124, 128, 132]:
+        dut = _writer(128, 8, realign=True)
+        memory = AxiMemory(write=dut.port, pause=0.3)
+        statuses = _write(dut, memory, [(first, 60, capacity), (1028, 3, 12)], empty_end=empty_end)
+        fits = max(0, (first + capacity) // 16 * 16 - first)
+        assert statuses[0] == {"bytes": fits, "overflow": 1, "resp": 0, "address": first + fits}
+        assert statuses[1] == {"bytes": 12, "overflow": 0, "resp": 0, "address": 0}
+        assert memory.bytes == _expect(memory, [(first, fits // 4, 0), (1028, 3, 0)])
+        memory.checker.finish()
+
+
+def test_writer_that_realigns_reports_where_a_burst_begins() -> None:
+    """The first with its first word."""
+    dut = _writer(128, 8, realign=True)
+    memory = AxiMemory(write=dut.port)
+    memory.faults = {140: 2, 512: 3, 1024: 2}
+    statuses = _write(dut, memory, [(132, 40, 4096), (504, 4, 4096), (900, 60, 4096)])
+    assert [(status["resp"], status["address"]) for status in statuses] == [(2, 132), (3, 512), (2, 1024)]
 
 
 @pytest.mark.parametrize("words", [0, 1, 16, 17, 32])

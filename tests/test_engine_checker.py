@@ -67,9 +67,7 @@ class _Slot:
         return int.from_bytes(self.numbers.get(name, b""), "little")
 
 
-def _expected(
-    case: Case, compressing: bool, address_bits: int, word: int = 4, beat: int = 32
-) -> tuple[int, int]:
+def _expected(case: Case, compressing: bool, address_bits: int, align: int, word: int = 4) -> tuple[int, int]:
     """Status and address: the first rule that is broken."""
     coded = case.mode != Mode.RAW
     known = not (compressing and coded)
@@ -96,9 +94,9 @@ def _expected(
         return Status.LENGTH, 0
     if case.capacity == 0 or (known and case.length > case.capacity):
         return Status.CAPACITY, (case.destination + case.capacity) % (1 << 64)
-    if case.source % beat:
+    if case.source % align:
         return Status.ALIGNMENT, case.source
-    if case.destination % beat:
+    if case.destination % align:
         return Status.ALIGNMENT, case.destination
     if outside(case.read_window, case.source, read):
         return Status.WINDOW, case.source
@@ -108,7 +106,11 @@ def _expected(
 
 
 def _check(
-    cases: list[Case], compressing: bool, address_bits: int = 64, flush_at: dict[int, int] | None = None
+    cases: list[Case],
+    compressing: bool,
+    address_bits: int = 64,
+    flush_at: dict[int, int] | None = None,
+    realign: bool = False,
 ) -> list[Seen]:
     """Runs the cases one behind the other; ``flush_at`` says after how many cycles of which one to flush."""
     dut = Checker(
@@ -118,6 +120,7 @@ def _check(
         read_address_bits=address_bits,
         write_data_bits=256,
         write_address_bits=address_bits,
+        realign=realign,
     )
     seen: list[Seen] = []
     flush_at = dict(flush_at or {})
@@ -181,8 +184,8 @@ def _check(
     return seen
 
 
-def _compare(case: Case, seen: Seen, compressing: bool, address_bits: int = 64) -> None:
-    status, address = _expected(case, compressing, address_bits)
+def _compare(case: Case, seen: Seen, compressing: bool, address_bits: int = 64, align: int = 32) -> None:
+    status, address = _expected(case, compressing, address_bits, align)
     assert (Status(seen.status), hex(seen.objection)) == (Status(status), hex(address)), case
     assert seen.tag == (0 if case.fault else case.tag)
     assert seen.cycles <= (20 if status == Status.OK else 28)
@@ -268,6 +271,27 @@ def test_windows_and_the_end_of_the_address_space(address_bits: int) -> None:
         _compare(case, seen, True, address_bits)
         statuses.add(seen.status)
     assert statuses >= {Status.WINDOW, *([Status.OK] if address_bits > 13 else [])}
+
+
+@pytest.mark.parametrize("realign", [False, True])
+def test_alignment(realign: bool) -> None:
+    """Every bit of an address below a beat: refused, unless whole words are enough; and then the last byte counts, not
+    the beat that it lies in."""
+    cases = [Case(length=60)]
+    for address in (*(1 << bit for bit in range(7)), 3, 28, 31, 0x7FC):
+        cases += [Case(source=0x1000 | address, length=60), Case(destination=0x2000 | address, length=60)]
+    # The last words up to a window's end, and one more.
+    for start in (0x9FC0, 0x9FC4, 0x9FC8):
+        cases.append(Case(source=start, length=60, read_window=(1, 9)))
+        cases.append(Case(destination=start, length=60, capacity=60, write_window=(1, 9)))
+        cases.append(Case(destination=start, length=56, capacity=57, write_window=(1, 9)))
+    align = 4 if realign else 32
+    seen = _check(cases, True, realign=realign)
+    for case, each in zip(cases, seen, strict=True):
+        _compare(case, each, True, align=align)
+    assert {each.status for each in seen} == {Status.OK, Status.ALIGNMENT} | (
+        {Status.WINDOW} if realign else set()
+    )
 
 
 def test_a_flush_forgets_what_was_begun() -> None:

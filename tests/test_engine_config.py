@@ -42,11 +42,19 @@ def test_a_burst_never_has_more_than_a_page(bits: int, beats: int) -> None:
     assert EngineConfig(burst_beats=256).burst(bits) == beats
 
 
+@pytest.mark.parametrize(("alignment", "bytes_"), [("beat", (32, 64)), ("word", (2, 2))])
+def test_alignment_in_bytes(alignment: str, bytes_: tuple[int, int]) -> None:
+    config = EngineConfig(format=Format(word_bits=16), alignment=alignment)
+    assert (config.align(256), config.align(512)) == bytes_
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
         ({"dev_data_bits": 96}, "dev_data_bits is 96; it must be one of 64, 128, 256, 512, 1024"),
         ({"host_address_bits": 65}, "host_address_bits is 65; it must be a whole number from 13 to 64"),
+        ({"alignment": "byte"}, "alignment is 'byte'; it must be one of beat, word"),
+        ({"alignment": 4}, "alignment is 4"),
         ({"burst_beats": 7}, "burst_beats is 7"),
         ({"outstanding": 0}, "outstanding is 0; it must be a whole number from 1 to 256"),
         ({"outstanding": True}, "outstanding is True"),
@@ -141,6 +149,12 @@ def test_reads_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     arguments = _parser().parse_args(["generate", "engine", "--config", str(path), "--outstanding", "8"])
     config = engine_config_from(arguments)
     assert config == EngineConfig(format=Format(word_bits=16), dev_data_bits=512, outstanding=8)
+    path.write_text('alignment = "word"\n')
+    for options, alignment in (([], "word"), (["--alignment", "beat"], "beat")):
+        arguments = _parser().parse_args(["verify", "engine", "--config", str(path), *options])
+        assert engine_config_from(arguments) == EngineConfig(alignment=alignment)
+    assert main(["generate", "engine", "--alignment", "byte"]) == 2
+    assert "alignment is 'byte'" in capsys.readouterr().err
     path.write_text("outstandings = 4\n")
     assert main(["generate", "engine", "--config", str(path)]) == 2
     assert "unknown key 'outstandings'" in capsys.readouterr().err

@@ -45,6 +45,12 @@ NARROW = EngineConfig(
 )
 
 
+#: Sources and destinations at any word, with a port as wide as eight beats of the other and of the codec.
+TO_A_WORD = dataclasses.replace(SMALL, alignment="word", host_data_bits=512)
+#: The same with 128 words a beat, more than the codec takes.
+TO_A_BYTE = dataclasses.replace(WIDE, alignment="word")
+
+
 def _failures(outcomes: list[Outcome]) -> dict[str, str]:
     return {outcome.test: outcome.failure for outcome in outcomes if outcome.failure is not None}
 
@@ -60,12 +66,25 @@ def test_regression(registers: bool) -> None:
 
 @pytest.mark.parametrize(
     ("config", "more"),
-    [(WIDE, ["ring_errors", "soft_resets"]), (NARROW, ["hard_resets", "register_bus"])],
-    ids=["wide", "narrow"],
+    [
+        (WIDE, ["ring_errors", "soft_resets"]),
+        (NARROW, ["hard_resets", "register_bus"]),
+        (TO_A_BYTE, ["capacity", "corrupt"]),
+        (dataclasses.replace(NARROW, alignment="word", registers=False), ["capacity", "corrupt"]),
+    ],
+    ids=["wide", "narrow", "to-a-byte", "to-a-word"],
 )
 def test_other_shapes(config: EngineConfig, more: list[str]) -> None:
     tests = ["soak", "lengths", "limits", "windows", "aborts", *more]
     assert not _failures(verify_engine(EngineDesign(config), tests, seed=2, transfers=40))
+
+
+def test_regression_to_a_word() -> None:
+    """Every test of the plan with sources and destinations at any word."""
+    design = EngineDesign(TO_A_WORD)
+    outcomes = verify_engine(design, tests_for(design), seed=4, transfers=60)
+    assert not _failures(outcomes)
+    assert [outcome.test for outcome in outcomes] == list(tests_for(design))
 
 
 def test_without_initial_values() -> None:

@@ -215,7 +215,9 @@ class EngineBench:
         chosen = rng.choice(list(Mode)) if mode is None else mode
         raw = random_words(self.np, words, config, table)
         read, write = ("dev", "host") if compressing else ("host", "dev")
-        beats = {"dev": config.dev_data_bits // 8, "host": config.host_data_bits // 8}
+        bits = {"dev": config.dev_data_bits, "host": config.host_data_bits}
+        # Where in their beats source and destination begin.
+        offsets = {port: rng.randrange(0, bits[port] // 8, config.align(bits[port])) for port in bits}
         self.tag += 1
         made = transfer(
             config,
@@ -223,16 +225,21 @@ class EngineBench:
             mode=chosen,
             raw=raw,
             table=table,
-            source=0,
-            destination=0,
+            source=offsets[read],
+            destination=offsets[write],
             tag=self.tag,
             **options,
         )
-        source = self.memory[read].place(rng, len(made.source), beats[read])
-        destination = self.memory[write].place(rng, made.descriptor["capacity"], beats[write])
-        made.descriptor["source"], made.descriptor["destination"] = source, destination
+        sizes = {"source": len(made.source), "destination": made.descriptor["capacity"]}
+        places = {
+            field: self.memory[port].place(rng, offsets[port] + sizes[field], bits[port] // 8)
+            for field, port in (("source", read), ("destination", write))
+        }
+        for field, place in places.items():
+            made.descriptor[field] += place
+        source, destination = made.descriptor["source"], made.descriptor["destination"]
         if made.expected.status == Status.CAPACITY:
-            made.expected.address += destination
+            made.expected.address += places["destination"]
         self.memory[read].write(source, made.source)
         self.memory[write].allow(destination, made.descriptor["capacity"])
         return made

@@ -132,7 +132,7 @@ def transfer(
     expected.bytes_read = len(data)
     if compressing and mode != Mode.RAW and len(result) > capacity:
         beat = config.host_data_bits // 8
-        fits = capacity // beat * beat
+        fits = max(0, (destination + capacity) // beat * beat - destination)
         expected.status, expected.address = Status.CAPACITY, destination + fits
         result = result[:fits]
     expected.bytes_written, expected.written = len(result), result

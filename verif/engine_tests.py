@@ -126,12 +126,14 @@ async def refusals(bench: EngineBench, budget: int) -> None:
         await refuse(change(capacity=0), Status.CAPACITY, -1)
         made = change()
         await refuse(_with(made, capacity=40 * word - 1), Status.CAPACITY, -1)
-        made = change()
-        source = made.descriptor["source"] + word
-        await refuse(_with(made, source=source), Status.ALIGNMENT, source)
-        made = change()
-        destination = made.descriptor["destination"] + word
-        await refuse(_with(made, destination=destination), Status.ALIGNMENT, destination)
+        widths = (config.dev_data_bits, config.host_data_bits)
+        fields = ("source", "destination") if channel == "offload" else ("destination", "source")
+        for field, bits in zip(fields, widths, strict=True):
+            for step in {1, word} if config.realign else {1, word, bits // 16}:
+                if step % config.align(bits):
+                    made = change()
+                    place = made.descriptor[field] + step
+                    await refuse(_with(made, **{field: place}), Status.ALIGNMENT, place)
         if channel == "prefetch":
             await refuse(change(Mode.ZVC, compressed_length=0), Status.ZERO_LENGTH)
             if word > 1:
@@ -173,24 +175,31 @@ async def windows(bench: EngineBench, budget: int) -> None:
         end = bench.channels[channel]
         await end.enable()
         await bench.run(channel, [bench.transfer(channel, 30, mode=Mode.RAW)])
-        beats = {"dev": bench.config.dev_data_bits // 8, "host": bench.config.host_data_bits // 8}
+        bits = {"dev": bench.config.dev_data_bits, "host": bench.config.host_data_bits}
+        beats = {port: width // 8 for port, width in bits.items()}
+        steps = {port: bench.config.align(width) for port, width in bits.items()}
         ports = ("dev", "host") if channel == "offload" else ("host", "dev")
         for field, port in zip(("source", "destination"), ports, strict=True):
             count = max(64, beats[port]) // word + 1
             outside = [high - beats[port], high, high + 4096]
             if port == "dev":
                 # The last beat before the window, and one that ends in it.
-                outside += [low - beats[port], low - 4096]
+                outside += [low - beats[port], low - 4096, low - steps[port]]
+            # The first place from which the last word is outside.
+            outside.append((high - count * word) // steps[port] * steps[port] + steps[port])
             for place in outside:
                 made = _with(bench.transfer(channel, count, mode=Mode.RAW), **{field: place})
                 await _expect_moved_nothing(bench, channel, made, Status.WINDOW, place)
         # Up to the window's very last byte is fine, and so is its first.
-        memory = bench.memory[ports[1]]
-        size = max(64 * word, beats[ports[1]])
-        for at in (high - size, *((low,) if ports[1] == "dev" else ())):
-            made = bench.transfer(channel, size // word, mode=Mode.RAW)
-            memory.allow(at, size)
-            memory.write(at - 128, bytes([GUARD]) * (size + 256))
+        memory, port = bench.memory[ports[1]], ports[1]
+        size = max(64 * word, beats[port])
+        inside = [(high - size, size), (high - size - steps[port], size + steps[port])]
+        if port == "dev":
+            inside.append((low, size))
+        for at, count in inside:
+            made = bench.transfer(channel, count // word, mode=Mode.RAW)
+            memory.allow(at, count)
+            memory.write(at - 128, bytes([GUARD]) * (count + 256))
             await bench.run(channel, [_with(made, destination=at)])
         await end.disable()
 
@@ -518,6 +527,11 @@ async def watchdog(bench: EngineBench, budget: int) -> None:
         got = unpack(COMPLETION, await end.next(3000))
         first = made[0].descriptor
         start = first["source" if (channel == "offload") == (port == "dev") else "destination"]
+        if (channel == "offload") == (port == "dev"):
+            # A read's is that of its beat.
+            start -= start % (
+                (bench.config.dev_data_bits if port == "dev" else bench.config.host_data_bits) // 8
+            )
         assert (got["status"], got["tag"]) == (Status.WATCHDOG, first["tag"]), got
         assert start <= got["address"] < start + first["length"], (hex(start), got)
         assert await end.flag("stuck")

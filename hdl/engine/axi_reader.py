@@ -4,18 +4,20 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..butterfly import log2
 from ..streams import Beat
 from .axi import ReadPort, Response
 from .fifo import Fifo
 from .outcome import Outcome
+from .realign import Realign
 from .span import Blocks
 
 __all__ = ["AxiReader", "ReadCommand"]
 
 
 class ReadCommand(data.StructLayout):
-    """Read the bytes from ``first``, which is aligned to a beat, to ``last``, both included: whole words, at
-    most ``2**33`` bytes."""
+    """Read the bytes from ``first``, which is aligned to a beat, or to a word if the reader realigns, to ``last``, both
+    included: whole words, at most ``2**33`` bytes."""
 
     def __init__(self, address_bits: int) -> None:
         super().__init__({"first": address_bits, "last": address_bits})
@@ -32,6 +34,8 @@ class AxiReader(wiring.Component):
     A command is taken with the address of its last burst. A response that is not OKAY does not stop it: its
     data, right or wrong, still come.
 
+    ``realign``
+        Commands may begin with any word. Whole beats are read all the same.
     ``flush``
         While high, no new burst is asked for, and data that come are dropped. Once ``idle`` is high as well,
         nothing is under way, and the reader may be reset.
@@ -50,6 +54,7 @@ class AxiReader(wiring.Component):
         burst: int,
         outstanding: int,
         buffer: int,
+        realign: bool = False,
     ) -> None:
         self.word_bits = word_bits
         self.lanes = data_bits // word_bits
@@ -58,6 +63,7 @@ class AxiReader(wiring.Component):
         self.burst = burst
         self.outstanding = outstanding
         self.buffer = buffer
+        self.realign = realign
         super().__init__(
             {
                 "command": In(stream.Signature(ReadCommand(address_bits))),
@@ -118,6 +124,15 @@ class AxiReader(wiring.Component):
             under_way = Signal(range(self.outstanding + 1))
             m.d.sync += under_way.eq(under_way + ask - received)
             room &= under_way != self.outstanding
+        shifts = None
+        if self.realign:
+            # For the other end of the buffer: which word of its first beat a packet begins with.
+            m.submodules.shifts = shifts = Fifo(log2(self.lanes), parts)
+            room &= shifts.input.ready
+            m.d.comb += [
+                shifts.input.valid.eq(ask & ~inside),
+                shifts.input.payload.eq(blocks.lane(first, self.word_bits)),
+            ]
         m.d.comb += ask.eq(self.command.valid & ~ar.valid & room & ~self.flush)
         m.d.sync += [
             ar.valid.eq(ask | (ar.valid & ~ar.ready)),
@@ -165,7 +180,13 @@ class AxiReader(wiring.Component):
             with m.Elif(first_fault):
                 m.d.sync += fault.eq(r.payload.resp)
 
+        # What comes out of the buffer, with the lanes in which it was read.
         output, out = self.output, store.output.payload
+        if shifts is not None:
+            m.submodules.realign = realign = Realign(self.word_bits, self.lanes, down=True)
+            wiring.connect(m, shifts.output, realign.shift)
+            wiring.connect(m, realign.output, wiring.flipped(self.output))
+            output = realign.input
         m.d.comb += [
             output.valid.eq(store.output.valid),
             store.output.ready.eq(output.ready),

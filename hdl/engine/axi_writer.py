@@ -4,18 +4,20 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..butterfly import log2
 from ..streams import Beat
 from .axi import Response, WritePort
 from .fifo import Fifo
 from .outcome import Outcome
+from .realign import Realign
 from .span import SPAN_BITS, Blocks
 
 __all__ = ["AxiWriter", "WriteCommand"]
 
 
 class WriteCommand(data.StructLayout):
-    """Write a packet from ``first`` on, which is aligned to a beat, and nothing behind the byte at ``last``, which
-    is at most ``2**33`` bytes away."""
+    """Write a packet from ``first`` on, which is aligned to a beat, or to a word if the writer realigns, and nothing
+    behind the byte at ``last``, which is at most ``2**33`` bytes away."""
 
     def __init__(self, address_bits: int) -> None:
         super().__init__({"first": address_bits, "last": address_bits})
@@ -31,12 +33,17 @@ class AxiWriter(wiring.Component):
 
     A beat that would go past ``last`` is dropped, and so is the rest of its packet.
 
+    ``realign``
+        Packets may begin with any word of a beat: the words are moved there, and no strobe is given to those before.
+        Bursts have the addresses of whole beats all the same.
+
     ``end``
         Where the packet ends, in the cycle in which its command is taken: the lower bits of the address behind
         its last word.
     ``outcome``, ``overflow``
         The address noted is where the first burst that failed began or, if none did, where the first beat that
-        did not fit would have gone; ``overflow`` says, with ``outcome.done``, that there was one.
+        did not fit would have gone: with its first word. ``overflow`` says, with ``outcome.done``, that there was
+        one.
     ``flush``
         While high, what comes in is dropped and no new burst is begun; those begun get their data from the
         buffer. Once ``idle`` is high as well, nothing is under way, and the writer may be reset.
@@ -55,6 +62,7 @@ class AxiWriter(wiring.Component):
         burst: int,
         outstanding: int,
         buffer: int,
+        realign: bool = False,
     ) -> None:
         self.word_bits = word_bits
         self.lanes = data_bits // word_bits
@@ -63,6 +71,7 @@ class AxiWriter(wiring.Component):
         self.burst = burst
         self.outstanding = outstanding
         self.buffer = buffer
+        self.realign = realign
         super().__init__(
             {
                 "command": In(stream.Signature(WriteCommand(address_bits))),
@@ -86,11 +95,21 @@ class AxiWriter(wiring.Component):
 
         stored_shape = data.StructLayout({"data": self.lanes * self.word_bits, "keep": self.lanes})
         # A burst, or only the end of a packet (``none``). ``end``: the packet is done after it. ``overflow``: it
-        # had more, which would have gone to ``beat``.
+        # had more, which would have gone to ``beat``. ``lane``: of the first word, where beats do not say it.
+        lane_bits = log2(self.lanes) if self.realign else 0
         burst_shape = data.StructLayout(
-            {"beat": beat_bits, "len": range(self.burst), "none": 1, "end": 1, "overflow": 1}
+            {
+                "beat": beat_bits,
+                "len": range(self.burst),
+                "none": 1,
+                "end": 1,
+                "overflow": 1,
+                "lane": lane_bits,
+            }
         )
-        open_shape = data.StructLayout({"beat": beat_bits, "none": 1, "end": 1, "overflow": 1})
+        open_shape = data.StructLayout(
+            {"beat": beat_bits, "none": 1, "end": 1, "overflow": 1, "lane": lane_bits}
+        )
         m.submodules.store = store = Fifo(stored_shape, self.buffer)
         m.submodules.bursts = bursts = Fifo(burst_shape, 4)
         m.submodules.lengths = lengths = Fifo(range(self.burst), 2)
@@ -124,6 +143,7 @@ class AxiWriter(wiring.Component):
             opened.input.payload.none.eq(next_burst.none),
             opened.input.payload.end.eq(next_burst.end),
             opened.input.payload.overflow.eq(next_burst.overflow),
+            opened.input.payload.lane.eq(next_burst.lane),
         ]
         m.d.sync += aw.valid.eq(ask | (aw.valid & ~aw.ready))
 
@@ -154,7 +174,7 @@ class AxiWriter(wiring.Component):
             opened.output.ready.eq(retire),
             well.eq(fault == Response.OKAY),
             failed.eq(answer & well & b.payload.resp.as_value()[1]),
-            outcome.address.eq(blocks.address(oldest.beat)),
+            outcome.address.eq(Cat(C(0, blocks.beat_log2 - lane_bits), oldest.lane, oldest.beat)),
             outcome.note.eq(failed | (retire & well & oldest.overflow) | self.mark),
             outcome.done.eq(retire & oldest.end),
             outcome.resp.eq(Mux(failed, b.payload.resp, fault)),
@@ -177,7 +197,16 @@ class AxiWriter(wiring.Component):
         blocks = self.blocks
         word_log2 = (self.word_bits // 8).bit_length() - 1
         first, limit = self.command.payload.first, self.command.payload.last
-        beat = self.input.payload
+        source = self.input
+        if self.realign:
+            m.submodules.realign = realign = Realign(self.word_bits, self.lanes)
+            wiring.connect(m, wiring.flipped(self.input), realign.input)
+            m.d.comb += [
+                realign.shift.payload.eq(blocks.lane(first, self.word_bits)),
+                realign.shift.valid.eq(self.command.valid | self.flush),
+            ]
+            source = realign.output
+        beat = source.payload
 
         # Where the next beat goes, and where the burst began that it belongs to; until there was a first beat,
         # that is what the command says.
@@ -199,23 +228,32 @@ class AxiWriter(wiring.Component):
         # Words of a beat that is stored and not full, now and before.
         words = Signal((self.lanes - 1).bit_length())
         held = Signal.like(words)
+        reached, present = words | held, beat.keep[0]
+        if self.realign:
+            # The lanes below a packet's first word are no words of it: what is counted is above them, and they are
+            # where a packet ends of which nothing is stored.
+            reached, present = words ^ Mux(inside, held, blocks.lane(first, self.word_bits)), beat.keep.any()
+            lane, lane_begun = Signal.like(words), Signal.like(words)
+            m.d.comb += [
+                lane.eq(Mux(inside, lane_begun, blocks.lane(first, self.word_bits))),
+                bursts.input.payload.lane.eq(lane),
+            ]
+            m.d.sync += lane_begun.eq(Mux(push, 0, lane))
         # The first lane whose word does not fit into the beat at the limit.
         beyond = limit[word_log2 : blocks.beat_log2] + limit[:word_log2].all()
         m.d.comb += [
             at_limit.eq((block == blocks.block(limit)) & (place == blocks.place(limit))),
-            misfit.eq(beat.keep[0] & (shut | (at_limit & Cat(beat.keep, C(0, 1)).bit_select(beyond, 1)))),
-            store_it.eq(beat.keep[0] & ~misfit),
+            misfit.eq(present & (shut | (at_limit & Cat(beat.keep, C(0, 1)).bit_select(beyond, 1)))),
+            store_it.eq(present & ~misfit),
             full.eq(place.all()),
-            able.eq(
-                self.input.valid & self.command.valid & store.input.ready & bursts.input.ready & ~self.flush
-            ),
+            able.eq(source.valid & self.command.valid & store.input.ready & bursts.input.ready & ~self.flush),
             # Before the first beat that is dropped, what is there is closed; so the end can say where the
             # beat would have gone.
             spill.eq(able & misfit & ~overflow),
             accept.eq(able & (~misfit | overflow)),
             close.eq(beat.last | (store_it & full)),
             push.eq((accept & close) | (spill & some)),
-            self.input.ready.eq(accept | self.flush),
+            source.ready.eq(accept | self.flush),
             self.command.ready.eq(accept & beat.last),
             store.input.valid.eq(accept & store_it),
             store.input.payload.data.eq(beat.data),
@@ -246,7 +284,7 @@ class AxiWriter(wiring.Component):
                     for bit in range(len(words))
                 )
             ),
-            self.end.eq(Cat(C(0, word_log2), words | held, place_next, block_next)),
+            self.end.eq(Cat(C(0, word_log2), reached, place_next, block_next)),
         ]
         m.d.sync += [
             counted.eq(block_next),
@@ -261,7 +299,7 @@ class AxiWriter(wiring.Component):
             m.d.sync += [inside.eq(0), wrapped.eq(0), shut.eq(0), overflow.eq(0), held.eq(0)]
         with m.Elif(accept | spill):
             m.d.sync += [
-                held.eq(held | words),
+                held.eq(reached),
                 inside.eq(1),
                 wrapped.eq(wrapped | block_next[-1]),
                 shut.eq(shut | spill | (store_it & at_limit)),

@@ -103,7 +103,10 @@ class Channel(wiring.Component):
         path = DataPath(config, codec, **self.ports)
         m.submodules.path = ResetInserter(clear)(path)
         m.submodules.checker = checker = Checker(
-            compressing=self.compressing, word_bits=config.format.word_bits, **self.ports
+            compressing=self.compressing,
+            word_bits=config.format.word_bits,
+            realign=config.realign,
+            **self.ports,
         )
         addresses = (self.ports["read_address_bits"], self.ports["write_address_bits"])
         slots = Slots(*addresses, config.descriptors)

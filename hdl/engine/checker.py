@@ -26,6 +26,8 @@ class Checker(wiring.Component):
 
     ``compressing``
         The engine's direction: whether a codec's mode reads ``length`` bytes (or ``compressed_length``).
+    ``realign``
+        Source and destination are aligned to a word, not to a beat.
     ``run``
         While low, no request is begun; one that was begun is finished.
     ``flush``
@@ -41,11 +43,12 @@ class Checker(wiring.Component):
         read_address_bits: int,
         write_data_bits: int,
         write_address_bits: int,
+        realign: bool = False,
     ) -> None:
         self.compressing = compressing
         self.word_log2 = (word_bits // 8).bit_length() - 1
-        self.source_bits = (read_data_bits // 8).bit_length() - 1
-        self.destination_bits = (write_data_bits // 8).bit_length() - 1
+        self.source_bits = self.word_log2 if realign else (read_data_bits // 8).bit_length() - 1
+        self.destination_bits = self.word_log2 if realign else (write_data_bits // 8).bit_length() - 1
         self.read_address_bits = read_address_bits
         self.write_address_bits = write_address_bits
         super().__init__(

@@ -52,6 +52,7 @@ class DataPath(wiring.Component):
             address_bits=read_address_bits,
             burst=config.burst(read_data_bits),
             buffer=config.read_buffer,
+            realign=config.realign,
             **shared,
         )
         self.writer = AxiWriter(
@@ -59,6 +60,7 @@ class DataPath(wiring.Component):
             address_bits=write_address_bits,
             burst=config.burst(write_data_bits),
             buffer=config.write_buffer,
+            realign=config.realign,
             **shared,
         )
         super().__init__(

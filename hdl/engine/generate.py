@@ -32,6 +32,7 @@ def engine_verilog(
             "code bits": form.code_bits,
             "dev port": f"{config.dev_data_bits} bits of data, {config.dev_address_bits} of address",
             "host port": f"{config.host_data_bits} bits of data, {config.host_address_bits} of address",
+            "alignment": f"to a {config.alignment}",
             "bursts": f"up to {config.burst_beats} beats, {config.outstanding} under way",
             "read buffer": f"{config.read_buffer} beats",
             "write buffer": f"{config.write_buffer} beats",

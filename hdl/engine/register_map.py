@@ -105,7 +105,7 @@ def _engine_block(config: EngineConfig) -> Block:
                     24,
                     4,
                     "Source and destination on this port are multiples of 2**this bytes.",
-                    (data_bits // 8).bit_length() - 1,
+                    config.align(data_bits).bit_length() - 1,
                 ),
             ),
         )

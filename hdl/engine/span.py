@@ -40,6 +40,10 @@ class Blocks:
         """Bits of a block's number that are counted."""
         return SPAN_BITS - self.beat_log2 - self.place_bits
 
+    def lane(self, address: Value, word_bits: int) -> Value:
+        """Which word of its beat."""
+        return address[(word_bits // 8).bit_length() - 1 : self.beat_log2]
+
     def place(self, address: Value) -> Value:
         """Which beat of its block."""
         return address[self.beat_log2 :][: self.place_bits]

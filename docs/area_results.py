@@ -84,6 +84,12 @@ def sections(liberty: str, feature_size: str, others: list[str], quick: bool) ->
         )
     yield "### Engine\n"
     yield run("area", "engine", *chosen)
+    yield "With narrower addresses, and the codecs as they are in it, with a table at run time:\n"
+    yield run(
+        *("area", "engine", "--dev-address-bits", "40", "--host-address-bits", "48", "--no-breakdown"), *chosen
+    )
+    for block in ("compressor", "decompressor"):
+        yield run("area", block, "--runtime-values", "--no-breakdown", *chosen)
     yield (
         "With sources and destinations at any word instead of any beat, which takes a shifter at each end of both "
         "channels:\n"

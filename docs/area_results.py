@@ -86,7 +86,8 @@ def sections(liberty: str, feature_size: str, others: list[str], quick: bool) ->
     yield run("area", "engine", *chosen)
     yield "With narrower addresses, and the codecs as they are in it, with a table at run time:\n"
     yield run(
-        *("area", "engine", "--dev-address-bits", "40", "--host-address-bits", "48", "--no-breakdown"), *chosen
+        *("area", "engine", "--dev-address-bits", "40", "--host-address-bits", "48", "--no-breakdown"),
+        *chosen,
     )
     for block in ("compressor", "decompressor"):
         yield run("area", block, "--runtime-values", "--no-breakdown", *chosen)

@@ -110,7 +110,8 @@ class AxiReader(wiring.Component):
             start.eq(Mux(inside, 0, blocks.place(first))),
             final.eq(block == blocks.block(last)),
             ar.payload.address.eq(blocks.address(opened.input.payload.beat)),
-            ar.payload.len.eq(Mux(final, blocks.place(last), self.burst - 1) - start),
+            # Never below 0, so the difference's sign is left out.
+            ar.payload.len.eq((Mux(final, blocks.place(last), self.burst - 1) - start)[: blocks.place_bits]),
             ar.payload.size.eq(blocks.beat_log2),
             taken.eq(ar.valid & ar.ready),
             following.eq(block + taken),

@@ -241,9 +241,10 @@ class AxiWriter(wiring.Component):
             m.d.sync += lane_begun.eq(Mux(push, 0, lane))
         # The first lane whose word does not fit into the beat at the limit.
         beyond = limit[word_log2 : blocks.beat_log2] + limit[:word_log2].all()
+        is_beyond = Cat(beyond == lane for lane in range(self.lanes))
         m.d.comb += [
             at_limit.eq((block == blocks.block(limit)) & (place == blocks.place(limit))),
-            misfit.eq(present & (shut | (at_limit & Cat(beat.keep, C(0, 1)).bit_select(beyond, 1)))),
+            misfit.eq(present & (shut | (at_limit & (beat.keep & is_beyond).any()))),
             store_it.eq(present & ~misfit),
             full.eq(place.all()),
             able.eq(source.valid & self.command.valid & store.input.ready & bursts.input.ready & ~self.flush),

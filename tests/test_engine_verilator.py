@@ -12,7 +12,8 @@ from cdma.hdl.params import EngineConfig, Format
 from cdma.sim.characterise import load_samples
 from cdma.verif.engine_design import SMALL, EngineDesign
 from cdma.verif.engine_measure import cases, measure_engine
-from cdma.verif.engine_regression import tests_for, verify_engine
+from cdma.verif import engine_regression
+from cdma.verif.engine_regression import verify_engine
 from cdma.verif.engine_tensor import round_trip
 from cdma.verif.simulate import Outcome
 
@@ -59,9 +60,9 @@ def _failures(outcomes: list[Outcome]) -> dict[str, str]:
 def test_regression(registers: bool) -> None:
     """Every test of the plan, on a configuration with small queues."""
     design = EngineDesign(dataclasses.replace(SMALL, registers=registers))
-    outcomes = verify_engine(design, tests_for(design), seed=1, transfers=60)
+    outcomes = verify_engine(design, engine_regression.tests_for(design), seed=1, transfers=60)
     assert not _failures(outcomes)
-    assert [outcome.test for outcome in outcomes] == list(tests_for(design))
+    assert [outcome.test for outcome in outcomes] == list(engine_regression.tests_for(design))
 
 
 @pytest.mark.parametrize(
@@ -82,9 +83,9 @@ def test_other_shapes(config: EngineConfig, more: list[str]) -> None:
 def test_regression_to_a_word() -> None:
     """Every test of the plan with sources and destinations at any word."""
     design = EngineDesign(TO_A_WORD)
-    outcomes = verify_engine(design, tests_for(design), seed=4, transfers=60)
+    outcomes = verify_engine(design, engine_regression.tests_for(design), seed=4, transfers=60)
     assert not _failures(outcomes)
-    assert [outcome.test for outcome in outcomes] == list(tests_for(design))
+    assert [outcome.test for outcome in outcomes] == list(engine_regression.tests_for(design))
 
 
 def test_without_initial_values() -> None:

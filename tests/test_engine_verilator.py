@@ -10,9 +10,9 @@ import pytest
 
 from cdma.hdl.params import EngineConfig, Format
 from cdma.sim.characterise import load_samples
+from cdma.verif import engine_regression
 from cdma.verif.engine_design import SMALL, EngineDesign
 from cdma.verif.engine_measure import cases, measure_engine
-from cdma.verif import engine_regression
 from cdma.verif.engine_regression import verify_engine
 from cdma.verif.engine_tensor import round_trip
 from cdma.verif.simulate import Outcome

@@ -1,6 +1,6 @@
 """The words that a decompressor has at hand."""
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -67,9 +67,15 @@ class WordRows(wiring.Component):
 
         # Where the window will be if it moves is looked at in advance, because whether it does is known late.
         skipped = self.position + self.header_words
-        target = Mux(self.read, skipped, self.position)
+        # Signals, not expressions: what stands in every lane is elaborated once.
+        target = Signal(range(3 * self.lanes + 1))
+        target_below, below = Signal(self.lanes), Signal(self.lanes)
+        m.d.comb += [
+            target.eq(Mux(self.read, skipped, self.position)),
+            target_below.eq(thermometer(target[:levels], self.lanes)),
+            below.eq(thermometer(offset, self.lanes)),
+        ]
         has = [stored > beat for beat in range(self.beats)]
-        below, target_below = thermometer(offset, self.lanes), thermometer(target[:levels], self.lanes)
         for lane in range(self.lanes):
             wants = (target >> levels) + target_below[lane]
             kept = (has[0] & ~below[lane] & (wants == 0)) | (has[1 % self.beats] & below[lane] & (wants == 1))
@@ -100,14 +106,22 @@ class WordRows(wiring.Component):
 
         # Each word of the header is selected at once by its beat and lane.
         for word in range(self.header_words):
-            place = self.position + word
-            lane, beat = place[:levels], place >> levels
+            place = Signal(range(3 * self.lanes + 1), name=f"place_{word}")
+            m.d.comb += place.eq(self.position + word)
+            lane, beat = place[:levels], place[levels:]
+            there = Signal(self.beats + 1, name=f"there_{word}")
+            m.d.comb += there.eq(
+                Cat(
+                    *(~self.fresh & (beat == number) & has[number] for number in range(self.beats)),
+                    ~self.fresh & (beat >= stored),
+                )
+            )
             cases = []
             for number in range(self.lanes):
-                here = ~self.fresh & (lane == number)
+                here = lane == number
                 for source_beat, source in enumerate([window, *rows.values()]):
-                    cases.append((here & (beat == source_beat) & has[source_beat], source[number]))
-                at_input = here & (beat >= stored)
+                    cases.append((here & there[source_beat], source[number]))
+                at_input = here & there[self.beats]
                 cases.append((at_input | self.fresh if number == word else at_input, self.arriving[number]))
             m.d.comb += self.header[word].eq(one_of(*cases))
         return m

@@ -17,6 +17,8 @@ Item = TypeVar("Item")
 
 #: Seconds without a single worker after which a cluster counts as gone.
 _PATIENCE = 60.0
+#: A worker that the job before has killed may not yet be known to be dead.
+_ATTEMPTS_ALONE = 2
 #: Seconds between looks at what is done.
 _POLL = 0.1
 
@@ -82,7 +84,11 @@ def _on_cluster(
             else:
                 yield place, outcome
         for place in suspects:
-            yield from _gather(client, function, {place: items[place]}, patience)
+            for _ in range(_ATTEMPTS_ALONE):
+                ((_, outcome),) = _gather(client, function, {place: items[place]}, patience)
+                if outcome != _KILLED:
+                    break
+            yield place, outcome
 
 
 def _gather(

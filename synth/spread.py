@@ -115,7 +115,8 @@ def _gather(
                 yield place, future.result()
                 continue
             failure = future.exception()
-            if isinstance(failure, KilledWorker):
+            # No failure: the result was lost with its worker before it could be fetched.
+            if failure is None or isinstance(failure, KilledWorker):
                 yield place, _KILLED
             elif isinstance(failure, CdmaError):
                 yield place, Lost(str(failure))

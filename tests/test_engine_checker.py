@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from amaranth.hdl import Module
+from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
 from cdma.hdl.engine.checker import Checker
 from cdma.hdl.engine.records import Mode, Status
+from cdma.hdl.engine.windows import DrivenWindows
 
 _LAST_PAGE = (1 << 52) - 1
 _LENGTH_LIMIT = (1 << 33) - 1
@@ -122,6 +125,10 @@ def _check(
         write_address_bits=address_bits,
         realign=realign,
     )
+    m = Module()
+    m.submodules.dut = dut
+    m.submodules.windows = windows = DrivenWindows()
+    wiring.connect(m, dut.windows, windows.prefetch)
     seen: list[Seen] = []
     flush_at = dict(flush_at or {})
 
@@ -130,10 +137,9 @@ def _check(
         ctx.set(dut.slot.ready, 1)
         for number, case in enumerate(cases):
             fields = dataclasses.asdict(case)
-            windows = {name: fields.pop(name) for name in ("read_window", "write_window")}
-            for name, (base, limit) in windows.items():
+            for name, window in (("read_window", windows.host_window), ("write_window", windows.dev_window)):
+                base, limit = fields.pop(name)
                 # The low twelve bits say nothing.
-                window = getattr(dut, name)
                 ctx.set(window, {"base": base << 12 | 0xABC, "limit": limit << 12 | 0x123})
             fault = {name: fields.pop(name) for name in ("fault", "address")}
             ctx.set(dut.requests.payload, {"descriptor": fields, **fault})
@@ -177,7 +183,7 @@ def _check(
                 )
             )
 
-    simulator = Simulator(dut)
+    simulator = Simulator(m)
     simulator.add_clock(1e-9)
     simulator.add_testbench(drive)
     simulator.run()

@@ -28,6 +28,7 @@ from cdma.hdl.engine.register_header import c_header
 from cdma.hdl.engine.register_map import register_map
 from cdma.hdl.engine.register_rdl import register_rdl
 from cdma.hdl.engine.registers import RegisterBlock
+from cdma.hdl.engine.windows import StoredWindows
 from cdma.hdl.errors import ParameterError
 from cdma.hdl.params import EngineConfig, Format
 
@@ -319,9 +320,18 @@ def play(
         reported = [placed for placed in registers.kept if any(f.reported for f in placed.register.fields)]
         stored: tuple[int, int] | None = None
         limit = 100 + 4 * words + int((40 + words) * (len(writes) + len(reads)) / (1 - pause) ** 2)
+        copies = [0] * words
+
+        def follow() -> None:
+            """What hardware with copies of its own makes of a cycle."""
+            change = ctx.get(dut.changes)
+            mask = sum(0xFF << 8 * byte for byte in range(4) if change.enable >> byte & 1)
+            copies[change.index] = copies[change.index] & ~mask | change.data & mask
+
         while not ctx.get(dut.settled):
             assert not ctx.get(bus.awready)
             assert not ctx.get(bus.arready)
+            follow()
             await ctx.tick()
         while taken_b < len(writes) or taken_r < len(reads):
             assert cycles < limit, "the subordinate hangs"
@@ -403,9 +413,12 @@ def play(
                 ctx.set(report.payload.data, value)
             told = telling and bool(ctx.get(report.ready))
             settled = bool(ctx.get(dut.settled))
+            held = copies[look]
+            follow()
             await ctx.tick()
             mine = sum(f.put(driven[at.name, f.name]) for f in at.register.fields if f.reported)
             stored = (look, model.stored[at.address] & at.register.stored_mask | mine) if settled else None
+            assert stored is None or held == stored[1], "a copy differs"
 
             # An access was carried out at this edge if its response is now there.
             while executed_reads < taken_r + ctx.get(bus.rvalid):
@@ -608,10 +621,15 @@ class Bus:
         return value
 
 
-def run(config: EngineConfig, bench) -> None:
-    """Simulates the register block; ``bench(ctx, block, bus)`` plays the software and the engine."""
-    block = RegisterBlock(config)
-    simulator = Simulator(block)
+def run(config: EngineConfig, bench, windows: StoredWindows | None = None) -> None:
+    """Simulates the register block; ``bench(ctx, block, bus)`` plays the software and the engine, but for
+    ``windows``, which follow the registers."""
+    m = Module()
+    m.submodules.block = block = RegisterBlock(config)
+    if windows is not None:
+        m.submodules.windows = windows
+        m.d.comb += windows.changes.eq(block.control.changes)
+    simulator = Simulator(m)
     simulator.add_clock(1e-9)
 
     async def testbench(ctx):
@@ -623,19 +641,38 @@ def run(config: EngineConfig, bench) -> None:
 
 @each_config
 def test_windows_reach_the_engine_and_lock(config):
+    windows = StoredWindows(config)
+
+    async def window(ctx, port):
+        """Base and limit, as the checkers of both channels see them."""
+        seen = set()
+        for name, reads, writes in (("offload", "dev", "host"), ("prefetch", "host", "dev")):
+            view, found = getattr(windows, name), []
+            for high in range(2):
+                ctx.set(view.at, {"high": high, "write": port == writes})
+                await ctx.tick()
+                base = ctx.get(view.base)
+                ctx.set(view.at, {"high": 1 - high, "write": port == reads})
+                await ctx.tick()
+                found.append((base, ctx.get(view.limit)))
+            seen.add(tuple(low | high << 32 for low, high in zip(*found, strict=True)))
+        assert len(seen) == 1, "the channels see different windows"
+        return seen.pop()
+
     async def bench(ctx, block, bus):
+        while await bus.read("engine.status") & 1:
+            pass
         for port in ("dev", "host"):
             bits = getattr(config, f"{port}_address_bits")
-            window = getattr(block.control, f"{port}_window")
             everything = (1 << bits) - 1
-            assert (ctx.get(window.base), ctx.get(window.limit)) == (0, everything)
+            assert await window(ctx, port) == (0, everything)
             base, limit = 0x1234_5678_9ABC_D000 & everything, 0xFEDC_BA98_7654_3FFF & everything
             for half, value in (("base", base), ("limit", limit)):
                 await bus.write(f"{port}_window.{half}_low", value & 0xFFFFFFFF)
                 await bus.write(f"{port}_window.{half}_high", value >> 32)
                 assert await bus.read(f"{port}_window.{half}_low") == value & 0xFFFFFFFF
                 assert await bus.read(f"{port}_window.{half}_high") == value >> 32
-            assert (ctx.get(window.base), ctx.get(window.limit)) == (base, limit)
+            assert await window(ctx, port) == (base, limit)
             await bus.write(f"{port}_window.lock", 1)
             await bus.write(f"{port}_window.lock", 0)
             await bus.write("engine.command", 1)
@@ -643,9 +680,9 @@ def test_windows_reach_the_engine_and_lock(config):
                 pass
             for half in ("base_low", "base_high", "limit_low", "limit_high"):
                 await bus.write(f"{port}_window.{half}", 0x7FFFF000)
-            assert (ctx.get(window.base), ctx.get(window.limit)) == (base, limit)
+            assert await window(ctx, port) == (base, limit)
 
-    run(config, bench)
+    run(config, bench, windows)
 
 
 async def stored(ctx, block: RegisterBlock, name: str) -> int:

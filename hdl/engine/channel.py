@@ -12,9 +12,10 @@ from .checker import Checker
 from .completer import Completer
 from .data_path import DataPath
 from .descriptor import Completion, Request
-from .interfaces import ChannelStatus, Window
+from .interfaces import ChannelStatus
 from .slots import Slots
 from .watchdog import Watchdog
+from .windows import WindowPort
 
 __all__ = ["Channel", "ChannelEvents"]
 
@@ -78,8 +79,7 @@ class Channel(wiring.Component):
                 "source": Out(ReadPort(*read)),
                 "sink": Out(WritePort(*write, config.format.word_bits)),
                 "values": In(data.ArrayLayout(config.format.word_bits, config.codec.table_size)),
-                "read_window": In(Window),
-                "write_window": In(Window),
+                "windows": Out(WindowPort()),
                 "now": In(32),
                 "watchdog_tick": In(1),
                 "enable": In(1),
@@ -114,6 +114,7 @@ class Channel(wiring.Component):
         m.submodules.completer = completer = Completer(*addresses)
 
         wiring.connect(m, wiring.flipped(self.requests), checker.requests)
+        wiring.connect(m, checker.windows, wiring.flipped(self.windows))
         wiring.connect(m, checker.slot, slots.input)
         wiring.connect(m, slots.read, path.read)
         wiring.connect(m, slots.route, path.route)
@@ -144,8 +145,6 @@ class Channel(wiring.Component):
             quiet.eq(path.read_idle & path.write_idle),
             path.values.eq(self.values),
             path.mark.eq(fired),
-            checker.read_window.eq(self.read_window),
-            checker.write_window.eq(self.write_window),
             slots.now.eq(self.now),
             slots.end.eq(path.end),
             slots.overflow.eq(path.overflow),

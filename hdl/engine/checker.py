@@ -6,14 +6,12 @@ from amaranth.lib.wiring import In, Out
 
 from ..butterfly import one_of
 from .descriptor import Request, StatusShape
-from .interfaces import Window
 from .records import DESCRIPTOR, LENGTH_BITS, MAX_BYTES, Mode, Status
+from .register_description import REGISTER_BYTES
 from .slots import ADDRESS_BYTES, SlotPort
+from .windows import WindowPort
 
 __all__ = ["Checker"]
-
-#: Windows are made of pages of 4 KiB.
-_PAGE_LOG2 = 12
 
 
 class Checker(wiring.Component):
@@ -55,8 +53,7 @@ class Checker(wiring.Component):
             {
                 "requests": In(stream.Signature(Request)),
                 "slot": Out(SlotPort()),
-                "read_window": In(Window),
-                "write_window": In(Window),
+                "windows": Out(WindowPort()),
                 "run": In(1),
                 "flush": In(1),
                 "busy": Out(1),
@@ -215,20 +212,29 @@ class Checker(wiring.Component):
         late_last, limit = Signal(8), Signal(8)
         over, unreachable = Signal(9), Signal()
         m.d.sync += [late_source.eq(source), late_destination.eq(destination), late_last.eq(last)]
-        for now, late, window, bits in (
-            (source, late_source, self.read_window, self.read_address_bits),
-            (destination, late_destination, self.write_window, self.write_address_bits),
+        for late, bits in (
+            (late_source, self.read_address_bits),
+            (late_destination, self.write_address_bits),
         ):
-            page_limit = Cat(C((1 << _PAGE_LOG2) - 1, _PAGE_LOG2), window.limit[_PAGE_LOG2:])
             reachable = byte(C((1 << bits) - 1, 8 * ADDRESS_BYTES), late_place)
-            with m.If(now):
-                m.d.comb += base.eq(byte(Cat(C(0, _PAGE_LOG2), window.base[_PAGE_LOG2:])))
             with m.If(late):
-                m.d.comb += [
-                    limit.eq(byte(page_limit, late_place)),
-                    unreachable.eq((beyond & ~late_place[0]) | (late_last & ~reachable).any()),
-                ]
+                m.d.comb += unreachable.eq((beyond & ~late_place[0]) | (late_last & ~reachable).any())
         m.d.comb += over.eq(limit - late_last - (above & ~late_place[0]))
+
+        # The windows are asked for a cycle ahead: while nothing is checked, for what comes first.
+        windows = self.windows
+        halves = [
+            Cat(*pair).any() for pair in zip(place[:REGISTER_BYTES], place[REGISTER_BYTES:], strict=True)
+        ]
+        late_halves = [*halves[1:], *halves[:1]]
+        m.d.comb += [
+            windows.at.high.eq(place[REGISTER_BYTES - 1 : -1].any()),
+            windows.at.write.eq(~(source | (destination & last_place))),
+            base.eq(one_of(*((half, windows.base.word_select(n, 8)) for n, half in enumerate(halves)))),
+            limit.eq(
+                one_of(*((half, windows.limit.word_select(n, 8)) for n, half in enumerate(late_halves)))
+            ),
+        ]
         m.d.sync += [above.eq(over[-1]), beyond.eq(unreachable)]
         with m.If(late_place[-1]):
             outside = below | over[-1] | unreachable | carry

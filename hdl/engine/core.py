@@ -10,6 +10,7 @@ from .channel import Channel
 from .descriptor import Completion, Request
 from .interfaces import ChannelStatus, Window
 from .watchdog import Timebase
+from .windows import DrivenWindows
 
 __all__ = ["ChannelPorts", "EngineCore"]
 
@@ -65,12 +66,10 @@ class EngineCore(wiring.Component):
         wiring.connect(m, offload.sink, wiring.flipped(self.host_write))
         wiring.connect(m, prefetch.source, wiring.flipped(self.host_read))
         wiring.connect(m, prefetch.sink, wiring.flipped(self.dev_write))
-        m.d.comb += [
-            offload.read_window.eq(self.dev_window),
-            offload.write_window.eq(self.host_window),
-            prefetch.read_window.eq(self.host_window),
-            prefetch.write_window.eq(self.dev_window),
-        ]
+        m.submodules.windows = windows = DrivenWindows()
+        m.d.comb += [windows.dev_window.eq(self.dev_window), windows.host_window.eq(self.host_window)]
+        wiring.connect(m, offload.windows, windows.offload)
+        wiring.connect(m, prefetch.windows, windows.prefetch)
         for channel, ports in ((offload, self.offload), (prefetch, self.prefetch)):
             m.d.comb += [
                 channel.now.eq(timebase.now),

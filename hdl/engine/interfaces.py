@@ -9,7 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..params import EngineConfig
-from .register_file import ReportLayout, StoredSignature
+from .register_file import ChangeLayout, ReportLayout, StoredSignature
 from .register_map import register_map
 
 __all__ = ["ChannelSignature", "ChannelStatus", "ControlSignature", "CounterPort", "Window"]
@@ -96,8 +96,7 @@ class ControlSignature(wiring.Signature):
                 "report": In(stream.Signature(ReportLayout(words))),
                 "soft_reset": Out(1),  # pulse: abort both channels, then forget everything but the windows
                 "resetting": In(1),  # high until that is done
-                "dev_window": Out(Window),
-                "host_window": Out(Window),
+                "changes": Out(ChangeLayout(words)),
                 "watchdog_cycles": Out(32),  # 0 is off
                 "clear_counters": Out(1),  # pulse
                 "offload": Out(ChannelSignature(config)),

@@ -12,6 +12,7 @@ from .counters import Counters
 from .interfaces import ControlSignature
 from .rings import Rings
 from .watchdog import Timebase
+from .windows import StoredWindows
 
 __all__ = ["HOST_ID_BITS", "ManagedEngine"]
 
@@ -70,11 +71,9 @@ class ManagedEngine(wiring.Component):
         m.d.comb += [
             rings.watchdog_tick.eq(timebase.tick),
             rings.stop.eq(control.resetting),
-            offload.read_window.eq(control.dev_window),
-            offload.write_window.eq(control.host_window),
-            prefetch.read_window.eq(control.host_window),
-            prefetch.write_window.eq(control.dev_window),
         ]
+        m.submodules.windows = windows = StoredWindows(config)
+        m.d.comb += windows.changes.eq(control.changes)
         counters = Counters()
         m.submodules.counters = ResetInserter(clear)(counters)
         m.d.comb += counters.clear.eq(control.clear_counters)
@@ -82,6 +81,7 @@ class ManagedEngine(wiring.Component):
             half, client, counting = getattr(control, name), getattr(rings, name), getattr(counters, name)
             wiring.connect(m, wiring.flipped(half), getattr(rings, f"{name}_control"))
             wiring.connect(m, wiring.flipped(getattr(control, f"{name}_counters")), counting.read)
+            wiring.connect(m, channel.windows, getattr(windows, name))
             wiring.connect(m, client.requests, channel.requests)
             wiring.connect(m, channel.completion, counting.input)
             wiring.connect(m, counting.output, client.completion)

@@ -36,7 +36,14 @@ from .register_description import (
     RegisterMap,
 )
 
-__all__ = ["ExternalSignature", "RegisterFile", "ReportLayout", "StoredSignature", "block_signature"]
+__all__ = [
+    "ChangeLayout",
+    "ExternalSignature",
+    "RegisterFile",
+    "ReportLayout",
+    "StoredSignature",
+    "block_signature",
+]
 
 
 class ExternalSignature(wiring.Signature):
@@ -65,6 +72,13 @@ class ReportLayout(data.StructLayout):
 
     def __init__(self, words: int) -> None:
         super().__init__({"index": range(words), "data": REGISTER_BITS})
+
+
+class ChangeLayout(data.StructLayout):
+    """What is written into the memory of registers in a cycle: the bytes of ``data`` that ``enable`` names."""
+
+    def __init__(self, words: int) -> None:
+        super().__init__({"index": range(words), "data": REGISTER_BITS, "enable": REGISTER_BYTES})
 
 
 def _field_member(field: Field) -> wiring.Member | None:
@@ -112,6 +126,8 @@ class RegisterFile(wiring.Component):
     ``stored``, ``report``
         For hardware: reads what software has written, and writes fields that are in memory, a register at a
         time. Indexes are those of :meth:`.RegisterMap.word`.
+    ``changes``
+        For hardware with copies of its own: all that is written there, by software, by hardware or after a reset.
     ``settled``
         Low while the memory is being given its reset values.
     """
@@ -132,6 +148,7 @@ class RegisterFile(wiring.Component):
                 "settled": Out(1),
                 "stored": In(StoredSignature(len(registers.kept))),
                 "report": In(stream.Signature(ReportLayout(len(registers.kept)))),
+                "changes": Out(ChangeLayout(len(registers.kept))),
                 **ports,
             }
         )
@@ -148,6 +165,11 @@ class RegisterFile(wiring.Component):
         seen = memory.read_port(domain="sync")
         stored = memory.read_port(domain="sync")
         m.d.comb += [stored.addr.eq(self.stored.index), stored.en.eq(1), self.stored.data.eq(stored.data)]
+        m.d.comb += [
+            self.changes.index.eq(write.addr),
+            self.changes.data.eq(write.data),
+            self.changes.enable.eq(write.en),
+        ]
         self._settle(m, write)
         may_begin = self.settled & ~self.soft_reset
         self._writes(m, write, may_begin)

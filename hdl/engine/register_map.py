@@ -221,8 +221,18 @@ def _window_block(port: str, address_bits: int, base: int) -> Block:
             "base",
             0x00,
             "The lowest address that may be touched, a multiple of 4 KiB.",
-            (Field("page", 12, low_bits, Access.RW, "The address without its 12 low bits, which are 0."),),
+            (
+                Field(
+                    "page",
+                    12,
+                    low_bits,
+                    Access.RW,
+                    "The address without its 12 low bits, which are 0.",
+                    in_memory=True,
+                ),
+            ),
             high_bits,
+            in_memory=True,
         ),
         *_pair(
             "limit",
@@ -238,10 +248,12 @@ def _window_block(port: str, address_bits: int, base: int) -> Block:
                     Access.RW,
                     "The address without its 12 low bits.",
                     (1 << low_bits) - 1,
+                    in_memory=True,
                 ),
             ),
             high_bits,
             (1 << max(high_bits, 0)) - 1,
+            in_memory=True,
         ),
     ]
     lock = Register(

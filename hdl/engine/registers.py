@@ -51,6 +51,7 @@ class RegisterBlock(wiring.Component):
         wiring.connect(m, wiring.flipped(self.bus), file.bus)
         wiring.connect(m, wiring.flipped(self.control.stored), file.stored)
         wiring.connect(m, wiring.flipped(self.control.report), file.report)
+        m.d.comb += self.control.changes.eq(file.changes)
         forget = self._soft_reset(m, file)
         self._shared(m, file)
         self._push(m, file)
@@ -88,24 +89,6 @@ class RegisterBlock(wiring.Component):
             control.clear_counters.eq(file.engine.command.clear_counters),
             control.watchdog_cycles.eq(file.engine.watchdog.value),
         ]
-        for port, address_bits in (
-            ("dev", self.config.dev_address_bits),
-            ("host", self.config.host_address_bits),
-        ):
-            registers = getattr(file, f"{port}_window")
-            window = getattr(control, f"{port}_window")
-            high = address_bits > 32
-            m.d.comb += [
-                window.base.eq(
-                    Cat(registers.base_low.page.shift_left(12), registers.base_high.value if high else ())
-                ),
-                window.limit.eq(
-                    Cat(
-                        registers.limit_low.page.shift_left(12) | 0xFFF,
-                        registers.limit_high.value if high else (),
-                    )
-                ),
-            ]
         for channel in _CHANNELS:
             counters = getattr(file, f"{channel}_counters")
             port = getattr(control, f"{channel}_counters")

@@ -64,7 +64,6 @@ class ChannelSignature(wiring.Signature):
                 "hold_counters": Out(1),  # their readers go on seeing what there was ...
                 "counters_held": In(1),  # ... now
                 "coalesce_count": Out(8),  # completions per interrupt; 0 is taken as 1
-                "coalesce_cycles": Out(32),  # ... or so long after the first; 0 is never
                 "completion_irq": In(1),  # pulse: sets the interrupt status bit
                 "error_irq": In(1),  # pulse
                 "status": In(ChannelStatus),

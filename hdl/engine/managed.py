@@ -73,7 +73,7 @@ class ManagedEngine(wiring.Component):
             rings.stop.eq(control.resetting),
         ]
         m.submodules.windows = windows = StoredWindows(config)
-        m.d.comb += windows.changes.eq(control.changes)
+        m.d.comb += [windows.changes.eq(control.changes), rings.changes.eq(control.changes)]
         counters = Counters()
         m.submodules.counters = ResetInserter(clear)(counters)
         m.d.comb += counters.clear.eq(control.clear_counters)

@@ -479,8 +479,9 @@ def _channel_block(config: EngineConfig) -> Block:
                 "coalesce_cycles",
                 0x18,
                 Access.RW,
-                "Clock cycles after the first uncounted completion that raise the interrupt anyway; 0 "
+                "Clock cycles after the first uncounted completion that raise the interrupt anyway, up to 16 late; 0 "
                 "is never.",
+                in_memory=True,
             ),
             Register(
                 "ring_size",

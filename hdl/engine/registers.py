@@ -130,7 +130,6 @@ class RegisterBlock(wiring.Component):
             channel.hold_counters.eq(registers.counter_hold.hold),
             registers.counter_hold.held.eq(channel.counters_held),
             channel.coalesce_count.eq(registers.coalesce_count.value),
-            channel.coalesce_cycles.eq(registers.coalesce_cycles.value),
         ]
         for port, prefix, enable in (
             (channel.ring, "ring", registers.control.ring_enable),

@@ -24,7 +24,7 @@ from .fifo import Fifo
 from .interfaces import ChannelSignature
 from .interrupts import Coalescer
 from .records import COMPLETION, DESCRIPTOR, RECORD_BYTES, Status
-from .register_file import ReportLayout, StoredSignature
+from .register_file import ChangeLayout, ReportLayout, StoredSignature
 from .register_map import record_parts, register_map
 from .ring_slot import RingSlot
 from .watchdog import Watchdog
@@ -102,8 +102,8 @@ class Rings(wiring.Component):
 
     ``stop``, ``stopped``
         While ``stop`` is high nothing new begins; ``stopped``: nothing is under way, and all may be reset.
-    ``stored``, ``report``
-        The registers that hardware reads, and those that it writes.
+    ``stored``, ``report``, ``changes``
+        The registers that hardware reads, and those that it writes; what is written into either.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -118,6 +118,7 @@ class Rings(wiring.Component):
                 "watchdog_tick": In(1),
                 "stored": Out(StoredSignature(words)),
                 "report": Out(stream.Signature(ReportLayout(words))),
+                "changes": In(ChangeLayout(words)),
                 "fetch": Out(ReadPort(*host, id_bits=1)),
                 "complete": Out(WritePort(*host, config.format.word_bits, id_bits=1)),
                 "busy": Out(2),
@@ -260,8 +261,10 @@ class Rings(wiring.Component):
         with m.Elif(over):
             m.d.sync += busy.eq(0)
 
+        m.submodules.coalescer = coalescer = Coalescer(config)
+        m.d.comb += coalescer.changes.eq(self.changes)
         for index, name in enumerate(_NAMES):
-            client, control = getattr(self, name), controls[index]
+            client, control, coalescing = getattr(self, name), controls[index], getattr(coalescer, name)
             fetcher, send = fetchers[index], sends[index]
             mine = number == index
             completion = client.completion
@@ -269,7 +272,6 @@ class Rings(wiring.Component):
             extra = log & ~by[_Cause.OWN]
             refusal = over & by[_Cause.REFUSED] & mine
             show = over & is_[_Job.SHOW] & mine
-            m.submodules[f"{name}_coalescer"] = coalescer = Coalescer()
             m.d.comb += [
                 fetcher.ask.eq(asks & mine),
                 fetcher.refuse.eq(bad & is_[_Job.FETCH] & mine & ~fetcher.under_way),
@@ -289,10 +291,9 @@ class Rings(wiring.Component):
                 send.interrupt.eq(client.interrupt),
                 completion.ready.eq((sent & mine) | refusal | (shown[index] & control.pop)),
                 control.completion_waiting.eq(shown[index]),
-                coalescer.event.eq((send.answer & send.counts) | (show & client.interrupt)),
-                coalescer.count.eq(control.coalesce_count),
-                coalescer.cycles.eq(control.coalesce_cycles),
-                control.completion_irq.eq(coalescer.interrupt),
+                coalescing.event.eq((send.answer & send.counts) | (show & client.interrupt)),
+                coalescing.count.eq(control.coalesce_count),
+                control.completion_irq.eq(coalescing.interrupt),
                 control.error_irq.eq(log),
                 control.error_valid.eq(valid[index]),
                 client.extra_error.eq(extra),

@@ -94,8 +94,13 @@ class _Walk:
         self.next = Signal.like(ahead, name=f"{name}_next")
         self.valid = Signal(name=f"{name}_valid")
         self.step = Signal(name=f"{name}_step")
-        m.d.comb += self.next.eq(self.position + self.step)
-        m.d.sync += [self.position.eq(self.next), self.valid.eq(self.next != ahead)]
+        following = Signal.like(ahead, name=f"{name}_following")
+        m.d.comb += [following.eq(self.position + 1), self.next.eq(Mux(self.step, following, self.position))]
+        # Whether it steps is known late.
+        m.d.sync += [
+            self.position.eq(self.next),
+            self.valid.eq(Mux(self.step, following != ahead, self.position != ahead)),
+        ]
 
     def give(self, m: Module, sink: stream.Interface) -> None:
         """Makes a stream of what lies there."""

@@ -25,7 +25,9 @@ class WideCounter(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        low, middle, high = Signal(self.low), Signal(self.middle), Signal(self.high)
+        low = Signal(self.low)
+        middle = Signal(self.middle)
+        high = Signal(self.high)
         middle_full = Signal()
         total = Signal(self.low + 1)
         carry = total[-1]

@@ -88,9 +88,11 @@ class Decompressor(wiring.Component):
         # -- Spreader.
         # How many beats have words before `position`, and the last lane of those.
         needed, needed_lane = (position + lanes - 1) >> levels, (position - 1)[:levels]
-        missing, ends_well = Signal(), Signal()
+        missing = Signal()
+        ends_well = Signal()
         fails = Signal()
-        spread, ends = Signal(), Signal()
+        spread = Signal()
+        ends = Signal()
         m.d.comb += [
             # A partial beat is the last, so what is missing then does not come.
             self.output.valid.eq(
@@ -128,8 +130,10 @@ class Decompressor(wiring.Component):
 
         # -- Planning: the next beat, while the one before it leaves.
         moves = Signal()
-        starts, plans = Signal(), Signal()
-        header_there, header_ends = Signal(), Signal()
+        starts = Signal()
+        plans = Signal()
+        header_there = Signal()
+        header_ends = Signal()
         m.d.comb += moves.eq(spread | ~planned)
         header_last = position + (part_size - 1)
         header_beat, header_lane = header_last >> levels, header_last[:levels]
@@ -151,7 +155,8 @@ class Decompressor(wiring.Component):
                 header_ends.eq(ended | (arrives & arriving.last)),
             ]
         # All this does not ask whether the planned beat leaves, which is known last.
-        may_start, may_continue = Signal(), Signal()
+        may_start = Signal()
+        may_continue = Signal()
         gives_up = Signal()
         m.d.comb += [
             # A new packet's first beat is read at the input, when the packet in work has all its beats or there is none.
@@ -211,7 +216,8 @@ class Decompressor(wiring.Component):
         m.d.sync += ended.eq(Mux(accept, arriving.last, ended & ~starts))
 
         # -- A packet's end. What is left of a packet that fails, or that has words left over, is discarded first.
-        finished_well, finished = Signal(), Signal()
+        finished_well = Signal()
+        finished = Signal()
         error = Signal(Error, reset_less=True)
         m.d.comb += [
             finished_well.eq(ends & ~fails & ends_well),

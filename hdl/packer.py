@@ -65,7 +65,8 @@ class Packer(wiring.Component):
         partial = Signal(row, reset_less=True)
         flush = Signal()
         flush_count = Signal(range(lanes + 1), reset_less=True)
-        old, in_header = Signal(lanes), Signal(lanes + self.header_part)
+        old = Signal(lanes)
+        in_header = Signal(lanes + self.header_part)
         m.d.comb += [
             old.eq(Mux(flush, ~0, thermometer(start, lanes))),
             in_header.eq(Mux(step.first, thermometer(start + self.header_part, lanes + self.header_part), 0)),
@@ -87,7 +88,9 @@ class Packer(wiring.Component):
         # How many of them are full (or, at the packet's end, finished).
         total = Signal.like(step.total)
         m.d.comb += total.eq(Mux(alone, start + lanes, step.total))
-        over_one, over_two, last = Signal(), Signal(), Signal()
+        over_one = Signal()
+        over_two = Signal()
+        last = Signal()
         m.d.comb += [over_one.eq(total > lanes), over_two.eq(total > 2 * lanes), last.eq(step.last & ~alone)]
         remaining = Signal(range(lanes + 1))
         m.d.comb += remaining.eq(

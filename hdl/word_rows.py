@@ -69,7 +69,8 @@ class WordRows(wiring.Component):
         skipped = self.position + self.header_words
         # Signals, not expressions: what stands in every lane is elaborated once.
         target = Signal(range(3 * self.lanes + 1))
-        target_below, below = Signal(self.lanes), Signal(self.lanes)
+        target_below = Signal(self.lanes)
+        below = Signal(self.lanes)
         m.d.comb += [
             target.eq(Mux(self.read, skipped, self.position)),
             target_below.eq(thermometer(target[:levels], self.lanes)),

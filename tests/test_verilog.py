@@ -15,9 +15,10 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axis import Shell
+from cdma.hdl.engine.generate import engine_verilog
 from cdma.hdl.errors import CdmaError, ParameterError
 from cdma.hdl.names import RESERVED_WORDS
-from cdma.hdl.params import CodecConfig, Format
+from cdma.hdl.params import CodecConfig, EngineConfig, Format
 from cdma.hdl.verilog import codec_verilog, emit
 
 _SMALL = CodecConfig(Format(8, 8, 1), lanes=2)
@@ -83,6 +84,16 @@ def test_signals_are_fields_not_slices_of_payloads() -> None:
     text = verilog("compressor", _SMALL)
     assert "payload" not in text
     assert {"input_data", "input_keep", "input_last", "report_literals"} <= set(_words(text))
+
+
+@pytest.mark.parametrize("kind", ["compressor", "decompressor", "engine"])
+def test_every_register_has_the_name_it_has_in_the_source(kind: str) -> None:
+    """Amaranth calls ``signal`` what it finds no name for, such as the first of two that one line makes."""
+    engine = EngineConfig(alignment="word")
+    text = engine_verilog(engine) if kind == "engine" else verilog(kind, _TABLE)
+    declared = re.findall(r"^ +(?:reg|wire) (?:\[\d+:\d+\] )?(\w+)", text, flags=re.MULTILINE)
+    assert len(declared) > 100
+    assert not [name for name in declared if re.fullmatch(r"signal(_\d+)?", name)]
 
 
 def test_header_says_what_it_is() -> None:

@@ -43,7 +43,8 @@ def _grant(m: Module, ids: Ids, asking: list, port: stream.Interface, room: Valu
 
     ``room`` must not be taken back while an address waits.
     """
-    winner, kept = Signal(range(len(asking))), Signal(range(len(asking)))
+    winner = Signal(range(len(asking)))
+    kept = Signal(range(len(asking)))
     waits = Signal()
     m.d.comb += winner.eq(kept)
     with m.If(~waits):

@@ -96,7 +96,8 @@ class AxiReader(wiring.Component):
         # Asking. The address is what the command and the count of blocks say, without a register of its own:
         # neither moves before the address has been taken.
         first, last = self.command.payload.first, self.command.payload.last
-        inside, wrapped = Signal(), Signal()
+        inside = Signal()
+        wrapped = Signal()
         counted = Signal(blocks.block_bits)
         block = Signal.like(counted)
         following = Signal(blocks.block_bits + 1)
@@ -104,7 +105,10 @@ class AxiReader(wiring.Component):
         final = Signal()
         free = Signal(range(parts + 1), init=parts)
         room = free != 0
-        ask, taken, freed, received = Signal(), Signal(), Signal(), Signal()
+        ask = Signal()
+        taken = Signal()
+        freed = Signal()
+        received = Signal()
         m.d.comb += [
             block.eq(Mux(inside, counted, blocks.block(first))),
             start.eq(Mux(inside, 0, blocks.place(first))),
@@ -151,7 +155,8 @@ class AxiReader(wiring.Component):
         front = opened.output.payload
         place = Signal(blocks.place_bits)
         fault = Signal(Response)
-        receive, first_fault = Signal(), Signal()
+        receive = Signal()
+        first_fault = Signal()
         outcome = self.outcome
         m.d.comb += [
             r.ready.eq(opened.output.valid),

@@ -121,7 +121,9 @@ class AxiWriter(wiring.Component):
         # response.
         next_burst = bursts.output.payload
         under_way = Signal(range(self.outstanding + 1))
-        ask, take, taken = Signal(), Signal(), Signal()
+        ask = Signal()
+        take = Signal()
+        taken = Signal()
         m.d.comb += [
             take.eq(
                 bursts.output.valid
@@ -164,7 +166,10 @@ class AxiWriter(wiring.Component):
 
         # Responses, in order; the end of a packet without a burst needs none.
         oldest = opened.output.payload
-        answer, retire, well, failed = Signal(), Signal(), Signal(), Signal()
+        answer = Signal()
+        retire = Signal()
+        well = Signal()
+        failed = Signal()
         fault = Signal(Response)
         outcome = self.outcome
         m.d.comb += [
@@ -210,11 +215,14 @@ class AxiWriter(wiring.Component):
 
         # Where the next beat goes, and where the burst began that it belongs to; until there was a first beat,
         # that is what the command says.
-        inside, wrapped = Signal(), Signal()
+        inside = Signal()
+        wrapped = Signal()
         counted = Signal(blocks.block_bits)
         place_counted = Signal(blocks.place_bits)
         begun = Signal(blocks.place_bits)
-        block, place, begin = Signal.like(counted), Signal.like(place_counted), Signal.like(begun)
+        block = Signal.like(counted)
+        place = Signal.like(place_counted)
+        begin = Signal.like(begun)
         m.d.comb += [
             block.eq(Mux(inside, counted, blocks.block(first))),
             place.eq(Mux(inside, place_counted, blocks.place(first))),
@@ -222,9 +230,18 @@ class AxiWriter(wiring.Component):
         ]
 
         # ``some``: the burst has a beat. ``shut``: the last beat that fits has come. ``overflow``: and another.
-        some, shut, overflow = Signal(), Signal(), Signal()
-        able, at_limit, misfit, full, spill = Signal(), Signal(), Signal(), Signal(), Signal()
-        accept, store_it, close, push = Signal(), Signal(), Signal(), Signal()
+        some = Signal()
+        shut = Signal()
+        overflow = Signal()
+        able = Signal()
+        at_limit = Signal()
+        misfit = Signal()
+        full = Signal()
+        spill = Signal()
+        accept = Signal()
+        store_it = Signal()
+        close = Signal()
+        push = Signal()
         # Words of a beat that is stored and not full, now and before.
         words = Signal((self.lanes - 1).bit_length())
         held = Signal.like(words)
@@ -233,7 +250,8 @@ class AxiWriter(wiring.Component):
             # The lanes below a packet's first word are no words of it: what is counted is above them, and they are
             # where a packet ends of which nothing is stored.
             reached, present = words ^ Mux(inside, held, blocks.lane(first, self.word_bits)), beat.keep.any()
-            lane, lane_begun = Signal.like(words), Signal.like(words)
+            lane = Signal.like(words)
+            lane_begun = Signal.like(words)
             m.d.comb += [
                 lane.eq(Mux(inside, lane_begun, blocks.lane(first, self.word_bits))),
                 bursts.input.payload.lane.eq(lane),

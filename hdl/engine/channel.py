@@ -136,8 +136,12 @@ class Channel(wiring.Component):
             write_watchdog.progress.eq(path.write_progress),
         ]
 
-        halted, timeout, told, at_write = Signal(), Signal(), Signal(), Signal()
-        quiet, fired = Signal(), Signal()
+        halted = Signal()
+        timeout = Signal()
+        told = Signal()
+        at_write = Signal()
+        quiet = Signal()
+        fired = Signal()
         with m.If(fired & ~timeout):
             m.d.sync += [timeout.eq(1), at_write.eq(~read_watchdog.fired)]
         m.d.comb += [

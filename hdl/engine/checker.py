@@ -63,14 +63,18 @@ class Checker(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         slot = self.slot
-        destination, source, objection = Signal(), Signal(), Signal()
+        destination = Signal()
+        source = Signal()
+        objection = Signal()
         place = Signal(ADDRESS_BYTES, init=1)
         status = Signal(StatusShape)
         # An objection to capacity, source, destination, or one that came with the request is told with an address.
         about = {
             name: Signal(name=f"about_{name}") for name in ("capacity", "source", "destination", "fault")
         }
-        short, outside_source, outside_destination = Signal(), Signal(), Signal()
+        short = Signal()
+        outside_source = Signal()
+        outside_destination = Signal()
         self._scan(
             m, place, destination, source, objection, about, short, outside_source, outside_destination
         )
@@ -159,8 +163,16 @@ class Checker(wiring.Component):
         most = byte(descriptor.capacity[LENGTH_BITS:].any().replicate(LENGTH_BITS))
         compressed_counts = 0 if self.compressing else descriptor.mode != Mode.RAW
 
-        first, last, count, base = Signal(8), Signal(8), Signal(8), Signal(8)
-        carry, decrement, below, above, beyond, less = (Signal() for _ in range(6))
+        first = Signal(8)
+        last = Signal(8)
+        count = Signal(8)
+        base = Signal(8)
+        carry = Signal()
+        decrement = Signal()
+        below = Signal()
+        above = Signal()
+        beyond = Signal()
+        less = Signal()
         m.d.comb += [
             first.eq(
                 one_of(
@@ -182,7 +194,8 @@ class Checker(wiring.Component):
         ]
         # The last byte's address is one less than the sum, which is what the capacity's objection is about.
         borrow = Mux(first_place, ~objection, decrement)
-        addend, total = Signal(9), Signal(9)
+        addend = Signal(9)
+        total = Signal(9)
         m.d.comb += [
             addend.eq(count - borrow),
             total.eq(first + addend[:8] + (carry & ~first_place)),
@@ -192,7 +205,8 @@ class Checker(wiring.Component):
             slot.count.eq(count),
         ]
 
-        under, lower = Signal(9), Signal(9)
+        under = Signal(9)
+        lower = Signal(9)
         m.d.comb += [
             under.eq(first - base - (below & ~first_place)),
             lower.eq(capacity - length - (less & ~first_place)),
@@ -208,9 +222,12 @@ class Checker(wiring.Component):
 
         # The sum is looked at a cycle later.
         late_place = place.rotate_right(1)
-        late_source, late_destination = Signal(), Signal()
-        late_last, limit = Signal(8), Signal(8)
-        over, unreachable = Signal(9), Signal()
+        late_source = Signal()
+        late_destination = Signal()
+        late_last = Signal(8)
+        limit = Signal(8)
+        over = Signal(9)
+        unreachable = Signal()
         m.d.sync += [late_source.eq(source), late_destination.eq(destination), late_last.eq(last)]
         for late, bits in (
             (late_source, self.read_address_bits),

@@ -55,8 +55,10 @@ class CodecSwitch(wiring.Component):
         inside_next = Signal.like(inside)
         vacant = Signal(init=1)
         zeros = Signal()
-        enter, leave = Signal(), Signal()
-        around, through = Signal(), Signal()
+        enter = Signal()
+        leave = Signal()
+        around = Signal()
+        through = Signal()
         entered = Signal()
         m.d.comb += [
             around.eq(self.routes.valid & route.raw & vacant),
@@ -70,7 +72,8 @@ class CodecSwitch(wiring.Component):
 
         # A packet is done entering when its last beat and, where the codec wants it, its length have been
         # taken.
-        beats_done, length_done = Signal(), Signal()
+        beats_done = Signal()
+        length_done = Signal()
         last_in = Signal()
         if "length" in codec.signature.members:
             length_now = Signal()

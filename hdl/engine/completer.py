@@ -79,15 +79,18 @@ class Completer(wiring.Component):
         m = Module()
         ticket, fields = self.tickets.payload, self.tickets.payload.fields
         completion = self.completion.payload
-        refused, complete = Signal(), Signal()
+        refused = Signal()
+        complete = Signal()
         m.d.comb += [
             refused.eq(fields.status != Status.OK),
             complete.eq(refused | (self.heard & (fields.raw | self.report.valid))),
         ]
 
         # What is decided when a completion is begun: its ticket is dropped; and that because of the watchdog.
-        dropped, late = Signal(), Signal()
-        moved, coded = Signal(), Signal()
+        dropped = Signal()
+        late = Signal()
+        moved = Signal()
+        coded = Signal()
         m.d.comb += [moved.eq(~refused & ~dropped), coded.eq(moved & ~fields.raw)]
 
         # The steps: the bytes of two numbers, of which the time, noted at the beginning, is the second; the last
@@ -119,7 +122,9 @@ class Completer(wiring.Component):
         self._subtract(m, places, moved)
 
         status = Signal(StatusShape)
-        from_objection, from_read, from_write = Signal(), Signal(), Signal()
+        from_objection = Signal()
+        from_read = Signal()
+        from_write = Signal()
         with m.If(refused):
             m.d.comb += [status.eq(fields.status), from_objection.eq(1)]
         with m.Elif(dropped):
@@ -158,7 +163,9 @@ class Completer(wiring.Component):
             (ticket.write_end, ticket.destination, LENGTH_BYTES),
             (ticket.finish, ticket.start, CYCLES_BYTES),
         )
-        minuend, subtrahend, difference = Signal(8), Signal(8), Signal(9)
+        minuend = Signal(8)
+        subtrahend = Signal(8)
+        difference = Signal(9)
         borrow = Signal()
         for side, operand in enumerate((minuend, subtrahend)):
             bytes_ = [

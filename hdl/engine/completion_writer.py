@@ -72,7 +72,8 @@ class CompletionWriter(wiring.Component):
         lanes = self.part_bits // _WORD
         lane_bits, part_bits = (lanes - 1).bit_length(), (self.parts - 1).bit_length()
         # One bit more than a place needs: full and empty differ in it alone.
-        filled, sent = Signal(range(2 * _WAITING)), Signal(range(2 * _WAITING * self.parts))
+        filled = Signal(range(2 * _WAITING))
+        sent = Signal(range(2 * _WAITING * self.parts))
         place = len(filled) - 1
         m.d.comb += [
             write.addr.eq(Cat(self.word[lane_bits:], filled[:place])),

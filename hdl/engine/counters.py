@@ -89,13 +89,15 @@ class Counters(wiring.Component):
         assert len(names) <= _SLOTS
         slot = Signal(range(rows))
         value = Signal(64)
-        addend, one_more = Signal(LENGTH_BITS), Signal()
+        addend = Signal(LENGTH_BITS)
+        one_more = Signal()
         # `slot` is written now; the next one is read for the next cycle.
         m.d.sync += slot.eq(slot + 1)
         m.d.comb += [fetch.addr.eq(slot + 1), fetch.en.eq(1), write.addr.eq(slot), write.en.eq(1)]
 
         # A clearing round goes from one slot 0 to the next; the first is after reset. A hold waits for it.
-        asked, clearing = Signal(init=1), Signal(init=1)
+        asked = Signal(init=1)
+        clearing = Signal(init=1)
         with m.If(slot == rows - 1):
             m.d.sync += [clearing.eq(asked), asked.eq(0)]
         with m.If(self.clear):
@@ -146,7 +148,8 @@ class Counters(wiring.Component):
         """A completion's numbers stand at the input while its counters have their turn."""
         completion = channel.input.payload
         waits, adding, added = (Signal(name=f"{name}_{what}") for what in ("waits", "adding", "added"))
-        begins, now = Signal(name=f"{name}_begins"), Signal(name=f"{name}_now")
+        begins = Signal(name=f"{name}_begins")
+        now = Signal(name=f"{name}_now")
         m.d.comb += [
             waits.eq(channel.input.valid & ~added),
             begins.eq(waits & at[_OF_COMPLETIONS[0]]),

@@ -75,8 +75,10 @@ class Fetcher(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         request = self.requests
-        shown, shown_push = Signal(), Signal()
-        running, inside = Signal(), Signal()
+        shown = Signal()
+        shown_push = Signal()
+        running = Signal()
+        inside = Signal()
         under_way = Signal(range(self.depth + 1))
         finished = Signal()
         m.d.comb += [
@@ -111,7 +113,8 @@ class Fetcher(wiring.Component):
             m.d.sync += [self.asked.eq(0), self.head.eq(0), next_.eq(0)]
 
         part = Signal(range(self.parts))
-        fault, worst = Signal(range(len(_FAULTS))), Signal(range(len(_FAULTS)))
+        fault = Signal(range(len(_FAULTS)))
+        worst = Signal(range(len(_FAULTS)))
         m.d.comb += worst.eq(fault)
         with m.If(fault == 0), m.Switch(self.response):
             with m.Case(Response.SLVERR):
@@ -131,7 +134,8 @@ class Fetcher(wiring.Component):
         push_place = self.depth
         place = Signal(range(self.depth + 1))
         low = min(place_bits, self.depth.bit_length() - 1)
-        write_place, read_place = Signal.like(place), Signal.like(place)
+        write_place = Signal.like(place)
+        read_place = Signal.like(place)
         m.d.comb += write_place.eq(Mux(self.word_valid, push_place, self.head[:low]))
         read = Signal()
         reading = {"addr": read_place, "en": read}
@@ -171,7 +175,8 @@ class Fetcher(wiring.Component):
 
         # What is shown is in the memories' read registers. A pushed descriptor takes the place of a fetched one
         # that the channel has not begun to look at.
-        takes_over, fetched = Signal(), Signal()
+        takes_over = Signal()
+        fetched = Signal()
         after = (next_ + leaves)[:place_bits]
         m.d.comb += [
             takes_over.eq(self.pushed & shown & ~shown_push & ~self.checking),

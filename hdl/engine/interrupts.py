@@ -62,9 +62,11 @@ class Coalescer(wiring.Component):
                     m.d.comb += [change.addr.eq(number), change.en.eq(self.changes.enable)]
 
         # The byte that is looked at, and the one that is read for the next cycle. The limit is read as a whole.
-        step, following = Signal(range(_ROUND)), Signal(range(_ROUND))
+        step = Signal(range(_ROUND))
+        following = Signal(range(_ROUND))
         place, number = step[: _BYTES.bit_length() - 1], step[_BYTES.bit_length() - 1 :]
-        first, last = Signal(), Signal()
+        first = Signal()
+        last = Signal()
         m.d.sync += step.eq(following)
         m.d.comb += [
             following.eq(step + 1),
@@ -79,10 +81,16 @@ class Coalescer(wiring.Component):
         # ``running``: the time in the memory counts from the first event that waits. It begins with a look that finds
         # an event, and no time running.
         running = Signal(len(_CHANNELS))
-        begins, began = Signal(), Signal()
-        carry, borrow, some = Signal(), Signal(), Signal()
-        total, less, limit = Signal(9), Signal(9), Signal(8)
-        limited, over = Signal(), Signal()
+        begins = Signal()
+        began = Signal()
+        carry = Signal()
+        borrow = Signal()
+        some = Signal()
+        total = Signal(9)
+        less = Signal(9)
+        limit = Signal(8)
+        limited = Signal()
+        over = Signal()
         m.d.comb += [
             begins.eq(Mux(first, ~running.bit_select(number, 1), began)),
             total.eq(Mux(begins, Mux(first, _FIRST, 0), waited.data + Mux(first, _ROUND, carry))),
@@ -100,7 +108,8 @@ class Coalescer(wiring.Component):
         for index, name in enumerate(_CHANNELS):
             channel = getattr(self, name)
             events = Signal(8, name=f"{name}_events")
-            enough, late = Signal(name=f"{name}_enough"), Signal(name=f"{name}_late")
+            enough = Signal(name=f"{name}_enough")
+            late = Signal(name=f"{name}_late")
             m.d.comb += [
                 enough.eq(channel.event & (events + 1 >= channel.count)),
                 late.eq(over & (number == index) & running[index]),

@@ -47,7 +47,11 @@ class Realign(wiring.Component):
             Signal(self.word_bits, name=f"held_{lane}", reset_less=True) for lane in range(self.lanes - 1)
         ]
         # ``rest``: only what is held is left of the packet.
-        rest, spills, drop, go, done = (Signal() for _ in range(5))
+        rest = Signal()
+        spills = Signal()
+        drop = Signal()
+        go = Signal()
+        done = Signal()
         m.d.comb += [
             below.eq(thermometer(amount, self.lanes)),
             spills.eq(beat.last & below[0] & words[0][0]),

@@ -182,7 +182,8 @@ class RegisterFile(wiring.Component):
         word = Signal(range(len(kept)))
         # After a reset of the hardware all of them, after a soft reset those that do not survive it.
         all_words = Signal(init=1)
-        reached, survives = Signal(), Signal()
+        reached = Signal()
+        survives = Signal()
         busy = Signal(init=1)
         m.d.comb += [self.settled.eq(~busy), reached.eq(word == len(kept) - 1)]
         with m.If(self.soft_reset):
@@ -218,7 +219,9 @@ class RegisterFile(wiring.Component):
 
         address = bus.awaddr[2:]
         mask = Signal(REGISTER_BITS)
-        place, writable, keeping = Signal.like(memory.addr), Signal(REGISTER_BITS), Signal()
+        place = Signal.like(memory.addr)
+        writable = Signal(REGISTER_BITS)
+        keeping = Signal()
         m.d.comb += mask.eq(Cat(strobe.replicate(8) for strobe in bus.wstrb))
         report = self.report
         m.d.comb += report.ready.eq(self.settled & ~bus.awready)
@@ -293,12 +296,15 @@ class RegisterFile(wiring.Component):
     def _reads(self, m: Module, memory: ReadPort, may_begin: Value) -> None:
         bus = self.bus
         address = bus.araddr[2:]
-        hit, done = Signal(), Signal()
+        hit = Signal()
+        done = Signal()
         # What no memory keeps; the rest is added behind the memory's own register.
         value = Signal(REGISTER_BITS)
         live = Signal(REGISTER_BITS)
-        keeping, from_memory = Signal(), Signal()
-        asked, external = Signal(), Signal()
+        keeping = Signal()
+        from_memory = Signal()
+        asked = Signal()
+        external = Signal()
         m.d.comb += [
             asked.eq(bus.arvalid & ~bus.arready & (~bus.rvalid | bus.rready) & may_begin),
             done.eq(1),

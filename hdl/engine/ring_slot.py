@@ -59,9 +59,11 @@ class RingSlot(wiring.Component):
         m = Module()
         limbs = self.limbs
         # What is being done, to which limb: of the word that was asked for one cycle before.
-        phase, limb = Signal(range(3)), Signal(range(max(limbs, 2)))
+        phase = Signal(range(3))
+        limb = Signal(range(max(limbs, 2)))
         busy = Signal()
-        next_phase, next_limb = Signal.like(phase), Signal.like(limb)
+        next_phase = Signal.like(phase)
+        next_limb = Signal.like(limb)
         last_limb = Signal()
         m.d.comb += last_limb.eq(limb == limbs - 1)
         with m.If(~busy):
@@ -82,7 +84,8 @@ class RingSlot(wiring.Component):
         offset = Cat(C(0, _RECORD_LOG2), (self.index & mask)[: len(self.index)])
         offset_limbs = [offset[n * _LIMB : (n + 1) * _LIMB] for n in range(-(-len(offset) // _LIMB))]
 
-        left, right = Signal(_LIMB), Signal(_LIMB)
+        left = Signal(_LIMB)
+        right = Signal(_LIMB)
         carry = Signal()
         total = Signal(_LIMB + 1)
         in_page = Signal(_LIMB)

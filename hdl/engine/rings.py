@@ -149,11 +149,18 @@ class Rings(wiring.Component):
         wishes = self._wishes(m, fetchers, sends, writer, lost, shown, logged)
 
         # -- The job in hand. `word` counts its words, `fresh` is its first cycle, `over` its last.
-        job, cause, number = Signal(_Job), Signal(_Cause), Signal()
-        busy, fresh, over, turn = Signal(), Signal(), Signal(), Signal()
-        word, copied = Signal(range(_WORDS)), Signal()
+        job = Signal(_Job)
+        cause = Signal(_Cause)
+        number = Signal()
+        busy = Signal()
+        fresh = Signal()
+        over = Signal()
+        turn = Signal()
+        word = Signal(range(_WORDS))
+        copied = Signal()
         stale = Signal()
-        begins, other = Signal(), Signal()
+        begins = Signal()
+        other = Signal()
         m.d.comb += [
             other.eq(~Mux(turn, wishes[1].valid, wishes[0].valid)),
             begins.eq(~busy & (wishes[0].valid | wishes[1].valid) & ~self.stop),
@@ -187,7 +194,8 @@ class Rings(wiring.Component):
         unlogged = is_[_Job.LOG] & skipped
 
         # -- The slot.
-        needs_slot, found = Signal(), Signal()
+        needs_slot = Signal()
+        found = Signal()
         later = by[_Cause.ANSWER] | by[_Cause.SEND_LOST]
         m.d.comb += [
             needs_slot.eq(is_[_Job.FETCH] | is_[_Job.SEND] | ((later | by[_Cause.FETCH_LOST]) & ~skipped)),
@@ -207,7 +215,8 @@ class Rings(wiring.Component):
                 m.d.comb += slots.index.eq(of(values))
 
         # -- The words.
-        advance, primed = Signal(), Signal()
+        advance = Signal()
+        primed = Signal()
         value = self._word(m, word, number, is_, by, slots.address, sends)
         self._report(m, word, number, is_, unlogged, found, value)
         pushing = primed & is_[_Job.PUSH]
@@ -244,7 +253,9 @@ class Rings(wiring.Component):
             m.d.sync += stale.eq(1)
         good = over & wanted & ~stale & slots.allowed
         bad = over & wanted & ~stale & ~slots.allowed
-        sent, asks, refused = Signal(), Signal(), Signal()
+        sent = Signal()
+        asks = Signal()
+        refused = Signal()
         m.d.comb += [
             sent.eq(good & is_[_Job.SEND]),
             asks.eq(good & is_[_Job.FETCH]),
@@ -470,7 +481,8 @@ class Rings(wiring.Component):
                 ),
             ):
                 m.submodules[f"{name}_{what}_watchdog"] = watchdog = Watchdog()
-                was, flag = Signal(name=f"{name}_{what}_was"), Signal(name=f"{name}_{what}_lost")
+                was = Signal(name=f"{name}_{what}_was")
+                flag = Signal(name=f"{name}_{what}_lost")
                 fire = Signal(name=f"{name}_{what}_fires")
                 m.d.comb += [
                     watchdog.tick.eq(self.watchdog_tick),

@@ -162,8 +162,10 @@ class Slots(wiring.Component):
         m = Module()
         checked, ticket = self.input, self.tickets.payload
         # Slots of the tickets, and of those among them that were started: the stages know only these.
-        head, started = Signal(range(2 * self.depth)), Signal(range(2 * self.depth))
-        read_done, write_done = Signal.like(head), Signal.like(head)
+        head = Signal(range(2 * self.depth))
+        started = Signal(range(2 * self.depth))
+        read_done = Signal.like(head)
+        write_done = Signal.like(head)
         starts = Signal()
         front = _Walk(m, "ticket", head)
         heard = _Walk(m, "heard", read_done)

@@ -39,7 +39,8 @@ def _asked(m: Module, name: str, port: wiring.PureInterface, written: int) -> tu
     """What the channel of that name asks for, as a number: now, one cycle ago, two cycles ago. Bit 0: a high half,
     bit 1: of the host port's window."""
     now = Cat(port.at.high, port.at.write == written)
-    before, long_before = Signal(2, name=f"{name}_before"), Signal(2, name=f"{name}_long_before")
+    before = Signal(2, name=f"{name}_before")
+    long_before = Signal(2, name=f"{name}_long_before")
     m.d.sync += [before.eq(now), long_before.eq(before)]
     return now, before, long_before
 

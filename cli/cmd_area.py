@@ -84,7 +84,7 @@ def _add_questions(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="NAME=V,V...",
         help="measure at each of these values; may be given again for every combination. NAME is a "
-        "parameter of the codec (lanes, word_bits, window, code_bits, runtime_values) or the period",
+        "parameter of the codec (lanes, word_bits, window, code_bits, runtime_values, pipelined) or the period",
     )
     group.add_argument(
         "--jobs", type=int, default=0, metavar="N", help="at once (default: one per processor)"

@@ -82,6 +82,7 @@ def _run_codec(arguments: argparse.Namespace) -> int:
         "code_bits": config.format.code_bits,
         "values": None if config.runtime_values else list(config.format.values),
         "table_size": config.table_size,
+        "pipelined": config.pipelined,
         "bytes_per_cycle": config.data_bits / 8,
         "initial_values": arguments.init,
         "ports": {"aclk": 1, "aresetn": 1}

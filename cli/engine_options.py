@@ -59,6 +59,11 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
         help="with registers, rings and interrupt (the default), or with descriptor and completion streams",
     )
     group.add_argument(
+        "--pipelined",
+        action=argparse.BooleanOptionalAction,
+        help="with codecs of more registers and memories, for a faster clock on an FPGA",
+    )
+    group.add_argument(
         "--config",
         type=Path,
         metavar="FILE",
@@ -68,7 +73,7 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
 
 def engine_config_from(arguments: argparse.Namespace) -> EngineConfig:
     """The engine that the parsed ``arguments`` ask for."""
-    known = (*_FORMAT, *_ENGINE, "alignment", "registers")
+    known = (*_FORMAT, *_ENGINE, "alignment", "registers", "pipelined")
     settings: dict[str, Any] = {}
     if arguments.config is not None:
         path = arguments.config

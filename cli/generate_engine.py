@@ -71,6 +71,7 @@ def _run(arguments: argparse.Namespace) -> int:
         "read_buffer_beats": config.read_buffer,
         "write_buffer_beats": config.write_buffer,
         "registers": config.registers,
+        "pipelined": config.pipelined,
         "bytes_per_cycle": min(codec_bytes, config.dev_data_bits // 8),
         "initial_values": arguments.init,
         "ports": ports,

@@ -23,7 +23,7 @@ else:
 __all__ = ["add_codec_options", "add_format_options", "codec_config_from", "format_from"]
 
 _FORMAT_KEYS = ("word_bits", "window", "code_bits", "values")
-_CODEC_KEYS = ("lanes", "runtime_values")
+_CODEC_KEYS = ("lanes", "runtime_values", "pipelined")
 
 
 def _whole_number(text: str) -> int:
@@ -77,6 +77,11 @@ def add_codec_options(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="the frequent values come in on a port instead of being fixed",
     )
+    group.add_argument(
+        "--pipelined",
+        action=argparse.BooleanOptionalAction,
+        help="more registers and memories for a faster clock on an FPGA",
+    )
 
 
 def format_from(arguments: argparse.Namespace, word_bits: int = Format.word_bits) -> Format:
@@ -114,8 +119,7 @@ def _read(path: Path) -> Mapping[str, Any]:
         raise ParameterError(f"{path} has the unknown key {unknown[0]!r}; it may have {', '.join(known)}")
     if not isinstance(settings.get("values", []), list):
         raise ParameterError(f"{path} has values = {settings['values']!r}; it must be a list, such as [0]")
-    if not isinstance(settings.get("runtime_values", False), bool):
-        raise ParameterError(
-            f"{path} has runtime_values = {settings['runtime_values']!r}; it must be true or false"
-        )
+    for flag in ("runtime_values", "pipelined"):
+        if not isinstance(settings.get(flag, False), bool):
+            raise ParameterError(f"{path} has {flag} = {settings[flag]!r}; it must be true or false")
     return settings

@@ -18,6 +18,8 @@ __all__ = [
     "Concentrator",
     "Exchange",
     "Expander",
+    "Ranking",
+    "Ranks",
     "Routes",
     "log2",
     "one_of",
@@ -95,10 +97,37 @@ def pairs(lanes: int, level: int) -> list[int]:
     return [lane for lane in range(lanes) if not lane >> level & 1]
 
 
+class Ranks(data.StructLayout):
+    """How many literals a beat has: ``count`` in all, and ``below[lane]`` below each lane but lane 0.
+
+    The latter as far as a route needs it: modulo the size of the largest block of lanes whose middle the lane is.
+    """
+
+    def __init__(self, lanes: int) -> None:
+        below = {str(lane): (lane & -lane).bit_length() for lane in range(1, lanes)}
+        super().__init__({"count": range(lanes + 1), "below": data.StructLayout(below)})
+
+
+class Ranking(wiring.Component):
+    """Counts the literals of a beat; combinational. ``inputs`` is that of :func:`popcount`."""
+
+    def __init__(self, lanes: int, inputs: int = 2) -> None:
+        self.lanes = lanes
+        self.inputs = inputs
+        super().__init__({"literal": In(lanes), "ranks": Out(Ranks(lanes))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.d.comb += self.ranks.count.eq(popcount(self.literal, self.inputs))
+        for lane in range(1, self.lanes):
+            m.d.comb += self.ranks.below[str(lane)].eq(popcount(self.literal[:lane], self.inputs))
+        return m
+
+
 class Routes(wiring.Component):
     """Finds the exchanges that take the literals of a beat to consecutive lanes from ``offset`` on.
 
-    Combinational. ``swap`` has one field per level, ``count`` is the number of literals.
+    Combinational. ``swap`` has one field per level.
 
     Seen from the last level back, each level splits a block of lanes in halves, and the literals of a block that come
     from its upper half go to consecutive lanes from ``boundary = offset + literals below the block's middle`` on. Lane
@@ -111,16 +140,14 @@ class Routes(wiring.Component):
         self.levels = log2(lanes)
         super().__init__(
             {
-                "literal": In(lanes),
+                "ranks": In(Ranks(lanes)),
                 "offset": In(self.levels),
-                "count": Out(range(lanes + 1)),
                 "swap": Out(data.ArrayLayout(lanes // 2, self.levels)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.d.comb += self.count.eq(popcount(self.literal))
         for level in range(self.levels):
             half = 1 << level
             for pair, low in enumerate(pairs(self.lanes, level)):
@@ -128,17 +155,27 @@ class Routes(wiring.Component):
                 middle = low - place + half
                 if not place:
                     boundary = Signal(level + 1, name=f"boundary_{middle}")
-                    m.d.comb += boundary.eq(self.offset + popcount(self.literal[:middle]))
+                    m.d.comb += boundary.eq(self.offset + self.ranks.below[str(middle)])
                 m.d.comb += self.swap[level][pair].eq(~(boundary[level] ^ (place < boundary[:level])))
         return m
 
 
-def popcount(bits: Value) -> Value:
-    """The number of ones in ``bits``, as a balanced tree."""
+def popcount(bits: Value, inputs: int = 2) -> Value:
+    """The number of ones in ``bits``: a balanced tree, whose leaves are functions of so many ``inputs``, 2 or 4.
+
+    Four are what a look-up table takes; with standard cells they made nothing smaller or faster.
+    """
     if len(bits) <= 1:
         return bits
+    if len(bits) == 2:
+        return Cat(bits[0] ^ bits[1], bits[0] & bits[1])
+    if len(bits) == 3 and inputs == 4:
+        return Cat(bits.xor(), bits[0] & bits[1] | bits[2] & (bits[0] | bits[1]))
+    if len(bits) == 4 and inputs == 4:
+        two = bits[0] & bits[1] | bits[2] & bits[3] | (bits[0] | bits[1]) & (bits[2] | bits[3])
+        return Cat(bits.xor(), two & ~bits.all(), bits.all())
     half = len(bits) // 2
-    return popcount(bits[:half]) + popcount(bits[half:])
+    return popcount(bits[:half], inputs) + popcount(bits[half:], inputs)
 
 
 class _Network(wiring.Component):
@@ -160,11 +197,13 @@ class _Network(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        m.submodules.ranking = ranking = Ranking(self.lanes)
         m.submodules.routes = routes = Routes(self.lanes)
         m.d.comb += [
-            routes.literal.eq(self.literal),
+            ranking.literal.eq(self.literal),
+            routes.ranks.eq(ranking.ranks),
             routes.offset.eq(self.offset),
-            self.count.eq(routes.count),
+            self.count.eq(ranking.ranks.count),
         ]
         words: Value = self.input
         for level in self.order:

@@ -6,11 +6,16 @@ from amaranth.lib.wiring import In, Out
 
 from .packer import Packer
 from .params import CodecConfig
+from .pipelined.memory_queue import MemoryQueue, Room
+from .pipelined.window_memory import WindowMemory
 from .streams import Beat, Report
-from .tally import CompressorTally
+from .tally import CompressorReport, CompressorTally, Counts
 from .window_store import WindowStore
 
 __all__ = ["Compressor"]
+
+#: Packets that a pipelined compressor has under way or reported without the report being accepted.
+_REPORTS = 16
 
 
 class Compressor(wiring.Component):
@@ -45,14 +50,29 @@ class Compressor(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.window_store = store = WindowStore(self.config)
+        store: WindowMemory | WindowStore
         m.submodules.packer = packer = Packer(self.config)
         m.submodules.tally = tally = CompressorTally(self.config)
+        m.submodules.report = report = CompressorReport(self.config)
+        if self.config.pipelined:
+            m.submodules.window_memory = store = WindowMemory(self.config)
+            m.submodules.counts = counts = MemoryQueue(Counts(), _REPORTS)
+            m.submodules.room = room = Room(_REPORTS)
+            wiring.connect(m, tally.counts, counts.input)
+            wiring.connect(m, counts.output, report.counts)
+            m.d.comb += [
+                room.taken.eq(store.ends),
+                room.given.eq(counts.output.valid & counts.output.ready),
+                store.admit.eq(room.there),
+            ]
+        else:
+            m.submodules.window_store = store = WindowStore(self.config)
+            wiring.connect(m, tally.counts, report.counts)
         wiring.connect(m, wiring.flipped(self.input), store.input)
         wiring.connect(m, store.step, packer.step)
         wiring.connect(m, store.arrival, tally.arrival)
         wiring.connect(m, packer.output, wiring.flipped(self.output))
-        wiring.connect(m, tally.report, wiring.flipped(self.report))
+        wiring.connect(m, report.report, wiring.flipped(self.report))
         if self.config.runtime_values:
             m.d.comb += store.values.eq(self.values)
         return m

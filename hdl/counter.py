@@ -10,15 +10,16 @@ __all__ = ["WideCounter"]
 class WideCounter(wiring.Component):
     """Adds ``amount`` to ``value`` in every cycle, or to ``first``, also at most ``most``, where ``clear`` is high.
 
-    The upper half's carry does not ripple through the middle: whether the middle is all ones is known a cycle after it
-    changes, and it changes only when the lowest part overflows, which takes several cycles at the most that is added.
+    No carry ripples through the whole counter within a cycle. The upper part changes only when the lowest overflows, which
+    takes several cycles at the most that is added. So there is time to find out whether the middle is all ones or,
+    ``pipelined``, what the upper part is plus one, which takes more flip-flops.
     """
 
-    def __init__(self, most: int, width: int = 32) -> None:
+    def __init__(self, most: int, width: int = 32, *, pipelined: bool = False) -> None:
+        self.pipelined = pipelined
         #: Four additions of the largest amount do not fill the lowest part.
         self.low = most.bit_length() + 2
-        self.middle = (width - self.low) // 2
-        self.high = width - self.low - self.middle
+        self.upper = width - self.low
         super().__init__(
             {"clear": In(1), "first": In(range(most + 1)), "amount": In(range(most + 1)), "value": Out(width)}
         )
@@ -26,19 +27,27 @@ class WideCounter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         low = Signal(self.low)
-        middle = Signal(self.middle)
-        high = Signal(self.high)
-        middle_full = Signal()
         total = Signal(self.low + 1)
         carry = total[-1]
-        m.d.comb += [
-            total.eq(Mux(self.clear, self.first, low) + self.amount),
-            self.value.eq(Cat(low, middle, high)),
-        ]
-        m.d.sync += [
-            low.eq(total),
-            middle.eq(Mux(self.clear, 0, middle + carry)),
-            middle_full.eq(middle.all() & ~self.clear),
-            high.eq(Mux(self.clear, 0, high + (carry & middle_full))),
-        ]
+        m.d.comb += total.eq(Mux(self.clear, self.first, low) + self.amount)
+        m.d.sync += low.eq(total)
+        if self.pipelined:
+            upper = Signal(self.upper)
+            next_upper = Signal(self.upper)
+            m.d.comb += self.value.eq(Cat(low, upper))
+            m.d.sync += next_upper.eq(upper + 1)
+            with m.If(self.clear):
+                m.d.sync += upper.eq(0)
+            with m.Elif(carry):
+                m.d.sync += upper.eq(next_upper)
+        else:
+            middle = Signal(self.upper // 2)
+            high = Signal(self.upper - self.upper // 2)
+            middle_full = Signal()
+            m.d.comb += self.value.eq(Cat(low, middle, high))
+            m.d.sync += [
+                middle.eq(Mux(self.clear, 0, middle + carry)),
+                middle_full.eq(middle.all() & ~self.clear),
+                high.eq(Mux(self.clear, 0, high + (carry & middle_full))),
+            ]
         return m

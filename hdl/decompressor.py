@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from .butterfly import Exchange, log2, one_of, popcount, thermometer
 from .classifier import table_of
 from .params import CodecConfig
+from .pipelined.decompressor import PipelinedDecompressor
 from .planner import Planner
 from .streams import Beat, Error, Report
 from .tally import DecompressorTally
@@ -57,6 +58,15 @@ class Decompressor(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
+        if config.pipelined:
+            m.submodules.pipeline = pipeline = PipelinedDecompressor(config)
+            for name in ("input", "length"):
+                wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(pipeline, name))
+            for name in ("output", "report"):
+                wiring.connect(m, getattr(pipeline, name), wiring.flipped(getattr(self, name)))
+            if config.runtime_values:
+                m.d.comb += pipeline.values.eq(self.values)
+            return m
         fmt, lanes = config.format, config.lanes
         levels, code_bits = log2(lanes), fmt.code_bits
         part_size = self.header_part

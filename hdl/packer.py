@@ -1,11 +1,15 @@
 """Joins headers and routed literals to full output beats."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from .butterfly import log2, one_of, rotate_up, thermometer
+from .beat_queue import BeatQueue
+from .butterfly import one_of
 from .params import CodecConfig
+from .pipelined.beat_memory import BeatMemory
+from .placement import Placed, Placement
+from .stream_register import StreamRegister
 from .streams import Beat
 from .window_store import Step
 
@@ -27,7 +31,6 @@ class Packer(wiring.Component):
         self.config = config
         fmt, lanes = config.format, config.lanes
         self.header_part = min(fmt.header_words, lanes)
-        self.header_parts = fmt.header_words // self.header_part
         self.depth = 2 if self.header_part == 1 else 3
         super().__init__(
             {
@@ -38,142 +41,81 @@ class Packer(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        fmt, lanes, depth = self.config.format, self.config.lanes, self.depth
-        step = self.step.payload
-        row = data.ArrayLayout(fmt.word_bits, lanes)
-
-        # Headers longer than a beat: their parts but the last take a cycle each.
-        part = Signal(range(self.header_parts))
-        start: Value = step.start
-        alone: Value = Signal(name="header_alone")
-        if self.header_parts > 1:
-            m.d.comb += alone.eq(step.first & (part != self.header_parts - 1))
-            start = Mux(step.first & (part != 0) & (step.start == 0), lanes, step.start)
-        parts = [step.header[word] for word in range(self.header_part)]
-        if self.header_parts > 1:
-            parts = [
-                data.View(data.ArrayLayout(row, self.header_parts), Value.cast(step.header))[part][j]
-                for j in range(self.header_part)
-            ]
-        if self.header_part == 1:
-            header = parts * lanes
-        else:
-            header = rotate_up((parts * (lanes // self.header_part)), start[: log2(lanes)])
+        fmt, lanes = self.config.format, self.config.lanes
+        m.submodules.placement = placement = Placement(self.config)
+        wiring.connect(m, wiring.flipped(self.step), placement.step)
+        input_ = placement.placed
+        if self.config.pipelined:
+            m.submodules.placed = register = StreamRegister(Placed(self.config))
+            wiring.connect(m, placement.placed, register.input)
+            input_ = register.output
+        placed = input_.payload
+        header = [placed.header[lane % len(placed.header)] for lane in range(lanes)]
+        in_header, over_one, over_two, last = placed.in_header, placed.over_one, placed.over_two, placed.last
 
         # The beats that this step touches: `rows[0]` continues the incomplete one. Each lane of it is old, or of the
         # header, or a literal; the header reaches into `rows[1]` by so many lanes as it has words, at most.
-        partial = Signal(row, reset_less=True)
+        partial = Signal(placed.words.shape(), reset_less=True)
         flush = Signal()
         flush_count = Signal(range(lanes + 1), reset_less=True)
         old = Signal(lanes)
-        in_header = Signal(lanes + self.header_part)
-        m.d.comb += [
-            old.eq(Mux(flush, ~0, thermometer(start, lanes))),
-            in_header.eq(Mux(step.first, thermometer(start + self.header_part, lanes + self.header_part), 0)),
-        ]
-        rows = [Signal(row, name=f"row_{i}") for i in range(2)]
+        m.d.comb += old.eq(Mux(flush, ~0, placed.old))
+        rows = [Signal(placed.words.shape(), name=f"row_{i}") for i in range(2)]
         for lane in range(lanes):
             m.d.comb += rows[0][lane].eq(
                 one_of(
                     (old[lane], partial[lane]),
                     (~old[lane] & in_header[lane], header[lane]),
-                    (~old[lane] & ~in_header[lane], step.words[lane]),
+                    (~old[lane] & ~in_header[lane], placed.words[lane]),
                 )
             )
             if lane < self.header_part:
-                m.d.comb += rows[1][lane].eq(Mux(in_header[lanes + lane], header[lane], step.words[lane]))
+                m.d.comb += rows[1][lane].eq(Mux(in_header[lanes + lane], header[lane], placed.words[lane]))
             else:
-                m.d.comb += rows[1][lane].eq(step.words[lane])
+                m.d.comb += rows[1][lane].eq(placed.words[lane])
 
-        # How many of them are full (or, at the packet's end, finished).
-        total = Signal.like(step.total)
-        m.d.comb += total.eq(Mux(alone, start + lanes, step.total))
-        over_one = Signal()
-        over_two = Signal()
-        last = Signal()
-        m.d.comb += [over_one.eq(total > lanes), over_two.eq(total > 2 * lanes), last.eq(step.last & ~alone)]
-        remaining = Signal(range(lanes + 1))
-        m.d.comb += remaining.eq(
-            Mux(over_two, total - 2 * lanes, Mux(over_one, total - lanes, total)),
-        )
+        # Those that are full or, at the packet's end, finished go into the queue.
         push = Signal(2)
         with m.If(flush):
             m.d.comb += push.eq(0b01)
         with m.Else():
             m.d.comb += push.eq(Cat(over_one | last, over_two | (over_one & last)))
 
-        # The queue. A free slot loads what would come there, whether or not it comes.
-        slots = [Signal(row, name=f"queue_{i}", reset_less=True) for i in range(depth)]
-        counts = [Signal(range(lanes), name=f"queue_count_{i}", reset_less=True) for i in range(depth)]
-        lasts = [Signal(name=f"queue_last_{i}", reset_less=True) for i in range(depth)]
-        used = Signal(depth)
-        taken = Signal()
-        staying = Signal(depth)
-        m.d.comb += [
-            taken.eq(used[0] & self.output.ready),
-            staying.eq(Mux(taken, used >> 1, used)),
-        ]
-        room = Signal()
-        m.d.comb += room.eq(~(push[0] & staying[depth - 1]) & ~(push[1] & staying[depth - 2]))
         fires = Signal()
+        queue: BeatMemory | BeatQueue
+        m.submodules.queue = queue = (
+            BeatMemory(self.config) if self.config.pipelined else BeatQueue(self.config, self.depth)
+        )
+        wiring.connect(m, queue.output, wiring.flipped(self.output))
         m.d.comb += [
-            fires.eq((self.step.valid | flush) & room),
-            self.step.ready.eq(room & ~flush & ~alone),
+            fires.eq((input_.valid | flush) & queue.room),
+            input_.ready.eq(queue.room & ~flush),
+            queue.push.eq(push),
+            queue.fire.eq(fires),
+            queue.count.eq(Mux(flush, flush_count, placed.remaining) - 1),
+            queue.last.eq(Cat(flush | (last & ~over_one), last & over_one & ~over_two)),
+            *(queue.rows[i].eq(rows[i]) for i in range(2)),
         ]
-        count_kept = Signal(range(lanes))
-        m.d.comb += count_kept.eq(Mux(flush, flush_count, remaining) - 1)
-        finished = [flush | (last & ~over_one), last & over_one & ~over_two]
-        for i in range(depth):
-            below = staying[i - 1] if i else Const(1)
-            sources = [
-                (staying[i] & ~taken, (slots[i], counts[i], lasts[i])),
-                (~staying[i] & below, (rows[0], Mux(finished[0], count_kept, lanes - 1), finished[0])),
-            ]
-            if i + 1 < depth:
-                sources.append((staying[i] & taken, (slots[i + 1], counts[i + 1], lasts[i + 1])))
-            if i:
-                sources.append((~below, (rows[1], Mux(finished[1], count_kept, lanes - 1), finished[1])))
-            for target, choices in zip(
-                (slots[i], counts[i], lasts[i]),
-                zip(*(values for _, values in sources), strict=True),
-                strict=True,
-            ):
-                conditions = [condition for condition, _ in sources]
-                m.d.sync += target.eq(one_of(*zip(conditions, choices, strict=True)))
-        pushed = Signal(2)
-        m.d.comb += pushed.eq(Mux(fires, push, 0))
-        with m.If(pushed[1]):
-            m.d.sync += used.eq(staying << 2 | 0b11)
-        with m.Elif(pushed[0]):
-            m.d.sync += used.eq(staying << 1 | 0b1)
-        with m.Else():
-            m.d.sync += used.eq(staying)
 
+        # The incomplete beat. Where flip-flops have no enable of their own, what holds them is part of the selection.
+        moves = Const(1) if self.config.pipelined else fires
+        enable = fires if self.config.pipelined else Const(1)
         for lane in range(lanes):
             second = one_of(
-                (fires & over_one & ~over_two, rows[1][lane]), (fires & over_two, step.words[lane])
+                (moves & over_one & ~over_two, rows[1][lane]), (moves & over_two, placed.words[lane])
             )
             if lane >= self.header_part:
-                second = step.words[lane] & (fires & over_one).replicate(fmt.word_bits)
-            keeps = ~fires | (~over_one & old[lane])
-            m.d.sync += partial[lane].eq(
-                one_of(
-                    (keeps, partial[lane]),
-                    (~keeps & ~over_one & in_header[lane], header[lane]),
-                    (~keeps & ~over_one & ~in_header[lane], step.words[lane]),
+                second = placed.words[lane] & (moves & over_one).replicate(fmt.word_bits)
+            keeps = ~moves | (~over_one & old[lane])
+            with m.If(enable):
+                m.d.sync += partial[lane].eq(
+                    one_of(
+                        (keeps, partial[lane]),
+                        (~keeps & ~over_one & in_header[lane], header[lane]),
+                        (~keeps & ~over_one & ~in_header[lane], placed.words[lane]),
+                    )
+                    | second
                 )
-                | second
-            )
         with m.If(fires):
-            m.d.sync += [flush.eq(~flush & last & over_two), flush_count.eq(remaining)]
-            if self.header_parts > 1:
-                with m.If(~flush):
-                    m.d.sync += part.eq(Mux(alone, part + 1, 0))
-
-        m.d.comb += [
-            self.output.valid.eq(used[0]),
-            self.output.payload.data.eq(slots[0]),
-            self.output.payload.keep.eq(thermometer(counts[0], lanes) << 1 | 1),
-            self.output.payload.last.eq(lasts[0]),
-        ]
+            m.d.sync += [flush.eq(~flush & last & over_two), flush_count.eq(placed.remaining)]
         return m

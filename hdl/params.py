@@ -15,6 +15,8 @@ _WORD_BITS = (2, 4, 8, 16, 32)
 _WINDOWS = (4, 8, 16, 32, 64)
 _CODE_BITS = (1, 2, 4)
 _LANES = (1, 2, 4, 8, 16, 32, 64)
+#: Beats of a window of a pipelined codec, at least.
+_PIPELINE_BEATS = 4
 
 
 def _is_int(value: object) -> bool:
@@ -25,6 +27,11 @@ def _choice(name: str, value: object, allowed: tuple[int, ...], why: str) -> Non
     if not _is_int(value) or value not in allowed:
         choices = ", ".join(map(str, allowed))
         raise ParameterError(f"{name} is {value!r}; it must be one of {choices}: {why}")
+
+
+def _flag(name: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise ParameterError(f"{name} is {value!r}; it must be true or false")
 
 
 @dataclass(frozen=True)
@@ -100,18 +107,29 @@ class CodecConfig:
     ``runtime_values``
         The table of frequent values is an input port with ``2**code_bits - 1`` entries instead of constants;
         ``format.values`` then only says what a bench drives.
+    ``pipelined``
+        For FPGAs: more registers and memories, so that a cycle has time for wires. It takes some cycles more from the
+        first beat in to the first beat out, and a window of at least four beats.
     """
 
     format: Format = Format()
     lanes: int = 8
     runtime_values: bool = False
+    pipelined: bool = False
 
     def __post_init__(self) -> None:
         _choice("lanes", self.lanes, _LANES, "a beat has a power of two of words, at most 64")
+        _flag("runtime_values", self.runtime_values)
+        _flag("pipelined", self.pipelined)
         if self.lanes > self.format.window:
             raise ParameterError(
                 f"lanes is {self.lanes}; it must not exceed the window of {self.format.window} words, "
                 "because a beat never spans two windows"
+            )
+        if self.pipelined and self.beats < _PIPELINE_BEATS:
+            raise ParameterError(
+                f"lanes is {self.lanes} with a window of {self.format.window} words; a pipelined codec needs windows of "
+                f"at least {_PIPELINE_BEATS} beats, because it takes so many cycles from one header to the next"
             )
 
     @property
@@ -139,11 +157,6 @@ _RING_ENTRIES = tuple(1 << log2 for log2 in range(1, 16))
 def _range(name: str, value: object, low: int, high: int, why: str) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise ParameterError(f"{name} is {value!r}; it must be a whole number from {low} to {high}: {why}")
-
-
-def _flag(name: str, value: object) -> None:
-    if not isinstance(value, bool):
-        raise ParameterError(f"{name} is {value!r}; it must be true or false")
 
 
 def _power_at_least(value: int) -> int:
@@ -183,6 +196,8 @@ class EngineConfig:
         Entries of the largest descriptor ring.
     ``registers``
         With the register block, rings and interrupt, or with bare descriptor and completion streams.
+    ``pipelined``
+        With pipelined codecs; see :class:`CodecConfig`.
     """
 
     format: Format = Format()
@@ -200,6 +215,7 @@ class EngineConfig:
     descriptors: int = 8
     ring_entries: int = 1024
     registers: bool = True
+    pipelined: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.format, Format):
@@ -209,7 +225,7 @@ class EngineConfig:
                 f"word_bits is {self.format.word_bits}; an engine needs words of 8, 16 or 32 bits, as memory "
                 "has bytes"
             )
-        CodecConfig(self.format, self.lanes)
+        CodecConfig(self.format, self.lanes, pipelined=self.pipelined)
         for port in ("dev", "host"):
             _choice(
                 f"{port}_data_bits",
@@ -257,7 +273,7 @@ class EngineConfig:
     @property
     def codec(self) -> CodecConfig:
         """The codec of a channel: its table is an input, because a channel chooses it per descriptor."""
-        return CodecConfig(self.format, self.lanes, runtime_values=True)
+        return CodecConfig(self.format, self.lanes, runtime_values=True, pipelined=self.pipelined)
 
     @property
     def read_buffer(self) -> int:

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from .butterfly import Routes, log2, thermometer
+from .butterfly import Ranking, Routes, log2, thermometer
 from .params import CodecConfig
 from .streams import Error
 
@@ -121,12 +121,14 @@ class Planner(wiring.Component):
             wrong.append(last & beyond.any())
         m.d.comb += undefined.eq(Cat(wrong).any())
 
+        m.submodules.ranking = ranking = Ranking(lanes)
         m.submodules.routes = routes = Routes(lanes)
         takes_beat = Signal()
         m.d.comb += [
-            routes.literal.eq(literal),
+            ranking.literal.eq(literal),
+            routes.ranks.eq(ranking.ranks),
             routes.offset.eq(self.offset),
-            self.count.eq(routes.count),
+            self.count.eq(ranking.ranks.count),
             takes_beat.eq(self.take & self.whole),
             self.closes.eq(takes_beat & (last | self.header_missing | undefined)),
         ]
@@ -141,7 +143,7 @@ class Planner(wiring.Component):
                 plan.codes.eq(codes),
                 plan.swap.eq(routes.swap),
                 plan.straight.eq(~Value.cast(routes.swap)),
-                plan.literals.eq(routes.count),
+                plan.literals.eq(self.count),
                 plan.words.eq(Mux(last, odd - 1, lanes - 1)),
                 plan.last.eq(last),
                 plan.error.eq(

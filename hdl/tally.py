@@ -4,59 +4,111 @@ In both tallies the counters themselves are the report, for as long as it takes 
 packets behind wait. Events are counted a cycle after they happen, so that the long adders start from registers.
 """
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from .butterfly import log2
 from .counter import WideCounter
 from .params import CodecConfig
+from .stream_register import StreamRegister
 from .streams import Error, Report
 from .window_store import Arrival
 
-__all__ = ["CompressorTally", "DecompressorEvents", "DecompressorTally"]
+__all__ = ["CompressorReport", "CompressorTally", "Counts", "DecompressorEvents", "DecompressorTally"]
+
+
+class Counts(data.StructLayout):
+    """What a compressor counts of a packet: its words, the literals among them, and whether it was malformed."""
+
+    def __init__(self) -> None:
+        super().__init__({"words": 32, "literals": 32, "malformed": 1})
 
 
 class CompressorTally(wiring.Component):
-    """Counts beats on arrival; the words that come out follow from the words and the literals."""
+    """Counts beats on arrival."""
 
     def __init__(self, config: CodecConfig) -> None:
         self.config = config
         super().__init__(
-            {"arrival": In(stream.Signature(Arrival(config.lanes))), "report": Out(stream.Signature(Report))}
+            {
+                "arrival": In(stream.Signature(Arrival(config.lanes))),
+                "counts": Out(stream.Signature(Counts())),
+            }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        fmt = self.config.format
-        m.submodules.words = words = WideCounter(self.config.lanes)
-        m.submodules.literals = literals = WideCounter(self.config.lanes)
+        pipelined = self.config.pipelined
+        m.submodules.words = words = WideCounter(self.config.lanes, pipelined=pipelined)
+        m.submodules.literals = literals = WideCounter(self.config.lanes, pipelined=pipelined)
         malformed = Signal()
         done = Signal()
-        report = self.report.payload
-        window = log2(fmt.window)
-        windows = (words.value >> window) + (words.value[:window] != 0)
-        late = Signal(Arrival(self.config.lanes), reset_less=True)
-        counts = Signal()
+        counts = self.counts.payload
+        # What does not arrive adds nothing.
+        late = Signal(Arrival(self.config.lanes))
         m.d.comb += [
-            self.report.valid.eq(done),
-            report.words_in.eq(words.value),
-            report.words_out.eq(literals.value + windows * fmt.header_words),
-            report.literals.eq(literals.value),
-            report.error.eq(Mux(malformed, Error.BEAT, Error.NONE)),
-            self.arrival.ready.eq(~done | self.report.ready),
-            words.clear.eq(done & self.report.ready),
-            words.amount.eq(Mux(counts & self.arrival.ready, late.words, 0)),
+            self.counts.valid.eq(done),
+            counts.words.eq(words.value),
+            counts.literals.eq(literals.value),
+            counts.malformed.eq(malformed),
+            self.arrival.ready.eq(~done | self.counts.ready),
+            words.clear.eq(done & self.counts.ready),
+            words.amount.eq(Mux(self.arrival.ready, late.words, 0)),
             literals.clear.eq(words.clear),
-            literals.amount.eq(Mux(counts & self.arrival.ready, late.literals, 0)),
+            literals.amount.eq(Mux(self.arrival.ready, late.literals, 0)),
         ]
         with m.If(self.arrival.ready):
             m.d.sync += [
-                late.eq(self.arrival.payload),
-                counts.eq(self.arrival.valid),
-                malformed.eq((malformed & ~done) | (counts & late.malformed)),
-                done.eq(counts & late.last),
+                late.eq(Mux(self.arrival.valid, Value.cast(self.arrival.payload), 0)),
+                malformed.eq((malformed & ~done) | late.malformed),
+                done.eq(late.last),
             ]
+        return m
+
+
+class CompressorReport(wiring.Component):
+    """Makes a report of what was counted: the words that come out follow from the words and the literals.
+
+    Combinational or, pipelined, in two cycles, one for each adder.
+    """
+
+    def __init__(self, config: CodecConfig) -> None:
+        self.config = config
+        super().__init__({"counts": In(stream.Signature(Counts())), "report": Out(stream.Signature(Report))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        fmt = self.config.format
+        window = log2(fmt.window)
+        counted = self.counts.payload
+        with_windows = data.StructLayout({"counts": Counts(), "windows": 33 - window})
+        adding = stream.Signature(with_windows).create(path=("adding",))
+        m.d.comb += [
+            adding.valid.eq(self.counts.valid),
+            self.counts.ready.eq(adding.ready),
+            adding.payload.counts.eq(counted),
+            adding.payload.windows.eq((counted.words >> window) + (counted.words[:window] != 0)),
+        ]
+        summed = stream.Signature(Report).create(path=("summed",))
+        if self.config.pipelined:
+            m.submodules.windows = windows = StreamRegister(with_windows)
+            m.submodules.sum = total = StreamRegister(Report)
+            wiring.connect(m, adding, windows.input)
+            wiring.connect(m, summed, total.input)
+            wiring.connect(m, total.output, wiring.flipped(self.report))
+            adding = windows.output
+        else:
+            wiring.connect(m, summed, wiring.flipped(self.report))
+        counts, report = adding.payload.counts, summed.payload
+        m.d.comb += [
+            summed.valid.eq(adding.valid),
+            adding.ready.eq(summed.ready),
+            report.words_in.eq(counts.words),
+            report.words_out.eq(counts.literals + adding.payload.windows * fmt.header_words),
+            report.literals.eq(counts.literals),
+            report.error.eq(Mux(counts.malformed, Error.BEAT, Error.NONE)),
+        ]
         return m
 
 

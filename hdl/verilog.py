@@ -187,5 +187,6 @@ def codec_verilog(
             "window": config.format.window,
             "code bits": config.format.code_bits,
             "values": f"{config.table_size} at run time" if config.runtime_values else values,
+            **({"pipelined": "yes"} if config.pipelined else {}),
         },
     )

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from .butterfly import Exchange, Routes, log2, popcount
+from .butterfly import Exchange, Ranking, Routes, log2, popcount
 from .classifier import Classifier
 from .params import CodecConfig
 from .streams import Beat
@@ -159,6 +159,7 @@ class WindowStore(wiring.Component):
         position = Signal(range(lanes + 1))
         after_header = Signal(range(2 * lanes + 1))
         total_0 = Signal(range(3 * lanes + 1))
+        m.submodules.ranking = ranking = Ranking(lanes)
         m.submodules.routes = routes = Routes(lanes)
         header_part = min(fmt.header_words, lanes)
         before_header: Value = position
@@ -166,10 +167,11 @@ class WindowStore(wiring.Component):
             # The parts of the header before this one have filled the output beat, if nothing else had.
             before_header = Mux(position == 0, lanes, position)
         m.d.comb += [
-            routes.literal.eq(Cat(codes[0].word_select(lane, fmt.code_bits).all() for lane in range(lanes))),
+            ranking.literal.eq(Cat(codes[0].word_select(lane, fmt.code_bits).all() for lane in range(lanes))),
+            routes.ranks.eq(ranking.ranks),
             after_header.eq(Mux(first[0], before_header + header_part, position)),
             routes.offset.eq(after_header),
-            total_0.eq(after_header + routes.count),
+            total_0.eq(after_header + ranking.ranks.count),
         ]
         remaining = Signal(range(lanes + 1))
         m.d.comb += remaining.eq(
@@ -179,7 +181,7 @@ class WindowStore(wiring.Component):
             m.d.sync += position.eq(Mux(last[0], 0, remaining))
         m.d.comb += [
             self.arrival.payload.words.eq(count),
-            self.arrival.payload.literals.eq(routes.count),
+            self.arrival.payload.literals.eq(ranking.ranks.count),
             self.arrival.payload.last.eq(last[0]),
             self.arrival.payload.malformed.eq(bad),
             self.arrival.valid.eq(valid[0] & may_load[1]),

@@ -28,7 +28,7 @@ from .yosys import find_yosys
 __all__ = ["AXES", "Outcome", "Point", "Sweep", "parse_axis", "points", "run_sweep"]
 
 _FORMAT_AXES = ("word_bits", "window", "code_bits")
-_CODEC_AXES = ("lanes", "runtime_values")
+_CODEC_AXES = ("lanes", "runtime_values", "pipelined")
 
 #: What can be swept: the codec's parameters, and the clock period to size gates for.
 AXES = (*_CODEC_AXES, *_FORMAT_AXES, "period")
@@ -103,7 +103,7 @@ def parse_axis(text: str) -> tuple[str, tuple[Any, ...]]:
     read: Callable[[str], Any]
     if name == "period":
         read = float
-    elif name == "runtime_values":
+    elif name in ("runtime_values", "pipelined"):
         read = _boolean
     else:
         read = int

@@ -87,8 +87,8 @@ def test_cost_is_the_sum_over_windows() -> None:
     # A header of eight words takes two beats of four lanes: one cycle more per window is allowed.
     wide = CodecConfig(Format(8, 64, 1), 4)
     assert compress_packet(np.ones(64, np.uint8), wide).cost == (64 + 8) // 4 + 1
-    assert constant(CodecConfig()) == 8
-    assert constant(CodecConfig(lanes=1)) == 36
+    assert constant(CodecConfig(), "compressor") == 8
+    assert constant(CodecConfig(lanes=1), "compressor") == 36
     assert latency_limit(CodecConfig(), "compressor") == 6
     assert latency_limit(CodecConfig(), "decompressor") == 4
 

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -86,11 +87,14 @@ def test_signals_are_fields_not_slices_of_payloads() -> None:
     assert {"input_data", "input_keep", "input_last", "report_literals"} <= set(_words(text))
 
 
+@pytest.mark.parametrize("pipelined", [False, True], ids=["plain", "pipelined"])
 @pytest.mark.parametrize("kind", ["compressor", "decompressor", "engine"])
-def test_every_register_has_the_name_it_has_in_the_source(kind: str) -> None:
+def test_every_register_has_the_name_it_has_in_the_source(kind: str, pipelined: bool) -> None:
     """Amaranth calls ``signal`` what it finds no name for, such as the first of two that one line makes."""
-    engine = EngineConfig(alignment="word")
-    text = engine_verilog(engine) if kind == "engine" else verilog(kind, _TABLE)
+    if kind == "engine":
+        text = engine_verilog(EngineConfig(alignment="word", pipelined=pipelined))
+    else:
+        text = verilog(kind, replace(_SMALL, runtime_values=True, pipelined=pipelined))
     declared = re.findall(r"^ +(?:reg|wire) (?:\[\d+:\d+\] )?(\w+)", text, flags=re.MULTILINE)
     assert len(declared) > 100
     assert not [name for name in declared if re.fullmatch(r"signal(_\d+)?", name)]

@@ -14,10 +14,9 @@ from cocotbext.axi import AxiStreamBus, AxiStreamFrame, AxiStreamSink, AxiStream
 
 from ..sim.codec import compress_words
 from ..sim.words import Words
-from . import stimulus
+from . import limits, stimulus
 from .bench import Delivery
 from .context import Context, codec_test
-from .limits import BACK_TO_BACK, constant, latency_limit
 from .pauses import PATTERNS, always, never_first, pattern
 from .rules import Beat, RuleError
 from .traffic import Packet, corrupt_packet, malformed_packet
@@ -51,7 +50,7 @@ async def soak(context: Context) -> None:
 
 
 def _check_bound(context: Context, delivery: Delivery, what: str) -> None:
-    limit = delivery.packet.cost + constant(context.config)
+    limit = delivery.packet.cost + limits.constant(context.config, context.design.block)
     context.tally.checks += 1
     slack = limit - delivery.cycles
     notes = context.tally.notes
@@ -59,7 +58,7 @@ def _check_bound(context: Context, delivery: Delivery, what: str) -> None:
     if slack < 0:
         raise RuleError(
             f"{what}: {delivery.cycles} cycles from the first beat in to the last beat out, "
-            f"the bound is {limit} ({delivery.packet.cost} + {constant(context.config)})"
+            f"the bound is {limit} ({delivery.packet.cost} + {limits.constant(context.config, context.design.block)})"
         )
 
 
@@ -90,13 +89,14 @@ async def bound(context: Context) -> None:
 @codec_test
 async def back_to_back(context: Context) -> None:
     config, bench = context.config, context.bench
+    more = limits.back_to_back(config, context.design.block)
     bench.set_pauses()
 
     async def run(packets: Sequence[Packet], what: str) -> None:
         deliveries = await bench.run(packets)
-        start, allowed = deliveries[0].first_in, constant(config)
+        start, allowed = deliveries[0].first_in, limits.constant(config, context.design.block)
         for index, delivery in enumerate(deliveries):
-            allowed += delivery.packet.cost + (BACK_TO_BACK if index else 0)
+            allowed += delivery.packet.cost + (more if index else 0)
             context.tally.checks += 1
             if delivery.last_out - start + 1 > allowed:
                 raise RuleError(
@@ -116,7 +116,7 @@ async def back_to_back(context: Context) -> None:
 async def latency(context: Context) -> None:
     config, bench = context.config, context.bench
     bench.set_pauses()
-    limit = latency_limit(config, context.design.block)
+    limit = limits.latency_limit(config, context.design.block)
     worst = 0
     for windows in (1, 1, 2, 5):
         mask = np.ones(windows * config.format.window, bool)

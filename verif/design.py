@@ -60,7 +60,8 @@ class CodecDesign:
             if form.values == (0,) and form.code_bits == 1 and not self.config.runtime_values
             else table
         )
-        start = "" if self.init else ", no initial values"
+        start = ", pipelined" if self.config.pipelined else ""
+        start += "" if self.init else ", no initial values"
         return (
             f"{self.block} {self.config.lanes}x{form.word_bits}, window {form.window}, "
             f"{form.code_bits}-bit codes, {code}{start}"

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 from ..hdl.params import CodecConfig
 
-__all__ = ["BACK_TO_BACK", "constant", "latency_limit"]
-
-#: Cycles that a packet may cost on top of its own bound when it follows another without a gap.
-BACK_TO_BACK = 1
+__all__ = ["back_to_back", "constant", "latency_limit"]
 
 
-def constant(config: CodecConfig) -> int:
+def back_to_back(config: CodecConfig, block: str) -> int:
+    """Cycles that a packet may cost on top of its own bound when it follows another without a gap."""
+    return 2 if config.pipelined and block == "decompressor" else 1
+
+
+def constant(config: CodecConfig, block: str) -> int:
     """Cycles on top of the sum over windows: a compressor cannot send a header before its window is in."""
+    if config.pipelined:
+        # The stages and the queues; a decompressor waits for a whole window, its header included, before it begins.
+        return config.beats + (17 if block == "compressor" else 22 + _header_beats(config))
     return max(8, config.beats + 4)
 
 
 def latency_limit(config: CodecConfig, block: str) -> int:
     """Cycles from the first beat in to the first beat out of a dense window."""
+    if config.pipelined:
+        return constant(config, block) - 3
     if block == "compressor":
         # A window's beats, or the stages that many lanes need for their levels of the butterfly.
         return max(6, config.beats + 2)
-    header_beats = -(-config.format.header_words // config.lanes)
-    return 3 + header_beats
+    return 3 + _header_beats(config)
+
+
+def _header_beats(config: CodecConfig) -> int:
+    return -(-config.format.header_words // config.lanes)

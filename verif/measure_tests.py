@@ -33,7 +33,7 @@ async def measure(context: Context) -> None:
                 "in_beats": len(delivery.packet.beats),
                 "out_beats": len(delivery.packet.expected),
                 "cycles": delivery.cycles,
-                "bound": delivery.packet.cost + constant(config),
+                "bound": delivery.packet.cost + constant(config, context.design.block),
                 "latency": delivery.first_out - delivery.first_in,
             }
         )

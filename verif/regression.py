@@ -75,6 +75,7 @@ def replay_options(design: CodecDesign, test: str, seed: int, packets: int) -> s
     words += [f"--word-bits {form.word_bits} --lanes {config.lanes} --window {form.window}"]
     words += [f"--code-bits {form.code_bits} --values", *map(hex, form.values)]
     words += ["--runtime-values"] if config.runtime_values else []
+    words += ["--pipelined"] if config.pipelined else []
     words += [] if design.init else ["--no-init"]
     words += [f"--tests {test} --seed {seed} --packets {packets}"]
     return " ".join(words)

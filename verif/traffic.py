@@ -59,8 +59,11 @@ def window_loads(words: Words, config: CodecConfig) -> tuple[np.ndarray, np.ndar
     return raw, form.header_words + literals.reshape(windows, form.window).sum(axis=1)
 
 
-def _cost(words: Words, config: CodecConfig) -> int:
+def _cost(words: Words, config: CodecConfig, *, whole: bool = False) -> int:
+    """The cycles of the contract; where ``whole`` is set, those of a last, partial window are those of a whole one."""
     raw, stream = window_loads(words, config)
+    if whole:
+        raw[-1] = config.format.window
     long_header = -(-config.format.header_words // config.lanes) - 1
     return -(-int(np.maximum(raw, stream).sum()) // config.lanes) + long_header * len(raw)
 
@@ -80,7 +83,8 @@ def compress_packet(words: Words, config: CodecConfig) -> Packet:
 
 def decompress_packet(words: Words, config: CodecConfig) -> Packet:
     """The stream of ``words`` for the decompressor."""
-    return corrupt_packet(compress_words(words, config.format), len(words), config, _cost(words, config))
+    cost = _cost(words, config, whole=config.pipelined)
+    return corrupt_packet(compress_words(words, config.format), len(words), config, cost)
 
 
 def corrupt_packet(stream: Words, length: int, config: CodecConfig, cost: int = 0) -> Packet:

@@ -37,6 +37,7 @@ def engine_verilog(
             "read buffer": f"{config.read_buffer} beats",
             "write buffer": f"{config.write_buffer} beats",
             "registers": "yes" if config.registers else "no",
+            **({"pipelined": "yes"} if config.pipelined else {}),
         },
     )
 

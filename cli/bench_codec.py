@@ -10,7 +10,16 @@ from .options import add_codec_options, codec_config_from
 
 __all__ = ["register"]
 
-_SHAPE_OPTIONS = ("word_bits", "lanes", "window", "code_bits", "values", "runtime_values", "pipelined", "config")
+_SHAPE_OPTIONS = (
+    "word_bits",
+    "lanes",
+    "window",
+    "code_bits",
+    "values",
+    "runtime_values",
+    "pipelined",
+    "config",
+)
 
 
 def register(subparsers: Any) -> None:

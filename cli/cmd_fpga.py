@@ -39,7 +39,8 @@ def _add_fpga(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--device",
         metavar="NAME",
-        help="ecp5: 25k (default), 12k, 45k, 85k; ice40: hx8k (default), hx4k, lp8k, up5k",
+        help="ecp5: 25k (default), 12k, 45k, 85k, of speed grade 6, or with -7 or -8 behind; ice40: hx8k (default), "
+        "hx4k, lp8k, up5k",
     )
     group.add_argument(
         "--seeds",

@@ -59,11 +59,15 @@ TARGETS = {
             "ecp5",
             "synth_ecp5 -noiopad",
             "ecp5",
+            # With the speed grade behind, as in the vendor's part numbers; without one, it is the slowest.
             {
-                "25k": ("--25k", "--package", "CABGA381"),
-                "12k": ("--12k", "--package", "CABGA381"),
-                "45k": ("--45k", "--package", "CABGA381"),
-                "85k": ("--85k", "--package", "CABGA381"),
+                f"{size}{grade and '-'}{grade}": (
+                    f"--{size}",
+                    *("--package", "CABGA381"),
+                    *("--speed", grade or "6"),
+                )
+                for grade in ("", "7", "8")
+                for size in ("25k", "12k", "45k", "85k")
             },
             {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 6},
             re.compile(r"TRELLIS_FF"),

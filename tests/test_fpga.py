@@ -71,7 +71,9 @@ def test_placed_and_routed(target, tmp_path, monkeypatch):
 
 
 def test_unknown_device(tmp_path):
-    with pytest.raises(MeasureError, match=r"^device is '99k'; ecp5 has 25k, 12k, 45k, 85k$"):
+    with pytest.raises(
+        MeasureError, match=r"^device is '99k'; ecp5 has 25k, 12k, 45k, 85k, 25k-7, .*, 85k-8$"
+    ):
         measure_fpga(ENABLED, TARGETS["ecp5"], device="99k", cache=Cache(tmp_path))
     with pytest.raises(MeasureError, match=r"^device is 'xc7'; xilinx has none, it is only synthesised$"):
         measure_fpga(ENABLED, TARGETS["xilinx"], device="xc7", cache=Cache(tmp_path))

@@ -15,15 +15,15 @@ def back_to_back(config: CodecConfig, block: str) -> int:
 def constant(config: CodecConfig, block: str) -> int:
     """Cycles on top of the sum over windows: a compressor cannot send a header before its window is in."""
     if config.pipelined:
-        # The stages and the queues; a decompressor waits for a whole window, its header included, before it begins.
-        return config.beats + (17 if block == "compressor" else 22 + _header_beats(config))
+        # The stages and the queues. A decompressor, too, waits for a whole window, with its header.
+        return config.beats + (11 if block == "compressor" else 18 + _header_beats(config))
     return max(8, config.beats + 4)
 
 
 def latency_limit(config: CodecConfig, block: str) -> int:
     """Cycles from the first beat in to the first beat out of a dense window."""
     if config.pipelined:
-        return constant(config, block) - 3
+        return constant(config, block) - 1
     if block == "compressor":
         # A window's beats, or the stages that many lanes need for their levels of the butterfly.
         return max(6, config.beats + 2)

@@ -38,6 +38,8 @@ class Decompressor(wiring.Component):
     by an empty last beat; the rest of the input packet is discarded. Words left over after a whole packet are discarded
     too. The packet's one report says what was wrong; the packets behind are unharmed. A length of 0 is
     :attr:`Error.TRAILING`. A report that is not accepted stops the packets behind it.
+
+    A pipelined one is a :class:`~cdma.hdl.pipelined.decompressor.PipelinedDecompressor`.
     """
 
     def __init__(self, config: CodecConfig) -> None:

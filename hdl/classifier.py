@@ -4,6 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from .interface import table_members
 from .params import CodecConfig
 
 __all__ = ["Classifier", "table_of"]
@@ -32,9 +33,7 @@ class Classifier(wiring.Component):
             "keep": In(config.lanes),
             "codes": Out(data.ArrayLayout(fmt.code_bits, config.lanes)),
         }
-        if config.runtime_values:
-            members["values"] = In(data.ArrayLayout(fmt.word_bits, config.table_size))
-        super().__init__(members)
+        super().__init__({**members, **table_members(config)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,14 +1,13 @@
 """The compressor: raw words in, headers and literals out, at a beat per cycle."""
 
 from amaranth.hdl import Module
-from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import wiring
 
+from .interface import codec_members
 from .packer import Packer
 from .params import CodecConfig
 from .pipelined.memory_queue import MemoryQueue, Room
 from .pipelined.window_memory import WindowMemory
-from .streams import Beat, Report
 from .tally import CompressorReport, CompressorTally, Counts
 from .window_store import WindowStore
 
@@ -41,15 +40,7 @@ class Compressor(wiring.Component):
 
     def __init__(self, config: CodecConfig) -> None:
         self.config = config
-        fmt, lanes = config.format, config.lanes
-        members = {
-            "input": In(stream.Signature(Beat(fmt.word_bits, lanes))),
-            "output": Out(stream.Signature(Beat(fmt.word_bits, lanes))),
-            "report": Out(stream.Signature(Report)),
-        }
-        if config.runtime_values:
-            members["values"] = In(data.ArrayLayout(fmt.word_bits, config.table_size))
-        super().__init__(members)
+        super().__init__(codec_members(config, length=False))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

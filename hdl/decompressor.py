@@ -1,15 +1,15 @@
 """The decompressor: headers and literals in, raw words out, at a beat per cycle."""
 
 from amaranth.hdl import Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import wiring
 
 from .butterfly import Exchange, log2, one_of, popcount, thermometer
 from .classifier import table_of
+from .interface import codec_members
 from .params import CodecConfig
 from .pipelined.decompressor import PipelinedDecompressor
 from .planner import Planner
-from .streams import Beat, Error, Report
+from .streams import Error
 from .tally import DecompressorTally
 from .window_store import malformed
 from .word_rows import WordRows
@@ -47,27 +47,14 @@ class Decompressor(wiring.Component):
         fmt, lanes = config.format, config.lanes
         self.header_part = min(fmt.header_words, lanes)
         self.rows = 2 if self.header_part <= 2 else 3
-        members = {
-            "input": In(stream.Signature(Beat(fmt.word_bits, lanes))),
-            "length": In(stream.Signature(32)),
-            "output": Out(stream.Signature(Beat(fmt.word_bits, lanes))),
-            "report": Out(stream.Signature(Report)),
-        }
-        if config.runtime_values:
-            members["values"] = In(data.ArrayLayout(fmt.word_bits, config.table_size))
-        super().__init__(members)
+        super().__init__(codec_members(config, length=True))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
         if config.pipelined:
             m.submodules.pipeline = pipeline = PipelinedDecompressor(config)
-            for name in ("input", "length"):
-                wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(pipeline, name))
-            for name in ("output", "report"):
-                wiring.connect(m, getattr(pipeline, name), wiring.flipped(getattr(self, name)))
-            if config.runtime_values:
-                m.d.comb += pipeline.values.eq(self.values)
+            wiring.connect(m, wiring.flipped(self), pipeline)
             return m
         fmt, lanes = config.format, config.lanes
         levels, code_bits = log2(lanes), fmt.code_bits

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from .butterfly import Exchange, Ranking, Routes, log2, popcount
 from .classifier import Classifier
+from .interface import table_members
 from .params import CodecConfig
 from .streams import Beat
 
@@ -78,9 +79,7 @@ class WindowStore(wiring.Component):
             "step": Out(stream.Signature(Step(config))),
             "arrival": Out(stream.Signature(Arrival(lanes))),
         }
-        if config.runtime_values:
-            members["values"] = In(data.ArrayLayout(fmt.word_bits, config.table_size))
-        super().__init__(members)
+        super().__init__({**members, **table_members(config)})
 
     def _levels_after(self, stage: int) -> range:
         """The levels of the butterfly between ``stage`` and the next one."""

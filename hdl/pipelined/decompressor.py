@@ -1,12 +1,11 @@
 """A decompressor for FPGAs."""
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import wiring
 
 from ..butterfly import thermometer
+from ..interface import codec_members
 from ..params import CodecConfig
-from ..streams import Beat, Report
 from .beat_planner import BeatPlanner
 from .intake import Intake
 from .memory_queue import MemoryQueue, Room
@@ -33,16 +32,7 @@ class PipelinedDecompressor(wiring.Component):
 
     def __init__(self, config: CodecConfig) -> None:
         self.config = config
-        fmt, lanes = config.format, config.lanes
-        members = {
-            "input": In(stream.Signature(Beat(fmt.word_bits, lanes))),
-            "length": In(stream.Signature(32)),
-            "output": Out(stream.Signature(Beat(fmt.word_bits, lanes))),
-            "report": Out(stream.Signature(Report)),
-        }
-        if config.runtime_values:
-            members["values"] = In(data.ArrayLayout(fmt.word_bits, config.table_size))
-        super().__init__(members)
+        super().__init__(codec_members(config, length=True))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

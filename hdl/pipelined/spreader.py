@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..butterfly import Exchange, Ranking, Ranks, Routes, log2, one_of
 from ..classifier import table_of
+from ..interface import table_members
 from ..params import CodecConfig
 from ..streams import Error
 from .beat_planner import PlannedBeat
@@ -54,9 +55,7 @@ class Spreader(wiring.Component):
             "beat": Out(SpreadBeat(config)),
             "done": Out(1),
         }
-        if config.runtime_values:
-            members["values"] = In(data.ArrayLayout(fmt.word_bits, config.table_size))
-        super().__init__(members)
+        super().__init__({**members, **table_members(config)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

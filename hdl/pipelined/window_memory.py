@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..butterfly import Exchange, Ranking, Ranks, Routes, log2, popcount
 from ..classifier import Classifier
+from ..interface import table_members
 from ..params import CodecConfig
 from ..streams import Beat
 from ..window_store import Arrival, Step, malformed
@@ -40,9 +41,7 @@ class WindowMemory(wiring.Component):
             "step": Out(stream.Signature(Step(config))),
             "arrival": Out(stream.Signature(Arrival(lanes))),
         }
-        if config.runtime_values:
-            members["values"] = In(data.ArrayLayout(fmt.word_bits, config.table_size))
-        super().__init__(members)
+        super().__init__({**members, **table_members(config)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -114,8 +114,9 @@ def beside_others(chosen: tuple[str, str], feature_size: str) -> Iterator[str]:
         "scaled, which takes assumptions, so there are two rules. *Ideal*: area shrinks with the square of the feature "
         "size, rows are full of cells, the buffer is its bits alone. *Pessimistic*: area shrinks with the feature "
         "size only, 70 % of a row is cells, half of the buffer is bits. A bit is 0.16 µm², which Chipworks found in a "
-        "28 nm graphics processor (AMD Radeon HD 7970, 2012). The other designs were synthesised for the same library "
-        "with Yosys and ABC's plain script; `axi_dma` moves data and does not compress.\n"
+        "28 nm graphics processor (AMD Radeon HD 7970, 2012). `axi_dma`, which moves data and does not compress, was "
+        "synthesised by the same recipe (verilog-axi, commit 516bd5d); stream-ebpc for the same library, but with Yosys and "
+        "ABC's plain script.\n"
     )
     yield run("area", "compressor", *chosen, "--compare", feature_size)
 

@@ -1,6 +1,6 @@
 """What the header of a window says."""
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -17,6 +17,8 @@ class HeaderCheck(wiring.Component):
         The header, and which words there are.
     ``counts``, ``total``
         The literals of each beat, a cycle later, and of all, two cycles later.
+    ``adding``, ``step``
+        High when ``total`` is found: then ``step`` is the same, for one cycle, and otherwise 0.
     ``bad``, ``any_bad``
         Beats with a code past the table, and the last one if a code past the packet's end is not 0, two cycles later;
         whether there is any.
@@ -32,8 +34,10 @@ class HeaderCheck(wiring.Component):
                 "codes": In(fmt.window * fmt.code_bits),
                 "exists": In(fmt.window),
                 "more": In(config.beats - 1),
+                "adding": In(1),
                 "counts": Out(data.ArrayLayout(range(config.lanes + 1), config.beats)),
                 "total": Out(range(fmt.window + 1)),
+                "step": Out(range(fmt.window + 1)),
                 "bad": Out(config.beats),
                 "any_bad": Out(1),
             }
@@ -57,8 +61,11 @@ class HeaderCheck(wiring.Component):
                     ).any()
                 )
         last = ~Cat(self.more, 0) & Cat(1, self.more)
+        total = Signal.like(self.total)
+        m.d.comb += total.eq(sum(self.counts[beat] for beat in range(config.beats)))
         m.d.sync += [
-            self.total.eq(sum(self.counts[beat] for beat in range(config.beats))),
+            self.total.eq(total),
+            self.step.eq(Mux(self.adding, total, 0)),
             past.eq(Cat(~self.exists[word] & each[word].any() for word in range(fmt.window)).any()),
             self.bad.eq(undefined | (last & past.replicate(config.beats))),
             self.any_bad.eq(undefined.any() | past),

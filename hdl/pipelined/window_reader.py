@@ -171,6 +171,7 @@ class WindowReader(wiring.Component):
             check.codes.eq(header),
             check.exists.eq(left.exists),
             check.more.eq(left.more),
+            check.adding.eq(adding),
             cannot.eq(check.any_bad | left.nothing | missing),
             stops.eq(waiting & ~self.window.valid & Mux(complete, left.final | cannot, ended)),
             continues.eq(waiting & ~self.window.valid & complete & ~left.final & ~cannot),
@@ -228,7 +229,7 @@ class WindowReader(wiring.Component):
                 m.d.sync += start.eq((self.end.next << levels) + more)
             with m.Elif(heading | (continues & next_there)):
                 m.d.sync += start.eq(header_end + more)
-            found_place = start + Mux(locating, check.total, 0)
+            found_place = start + check.step
             m.d.comb += target.eq(Mux(captures, header_end + more, found_place) if parts > 1 else found_place)
         m.d.comb += [
             self.read.eq(reads),

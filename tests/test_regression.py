@@ -1,4 +1,4 @@
-"""The regression on a matrix of configurations: every lane count, word, window and code, and the variants.
+"""The regression on a matrix of configurations: every lane count, word, window and code, the variants, and pipelined.
 
 ``cdma verify`` runs the same tests, with more packets, on any configuration.
 """
@@ -19,12 +19,17 @@ from cdma.verif.simulate import Outcome
 #: Word bits, lanes, window, code bits, values, run-time table, initial values.
 MATRIX = {
     "the standard": (CodecConfig(), True),
-    "one lane, no initial values": (CodecConfig(lanes=1), False),
+    "one lane of bytes, no initial values": (CodecConfig(Format(8, 32), 1), False),
     "two lanes, half-word table": (CodecConfig(Format(16, 32, 2, (0, 0x3F80, 7)), 2), True),
     "four lanes, header of two beats": (CodecConfig(Format(8, 64, 1), 4), True),
     "sixteen lanes, run-time table": (CodecConfig(Format(16, 64, 4, (0, 1)), 16, True), True),
     "thirty-two lanes of bytes, no initial values": (CodecConfig(Format(8, 32, 1, (0xFF,)), 32), False),
     "sixty-four lanes, window of a beat": (CodecConfig(Format(8, 64, 4, tuple(range(15))), 64), True),
+    "pipelined, the standard": (CodecConfig(pipelined=True), True),
+    "pipelined, one lane, header of eight beats, run-time table, no initial values": (
+        CodecConfig(Format(8, 32, 2, (0, 1)), 1, runtime_values=True, pipelined=True),
+        False,
+    ),
 }
 CASES = [
     pytest.param(CodecDesign(block, config, init), id=f"{block}: {name}")
@@ -52,6 +57,7 @@ def test_matrix(design: CodecDesign) -> None:
 
 def test_matrix_covers_what_it_says() -> None:
     configs = [config for config, _ in MATRIX.values()]
+    pipelined = [(config, init) for config, init in MATRIX.values() if config.pipelined]
     assert {config.lanes for config in configs} == {1, 2, 4, 8, 16, 32, 64}
     assert {config.format.word_bits for config in configs} == {8, 16, 32}
     assert {config.format.window for config in configs} == {32, 64}
@@ -59,6 +65,13 @@ def test_matrix_covers_what_it_says() -> None:
     assert any(config.runtime_values for config in configs)
     assert not all(init for _, init in MATRIX.values())
     assert any(config.format.header_words > config.lanes for config in configs)
+    # A keep of one bit is no vector.
+    assert any(config.lanes * config.format.word_bits == 8 for config in configs)
+    assert {config.lanes for config, _ in pipelined} == {1, 8}
+    assert any(config == CodecConfig(pipelined=True) for config, _ in pipelined)
+    assert any(config.runtime_values for config, _ in pipelined)
+    assert any(config.format.header_words > config.lanes for config, _ in pipelined)
+    assert not all(init for _, init in pipelined)
 
 
 def test_nothing_passes_by_running_nothing() -> None:
@@ -92,6 +105,8 @@ def test_status_and_replay(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
         "cdma verify decompressor --word-bits 32 --lanes 4 --window 32 --code-bits 1 --values 0x0 --no-init "
         "--tests bound --seed 7 --packets 50 --waves" in printed
     )
+    assert main(["verify", "compressor", "--pipelined"]) == 1
+    assert "--values 0x0 --pipelined --tests bound --seed 7" in capsys.readouterr().out
     _with_outcomes(monkeypatch, soak=None)
     assert main(["verify", "compressor"]) == 0
 

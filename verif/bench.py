@@ -117,9 +117,9 @@ class _Sink:
         """One clock edge; the beat on offer, whether taken or not."""
         beat = None
         if int(self._valid.value):
-            data = self._data.value.to_unsigned()
+            data = int(self._data.value)
             if self._keep is not None and self._last is not None:
-                keep = self._keep.value.to_unsigned()
+                keep = int(self._keep.value)
                 beat = Beat(data, keep, bool(int(self._last.value)))
             else:
                 beat = Beat(data)

@@ -125,6 +125,7 @@ def _show(path: Path, text: str, summary: dict[str, Any]) -> None:
         "values": f"{summary['table_size']} on the port values"
         if values is None
         else ", ".join(map(hex, values)),
+        "clock": "pipelined" if summary["pipelined"] else "not pipelined",
         "start": "initial values and reset" if summary["initial_values"] else "reset only, no initial values",
         "ports": ", ".join(
             name if width == 1 else f"{name}[{width}]" for name, width in summary["ports"].items()

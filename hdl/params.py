@@ -126,6 +126,8 @@ class CodecConfig:
                 f"lanes is {self.lanes}; it must not exceed the window of {self.format.window} words, "
                 "because a beat never spans two windows"
             )
+        _flag("runtime_values", self.runtime_values)
+        _flag("pipelined", self.pipelined)
         if self.pipelined and self.beats < _PIPELINE_BEATS:
             raise ParameterError(
                 f"lanes is {self.lanes} with a window of {self.format.window} words; a pipelined codec needs windows of "

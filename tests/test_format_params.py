@@ -72,6 +72,14 @@ def test_refused_formats(settings, message):
             {"lanes": 64},
             "lanes is 64; it must not exceed the window of 32 words, because a beat never spans two windows",
         ),
+        ({"runtime_values": 1}, "runtime_values is 1; it must be true or false"),
+        ({"pipelined": "yes"}, "pipelined is 'yes'; it must be true or false"),
+        ({"pipelined": None}, "pipelined is None; it must be true or false"),
+        (
+            {"pipelined": True, "lanes": 16},
+            "lanes is 16 with a window of 32 words; a pipelined codec needs windows of at least 4 beats, because it takes "
+            "so many cycles from one header to the next",
+        ),
     ],
 )
 def test_refused_codecs(settings, message):
@@ -82,7 +90,14 @@ def test_refused_codecs(settings, message):
 
 def test_defaults_are_zero_value_compression():
     assert Format() == Format(word_bits=32, window=32, code_bits=1, values=(0,))
-    assert CodecConfig() == CodecConfig(Format(), lanes=8, runtime_values=False)
+    assert CodecConfig() == CodecConfig(Format(), lanes=8, runtime_values=False, pipelined=False)
+
+
+def test_a_pipelined_codec_needs_four_beats():
+    assert CodecConfig(lanes=8, pipelined=True).beats == 4
+    assert CodecConfig(Format(window=64), lanes=16, pipelined=True).beats == 4
+    with pytest.raises(ParameterError):
+        CodecConfig(Format(window=64), lanes=32, pipelined=True)
 
 
 def test_frozen_hashable_and_values_of_any_sequence():

@@ -37,9 +37,20 @@ def test_every_option_arrives(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert summary["file"] == str(tmp_path / "mine.v")
     assert summary["module"] == "mine"
     assert (summary["values"], summary["table_size"], summary["initial_values"]) == (None, 3, False)
+    assert summary["pipelined"] is False
     assert summary["ports"]["values"] == 24
     assert summary["ports"]["s_length_tdata"] == 32
     assert summary["bytes_per_cycle"] == 4
+
+
+@pytest.mark.parametrize("kind", ["compressor", "decompressor"])
+def test_pipelined(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["generate", kind, *_SMALL, "--pipelined", "--json", "-o", str(tmp_path)]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    config = CodecConfig(Format(8, 8), lanes=2, pipelined=True)
+    assert summary["pipelined"] is True
+    assert Path(summary["file"]).read_text() == codec_verilog(kind, config)
+    assert Path(summary["file"]).read_text() != codec_verilog(kind, CodecConfig(Format(8, 8), lanes=2))
 
 
 def test_settings_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,6 +85,10 @@ def test_settings_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]
             "cdma: name is 'a/b'; it must be a letter followed by letters, digits and underscores",
         ),
         (["--prefix", "-"], "cdma: prefix is '-'; it must be a letter"),
+        (
+            ["--pipelined", "--lanes", "16"],
+            "cdma: lanes is 16 with a window of 32 words; a pipelined codec needs ",
+        ),
         (["--lanes", "3"], "cdma: lanes is 3; it must be one of 1, 2, 4, 8, 16, 32, 64: "),
     ],
 )

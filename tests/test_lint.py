@@ -22,6 +22,10 @@ _CONFIGS = {
     "runtime": CodecConfig(Format(16, 64, 2), lanes=16, runtime_values=True),
     "wide": CodecConfig(Format(8, 64, 1), lanes=64),
     "tiny": CodecConfig(Format(2, 4, 1), lanes=2),
+    "pipelined": CodecConfig(pipelined=True),
+    "pipelined_narrow": CodecConfig(Format(8, 32, 1), lanes=1, pipelined=True),
+    "pipelined_codes": CodecConfig(Format(8, 64, 4, (0, 1)), lanes=8, runtime_values=True, pipelined=True),
+    "pipelined_tiny": CodecConfig(Format(2, 4, 1), lanes=1, pipelined=True),
 }
 
 
@@ -32,7 +36,9 @@ _DESIGNS = [(kind, key) for kind in ("compressor", "decompressor") for key in _C
 def design(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     kind, key = request.param
     path = tmp_path_factory.mktemp("lint") / f"{kind}_{key}.v"
-    path.write_text(codec_verilog(kind, _CONFIGS[key], name=path.stem, init=key != "bytes"))
+    path.write_text(
+        codec_verilog(kind, _CONFIGS[key], name=path.stem, init=key not in ("bytes", "pipelined_codes"))
+    )
     return path
 
 

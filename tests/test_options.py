@@ -47,8 +47,9 @@ def test_command_line(parse):
         "--lanes",
         16,
         "--runtime-values",
+        "--pipelined",
     )
-    assert codec_config_from(arguments) == CodecConfig(Format(16, 64, 2, (0, 0x3C00)), 16, True)
+    assert codec_config_from(arguments) == CodecConfig(Format(16, 64, 2, (0, 0x3C00)), 16, True, True)
 
 
 def test_command_line_wins_over_file(parse, config):
@@ -56,6 +57,17 @@ def test_command_line_wins_over_file(parse, config):
     assert codec_config_from(parse("--config", path)) == CodecConfig(Format(8, 32, 2, (0, 127)), 32, True)
     arguments = parse("--config", path, "--lanes", 4, "--values", 9, "--no-runtime-values")
     assert codec_config_from(arguments) == CodecConfig(Format(8, 32, 2, (9,)), 4, False)
+
+
+def test_pipelined(parse, config):
+    assert codec_config_from(parse("--pipelined")) == CodecConfig(pipelined=True)
+    path = config("lanes = 4\npipelined = true\n")
+    assert codec_config_from(parse("--config", path)) == CodecConfig(lanes=4, pipelined=True)
+    assert codec_config_from(parse("--config", path, "--no-pipelined")) == CodecConfig(lanes=4)
+    with pytest.raises(
+        ParameterError, match=r"^lanes is 16 with a window of 32 words; a pipelined codec needs"
+    ):
+        codec_config_from(parse("--config", path, "--lanes", 16))
 
 
 def test_format_commands_read_codec_files(config):
@@ -71,10 +83,11 @@ def test_format_commands_read_codec_files(config):
         (
             "word_bit = 8",
             "has the unknown key 'word_bit'; it may have "
-            "word_bits, window, code_bits, values, lanes, runtime_values",
+            "word_bits, window, code_bits, values, lanes, runtime_values, pipelined",
         ),
         ("values = 0", "has values = 0; it must be a list, such as [0]"),
         ("runtime_values = 1", "has runtime_values = 1; it must be true or false"),
+        ('pipelined = "yes"', "has pipelined = 'yes'; it must be true or false"),
         ("word_bits = ", "is not a TOML file: "),
     ],
 )

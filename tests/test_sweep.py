@@ -32,6 +32,7 @@ def test_axes():
     assert parse_axis("word-bits=8") == ("word_bits", (8,))
     assert parse_axis("period=0.8,1") == ("period", (0.8, 1.0))
     assert parse_axis("runtime_values=no,yes") == ("runtime_values", (False, True))
+    assert parse_axis("pipelined=no,yes") == ("pipelined", (False, True))
 
 
 @pytest.mark.parametrize(
@@ -46,6 +47,7 @@ def test_axes():
             "runtime_values=maybe",
             "the sweep 'runtime_values=maybe' has a value that runtime_values cannot have",
         ),
+        ("pipelined=2", "the sweep 'pipelined=2' has a value that pipelined cannot have"),
     ],
 )
 def test_axes_refused(text, message):
@@ -65,6 +67,12 @@ def test_points():
     assert [point.config.lanes for point in found[:2]] == [1, 1]
     assert [bool(point.reason) for point in found] == [False, False, True, True]
     assert found[2].reason.startswith("lanes is 16; it must not exceed the window of 8 words")
+
+
+def test_points_of_what_cannot_be_pipelined():
+    plain, pipelined = points(SMALL, Options(), {"lanes": (4,), "pipelined": (False, True)})
+    assert (plain.reason, plain.config.pipelined) == ("", False)
+    assert pipelined.reason.startswith("lanes is 4 with a window of 8 words; a pipelined codec needs")
 
 
 def test_a_sweep_goes_on_where_it_stopped(tiny, tmp_path, monkeypatch):

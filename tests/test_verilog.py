@@ -23,6 +23,7 @@ from cdma.hdl.params import CodecConfig, EngineConfig, Format
 from cdma.hdl.verilog import codec_verilog, emit
 
 _SMALL = CodecConfig(Format(8, 8, 1), lanes=2)
+_PIPELINED = replace(_SMALL, pipelined=True)
 _TABLE = CodecConfig(Format(8, 8, 2), lanes=4, runtime_values=True)
 
 verilog = cache(codec_verilog)
@@ -104,6 +105,8 @@ def test_header_says_what_it_is() -> None:
     comment = verilog("compressor", _SMALL, init=False).partition("module ")[0]
     for line in ("lanes +2", "word bits +8", "window +8", "values +0x0", "initial values +no", "amaranth 0"):
         assert re.search(line, comment), line
+    assert "pipelined" not in comment
+    assert re.search("pipelined +yes", verilog("compressor", _PIPELINED).partition("module ")[0])
     assert "BSD-2-Clause" in comment
 
 
@@ -124,11 +127,21 @@ def test_the_same_on_every_run_and_without_paths() -> None:
     assert not re.search(r"/(home|root|usr|tmp|work)\b|\.py\b", text)
 
 
+@pytest.mark.parametrize("config", [_SMALL, _PIPELINED], ids=["plain", "pipelined"])
 @pytest.mark.parametrize("kind", ["compressor", "decompressor"])
-def test_no_initial_values(kind: str) -> None:
+def test_no_initial_values(kind: str, config: CodecConfig) -> None:
     declaration = re.compile(r"\breg\b[^;,\n]*=|\binitial\b(?! values)")
-    assert declaration.search(verilog(kind, _SMALL))
-    assert not declaration.search(verilog(kind, _SMALL, init=False))
+    assert declaration.search(verilog(kind, config))
+    assert not declaration.search(verilog(kind, config, init=False))
+
+
+@pytest.mark.parametrize("kind", ["compressor", "decompressor"])
+def test_memories_of_a_pipelined_codec(kind: str) -> None:
+    """They are memories in the Verilog, so that tools find them, and the reset is not needed for what is in them."""
+    text = verilog(kind, _PIPELINED, init=False)
+    memories = re.findall(r"\breg (?:\[\d+:0\] )?(\w+) \[\d+:0\];", text)
+    assert len(memories) == {"compressor": 5, "decompressor": 6}[kind]
+    assert not re.search(r"\breg (?:\[\d+:0\] )?\w+ \[\d+:0\];", verilog(kind, _SMALL, init=False))
 
 
 @pytest.mark.parametrize(

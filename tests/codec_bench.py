@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from stream_bench import Packet, StreamBench, beats_of, never, sometimes
@@ -14,7 +15,7 @@ from cdma.hdl.params import CodecConfig, Format
 from cdma.sim.codec import compress_words
 from cdma.sim.packets import decode_packet, encode_packet
 
-__all__ = ["CONFIGS", "compress_packets", "decompress_packets", "random_words", "stream_of"]
+__all__ = ["CONFIGS", "PIPELINED", "compress_packets", "decompress_packets", "random_words", "stream_of"]
 
 
 def config(word_bits: int, window: int, code_bits: int, values: tuple[int, ...], lanes: int) -> CodecConfig:
@@ -32,6 +33,10 @@ CONFIGS = [
     config(32, 64, 1, (0,), 4),
     config(4, 16, 1, (0,), 2),
     config(2, 4, 1, (0,), 4),
+]
+#: The same for pipelined codecs, whose windows have four beats or more; one has no more than that, and two words.
+PIPELINED = [
+    replace(plain, pipelined=True) for plain in [*CONFIGS, config(2, 4, 1, (0,), 1)] if plain.beats >= 4
 ]
 
 
@@ -57,11 +62,18 @@ def _pauses(number: int, share: float, seed: object) -> list:
 
 
 def compress_packets(
-    config: CodecConfig, packets: Sequence[Sequence[int]], *, pauses: float = 0, seed: object = 0
+    config: CodecConfig,
+    packets: Sequence[Sequence[int]],
+    *,
+    pauses: float = 0,
+    report_pauses: float | None = None,
+    seed: object = 0,
 ) -> tuple[StreamBench, list[Packet]]:
     """Compresses ``packets``; asserts that data and reports are the model's."""
     bench = StreamBench(Compressor(config))
     source, sink, reports = _pauses(3, pauses, seed)
+    if report_pauses is not None:
+        reports = sometimes((seed, "reports"), report_pauses)
     bench.source("input", [beat for packet in packets for beat in beats_of(packet, config.lanes)], source)
     received = bench.packets("output", len(packets), sink)
     reported = bench.collect("report", len(packets), reports)
@@ -79,11 +91,18 @@ def compress_packets(
 
 
 def decompress_packets(
-    config: CodecConfig, packets: Sequence[tuple[Sequence[int], int]], *, pauses: float = 0, seed: object = 0
+    config: CodecConfig,
+    packets: Sequence[tuple[Sequence[int], int]],
+    *,
+    pauses: float = 0,
+    report_pauses: float | None = None,
+    seed: object = 0,
 ) -> tuple[StreamBench, list[Packet]]:
     """Decompresses ``packets`` (stream, number of words); asserts that data and reports are the model's."""
     bench = StreamBench(Decompressor(config))
     source, sink, reports, lengths = _pauses(4, pauses, seed)
+    if report_pauses is not None:
+        reports = sometimes((seed, "reports"), report_pauses)
     bench.source("input", [beat for stream, _ in packets for beat in beats_of(stream, config.lanes)], source)
     bench.source("length", [length for _, length in packets], lengths)
     received = bench.packets("output", len(packets), sink)

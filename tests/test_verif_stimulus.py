@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cdma import CodecConfig, Format
 from cdma.sim.headers import codes_of
 from cdma.verif import stimulus
-from cdma.verif.limits import constant, latency_limit
+from cdma.verif.limits import back_to_back, constant, latency_limit
 from cdma.verif.pauses import PATTERNS, pattern
 from cdma.verif.traffic import beats_of, compress_packet, corrupt_packet, decompress_packet, window_loads
 
@@ -91,6 +91,36 @@ def test_cost_is_the_sum_over_windows() -> None:
     assert constant(CodecConfig(lanes=1), "compressor") == 36
     assert latency_limit(CodecConfig(), "compressor") == 6
     assert latency_limit(CodecConfig(), "decompressor") == 4
+    for block in ("compressor", "decompressor"):
+        assert back_to_back(CodecConfig(), block) == 1
+
+
+def test_what_a_pipelined_codec_may_take() -> None:
+    """By hand: the beats of a window, the stages, and for a decompressor the beats of a header."""
+    standard = CodecConfig(pipelined=True)
+    assert constant(standard, "compressor") == 4 + 11
+    assert constant(standard, "decompressor") == 4 + 18 + 1
+    assert latency_limit(standard, "compressor") == 14
+    assert latency_limit(standard, "decompressor") == 22
+    assert back_to_back(standard, "compressor") == 1
+    assert back_to_back(standard, "decompressor") == 2
+    narrow = CodecConfig(Format(8, 32, 4), 1, pipelined=True)
+    assert constant(narrow, "compressor") == 32 + 11
+    assert constant(narrow, "decompressor") == 32 + 18 + 16
+
+
+@pytest.mark.parametrize("last", [1, 5, 31, 32])
+def test_a_short_last_window_costs_a_pipelined_decompressor_a_whole_one(last: int) -> None:
+    """A window takes four cycles at least there, however short; nothing else is allowed more than without a pipeline."""
+    words = np.concatenate([np.zeros(32), np.ones(32), np.zeros(last)]).astype(np.uint32)
+    plain, pipelined = CodecConfig(), CodecConfig(pipelined=True)
+    assert decompress_packet(words, plain).cost == -(-(32 + 33 + last) // 8)
+    assert decompress_packet(words, pipelined).cost == -(-(32 + 33 + 32) // 8)
+    assert compress_packet(words, pipelined).cost == compress_packet(words, plain).cost
+    # A last window whose stream is longer than what it stands for is not cheaper either.
+    dense = np.ones(32 + last, np.uint32)
+    assert decompress_packet(dense, pipelined).cost == -(-(33 + max(32, 1 + last)) // 8)
+    assert decompress_packet(dense, pipelined).beats == decompress_packet(dense, plain).beats
 
 
 def test_a_packet_cut_short_ends_with_an_empty_beat() -> None:

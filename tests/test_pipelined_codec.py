@@ -167,3 +167,34 @@ def test_malformed_beat_is_reported(keep: int, last: int) -> None:
         assert [report.error for _, report in reports] == [Error.BEAT, Error.NONE]
         assert [report.words_out for _, report in reports] == [len(got.words) for got in received]
         assert received[1].words == (stream_of(good, STANDARD) if packet is good else good)
+
+
+@pytest.mark.parametrize("beats", [26, 29, 31, 35])
+def test_what_is_left_over_makes_way(beats: int) -> None:
+    """A packet's end is known, and fills the memories, while most of what it becomes still waits; then comes another."""
+    source = random.Random(beats)
+    zeros = [0] * 8 * STANDARD.format.window
+    stream = stream_of(zeros, STANDARD)
+    too_long = (stream + [7] * (8 * beats - len(stream)), len(zeros))
+    dense = random_words(source, STANDARD, 100, 1)
+    packets = [too_long, (stream_of(dense, STANDARD), len(dense))] * 3
+    decompress_packets(STANDARD, packets, pauses=0)
+    decompress_packets(STANDARD, packets, pauses=0.7, seed=beats)
+
+
+@pytest.mark.parametrize("beats", range(28, 35))
+def test_what_is_left_over_makes_way_when_nothing_leaves(beats: int) -> None:
+    """The same, with an output that takes nothing until all that can come in is in."""
+    zeros = [0] * 8 * STANDARD.format.window
+    stream = stream_of(zeros, STANDARD)
+    good = [9, 0, 3]
+    bench = StreamBench(Decompressor(STANDARD))
+    long = stream + [7] * (8 * beats - len(stream))
+    bench.source("input", beats_of(long, 8) + beats_of(stream_of(good, STANDARD), 8))
+    bench.source("length", [len(zeros), 3])
+    waits = iter([True] * 150)
+    received = bench.packets("output", 2, lambda: next(waits, False))
+    reports = bench.collect("report", 2)
+    bench.run(600)
+    assert [packet.words for packet in received] == [zeros, good]
+    assert [report.error for _, report in reports] == [Error.TRAILING, Error.NONE]

@@ -63,7 +63,7 @@ class PipelinedDecompressor(wiring.Component):
             intake.place[1].eq(spreader.place),
             intake.above[1].eq(spreader.place.beat + 1),
             spreader.words.eq(intake.words[1]),
-            planner.go.eq(room.there & reports.room),
+            planner.go.eq(room.there),
             spreader.planned.eq(planner.planned),
             spreader.there.eq(planner.there),
             reports.planned.eq(planner.planned),

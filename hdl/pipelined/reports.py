@@ -29,7 +29,8 @@ class Reports(wiring.Component):
     """Joins what is counted of each packet's beats with what is known of its input.
 
     ``planned``, ``there``
-        A beat that will be delivered, and whether there is one. While there is no ``room``, none may be planned.
+        A beat that will be delivered, and whether there is one. Beats of a packet come only when the ``info`` of the packet
+        before it has been accepted, so that outcomes need no room of their own.
     ``info``
         Of each packet's input.
     """
@@ -40,7 +41,6 @@ class Reports(wiring.Component):
             {
                 "planned": In(PlannedBeat(config)),
                 "there": In(1),
-                "room": Out(1),
                 "info": In(stream.Signature(PacketInfo())),
                 "report": Out(stream.Signature(Report)),
             }
@@ -52,7 +52,6 @@ class Reports(wiring.Component):
         m.submodules.words = words = WideCounter(lanes, pipelined=True)
         m.submodules.literals = literals = WideCounter(lanes, pipelined=True)
         m.submodules.outcomes = outcomes = MemoryQueue(Outcome(), _DEPTH)
-        m.submodules.outcome_room = outcome_room = Room(_DEPTH)
         m.submodules.infos = infos = MemoryQueue(PacketInfo(), _DEPTH)
         m.submodules.info_room = info_room = Room(_DEPTH)
         m.submodules.report = report = StreamRegister(Report)
@@ -77,8 +76,6 @@ class Reports(wiring.Component):
         m.d.comb += [
             words.clear.eq(done),
             literals.clear.eq(done),
-            self.room.eq(outcome_room.there),
-            outcome_room.taken.eq(self.there & planned.last),
             outcomes.input.valid.eq(done),
             outcomes.input.payload.words.eq(words.value),
             outcomes.input.payload.literals.eq(literals.value),
@@ -91,7 +88,6 @@ class Reports(wiring.Component):
             joins.eq(report.input.valid & report.input.ready),
             outcomes.output.ready.eq(joins),
             infos.output.ready.eq(joins),
-            outcome_room.given.eq(joins),
             info_room.given.eq(joins),
         ]
         ends_badly = Mux(info.trailing, Error.TRAILING, Error.NONE)

@@ -15,7 +15,20 @@ from cdma.hdl.params import CodecConfig, Format
 from cdma.sim.codec import compress_words
 from cdma.sim.packets import decode_packet, encode_packet
 
-__all__ = ["CONFIGS", "PIPELINED", "compress_packets", "decompress_packets", "random_words", "stream_of"]
+__all__ = [
+    "CONFIGS",
+    "LOADS",
+    "PIPELINED",
+    "compress_packets",
+    "corrupt",
+    "decompress_packets",
+    "lengths",
+    "random_words",
+    "stream_of",
+    "whole",
+    "windows_of_beats",
+    "work",
+]
 
 
 def config(word_bits: int, window: int, code_bits: int, values: tuple[int, ...], lanes: int) -> CodecConfig:
@@ -126,3 +139,70 @@ def decompress_packets(
 
 def _limit(words: int, packets: int, config: CodecConfig) -> int:
     return 40 * (words // config.lanes + packets * (config.format.window + 8)) + 1000
+
+
+#: Windows that try the queues, each given as the number of literals of its beats.
+LOADS = [
+    [[8, 8, 8, 8]],
+    [[0, 0, 0, 0]],
+    [[8, 8, 8, 8], [0, 0, 0, 0]],
+    # A whole dense window when only one place is left in a beat, then a dense beat; the third window makes the sum
+    # a whole number of beats, so that this happens again and again.
+    [[8, 8, 8, 8], [8, 0, 0, 0], [5, 0, 0, 0]],
+    [[0, 0, 0, 6], [8, 8, 8, 8], [8, 0, 0, 0], [0, 0, 0, 6]],
+    [[0, 0, 0, 6], [8, 8, 8, 8], [8, 0, 0, 8], [0, 0, 0, 6]],
+]
+
+
+def windows_of_beats(config: CodecConfig, patterns: list[list[int]]) -> list[int]:
+    """Words of windows, each given as the number of literals of its beats."""
+    words = []
+    for pattern in patterns:
+        for literals in pattern:
+            words += [7] * literals + [0] * (config.lanes - literals)
+    return words
+
+
+def work(config: CodecConfig, words: list[int]) -> int:
+    """The words that windows bring in or out, whichever is more, summed."""
+    window = config.format.window
+    return sum(
+        max(len(words[start : start + window]), len(stream_of(words[start : start + window], config)))
+        for start in range(0, len(words), window)
+    )
+
+
+def lengths(config: CodecConfig, source: random.Random, count: int) -> list[int]:
+    lanes, window = config.lanes, config.format.window
+    edges = [1, lanes - 1 or 1, lanes, lanes + 1, window - 1, window, window + 1, 2 * window]
+    return [source.choice([*edges, source.randrange(1, 3 * window)]) for _ in range(count)]
+
+
+def whole(config: CodecConfig, source: random.Random, count: int) -> list[tuple[list[int], int]]:
+    packets = []
+    for length in lengths(config, source, count):
+        words = random_words(source, config, length, source.choice([0, 0.1, 0.5, 0.9, 1]))
+        packets.append((stream_of(words, config), length))
+    return packets
+
+
+def corrupt(
+    config: CodecConfig, source: random.Random, packet: tuple[list[int], int]
+) -> tuple[list[int], int]:
+    stream, length = packet
+    word = config.format.word_bits
+    kind = source.randrange(6)
+    if kind == 0:
+        return stream[: source.randrange(len(stream)) or 1], length
+    if kind == 1:
+        return stream + [
+            source.getrandbits(word) for _ in range(source.randrange(1, 3 * config.lanes))
+        ], length
+    if kind == 2:
+        place = source.randrange(len(stream))
+        return [*stream[:place], stream[place] ^ 1 << source.randrange(word), *stream[place + 1 :]], length
+    if kind == 3:
+        return [source.getrandbits(word) for _ in range(source.randrange(1, 60))], length
+    if kind == 4:
+        return stream, max(0, length + source.choice([-length, -1, 1, config.lanes, -config.lanes]))
+    return stream, length

@@ -47,6 +47,7 @@ def test_json(capsys):
         "values": [0],
         "lanes": 2,
         "runtime_values": False,
+        "pipelined": False,
     }
     assert found["assumption"] is None
     assert found["clock_gated"]["kge"] < found["kge"]

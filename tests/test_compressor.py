@@ -3,18 +3,20 @@
 import random
 
 import pytest
-from codec_bench import CONFIGS, compress_packets, random_words, stream_of
+from codec_bench import (
+    CONFIGS,
+    LOADS,
+    compress_packets,
+    lengths,
+    random_words,
+    stream_of,
+    windows_of_beats,
+    work,
+)
 from stream_bench import StreamBench, beats_of
 
 from cdma.hdl.compressor import Compressor
-from cdma.hdl.params import CodecConfig
 from cdma.hdl.streams import Error
-
-
-def lengths(config: CodecConfig, source: random.Random, count: int) -> list[int]:
-    lanes, window = config.lanes, config.format.window
-    edges = [1, lanes - 1 or 1, lanes, lanes + 1, window - 1, window, window + 1, 2 * window]
-    return [source.choice([*edges, source.randrange(1, 3 * window)]) for _ in range(count)]
 
 
 @pytest.mark.parametrize("pauses", [0, 0.4])
@@ -29,36 +31,7 @@ def test_packets(number: int, pauses: float) -> None:
     compress_packets(config, packets, pauses=pauses, seed=number)
 
 
-def windows_of_beats(config: CodecConfig, patterns: list[list[int]]) -> list[int]:
-    """Words of windows, each given as the number of literals of its beats."""
-    words = []
-    for pattern in patterns:
-        for literals in pattern:
-            words += [7] * literals + [0] * (config.lanes - literals)
-    return words
-
-
-def work(config: CodecConfig, words: list[int]) -> int:
-    """The words that windows bring in or out, whichever is more, summed."""
-    window = config.format.window
-    return sum(
-        max(len(words[start : start + window]), len(stream_of(words[start : start + window], config)))
-        for start in range(0, len(words), window)
-    )
-
-
-@pytest.mark.parametrize(
-    "patterns",
-    [
-        [[8, 8, 8, 8]],
-        [[0, 0, 0, 0]],
-        [[8, 8, 8, 8], [0, 0, 0, 0]],
-        # A whole dense window when only one place is left in a beat, then a dense beat; the third window makes the sum
-        # a whole number of beats, so that this happens again and again.
-        [[8, 8, 8, 8], [8, 0, 0, 0], [5, 0, 0, 0]],
-        [[0, 0, 0, 6], [8, 8, 8, 8], [8, 0, 0, 0], [0, 0, 0, 6]],
-    ],
-)
+@pytest.mark.parametrize("patterns", LOADS)
 def test_bound(patterns: list[list[int]]) -> None:
     config = CONFIGS[0]
     words = windows_of_beats(config, [[6, 0, 0, 0], *patterns * 10])

@@ -3,43 +3,20 @@
 import random
 
 import pytest
-from codec_bench import CONFIGS, decompress_packets, random_words, stream_of
+from codec_bench import (
+    CONFIGS,
+    LOADS,
+    corrupt,
+    decompress_packets,
+    stream_of,
+    whole,
+    windows_of_beats,
+    work,
+)
 from stream_bench import StreamBench, beats_of
-from test_compressor import lengths, windows_of_beats, work
 
 from cdma.hdl.decompressor import Decompressor
-from cdma.hdl.params import CodecConfig
 from cdma.hdl.streams import Error
-
-
-def whole(config: CodecConfig, source: random.Random, count: int) -> list[tuple[list[int], int]]:
-    packets = []
-    for length in lengths(config, source, count):
-        words = random_words(source, config, length, source.choice([0, 0.1, 0.5, 0.9, 1]))
-        packets.append((stream_of(words, config), length))
-    return packets
-
-
-def corrupt(
-    config: CodecConfig, source: random.Random, packet: tuple[list[int], int]
-) -> tuple[list[int], int]:
-    stream, length = packet
-    word = config.format.word_bits
-    kind = source.randrange(6)
-    if kind == 0:
-        return stream[: source.randrange(len(stream)) or 1], length
-    if kind == 1:
-        return stream + [
-            source.getrandbits(word) for _ in range(source.randrange(1, 3 * config.lanes))
-        ], length
-    if kind == 2:
-        place = source.randrange(len(stream))
-        return [*stream[:place], stream[place] ^ 1 << source.randrange(word), *stream[place + 1 :]], length
-    if kind == 3:
-        return [source.getrandbits(word) for _ in range(source.randrange(1, 60))], length
-    if kind == 4:
-        return stream, max(0, length + source.choice([-length, -1, 1, config.lanes, -config.lanes]))
-    return stream, length
 
 
 @pytest.mark.parametrize("pauses", [0, 0.4])
@@ -58,16 +35,7 @@ def test_corrupt_packets(number: int, pauses: float) -> None:
     decompress_packets(config, packets, pauses=pauses, seed=number)
 
 
-@pytest.mark.parametrize(
-    "patterns",
-    [
-        [[8, 8, 8, 8]],
-        [[0, 0, 0, 0]],
-        [[8, 8, 8, 8], [0, 0, 0, 0]],
-        [[8, 8, 8, 8], [8, 0, 0, 0], [5, 0, 0, 0]],
-        [[0, 0, 0, 6], [8, 8, 8, 8], [8, 0, 0, 8], [0, 0, 0, 6]],
-    ],
-)
+@pytest.mark.parametrize("patterns", LOADS)
 def test_bound(patterns: list[list[int]]) -> None:
     config = CONFIGS[0]
     words = windows_of_beats(config, [[6, 0, 0, 0], *patterns * 10])

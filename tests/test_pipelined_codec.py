@@ -5,10 +5,18 @@ from __future__ import annotations
 import random
 
 import pytest
-from codec_bench import PIPELINED, compress_packets, decompress_packets, random_words, stream_of
+from codec_bench import (
+    PIPELINED,
+    compress_packets,
+    corrupt,
+    decompress_packets,
+    lengths,
+    random_words,
+    stream_of,
+    whole,
+    windows_of_beats,
+)
 from stream_bench import Packet, StreamBench, beats_of
-from test_compressor import lengths, windows_of_beats
-from test_decompressor import corrupt, whole
 
 from cdma.hdl.compressor import Compressor
 from cdma.hdl.decompressor import Decompressor

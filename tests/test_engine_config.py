@@ -64,6 +64,8 @@ def test_alignment_in_bytes(alignment: str, bytes_: tuple[int, int]) -> None:
         ({"descriptors": 3}, "descriptors is 3"),
         ({"ring_entries": 100}, "ring_entries is 100"),
         ({"registers": 1}, "registers is 1; it must be true or false"),
+        ({"pipelined": 1}, "pipelined is 1; it must be true or false"),
+        ({"pipelined": True, "lanes": 16}, "a pipelined codec needs windows of at least 4 beats"),
         ({"lanes": 64}, "lanes is 64; it must not exceed the window of 32 words"),
         ({"format": Format(word_bits=4)}, "word_bits is 4; an engine needs words of 8, 16 or 32 bits"),
         ({"format": 8}, "format is 8; it must be a Format"),
@@ -153,6 +155,12 @@ def test_reads_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     for options, alignment in (([], "word"), (["--alignment", "beat"], "beat")):
         arguments = _parser().parse_args(["verify", "engine", "--config", str(path), *options])
         assert engine_config_from(arguments) == EngineConfig(alignment=alignment)
+    path.write_text("pipelined = true\n")
+    for options, pipelined in (([], True), (["--no-pipelined"], False)):
+        arguments = _parser().parse_args(["area", "engine", "--config", str(path), *options])
+        config = engine_config_from(arguments)
+        assert config == EngineConfig(pipelined=pipelined)
+        assert config.codec.pipelined == pipelined
     assert main(["generate", "engine", "--alignment", "byte"]) == 2
     assert "alignment is 'byte'" in capsys.readouterr().err
     path.write_text("outstandings = 4\n")

@@ -72,8 +72,9 @@ def test_regression(registers: bool) -> None:
         (NARROW, ["hard_resets", "register_bus"]),
         (TO_A_BYTE, ["capacity", "corrupt"]),
         (dataclasses.replace(NARROW, alignment="word", registers=False), ["capacity", "corrupt"]),
+        (dataclasses.replace(SMALL, pipelined=True), ["capacity", "corrupt", "hard_resets", "soft_resets"]),
     ],
-    ids=["wide", "narrow", "to-a-byte", "to-a-word"],
+    ids=["wide", "narrow", "to-a-byte", "to-a-word", "pipelined"],
 )
 def test_other_shapes(config: EngineConfig, more: list[str]) -> None:
     tests = ["soak", "lengths", "limits", "windows", "aborts", *more]
@@ -94,9 +95,10 @@ def test_without_initial_values() -> None:
     assert not _failures(verify_engine(design, ["soak", "registers", "hard_resets"], seed=3, transfers=20))
 
 
-def test_keeps_the_ports_busy() -> None:
+@pytest.mark.parametrize("pipelined", [False, True], ids=["plain", "pipelined"])
+def test_keeps_the_ports_busy(pipelined: bool) -> None:
     """The promise: 95 % for large tensors and 75 % for small ones back to back, at 100 cycles of latency."""
-    design = EngineDesign(EngineConfig())
+    design = EngineDesign(EngineConfig(pipelined=pipelined))
     wanted = [case for case in cases((0.0, 0.5, 1.0), (4096, 1 << 17), (100,)) if case["mode"] == "zvc"]
     for case in wanted:
         case["descriptors"] = 16 if case["bytes"] == 4096 else 1

@@ -61,7 +61,7 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--pipelined",
         action=argparse.BooleanOptionalAction,
-        help="with codecs of more registers and memories, for a faster clock on an FPGA",
+        help="with codecs that are made for FPGAs, of more registers and memories",
     )
     group.add_argument(
         "--config",

@@ -34,8 +34,8 @@ class Compressor(wiring.Component):
     A malformed beat is reported as :attr:`Error.BEAT`; what the packet's data say is then without meaning, and the
     packets behind are unharmed.
 
-    A pipelined one takes 7 cycles more, and 10 until the first output beat; ``docs/architecture.md`` has the reasons. Up
-    to 16 packets may be under way or wait for their reports to be accepted.
+    A pipelined one takes up to 7 cycles more, and up to 10 more until the first output beat; ``docs/architecture.md`` has
+    the reasons. Up to 16 packets may be under way or wait for their reports to be accepted.
     """
 
     def __init__(self, config: CodecConfig) -> None:

@@ -22,9 +22,9 @@ class Decompressor(wiring.Component):
 
     Two steps, a cycle each. The *planner* takes the codes of the next beat, from a header that it reads where the
     previous window ends or from the rest of the header it has, and finds how the butterfly must be set. The *spreader*
-    takes the literals of the planned beat from the input rows, which include the beat at the input, and spreads them to
-    their lanes in the output register. The planner is one beat ahead at most, so header and literals of a window's
-    first beat leave the rows in consecutive cycles.
+    takes the literals of the planned beat from the window that slides over the rows, and spreads them to their lanes of the
+    output, which comes through gates from there. The planner is one beat ahead at most, so header and literals of a
+    window's first beat leave the rows in consecutive cycles.
 
     Work-conserving: with a source that is always valid and a sink that is always ready, the cycles from a packet's first
     beat accepted to its last output beat are at most the sum over its windows of ``max(words in, words out) / lanes``,

@@ -110,7 +110,7 @@ def test_what_a_pipelined_codec_may_take() -> None:
 
 
 @pytest.mark.parametrize("last", [1, 5, 31, 32])
-def test_a_short_last_window_costs_a_pipelined_decompressor_a_whole_one(last: int) -> None:
+def test_a_short_last_window_costs_a_pipelined_decompressor_four_cycles(last: int) -> None:
     """A window takes four cycles at least there, however short; nothing else is allowed more than without a pipeline."""
     words = np.concatenate([np.zeros(32), np.ones(32), np.zeros(last)]).astype(np.uint32)
     plain, pipelined = CodecConfig(), CodecConfig(pipelined=True)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from ..hdl.params import CodecConfig
 
-__all__ = ["back_to_back", "constant", "latency_limit"]
+__all__ = ["back_to_back", "constant", "latency_limit", "least_window"]
 
 
 def back_to_back(config: CodecConfig, block: str) -> int:
     """Cycles that a packet may cost on top of its own bound when it follows another without a gap."""
     return 2 if config.pipelined and block == "decompressor" else 1
+
+
+def least_window(config: CodecConfig, block: str) -> int:
+    """Words that a window counts as, however short: a pipelined decompressor takes four cycles for each."""
+    return 4 * config.lanes if config.pipelined and block == "decompressor" else 1
 
 
 def constant(config: CodecConfig, block: str) -> int:

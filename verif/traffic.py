@@ -12,6 +12,7 @@ from ..sim.codec import compress_words
 from ..sim.headers import codes_of
 from ..sim.packets import PacketReport, decode_packet, encode_packet
 from ..sim.words import Words
+from .limits import least_window
 from .rules import Beat
 
 __all__ = ["Packet", "beats_of", "compress_packet", "decompress_packet", "malformed_packet", "window_loads"]
@@ -59,11 +60,10 @@ def window_loads(words: Words, config: CodecConfig) -> tuple[np.ndarray, np.ndar
     return raw, form.header_words + literals.reshape(windows, form.window).sum(axis=1)
 
 
-def _cost(words: Words, config: CodecConfig, *, whole: bool = False) -> int:
-    """The cycles of the contract; where ``whole`` is set, those of a last, partial window are those of a whole one."""
+def _cost(words: Words, config: CodecConfig, least: int = 1) -> int:
+    """The cycles of the contract, where the last window counts as ``least`` words, however short it is."""
     raw, stream = window_loads(words, config)
-    if whole:
-        raw[-1] = config.format.window
+    raw[-1] = max(raw[-1], least)
     long_header = -(-config.format.header_words // config.lanes) - 1
     return -(-int(np.maximum(raw, stream).sum()) // config.lanes) + long_header * len(raw)
 
@@ -83,7 +83,7 @@ def compress_packet(words: Words, config: CodecConfig) -> Packet:
 
 def decompress_packet(words: Words, config: CodecConfig) -> Packet:
     """The stream of ``words`` for the decompressor."""
-    cost = _cost(words, config, whole=config.pipelined)
+    cost = _cost(words, config, least_window(config, "decompressor"))
     return corrupt_packet(compress_words(words, config.format), len(words), config, cost)
 
 

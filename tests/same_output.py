@@ -1,0 +1,183 @@
+"""Says whether two versions of this project make the same things: for work that must not change them.
+
+    python tests/same_output.py record before.json      # of the checkout in this folder
+    python tests/same_output.py compare before.json     # after the work; the status is 1 where anything differs
+    python tests/same_output.py compare before.json engine codec-16
+
+What is compared, by checksum: every file and the JSON that ``cdma generate`` writes for the configurations below,
+compressed streams, containers and analyses of the golden model, and the ``--json`` of the commands that need no
+simulator. The last words on the command line choose cases by what their names begin with.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+#: Shapes of codecs, each generated as compressor and as decompressor.
+_CODECS = {
+    "default": "",
+    "16": "--word-bits 16 --lanes 16",
+    "bytes": "--word-bits 8 --lanes 32 --no-init",
+    "wide": "--lanes 32",
+    "one-lane": "--lanes 1 --window 64",
+    "codes": "--word-bits 8 --window 64 --code-bits 4 --values 0 1 0xff --lanes 4",
+    "runtime": "--word-bits 16 --window 64 --code-bits 2 --runtime-values --lanes 16 --name mine --prefix my_",
+    "pipelined": "--pipelined",
+    "pipelined-narrow": "--word-bits 8 --lanes 1 --pipelined --no-init",
+    "pipelined-codes": "--word-bits 8 --window 64 --code-bits 4 --runtime-values --pipelined",
+}
+
+_ENGINES = {
+    "default": "",
+    "bare": "--no-registers",
+    "pipelined": "--pipelined",
+    "pipelined-bare": "--pipelined --no-registers --no-init --lanes 4 --dev-data-bits 128 --host-data-bits 128",
+    "word-aligned": "--alignment word --no-init",
+    "word-aligned-bare": "--alignment word --no-registers --word-bits 8 --lanes 16 --host-data-bits 64",
+    "codes": "--word-bits 8 --lanes 32 --window 64 --code-bits 4",
+    "narrow": "--lanes 2 --dev-data-bits 64 --host-data-bits 64 --latency 20 --outstanding 3 --descriptors 2",
+    "unequal": "--word-bits 16 --dev-data-bits 512 --host-data-bits 128 --burst-beats 16 --ring-entries 64",
+    "addresses": "--dev-address-bits 40 --host-address-bits 48 --name dma --prefix d_ --code-bits 2",
+}
+
+#: The golden model and what stands on it, printed as one line for each thing.
+_MODEL = """
+import hashlib, itertools, json, random
+import numpy as np, cdma
+rng = np.random.default_rng(1)
+for bits, window, code in itertools.product((8, 16, 32), (32, 64), (1, 2, 4)):
+    top = (1 << code) - 1
+    form = cdma.Format(bits, window, code, tuple(range(0, 3 * top, 3))[:max(1, top - 1)])
+    for count in (0, 1, window - 1, window, 5 * window + 3, 40000):
+        words = np.where(rng.random(count) < 0.5, 0, rng.integers(0, 1 << min(bits, 6), count)).astype(f"u{bits // 8}")
+        packed = cdma.compress(words, form)
+        assert (cdma.decompress(packed, count, form) == words).all()
+        print(bits, window, code, count, hashlib.sha256(packed).hexdigest(), cdma.analyse(words, form))
+        for cut in (packed[:-bits // 8], packed + packed[:bits // 8]):
+            try:
+                cdma.decompress(cut, count, form)
+            except cdma.CorruptStream as error:
+                print(error)
+"""
+
+_TENSOR = """
+import numpy as np
+rng = np.random.default_rng(2)
+array = np.maximum(rng.standard_normal((64, 1000), np.float32) - 0.3, 0)
+np.save("tensor.npy", array)
+"""
+
+#: Command lines after ``cdma``, run one after the other in an empty folder.
+_COMMANDS = {
+    "container": ["compress tensor.npy tensor.cdma", "decompress tensor.cdma back.npy"],
+    "profile": ["profile tensor.npy --json"],
+    "model": ["model --json"],
+    "lists": ["verify compressor --list --json", "verify decompressor --list --json --pipelined"],
+}
+
+
+def cases() -> dict[str, list[list[str]]]:
+    """Each case's command lines, by its name."""
+    python = [sys.executable, "-c"]
+    cdma = [sys.executable, "-m", "cdma"]
+    found = {
+        f"codec-{name}-{kind}": [[*cdma, "generate", kind, "--json", *options.split()]]
+        for name, options in _CODECS.items()
+        for kind in ("compressor", "decompressor")
+    }
+    found |= {
+        f"engine-{name}": [[*cdma, "generate", "engine", "--json", *options.split()]]
+        for name, options in _ENGINES.items()
+    }
+    found["software-model"] = [[*python, _MODEL]]
+    found |= {
+        f"software-{name}": [[*python, _TENSOR], *([*cdma, *line.split()] for line in lines)]
+        for name, lines in _COMMANDS.items()
+    }
+    return found
+
+
+def made_by(commands: Sequence[Sequence[str]], package: Path) -> dict[str, str]:
+    """The checksum of everything that the commands print and write, by file name."""
+    with tempfile.TemporaryDirectory() as folder:
+        printed = b""
+        for command in commands:
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                env={**os.environ, "PYTHONPATH": str(package)},
+                capture_output=True,
+                check=False,
+            )
+            printed += done.stdout
+            if done.returncode:
+                printed += b"status %d: " % done.returncode + done.stderr[-2000:]
+        made = {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
+        made["standard output"] = printed
+        return {name: hashlib.sha256(text).hexdigest() for name, text in made.items()}
+
+
+def link_package(root: Path, folder: Path) -> Path:
+    """Lays out the package of the checkout ``root`` in ``folder``, without installing it."""
+    package = folder / "cdma"
+    package.mkdir()
+    for part in [*(root / "cli").iterdir(), *(root / name for name in ("hdl", "sim", "verif", "synth"))]:
+        (package / part.name).symlink_to(part)
+    return folder
+
+
+def record(root: Path, chosen: Sequence[str]) -> dict[str, dict[str, str]]:
+    """What the checkout ``root`` makes, case by case."""
+    wanted = {
+        name: commands for name, commands in cases().items() if not chosen or name.startswith(tuple(chosen))
+    }
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
+        package = link_package(root, Path(folder))
+        results = pool.map(lambda commands: made_by(commands, package), wanted.values())
+        made = {}
+        for name, result in zip(wanted, results, strict=True):
+            print(f"{len(made) + 1}/{len(wanted)} {name}", file=sys.stderr)
+            made[name] = result
+        return made
+
+
+def differences(before: dict[str, dict[str, str]], after: dict[str, dict[str, str]]) -> list[str]:
+    """One sentence for each thing that is not the same, among the cases of ``after``."""
+    return [
+        f"{case}: {file} differs"
+        for case, files in after.items()
+        for file in sorted({*files, *before.get(case, {})})
+        if files.get(file) != before.get(case, {}).get(file)
+    ]
+
+
+def main() -> int:
+    """Runs the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("record", "compare"))
+    parser.add_argument("file", type=Path)
+    parser.add_argument("cases", nargs="*")
+    parser.add_argument("--root", type=Path, default=ROOT, help="the checkout (default: this one)")
+    arguments = parser.parse_args()
+    made = record(arguments.root.resolve(), arguments.cases)
+    if arguments.what == "record":
+        arguments.file.write_text(json.dumps(made, indent=1))
+        return 0
+    found = differences(json.loads(arguments.file.read_text()), made)
+    print("\n".join(found) or f"{len(made)} cases, all the same")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -122,7 +122,7 @@ def made_by(commands: Sequence[Sequence[str]], package: Path) -> dict[str, str]:
             )
             printed += done.stdout
             if done.returncode:
-                printed += b"status %d: " % done.returncode + done.stderr[-2000:]
+                raise SystemExit(f"{' '.join(command)[:200]} failed: {done.stderr.decode()[-2000:]}")
         made = {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
         made["standard output"] = printed
         return {name: hashlib.sha256(text).hexdigest() for name, text in made.items()}

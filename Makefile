@@ -7,8 +7,9 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 TORCH  ?=
 JOBS   ?= auto
-# The package laid out as mypy wants to see it: an editable install is found by an import hook, which mypy cannot follow.
-TYPES  := build/types
+# The folders of the package. When a file is added to one or taken away, the package is installed anew: its strict
+# editable install is a tree of links, which type checkers and editors can follow, but which new files are not in.
+PARTS  := $(shell find cli hdl sim verif synth -type d -not -name __pycache__)
 
 .DELETE_ON_ERROR:
 .PHONY: demo test lint waves check torch clean
@@ -22,9 +23,7 @@ test: $(STAMP) $(if $(TORCH),torch) lint
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@rm -rf $(TYPES) && mkdir -p $(TYPES)/cdma
-	@ln -s $(CURDIR)/cli/* $(foreach part,hdl sim verif synth,$(CURDIR)/$(part)) $(TYPES)/cdma/
-	MYPYPATH=$(TYPES) $(BIN)/mypy
+	$(BIN)/mypy
 
 # The timing diagrams that the documents show, drawn from simulations.
 waves: $(STAMP)
@@ -36,9 +35,9 @@ waves: $(STAMP)
 check:
 	@PYTHON='$(PYTHON)' sh .ci/check
 
-$(STAMP): pyproject.toml | check
+$(STAMP): pyproject.toml setup.py $(PARTS) | check
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' --config-settings editable_mode=strict
 	@touch $@
 
 # The wheel of this version for Python 3.11 is for the CPU; other wheels bring gigabytes for graphics cards.

@@ -9,25 +9,26 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .hdl.errors import CdmaError, ParameterError
-    from .hdl.params import CodecConfig, Format
-    from .sim.codec import Analysis, CorruptStream, analyse, compress, decompress
-    from .sim.descriptors import Completion, Descriptor
-    from .sim.driver import Driver
+    from cdma.hdl.spec.codec import CodecConfig
+    from cdma.hdl.spec.errors import CdmaError, ParameterError
+    from cdma.hdl.spec.format import Format
+    from cdma.sim.codec.model import Analysis, CorruptStream, analyse, compress, decompress
+    from cdma.sim.driver.driver import Driver
+    from cdma.sim.engine.descriptors import Completion, Descriptor
 
 _HOME = {
-    "Analysis": "sim.codec",
-    "CdmaError": "hdl.errors",
-    "CodecConfig": "hdl.params",
-    "Completion": "sim.descriptors",
-    "CorruptStream": "sim.codec",
-    "Descriptor": "sim.descriptors",
-    "Driver": "sim.driver",
-    "Format": "hdl.params",
-    "ParameterError": "hdl.errors",
-    "analyse": "sim.codec",
-    "compress": "sim.codec",
-    "decompress": "sim.codec",
+    "Analysis": "sim.codec.model",
+    "CdmaError": "hdl.spec.errors",
+    "CodecConfig": "hdl.spec.codec",
+    "Completion": "sim.engine.descriptors",
+    "CorruptStream": "sim.codec.model",
+    "Descriptor": "sim.engine.descriptors",
+    "Driver": "sim.driver.driver",
+    "Format": "hdl.spec.format",
+    "ParameterError": "hdl.spec.errors",
+    "analyse": "sim.codec.model",
+    "compress": "sim.codec.model",
+    "decompress": "sim.codec.model",
 }
 
 __all__ = [

@@ -9,27 +9,28 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
 
+from cdma.hdl.spec.errors import CdmaError
+
 from ._version import __version__
-from .hdl.errors import CdmaError
 
 __all__ = ["main"]
 
-#: Modules of the subcommands, in the order that ``--help`` shows. Each has ``register(subparsers)``, which adds
+#: Modules of ``commands/``, in the order that ``--help`` shows. Each has ``register(subparsers)``, which adds
 #: its parser and sets ``run`` to a function from the parsed arguments to an exit status. Registering must be
 #: quick: what is heavy to import is imported by ``run``.
 _COMMANDS = (
-    "cmd_demo",
-    "cmd_generate",
-    "cmd_verify",
-    "cmd_wave",
-    "cmd_area",
-    "cmd_fpga",
-    "cmd_compress",
-    "cmd_decompress",
-    "cmd_bench",
-    "cmd_profile",
-    "cmd_characterise",
-    "cmd_model",
+    "demo",
+    "generate",
+    "verify",
+    "wave",
+    "area",
+    "fpga",
+    "compress",
+    "decompress",
+    "bench",
+    "profile",
+    "characterise",
+    "model",
 )
 
 
@@ -51,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
         title="commands", metavar="COMMAND", required=True, parser_class=_Parser
     )
     for module in _COMMANDS:
-        import_module(f".{module}", __package__).register(subparsers)
+        import_module(f".commands.{module}", __package__).register(subparsers)
     return parser
 
 

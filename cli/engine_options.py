@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .hdl.errors import ParameterError
-from .hdl.params import EngineConfig, Format
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.errors import ParameterError
+from cdma.hdl.spec.format import Format
 
 if sys.version_info >= (3, 11):
     import tomllib

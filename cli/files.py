@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .hdl.errors import CdmaError
+from cdma.hdl.spec.errors import CdmaError
 
 __all__ = ["FileError", "opened", "replacing"]
 

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .hdl.errors import ParameterError
-from .hdl.params import CodecConfig, Format
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.errors import ParameterError
+from cdma.hdl.spec.format import Format
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -7,16 +7,16 @@ from importlib import import_module
 from typing import Any
 
 _HOME = {
-    "CdmaError": "errors",
-    "ParameterError": "errors",
-    "CodecConfig": "params",
-    "EngineConfig": "params",
-    "Format": "params",
-    "Beat": "streams",
-    "Report": "streams",
-    "Error": "streams",
-    "Compressor": "compressor",
-    "Decompressor": "decompressor",
+    "CdmaError": "spec.errors",
+    "ParameterError": "spec.errors",
+    "CodecConfig": "spec.codec",
+    "EngineConfig": "spec.engine",
+    "Format": "spec.format",
+    "Beat": "blocks.beats",
+    "Report": "codec.parts.streams",
+    "Error": "codec.parts.streams",
+    "Compressor": "codec.compressor",
+    "Decompressor": "codec.decompressor",
     "Engine": "engine.engine",
     "EngineCore": "engine.core",
 }

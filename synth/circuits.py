@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from ..hdl.params import CodecConfig, EngineConfig
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.engine import EngineConfig
+
 from .flow import Circuit
 
 __all__ = ["CODEC_BLOCKS", "codec_circuit", "engine_circuit"]
@@ -15,7 +17,7 @@ CODEC_BLOCKS = ("compressor", "decompressor")
 
 def codec_circuit(block: str, config: CodecConfig) -> Circuit:
     """The compressor or the decompressor of ``config``, without initial values, as for an ASIC."""
-    from ..hdl.verilog import codec_verilog
+    from cdma.hdl.codec.generate import codec_verilog
 
     top = f"cdma_{block}"
     settings = dataclasses.asdict(config)
@@ -26,7 +28,7 @@ def codec_circuit(block: str, config: CodecConfig) -> Circuit:
 
 def engine_circuit(config: EngineConfig) -> Circuit:
     """The whole engine of ``config``, without initial values."""
-    from ..hdl.engine.generate import engine_verilog
+    from cdma.hdl.engine.generate import engine_verilog
 
     settings = dataclasses.asdict(config)
     settings |= settings.pop("format")

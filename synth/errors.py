@@ -1,6 +1,6 @@
 """What can go wrong outside our own code when a circuit is measured: the library, or the tools."""
 
-from ..hdl.errors import CdmaError
+from cdma.hdl.spec.errors import CdmaError
 
 __all__ = ["LibraryError", "MeasureError", "ToolError"]
 

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..hdl.params import CodecConfig
+from cdma.hdl.spec.codec import CodecConfig
+
 from .errors import MeasureError
 from .liberty import Library
 

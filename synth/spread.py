@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ..hdl.errors import CdmaError
+from cdma.hdl.spec.errors import CdmaError
+
 from .errors import MeasureError, ToolError
 
 __all__ = ["Lost", "spread"]

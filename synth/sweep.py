@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any
 
-from ..hdl.params import CodecConfig
+from cdma.hdl.spec.codec import CodecConfig
+
 from .cache import Cache
 from .circuits import codec_circuit
 from .errors import MeasureError
@@ -187,7 +188,7 @@ def run_sweep(
     on_done: Callable[[Outcome], None] | None = None,
 ) -> list[Outcome]:
     """Measures every point, on this machine or on the Dask cluster at ``scheduler``; see
-    :func:`.spread.spread`.
+    :func:`~cdma.synth.spread.spread`.
 
     ``on_done`` is called with each outcome as it comes; the result is in the order of the points.
     """

@@ -100,7 +100,7 @@ def cases() -> dict[str, list[list[str]]]:
         f"engine-{name}": [[*cdma, "generate", "engine", "--json", *options.split()]]
         for name, options in _ENGINES.items()
     }
-    found["software-model"] = [[*python, _MODEL]]
+    found["software-golden"] = [[*python, _MODEL]]
     found |= {
         f"software-{name}": [[*python, _TENSOR], *([*cdma, *line.split()] for line in lines)]
         for name, lines in _COMMANDS.items()
@@ -164,7 +164,9 @@ def differences(before: dict[str, dict[str, str]], after: dict[str, dict[str, st
 
 def main() -> int:
     """Runs the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=("record", "compare"))
     parser.add_argument("file", type=Path)
     parser.add_argument("cases", nargs="*")

@@ -6,14 +6,14 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from ..hdl.params import EngineConfig
-from .engine_design import EngineDesign
-from .engine_measure import measure_engine
-from .measure import measure_codec, standard_designs
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.verif.codec.measure import measure_codec, standard_designs
+from cdma.verif.engine.design import EngineDesign
+from cdma.verif.engine.measure import measure_engine
 
 __all__ = ["COMMAND", "engine_rows", "measure_cycles"]
 
-COMMAND = "cdma model --measure-engine sim/engine_cycles.json"
+COMMAND = "cdma model --measure-engine sim/data/engine_cycles.json"
 
 #: Bytes of a tensor, how many of them, the memories' latency, density.
 _LOADS = (
@@ -26,7 +26,7 @@ _LOADS = (
 
 
 def measure_cycles(say: Callable[[str], None]) -> str:
-    """The text of ``sim/engine_cycles.json``."""
+    """The text of ``sim/data/engine_cycles.json``."""
     codec = []
     for design in standard_designs():
         say(str(design))
@@ -48,7 +48,7 @@ def measure_cycles(say: Callable[[str], None]) -> str:
 
 
 def engine_rows(config: EngineConfig, cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows that :func:`cdma.sim.engine_rate.fit_engine` reads."""
+    """Rows that :func:`cdma.sim.system.engine_rate.fit_engine` reads."""
     shape = {
         "word_bits": config.format.word_bits,
         "port_bytes": min(config.dev_data_bits, config.host_data_bits) // 8,

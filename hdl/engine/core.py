@@ -4,19 +4,20 @@ from amaranth.hdl import Module
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..params import EngineConfig
-from .axi import ReadPort, WritePort
-from .channel import Channel
-from .descriptor import Completion, Request
-from .interfaces import ChannelStatus, Window
-from .watchdog import Timebase
-from .windows import DrivenWindows
+from cdma.hdl.axi.ports import ReadPort, WritePort
+from cdma.hdl.axi.watchdog import Timebase
+from cdma.hdl.engine.channel.channel import Channel
+from cdma.hdl.engine.channel.descriptor import Completion, Request
+from cdma.hdl.engine.channel.interfaces import ChannelStatus
+from cdma.hdl.engine.control.interfaces import Window
+from cdma.hdl.engine.control.windows import DrivenWindows
+from cdma.hdl.spec.engine import EngineConfig
 
 __all__ = ["ChannelPorts", "EngineCore"]
 
 
 class ChannelPorts(wiring.Signature):
-    """How logic drives a channel, seen from that logic; see :class:`.channel.Channel`."""
+    """How logic drives a channel, seen from that logic; see :class:`~cdma.hdl.engine.channel.channel.Channel`."""
 
     def __init__(self, config: EngineConfig) -> None:
         super().__init__(

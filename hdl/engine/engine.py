@@ -6,14 +6,15 @@ from amaranth.hdl import Cat, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Member, Out
 
-from ..axis import Shell, axis_ports
-from ..params import EngineConfig
-from .axi import ReadPort, WritePort
+from cdma.hdl.axi.ports import ReadPort, WritePort
+from cdma.hdl.engine.channel.descriptor import Completion, Descriptor
+from cdma.hdl.engine.control.registers import RegisterBlock
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.registers.map import register_map
+from cdma.hdl.verilog.shell import Shell, axis_ports
+
 from .core import EngineCore
-from .descriptor import Completion, Descriptor
 from .managed import HOST_ID_BITS, ManagedEngine
-from .register_map import register_map
-from .registers import RegisterBlock
 
 __all__ = ["BareEngine", "Engine", "engine_shell"]
 

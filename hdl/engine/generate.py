@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from ..params import EngineConfig
+from cdma.hdl.spec.engine import EngineConfig
 
 __all__ = ["engine_files", "engine_verilog"]
 
@@ -15,7 +15,8 @@ def engine_verilog(
     config: EngineConfig, *, name: str = "cdma_engine", prefix: str | None = None, init: bool = True
 ) -> str:
     """The Verilog of the engine as a module called ``name``."""
-    from ..verilog import emit
+    from cdma.hdl.verilog.emit import emit
+
     from .engine import engine_shell
 
     form = config.format
@@ -58,8 +59,8 @@ def engine_files(
     verilog = engine_verilog(config, name=name, prefix=prefix, init=init)
     documents = {}
     if config.registers:
-        from .register_files import TEXTS
-        from .register_map import register_map
+        from cdma.hdl.spec.registers.map import register_map
+        from cdma.hdl.texts.files import TEXTS
 
         registers = register_map(config)
         documents = {file: text(registers) for file, text in TEXTS.items()}

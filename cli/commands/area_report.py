@@ -1,0 +1,125 @@
+"""``cdma area`` for one configuration: figures, blocks, and the longest path."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from rich.table import Table
+
+from cdma.console import wide_console
+from cdma.hdl.spec.errors import ParameterError
+from cdma.progress import status
+from cdma.synth.floor import Floor
+from cdma.synth.measure import Figures, Measurement, measure
+from cdma.synth.yosys import find_yosys
+
+from . import area_request
+
+__all__ = ["run"]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measures the block and prints what it costs."""
+    if not 1 <= arguments.depth <= 20:
+        raise ParameterError(f"--depth is {arguments.depth}; it must be from 1 to 20")
+    yosys = find_yosys(arguments.yosys)
+    options = area_request.options(arguments)
+    with status() as say:
+        say("reading the library")
+        library = area_request.library(arguments)
+        say("generating Verilog")
+        circuit = area_request.circuit(arguments)
+        measurement = measure(
+            circuit,
+            library,
+            options,
+            block_depth=0 if arguments.no_breakdown else arguments.depth,
+            cache=area_request.cache(arguments),
+            yosys=yosys,
+            progress=say,
+        )
+    floor = area_request.floor(arguments, library)
+    assumption = area_request.assumption(library)
+    if arguments.json:
+        more = {"floor": floor.as_json() if floor else None, "assumption": assumption or None}
+        print(json.dumps(measurement.as_json() | more, indent=2))
+        return 0
+    console = wide_console()
+    console.print(f"{measurement.block} on {measurement.library}, {measurement.options.target_ns:g} ns")
+    if assumption:
+        console.print(f"Assumed: {assumption}.")
+    console.print(_figures(measurement, floor))
+    timing = measurement.plain.timing
+    if timing is not None and timing.start:
+        console.print(f"longest path: {timing.start} → {timing.end}")
+    if measurement.blocks:
+        console.print(_blocks(measurement))
+        console.print(
+            "Synthesised again with the blocks' boundaries kept, "
+            f"which adds up to {measurement.blocks_kge:.2f} kGE.",
+        )
+    if arguments.path:
+        print(
+            "\n" + timing.report
+            if timing is not None
+            else "no timing: it takes OpenSTA and a library with delays"
+        )
+    return 0
+
+
+def _figures(measurement: Measurement, floor: Floor | None) -> Table:
+    columns = [figures for figures in (measurement.plain, measurement.gated) if figures is not None]
+    table = Table("", *["plain", "clock gating"][: len(columns)], box=None)
+
+    def row(name: str, *values: float | None) -> None:
+        if any(value is not None for value in values):
+            table.add_row(name, *map(_cell, values))
+
+    def timing(name: str) -> list[float | None]:
+        return [getattr(figures.timing, name) if figures.timing is not None else None for figures in columns]
+
+    def figure(name: str) -> list[float | None]:
+        return [getattr(figures, name) for figures in columns]
+
+    row("area, µm²", *figure("area_um2"))
+    row("area, kGE", *figure("kge"))
+    if floor is not None:
+        row("structural floor, kGE", *[floor.kge for _ in columns])
+        row("times the floor", *[figures.kge / floor.kge for figures in columns])
+    row("flip-flops", *figure("flip_flops"))
+    if measurement.gated is not None:
+        row("clock gates", *figure("clock_gates"))
+    row("sequential, %", *[100 * _share(figures) for figures in columns])
+    row("memory bits, apart", *figure("memory_bits"))
+    row("delay of logic (ABC), ns", *figure("delay_ns"))
+    row("period, register to register (OpenSTA), ns", *timing("period_ns"))
+    row("input to register, ns", *timing("input_ns"))
+    row("register to output, ns", *timing("output_ns"))
+    row("input to output, ns", *timing("through_ns"))
+    return table
+
+
+def _share(figures: Figures) -> float:
+    return figures.sequential_share
+
+
+def _cell(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.3f}"
+
+
+def _blocks(measurement: Measurement) -> Table:
+    table = Table("block", "kGE", "%", "flip-flops", "sequential kGE", box=None)
+    for block in sorted(measurement.blocks, key=lambda block: -block.kge):
+        if block.kge:
+            share = 100 * block.kge / measurement.blocks_kge
+            table.add_row(
+                block.name,
+                f"{block.kge:.3f}",
+                f"{share:.1f}",
+                str(block.flip_flops),
+                f"{block.sequential_kge:.3f}",
+            )
+    return table

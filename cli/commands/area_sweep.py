@@ -1,0 +1,128 @@
+"""``cdma area --sweep``: many configurations, a table and plots."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress
+from rich.table import Table
+
+from cdma.console import wide_console
+from cdma.hdl.spec.errors import ParameterError
+from cdma.options import codec_config_from
+from cdma.synth.errors import MeasureError
+from cdma.synth.sweep import Outcome, Sweep, parse_axis, points, run_sweep
+
+from . import area_request
+
+__all__ = ["run"]
+
+_HEADINGS = ("kGE", "sequential, %", "flip-flops", "period, ns", "GE per byte per cycle", "times the floor")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measures every combination; the status is 1 if a point that could be measured was not."""
+    axes: dict[str, tuple[object, ...]] = {}
+    for text in arguments.sweep:
+        name, values = parse_axis(text)
+        if name in axes:
+            raise ParameterError(f"--sweep names {name} twice")
+        axes[name] = values
+    if arguments.jobs < 0:
+        raise ParameterError(f"--jobs is {arguments.jobs}; it must be 1 or more, or 0 for one per processor")
+    library = area_request.library(arguments)
+    wanted = list(points(codec_config_from(arguments), area_request.options(arguments), axes))
+    if all(point.reason for point in wanted):
+        raise MeasureError(f"no point of the sweep can be: {wanted[0].reason}")
+    with _bar(len(wanted)) as advance:
+        outcomes = run_sweep(
+            arguments.block,
+            library,
+            wanted,
+            jobs=arguments.jobs or os.cpu_count() or 1,
+            scheduler=arguments.scheduler,
+            cache=area_request.cache(arguments),
+            on_done=advance,
+        )
+    sweep = Sweep(arguments.block, library.name, axes, tuple(outcomes))
+    rows = json.dumps([outcome.as_json() for outcome in outcomes], indent=2)
+    if arguments.output is not None:
+        _write(sweep, rows, arguments.output)
+    if arguments.json:
+        print(rows)
+    else:
+        _show(sweep, area_request.assumption(library))
+    lost = [outcome for outcome in outcomes if outcome.reason and not outcome.point.reason]
+    return 1 if lost else 0
+
+
+@contextmanager
+def _bar(total: int) -> Iterator[Callable[[Outcome], None]]:
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("measuring", total=total)
+
+        def advance(outcome: Outcome) -> None:
+            bar.advance(task)
+
+        yield advance
+
+
+def _cells(outcome: Outcome) -> list[str]:
+    measurement = outcome.measurement
+    if measurement is None:
+        return []
+    plain = measurement.plain
+    period = "-" if plain.period_ns is None else f"{plain.period_ns:.3f}"
+    return [
+        f"{plain.kge:.2f}",
+        f"{100 * plain.sequential_share:.0f}",
+        str(plain.flip_flops),
+        period,
+        f"{outcome.ge_per_byte:.0f}",
+        f"{outcome.floor_ratio:.2f}",
+    ]
+
+
+def _show(sweep: Sweep, assumption: str) -> None:
+    console = wide_console()
+    console.print(f"{sweep.block} on {sweep.library}")
+    if assumption:
+        console.print(f"Assumed: {assumption}.")
+    table = Table(*(name.replace("_", " ") for name in sweep.axes), *_HEADINGS, box=None)
+    for outcome in sweep.outcomes:
+        table.add_row(*map(str, outcome.point.axes.values()), *(_cells(outcome) or ["-"] * len(_HEADINGS)))
+    console.print(table)
+    for outcome in sweep.outcomes:
+        if outcome.reason:
+            where = ", ".join(f"{name} {value}" for name, value in outcome.point.axes.items())
+            console.print(f"{escape(where)}: {escape(outcome.reason)}")
+
+
+def _write(sweep: Sweep, rows: str, folder: Path) -> None:
+    from cdma.synth.plots import plot_sweep
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".sweep-") as place:
+        scratch = Path(place)
+        (scratch / f"{sweep.block}-sweep.json").write_text(rows + "\n")
+        (scratch / f"{sweep.block}-sweep.md").write_text(_markdown(sweep))
+        plot_sweep(sweep, scratch)
+        for path in sorted(scratch.iterdir()):
+            os.replace(path, folder / path.name)
+
+
+def _markdown(sweep: Sweep) -> str:
+    headings = [*(name.replace("_", " ") for name in sweep.axes), *_HEADINGS]
+    lines = [" | ".join(headings), " | ".join("---:" for _ in headings)]
+    for outcome in sweep.measured:
+        lines.append(" | ".join([*map(str, outcome.point.axes.values()), *_cells(outcome)]))
+    return "".join(f"| {line} |\n" for line in lines)

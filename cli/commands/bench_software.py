@@ -1,0 +1,137 @@
+"""``cdma bench software``: the golden model as a codec, beside zlib, LZ4, zstd and blosc2."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cdma.hdl.spec.errors import ParameterError
+from cdma.hdl.spec.format import Format
+from cdma.options import add_format_options, format_from
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from cdma.sim.compare.software_bench import Row
+
+__all__ = ["register"]
+
+
+def register(subparsers: Any) -> None:
+    """Adds the command's parser."""
+    parser = subparsers.add_parser(
+        "software",
+        help="the software codec beside zlib, LZ4, zstd and blosc2",
+        description="Measure the software codec beside others, on one thread: ratio, GB/s of processor time.",
+    )
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument(
+        "--density",
+        type=float,
+        nargs="+",
+        default=[0.45],
+        metavar="D",
+        help="fractions of words that are not zero in the activations to make (default 0.45)",
+    )
+    source.add_argument("--input", type=Path, metavar="FILE", help="a .npy file to use instead")
+    parser.add_argument("--size", type=float, default=35, metavar="MB", help="their size (default 35)")
+    parser.add_argument("--seed", type=int, default=0, help="their seed (default 0)")
+    parser.add_argument(
+        "--rounds", type=int, default=5, metavar="N", help="the best of N rounds counts (default 5)"
+    )
+    add_format_options(parser)
+    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from rich.console import Console
+    from rich.table import Table
+
+    from cdma.sim.codec.model import analyse
+
+    if arguments.rounds < 1:
+        raise ParameterError(f"rounds is {arguments.rounds}; at least one is needed")
+    report: dict[str, Any] = {"benches": [], "missing": []}
+    for what, tensor, format in _tensors(arguments):
+        density = analyse(tensor, format).density
+        rows, report["missing"] = _measured(what, tensor, format, arguments.rounds)
+        report["benches"].append(
+            {"data": what, "bytes": tensor.nbytes, "density": density, "format": asdict(format)}
+            | {"rows": [asdict(row) for row in rows]}
+        )
+        if not arguments.json:
+            table = Table(
+                title=f"{what}: {tensor.nbytes / 1e6:.1f} MB of {tensor.dtype}, density {density:.2f}"
+            )
+            table.add_column("codec")
+            for column in ("ratio", "compress GB/s", "decompress GB/s"):
+                table.add_column(column, justify="right")
+            for row in rows:
+                speeds = (row.compress_bytes_per_second, row.decompress_bytes_per_second)
+                table.add_row(row.codec, f"{row.ratio:.2f}", *(f"{speed / 1e9:.2f}" for speed in speeds))
+            Console().print(table)
+    if arguments.json:
+        print(json.dumps(report, indent=2))
+    elif report["missing"]:
+        print(f"not installed, so not measured: {', '.join(report['missing'])} (pip install 'cdma[bench]')")
+    return 0
+
+
+def _tensors(arguments: argparse.Namespace) -> Any:
+    """What to measure on: a name, a tensor and the format for it."""
+    import numpy as np
+
+    from cdma.files import opened
+    from cdma.sim.support.npy import NotATensor, read_npy_header
+    from cdma.sim.support.stimuli import activations
+
+    if arguments.input is not None:
+        with opened(arguments.input) as file:
+            try:
+                described = read_npy_header(file)
+            except NotATensor as error:
+                raise NotATensor(f"cannot measure on {arguments.input}: {error}") from None
+            data = file.read(described.nbytes)
+        if not data or len(data) < described.nbytes:
+            raise NotATensor(f"cannot measure on {arguments.input}: it has {len(data)} bytes of data")
+        item_bits = described.dtype.itemsize * 8
+        word_bits = next(bits for bits in (32, 16, 8) if item_bits % bits == 0)
+        yield arguments.input.name, np.frombuffer(data, described.dtype), format_from(arguments, word_bits)
+        return
+    format = format_from(arguments)
+    if not 0 < arguments.size <= 10_000:
+        raise ParameterError(f"size is {arguments.size} MB; it must be above 0 and at most 10000")
+    numbers = max(1, int(arguments.size * 1e6 * 8 / format.word_bits))
+    for density in arguments.density:
+        tensor = _in_words(activations(numbers, density, arguments.seed).reshape(-1)[:numbers], format)
+        yield f"activations of density {density:g}, seed {arguments.seed}", tensor, format
+
+
+def _in_words(tensor: NDArray[np.float32], format: Format) -> NDArray[Any]:
+    """The activations in the type that has one word per element: float32, float16, or quantised to 8 bits."""
+    import numpy as np
+
+    if format.word_bits == 32:
+        return tensor
+    if format.word_bits == 16:
+        return tensor.astype(np.float16)
+    # Rounded up, so that what is not 0 stays so.
+    return np.ceil(tensor * (255 / max(float(tensor.max()), 1e-30))).astype(np.uint8)
+
+
+def _measured(what: str, tensor: NDArray[Any], format: Format, rounds: int) -> tuple[list[Row], list[str]]:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from cdma.sim.compare.software_bench import codecs, measure
+
+    contenders, missing = codecs(tensor, format)
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        *_, rows = progress.track(measure(tensor, contenders, rounds), total=rounds, description=what)
+    return rows, missing

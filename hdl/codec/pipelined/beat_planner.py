@@ -1,0 +1,111 @@
+"""Takes windows apart into beats."""
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cdma.hdl.codec.parts.streams import Error
+from cdma.hdl.spec.codec import CodecConfig
+
+from .intake import Place
+from .window_reader import Window
+
+__all__ = ["BeatPlanner", "PlannedBeat"]
+
+
+class PlannedBeat(data.StructLayout):
+    """One beat to deliver.
+
+    ``codes``, ``place``
+        Of its words; of its first literal.
+    ``literals``, ``words``
+        How many there are; of words one less.
+    ``last``, ``error``
+        The packet ends with it; it cannot be delivered, so that an empty beat ends the packet, and why.
+    """
+
+    def __init__(self, config: CodecConfig) -> None:
+        super().__init__(
+            {
+                "codes": config.lanes * config.format.code_bits,
+                "place": Place(config),
+                "literals": range(config.lanes + 1),
+                "words": range(config.lanes),
+                "last": 1,
+                "error": Error,
+            }
+        )
+
+
+class BeatPlanner(wiring.Component):
+    """Plans a beat per cycle while ``go`` is high, or every second cycle in a window that lacks literals.
+
+    ``plans`` says that it does; in the next cycle ``planned`` is the beat, and ``there`` high.
+
+    Behind a beat that cannot be delivered the rest of its window is forgotten.
+    """
+
+    def __init__(self, config: CodecConfig) -> None:
+        self.config = config
+        super().__init__(
+            {
+                "window": In(stream.Signature(Window(config))),
+                "go": In(1),
+                "busy": Out(1),
+                "plans": Out(1),
+                "planned": Out(PlannedBeat(config)),
+                "there": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self.config
+        lanes = config.lanes
+        beat_codes = lanes * config.format.code_bits
+        #: What is left of a window.
+        left = Signal(Window(config), reset_less=True)
+        takes = Signal()
+        ends = Signal()
+        final = Signal()
+        fails = Signal()
+        # Where literals are missing, whether they are those of this beat is found before it is planned.
+        missing = Signal()
+        settled = Signal()
+        count = left.counts[0]
+        planned = self.planned
+        m.d.comb += [
+            self.plans.eq(self.busy & self.go & (settled | ~left.short)),
+            final.eq(left.last & ~left.more[0]),
+            fails.eq(left.bad[0] | (left.short & missing)),
+            ends.eq(~left.more[0] | fails),
+            takes.eq(~self.busy | (self.plans & ends)),
+            self.window.ready.eq(takes),
+        ]
+        m.d.sync += [settled.eq(~takes & ~self.plans), missing.eq(count > left.available)]
+        with m.If(takes):
+            m.d.sync += [left.eq(self.window.payload), self.busy.eq(self.window.valid)]
+        with m.Elif(self.plans):
+            # What is behind the last beat does not matter.
+            for field, step in (
+                (left.codes, beat_codes),
+                (left.counts, len(Value.cast(count))),
+                (left.bad, 1),
+            ):
+                bits = Value.cast(field)
+                m.d.sync += bits.eq(bits.rotate_right(step))
+            m.d.sync += [
+                left.more.eq(left.more >> 1),
+                left.place.eq(Value.cast(left.place) + count),
+                left.available.eq(left.available - count),
+            ]
+        m.d.sync += [
+            self.there.eq(self.plans),
+            planned.codes.eq(left.codes),
+            planned.place.eq(left.place),
+            planned.literals.eq(count),
+            planned.words.eq(Mux(final, left.words, lanes - 1)),
+            planned.last.eq(final | fails),
+            planned.error.eq(Mux(left.bad[0], left.error, Mux(fails, Error.TRUNCATED, Error.NONE))),
+        ]
+        return m

@@ -1,0 +1,72 @@
+"""How many words of a packet are left, window by window."""
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cdma.hdl.blocks.gates import log2, thermometer
+from cdma.hdl.spec.codec import CodecConfig
+
+__all__ = ["WordsLeft"]
+
+
+class WordsLeft(wiring.Component):
+    """Takes a packet's ``length``, and counts it down.
+
+    ``known``
+        There is a packet.
+    ``next``, ``done``
+        Goes on to the next window; the packet is done with.
+    ``nothing``, ``final``
+        No word is left; there is no other window. These and all below are known a cycle after the packet or its window.
+    ``exists``
+        Which words of a window there are.
+    ``more``, ``words``
+        The beats of the window that have another one behind, as a thermometer; the words of its last beat, less one.
+    """
+
+    def __init__(self, config: CodecConfig) -> None:
+        self.config = config
+        super().__init__(
+            {
+                "length": In(stream.Signature(32)),
+                "next": In(1),
+                "done": In(1),
+                "known": Out(1),
+                "nothing": Out(1),
+                "final": Out(1),
+                "exists": Out(config.format.window),
+                "more": Out(config.beats - 1),
+                "words": Out(range(config.lanes)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        window, levels = self.config.format.window, log2(self.config.lanes)
+        remaining = Signal(32)
+        low = remaining[: log2(window) + 1]
+        last = (low - 1)[: log2(window)]
+        #: There is a window behind this one; there are two.
+        others = Signal()
+        more_others = Signal()
+        m.d.comb += self.length.ready.eq(~self.known)
+        m.d.sync += more_others.eq(remaining > 2 * window)
+        with m.If(~self.known):
+            m.d.sync += [
+                remaining.eq(self.length.payload),
+                others.eq(self.length.payload > window),
+                self.known.eq(self.length.valid),
+            ]
+        with m.If(self.next):
+            m.d.sync += [remaining.eq(remaining - window), others.eq(more_others)]
+        with m.If(self.done):
+            m.d.sync += self.known.eq(0)
+        m.d.sync += [
+            self.nothing.eq(remaining == 0),
+            self.final.eq(~others),
+            self.exists.eq(Mux(others, ~0, thermometer(low, window))),
+            self.more.eq(Mux(others, ~0, thermometer(last >> levels, self.config.beats - 1))),
+            self.words.eq(Mux(others, ~0, last[:levels])),
+        ]
+        return m

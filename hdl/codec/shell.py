@@ -1,0 +1,81 @@
+"""AXI-Stream around a compressor or a decompressor."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Member, Out
+
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.format import Format
+from cdma.hdl.verilog.shell import Shell, axis_ports
+
+from .parts.streams import Report
+
+__all__ = ["CodecShell", "codec_ports", "keep_width"]
+
+
+def keep_width(format: Format) -> int:
+    """Bits of ``tkeep`` per word: one per byte, or one for a word that is smaller than a byte."""
+    return max(1, format.word_bits // 8)
+
+
+def codec_ports(config: CodecConfig, *, length: bool) -> dict[str, Member]:
+    """The ports of a compressor, or, with ``length``, of a decompressor, beside clock and reset."""
+    beat = {"data": config.data_bits, "keep": config.lanes * keep_width(config.format), "last": 1}
+    ports = axis_ports("s_axis", In, **beat)
+    if length:
+        ports |= axis_ports("s_length", In, data=32)
+    ports |= axis_ports("m_axis", Out, **beat)
+    ports |= axis_ports("m_report", Out, data=Report.as_shape().size)
+    if config.runtime_values:
+        ports["values"] = In(config.table_size * config.format.word_bits)
+    return ports
+
+
+class CodecShell(Shell):
+    """AXI-Stream around a compressor or a decompressor.
+
+    ``block``
+        The compressor or decompressor of ``config``. One with a ``length`` stream gets the port ``s_length``.
+
+    A word is kept if all of its bytes are. A beat that keeps only a part of a word reaches the block with no
+    word kept, which the block reports as a malformed beat.
+    """
+
+    def __init__(self, block: wiring.Component, config: CodecConfig) -> None:
+        self.block = block
+        self.config = config
+        self.keep_width = keep_width(config.format)
+        super().__init__(codec_ports(config, length="length" in block.signature.members))
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        self.add_domain(m)
+        m.submodules.core = core = self.block
+
+        keep = [
+            self.port("s_axis_tkeep").word_select(lane, self.keep_width) for lane in range(self.config.lanes)
+        ]
+        cut = Signal(name="word_cut")
+        m.d.comb += [
+            cut.eq(Cat(word.any() & ~word.all() for word in keep).any()),
+            core.input.payload.data.eq(self.port("s_axis_tdata")),
+            core.input.payload.keep.eq(Cat(word.all() & ~cut for word in keep)),
+            core.input.payload.last.eq(self.port("s_axis_tlast")),
+            self.port("m_axis_tdata").eq(core.output.payload.data),
+            self.port("m_axis_tkeep").eq(
+                Cat(word.replicate(self.keep_width) for word in core.output.payload.keep)
+            ),
+            self.port("m_axis_tlast").eq(core.output.payload.last),
+            self.port("m_report_tdata").eq(core.report.payload),
+        ]
+        self.accept(m, "s_axis", core.input)
+        self.offer(m, "m_axis", core.output)
+        self.offer(m, "m_report", core.report)
+        if "length" in core.signature.members:
+            m.d.comb += core.length.payload.eq(self.port("s_length_tdata"))
+            self.accept(m, "s_length", core.length)
+        if self.config.runtime_values:
+            m.d.comb += core.values.eq(self.port("values"))
+        return m

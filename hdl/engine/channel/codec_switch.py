@@ -1,0 +1,127 @@
+"""Lets each packet pass through the codec or around it."""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cdma.hdl.blocks.beats import Beat
+from cdma.hdl.codec.parts.streams import Report
+from cdma.hdl.spec.codec import CodecConfig
+
+__all__ = ["CodecSwitch", "Route"]
+
+#: ``raw``: around the codec. ``zeros``: with a table of zeros instead of ``values``. ``words``: of the raw
+#: packet.
+Route = data.StructLayout({"raw": 1, "zeros": 1, "words": 32})
+
+
+class CodecSwitch(wiring.Component):
+    """``codec`` is a component with the streams of a compressor or a decompressor, and a table at run time.
+
+    Every packet needs an entry of ``routes``, and every packet that passes through the codec has one
+    ``report``. No more than ``packets`` may have an entry and not have left. A packet passes around the codec,
+    and the table changes between zeros and ``values``, only while no packet is inside.
+
+    ``starved``, ``refused``, ``blocked``
+        For counters: the codec side could take a beat but there is none; there is one but it is not taken,
+        although the output does not wait; the output waits.
+    """
+
+    def __init__(self, codec: wiring.Component, config: CodecConfig, packets: int) -> None:
+        self.codec = codec
+        self.config = config
+        self.packets = packets
+        word_bits = config.format.word_bits
+        beat = Beat(word_bits, config.lanes)
+        super().__init__(
+            {
+                "routes": In(stream.Signature(Route)),
+                "values": In(data.ArrayLayout(word_bits, config.table_size)),
+                "input": In(stream.Signature(beat)),
+                "output": Out(stream.Signature(beat)),
+                "report": Out(stream.Signature(Report)),
+                "starved": Out(1),
+                "refused": Out(1),
+                "blocked": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.codec = codec = self.codec
+        route = self.routes.payload
+        source, sink = self.input, self.output
+
+        inside = Signal(range(self.packets + 1))
+        inside_next = Signal.like(inside)
+        vacant = Signal(init=1)
+        zeros = Signal()
+        enter = Signal()
+        leave = Signal()
+        around = Signal()
+        through = Signal()
+        entered = Signal()
+        m.d.comb += [
+            around.eq(self.routes.valid & route.raw & vacant),
+            through.eq(self.routes.valid & ~route.raw & (zeros == route.zeros)),
+            enter.eq(through & ~entered),
+        ]
+        with m.If(vacant & ~entered):
+            m.d.sync += zeros.eq(route.zeros)
+        with m.If(~zeros):
+            m.d.comb += codec.values.eq(self.values)
+
+        # A packet is done entering when its last beat and, where the codec wants it, its length have been
+        # taken.
+        beats_done = Signal()
+        length_done = Signal()
+        last_in = Signal()
+        if "length" in codec.signature.members:
+            length_now = Signal()
+            m.d.comb += [
+                codec.length.payload.eq(route.words),
+                codec.length.valid.eq(through & ~length_done),
+                length_now.eq(length_done | (codec.length.valid & codec.length.ready)),
+            ]
+            with m.If(through):
+                m.d.sync += length_done.eq(length_now & ~self.routes.ready)
+        else:
+            length_now = 1
+
+        m.d.comb += [
+            codec.input.payload.eq(source.payload),
+            codec.input.valid.eq(source.valid & through & ~beats_done),
+            last_in.eq(source.valid & source.ready & source.payload.last),
+        ]
+        with m.If(around):
+            m.d.comb += [source.ready.eq(sink.ready), self.routes.ready.eq(last_in)]
+        with m.Elif(through):
+            m.d.comb += [
+                source.ready.eq(codec.input.ready & ~beats_done),
+                self.routes.ready.eq((last_in | beats_done) & length_now),
+            ]
+            m.d.sync += beats_done.eq((last_in | beats_done) & ~self.routes.ready)
+        with m.If(self.routes.valid):
+            m.d.sync += entered.eq((through | entered) & ~self.routes.ready)
+
+        with m.If(around):
+            m.d.comb += [sink.payload.eq(source.payload), sink.valid.eq(source.valid)]
+        with m.Else():
+            m.d.comb += [
+                sink.payload.eq(codec.output.payload),
+                sink.valid.eq(codec.output.valid),
+                codec.output.ready.eq(sink.ready),
+            ]
+        m.d.comb += [
+            leave.eq(codec.output.valid & codec.output.ready & codec.output.payload.last),
+        ]
+        m.d.comb += inside_next.eq(inside + enter - leave)
+        m.d.sync += [inside.eq(inside_next), vacant.eq(inside_next == 0)]
+        wiring.connect(m, codec.report, wiring.flipped(self.report))
+
+        m.d.comb += [
+            self.blocked.eq(sink.valid & ~sink.ready),
+            self.starved.eq(self.routes.valid & ~source.valid & ~self.blocked),
+            self.refused.eq(source.valid & ~source.ready & ~self.blocked),
+        ]
+        return m

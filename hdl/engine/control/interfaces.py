@@ -1,0 +1,103 @@
+"""The bundles between the register block and the engine, named from the register block's side.
+
+``Out`` is driven by the register block, ``In`` by the engine. Pulses are high for one cycle. Both sides are
+in one clock domain.
+"""
+
+from amaranth.hdl import unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cdma.hdl.engine.channel.interfaces import ChannelStatus
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.registers.map import register_map
+
+from .register_file import ChangeLayout, ReportLayout, StoredSignature
+
+__all__ = ["ChannelSignature", "ControlSignature", "CounterPort", "Window"]
+
+#: Addresses that may be touched, ``base`` to ``limit``, both included, in units of 4 KiB: the low 12 bits are
+#: taken as 0 and as ones. Nothing is allowed where ``limit`` is below ``base``.
+Window = data.StructLayout({"base": 64, "limit": 64})
+
+
+class RingSignature(wiring.Signature):
+    """A ring in host memory. Indexes run freely and wrap at twice the largest ring: slot = index modulo size.
+
+    Descriptor ring: ``tail`` is written by software (the doorbell), ``head`` counts descriptors fetched.
+    Completion ring: ``head`` counts completions that are in memory, ``tail`` is written by software as it
+    consumes them, and the engine waits rather than overwrite. Head is 0 while ``enable`` is low; software
+    writes tail = 0 before it sets ``enable``. Where the ring lies is in the registers that hardware reads.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        super().__init__(
+            {
+                "enable": Out(1),
+                "tail": Out(config.index_bits),
+                "head": In(config.index_bits),
+            }
+        )
+
+
+class ChannelSignature(wiring.Signature):
+    """Control and status of one channel."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        super().__init__(
+            {
+                "enable": Out(1),  # while low, no new descriptor is started
+                "halt_on_error": Out(1),  # after an error start no new descriptor until resume
+                "resume": Out(1),  # pulse
+                "abort": Out(1),  # pulse
+                "values": Out(data.ArrayLayout(config.format.word_bits, config.codec.table_size)),
+                "ring": Out(RingSignature(config)),
+                "completions": Out(RingSignature(config)),
+                "ring_log2": Out(unsigned(4)),  # log2 of the entries of both rings
+                "push": Out(1),  # a descriptor waits in the registers for this channel, until ...
+                "push_taken": In(1),  # ... this pulse
+                "completion_waiting": In(1),  # one is in the registers, until ...
+                "pop": Out(1),  # ... this pulse
+                "hold_counters": Out(1),  # their readers go on seeing what there was ...
+                "counters_held": In(1),  # ... now
+                "coalesce_count": Out(8),  # completions per interrupt; 0 is taken as 1
+                "completion_irq": In(1),  # pulse: sets the interrupt status bit
+                "error_irq": In(1),  # pulse
+                "status": In(ChannelStatus),
+                "error_valid": In(1),  # the first error since the last error_clear is in the registers
+                "error_clear": Out(1),  # pulse
+            }
+        )
+
+
+class CounterPort(wiring.Signature):
+    """Reads a counter, 32 bits at a time: word 2n is the low and 2n + 1 the high half of counter n.
+
+    Reading the low half latches the high half. ``request`` stays until ``done``. Counters: see
+    :data:`~cdma.hdl.spec.counters.COUNTERS`; one port per channel.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"request": Out(1), "word": Out(5), "done": In(1), "data": In(32)})
+
+
+class ControlSignature(wiring.Signature):
+    """Everything between the register block and the engine."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        words = len(register_map(config).kept)
+        super().__init__(
+            {
+                "stored": In(StoredSignature(words)),
+                "report": In(stream.Signature(ReportLayout(words))),
+                "soft_reset": Out(1),  # pulse: abort both channels, then forget everything but the windows
+                "resetting": In(1),  # high until that is done
+                "changes": Out(ChangeLayout(words)),
+                "watchdog_cycles": Out(32),  # 0 is off
+                "clear_counters": Out(1),  # pulse
+                "offload": Out(ChannelSignature(config)),
+                "prefetch": Out(ChannelSignature(config)),
+                "offload_counters": Out(CounterPort()),
+                "prefetch_counters": Out(CounterPort()),
+            }
+        )

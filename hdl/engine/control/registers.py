@@ -1,0 +1,158 @@
+"""The engine's register block: the register file wired to :class:`~cdma.hdl.engine.control.interfaces.ControlSignature`."""
+
+from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.lib import enum, wiring
+from amaranth.lib.wiring import In, Out
+
+from cdma.hdl.axi.lite import AxiLiteSignature
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.registers.map import register_map
+
+from .interfaces import ControlSignature
+from .register_file import RegisterFile
+
+__all__ = ["RegisterBlock"]
+
+_CHANNELS = ("offload", "prefetch")
+
+
+class _Reset(enum.Enum):
+    """Where a soft reset is."""
+
+    NONE = 0
+    #: The engine has just been told.
+    BEGIN = 1
+    #: The engine finishes its transactions.
+    WAIT = 2
+    #: The registers return to their reset values.
+    FORGET = 3
+
+
+class RegisterBlock(wiring.Component):
+    """Registers on ``bus``, the engine behind ``control``, and the interrupt, which is a level out of a
+    flip-flop.
+
+    A soft reset keeps the channels from starting anything until the registers that would let them are clear.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        self.config = config
+        self.registers = register_map(config)
+        super().__init__(
+            {
+                "bus": In(AxiLiteSignature(self.registers.address_bits)),
+                "control": Out(ControlSignature(config)),
+                "irq": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.register_file = file = RegisterFile(self.registers)
+        wiring.connect(m, wiring.flipped(self.bus), file.bus)
+        wiring.connect(m, wiring.flipped(self.control.stored), file.stored)
+        wiring.connect(m, wiring.flipped(self.control.report), file.report)
+        m.d.comb += self.control.changes.eq(file.changes)
+        forget = self._soft_reset(m, file)
+        self._shared(m, file)
+        self._push(m, file)
+        irqs = [self._channel(m, file, name, forget) for name in _CHANNELS]
+        m.d.comb += [file.engine.status.offload_irq.eq(irqs[0]), file.engine.status.prefetch_irq.eq(irqs[1])]
+        m.d.sync += self.irq.eq(irqs[0] | irqs[1])
+        return m
+
+    def _soft_reset(self, m: Module, file: RegisterFile) -> Signal:
+        """High where rings must already be seen disabled although the registers are not yet clear."""
+        control = self.control
+        state = Signal(_Reset)
+        forget = Signal()
+        with m.Switch(state):
+            with m.Case(_Reset.NONE), m.If(control.soft_reset):
+                m.d.sync += state.eq(_Reset.BEGIN)
+            with m.Case(_Reset.BEGIN):
+                m.d.sync += state.eq(_Reset.WAIT)
+            with m.Case(_Reset.WAIT), m.If(~control.resetting):
+                m.d.comb += forget.eq(1)
+                m.d.sync += state.eq(_Reset.FORGET)
+            with m.Case(_Reset.FORGET):
+                m.d.comb += [forget.eq(1), file.soft_reset.eq(1)]
+                m.d.sync += state.eq(_Reset.NONE)
+        # A second command during a soft reset changes nothing.
+        m.d.comb += control.soft_reset.eq(file.engine.command.soft_reset & (state == _Reset.NONE))
+        m.d.comb += file.engine.status.resetting.eq(
+            control.soft_reset | (state != _Reset.NONE) | ~file.settled
+        )
+        return forget
+
+    def _shared(self, m: Module, file: RegisterFile) -> None:
+        control = self.control
+        m.d.comb += [
+            control.clear_counters.eq(file.engine.command.clear_counters),
+            control.watchdog_cycles.eq(file.engine.watchdog.value),
+        ]
+        for channel in _CHANNELS:
+            counters = getattr(file, f"{channel}_counters")
+            port = getattr(control, f"{channel}_counters")
+            m.d.comb += [
+                port.request.eq(counters.request),
+                port.word.eq(counters.word),
+                counters.done.eq(port.done),
+                counters.data.eq(port.data),
+            ]
+
+    def _push(self, m: Module, file: RegisterFile) -> None:
+        """The staged descriptor stays until the channel has it, because its registers are locked
+        meanwhile."""
+        pending = Signal(len(_CHANNELS))
+        submit = Cat(file.push.submit.offload, file.push.submit.prefetch)
+        m.d.comb += file.push.status.pending.eq((pending | submit).any())
+        for index, name in enumerate(_CHANNELS):
+            channel = getattr(self.control, name)
+            m.d.comb += channel.push.eq(pending[index])
+            with m.If(file.soft_reset):
+                m.d.sync += pending[index].eq(0)
+            with m.Elif(submit[index]):
+                m.d.sync += pending[index].eq(1)
+            with m.Elif(channel.push_taken):
+                m.d.sync += pending[index].eq(0)
+
+    def _channel(self, m: Module, file: RegisterFile, name: str, forget: Value) -> Value:
+        """Wires one channel, and gives whether it asserts the interrupt."""
+        registers = getattr(file, name)
+        channel = getattr(self.control, name)
+        m.d.comb += [
+            channel.enable.eq(registers.control.enable & ~file.engine.status.resetting),
+            channel.halt_on_error.eq(registers.control.halt_on_error),
+            channel.resume.eq(registers.command.resume),
+            channel.abort.eq(registers.command.abort_now),
+            channel.error_clear.eq(registers.command.clear_error),
+            channel.values.eq(Cat(registers.table.entry)),
+            channel.ring_log2.eq(registers.ring_size.log2),
+            channel.hold_counters.eq(registers.counter_hold.hold),
+            registers.counter_hold.held.eq(channel.counters_held),
+            channel.coalesce_count.eq(registers.coalesce_count.value),
+        ]
+        for port, prefix, enable in (
+            (channel.ring, "ring", registers.control.ring_enable),
+            (channel.completions, "completion", registers.control.completion_ring_enable),
+        ):
+            m.d.comb += [
+                port.enable.eq(enable & ~forget),
+                port.tail.eq(getattr(registers, f"{prefix}_tail").value),
+                getattr(registers, f"{prefix}_head").value.eq(port.head),
+            ]
+
+        m.d.comb += [
+            registers.status.busy.eq(channel.status.busy),
+            registers.status.halted.eq(channel.status.halted),
+            registers.status.aborting.eq(channel.status.aborting),
+            registers.status.stuck.eq(channel.status.stuck),
+            registers.status.completion_waiting.eq(channel.completion_waiting),
+            channel.pop.eq(registers.command.pop_completion),
+            registers.error.valid.eq(channel.error_valid),
+            registers.irq_status.completion.set.eq(channel.completion_irq),
+            registers.irq_status.error.set.eq(channel.error_irq),
+        ]
+        return (registers.irq_status.completion.value & registers.irq_enable.completion) | (
+            registers.irq_status.error.value & registers.irq_enable.error
+        )

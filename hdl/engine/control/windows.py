@@ -1,0 +1,107 @@
+"""The addresses that may be touched, as the checkers of both channels read them: half an address at a time."""
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In
+
+from cdma.hdl.engine.channel.interfaces import WindowPort
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.registers.description import REGISTER_BITS
+from cdma.hdl.spec.registers.map import register_map
+
+from .interfaces import Window
+from .register_file import ChangeLayout
+
+__all__ = ["DrivenWindows", "StoredWindows"]
+
+_PORTS = ("dev", "host")
+#: Each channel, and which of them it writes to; it reads from the other one.
+_CHANNELS = (("offload", 1), ("prefetch", 0))
+_PAGE_LOG2 = 12
+_IN_PAGE = (1 << _PAGE_LOG2) - 1
+
+
+def _asked(m: Module, name: str, port: wiring.PureInterface, written: int) -> tuple[Value, Signal, Signal]:
+    """What the channel of that name asks for, as a number: now, one cycle ago, two cycles ago. Bit 0: a high half,
+    bit 1: of the host port's window."""
+    now = Cat(port.at.high, port.at.write == written)
+    before = Signal(2, name=f"{name}_before")
+    long_before = Signal(2, name=f"{name}_long_before")
+    m.d.sync += [before.eq(now), long_before.eq(before)]
+    return now, before, long_before
+
+
+class DrivenWindows(wiring.Component):
+    """Windows that other logic drives. A checker sees a change from the next cycle on, even in the midst of a check."""
+
+    dev_window: In(Window)
+    host_window: In(Window)
+    offload: In(WindowPort())
+    prefetch: In(WindowPort())
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        windows = (self.dev_window, self.host_window)
+        bases = Cat(Cat(C(0, _PAGE_LOG2), window.base[_PAGE_LOG2:]) for window in windows)
+        limits = Cat(window.limit | _IN_PAGE for window in windows)
+        for name, written in _CHANNELS:
+            port = getattr(self, name)
+            _, before, long_before = _asked(m, name, port, written)
+            m.d.comb += [
+                port.base.eq(bases.word_select(before, REGISTER_BITS)),
+                port.limit.eq(limits.word_select(long_before, REGISTER_BITS)),
+            ]
+        return m
+
+
+class StoredWindows(wiring.Component):
+    """Copies of the registers of both windows, in memories of a few words. A checker sees a change from the cycle behind
+    the write on, even in the midst of a check.
+
+    ``changes``
+        What is written into the memory of registers.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        self.registers = register_map(config)
+        self.address_bits = {"dev": config.dev_address_bits, "host": config.host_address_bits}
+        super().__init__(
+            {
+                "changes": In(ChangeLayout(len(self.registers.kept))),
+                **{name: In(WindowPort()) for name, _ in _CHANNELS},
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.bases = bases = Memory(shape=REGISTER_BITS, depth=4, init=[])
+        m.submodules.limits = limits = Memory(shape=REGISTER_BITS, depth=4, init=[])
+        writes = {"base": bases.write_port(granularity=8), "limit": limits.write_port(granularity=8)}
+        m.d.comb += [write.data.eq(self.changes.data) for write in writes.values()]
+        # A port with few address bits has no high halves.
+        missing = []
+        with m.Switch(self.changes.index):
+            for number, port in enumerate(_PORTS):
+                for high, half in enumerate(("low", "high")):
+                    row = high | number << 1
+                    if high and self.address_bits[port] <= REGISTER_BITS:
+                        missing.append(row)
+                        continue
+                    for edge, write in writes.items():
+                        with m.Case(self.registers.word(f"{port}_window.{edge}_{half}")):
+                            m.d.comb += [write.addr.eq(row), write.en.eq(self.changes.enable)]
+                            if (edge, half) == ("limit", "low"):
+                                m.d.comb += write.data.eq(self.changes.data | _IN_PAGE)
+
+        for name, written in _CHANNELS:
+            port = getattr(self, name)
+            now, before, long_before = _asked(m, name, port, written)
+            for memory, half, asked, given in (
+                (bases, port.base, now, before),
+                (limits, port.limit, before, long_before),
+            ):
+                read = memory.read_port(domain="sync")
+                absent = Cat(given == row for row in missing).any()
+                m.d.comb += [read.addr.eq(asked), read.en.eq(1), half.eq(Mux(absent, 0, read.data))]
+        return m

@@ -1,0 +1,125 @@
+"""Turns completions into interrupts: after so many of them, or so long after the first."""
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from cdma.hdl.engine.control.register_file import ChangeLayout
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.registers.description import REGISTER_BITS
+from cdma.hdl.spec.registers.map import register_map
+
+__all__ = ["Coalescer", "Coalescing"]
+
+_CHANNELS = ("offload", "prefetch")
+_BYTES = REGISTER_BITS // 8
+#: Cycles from one look at a channel's time to the next: a byte of each in turn.
+_ROUND = _BYTES * len(_CHANNELS)
+#: Cycles that have passed at least since the first event, when the first look at the time is over.
+_FIRST = _BYTES + 1
+
+
+class Coalescing(wiring.Signature):
+    """What a channel tells the coalescer, and is told, seen from the channel.
+
+    ``interrupt`` is high for one cycle after ``count`` events (0 counts as 1), or when the first event that no
+    interrupt has told of is as long ago as the register ``coalesce_cycles`` says (0: never), or up to 16 cycles longer.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"event": Out(1), "count": Out(8), "interrupt": In(1)})
+
+
+class Coalescer(wiring.Component):
+    """Counts the events of both channels, and how long they have waited: the time a byte per cycle, with one adder and
+    one comparison, in memories.
+
+    ``changes``
+        What is written into the memory of registers. A time takes effect with the next look at it.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        self.registers = register_map(config)
+        self.waited = Memory(shape=8, depth=_ROUND, init=[])
+        super().__init__(
+            {
+                "changes": In(ChangeLayout(len(self.registers.kept))),
+                **{name: In(Coalescing()) for name in _CHANNELS},
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.waited = self.waited
+        into, waited = self.waited.write_port(), self.waited.read_port(domain="sync")
+        m.submodules.cycles = memory = Memory(shape=REGISTER_BITS, depth=len(_CHANNELS), init=[])
+        change, cycles = memory.write_port(granularity=8), memory.read_port(domain="sync")
+        m.d.comb += change.data.eq(self.changes.data)
+        with m.Switch(self.changes.index):
+            for number, name in enumerate(_CHANNELS):
+                with m.Case(self.registers.word(f"{name}.coalesce_cycles")):
+                    m.d.comb += [change.addr.eq(number), change.en.eq(self.changes.enable)]
+
+        # The byte that is looked at, and the one that is read for the next cycle. The limit is read as a whole.
+        step = Signal(range(_ROUND))
+        following = Signal(range(_ROUND))
+        place, number = step[: _BYTES.bit_length() - 1], step[_BYTES.bit_length() - 1 :]
+        first = Signal()
+        last = Signal()
+        m.d.sync += step.eq(following)
+        m.d.comb += [
+            following.eq(step + 1),
+            first.eq(place == 0),
+            last.eq(place == _BYTES - 1),
+            waited.addr.eq(following),
+            waited.en.eq(1),
+            cycles.addr.eq(following[len(place) :]),
+            cycles.en.eq(last),
+        ]
+
+        # ``running``: the time in the memory counts from the first event that waits. It begins with a look that finds
+        # an event, and no time running.
+        running = Signal(len(_CHANNELS))
+        begins = Signal()
+        began = Signal()
+        carry = Signal()
+        borrow = Signal()
+        some = Signal()
+        total = Signal(9)
+        less = Signal(9)
+        limit = Signal(8)
+        limited = Signal()
+        over = Signal()
+        m.d.comb += [
+            begins.eq(Mux(first, ~running.bit_select(number, 1), began)),
+            total.eq(Mux(begins, Mux(first, _FIRST, 0), waited.data + Mux(first, _ROUND, carry))),
+            limit.eq(cycles.data.word_select(place, 8)),
+            less.eq(total[:8] - limit - (borrow & ~first)),
+            limited.eq((limit != 0) | (some & ~first)),
+            # A time that no longer fits is longer than any limit.
+            over.eq(last & limited & (~less[-1] | total[-1])),
+            into.addr.eq(step),
+            into.data.eq(total[:8]),
+            into.en.eq(1),
+        ]
+        m.d.sync += [began.eq(begins), carry.eq(total[-1]), borrow.eq(less[-1]), some.eq(limited)]
+
+        for index, name in enumerate(_CHANNELS):
+            channel = getattr(self, name)
+            events = Signal(8, name=f"{name}_events")
+            enough = Signal(name=f"{name}_enough")
+            late = Signal(name=f"{name}_late")
+            m.d.comb += [
+                enough.eq(channel.event & (events + 1 >= channel.count)),
+                late.eq(over & (number == index) & running[index]),
+            ]
+            m.d.sync += channel.interrupt.eq(enough | late)
+            with m.If(enough | late):
+                # An event that comes while the time is over belongs to this interrupt too.
+                m.d.sync += [events.eq(0), running[index].eq(0)]
+            with m.Else():
+                m.d.sync += events.eq(events + channel.event)
+                with m.If(first & (number == index) & (events != 0)):
+                    m.d.sync += running[index].eq(1)
+        return m

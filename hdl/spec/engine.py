@@ -1,0 +1,165 @@
+"""What one engine is generated from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .checks import check_choice, check_flag, check_range
+from .codec import CodecConfig
+from .errors import ParameterError
+from .format import Format
+
+__all__ = ["EngineConfig"]
+
+
+_PORT_BITS = (64, 128, 256, 512, 1024)
+_BURST_BEATS = (4, 8, 16, 32, 64, 128, 256)
+_ALIGNMENTS = ("beat", "word")
+_RING_ENTRIES = tuple(1 << log2 for log2 in range(1, 16))
+
+
+def _power_at_least(value: int) -> int:
+    """The smallest power of two that is not below ``value``."""
+    return 1 << (value - 1).bit_length()
+
+
+@dataclass(frozen=True)
+class EngineConfig:
+    """What one engine is generated from; every part of it can stand in a TOML file.
+
+    ``format``, ``lanes``
+        The codec of each channel: its stream format, and the words of one beat of its datapath. Choose
+        ``lanes`` such that ``lanes * word_bits`` is not below the port widths, or the codec limits the rate.
+    ``dev_data_bits``, ``host_data_bits``
+        Width of the AXI4 ports' data.
+    ``dev_address_bits``, ``host_address_bits``
+        Width of the AXI4 ports' addresses.
+    ``alignment``
+        What a descriptor's source and destination are multiples of: a ``"beat"`` of their port, or a ``"word"``, which
+        costs a shifter at each end of a channel.
+    ``burst_beats``
+        The longest burst. A burst never crosses a multiple of its own longest length, nor 4 KiB.
+    ``outstanding``
+        Bursts that may be under way at once, per port and direction.
+    ``latency``
+        Cycles of memory latency that a reader hides. Its buffer follows the rule bandwidth times
+        latency: a beat per cycle for so many cycles, rounded up to a power of two. (At 200 GB/s and 350 ns
+        that is 70 KB.)
+    ``read_buffer_beats``
+        The reader's buffer itself, where the rule is not wanted; 0 takes the rule.
+    ``write_buffer_beats``
+        The writer's buffer, at least two bursts; 0 takes four bursts.
+    ``descriptors``
+        Descriptors that may be under way at once, per channel; also those fetched ahead from a ring.
+    ``ring_entries``
+        Entries of the largest descriptor ring.
+    ``registers``
+        With the register block, rings and interrupt, or with bare descriptor and completion streams.
+    ``pipelined``
+        With pipelined codecs; see :class:`CodecConfig`.
+    """
+
+    format: Format = Format()
+    lanes: int = 8
+    dev_data_bits: int = 256
+    host_data_bits: int = 256
+    dev_address_bits: int = 64
+    host_address_bits: int = 64
+    alignment: str = "beat"
+    burst_beats: int = 32
+    outstanding: int = 16
+    latency: int = 350
+    read_buffer_beats: int = 0
+    write_buffer_beats: int = 0
+    descriptors: int = 8
+    ring_entries: int = 1024
+    registers: bool = True
+    pipelined: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.format, Format):
+            raise ParameterError(f"format is {self.format!r}; it must be a Format")
+        if self.format.word_bits < 8:
+            raise ParameterError(
+                f"word_bits is {self.format.word_bits}; an engine needs words of 8, 16 or 32 bits, as memory "
+                "has bytes"
+            )
+        CodecConfig(self.format, self.lanes, pipelined=self.pipelined)
+        for port in ("dev", "host"):
+            check_choice(
+                f"{port}_data_bits",
+                getattr(self, f"{port}_data_bits"),
+                _PORT_BITS,
+                "AXI4 port widths built here",
+            )
+            check_range(
+                f"{port}_address_bits",
+                getattr(self, f"{port}_address_bits"),
+                13,
+                64,
+                "a descriptor holds 64 bits, and an address space has at least two pages of 4 KiB",
+            )
+        if self.alignment not in _ALIGNMENTS:
+            raise ParameterError(
+                f"alignment is {self.alignment!r}; it must be one of {', '.join(_ALIGNMENTS)}: what addresses are "
+                "multiples of"
+            )
+        check_choice(
+            "burst_beats", self.burst_beats, _BURST_BEATS, "a power of two, and AXI4 allows 256 beats"
+        )
+        check_range("outstanding", self.outstanding, 1, 256, "bursts under way at once")
+        check_range("latency", self.latency, 1, 65536, "cycles that the read buffer hides")
+        for name, least in (
+            ("read_buffer_beats", 2 * self.burst_beats),
+            ("write_buffer_beats", 2 * self.burst_beats),
+        ):
+            value = getattr(self, name)
+            if value == 0 and not isinstance(value, bool):
+                continue
+            check_choice(
+                name,
+                value,
+                tuple(1 << log2 for log2 in range((least - 1).bit_length(), 18)),
+                "a power of two, at least two bursts; 0 takes the rule",
+            )
+        check_choice("descriptors", self.descriptors, (2, 4, 8, 16, 32), "its queues are powers of two")
+        check_choice(
+            "ring_entries",
+            self.ring_entries,
+            _RING_ENTRIES,
+            "a power of two, so that an index wraps by itself",
+        )
+        check_flag("registers", self.registers)
+
+    @property
+    def codec(self) -> CodecConfig:
+        """The codec of a channel: its table is an input, because a channel chooses it per descriptor."""
+        return CodecConfig(self.format, self.lanes, runtime_values=True, pipelined=self.pipelined)
+
+    @property
+    def read_buffer(self) -> int:
+        """Beats of a reader's buffer: what was asked for, or latency in beats and at least two bursts."""
+        return self.read_buffer_beats or _power_at_least(max(self.latency, 2 * self.burst_beats))
+
+    @property
+    def write_buffer(self) -> int:
+        """Beats of a writer's buffer."""
+        return self.write_buffer_beats or 4 * self.burst_beats
+
+    @property
+    def realign(self) -> bool:
+        """Whether sources and destinations may lie amid a beat."""
+        return self.alignment == "word"
+
+    def align(self, data_bits: int) -> int:
+        """Bytes of which source and destination on a port of that width are multiples."""
+        return (self.format.word_bits if self.realign else data_bits) // 8
+
+    def burst(self, data_bits: int) -> int:
+        """Beats of the longest burst on a port of that width: 4 KiB is the most that AXI4 allows."""
+        return min(self.burst_beats, 4096 * 8 // data_bits)
+
+    @property
+    def index_bits(self) -> int:
+        """Bits of a ring index, which runs to twice the entries so that full and empty differ."""
+        return self.ring_entries.bit_length()

@@ -1,0 +1,399 @@
+"""What a register map is: blocks of registers of fields, as plain data that everything else is made from.
+
+The RTL (:mod:`~cdma.hdl.engine.control.register_file`), the document (:mod:`~cdma.hdl.texts.document`), the C header
+(:mod:`~cdma.hdl.texts.c_header`) and the SystemRDL (:mod:`~cdma.hdl.texts.rdl`) all read these objects and nothing else, so
+they cannot disagree. Nothing here imports Amaranth: a driver uses the same objects to find its addresses."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from cdma.hdl.spec.errors import ParameterError
+
+__all__ = ["REGISTER_BITS", "REGISTER_BYTES", "Access", "Block", "Field", "Placed", "Register", "RegisterMap"]
+
+REGISTER_BITS = 32
+REGISTER_BYTES = REGISTER_BITS // 8
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+
+
+class Access(enum.Enum):
+    """What software and hardware may do to a field."""
+
+    #: Reads as the reset value, for ever; writes change nothing.
+    CONSTANT = "constant"
+    #: Reads what hardware drives; writes change nothing.
+    RO = "ro"
+    #: Software writes it, hardware reads it.
+    RW = "rw"
+    #: What is written reaches hardware for one cycle; reads as 0.
+    PULSE = "pulse"
+    #: Hardware sets bits, writing ones clears them; a bit set and cleared at once stays set.
+    W1C = "w1c"
+    #: Writing a one sets it, and nothing but a reset of the hardware clears it.
+    LOCK = "lock"
+
+    @property
+    def writable(self) -> bool:
+        """Whether a write can have an effect."""
+        return self not in (Access.CONSTANT, Access.RO)
+
+    @property
+    def stored(self) -> bool:
+        """Whether the register file keeps the field in flip-flops."""
+        return self in (Access.RW, Access.W1C, Access.LOCK)
+
+
+def _check_name(what: str, name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise ParameterError(
+            f"{what} is named {name!r}; a name has lower-case letters, digits and single underscores, "
+            "because it "
+            "becomes part of Verilog, C and SystemRDL names"
+        )
+
+
+@dataclass(frozen=True)
+class Field:
+    """Some bits of a register.
+
+    ``choices``
+        The values with a meaning, as ``(name, value)``; they become constants in C and an enumeration in
+        SystemRDL.
+    ``in_memory``
+        Hardware has no wires of the field, but reads it (access ``RW``) or writes it (access ``RO``) in the
+        register file's memory, a register at a time.
+    """
+
+    name: str
+    lsb: int
+    bits: int
+    access: Access
+    doc: str
+    reset: int = 0
+    choices: tuple[tuple[str, int], ...] = ()
+    in_memory: bool = False
+
+    def __post_init__(self) -> None:
+        _check_name("a field", self.name)
+        if self.in_memory and self.access not in (Access.RO, Access.RW):
+            raise ParameterError(
+                f"field {self.name} is {self.access.value} and in memory; only ro and rw can be"
+            )
+        if self.lsb < 0 or self.bits < 1 or self.lsb + self.bits > REGISTER_BITS:
+            raise ParameterError(
+                f"field {self.name} has {self.bits} bits from bit {self.lsb}; it must lie within bits 0 to "
+                f"{REGISTER_BITS - 1}"
+            )
+        if not 0 <= self.reset < 1 << self.bits:
+            raise ParameterError(
+                f"field {self.name} resets to {self.reset}, which {self.bits} bits do not hold"
+            )
+        if self.reset and self.access in (Access.RO, Access.PULSE):
+            raise ParameterError(
+                f"field {self.name} is {self.access.value} and resets to {self.reset}; only a stored "
+                "or constant "
+                "field has a reset value of its own"
+            )
+        for name, value in self.choices:
+            _check_name(f"a choice of field {self.name}", name)
+            if not 0 <= value < 1 << self.bits:
+                raise ParameterError(
+                    f"field {self.name} offers {name} = {value}, which {self.bits} bits do not hold"
+                )
+
+    @property
+    def reported(self) -> bool:
+        """Whether hardware writes the field in memory."""
+        return self.in_memory and self.access is Access.RO
+
+    @property
+    def msb(self) -> int:
+        """The field's highest bit."""
+        return self.lsb + self.bits - 1
+
+    @property
+    def mask(self) -> int:
+        """The field's bits, in place."""
+        return ((1 << self.bits) - 1) << self.lsb
+
+    def get(self, value: int) -> int:
+        """The field, out of the register's value."""
+        return (value & self.mask) >> self.lsb
+
+    def put(self, value: int) -> int:
+        """The field, in place, for writing; refuses what does not fit."""
+        if not 0 <= value < 1 << self.bits:
+            raise ParameterError(
+                f"{self.name} is {value!r}; the field has {self.bits} bits, so 0 to {(1 << self.bits) - 1}"
+            )
+        return value << self.lsb
+
+
+@dataclass(frozen=True)
+class Register:
+    """One register of 32 bits, or an array of them, one after the other.
+
+    ``count``
+        Registers of the array; 0 is no array.
+    ``strobe``
+        Hardware also gets a signal that is high for one cycle after each write, with the new values beside
+        it.
+    ``locked_by``
+        ``register.field`` of the same block, one bit of access ``LOCK`` or ``RO``: while it is set, writes
+        change nothing.
+    """
+
+    name: str
+    offset: int
+    doc: str
+    fields: tuple[Field, ...]
+    count: int = 0
+    strobe: bool = False
+    locked_by: str = ""
+
+    def __post_init__(self) -> None:
+        _check_name("a register", self.name)
+        if self.offset < 0 or self.offset % REGISTER_BYTES:
+            raise ParameterError(f"register {self.name} is at {self.offset:#x}, which is not a multiple of 4")
+        if self.count < 0:
+            raise ParameterError(f"register {self.name} has count {self.count}; it must be 0 or more")
+        if not self.fields:
+            raise ParameterError(f"register {self.name} has no fields")
+        if any(f.access is Access.RW for f in self.fields) and any(f.reported for f in self.fields):
+            raise ParameterError(
+                f"register {self.name} has fields that software writes and fields that hardware does; its word in "
+                "memory has one writer"
+            )
+        used = 0
+        for field in self.fields:
+            if used & field.mask:
+                raise ParameterError(f"register {self.name}: field {field.name} overlaps another one")
+            used |= field.mask
+        names = [field.name for field in self.fields]
+        if len(set(names)) != len(names) or "written" in names:
+            raise ParameterError(
+                f"register {self.name} has the fields {', '.join(names)}; each name may occur once, "
+                "and 'written' "
+                "is the write strobe's"
+            )
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of address space that the register or the array takes."""
+        return max(1, self.count) * REGISTER_BYTES
+
+    @property
+    def reset(self) -> int:
+        """The value of the whole register after reset, hardware-driven fields taken as 0."""
+        return sum(field.reset << field.lsb for field in self.fields)
+
+    @property
+    def stored_mask(self) -> int:
+        """The bits that software writes and reads back."""
+        return sum(field.mask for field in self.fields if field.access is Access.RW)
+
+    @property
+    def stored_reset(self) -> int:
+        """The value of those bits after reset."""
+        return self.reset & self.stored_mask
+
+    @property
+    def kept(self) -> bool:
+        """Whether the register file's memory has a word for it."""
+        return any(field.access is Access.RW or field.in_memory for field in self.fields)
+
+    @property
+    def writable(self) -> bool:
+        """Whether any field can be written."""
+        return any(field.access.writable for field in self.fields)
+
+    def field(self, name: str) -> Field:
+        """The field of that name."""
+        for field in self.fields:
+            if field.name == name:
+                return field
+        raise ParameterError(f"register {self.name} has no field {name!r}; it has {_names(self.fields)}")
+
+    def put(self, **values: int) -> int:
+        """The register's value with the named fields set and all others 0."""
+        return sum(self.field(name).put(value) for name, value in values.items())
+
+
+@dataclass(frozen=True)
+class Block:
+    """Registers that belong together, at one base address or, for several instances, at several.
+
+    ``instances``
+        Name and base address of each; a block that is there once usually has its own name.
+    ``external``
+        The registers are not in the register file: it forwards reads to whoever keeps them. Such a block has
+        read-only fields alone.
+    ``survives_soft_reset``
+        The stored fields keep their values where those of other blocks return to their reset values.
+    """
+
+    name: str
+    doc: str
+    registers: tuple[Register, ...]
+    instances: tuple[tuple[str, int], ...]
+    external: bool = False
+    survives_soft_reset: bool = False
+
+    def __post_init__(self) -> None:
+        _check_name("a block", self.name)
+        if not self.registers or not self.instances:
+            raise ParameterError(f"block {self.name} needs at least one register and one instance")
+        names = [register.name for register in self.registers]
+        if len(set(names)) != len(names):
+            raise ParameterError(
+                f"block {self.name} has the registers {', '.join(names)}; a name may occur once"
+            )
+        end = 0
+        for register in self.registers:
+            if register.offset < end:
+                raise ParameterError(
+                    f"block {self.name}: register {register.name} at {register.offset:#x} overlaps or "
+                    "precedes the "
+                    f"one before it, which ends at {end:#x}"
+                )
+            end = register.offset + register.bytes
+            if register.locked_by:
+                lock = self.field(register.locked_by)
+                if lock.access not in (Access.LOCK, Access.RO) or lock.bits != 1:
+                    raise ParameterError(
+                        f"block {self.name}: register {register.name} is locked by "
+                        f"{register.locked_by}, which is "
+                        "not one bit of access lock or ro"
+                    )
+            if self.external and (
+                register.writable or any(f.access is not Access.RO for f in register.fields)
+            ):
+                raise ParameterError(
+                    f"block {self.name} is external; its register {register.name} must have read-only "
+                    "fields alone"
+                )
+        for instance, base in self.instances:
+            _check_name(f"an instance of block {self.name}", instance)
+            if base < 0 or base % self.span:
+                raise ParameterError(
+                    f"{instance} is at {base:#x}; block {self.name} spans {self.span:#x} bytes, and a "
+                    "base must be a "
+                    "multiple of that so that base and offset decode apart"
+                )
+
+    @cached_property
+    def span(self) -> int:
+        """Bytes of address space that an instance takes: the next power of two."""
+        end = self.registers[-1].offset + self.registers[-1].bytes
+        return 1 << (end - 1).bit_length()
+
+    def register(self, name: str) -> Register:
+        """The register of that name."""
+        for register in self.registers:
+            if register.name == name:
+                return register
+        raise ParameterError(f"block {self.name} has no register {name!r}; it has {_names(self.registers)}")
+
+    def field(self, path: str) -> Field:
+        """The field at ``register.field``."""
+        register, _, field = path.partition(".")
+        return self.register(register).field(field)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """One register of 32 bits where it lies in the address space."""
+
+    block: Block
+    instance: str
+    register: Register
+    index: int
+    address: int
+
+    @property
+    def name(self) -> str:
+        """``instance.register``, with ``[index]`` where there is an array."""
+        suffix = f"[{self.index}]" if self.register.count else ""
+        return f"{self.instance}.{self.register.name}{suffix}"
+
+
+@dataclass(frozen=True)
+class RegisterMap:
+    """All registers behind one bus: a power-of-two range of addresses."""
+
+    name: str
+    doc: str
+    blocks: tuple[Block, ...]
+    address_bits: int
+
+    def __post_init__(self) -> None:
+        _check_name("a register map", self.name)
+        ranges = sorted(
+            (base, base + block.span, instance) for block in self.blocks for instance, base in block.instances
+        )
+        for kind, names in (
+            ("block", [block.name for block in self.blocks]),
+            ("instance", [instance for _, _, instance in ranges]),
+        ):
+            if len(set(names)) != len(names):
+                raise ParameterError(f"{self.name} has the {kind}s {', '.join(names)}; a name may occur once")
+        for (_, end, before), (start, _, after) in pairwise(ranges):
+            if start < end:
+                raise ParameterError(f"{after} at {start:#x} overlaps {before}, which ends at {end:#x}")
+        if ranges and ranges[-1][1] > 1 << self.address_bits:
+            raise ParameterError(
+                f"{ranges[-1][2]} ends at {ranges[-1][1]:#x}, past the {self.address_bits} address "
+                f"bits of {self.name}"
+            )
+
+    def placed(self) -> Iterator[Placed]:
+        """Every register, by rising address."""
+        order = [(base, instance, block) for block in self.blocks for instance, base in block.instances]
+        for base, instance, block in sorted(order, key=lambda entry: entry[0]):
+            for register in block.registers:
+                for index in range(max(1, register.count)):
+                    address = base + register.offset + index * REGISTER_BYTES
+                    yield Placed(block, instance, register, index, address)
+
+    @cached_property
+    def kept(self) -> tuple[Placed, ...]:
+        """The registers that the register file keeps in its memory, in the order of its words."""
+        return tuple(placed for placed in self.placed() if placed.register.kept)
+
+    @cached_property
+    def words(self) -> dict[int, int]:
+        """Where in that memory the register at an address is."""
+        return {placed.address: word for word, placed in enumerate(self.kept)}
+
+    def word(self, name: str) -> int:
+        """Where in that memory the register at ``instance.register`` is."""
+        return self.words[self[name].address]
+
+    @cached_property
+    def _by_name(self) -> dict[str, Placed]:
+        return {placed.name: placed for placed in self.placed()}
+
+    def __getitem__(self, name: str) -> Placed:
+        """The register at ``instance.register`` or ``instance.register[index]``."""
+        try:
+            return self._by_name[name]
+        except KeyError:
+            raise ParameterError(f"{self.name} has no register {name!r}") from None
+
+    def block(self, name: str) -> Block:
+        """The block of that name."""
+        for block in self.blocks:
+            if block.name == name:
+                return block
+        raise ParameterError(f"{self.name} has no block {name!r}; it has {_names(self.blocks)}")
+
+
+def _names(things: tuple[Field, ...] | tuple[Register, ...] | tuple[Block, ...]) -> str:
+    return ", ".join(thing.name for thing in things)

@@ -1,0 +1,136 @@
+"""The register map, descriptors and completions as a C header, for C99 and C++11."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RECORD_BYTES, Mode, RecordField, Status
+from cdma.hdl.spec.registers.description import (
+    REGISTER_BITS,
+    REGISTER_BYTES,
+    Block,
+    Field,
+    Register,
+    RegisterMap,
+)
+from cdma.hdl.spec.registers.map import RecordPart, record_parts
+
+__all__ = ["c_header"]
+
+_OPENING = """\
+/*
+ * {name}_regs.h: registers, descriptors and completions of the engine.
+ *
+ * Generated from the description that the hardware is made from; do not edit.
+ * An offset counts from the base of the register's block. Offsets, masks and
+ * shifts are the same for every engine; the reset values (and with them the
+ * capability registers) are those of the configuration this file is for.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef {guard}
+#define {guard}
+
+#include <stddef.h>
+#include <stdint.h>
+"""
+
+
+def c_header(registers: RegisterMap) -> str:
+    """The text of ``cdma_regs.h``, ending with a newline."""
+    prefix = registers.name
+    guard = f"{prefix}_regs_h".upper()
+    lines = [_OPENING.format(name=prefix, guard=guard)]
+    lines += [f"/* Values of {prefix}_descriptor's mode. */"]
+    lines += [_define(f"{prefix}_mode_{mode.name}", f"{mode.value}u") for mode in Mode]
+    lines += ["", "/* How a descriptor ended. */"]
+    lines += [_define(f"{prefix}_status_{status.name}", f"{status.value}u") for status in Status]
+    for name, record, shared in (
+        ("descriptor", DESCRIPTOR, "flags"),
+        ("completion", COMPLETION, "result"),
+    ):
+        lines += ["", *_struct(f"{prefix}_{name}", record, shared)]
+    for block in registers.blocks:
+        lines += ["", *_block(block, prefix)]
+    lines += ["", f"#endif /* {guard} */"]
+    return "\n".join(lines) + "\n"
+
+
+def _struct(name: str, record: tuple[RecordField, ...], shared: str) -> Iterator[str]:
+    """A record as a struct: 32- and 64-bit members, little-endian in memory; masks for the fields that share
+    one."""
+    members: list[tuple[str, str, int, list[RecordPart]]] = []
+    for word, group in groupby(record_parts(record, shared), lambda part: part.word):
+        parts = list(group)
+        if parts[0].register == shared:
+            members.append((shared, "uint32_t", word, parts))
+        elif parts[0].start == 0:
+            kind = "uint32_t" if parts[0].record.bits == REGISTER_BITS else "uint64_t"
+            members.append((parts[0].record.name, kind, word, parts))
+
+    yield f"/* {RECORD_BYTES} bytes of memory, little-endian, {RECORD_BYTES}-byte aligned. */"
+    yield f"struct {name} {{"
+    word = 0
+    for member, kind, start, parts in members:
+        if word < start:
+            yield f"    uint32_t reserved[{start - word}]; /* Must be 0. */"
+        doc = parts[0].record.doc if member != shared else "See the masks below."
+        yield f"    {kind} {member}; /* {_comment(doc)} */"
+        word = start + (1 if kind == "uint32_t" else 2)
+    if word < RECORD_BYTES // REGISTER_BYTES:
+        yield f"    uint32_t reserved[{RECORD_BYTES // REGISTER_BYTES - word}]; /* Must be 0. */"
+    yield "};"
+    for part in record_parts(record, shared):
+        if part.register == shared:
+            yield f"/* {_comment(part.record.doc)} */"
+            yield from _mask(f"{name}_{part.field}", ((1 << part.bits) - 1) << part.lsb, part.lsb)
+    yield _assert(f"{name}_size", f"sizeof(struct {name}) == {RECORD_BYTES}u")
+    for member, _, start, _ in members:
+        yield _assert(f"{name}_{member}", f"offsetof(struct {name}, {member}) == {start * REGISTER_BYTES}u")
+
+
+def _block(block: Block, prefix: str) -> Iterator[str]:
+    yield f"/* {block.name}: {_comment(block.doc)} */"
+    for instance, base in block.instances:
+        yield _define(f"{prefix}_{instance}_base", f"{base:#05x}u")
+    for register in block.registers:
+        yield ""
+        yield from _register(register, f"{prefix}_{block.name}", block)
+
+
+def _register(register: Register, prefix: str, block: Block) -> Iterator[str]:
+    name = f"{prefix}_{register.name}"
+    yield f"/* {block.name}.{register.name}: {_comment(register.doc)} */"
+    if not register.count:
+        yield _define(name, f"{register.offset:#05x}u")
+    else:
+        yield f"#define {name.upper()}(k) ({register.offset:#05x}u + {REGISTER_BYTES}u * (k))"
+        yield _define(f"{name}_count", f"{register.count}u")
+    yield _define(f"{name}_reset", f"{register.reset:#010x}u")
+    for field in register.fields:
+        yield from _field(field, f"{name}_{field.name}")
+
+
+def _field(field: Field, name: str) -> Iterator[str]:
+    yield from _mask(name, field.mask, field.lsb)
+    for choice, value in field.choices:
+        yield _define(f"{name}_{choice}", f"{value}u")
+
+
+def _mask(name: str, mask: int, shift: int) -> Iterator[str]:
+    yield _define(f"{name}_mask", f"{mask:#010x}u")
+    yield _define(f"{name}_shift", f"{shift}u")
+
+
+def _define(name: str, value: str) -> str:
+    return f"#define {name.upper()} {value}"
+
+
+def _assert(name: str, condition: str) -> str:
+    # C99 has no static_assert; an array of negative size is refused by every C and C++.
+    return f"typedef char {name}_assert[({condition}) ? 1 : -1];"
+
+
+def _comment(text: str) -> str:
+    return text.replace("*/", "* /")

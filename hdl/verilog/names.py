@@ -1,0 +1,76 @@
+"""Names that are legal in every Verilog and SystemVerilog tool, without escaping."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+
+from cdma.hdl.spec.errors import ParameterError
+
+__all__ = ["RESERVED_WORDS", "check_identifier", "check_prefix", "legal_name"]
+
+_WORDS = """
+accept_on alias always always_comb always_ff always_latch and assert assign assume automatic before begin
+bind bins binsof bit break buf bufif0 bufif1 byte case casex casez cell chandle checker class clocking cmos
+config const constraint context continue cover covergroup coverpoint cross deassign default defparam design
+disable dist do edge else end endcase endchecker endclass endclocking endconfig endfunction endgenerate
+endgroup endinterface endmodule endpackage endprimitive endprogram endproperty endsequence endspecify
+endtable endtask enum event eventually expect export extends extern final first_match for force foreach
+forever fork forkjoin function generate genvar global highz0 highz1 if iff ifnone ignore_bins illegal_bins
+implements implies import incdir include initial inout input inside instance int integer interconnect
+interface intersect join join_any join_none large let liblist library local localparam logic longint
+macromodule matches medium modport module nand negedge nettype new nexttime nmos nor noshowcancelled not
+notif0 notif1 null or output package packed parameter pmos posedge primitive priority program property
+protected pull0 pull1 pulldown pullup pulsestyle_ondetect pulsestyle_onevent pure rand randc randcase
+randsequence rcmos real realtime ref reg reject_on release repeat restrict return rnmos rpmos rtran rtranif0
+rtranif1 s_always s_eventually s_nexttime s_until s_until_with scalared sequence shortint shortreal
+showcancelled signed small soft solve specify specparam static string strong strong0 strong1 struct super
+supply0 supply1 sync_accept_on sync_reject_on table tagged task this throughout time timeprecision timeunit
+tran tranif0 tranif1 tri tri0 tri1 triand trior trireg type typedef union unique unique0 unsigned until
+until_with untyped use uwire var vectored virtual void wait wait_order wand weak weak0 weak1 while wildcard
+wire with within wor xnor xor
+"""
+
+#: Reserved words of IEEE 1364-2005 and IEEE 1800-2017.
+RESERVED_WORDS = frozenset(_WORDS.split())
+
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+#: The longest name that a user may give: tools must accept 1024 characters (IEEE 1364-2005, 3.7), file
+#: systems 255, and names of submodules are longer than what was given.
+_LONGEST = 128
+
+
+def check_identifier(what: str, name: object) -> str:
+    """Returns ``name`` if it can name a module as it stands; ``what`` says in the error what the name is
+    for."""
+    check_prefix(what, name)
+    assert isinstance(name, str)
+    if name in RESERVED_WORDS:
+        raise ParameterError(f"{what} is {name!r}, which is a reserved word of Verilog or SystemVerilog")
+    return name
+
+
+def check_prefix(what: str, name: object) -> str:
+    """Returns ``name`` if a name that starts with it can be legal; it may itself be a reserved word."""
+    if not isinstance(name, str) or not _IDENTIFIER.fullmatch(name):
+        raise ParameterError(
+            f"{what} is {name!r}; it must be a letter followed by letters, digits and underscores, "
+            "so that every tool reads it without escaping"
+        )
+    if len(name) > _LONGEST:
+        raise ParameterError(f"{what} has {len(name)} characters; at most {_LONGEST} are allowed")
+    return name
+
+
+def legal_name(wanted: str, used: Container[str]) -> str:
+    """The legal name nearest to ``wanted`` that is not in ``used``: the same for the same arguments."""
+    name = re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9_]", "_", wanted)).strip("_") or "unnamed"
+    if not name[0].isalpha():
+        name = f"n{name}"
+    candidate = f"{name}_" if name in RESERVED_WORDS else name
+    serial = 1
+    while candidate in used:
+        serial += 1
+        candidate = f"{name}_{serial}"
+    return candidate

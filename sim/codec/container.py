@@ -1,0 +1,191 @@
+"""The ``.cdma`` file: a tensor's description, its format, and its words in chunks with checksums.
+
+``docs/format.md`` describes it byte by byte. Reading and writing keep one chunk in memory, whatever the size.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+from zlib import crc32
+
+import numpy as np
+
+from cdma.hdl.spec.errors import CdmaError, ParameterError
+from cdma.hdl.spec.format import Format
+from cdma.sim.support.npy import NotATensor, Tensor
+
+from .model import CorruptStream, compress, decompress
+from .words import word_dtype
+
+__all__ = [
+    "CHUNK_BYTES",
+    "BadFile",
+    "Container",
+    "Progress",
+    "pack_file",
+    "read_header",
+    "unpack_file",
+]
+
+MAGIC = b"\x89cDMA\r\n\x1a"
+VERSION = 1
+#: Bytes of raw data in a chunk that this module writes: many windows, few enough to stay in a cache.
+CHUNK_BYTES = 1 << 22
+#: Bytes of raw data in a chunk that it reads, so that no file can ask for more memory than that.
+_MOST_CHUNK_BYTES = 1 << 28
+_MOST_HEADER_BYTES = 1 << 16
+
+_PREAMBLE = struct.Struct("<8sII")
+_CHUNK = struct.Struct("<II")
+_CRC = struct.Struct("<I")
+
+#: Told the bytes of raw data that have been dealt with since the last call.
+Progress = Callable[[int], object]
+
+
+class BadFile(CdmaError, ValueError):
+    """A file that cannot be read: foreign, truncated or damaged."""
+
+
+@dataclass(frozen=True)
+class Container:
+    """What the header of a file says."""
+
+    tensor: Tensor
+    format: Format
+    #: Words of every chunk but the last, which has what is left.
+    chunk_words: int
+
+    def __post_init__(self) -> None:
+        if self.format.word_bits < 8 or self.tensor.dtype.itemsize % self.word_bytes:
+            raise ParameterError(
+                f"the tensor holds {self.tensor.dtype}, {self.tensor.dtype.itemsize * 8} bits; "
+                f"that is not a whole number of words of {self.format.word_bits} bits"
+            )
+
+    @property
+    def word_bytes(self) -> int:
+        """Bytes of one word."""
+        return word_dtype(self.format).itemsize
+
+    @property
+    def words(self) -> int:
+        """Words of the tensor."""
+        return self.tensor.nbytes // self.word_bytes
+
+
+def pack_file(source: BinaryIO, tensor: Tensor, target: BinaryIO, format: Format, progress: Progress) -> int:
+    """Compresses the data of ``tensor``, which is the rest of ``source``, and returns the bytes written."""
+    container = Container(tensor, format, CHUNK_BYTES * 8 // format.word_bits)
+    header = _header_bytes(container)
+    target.write(header)
+    written = len(header)
+    left = tensor.nbytes
+    while left:
+        raw = source.read(min(CHUNK_BYTES, left))
+        if len(raw) < min(CHUNK_BYTES, left):
+            raise NotATensor(f"it ends {left - len(raw)} bytes before its data of {tensor.nbytes} bytes does")
+        raw = _in_little_endian(raw, tensor)
+        stream = compress(np.frombuffer(raw, word_dtype(format).newbyteorder("<")), format)
+        target.write(_CHUNK.pack(len(stream), crc32(raw)))
+        target.write(stream)
+        written += _CHUNK.size + len(stream)
+        left -= len(raw)
+        progress(len(raw))
+    if source.read(1):
+        raise NotATensor(f"it goes on after its data of {tensor.nbytes} bytes")
+    return written
+
+
+def unpack_file(source: BinaryIO, container: Container, target: BinaryIO, progress: Progress) -> None:
+    """Decompresses the chunks, which are the rest of ``source``, and writes the data of the tensor."""
+    chunks = -(-container.words // container.chunk_words)
+    for chunk in range(chunks):
+        where = f"chunk {chunk + 1} of {chunks}"
+        words = min(container.chunk_words, container.words - chunk * container.chunk_words)
+        length, checksum = _CHUNK.unpack(_read(source, _CHUNK.size, where))
+        if length > container.format.bound(words) * container.word_bytes:
+            raise BadFile(f"it is damaged: {where} claims {length} bytes, more than {words} words can become")
+        try:
+            result = decompress(_read(source, length, where), words, container.format)
+        except CorruptStream as error:
+            raise BadFile(f"it is damaged: in {where} {error}") from None
+        raw = result.astype(result.dtype.newbyteorder("<"), copy=False).tobytes()
+        if crc32(raw) != checksum:
+            raise BadFile(f"it is damaged: the checksum of {where} is wrong")
+        target.write(_in_little_endian(raw, container.tensor))
+        progress(len(raw))
+    if source.read(1):
+        raise BadFile("it is damaged: there is something after its last chunk")
+
+
+def read_header(source: BinaryIO) -> Container:
+    """Reads up to the first chunk."""
+    preamble = source.read(_PREAMBLE.size)
+    if preamble[: len(MAGIC)] != MAGIC[: len(preamble)] or not preamble:
+        raise BadFile("it is not a cDMA file")
+    if len(preamble) < _PREAMBLE.size:
+        raise BadFile("it is truncated: it ends in the header")
+    _, version, length = _PREAMBLE.unpack(preamble)
+    if version != VERSION:
+        raise BadFile(f"it has version {version} of the file format; this program reads version {VERSION}")
+    if length > _MOST_HEADER_BYTES:
+        raise BadFile(
+            f"it is damaged: its header claims {length} bytes, more than the {_MOST_HEADER_BYTES} allowed"
+        )
+    text = _read(source, length, "the header")
+    (checksum,) = _CRC.unpack(_read(source, _CRC.size, "the header"))
+    if crc32(preamble + text) != checksum:
+        raise BadFile("it is damaged: the checksum of the header is wrong")
+    try:
+        return _container_from(json.loads(text))
+    except (CdmaError, KeyError, TypeError, ValueError) as error:
+        # The checksum is right, so another program wrote this.
+        raise BadFile(f"its header makes no sense: {error}") from None
+
+
+def _container_from(header: dict[str, Any]) -> Container:
+    format = Format(header["word_bits"], header["window"], header["code_bits"], tuple(header["values"]))
+    shape = tuple(header["shape"])
+    if not all(type(size) is int and size >= 0 for size in shape):
+        raise ValueError(f"the shape is {shape}")
+    tensor = Tensor(shape, np.dtype(header["dtype"]), bool(header["fortran_order"]))
+    chunk_words = header["chunk_words"]
+    container = Container(tensor, format, chunk_words)
+    if type(chunk_words) is not int or not 0 < chunk_words * container.word_bytes <= _MOST_CHUNK_BYTES:
+        raise ValueError(f"chunk_words is {chunk_words}")
+    return container
+
+
+def _header_bytes(container: Container) -> bytes:
+    header = {
+        "dtype": container.tensor.dtype.str,
+        "shape": container.tensor.shape,
+        "fortran_order": container.tensor.fortran_order,
+        "word_bits": container.format.word_bits,
+        "window": container.format.window,
+        "code_bits": container.format.code_bits,
+        "values": container.format.values,
+        "chunk_words": container.chunk_words,
+    }
+    text = json.dumps(header).encode("ascii")
+    head = _PREAMBLE.pack(MAGIC, VERSION, len(text)) + text
+    return head + _CRC.pack(crc32(head))
+
+
+def _read(source: BinaryIO, length: int, where: str) -> bytes:
+    data = source.read(length)
+    if len(data) < length:
+        raise BadFile(f"it is truncated: it ends in {where}")
+    return data
+
+
+def _in_little_endian(raw: bytes, tensor: Tensor) -> bytes:
+    """Data of a big-endian tensor with the bytes of every element turned round, and of any other as it is."""
+    if tensor.dtype == tensor.dtype.newbyteorder("<"):
+        return raw
+    return np.frombuffer(raw, tensor.dtype).byteswap().tobytes()

@@ -1,0 +1,105 @@
+"""Where the headers of a stream are.
+
+Each header says how many literals follow it, hence where the next one is: a chain with one step per
+window. A long stream is walked by many walkers at once, each from the start of a segment of its own. All
+but the first start at a word that most likely is no header, but chains that meet stay together, and such
+a walker meets the true chain soon. Nothing rests on that: the true chain is followed out of every segment
+into the next until it meets the walker there, through all of that segment if need be.
+"""
+
+from __future__ import annotations
+
+from math import isqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdma.hdl.spec.format import Format
+
+from .headers import literals_at
+from .words import Words
+
+__all__ = ["find_headers"]
+
+#: Windows from which many walkers pay.
+_MANY_WINDOWS = 4096
+#: Steps that the walkers take between two looks at who has arrived.
+_STRIDE = 32
+
+_Positions = NDArray[np.intp]
+
+
+def find_headers(stream: Words, windows: int, format: Format) -> tuple[_Positions, int]:
+    """The positions of the headers of the first ``windows`` windows, and the end of the last one's literals.
+
+    Fewer than ``windows`` if the stream has no room for the next header; the position may be past its end.
+    """
+    lengths = literals_at(stream, format)
+    lengths += np.uint8(format.header_words)
+    windows = min(windows, len(lengths))
+    if windows == 0:
+        return np.empty(0, np.intp), 0
+    if windows < _MANY_WINDOWS:
+        starts = _walk(lengths, windows)
+    else:
+        # More walkers take fewer steps together, but each has to be met by the chain: the root balances both.
+        starts = _walk_together(lengths, 2 * isqrt(windows))
+    starts = starts[:windows]
+    return starts, int(starts[-1]) + int(lengths[starts[-1]])
+
+
+def _walk(lengths: NDArray[np.uint8], windows: int) -> _Positions:
+    """One walker, one step per window."""
+    steps, room = lengths.data, len(lengths)
+    positions = np.empty(windows, np.intp)
+    put, count, position = positions.data, 0, 0
+    while position < room and count < windows:
+        put[count] = position
+        position += steps[position]
+        count += 1
+    return positions[:count]
+
+
+def _walk_together(lengths: NDArray[np.uint8], walkers: int) -> _Positions:
+    """Many walkers, all of the chain."""
+    room = len(lengths)
+    bounds = np.linspace(0, room, walkers + 1).astype(np.intp)
+    begins, ends = bounds[:-1], bounds[1:]
+    seen = np.zeros(room, bool)
+    exits = np.empty(walkers, np.intp)
+    walking, at = np.arange(walkers), begins
+    while len(walking):
+        path = _steps(lengths, at)
+        inside = path < ends[walking]
+        seen[path[inside]] = True
+        arrived = ~inside[-1]
+        # A path only grows, so the first position outside comes after all those inside.
+        first_outside = np.count_nonzero(inside[:, arrived], axis=0)
+        exits[walking[arrived]] = path[first_outside, np.flatnonzero(arrived)]
+        walking, at = walking[~arrived], path[-1, ~arrived]
+
+    is_seen, steps = seen.data, lengths.data
+    detours = []
+    position = 0
+    for begin, end, leave in zip(begins.tolist(), ends.tolist(), exits.tolist(), strict=True):
+        while position < end and not is_seen[position]:
+            detours.append(position)
+            position += steps[position]
+        seen[begin : min(position, end)] = False
+        if position < end:
+            position = leave
+    seen[detours] = True
+    return np.flatnonzero(seen)
+
+
+def _steps(lengths: NDArray[np.uint8], at: _Positions) -> NDArray[Any]:
+    """The positions ``at`` and those after each of the next steps, one row per step."""
+    path = np.empty((_STRIDE, len(at)), np.intp)
+    path[0] = at
+    step = np.empty(len(at), np.uint8)
+    for index in range(1, _STRIDE):
+        # Whoever is past the end walks on from the last position, which leads past the end again.
+        np.take(lengths, path[index - 1], out=step, mode="clip")
+        np.add(path[index - 1], step, out=path[index])
+    return path

@@ -1,0 +1,106 @@
+"""Arrays of words: what a tensor is to the codec.
+
+A word array is one-dimensional and unsigned, one word per element: ``uint32``, ``uint16`` or ``uint8``.
+Words of 2 and 4 bits, which only small hardware for proofs has, also take a ``uint8`` each.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cdma.hdl.spec.errors import ParameterError
+
+__all__ = [
+    "WordFormat",
+    "Words",
+    "as_words",
+    "require_byte_words",
+    "word_dtype",
+    "words_from_bytes",
+    "words_of",
+    "words_to_bytes",
+]
+
+#: A word array.
+Words = NDArray[Any]
+
+
+class WordFormat(Protocol):
+    """Any format whose streams are words."""
+
+    @property
+    def word_bits(self) -> int:
+        """Bits of one word."""
+
+
+def word_dtype(format: WordFormat) -> np.dtype[Any]:
+    """The type of the elements of a word array."""
+    return np.dtype(f"u{max(1, format.word_bits // 8)}")
+
+
+def require_byte_words(format: WordFormat) -> None:
+    """Refuses formats whose words are not whole bytes, where bytes are asked for."""
+    if format.word_bits < 8:
+        raise ParameterError(
+            f"word_bits is {format.word_bits}; bytes hold words of 8, 16 or 32 bits "
+            "(smaller words exist in word arrays only)"
+        )
+
+
+def words_of(array: ArrayLike, format: WordFormat) -> Words:
+    """The words of a tensor in C order, bit for bit; an element of several words gives its low word first.
+
+    A view where the tensor is contiguous and little-endian, a copy otherwise.
+    """
+    require_byte_words(format)
+    tensor = np.asarray(array)
+    word = word_dtype(format)
+    if tensor.dtype.kind not in "biufc":
+        raise ParameterError(
+            f"the array holds {tensor.dtype}; it must hold integers or floating-point numbers "
+            "(view other types, such as bfloat16, as unsigned integers first)"
+        )
+    if tensor.dtype.itemsize % word.itemsize:
+        raise ParameterError(
+            f"the array holds {tensor.dtype}, {tensor.dtype.itemsize * 8} bits; that is not a whole "
+            f"number of words of {format.word_bits} bits"
+        )
+    flat = np.ascontiguousarray(tensor, dtype=tensor.dtype.newbyteorder("<")).reshape(-1)
+    return flat.view(word.newbyteorder("<")).astype(word, copy=False)
+
+
+def as_words(words: ArrayLike, format: WordFormat) -> Words:
+    """A word array from a sequence of whole numbers; refuses what a word cannot hold."""
+    array = np.asarray(words)
+    word = word_dtype(format)
+    if array.ndim != 1:
+        raise ParameterError(f"the words have the shape {array.shape}; a packet is one-dimensional")
+    if array.size == 0:
+        return np.empty(0, word)
+    if array.dtype.kind not in "iu":
+        raise ParameterError(f"the words are {array.dtype}; words are whole numbers")
+    if array.dtype != word or format.word_bits < 8:
+        low, high = int(array.min()), int(array.max())
+        if low < 0 or high >> format.word_bits:
+            wrong = low if low < 0 else high
+            raise ParameterError(
+                f"the words hold {wrong}; a word has {format.word_bits} bits, "
+                f"0 to {(1 << format.word_bits) - 1}"
+            )
+    return np.ascontiguousarray(array, dtype=word)
+
+
+def words_from_bytes(data: bytes | bytearray | memoryview, format: WordFormat) -> Words:
+    """The whole words at the start of little-endian bytes; what is left of a cut word is not looked at."""
+    word = word_dtype(format)
+    return np.frombuffer(data, word.newbyteorder("<"), memoryview(data).nbytes // word.itemsize).astype(
+        word, copy=False
+    )
+
+
+def words_to_bytes(words: Words) -> bytes:
+    """Little-endian bytes of a word array."""
+    return words.astype(words.dtype.newbyteorder("<"), copy=False).tobytes()

@@ -1,0 +1,52 @@
+"""How far a tensor could be compressed at best; ``docs/codecs.md`` says what is bounded."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdma.hdl.spec.format import Format
+from cdma.sim.codec.headers import codes_of
+from cdma.sim.codec.words import Words
+
+__all__ = ["byte_bound", "entropy_bits", "mask_bound", "table_bound"]
+
+
+def entropy_bits(counts: NDArray[np.integer]) -> float:
+    """The entropy, in bits per symbol, of symbols that occur ``counts`` times; 0 for none."""
+    total = int(counts.sum())
+    if not total:
+        return 0.0
+    shares = counts[counts > 0] / total
+    return float(-(shares * np.log2(shares)).sum()) + 0.0
+
+
+def mask_bound(density: float, word_bits: int) -> float:
+    """The ratio that no coder beats which keeps literals as they are and looks at each word for itself.
+
+    It spends the entropy of "zero or not" on every word, and ``word_bits`` on each one that is not zero.
+    """
+    mask = entropy_bits(np.array([density, 1 - density]) * 2**40)
+    bits = mask + density * word_bits
+    return word_bits / bits if bits else math.inf
+
+
+def table_bound(words: Words, format: Format) -> float:
+    """The same with the classes of a table of frequent values instead of "zero or not"."""
+    if not len(words):
+        return 1.0
+    counts = np.bincount(codes_of(words, format), minlength=format.literal_code + 1)
+    bits = entropy_bits(counts) + counts[format.literal_code] / len(words) * format.word_bits
+    return float(format.word_bits / bits) if bits else math.inf
+
+
+def byte_bound(words: Words) -> float:
+    """The ratio that no coder beats which codes each byte for itself, by its place in the word."""
+    if not len(words):
+        return 1.0
+    size = words.dtype.itemsize
+    planes = np.ascontiguousarray(words).view(np.uint8).reshape(-1, size)
+    bits = sum(entropy_bits(np.bincount(planes[:, plane], minlength=256)) for plane in range(size))
+    return 8 * size / bits if bits else math.inf

@@ -1,0 +1,114 @@
+"""How fast the golden model is as a codec, beside the codecs that people would use instead.
+
+All run on one thread, from one buffer in memory to another, and every result is compared with the input.
+Rates are by the processor time of this process, which is the time on the clock where nothing else wants
+the processor. Each round lets every codec have its turn, and the best round of each counts.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdma.hdl.spec.errors import CdmaError
+from cdma.hdl.spec.format import Format
+from cdma.sim.codec.model import analyse, compress, decompress
+
+__all__ = ["Codec", "Row", "WrongRoundTrip", "codecs", "measure"]
+
+
+class WrongRoundTrip(CdmaError):
+    """A codec that gave back something else."""
+
+
+@dataclass(frozen=True)
+class Codec:
+    """A pair of functions; both take and give anything with a buffer."""
+
+    name: str
+    compress: Callable[[NDArray[Any]], Any]
+    decompress: Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured of one codec, in bytes of raw data per second."""
+
+    codec: str
+    ratio: float
+    compress_bytes_per_second: float
+    decompress_bytes_per_second: float
+
+
+def codecs(tensor: NDArray[Any], format: Format) -> tuple[list[Codec], list[str]]:
+    """The codecs to measure on ``tensor``, ours first, and the names of packages that are not installed."""
+    words = analyse(tensor, format).words
+    found = [
+        Codec("cDMA", partial(compress, format=format), partial(decompress, words=words, format=format)),
+        Codec("zlib 1", partial(zlib.compress, level=1), zlib.decompress),
+    ]
+    missing = []
+    for package, make in (("lz4", _lz4), ("zstandard", _zstandard), ("blosc2", _blosc2)):
+        try:
+            found.append(make(tensor))
+        except ImportError:
+            missing.append(package)
+    found.append(Codec("memcpy", np.copy, np.copy))
+    return found, missing
+
+
+def _lz4(tensor: NDArray[Any]) -> Codec:
+    block = import_module("lz4.block")
+    return Codec("LZ4", block.compress, block.decompress)
+
+
+def _zstandard(tensor: NDArray[Any]) -> Codec:
+    zstandard = import_module("zstandard")
+    return Codec(
+        "zstd 1", zstandard.ZstdCompressor(level=1).compress, zstandard.ZstdDecompressor().decompress
+    )
+
+
+def _blosc2(tensor: NDArray[Any]) -> Codec:
+    blosc2 = import_module("blosc2")
+    blosc2.set_nthreads(1)
+    settings = {"codec": blosc2.Codec.LZ4, "clevel": 1, "filter": blosc2.Filter.SHUFFLE}
+    return Codec(
+        "blosc2 LZ4 1",
+        partial(blosc2.compress, typesize=tensor.dtype.itemsize, **settings),
+        blosc2.decompress,
+    )
+
+
+def measure(tensor: NDArray[Any], contenders: list[Codec], rounds: int) -> Iterator[list[Row]]:
+    """The rows as they stand after each of the ``rounds``; ``tensor`` is contiguous and has bytes."""
+    best = {codec.name: [np.inf, np.inf] for codec in contenders}
+    packed = {}
+    flat = tensor.reshape(-1).view(np.uint8)
+    for turn in range(rounds):
+        for codec in contenders:
+            began = time.process_time()
+            compressed = codec.compress(tensor)
+            between = time.process_time()
+            restored = codec.decompress(compressed)
+            ended = time.process_time()
+            if turn == 0:
+                packed[codec.name] = memoryview(compressed).nbytes
+                if not np.array_equal(np.frombuffer(restored, np.uint8), flat):
+                    raise WrongRoundTrip(f"{codec.name} did not give back what it was given")
+            best[codec.name] = [
+                min(best[codec.name][0], between - began),
+                min(best[codec.name][1], ended - between),
+            ]
+        yield [
+            Row(name, tensor.nbytes / packed[name], tensor.nbytes / there, tensor.nbytes / back)
+            for name, (there, back) in best.items()
+        ]

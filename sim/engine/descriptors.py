@@ -1,0 +1,80 @@
+"""Descriptors and completions as objects, and as the 64 bytes that they are in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from cdma.hdl.spec.errors import ParameterError
+from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RECORD_BYTES, Mode, RecordField, Status
+
+__all__ = ["Completion", "Descriptor", "pack", "unpack"]
+
+
+def pack(record: tuple[RecordField, ...], values: Mapping[str, int]) -> bytes:
+    """The record in memory; fields without a value are 0."""
+    number, lsb = 0, 0
+    for field in record:
+        value = values.get(field.name, 0)
+        if not 0 <= value < 1 << field.bits:
+            raise ParameterError(
+                f"{field.name} is {value!r}; the field has {field.bits} bits, so 0 to {(1 << field.bits) - 1}"
+            )
+        number |= value << lsb
+        lsb += field.bits
+    return number.to_bytes(RECORD_BYTES, "little")
+
+
+def unpack(record: tuple[RecordField, ...], raw: bytes | bytearray | memoryview) -> dict[str, int]:
+    """The record's fields, reserved ones too."""
+    if len(raw) != RECORD_BYTES:
+        raise ParameterError(f"a record has {RECORD_BYTES} bytes; these are {len(raw)}")
+    number = int.from_bytes(raw, "little")
+    values = {}
+    for field in record:
+        values[field.name] = number & ((1 << field.bits) - 1)
+        number >>= field.bits
+    return values
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """One transfer; the fields are those of :data:`cdma.hdl.spec.records.DESCRIPTOR`."""
+
+    source: int
+    destination: int
+    length: int
+    capacity: int
+    mode: Mode = Mode.ZVC
+    compressed_length: int = 0
+    tag: int = 0
+    interrupt: bool = False
+
+    def pack(self) -> bytes:
+        """The descriptor as it lies in memory."""
+        return pack(DESCRIPTOR, {field.name: int(getattr(self, field.name)) for field in fields(self)})
+
+
+@dataclass(frozen=True)
+class Completion:
+    """How a transfer ended; the fields are those of :data:`cdma.hdl.spec.records.COMPLETION`."""
+
+    tag: int
+    status: Status
+    bytes_read: int = 0
+    bytes_written: int = 0
+    literals: int = 0
+    cycles: int = 0
+    address: int = 0
+
+    @classmethod
+    def unpack(cls, raw: bytes | bytearray | memoryview) -> Completion:
+        """The completion that lies in memory."""
+        values = unpack(COMPLETION, raw)
+        numbers = {field.name: values[field.name] for field in fields(cls) if field.name != "status"}
+        return cls(status=Status(values["status"]), **numbers)
+
+    def pack(self, phase: int) -> bytes:
+        """The completion as it lies in memory, written in a pass with that phase."""
+        values = {field.name: int(getattr(self, field.name)) for field in fields(self)}
+        return pack(COMPLETION, values | {"phase": phase})

@@ -1,0 +1,232 @@
+"""The engine as software sees it: registers, rings and memory, without clock cycles.
+
+An executable specification, and something to develop a driver against: :class:`EngineModel` has the
+``read32`` and
+``write32`` that :class:`cdma.sim.driver.driver.Driver` asks for, works on memory buffers, and does its work when
+:meth:`EngineModel.step` is called.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR
+from cdma.hdl.spec.registers.description import Access, Placed
+from cdma.hdl.spec.registers.map import record_parts, register_map
+
+from .channel import ChannelModel, Name, Port
+from .descriptors import pack
+from .memory import BusError, Memory
+
+__all__ = ["EngineModel"]
+
+_CHANNELS: tuple[Name, Name] = ("offload", "prefetch")
+
+
+class EngineModel:
+    """An engine built from ``config``, between the memories ``dev`` and ``host``."""
+
+    def __init__(self, config: EngineConfig, dev: Memory, host: Memory) -> None:
+        self.config = config
+        self.registers = register_map(config)
+        self._at = {placed.address: placed for placed in self.registers.placed()}
+        self._stored: dict[int, int] = {}
+        self._latched_high: dict[str, int] = defaultdict(int)
+        #: The counters of channels that hold them.
+        self._held: dict[str, dict[str, int]] = {}
+        self._reset_stored(everything=True)
+        self.dev = Port(dev, config.dev_data_bits, config.dev_address_bits, lambda: self._window("dev"))
+        self.host = Port(host, config.host_data_bits, config.host_address_bits, lambda: self._window("host"))
+        self.channels = {name: self._channel(name) for name in _CHANNELS}
+
+    def _channel(self, name: Name) -> ChannelModel:
+        def interrupt(cause: str) -> None:
+            placed = self.registers[f"{name}.irq_status"]
+            self._stored[placed.address] |= placed.register.field(cause).mask
+
+        channel = ChannelModel(
+            self.config, name, self.dev, self.host, lambda path: self._field(f"{name}.{path}"), interrupt
+        )
+        table = [
+            placed
+            for placed in self._at.values()
+            if (placed.instance, placed.register.name) == (name, "table")
+        ]
+        channel.table = lambda: tuple(self._stored[placed.address] for placed in table)
+        return channel
+
+    # -- what software sees
+
+    @property
+    def irq(self) -> bool:
+        """The interrupt line."""
+        return any(self._asserts(name) for name in _CHANNELS)
+
+    def read32(self, address: int) -> int:
+        """Reads a register; raises :class:`BusError` where there is none."""
+        placed = self._placed(address)
+        value = self._stored.get(placed.address, 0)
+        if any(field.access is Access.RO for field in placed.register.fields):
+            value |= self._driven(placed)
+        return value
+
+    def write32(self, address: int, value: int) -> None:
+        """Writes a register; raises :class:`BusError` where there is none."""
+        placed = self._placed(address)
+        register = placed.register
+        if register.locked_by and self._field(f"{placed.instance}.{register.locked_by}"):
+            return
+        pulses = []
+        stored = self._stored.get(placed.address, 0)
+        for field in register.fields:
+            bits = value & field.mask
+            if field.access is Access.RW:
+                stored = stored & ~field.mask | bits
+            elif field.access is Access.W1C:
+                stored &= ~bits
+            elif field.access is Access.LOCK:
+                stored |= bits
+            elif field.access is Access.PULSE and bits:
+                pulses.append(field.name)
+        self._stored[placed.address] = stored
+        if register.name == "counter_hold":
+            self._hold(placed.instance, bool(stored))
+        for name in pulses:
+            self._act(placed.instance, name)
+
+    def step(self) -> bool:
+        """Lets each channel do its next thing; says whether there was any."""
+        return self.channels["offload"].step() | self.channels["prefetch"].step()
+
+    def run(self) -> None:
+        """Steps until there is nothing left to do."""
+        while self.step():
+            pass
+
+    # -- registers
+
+    def _placed(self, address: int) -> Placed:
+        try:
+            return self._at[address & ~3]
+        except KeyError:
+            raise BusError("SLVERR", address) from None
+
+    def _field(self, path: str) -> int:
+        register, _, field = path.rpartition(".")
+        placed = self.registers[register]
+        return placed.register.field(field).get(self.read32(placed.address))
+
+    def _reset_stored(self, everything: bool) -> None:
+        for address, placed in self._at.items():
+            value = sum(
+                field.reset << field.lsb for field in placed.register.fields if field.access is not Access.RO
+            )
+            locks = sum(field.mask for field in placed.register.fields if field.access is Access.LOCK)
+            if everything:
+                self._stored[address] = value
+            elif not placed.block.survives_soft_reset:
+                self._stored[address] = value & ~locks | self._stored[address] & locks
+
+    def _window(self, port: str) -> tuple[int, int]:
+        def value(name: str) -> int:
+            low, high = (
+                self._stored[self.registers[f"{port}_window.{name}_{half}"].address]
+                for half in ("low", "high")
+            )
+            return high << 32 | low
+
+        return value("base"), value("limit")
+
+    def _asserts(self, name: str) -> bool:
+        status, enable = (
+            self._stored[self.registers[f"{name}.irq_{what}"].address] for what in ("status", "enable")
+        )
+        return bool(status & enable)
+
+    def _hold(self, instance: str, hold: bool) -> None:
+        if not hold:
+            self._held.pop(instance, None)
+        elif instance not in self._held:
+            self._held[instance] = dict(self.channels[instance].counters)  # type: ignore[index]
+
+    def _act(self, instance: str, command: str) -> None:
+        match instance, command:
+            case "engine", "soft_reset":
+                self._reset_stored(everything=False)
+                self._held.clear()
+                for channel in self.channels.values():
+                    channel.forget()
+                    channel.clear_counters()
+            case "engine", "clear_counters":
+                for channel in self.channels.values():
+                    channel.clear_counters()
+            case "push", _:
+                self.channels[command].pushed.append(self._staged())  # type: ignore[index]
+            case _, "abort_now":
+                # Nothing is ever under way between two steps.
+                self.channels[instance].halted = True  # type: ignore[index]
+            case _, "resume":
+                self.channels[instance].halted = False  # type: ignore[index]
+            case _, "clear_error":
+                self.channels[instance].error = None  # type: ignore[index]
+            case _, "pop_completion":
+                self.channels[instance].pop()  # type: ignore[index]
+
+    def _staged(self) -> bytes:
+        values: dict[str, int] = defaultdict(int)
+        for part in record_parts(DESCRIPTOR, "flags"):
+            values[part.record.name] |= self._field(f"push.{part.register}.{part.field}") << part.start
+        return pack(DESCRIPTOR, values)
+
+    def _driven(self, placed: Placed) -> int:
+        """The read-only fields of a register."""
+        register = placed.register
+        if placed.block.external:
+            name, _, half = register.name.rpartition("_")
+            if half == "low":
+                channel = placed.instance.partition("_")[0]
+                counters = self._held.get(channel) or self.channels[channel].counters  # type: ignore[index]
+                value = counters[name]
+                self._latched_high[placed.instance] = value >> 32
+                return value & 0xFFFFFFFF
+            return self._latched_high[placed.instance]
+        if placed.instance == "engine":
+            return register.put(
+                offload_irq=self._asserts("offload"), prefetch_irq=self._asserts("prefetch"), resetting=0
+            )
+        if placed.instance == "push":
+            return register.put(pending=any(channel.pushed for channel in self.channels.values()))
+        return self._driven_channel(placed)
+
+    def _driven_channel(self, placed: Placed) -> int:
+        channel = self.channels[placed.instance]  # type: ignore[index]
+        register = placed.register
+        direct = not self._stored[self.registers[f"{placed.instance}.control"].address] & 8
+        match register.name:
+            case "status":
+                waiting = channel.waiting is not None and direct
+                return register.put(busy=channel.busy, halted=channel.halted, completion_waiting=waiting)
+            case "counter_hold":
+                return register.put(held=placed.instance in self._held)
+            case "ring_head":
+                return channel.head
+            case "completion_head":
+                return channel.completion_head
+            case "error" | "error_tag" | "error_address_low" | "error_address_high":
+                if channel.error is None:
+                    return 0
+                return {
+                    "error": 1 << 31 | int(channel.error.status),
+                    "error_tag": channel.error.tag,
+                    "error_address_low": channel.error.address & 0xFFFFFFFF,
+                    "error_address_high": channel.error.address >> 32,
+                }[register.name]
+        if channel.waiting is None:
+            return 0
+        raw = channel.waiting.pack(phase=0)
+        offset = (
+            register.offset
+            - placed.block.register("completion_" + record_parts(COMPLETION, "result")[0].register).offset
+        )
+        return int.from_bytes(raw[offset : offset + 4], "little")

@@ -1,0 +1,148 @@
+"""Tensors of a PyTorch model, profiled while it runs (needs the ``torch`` extra)."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdma.hdl.spec.errors import ParameterError
+from cdma.sim.training.training import MissingTorch
+
+from .report import NothingToProfile, Report, Settings, TensorProfile, profile
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["Recording"]
+
+_LEAST_BYTES = 1024
+
+
+class Recording:
+    """Profiles a model's tensors within a ``with`` block; :meth:`report` then says what was seen.
+
+    ``what``
+        ``"saved"``: the floating-point tensors that autograd keeps for the backward pass, which is what
+        training offloads. Parameters and buffers of the model are left out, a tensor kept twice counts once.
+        ``"outputs"``: the floating-point outputs of every module without modules in it; needs no gradients.
+
+    Tensors of less than 1 KiB, such as means of channels, are left out. A tensor has the name of the module
+    that computed or first kept it.
+    """
+
+    def __init__(self, model: torch.nn.Module, settings: Settings, what: str) -> None:
+        try:
+            import torch
+        except ImportError:
+            raise MissingTorch("torch") from None
+        if not isinstance(model, torch.nn.Module):
+            raise ParameterError(f"the model is {type(model).__name__}; it must be a torch.nn.Module")
+        if what not in ("saved", "outputs"):
+            raise ParameterError(f"what is {what!r}; it must be 'saved' or 'outputs'")
+        self._model, self._settings, self._what = model, settings, what
+        self._tensors: dict[str, TensorProfile] = {}
+        self._running: list[str] = []
+        self._handles: list[Any] = []
+        # Tensors seen are held until the block ends: a freed one could leave its address to another.
+        self._held: dict[tuple[Any, ...], torch.Tensor] = {}
+        self._own: set[int] = set()
+
+    def __enter__(self) -> Recording:
+        import torch
+
+        own = [*self._model.parameters(), *self._model.buffers()]
+        self._own = {tensor.untyped_storage().data_ptr() for tensor in own}
+        for name, module in self._model.named_modules():
+            self._handles += [
+                module.register_forward_pre_hook(self._entering(name)),
+                module.register_forward_hook(self._leaving(not any(module.children())), always_call=True),
+            ]
+        if self._what == "saved":
+            hooks = torch.autograd.graph.saved_tensors_hooks(self._keep, lambda kept: kept)
+            hooks.__enter__()
+            self._saving = hooks
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._what == "saved":
+            self._saving.__exit__(kind, error, trace)
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+        self._held.clear()
+        self._running.clear()
+
+    def report(self, settings: Settings | None = None) -> Report:
+        """What was seen, under the settings of the recording or others."""
+        if not self._tensors:
+            raise NothingToProfile(
+                "nothing was recorded: run the model within the block, "
+                + ("with gradients enabled" if self._what == "saved" else "at least once")
+            )
+        return Report(tuple(self._tensors.values()), settings or self._settings)
+
+    def _entering(self, name: str) -> Any:
+        def enter(module: torch.nn.Module, inputs: Any) -> None:
+            self._running.append(name or "model")
+
+        return enter
+
+    def _leaving(self, leaf: bool) -> Any:
+        def leave(module: torch.nn.Module, inputs: Any, output: Any) -> None:
+            if leaf and self._what == "outputs":
+                self._see_all(output)
+            self._running.pop()
+
+        return leave
+
+    def _see_all(self, output: Any) -> None:
+        import torch
+
+        if isinstance(output, torch.Tensor):
+            self._see(output)
+        elif isinstance(output, dict):
+            for value in output.values():
+                self._see_all(value)
+        elif isinstance(output, list | tuple):
+            for value in output:
+                self._see_all(value)
+
+    def _keep(self, tensor: torch.Tensor) -> torch.Tensor:
+        self._see(tensor)
+        return tensor.detach()
+
+    def _see(self, tensor: torch.Tensor) -> None:
+        storage = tensor.untyped_storage().data_ptr()
+        key = (storage, tensor.storage_offset(), tensor.numel(), tensor._version)
+        small = tensor.numel() * tensor.element_size() < _LEAST_BYTES
+        if small or not tensor.is_floating_point() or storage in self._own or key in self._held:
+            return
+        self._held[key] = tensor.detach()
+        name = self._name(self._running[-1] if self._running else "outside the model")
+        array, dtype = _as_numpy(tensor)
+        self._tensors[name] = profile(name, array, dtype)
+
+    def _name(self, module: str) -> str:
+        """The module's name, numbered from its second tensor on."""
+        name, number = module, 1
+        while name in self._tensors:
+            number += 1
+            name = f"{module} ({number})"
+        return name
+
+
+def _as_numpy(tensor: torch.Tensor) -> tuple[NDArray[Any], str]:
+    """The tensor by bit pattern, also where numpy has no such type, and the name of the type."""
+    import torch
+
+    kind = str(tensor.dtype).removeprefix("torch.")
+    plain = tensor.detach().contiguous().cpu()
+    if kind in ("float16", "float32", "float64"):
+        return plain.numpy(), kind
+    integer = {1: torch.uint8, 2: torch.int16}[plain.element_size()]
+    return plain.view(integer).numpy().view(np.dtype(f"u{plain.element_size()}")), kind

@@ -1,0 +1,120 @@
+"""A tensor's transfers: how long they take, plain and compressed, and whether compressing is worth it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cdma.hdl.spec.errors import ParameterError
+
+from .tensor import TensorProfile
+
+__all__ = ["Hidden", "Settings", "Transfer", "Verdict"]
+
+
+def _finite(name: str, value: float, unit: str, *, zero: bool = False) -> None:
+    fine = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not fine or value < 0 or (value == 0 and not zero):
+        least = "0 or more" if zero else "more than 0"
+        raise ParameterError(f"{name} is {value!r}; it must be a number of {unit}, {least}")
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """Seconds of a tensor's transfers that computation hides: the offload's, and the prefetch's."""
+
+    forward: float = 0.0
+    backward: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("forward", "backward"):
+            _finite(f"hidden {name}", getattr(self, name), "seconds", zero=True)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The link, the engine at it, and what is done meanwhile; bytes per second and seconds."""
+
+    #: The link's effective rate to the host, and back.
+    link: float = 12.8e9
+    link_back: float | None = None
+    #: Units, and the raw bytes per second that each takes or gives: 8 words of 4 bytes at 1 GHz.
+    units: int = 1
+    unit_rate: float = 32e9
+    #: The rate of compressing, and of decompressing, in software on the device, for CSWAP's inequality, whose
+    #: codecs do not overlap with the transfer; by default that of the units.
+    kernel_rate: float | None = None
+    #: What computation hides: of every tensor, and of single ones by name.
+    hidden: Hidden = Hidden()
+    hidden_by_name: Mapping[str, Hidden] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("link", "link_back", "unit_rate", "kernel_rate"):
+            if getattr(self, name) is not None:
+                _finite(name, getattr(self, name), "bytes per second")
+        if isinstance(self.units, bool) or not isinstance(self.units, int) or self.units < 1:
+            raise ParameterError(f"units is {self.units!r}; it must be a whole number, 1 or more")
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """The link's rate to the host, and back."""
+        return self.link, self.link if self.link_back is None else self.link_back
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Seconds that the compute units wait for a tensor's transfers, without compression and with it."""
+
+    plain: float
+    compressed: float
+
+    @property
+    def worth(self) -> bool:
+        """Whether compression makes the wait shorter."""
+        return self.compressed < self.plain
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """The offload and the prefetch of one tensor, in its best fit."""
+
+    tensor: TensorProfile
+    settings: Settings
+
+    @property
+    def plain(self) -> tuple[float, float]:
+        """Seconds of offload and prefetch without compression."""
+        out, back = self.settings.rates
+        return self.tensor.raw / out, self.tensor.raw / back
+
+    def compressed(self, units: float | None = None) -> tuple[float, float]:
+        """Seconds of offload and prefetch: the link's, or the units' where they are slower."""
+        most = self.settings.unit_rate * (self.settings.units if units is None else units)
+        size, raw = self.tensor.best.compressed, self.tensor.raw / most
+        out, back = self.settings.rates
+        return max(size / out, raw), max(size / back, raw)
+
+    @property
+    def ours(self) -> Verdict:
+        """Compression overlaps with the transfer, and the stream has its headers."""
+        return Verdict(self._wait(self.plain), self._wait(self.compressed()))
+
+    @property
+    def cswap(self) -> Verdict:
+        """CSWAP's inequality: compression, then the transfer of the elements that are not zero, no mask."""
+        kernel = self.settings.kernel_rate or self.settings.units * self.settings.unit_rate
+        out, back = self.plain
+        density = self.tensor.density
+        work = 2 * self.tensor.raw / kernel
+        return Verdict(self._wait(self.plain), work + self._wait((out * density, back * density)))
+
+    @property
+    def units(self) -> int:
+        """The fewest units with which the link, not they, limits both transfers."""
+        rate = max(self.settings.rates) * self.tensor.ratio
+        return max(1, math.ceil(rate / self.settings.unit_rate - 1e-9))
+
+    def _wait(self, seconds: tuple[float, float]) -> float:
+        hidden = self.settings.hidden_by_name.get(self.tensor.name, self.settings.hidden)
+        return max(seconds[0] - hidden.forward, 0.0) + max(seconds[1] - hidden.backward, 0.0)

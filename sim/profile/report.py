@@ -1,0 +1,208 @@
+"""What compressing a network's own tensors buys on a link: per tensor and in all.
+
+Three lines in a PyTorch program profile what its training would offload::
+
+    with cdma.sim.profile.report.record(model) as recording:
+        model(images)
+    print(recording.report())
+
+For tensors in files there is the command ``cdma profile``.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from cdma.hdl.spec.errors import ParameterError
+
+from .link import Hidden, Settings, Transfer
+from .tensor import NothingToProfile, TensorProfile, profile
+
+if TYPE_CHECKING:
+    from .hooks import Recording
+
+__all__ = [
+    "Hidden",
+    "NothingToProfile",
+    "Report",
+    "Settings",
+    "TensorProfile",
+    "Transfer",
+    "profile",
+    "record",
+]
+
+#: A number of units is enough if transfers take at most this much longer than with any number.
+_ENOUGH = 1.01
+
+
+@dataclass(frozen=True)
+class Report:
+    """Every tensor of a network under one set of settings."""
+
+    tensors: tuple[TensorProfile, ...]
+    settings: Settings
+
+    def __post_init__(self) -> None:
+        if not self.tensors:
+            raise NothingToProfile("there is no tensor to profile")
+        names = {tensor.name for tensor in self.tensors}
+        if unknown := [name for name in self.settings.hidden_by_name if name not in names]:
+            raise ParameterError(
+                f"hidden times are given for {unknown[0]!r}; there is no tensor of that name"
+            )
+
+    @cached_property
+    def transfers(self) -> tuple[Transfer, ...]:
+        """The transfers of each tensor."""
+        return tuple(Transfer(tensor, self.settings) for tensor in self.tensors)
+
+    @property
+    def raw(self) -> int:
+        """Bytes of all tensors."""
+        return sum(tensor.raw for tensor in self.tensors)
+
+    @property
+    def compressed(self) -> int:
+        """Bytes of all tensors, each in its best fit."""
+        return sum(tensor.best.compressed for tensor in self.tensors)
+
+    def link_seconds(self, *, compressed: bool, units: float | None = None) -> float:
+        """Seconds on the link, both ways, of all tensors."""
+        if compressed:
+            return sum(sum(transfer.compressed(units)) for transfer in self.transfers)
+        return sum(self.raw / rate for rate in self.settings.rates)
+
+    @property
+    def speedup(self) -> float:
+        """How many times faster all transfers are when everything is compressed."""
+        return self.link_seconds(compressed=False) / self.link_seconds(compressed=True)
+
+    @property
+    def speedup_selected(self) -> float:
+        """The same when only tensors that are worth it are compressed; what is hidden does not count."""
+        waits = [transfer.ours for transfer in self.transfers]
+        plain, chosen = (
+            sum(wait.plain for wait in waits),
+            sum(min(wait.plain, wait.compressed) for wait in waits),
+        )
+        return plain / chosen if chosen else (math.inf if plain else 1.0)
+
+    @property
+    def units_at_peak(self) -> int:
+        """The fewest units with which the link limits every tensor's transfers."""
+        return max(transfer.units for transfer in self.transfers)
+
+    @property
+    def units_enough(self) -> int:
+        """The fewest units with which all transfers together take at most 1 % longer than with any number."""
+        limit = _ENOUGH * self.link_seconds(compressed=True, units=math.inf)
+        return (
+            bisect_left(
+                range(1, self.units_at_peak),
+                True,
+                key=lambda units: self.link_seconds(compressed=True, units=units) <= limit,
+            )
+            + 1
+        )
+
+    def formats(self) -> list[tuple[int, int, int]]:
+        """Word bits, code bits and the bytes of all tensors, fewest first.
+
+        An engine has one word size and one code size, fixed when it is generated; its table is set for each
+        tensor. Formats that do not fit the elements of some tensor are left out.
+        """
+        totals: dict[tuple[int, int], list[int]] = {}
+        for tensor in self.tensors:
+            least: dict[tuple[int, int], int] = {}
+            for fit in tensor.fits:
+                key = fit.word_bits, fit.code_bits
+                least[key] = min(fit.compressed, least.get(key, fit.compressed))
+            for key, size in least.items():
+                totals.setdefault(key, []).append(size)
+        whole = [(*key, sum(sizes)) for key, sizes in totals.items() if len(sizes) == len(self.tensors)]
+        return sorted(whole, key=lambda row: (row[2], row[1], -row[0]))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report, for JSON."""
+        settings = self.settings
+        best = self.formats()[0]
+        return {
+            "settings": {
+                **{key: value for key, value in asdict(settings).items() if key != "hidden_by_name"},
+                "link_back": settings.rates[1],
+            },
+            "raw_bytes": self.raw,
+            "compressed_bytes": self.compressed,
+            "ratio": self.raw / self.compressed,
+            "link_s": self.link_seconds(compressed=False),
+            "compressed_link_s": self.link_seconds(compressed=True),
+            "speedup": self.speedup,
+            "speedup_selected": _or_none(self.speedup_selected),
+            "units_enough": self.units_enough,
+            "units_at_peak": self.units_at_peak,
+            "engine": {"word_bits": best[0], "code_bits": best[1], "compressed_bytes": best[2]},
+            "tensors": [_row(transfer) for transfer in self.transfers],
+        }
+
+    def __str__(self) -> str:
+        width = max(len(tensor.name) for tensor in self.tensors)
+        lines = [f"{'tensor':{width}}  {'MB':>9}  density  ratio  format       worth it"]
+        for tensor, transfer in zip(self.tensors, self.transfers, strict=True):
+            worth = "yes" if transfer.ours.worth else "no"
+            lines.append(
+                f"{tensor.name:{width}}  {tensor.raw / 1e6:9.3f}  {tensor.density:7.3f}  "
+                f"{tensor.ratio:5.2f}  {tensor.best!s:11}  {worth}"
+            )
+        lines.append(
+            f"{self.raw / 1e6:,.3f} MB become {self.compressed / 1e6:,.3f} MB; "
+            f"transfers are {self.speedup:.2f} times as fast with {self.settings.units} unit(s); "
+            f"{self.units_enough} are enough for this link"
+        )
+        return "\n".join(lines)
+
+
+def record(model: Any, settings: Settings | None = None, *, what: str = "saved") -> Recording:
+    """Records tensors of a PyTorch model while it runs; see :class:`~cdma.sim.profile_hooks.Recording`."""
+    from .hooks import Recording
+
+    return Recording(model, settings or Settings(), what)
+
+
+def _row(transfer: Transfer) -> dict[str, Any]:
+    tensor, ours, cswap = transfer.tensor, transfer.ours, transfer.cswap
+    best, plain, compressed = tensor.best, sum(transfer.plain), sum(transfer.compressed())
+    return {
+        "name": tensor.name,
+        "shape": list(tensor.shape),
+        "dtype": tensor.dtype,
+        "raw_bytes": tensor.raw,
+        "density": tensor.density,
+        "minus_zeros": tensor.minus_zeros,
+        "ratio": tensor.ratio,
+        "zvc_ratio": tensor.raw / tensor.zvc.compressed,
+        "format": {
+            "word_bits": best.word_bits,
+            "window": 32,
+            "code_bits": best.code_bits,
+            "values": list(best.values),
+        },
+        "link_s": plain,
+        "compressed_link_s": compressed,
+        "saved_s": plain - compressed,
+        "worth": ours.worth,
+        "wait_s": ours.plain,
+        "compressed_wait_s": ours.compressed,
+        "cswap_worth": cswap.worth,
+        "cswap_s": cswap.compressed,
+        "units": transfer.units,
+    }
+
+
+def _or_none(value: float) -> float | None:
+    """JSON has no infinity."""
+    return value if math.isfinite(value) else None

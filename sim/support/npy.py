@@ -1,0 +1,67 @@
+"""NumPy's ``.npy`` files as streams: their description and nothing of their data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from cdma.hdl.spec.errors import CdmaError
+
+__all__ = ["NotATensor", "Tensor", "read_npy_header", "write_npy_header"]
+
+
+class NotATensor(CdmaError, ValueError):
+    """A file that is no ``.npy`` file, or one whose elements are not numbers."""
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """What a ``.npy`` file says about its data."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    #: The data lies in Fortran order: the first index runs fastest.
+    fortran_order: bool = False
+
+    def __post_init__(self) -> None:
+        if self.dtype.kind not in "biufc":
+            raise NotATensor(
+                f"it holds elements of type {self.dtype}, not integers or floating-point numbers"
+            )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of data."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def read_npy_header(file: BinaryIO) -> Tensor:
+    """Reads up to the first byte of data."""
+    try:
+        version = np.lib.format.read_magic(file)
+        if version == (1, 0):
+            shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(file)
+        elif version == (2, 0):
+            shape, fortran_order, dtype = np.lib.format.read_array_header_2_0(file)
+        else:
+            raise NotATensor(
+                f"it is a .npy file of version {version[0]}.{version[1]}, which only records need"
+            )
+    except NotATensor:
+        raise
+    except (ValueError, EOFError) as error:
+        raise NotATensor(f"it is not a .npy file: {error}") from None
+    return Tensor(shape, dtype, fortran_order)
+
+
+def write_npy_header(file: BinaryIO, tensor: Tensor) -> None:
+    """Writes everything that stands before the data."""
+    description = {
+        "descr": np.lib.format.dtype_to_descr(tensor.dtype),
+        "fortran_order": tensor.fortran_order,
+        "shape": tensor.shape,
+    }
+    np.lib.format.write_array_header_1_0(file, description)

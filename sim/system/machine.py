@@ -1,0 +1,155 @@
+"""Machines: a device with its memory, the link to the host, and the compressing engine between them.
+
+A machine is a TOML file::
+
+    name = "my_card"
+    link = "pcie4"             # or a table: link = {name = "mine", GBps = 40.0}
+
+    [gpu]
+    tflops = 20.0
+    dram_GBps = 900.0
+    memory_GiB = 24
+
+    [engine]
+    units = 6                  # codecs, one per memory controller
+    lanes = 8                  # words of 32 bits that each of them takes per cycle
+    clock_GHz = 1.0
+    read_GBps = 200.0          # memory read bandwidth set aside for the engine
+    buffer_KB = 70.0
+    latency_ns = 350.0
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.format import Format
+from cdma.sim.support.data import DATA
+from cdma.sim.support.toml_table import Table, TableError, read_toml
+
+__all__ = ["Engine", "Gpu", "Link", "Machine", "link_names", "load_link", "load_machine", "machine_names"]
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """What computes."""
+
+    flops: float
+    dram_bytes_per_s: float
+    memory_bytes: float
+
+
+@dataclass(frozen=True)
+class Link:
+    """What connects device and host; both directions at once."""
+
+    name: str
+    #: Peak of one direction.
+    bytes_per_s: float
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The compressing engine: as many codecs as units, fed from memory through a buffer."""
+
+    units: int
+    codec: CodecConfig
+    clock_hz: float
+    #: Memory read bandwidth set aside for it.
+    read_bytes_per_s: float
+    buffer_bytes: float
+    latency_s: float
+
+    @property
+    def fetch_bytes_per_s(self) -> float:
+        """Raw bytes per second it can have read: what is set aside, at most a buffer per memory latency."""
+        buffered = self.buffer_bytes / self.latency_s if self.latency_s else float("inf")
+        return min(self.read_bytes_per_s, buffered)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """All of it."""
+
+    name: str
+    gpu: Gpu
+    link: Link
+    engine: Engine
+
+    def with_link(self, link: Link) -> Machine:
+        """The same with another link."""
+        return replace(self, name=f"{self.name}/{link.name}", link=link)
+
+    def with_read_bandwidth(self, bytes_per_s: float) -> Machine:
+        """The same with other memory read bandwidth for the engine, and a buffer that covers it."""
+        engine = self.engine
+        needed = bytes_per_s * engine.latency_s
+        return replace(
+            self,
+            engine=replace(
+                engine, read_bytes_per_s=bytes_per_s, buffer_bytes=max(needed, engine.buffer_bytes)
+            ),
+        )
+
+
+def machine_names() -> tuple[str, ...]:
+    """The machines that come with the package."""
+    return tuple(sorted(path.stem for path in (DATA / "machines").glob("*.toml")))
+
+
+def link_names() -> tuple[str, ...]:
+    """The links that come with the package."""
+    return tuple(read_toml(DATA / "links.toml").names())
+
+
+def load_link(name: str) -> Link:
+    """The link of that name that comes with the package."""
+    links = read_toml(DATA / "links.toml")
+    if name not in links:
+        raise TableError(f"link is {name!r}; it must be one of {', '.join(links.names())}")
+    return Link(name, links.table(name).number("GBps", above=0) * 1e9)
+
+
+def load_machine(name: str) -> Machine:
+    """The machine of that name that comes with the package, or the one in that TOML file."""
+    if name in machine_names():
+        return _read(read_toml(DATA / "machines" / f"{name}.toml"))
+    path = Path(name)
+    if path.suffix == ".toml" or path.exists():
+        return _read(read_toml(path))
+    raise TableError(f"machine is {name!r}; it must be a TOML file or one of {', '.join(machine_names())}")
+
+
+def _read(table: Table) -> Machine:
+    gpu, engine = table.table("gpu"), table.table("engine")
+    machine = Machine(
+        table.text("name"),
+        Gpu(
+            gpu.number("tflops", above=0) * 1e12,
+            gpu.number("dram_GBps", above=0) * 1e9,
+            gpu.number("memory_GiB", above=0) * 2**30,
+        ),
+        _link(table),
+        Engine(
+            engine.whole("units"),
+            CodecConfig(Format(), engine.whole("lanes")),
+            engine.number("clock_GHz", above=0) * 1e9,
+            engine.number("read_GBps", above=0) * 1e9,
+            engine.number("buffer_KB", above=0) * 1e3,
+            engine.number("latency_ns", least=0) * 1e-9,
+        ),
+    )
+    for part in (gpu, engine, table):
+        part.done()
+    return machine
+
+
+def _link(table: Table) -> Link:
+    if isinstance(table.get("link"), str):
+        return load_link(table.text("link"))
+    link = table.table("link")
+    result = Link(link.text("name"), link.number("GBps", above=0) * 1e9)
+    link.done()
+    return result

@@ -1,0 +1,197 @@
+"""The question "should I?": the training of a network on a machine under a policy, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from cdma.hdl.spec.errors import ParameterError
+
+from .assumptions import Assumptions
+from .compression import ALGORITHMS, Compression
+from .density_table import DensityTable
+from .machine import Machine
+from .networks import Network
+from .policies import COMPRESSING, POLICIES, Situation, plan
+from .training_step import Step, StepPlanner
+
+__all__ = ["NO_ALGORITHM", "Model", "Result", "moments", "tensor_rows"]
+
+#: What stands in the place of an algorithm where none matters.
+NO_ALGORITHM = "none"
+
+
+@dataclass(frozen=True)
+class Result:
+    """One row of the answer: averages over the training, and peaks."""
+
+    network: str
+    machine: str
+    policy: str
+    algorithm: str
+    #: Raw bytes moved per byte moved.
+    ratio: float
+    #: Bytes over the link in a step, both directions together.
+    traffic_bytes: float
+    step_s: float
+    #: How many times faster than offloading the same without compression.
+    speedup_over_vdnn: float
+    #: Seconds of a step in which the device would compute if it never waited.
+    compute_s: float
+    #: The most device memory in use, and whether the device has so much.
+    peak_bytes: float
+    fits: bool
+    #: The most host memory that offloaded data take.
+    host_bytes: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row for JSON."""
+        return asdict(self)
+
+
+def moments(count: int) -> list[float]:
+    """The middles of ``count`` equal parts of the training."""
+    return [(part + 0.5) / count for part in range(count)]
+
+
+class Model:
+    """Answers for one network on one machine."""
+
+    def __init__(
+        self,
+        network: Network,
+        machine: Machine,
+        assumptions: Assumptions,
+        densities: DensityTable,
+        lines: DensityTable | None = None,
+    ) -> None:
+        self.planner = StepPlanner(network, machine, assumptions)
+        if not self.planner.offloadable:
+            raise ParameterError(
+                f"network {network.name} has no feature map that is kept for the backward computation and "
+                "read by a layer that extracts features, so there is nothing to offload"
+            )
+        self._densities = densities
+        self._lines = lines or densities
+        self._vdnn: float | None = None
+
+    @property
+    def network(self) -> Network:
+        """What is trained."""
+        return self.planner.network
+
+    @property
+    def machine(self) -> Machine:
+        """What it is trained on."""
+        return self.planner.machine
+
+    def situation(self, algorithm: str, progress: float) -> Situation:
+        """The network at one moment of its training."""
+        compression = Compression(self.network, self._densities, algorithm, self._lines)
+        return Situation(self.planner, compression, progress)
+
+    def step(self, policy: str, algorithm: str, progress: float) -> Step:
+        """How one step runs."""
+        _known(policy, algorithm)
+        return self.planner.run(plan(policy, self.situation(algorithm, progress)))
+
+    def evaluate(self, policy: str, algorithm: str = "zv") -> Result:
+        """The row of a policy, averaged over the training."""
+        _known(policy, algorithm)
+        depends = policy in COMPRESSING
+        count = self.planner.assumptions.training.moments if depends else 1
+        steps = [self.step(policy, algorithm, progress) for progress in moments(count)]
+        raw, link = _mean(step.raw_bytes for step in steps), _mean(step.link_bytes for step in steps)
+        seconds = _mean(step.seconds for step in steps)
+        peak = max(step.peak_bytes for step in steps)
+        return Result(
+            self.network.name,
+            self.machine.name,
+            policy,
+            algorithm if depends else NO_ALGORITHM,
+            raw / link if link else 1.0,
+            link,
+            seconds,
+            self.vdnn_seconds / seconds,
+            self.compute_seconds,
+            peak,
+            peak <= self.machine.gpu.memory_bytes,
+            max(step.host_bytes for step in steps),
+        )
+
+    @property
+    def compute_seconds(self) -> float:
+        """A step's computation without a wait."""
+        planner = self.planner
+        return sum(cost.seconds for cost in (*planner.forward, *planner.backward, planner.update))
+
+    @property
+    def vdnn_seconds(self) -> float:
+        """A step when everything is offloaded as it is."""
+        if self._vdnn is None:
+            self._vdnn = self.step("vdnn_all", "zv", 0.5).seconds
+        return self._vdnn
+
+    def evaluate_all(
+        self,
+        policies: Sequence[str],
+        algorithms: Sequence[str],
+        progress: Callable[[str], None] = lambda what: None,
+    ) -> list[Result]:
+        """The rows of all policies with all algorithms that matter to them, at least one of each policy."""
+        for policy in policies:
+            for algorithm in algorithms:
+                _known(policy, algorithm)
+        rows = []
+        for policy in policies:
+            usable = COMPRESSING.get(policy, algorithms[:1])
+            chosen = [name for name in algorithms if name in usable]
+            if not chosen:
+                raise ParameterError(
+                    f"policy {policy} is asked for with {', '.join(algorithms)}; it compresses with "
+                    f"{', '.join(usable)} only"
+                )
+            for algorithm in chosen:
+                progress(f"{self.network.name} on {self.machine.name}: {policy} {algorithm}")
+                rows.append(self.evaluate(policy, algorithm))
+        return rows
+
+
+def tensor_rows(model: Model, algorithm: str) -> list[dict[str, Any]]:
+    """One row for each map that may be offloaded: averages over the training, and how often it pays."""
+    _known("cswap", algorithm)
+    items = model.planner.offloadable
+    situations = [
+        model.situation(algorithm, progress)
+        for progress in moments(model.planner.assumptions.training.moments)
+    ]
+    predictor = situations[0].predictor
+    by_kernel = [[one.predicted for one in situation.decisions(predictor)] for situation in situations]
+    by_engine = [situation.engine_decisions() for situation in situations]
+    return [
+        {
+            "network": model.network.name,
+            "machine": model.machine.name,
+            "tensor": item.name,
+            "algorithm": algorithm,
+            "bytes": model.planner.bytes_of(item),
+            "density": _mean(situation.density(item) for situation in situations),
+            "ratio": 1 / _mean(one.compression.fraction(item, one.progress) for one in situations),
+            "cswap_compresses": _mean(float(decisions[place]) for decisions in by_kernel),
+            "engine_compresses": _mean(float(decisions[place]) for decisions in by_engine),
+        }
+        for place, item in enumerate(items)
+    ]
+
+
+def _known(policy: str, algorithm: str) -> None:
+    if policy not in POLICIES:
+        raise ParameterError(f"policy is {policy!r}; it must be one of {', '.join(POLICIES)}")
+    if algorithm not in ALGORITHMS:
+        raise ParameterError(f"algorithm is {algorithm!r}; it must be one of {', '.join(ALGORITHMS)}")
+
+
+def _mean(values: Iterable[float]) -> float:
+    listed = list(values)
+    return sum(listed) / len(listed)

@@ -1,0 +1,213 @@
+"""Records what activations are like while networks train, and reads those that come with the package.
+
+Three files stand beside this module, made by :func:`record`, the command ``cdma characterise --train``:
+
+``densities.json``  density and ratios of every ReLU and pooling layer over the training, which
+                    :mod:`cdma.sim.system.density_table` reads
+``ratios.json``     every codec on every layer after the training, in every number type and layout
+``samples.npz``     a few activation tensors after the training, float32 bit for bit
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdma.hdl.spec.errors import ParameterError
+from cdma.sim.codec.model import ZVC
+from cdma.sim.codec.words import words_of
+from cdma.sim.compare import codecs
+from cdma.sim.compare.comparison import BOUNDS, Row, compare
+from cdma.sim.support.data import DATA
+from cdma.sim.support.toml_table import Table, TableError, read_json
+
+from . import training
+from .training import Schedule, Snapshot
+
+__all__ = ["RECORDS", "load_ratios", "load_samples", "record"]
+
+#: The files that :func:`record` makes.
+RECORDS = ("densities.json", "ratios.json", "samples.npz")
+
+#: Codecs whose ratio is recorded over the training; the others are compared after it only.
+_OVER_TIME = ("zv", "rl", "zl")
+
+#: The tensors of ``samples.npz`` and how many images of each: early and late layers of every network.
+_SAMPLES = {
+    "vgg": {"relu0": 1, "relu3": 2, "pool1": 4, "relu5": 2, "head.relu0": 32},
+    "alexnet": {"relu1": 1, "relu4": 4},
+    "squeezenet": {"fire2.relu_squeeze": 8, "pool2": 2},
+    "resnet": {"stage1block0.relu1": 4},
+}
+
+_ROW_COLUMNS = ("network", "layer", "kind", "number_type", "layout", "words", "density")
+
+
+def record(
+    schedule: Schedule,
+    networks: Sequence[str] = training.NETWORKS,
+    progress: Callable[[str, float], None] = lambda what, part: None,
+) -> dict[str, bytes]:
+    """Trains the networks and returns the contents of :data:`RECORDS` by name.
+
+    ``progress`` is told what is done now and which part of all of it, 0 to 1, has been done.
+    """
+    if unknown := [name for name in networks if name not in training.NETWORKS]:
+        raise ParameterError(f"network is {unknown[0]!r}; it must be one of {', '.join(training.NETWORKS)}")
+    if not networks:
+        raise ParameterError("no network is given; there must be at least one to train")
+    names = codecs.available()
+    versions = training.versions()
+    recorded: dict[str, Any] = {}
+    rows: list[Row] = []
+    samples: dict[str, NDArray[np.float32]] = {}
+    for place, network in enumerate(networks):
+        series = _Series()
+        for snapshot in training.train(network, schedule):
+            progress(f"training {network}", (place + 0.8 * snapshot.step / schedule.steps) / len(networks))
+            series.add(snapshot, snapshot.step / schedule.steps)
+        recorded[network] = series.as_dict()
+        for index, (layer, tensor) in enumerate(snapshot.activations.items(), 1):
+            rows += compare(tensor, network=network, layer=layer, kind=_kind(snapshot, layer), names=names)
+            part = 0.8 + 0.2 * index / len(snapshot.activations)
+            progress(f"comparing codecs on {network}", (place + part) / len(networks))
+        for layer, images in _SAMPLES[network].items():
+            samples[f"{network}.{layer}"] = snapshot.activations[layer][:images]
+    provenance = {
+        "source": "cdma characterise --train",
+        "data": "scikit-learn's digits, 1500 training images of 32 x 32",
+        "schedule": schedule.as_dict(),
+        "versions": versions,
+    }
+    default = {"default": "vgg"} if "vgg" in recorded else {}
+    return dict(
+        zip(
+            RECORDS,
+            (
+                _text({**provenance, **default, "networks": recorded}).encode(),
+                _text({**provenance, **_table(rows, names)}).encode(),
+                _archive(samples),
+            ),
+            strict=True,
+        )
+    )
+
+
+def load_ratios(path: Path | None = None) -> list[Row]:
+    """The rows of a ``ratios.json``, by default the one that comes with the package."""
+    table = read_json(path or DATA / "ratios.json")
+    names, columns = table.get("codecs"), [*_ROW_COLUMNS]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise TableError(f"{table.where} has codecs = {names!r}; it must be a list of names")
+    width = len(columns) + len(names) + len(BOUNDS)
+    rows = []
+    for place, values in enumerate(table.get("rows"), 1):
+        where = f"{table.where}, row {place}"
+        if not isinstance(values, list) or len(values) != width:
+            raise TableError(f"{where} is {values!r}; it must be a list of {width} values")
+        keys = [*columns, *names, *(f"bound {name}" for name in BOUNDS)]
+        row = Table(where, dict(zip(keys, values, strict=True)))
+        rows.append(
+            Row(
+                row.text("network"),
+                row.text("layer"),
+                row.text("kind"),
+                row.text("number_type"),
+                row.text("layout"),
+                row.whole("words"),
+                row.number("density", least=0, most=1),
+                {name: row.number(name, above=0) for name in names},
+                {name: row.number(f"bound {name}", above=0) for name in BOUNDS},
+            )
+        )
+    return rows
+
+
+def load_samples(path: Path | None = None) -> dict[str, NDArray[np.float32]]:
+    """Activation tensors (images, channels, height, width) or (images, features), by ``network.layer``."""
+    with np.load(path or DATA / "samples.npz", allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+def _kind(snapshot: Snapshot, layer: str) -> str:
+    """The kind of a layer as :mod:`cdma.sim.system.density_table` has them."""
+    kind = snapshot.kinds[layer]
+    return "fc" if kind == "relu" and snapshot.activations[layer].ndim == 2 else kind
+
+
+class _Series:
+    """What a network's layers were like, snapshot after snapshot."""
+
+    def __init__(self) -> None:
+        self._layers: dict[str, dict[str, Any]] = {}
+        self._accuracy: float | None = None
+
+    def add(self, snapshot: Snapshot, part: float) -> None:
+        """Adds the activations after ``part`` of the training."""
+        self._accuracy = snapshot.accuracy
+        for name, tensor in snapshot.activations.items():
+            layer = self._layers.setdefault(
+                name,
+                {
+                    "name": name,
+                    "kind": _kind(snapshot, name),
+                    "shape": list(tensor.shape[1:]),
+                    "progress": [],
+                    "density": [],
+                    "ratio": {codec: [] for codec in _OVER_TIME},
+                },
+            )
+            layer["progress"].append(_short(part))
+            layer["density"].append(_short(np.count_nonzero(tensor) / tensor.size))
+            words = words_of(tensor, ZVC)
+            for codec, ratios in layer["ratio"].items():
+                ratios.append(_short(words.nbytes / codecs.make(codec, ZVC.word_bits, words).size(words)))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The record of one network."""
+        return {"accuracy": self._accuracy and _short(self._accuracy), "layers": list(self._layers.values())}
+
+
+def _short(value: float) -> float:
+    """Five significant digits: what a record needs."""
+    return float(f"{value:.5g}")
+
+
+def _table(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Any]:
+    """The rows as a table with one list for each."""
+    return {
+        "codecs": list(names),
+        "columns": [*_ROW_COLUMNS, *names, *(f"bound {name}" for name in BOUNDS)],
+        "rows": [
+            [
+                *(getattr(row, column) for column in _ROW_COLUMNS[:-1]),
+                *(_short(value) for value in (row.density, *row.ratio.values(), *row.bound.values())),
+            ]
+            for row in rows
+        ],
+    }
+
+
+def _text(record: Mapping[str, Any]) -> str:
+    """JSON with a line for each list of numbers, so that two records can be compared."""
+    text = json.dumps(record, indent=1, allow_nan=False)
+    return re.sub(r"\[[^][{}]*\]", lambda match: re.sub(r"\s*\n\s*", " ", match.group()), text) + "\n"
+
+
+def _archive(samples: Mapping[str, NDArray[np.float32]]) -> bytes:
+    """A compressed ``.npz`` archive, the same bytes for the same samples."""
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, tensor in samples.items():
+            array = BytesIO()
+            np.lib.format.write_array(array, tensor, allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), array.getvalue(), zipfile.ZIP_DEFLATED, 9)
+    return buffer.getvalue()

@@ -1,0 +1,84 @@
+"""The figures of ``docs/characterisation.md``, drawn from records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from cdma.sim.compare.comparison import Row, summarise
+from cdma.sim.support.svg import Line, bar_chart, line_chart
+from cdma.sim.system.density_table import DensityTable, LayerRecord
+
+__all__ = ["Training", "figures", "over_training"]
+
+#: How the figures name codecs.
+_TITLES = {"zv": "ZV (zero value)", "rl": "RL (run length)", "zl": "ZL (zlib)"}
+
+
+class Training:
+    """One network's ratio by one codec over its training, of all recorded layers together."""
+
+    def __init__(self, layers: Sequence[LayerRecord], codec: str) -> None:
+        sizes = np.array([math.prod(layer.shape) for layer in layers], np.float64)
+        fractions = np.stack([layer.fraction[codec] for layer in layers])
+        share = sizes @ fractions / sizes.sum()
+        progress = layers[0].progress
+        #: Raw bytes over compressed bytes of the whole training.
+        self.average = 1 / float(np.trapezoid(share, progress) / (progress[-1] - progress[0]))
+        #: The ratio of the layer and moment that compress best.
+        self.maximum = 1 / float(fractions.min())
+
+
+def over_training(table: DensityTable) -> dict[str, dict[str, Training]]:
+    """By network and codec, for the codecs that are recorded for every layer of the network."""
+    return {
+        network: {codec: Training(layers, codec) for codec in table.codecs(network)}
+        for network, layers in table.networks.items()
+    }
+
+
+def figures(table: DensityTable, rows: Sequence[Row]) -> dict[str, str]:
+    """SVG texts by file name."""
+    result = {f"density-{network}.svg": _densities(network, table) for network in table.networks}
+    training = over_training(table)
+    codecs = list(next(iter(training.values())))
+    for quantity in ("average", "maximum"):
+        result[f"ratio-{quantity}.svg"] = bar_chart(
+            f"{quantity.capitalize()} compression ratio over training, float32 NCHW",
+            list(training),
+            {
+                _TITLES.get(codec, codec): [
+                    getattr(by_codec[codec], quantity) for by_codec in training.values()
+                ]
+                for codec in codecs
+            },
+            y_label="ratio",
+        )
+    summaries = summarise(rows)
+    shown = [
+        summary for summary in summaries if summary.number_type in ("float32", "bfloat16", "int8-affine")
+    ]
+    result["ratio-layouts.svg"] = bar_chart(
+        "Average compression ratio after training, by number type and layout",
+        [f"{summary.number_type} {summary.layout}" for summary in shown],
+        {codec: [summary.average[codec] for summary in shown] for codec in shown[0].average},
+        y_label="ratio",
+        width=900,
+    )
+    return result
+
+
+def _densities(network: str, table: DensityTable) -> str:
+    return line_chart(
+        f"{network}: density of each layer during training",
+        [
+            Line(layer.name, layer.progress.tolist(), layer.density.tolist(), dashed=layer.kind == "pool")
+            for layer in table.networks[network]
+        ],
+        x_label="part of the training done",
+        y_label="density",
+        y_most=1.0,
+        square_root=True,
+    )

@@ -1,0 +1,158 @@
+"""``cdma area`` as a user meets it: figures, refusals, and the comparisons."""
+
+import json
+
+import pytest
+
+from cdma.app import main
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.format import Format
+from cdma.synth.errors import MeasureError
+from cdma.synth.floor import codec_floor
+from cdma.synth.gates import normalised_library
+from cdma.synth.liberty import load_libraries
+from cdma.synth.scaling import PAPER_MM2, scale_to_paper
+from tests.support.paths import TINY
+
+SMALL = ["--word-bits", "8", "--window", "8", "--lanes", "2"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CDMA_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def test_json(capsys):
+    assert main(["area", "compressor", *SMALL, "--liberty", str(TINY), "--clock-gating", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    for key in (
+        "block",
+        "config",
+        "library",
+        "area_um2",
+        "kge",
+        "flip_flops",
+        "memory_bits",
+        "delay_ns",
+        "period_ns",
+    ):
+        assert key in found
+    assert (found["block"], found["library"]) == ("compressor", "tiny")
+    assert found["config"] == {
+        "word_bits": 8,
+        "window": 8,
+        "code_bits": 1,
+        "values": [0],
+        "lanes": 2,
+        "runtime_values": False,
+        "pipelined": False,
+    }
+    assert found["assumption"] is None
+    assert found["clock_gated"]["kge"] < found["kge"]
+    # The window and the output beat are there, so it cannot be smaller than its floor.
+    assert found["floor"]["bits"] == 8 * 8 + 2 * 8
+    assert found["floor"]["kge"] < found["kge"]
+    assert found["flip_flops"] >= found["floor"]["bits"]
+    blocks = {row["block"]: row for row in found["breakdown"]}
+    assert "core.window_store" in blocks
+    assert "core.packer" in blocks
+    assert sum(row["flip_flops"] for row in blocks.values()) >= found["flip_flops"] - 8
+
+
+@pytest.mark.slow
+def test_an_engine(capsys):
+    small = {
+        "word_bits": 8,
+        "lanes": 8,
+        "dev_data_bits": 64,
+        "host_data_bits": 64,
+        "descriptors": 2,
+        "burst_beats": 4,
+    }
+    options = [word for name, value in small.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    assert main(["area", "engine", *options, "--no-registers", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["block"] == "engine"
+    assert found["config"].items() >= {**small, "registers": False}.items()
+    assert found["floor"] is None
+    # The buffers are memories: four bursts of 64 bits and their strobes in each writer, and more in each reader.
+    assert found["memory_bits"] > 2 * (4 * 4 * (64 + 8) + 8 * 64)
+    blocks = {row["block"]: row for row in found["breakdown"]}
+    parts = ("path", "checker_", "completer", "slots")
+    assert {f"core.{channel}.{part}" for channel in ("offload", "prefetch") for part in parts} <= set(blocks)
+    assert sum(row["kge"] for row in blocks.values()) >= found["kge"] > 10
+
+
+def test_report_without_a_library(capsys):
+    assert main(["area", "compressor", *SMALL, "--no-breakdown"]) == 0
+    out = capsys.readouterr().out
+    assert "compressor on normalised" in out
+    assert "Assumed: gate equivalents of the project's own table: NAND2 = 1" in out
+    assert "area, kGE" in out
+    assert "µm²" not in out
+
+
+def test_report_with_a_path(capsys):
+    pytest.importorskip("shutil")
+    assert main(["area", "compressor", *SMALL, "--liberty", str(TINY), "--path"]) == 0
+    out = capsys.readouterr().out
+    assert "core.packer" in out
+    assert "Synthesised again with the blocks' boundaries kept" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--liberty", "none.lib"], "cdma: the library none.lib cannot be read: No such file or directory\n"),
+        (["--liberty", __file__], f"cdma: {__file__} is not a Liberty library: it does not begin with"),
+        (["--liberty", str(TINY), str(TINY)], f"cdma: {TINY} and {TINY} both have the cell INV;"),
+        (["--period", "0"], "cdma: the clock period is 0.0 ns; it must be from 0.001 to 1000\n"),
+        (["--lanes", "3"], "cdma: lanes is 3; it must be one of"),
+        (
+            ["--compare", "0", "--liberty", str(TINY)],
+            "cdma: the library's feature size is 0.0 nm; it must be from 3",
+        ),
+    ],
+)
+def test_refusals(options, message, capsys):
+    assert main(["area", "compressor", *options]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(message)
+    assert captured.err.count("\n") == 1
+
+
+def test_comparison(capsys):
+    assert main(["area", "compressor", *SMALL, "--liberty", str(TINY), "--compare", "45", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    designs = {(row["design"], row["what"]): row for row in found["designs"]}
+    ours = [designs["this", block] for block in ("compressor", "decompressor")]
+    assert all(row["bytes_per_cycle"] == 2 for row in ours)
+    assert designs["stream-ebpc", "encoder"]["kge"] == 3.7
+    assert found["paper"]["unit_um2"] == pytest.approx(3000 * sum(row["kge"] for row in ours))
+    assert [rule["rule"] for rule in found["paper"]["rules"]] == ["ideal", "pessimistic"]
+
+
+def test_scaling_by_hand():
+    ideal, pessimistic = scale_to_paper(25_000, 45)
+    assert ideal.units_mm2 == pytest.approx(6 * 0.025 * (28 / 45) ** 2)
+    assert pessimistic.units_mm2 == pytest.approx(6 * 0.025 * (28 / 45) / 0.7)
+    assert ideal.buffer_mm2 == pytest.approx(70 * 1024 * 8 * 0.16e-6)
+    assert pessimistic.buffer_mm2 == pytest.approx(2 * ideal.buffer_mm2)
+    assert ideal.of_paper == pytest.approx((ideal.units_mm2 + ideal.buffer_mm2) / PAPER_MM2)
+    assert scale_to_paper(25_000, 28)[0].units_mm2 == pytest.approx(6 * 0.025)
+
+
+def test_floor_by_hand():
+    library = load_libraries([TINY])
+    compressor = codec_floor("compressor", CodecConfig(), library)
+    assert (compressor.bits, compressor.multiplexers) == (32 * 32 + 8 * 32, 8 * 3 * 32)
+    assert compressor.kge == pytest.approx((1280 * 17 + 768 * 7) / 3000)
+    decompressor = codec_floor("decompressor", CodecConfig(), library)
+    assert (decompressor.bits, decompressor.multiplexers) == (32 + 8 * 32, 8 * 3 * 32)
+    one = codec_floor("compressor", CodecConfig(Format(word_bits=8), lanes=1), normalised_library())
+    assert one.multiplexers == 0
+    with pytest.raises(MeasureError, match=r"^block is 'engine'; a structural floor is known for"):
+        codec_floor("engine", CodecConfig(), library)

@@ -1,0 +1,87 @@
+"""``cdma bench codec`` and ``cdma demo``: rows as documented, numbers that add up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cdma import CodecConfig, Format
+from cdma.app import main
+from cdma.sim.codec.model import ZVC, analyse
+from cdma.sim.support.stimuli import activations
+from cdma.verif.codec.design import BLOCKS, CodecDesign
+from cdma.verif.codec.measure import SHAPES, standard_designs
+from cdma.verif.codec.tensor import run_tensor
+
+KEYS = {
+    "direction",
+    "word_bits",
+    "lanes",
+    "window",
+    "density",
+    "in_beats",
+    "out_beats",
+    "cycles",
+    "bound",
+    "latency",
+    "bytes_per_cycle",
+}
+
+
+@pytest.mark.verilator
+def test_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "codec", "--lanes", "8", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert all(set(row) == KEYS for row in rows)
+    assert [row["direction"] for row in rows] == ["compress"] * 11 + ["decompress"] * 11
+    words, lanes = 64 * 32, 8
+    for row in rows:
+        assert (row["word_bits"], row["lanes"], row["window"]) == (32, 8, 32)
+        literals = words * round(row["density"] * 10) // 10
+        raw, stream = words // lanes, -(-(64 + literals) // lanes)
+        wide, narrow = (
+            ("in_beats", "out_beats") if row["direction"] == "compress" else ("out_beats", "in_beats")
+        )
+        assert (row[wide], row[narrow]) == (raw, stream)
+        assert max(raw, stream) <= row["cycles"] <= row["bound"]
+        assert row["bytes_per_cycle"] == pytest.approx(words * 4 / row["cycles"], abs=0.01)
+    dense = {row["direction"]: row["latency"] for row in rows if row["density"] == 1}
+    assert dense["compress"] <= 6
+    assert dense["decompress"] <= 4
+
+
+def test_the_standard_shapes() -> None:
+    assert SHAPES == ((32, 8), (8, 32), (16, 16), (32, 32))
+    designs = standard_designs()
+    assert [design.block for design in designs] == list(BLOCKS) * 4
+    assert designs[2].config == CodecConfig(Format(word_bits=8), 32)
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("block", BLOCKS)
+def test_a_tensor_goes_through(block: str) -> None:
+    tensor = activations(1, 0.3)[:, :2, :40, :41].astype(np.float32)
+    run = run_tensor(CodecDesign(block), tensor)
+    assert run.raw_bytes == tensor.nbytes
+    assert run.stream_bytes == 4 * analyse(tensor, ZVC).compressed_words
+    assert run.raw_bytes / 32 <= run.cycles <= run.raw_bytes / 32 + 60
+    assert run.bytes_per_cycle == run.raw_bytes / run.cycles
+
+
+@pytest.mark.verilator
+@pytest.mark.slow
+def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "-o", str(tmp_path), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    tensor = activations(1, 0.4)
+    assert report["tensor"]["bytes"] == tensor.nbytes
+    assert [step["block"] for step in report["steps"]] == [*BLOCKS, "engine"]
+    for step in report["steps"]:
+        assert step["ratio"] == round(tensor.nbytes / step["compressed_bytes"], 3)
+        assert step["compressed_bytes"] == 4 * analyse(tensor, ZVC).compressed_words
+        assert step["bytes_per_cycle"] > 30
+        assert Path(step["verilog"]).read_text().count("endmodule") > 1
+        assert all(Path(path).stat().st_size for path in step["waveform"])

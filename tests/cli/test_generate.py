@@ -1,0 +1,118 @@
+"""``cdma generate`` from the outside."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cdma.app import main
+from cdma.hdl.codec.generate import codec_verilog
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.format import Format
+
+_SMALL = ["--word-bits", "8", "--window", "8", "--lanes", "2"]
+
+
+def test_writes_one_file_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = tmp_path / "new" / "rtl"
+    assert main(["generate", "compressor", *_SMALL, "-o", str(directory)]) == 0
+    said = capsys.readouterr().out
+    path = directory / "cdma_compressor.v"
+    assert list(directory.iterdir()) == [path]
+    assert path.read_text() == codec_verilog("compressor", CodecConfig(Format(8, 8), lanes=2))
+    assert said.startswith(f"{path}: module cdma_compressor, ")
+    assert "2 bytes per cycle" in said
+    assert "m_report_tdata[104]" in said
+
+
+def test_every_option_arrives(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--word-bits", "8", "--window", "8", "--lanes", "4", "--code-bits", "2", "--runtime-values"]
+    names = ["--name", "mine", "--prefix", "soc_", "--no-init", "--json", "-o", str(tmp_path)]
+    assert main(["generate", "decompressor", *options, *names]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    config = CodecConfig(Format(8, 8, 2), lanes=4, runtime_values=True)
+    expected = codec_verilog("decompressor", config, name="mine", prefix="soc_", init=False)
+    assert Path(summary["file"]).read_text() == expected
+    assert summary["file"] == str(tmp_path / "mine.v")
+    assert summary["module"] == "mine"
+    assert (summary["values"], summary["table_size"], summary["initial_values"]) == (None, 3, False)
+    assert summary["pipelined"] is False
+    assert summary["ports"]["values"] == 24
+    assert summary["ports"]["s_length_tdata"] == 32
+    assert summary["bytes_per_cycle"] == 4
+
+
+@pytest.mark.parametrize("kind", ["compressor", "decompressor"])
+def test_pipelined(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["generate", kind, *_SMALL, "--pipelined", "--json", "-o", str(tmp_path)]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    config = CodecConfig(Format(8, 8), lanes=2, pipelined=True)
+    assert summary["pipelined"] is True
+    assert Path(summary["file"]).read_text() == codec_verilog(kind, config)
+    assert Path(summary["file"]).read_text() != codec_verilog(kind, CodecConfig(Format(8, 8), lanes=2))
+
+
+def test_settings_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = tmp_path / "codec.toml"
+    settings.write_text("word_bits = 8\nwindow = 8\nlanes = 4\nvalues = [7]\n")
+    command = [
+        "generate",
+        "compressor",
+        "--config",
+        str(settings),
+        "--lanes",
+        "2",
+        "--json",
+        "-o",
+        str(tmp_path),
+    ]
+    assert main(command) == 0
+    summary = json.loads(capsys.readouterr().out)
+    # The command line wins.
+    assert (summary["lanes"], summary["word_bits"], summary["values"]) == (2, 8, [7])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["--name", "module"],
+            "cdma: name is 'module', which is a reserved word of Verilog ",
+        ),
+        (
+            ["--name", "a/b"],
+            "cdma: name is 'a/b'; it must be a letter followed by letters, digits and underscores",
+        ),
+        (["--prefix", "-"], "cdma: prefix is '-'; it must be a letter"),
+        (
+            ["--pipelined", "--lanes", "16"],
+            "cdma: lanes is 16 with a window of 32 words; a pipelined codec needs ",
+        ),
+        (["--lanes", "3"], "cdma: lanes is 3; it must be one of 1, 2, 4, 8, 16, 32, 64: "),
+    ],
+)
+def test_nothing_is_written_for_the_impossible(
+    options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = tmp_path / "rtl"
+    assert main(["generate", "compressor", *options, "-o", str(directory)]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith(message)
+    assert captured.out == ""
+    assert not directory.exists()
+
+
+def test_a_directory_that_cannot_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    target = tmp_path / "file" / "rtl"
+    assert main(["generate", "compressor", *_SMALL, "-o", str(target)]) == 2
+    assert capsys.readouterr().err == f"cdma: cannot create the directory {target}: Not a directory\n"
+
+
+def test_a_block_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["generate"])
+    assert stopped.value.code == 2
+    assert "BLOCK" in capsys.readouterr().err

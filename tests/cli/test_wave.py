@@ -1,0 +1,133 @@
+"""``cdma wave``: the three files are of one simulation, and the diagram is what the waveform holds."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from cdma import CodecConfig, Format
+from cdma.app import main
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.sim.codec.model import compress_words
+from cdma.sim.codec.words import words_from_bytes
+from cdma.verif.codec.design import CodecDesign
+from cdma.verif.codec.wave import _Speller, wave
+from cdma.verif.engine.design import EngineDesign
+from cdma.verif.engine.wave import SCENARIOS
+from cdma.verif.simulator.vcd_trace import read_trace
+from tests.support.paths import ROOT
+
+pytestmark = pytest.mark.verilator
+
+
+@pytest.mark.parametrize("block", ["compressor", "decompressor"])
+def test_files(block: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["wave", block, "-o", str(tmp_path)]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"{block}.{kind}" for kind in ("gtkw", "svg", "vcd")
+    ]
+    assert f"{tmp_path}/{block}.svg" in capsys.readouterr().out
+
+    design = CodecDesign(block)
+    trace = read_trace(tmp_path / f"{block}.vcd", design.top, design.ports)
+    moved = {
+        name: [cycle for cycle in trace.cycles if cycle[f"{name}_tvalid"] and cycle[f"{name}_tready"]]
+        for name in ("s_axis", "m_axis", "m_report")
+    }
+    assert len(moved["m_report"]) == 2
+    stalled = [c for c in trace.cycles if c["m_axis_tvalid"] and not c["m_axis_tready"]]
+    assert len(stalled) == 3
+
+    # What went in and what came out in the waveform are one another's codec image.
+    packets: dict[str, list[bytes]] = {}
+    for name in ("s_axis", "m_axis"):
+        parts = [b""]
+        for cycle in moved[name]:
+            parts[-1] += cycle[f"{name}_tdata"].to_bytes(32, "little")[: cycle[f"{name}_tkeep"].bit_length()]
+            if cycle[f"{name}_tlast"]:
+                parts.append(b"")
+        packets[name] = parts[:-1]
+    raw, stream = ("s_axis", "m_axis") if block == "compressor" else ("m_axis", "s_axis")
+    form = design.config.format
+    for one, other in zip(packets[raw], packets[stream], strict=True):
+        words = words_from_bytes(one, form)
+        assert compress_words(words, form).tolist() == words_from_bytes(other, form).tolist()
+
+    # Every transfer of the waveform has its box in the diagram, spelt.
+    svg = ElementTree.parse(tmp_path / f"{block}.svg")
+    texts = ["".join(element.itertext()) for element in svg.iter() if element.tag.endswith("text")]
+    spelt = [text for text in texts if re.fullmatch(r"[HL.-]{8}", text)]
+    assert len(spelt) == len(moved["s_axis"]) + len(moved["m_axis"])
+    reports = [c["m_report_tdata"] for c in moved["m_report"]]
+    assert [text for text in texts if " in, " in text] == [
+        f"{report & 0xFFFFFFFF} in, {report >> 32 & 0xFFFFFFFF} out" for report in reports
+    ]
+
+    # Every signal of the save file is in the waveform.
+    saved = (tmp_path / f"{block}.gtkw").read_text()
+    assert f'[dumpfile] "{block}.vcd"' in saved
+    assert str(tmp_path) not in saved
+    names = set(re.findall(rf"^{design.top}\.(\w+)(?:\[\d+:0\])?$", saved, re.MULTILINE))
+    assert {f"m_axis_{part}" for part in ("tdata", "tkeep", "tlast", "tvalid", "tready")} <= names
+    assert names <= set(trace.top.signals)
+    assert len(re.findall(r"^-inside ", saved, re.MULTILINE)) >= 2
+
+
+def test_only_the_diagram_and_twice_the_same(tmp_path: Path) -> None:
+    for place in ("one", "two"):
+        wave(CodecDesign("compressor"), tmp_path / place, ("svg",))
+        assert [path.name for path in (tmp_path / place).iterdir()] == ["compressor.svg"]
+    assert (tmp_path / "one/compressor.svg").read_bytes() == (tmp_path / "two/compressor.svg").read_bytes()
+
+
+def test_the_documents_show_what_make_waves_draws() -> None:
+    root = ROOT
+    recipe = (root / "Makefile").read_text().partition("\nwaves:")[2].partition("\n\n")[0]
+    blocks = re.findall(r"cdma wave (\w+) --only svg -o docs/waves", recipe)
+    drawn = {"compressor": ["compressor"], "decompressor": ["decompressor"]}
+    drawn["engine"] = [f"engine_{scenario}" for scenario in SCENARIOS]
+    assert sorted(blocks) == sorted(drawn)
+    names = sorted(f"{name}.svg" for block in blocks for name in drawn[block])
+    assert sorted(path.name for path in (root / "docs/waves").iterdir()) == names
+    text = "".join(path.read_text() for path in (root / "docs").glob("*.md"))
+    assert sorted(set(re.findall(r"\]\(waves/(\w+\.svg)\)", text))) == names
+
+
+def test_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every transfer of the device port and every address of the host port's is drawn; idle stretches are not."""
+    assert main(["wave", "engine", "-o", str(tmp_path)]) == 0
+    names = [f"engine_{scenario}" for scenario in SCENARIOS]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        f"{name}.{kind}" for name in names for kind in ("gtkw", "svg", "vcd")
+    )
+    design = EngineDesign(EngineConfig())
+    for name in names:
+        trace = read_trace(tmp_path / f"{name}.vcd", design.top, design.ports())
+        svg = ElementTree.parse(tmp_path / f"{name}.svg")
+        texts = ["".join(element.itertext()) for element in svg.iter() if element.tag.endswith("text")]
+        for port in ("dev", "host"):
+            for channel in ("ar", "aw"):
+                line = f"m_axi_{port}_{channel}"
+                moved = [c for c in trace.cycles if c[f"{line}valid"] and c[f"{line}ready"]]
+                for cycle in moved:
+                    assert f"{cycle[f'{line}addr']:x}" in texts, (name, line)
+        assert texts.count("irq") == 1
+        saved = (tmp_path / f"{name}.gtkw").read_text()
+        signals = set(re.findall(rf"^{design.top}\.(\w+)(?:\[\d+:0\])?$", saved, re.MULTILINE))
+        assert {"irq", "m_axi_dev_araddr", "m_axi_host_wdata", "s_axil_rdata"} <= signals
+        assert signals <= set(trace.top.signals)
+
+
+def test_spelling() -> None:
+    design = CodecDesign("compressor")
+    stream = _Speller(design, raw=False)
+    # Header with three literals, these, then the header of an empty window.
+    data = 0b111 | 9 << 32 | 8 << 64 | 7 << 96 | 0 << 128
+    assert stream.beat(data, (1 << 20) - 1, True) == "HLLLH---"
+    raw = _Speller(design, raw=True)
+    assert raw.beat(1 | 1 << 96, (1 << 32) - 1, False) == "L..L...."
+    wide = _Speller(CodecDesign("compressor", CodecConfig(Format(8), 32)), raw=True)
+    assert wide.beat(0x010001, (1 << 32) - 1, False) == "2L 30."

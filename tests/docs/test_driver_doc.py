@@ -1,0 +1,68 @@
+"""The examples of docs/driver.md, as they stand there."""
+
+from __future__ import annotations
+
+import ctypes as ct
+import re
+import subprocess
+
+import numpy as np
+
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.sim.codec.model import compress
+from cdma.sim.driver.c_driver import c_driver
+from cdma.sim.engine.memory import Memory
+from cdma.sim.engine.model import EngineModel
+from tests.support.c_driver_library import CALL, READ, SIM, WARNINGS, WRITE, Io
+from tests.support.paths import DOCS
+
+TEXT = (DOCS / "driver.md").read_text(encoding="utf-8")
+
+
+def examples(language: str) -> list[str]:
+    found = re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
+    assert len(found) == 2
+    return found
+
+
+def test_the_python_examples_run(capsys):
+    exec(compile("\n".join(examples("python")), "docs/driver.md", "exec"), {})
+    assert re.fullmatch(r"4000 bytes became \d+; density 0\.[45]\d\n", capsys.readouterr().out)
+
+
+def test_the_c_examples_compile_and_run(tmp_path):
+    source = tmp_path / "example.c"
+    body = "\n".join(examples("c"))
+    source.write_text(
+        body
+        + "\nint64_t run(const struct cdma_io *, void *, uint64_t, uint64_t, uint64_t, uint32_t);\n"
+        + "int64_t run(const struct cdma_io *io, void *r, uint64_t a, uint64_t f, uint64_t t, uint32_t n) {\n"
+        + "    (void)mapped_read;\n    (void)mapped_write;\n    return offload_all(io, r, a, f, t, n);\n}\n"
+    )
+    library = tmp_path / "example.so"
+    command = ["cc", "-std=c99", *WARNINGS, "-shared", "-fPIC", f"-I{SIM}", str(source), "-o", str(library)]
+    subprocess.run(command, check=True)
+    count = 40
+    device = bytearray(np.random.default_rng(2).integers(0, 2, count * 1024, "u4").tobytes())
+    host = bytearray(1 << 20)
+    engine = EngineModel(EngineConfig(), Memory(device, 0x4000_0000), Memory(host, 0x8000_0000))
+    io = Io(
+        None,
+        READ(lambda _, offset: engine.read32(offset)),
+        WRITE(lambda _, offset, value: engine.write32(offset, value)),
+        CALL(lambda _: engine.step() and None),
+        CALL(),
+    )
+    run = ct.CDLL(str(library)).run
+    run.restype = ct.c_int64
+    rings = (ct.c_ubyte * len(host)).from_buffer(host)
+    addresses = map(ct.c_uint64, (0x8000_0000, 0x4000_0000, 0x8000_1000))
+    total = run(ct.byref(io), rings, *addresses, count)
+    packed = [compress(np.frombuffer(device[4096 * k : 4096 * (k + 1)], "u4")) for k in range(count)]
+    assert total == sum(map(len, packed))
+    for k, stream in enumerate(packed):
+        assert host[0x1000 + 8192 * k :][: len(stream)] == stream
+
+
+def test_the_text_of_the_c_driver_is_the_file():
+    assert c_driver() == (SIM / "cdma.h").read_text(encoding="utf-8")

@@ -1,0 +1,77 @@
+"""The examples of docs/format.md are true: every one is read out of the document and checked."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import cdma
+from cdma.sim.codec.container import pack_file, read_header, unpack_file
+from cdma.sim.support.npy import Tensor
+from tests.support import reference
+from tests.support.paths import DOCS
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+DOCUMENT = (DOCS / "format.md").read_text(encoding="utf-8")
+EXAMPLES = [tomllib.loads(text) for text in re.findall(r"^```toml\n(.*?)^```$", DOCUMENT, re.M | re.S)]
+GOOD = [example for example in EXAMPLES if "words" in example]
+CORRUPT = [example for example in EXAMPLES if "kind" in example]
+
+
+def parameters_of(example):
+    return example["word_bits"], example["window"], example["code_bits"], tuple(example["values"])
+
+
+def test_every_example_is_checked():
+    assert len(GOOD) >= 5
+    assert {example["kind"] for example in CORRUPT} == {"truncated", "trailing", "code"}
+    assert len(GOOD) + len(CORRUPT) == len(EXAMPLES)
+
+
+@pytest.mark.parametrize("example", GOOD, ids=lambda example: example["stream"][:11])
+def test_worked_example(example):
+    parameters = parameters_of(example)
+    format = cdma.Format(*parameters)
+    words = np.array(example["words"], f"<u{format.word_bits // 8}")
+    stream = bytes.fromhex(example["stream"])
+    assert cdma.compress(words, format) == stream
+    assert cdma.decompress(stream, len(words), format).tolist() == example["words"]
+    in_words = np.frombuffer(stream, words.dtype).tolist()
+    assert reference.compress(example["words"], *parameters) == in_words
+    assert reference.decompress(in_words, len(words), *parameters) == (example["words"], None)
+
+
+@pytest.mark.parametrize("example", CORRUPT, ids=lambda example: example["kind"])
+def test_corrupt_example(example):
+    parameters = parameters_of(example)
+    format = cdma.Format(*parameters)
+    stream = bytes.fromhex(example["stream"])
+    with pytest.raises(cdma.CorruptStream) as caught:
+        cdma.decompress(stream, example["count"], format)
+    assert (caught.value.kind, caught.value.word) == (example["kind"], example["word"])
+    in_words = np.frombuffer(stream, f"<u{format.word_bits // 8}").tolist()
+    wrong = (example["kind"], example["word"])
+    assert reference.decompress(in_words, example["count"], *parameters) == (None, wrong)
+
+
+def test_file_example():
+    (dump,) = re.findall(r"^```hexdump\n(.*?)^```$", DOCUMENT, re.M | re.S)
+    stated = bytes.fromhex("".join(line[6:53] for line in dump.splitlines()))
+    tensor = np.array([[0, 7, 0], [0, 0, 9]], np.uint8)
+    made = io.BytesIO()
+    raw = io.BytesIO(tensor.tobytes())
+    pack_file(raw, Tensor(tensor.shape, tensor.dtype), made, cdma.Format(word_bits=8), lambda done: None)
+    assert made.getvalue() == stated
+    source, back = io.BytesIO(stated), io.BytesIO()
+    container = read_header(source)
+    unpack_file(source, container, back, lambda done: None)
+    assert container.tensor.shape == tensor.shape
+    assert back.getvalue() == tensor.tobytes()

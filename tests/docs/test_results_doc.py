@@ -1,0 +1,48 @@
+"""No figure in the documents without its command: each table of ``docs/results.md`` is what a command printed."""
+
+import re
+import shlex
+
+import pytest
+
+from cdma import app
+from tests.support.paths import DOCS
+
+DOCUMENT = DOCS / "results.md"
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def commands() -> list[str]:
+    text = DOCUMENT.read_text()
+    return [
+        line[2:] for _, body in BLOCK.findall(text) for line in body.splitlines() if line.startswith("$ ")
+    ]
+
+
+def test_there_are_commands():
+    assert commands()
+
+
+@pytest.mark.parametrize("command", commands())
+def test_commands_exist(command):
+    """Each command is one that this version understands."""
+    words = shlex.split(command)
+    if words[0] == "cdma":
+        app._parser().parse_args(words[1:])
+
+
+def test_each_block_of_figures_begins_with_its_command():
+    for kind, body in BLOCK.findall(DOCUMENT.read_text()):
+        if kind == "console":
+            assert body.startswith("$ "), body.splitlines()[0]
+
+
+def test_each_section_with_a_table_names_its_command():
+    for section in re.split(r"^#+ ", DOCUMENT.read_text(), flags=re.MULTILINE)[1:]:
+        if re.search(r"^\|", section, flags=re.MULTILINE):
+            assert re.search(r"cdma \w+|python \S+\.py|make \w+", section), section.splitlines()[0]
+
+
+def test_figures_exist():
+    for target in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", DOCUMENT.read_text()):
+        assert (DOCUMENT.parent / target).is_file(), target

@@ -1,0 +1,36 @@
+"""The wide counter against an integer."""
+
+import random
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+
+from cdma.hdl.blocks.counter import WideCounter
+
+
+@pytest.mark.parametrize(("most", "width"), [(1, 12), (8, 16), (16, 14), (64, 20)])
+@pytest.mark.parametrize(("full", "clears"), [(True, 0), (False, 0.002), (False, 0.2), (True, 0.03)])
+@pytest.mark.parametrize("pipelined", [False, True], ids=["plain", "pipelined"])
+def test_counts_like_an_integer(most: int, width: int, full: bool, clears: float, pipelined: bool) -> None:
+    """``full``: at the most that may be added, so that the lowest part overflows as often as it can."""
+    dut = WideCounter(most, width, pipelined=pipelined)
+    source = random.Random(f"{most} {width} {full} {clears}")
+    cycles = 1500 if clears else min(4000, 5 * (1 << width) // most)
+
+    async def check(ctx: Any) -> None:
+        value = 0
+        for _ in range(cycles):
+            clear = source.random() < clears
+            first, amount = (most if full else source.randint(0, most) for _ in range(2))
+            ctx.set(dut.clear, clear)
+            ctx.set(dut.first, first)
+            ctx.set(dut.amount, amount)
+            await ctx.tick()
+            value = ((first if clear else value) + amount) % (1 << width)
+            assert ctx.get(dut.value) == value
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-9)
+    simulator.add_testbench(check)
+    simulator.run()

@@ -1,0 +1,35 @@
+"""The classifier against the table, word by word."""
+
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+
+from cdma.hdl.codec.parts.classifier import Classifier
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.format import Format
+
+
+@pytest.mark.parametrize("values", [(0, 1, 7), (3, 3, 0), (5,)])
+@pytest.mark.parametrize("runtime", [False, True])
+def test_lowest_equal_entry_wins(values: tuple[int, ...], runtime: bool) -> None:
+    config = CodecConfig(Format(4, 8, 2, values), 4, runtime)
+    dut = Classifier(config)
+    table = list(values) + [values[0]] * (config.table_size - len(values))
+
+    async def check(ctx: Any) -> None:
+        if runtime:
+            ctx.set(dut.values, table)
+        for base in range(16):
+            words = [(base + lane) % 16 for lane in range(4)]
+            for keep in range(16):
+                ctx.set(dut.data, words)
+                ctx.set(dut.keep, keep)
+                await ctx.delay(1e-9)
+                for lane, word in enumerate(words):
+                    code = table.index(word) if word in table else 3
+                    assert ctx.get(dut.codes[lane]) == (code if keep >> lane & 1 else 0)
+
+    simulator = Simulator(dut)
+    simulator.add_testbench(check)
+    simulator.run()

@@ -1,0 +1,64 @@
+"""The compressor in Amaranth's simulator: the model's words and reports, the bound, the latency, malformed beats."""
+
+import random
+
+import pytest
+
+from cdma.hdl.codec.compressor import Compressor
+from cdma.hdl.codec.parts.streams import Error
+from tests.support.codec_bench import (
+    CONFIGS,
+    LOADS,
+    compress_packets,
+    lengths,
+    random_words,
+    stream_of,
+    windows_of_beats,
+    work,
+)
+from tests.support.stream_bench import StreamBench, beats_of
+
+
+@pytest.mark.parametrize("pauses", [0, 0.4])
+@pytest.mark.parametrize("number", range(len(CONFIGS)))
+def test_packets(number: int, pauses: float) -> None:
+    config = CONFIGS[number]
+    source = random.Random(f"{number} {pauses}")
+    packets = [
+        random_words(source, config, length, source.choice([0, 0.1, 0.5, 0.9, 1]))
+        for length in lengths(config, source, 8)
+    ]
+    compress_packets(config, packets, pauses=pauses, seed=number)
+
+
+@pytest.mark.parametrize("patterns", LOADS)
+def test_bound(patterns: list[list[int]]) -> None:
+    config = CONFIGS[0]
+    words = windows_of_beats(config, [[6, 0, 0, 0], *patterns * 10])
+    bench, (packet,) = compress_packets(config, [words])
+    cycles = packet.cycles[-1] - bench.accepted["input"][0] + 1
+    assert cycles <= work(config, words) / config.lanes + 8
+
+
+def test_latency() -> None:
+    bench, (packet,) = compress_packets(CONFIGS[0], [[1] * 64])
+    assert packet.cycles[0] - bench.accepted["input"][0] == 4
+
+
+@pytest.mark.parametrize(
+    ("keep", "last"), [(0b10111111, 1), (0b00000000, 1), (0b00001111, 0), (0b11111110, 0)]
+)
+def test_malformed_beat_is_reported(keep: int, last: int) -> None:
+    config = CONFIGS[0]
+    bench = StreamBench(Compressor(config))
+    bad = [{"data": [1] * 8, "keep": keep, "last": last}]
+    if not last:
+        bad += beats_of([5] * 11, 8)
+    bench.source("input", bad + beats_of([9, 0, 3], 8))
+    received = bench.packets("output", 2)
+    reports = bench.collect("report", 2)
+    bench.run(200)
+    assert reports[0][1].error == Error.BEAT
+    assert reports[0][1].words_out == len(received[0].words)
+    assert reports[1][1].error == Error.NONE
+    assert received[1].words == stream_of([9, 0, 3], config)

@@ -1,0 +1,74 @@
+"""The decompressor in Amaranth's simulator: the model's words and reports for whole and corrupt packets, the bound."""
+
+import random
+
+import pytest
+
+from cdma.hdl.codec.decompressor import Decompressor
+from cdma.hdl.codec.parts.streams import Error
+from tests.support.codec_bench import (
+    CONFIGS,
+    LOADS,
+    corrupt,
+    decompress_packets,
+    stream_of,
+    whole,
+    windows_of_beats,
+    work,
+)
+from tests.support.stream_bench import StreamBench, beats_of
+
+
+@pytest.mark.parametrize("pauses", [0, 0.4])
+@pytest.mark.parametrize("number", range(len(CONFIGS)))
+def test_packets(number: int, pauses: float) -> None:
+    source = random.Random(f"{number} {pauses}")
+    decompress_packets(CONFIGS[number], whole(CONFIGS[number], source, 8), pauses=pauses, seed=number)
+
+
+@pytest.mark.parametrize("pauses", [0, 0.4])
+@pytest.mark.parametrize("number", [0, 1, 3, 6])
+def test_corrupt_packets(number: int, pauses: float) -> None:
+    config = CONFIGS[number]
+    source = random.Random(f"{number} {pauses}")
+    packets = [corrupt(config, source, packet) for packet in whole(config, source, 12)]
+    decompress_packets(config, packets, pauses=pauses, seed=number)
+
+
+@pytest.mark.parametrize("patterns", LOADS)
+def test_bound(patterns: list[list[int]]) -> None:
+    config = CONFIGS[0]
+    words = windows_of_beats(config, [[6, 0, 0, 0], *patterns * 10])
+    bench, (packet,) = decompress_packets(config, [(stream_of(words, config), len(words))])
+    cycles = packet.cycles[-1] - bench.accepted["input"][0] + 1
+    assert cycles <= work(config, words) / config.lanes + 8
+
+
+@pytest.mark.parametrize("before", range(8))
+def test_bound_with_two_dense_windows_again_and_again(before: int) -> None:
+    """Two dense windows, and one that makes the sum a whole number of beats: one row of words too few loses a cycle each."""
+    config = CONFIGS[0]
+    words = windows_of_beats(config, [[before, 0, 0, 0], *[[8, 8, 8, 8], [8, 8, 8, 8], [5, 0, 0, 0]] * 20])
+    bench, (packet,) = decompress_packets(config, [(stream_of(words, config), len(words))])
+    cycles = packet.cycles[-1] - bench.accepted["input"][0] + 1
+    assert cycles <= work(config, words) / config.lanes + 8
+
+
+def test_latency() -> None:
+    words = [1] * 64
+    bench, (packet,) = decompress_packets(CONFIGS[0], [(stream_of(words, CONFIGS[0]), 64)])
+    assert packet.cycles[0] - bench.accepted["input"][0] == 2
+
+
+def test_malformed_beat_is_reported() -> None:
+    config = CONFIGS[0]
+    bench = StreamBench(Decompressor(config))
+    good = stream_of([9, 0, 3], config)
+    bad = [{"data": [3] * 8, "keep": 0b11101111, "last": 0}, *beats_of([1] * 8, 8)]
+    bench.source("input", bad + beats_of(good, 8))
+    bench.source("length", [20, 3])
+    received = bench.packets("output", 2)
+    reports = bench.collect("report", 2)
+    bench.run(200)
+    assert [report.error for _, report in reports] == [Error.BEAT, Error.NONE]
+    assert received[1].words == [9, 0, 3]

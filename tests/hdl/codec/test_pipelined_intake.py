@@ -1,0 +1,211 @@
+"""The beats that a pipelined decompressor has at hand: against a list of all beats that ever came."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from cdma.hdl.codec.pipelined.intake import Intake
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.format import Format
+from tests.hdl.blocks.test_memory_queue import WILLING, simulate
+
+CONFIGS = [
+    CodecConfig(Format(8, 32), 8, pipelined=True),
+    CodecConfig(Format(8, 32, 4, (0, 1)), 2, pipelined=True),
+    CodecConfig(Format(8, 32), 1, pipelined=True),
+]
+#: Cycles after which a beat that came can be read, and a packet's end is known.
+KNOWN = 5
+
+
+@dataclass
+class Sent:
+    """A packet: its beats, and where it ends, in words from the very first beat on."""
+
+    beats: list[dict[str, Any]] = field(default_factory=list)
+    end: int = 0
+    next: int = 0
+    words: int = 0
+    malformed: bool = False
+
+
+def packets(config: CodecConfig, source: random.Random, rows: int, number: int) -> list[Sent]:
+    lanes = config.lanes
+    sent = []
+    first = 0
+    for _ in range(number):
+        packet = Sent()
+        size = source.choice([1, 1, 2, source.randint(1, 8), source.randint(1, 2 * rows)])
+        for beat in range(size):
+            last = beat == size - 1
+            keep = (1 << (source.randint(1, lanes) if last else lanes)) - 1
+            if source.random() < 0.01:
+                keep = source.getrandbits(lanes)
+            count = keep.bit_count()
+            packet.malformed |= keep != (1 << count) - 1 or not keep or (not last and count < lanes)
+            packet.words += count
+            packet.beats.append(
+                {"data": [source.getrandbits(8) for _ in range(lanes)], "keep": keep, "last": int(last)}
+            )
+        packet.end = (first + size - 1) * lanes + count
+        first += size
+        packet.next = first
+        sent.append(packet)
+    return sent
+
+
+@pytest.mark.parametrize(
+    ("writes", "frees", "pops"),
+    [
+        ("always", "always", "always"),
+        ("always", "half", "half"),
+        ("half", "mostly", "always"),
+        ("always", "by turns", "always"),
+        ("mostly", "mostly", "seldom"),
+        ("seldom", "always", "half"),
+        ("by turns", "by other turns", "mostly"),
+    ],
+)
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+def test_what_came_can_be_read_until_it_is_free(
+    config: CodecConfig, writes: str, frees: str, pops: str
+) -> None:
+    dut = Intake(config)
+    lanes, rows = config.lanes, dut.rows
+    source = random.Random(f"{config} {writes} {frees} {pops}")
+    sent = packets(config, source, rows, 60)
+    beats = [beat for packet in sent for beat in packet.beats]
+    modulus = 2 * rows * lanes
+
+    def word(place: int) -> int:
+        return beats[place // lanes]["data"][place % lanes]
+
+    def number_of(place: Any) -> int:
+        return place.beat * lanes + (place.lane if lanes > 1 else 0)
+
+    async def check(ctx: Any) -> None:
+        #: The cycles in which beats came; the oldest packet; the oldest beat needed; what the readers are to find.
+        came: list[int] = []
+        oldest, start, free = 0, 0, 0
+        popped, reach = -1, 0
+        wanted: list[dict[int, int]] = [{}, {}]
+        offers = False
+        cycle = 0
+        while oldest < len(sent):
+            assert cycle < 40000
+            packet = sent[oldest]
+            for reader in range(2):
+                found = ctx.get(dut.words[reader])
+                for lane, value in wanted[reader].items():
+                    assert found[lane] == value, f"cycle {cycle}, reader {reader}, lane {lane}"
+
+            # What is known of the oldest packet.
+            # If the reach went back, it would seem to have gone on by nearly all that can be counted.
+            reach += (number_of(ctx.get(dut.reach)) - reach) % modulus
+            ended = bool(ctx.get(dut.ended))
+            assert reach <= min(packet.end, len(came) * lanes), f"cycle {cycle}"
+            if popped == cycle - 1:
+                assert not ended
+                assert reach <= start * lanes
+            if ended:
+                end = ctx.get(dut.end)
+                assert reach == packet.end
+                assert number_of(end.place) == packet.end % modulus
+                assert end.next == packet.next % (2 * rows)
+                assert (end.words, end.malformed) == (packet.words, packet.malformed)
+            if popped < cycle - 2:
+                early = sum(when <= cycle - KNOWN for when in came[start : packet.next])
+                assert reach >= min((start + early) * lanes, packet.end)
+                assert ended or early < len(packet.beats)
+
+            # The readers: one from anywhere, one from the oldest beat that is there.
+            for reader in range(2):
+                low, high = free * lanes, reach
+                reads = high > low and source.random() < 0.8
+                ctx.set(dut.read[reader], reads)
+                place = source.randrange(low, high) if reads and not reader else low
+                beat, lane = place // lanes, place % lanes
+                ctx.set(dut.place[reader], {"lane": lane, "beat": beat % (2 * rows)})
+                ctx.set(dut.above[reader], (beat + 1) % (2 * rows))
+                if reads:
+                    there = range(place, min(place + lanes, high))
+                    wanted[reader] = {at % lanes: word(at) for at in there}
+                elif wanted[reader] and source.random() < 0.5:
+                    wanted[reader] = {}
+
+            pop = ended and WILLING[pops](source, cycle)
+            ctx.set(dut.pop, pop)
+            if len(came) < len(beats) and not offers and WILLING[writes](source, cycle):
+                ctx.set(dut.input.payload, beats[len(came)])
+                offers = True
+            ctx.set(dut.input.valid, offers)
+            ready = ctx.get(dut.input.ready)
+            if offers and ready:
+                came.append(cycle)
+                offers = False
+                assert len(came) - free <= rows, f"cycle {cycle}"
+            if (writes, frees, pops) == ("always", "always", "always") and packet.next - start > 8:
+                # Nothing but many short packets holds it up.
+                assert ready or len(came) - packet.next > 4
+            await ctx.tick()
+            cycle += 1
+            if pop:
+                popped = cycle - 1
+                oldest += 1
+                start = packet.next
+            if WILLING[frees](source, cycle) and reach // lanes > free:
+                free = reach // lanes if frees == "always" else source.randint(free, reach // lanes)
+                ctx.set(dut.free, free % (2 * rows))
+                wanted = [{}, {}]
+        assert len(came) == len(beats)
+
+    simulate(dut, check)
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+def test_it_fills_up_and_no_further(config: CodecConfig) -> None:
+    dut = Intake(config)
+
+    async def check(ctx: Any) -> None:
+        came = 0
+        ctx.set(dut.input.payload, {"data": [0] * config.lanes, "keep": (1 << config.lanes) - 1, "last": 0})
+        ctx.set(dut.input.valid, 1)
+        for _ in range(2 * dut.rows):
+            came += ctx.get(dut.input.ready)
+            await ctx.tick()
+        # One row may be kept back.
+        assert dut.rows - 1 <= came <= dut.rows
+        assert ctx.get(dut.reach.beat) == came
+
+    simulate(dut, check)
+
+
+def test_packets_of_a_beat_fill_their_queue() -> None:
+    config = CONFIGS[0]
+    dut = Intake(config)
+
+    async def check(ctx: Any) -> None:
+        came = 0
+        ctx.set(dut.input.payload, {"data": [0] * 8, "keep": 1, "last": 1})
+        ctx.set(dut.input.valid, 1)
+        for _ in range(30):
+            came += ctx.get(dut.input.ready)
+            await ctx.tick()
+        assert came == 8
+        ctx.set(dut.input.valid, 0)
+        for packet in range(8):
+            while not ctx.get(dut.ended):
+                await ctx.tick()
+            assert ctx.get(dut.end.next) == packet + 1
+            assert ctx.get(dut.end.words) == 1
+            ctx.set(dut.pop, 1)
+            await ctx.tick()
+            ctx.set(dut.pop, 0)
+        await ctx.tick().repeat(8)
+        assert not ctx.get(dut.ended)
+
+    simulate(dut, check)

@@ -1,0 +1,338 @@
+"""The checker against the rules for descriptors, written down once more in Python's own numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.sim import Simulator
+
+from cdma.hdl.engine.channel.checker import Checker
+from cdma.hdl.engine.control.windows import DrivenWindows
+from cdma.hdl.spec.records import Mode, Status
+
+_LAST_PAGE = (1 << 52) - 1
+_LENGTH_LIMIT = (1 << 33) - 1
+
+
+@dataclass(frozen=True)
+class Case:
+    """A request, and the pages of the windows that it meets."""
+
+    source: int = 0x1000
+    destination: int = 0x2000
+    length: int = 64
+    capacity: int = 64
+    compressed_length: int = 0
+    mode: int = Mode.RAW
+    tag: int = 0x12345678
+    interrupt: int = 1
+    reserved_flags: int = 0
+    reserved: int = 0
+    fault: int = 0
+    address: int = 0
+    read_window: tuple[int, int] = (0, _LAST_PAGE)
+    write_window: tuple[int, int] = (0, _LAST_PAGE)
+
+    def but(self, **changes: Any) -> Case:
+        return dataclasses.replace(self, **changes)
+
+
+@dataclass
+class Seen:
+    """What a checker put into a slot, and how many cycles that took."""
+
+    status: int
+    cycles: int
+    tag: int
+    read: tuple[int, int]
+    write: tuple[int, int]
+    bytes: int
+    objection: int
+
+
+@dataclass
+class _Slot:
+    """A slot as the checker writes it, byte by byte."""
+
+    numbers: dict[str, bytearray] = field(default_factory=dict)
+
+    def put(self, name: str, place: int, value: int) -> None:
+        assert place.bit_count() == 1
+        self.numbers.setdefault(name, bytearray(8))[place.bit_length() - 1] = value
+
+    def number(self, name: str) -> int:
+        return int.from_bytes(self.numbers.get(name, b""), "little")
+
+
+def _expected(case: Case, compressing: bool, address_bits: int, align: int, word: int = 4) -> tuple[int, int]:
+    """Status and address: the first rule that is broken."""
+    coded = case.mode != Mode.RAW
+    known = not (compressing and coded)
+    reads_compressed = coded and not compressing
+    span = min(case.capacity, _LENGTH_LIMIT)
+    read = case.compressed_length if reads_compressed else case.length
+
+    def outside(window: tuple[int, int], first: int, count: int) -> bool:
+        last = first + count - 1
+        return last >> address_bits != 0 or first >> 12 < window[0] or last >> 12 > window[1]
+
+    if case.fault:
+        return case.fault, case.address
+    if case.reserved or case.reserved_flags or case.mode > max(Mode):
+        return Status.RESERVED, 0
+    if case.length == 0 or (reads_compressed and case.compressed_length == 0):
+        return Status.ZERO_LENGTH, 0
+    if case.length % word or case.length > 1 << 32:
+        return Status.LENGTH, 0
+    if reads_compressed:
+        if case.compressed_length % word or case.compressed_length > _LENGTH_LIMIT:
+            return Status.LENGTH, 0
+    elif case.compressed_length:
+        return Status.LENGTH, 0
+    if case.capacity == 0 or (known and case.length > case.capacity):
+        return Status.CAPACITY, (case.destination + case.capacity) % (1 << 64)
+    if case.source % align:
+        return Status.ALIGNMENT, case.source
+    if case.destination % align:
+        return Status.ALIGNMENT, case.destination
+    if outside(case.read_window, case.source, read):
+        return Status.WINDOW, case.source
+    if outside(case.write_window, case.destination, span):
+        return Status.WINDOW, case.destination
+    return Status.OK, 0
+
+
+def _check(
+    cases: list[Case],
+    compressing: bool,
+    address_bits: int = 64,
+    flush_at: dict[int, int] | None = None,
+    realign: bool = False,
+) -> list[Seen]:
+    """Runs the cases one behind the other; ``flush_at`` says after how many cycles of which one to flush."""
+    dut = Checker(
+        compressing=compressing,
+        word_bits=32,
+        read_data_bits=256,
+        read_address_bits=address_bits,
+        write_data_bits=256,
+        write_address_bits=address_bits,
+        realign=realign,
+    )
+    m = Module()
+    m.submodules.dut = dut
+    m.submodules.windows = windows = DrivenWindows()
+    wiring.connect(m, dut.windows, windows.prefetch)
+    seen: list[Seen] = []
+    flush_at = dict(flush_at or {})
+
+    async def drive(ctx: Any) -> None:
+        ctx.set(dut.run, 1)
+        ctx.set(dut.slot.ready, 1)
+        for number, case in enumerate(cases):
+            fields = dataclasses.asdict(case)
+            for name, window in (("read_window", windows.host_window), ("write_window", windows.dev_window)):
+                base, limit = fields.pop(name)
+                # The low twelve bits say nothing.
+                ctx.set(window, {"base": base << 12 | 0xABC, "limit": limit << 12 | 0x123})
+            fault = {name: fields.pop(name) for name in ("fault", "address")}
+            ctx.set(dut.requests.payload, {"descriptor": fields, **fault})
+            ctx.set(dut.requests.valid, 1)
+            slot, cycles = _Slot(), 0
+            while True:
+                flushing = flush_at.get(number) == cycles
+                ctx.set(dut.flush, flushing)
+                cycles += 1
+                port = dut.slot
+                place, first, last = ctx.get(port.place), ctx.get(port.first), ctx.get(port.last)
+                if ctx.get(port.source):
+                    slot.put("read_first", place, first)
+                    slot.put("read_last", place, last)
+                    slot.put("bytes", place, ctx.get(port.count))
+                if ctx.get(port.destination):
+                    slot.put("write_first", place, first)
+                    slot.put("write_last", place, last)
+                if ctx.get(port.objection):
+                    slot.put("objection", place, last)
+                pushed = ctx.get(port.push)
+                assert pushed == ctx.get(dut.requests.ready)
+                fields_seen = ctx.get(port.fields)
+                await ctx.tick()
+                if flushing:
+                    assert not pushed
+                    assert not ctx.get(dut.busy)
+                    del flush_at[number]
+                    slot, cycles = _Slot(), 0
+                if pushed:
+                    break
+            seen.append(
+                Seen(
+                    fields_seen.status,
+                    cycles,
+                    fields_seen.tag,
+                    (slot.number("read_first"), slot.number("read_last")),
+                    (slot.number("write_first"), slot.number("write_last")),
+                    slot.number("bytes"),
+                    slot.number("objection"),
+                )
+            )
+
+    simulator = Simulator(m)
+    simulator.add_clock(1e-9)
+    simulator.add_testbench(drive)
+    simulator.run()
+    return seen
+
+
+def _compare(case: Case, seen: Seen, compressing: bool, address_bits: int = 64, align: int = 32) -> None:
+    status, address = _expected(case, compressing, address_bits, align)
+    assert (Status(seen.status), hex(seen.objection)) == (Status(status), hex(address)), case
+    assert seen.tag == (0 if case.fault else case.tag)
+    assert seen.cycles <= (20 if status == Status.OK else 28)
+    if status == Status.OK:
+        count = case.compressed_length if case.mode != Mode.RAW and not compressing else case.length
+        most = min(case.capacity, _LENGTH_LIMIT)
+        assert seen.bytes == count
+        assert seen.read == (case.source, case.source + count - 1)
+        assert seen.write == (case.destination, case.destination + most - 1)
+
+
+#: One reason each, in the order in which they count.
+_BROKEN: list[dict[str, Any]] = [
+    {"fault": Status.FETCH_DECERR, "address": 0x123456789ABCDEF0},
+    {"reserved": 1 << 143},
+    {"length": 0},
+    {"length": 66},
+    {"capacity": 60},
+    {"source": 0x1010},
+    {"destination": 0x2010},
+    {"read_window": (2, 9)},
+    {"write_window": (3, 9)},
+]
+
+
+@pytest.mark.parametrize("compressing", [True, False], ids=["offload", "prefetch"])
+def test_the_first_objection_counts(compressing: bool) -> None:
+    """Every two reasons together: the one that comes first in the order is told."""
+    cases = [Case()]
+    for index, early in enumerate(_BROKEN):
+        cases += [Case().but(**{**late, **early}) for late in _BROKEN[index:]]
+    for case, seen in zip(cases, _check(cases, compressing), strict=True):
+        _compare(case, seen, compressing)
+
+
+def test_every_field_that_is_reserved_and_every_mode() -> None:
+    cases = [Case(reserved=1 << bit) for bit in range(144)]
+    cases += [Case(reserved_flags=1 << bit) for bit in range(7)]
+    cases += [Case(mode=mode) for mode in (1, 2, 3, 4, 255)]
+    for case, seen in zip(cases, _check(cases, True), strict=True):
+        _compare(case, seen, True)
+
+
+@pytest.mark.parametrize("compressing", [True, False], ids=["offload", "prefetch"])
+@pytest.mark.parametrize("mode", [Mode.RAW, Mode.ZVC])
+def test_lengths_and_capacities(compressing: bool, mode: Mode) -> None:
+    """Around every byte that can carry, and the limits of both."""
+    coded = mode != Mode.RAW and not compressing
+    cases = []
+    for bit in (0, 1, 2, 7, 8, 9, 16, 24, 31, 32, 33, 34, 40, 63):
+        for step in (-4, 0, 1):
+            number = (1 << bit) + step
+            if 0 <= number < 1 << 64:
+                base = Case(mode=mode, compressed_length=4 if coded else 0)
+                cases.append(base.but(capacity=number, length=0x100))
+                cases.append(base.but(capacity=1 << 63, length=number))
+                cases.append(base.but(capacity=number, length=number))
+                cases.append(base.but(capacity=max(0, number - 1), length=number))
+                cases.append(base.but(compressed_length=number))
+    for case, seen in zip(cases, _check(cases, compressing), strict=True):
+        _compare(case, seen, compressing)
+
+
+@pytest.mark.parametrize("address_bits", [13, 32, 40, 64])
+def test_windows_and_the_end_of_the_address_space(address_bits: int) -> None:
+    """The first and the last byte at either side of a window's ends, with carries through every byte."""
+    rng = random.Random(address_bits)
+    pages = 1 << (address_bits - 12)
+    cases = []
+    for _ in range(120):
+        low, high = sorted(rng.randrange(max(1, 1 << rng.randrange(address_bits - 11))) for _ in range(2))
+        window = (low, min(high, pages - 1))
+        length = rng.choice((4, 32, 4096, 4100, 1 << 16, 1 << 32, rng.randrange(4, 1 << 20, 4)))
+        edge = rng.choice((low << 12, (high + 1) << 12, (pages << 12), 0))
+        start = edge + rng.choice((0, -length, -length // 32 * 32 - 32, -32, 32, 4096, -4096))
+        start = start // 32 * 32 % (1 << 64)
+        name, other = rng.choice((("source", "destination"), ("destination", "source")))
+        window_name = {"source": "read_window", "destination": "write_window"}[name]
+        case = Case(length=length, capacity=length + rng.choice((0, 0, 1, 1 << 40)))
+        cases.append(case.but(**{name: start, other: 0, window_name: window}))
+    statuses = set()
+    for case, seen in zip(cases, _check(cases, True, address_bits), strict=True):
+        _compare(case, seen, True, address_bits)
+        statuses.add(seen.status)
+    assert statuses >= {Status.WINDOW, *([Status.OK] if address_bits > 13 else [])}
+
+
+@pytest.mark.parametrize("realign", [False, True])
+def test_alignment(realign: bool) -> None:
+    """Every bit of an address below a beat: refused, unless whole words are enough; and then the last byte counts, not
+    the beat that it lies in."""
+    cases = [Case(length=60)]
+    for address in (*(1 << bit for bit in range(7)), 3, 28, 31, 0x7FC):
+        cases += [Case(source=0x1000 | address, length=60), Case(destination=0x2000 | address, length=60)]
+    # The last words up to a window's end, and one more.
+    for start in (0x9FC0, 0x9FC4, 0x9FC8):
+        cases.append(Case(source=start, length=60, read_window=(1, 9)))
+        cases.append(Case(destination=start, length=60, capacity=60, write_window=(1, 9)))
+        cases.append(Case(destination=start, length=56, capacity=57, write_window=(1, 9)))
+    align = 4 if realign else 32
+    seen = _check(cases, True, realign=realign)
+    for case, each in zip(cases, seen, strict=True):
+        _compare(case, each, True, align=align)
+    assert {each.status for each in seen} == {Status.OK, Status.ALIGNMENT} | (
+        {Status.WINDOW} if realign else set()
+    )
+
+
+def test_a_flush_forgets_what_was_begun() -> None:
+    """At every cycle of a check: afterwards the same request gives the same as ever."""
+    cases = [Case(source=0x0FFF_FFFF_FFE0, length=64, tag=number) for number in range(20)]
+    cases += [Case(capacity=60, tag=number) for number in range(28)]
+    flushes = {number: number if number < 20 else number - 20 for number in range(len(cases))}
+    for case, seen in zip(cases, _check(cases, True, flush_at=flushes), strict=True):
+        _compare(case, seen, True)
+
+
+def test_waits_for_a_slot_and_for_permission() -> None:
+    dut = Checker(
+        compressing=True,
+        word_bits=32,
+        read_data_bits=256,
+        read_address_bits=64,
+        write_data_bits=256,
+        write_address_bits=64,
+    )
+
+    async def drive(ctx: Any) -> None:
+        ctx.set(dut.requests.valid, 1)
+        for ready, run in ((0, 0), (0, 1), (1, 0)):
+            ctx.set(dut.slot.ready, ready)
+            ctx.set(dut.run, run)
+            await ctx.tick().repeat(40)
+            assert not ctx.get(dut.busy)
+            assert not ctx.get(dut.slot.begin)
+        ctx.set(dut.run, 1)
+        assert ctx.get(dut.slot.begin)
+        await ctx.tick()
+        assert ctx.get(dut.busy)
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-9)
+    simulator.add_testbench(drive)
+    simulator.run()

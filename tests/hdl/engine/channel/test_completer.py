@@ -1,0 +1,374 @@
+"""The completer, and the slots behind it: what the stages say becomes one completion each, in order."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.sim import Simulator
+
+from cdma.hdl.axi.ports import Response
+from cdma.hdl.codec.parts.streams import Error
+from cdma.hdl.engine.channel.completer import Completer
+from cdma.hdl.engine.channel.slots import Slots
+from cdma.hdl.spec.records import Status
+
+_MASK = (1 << 34) - 1
+
+
+@dataclass(frozen=True)
+class Case:
+    """A descriptor in its slot, and what the stages say of it. ``None`` for an address: nothing is noted."""
+
+    refused: int = Status.OK
+    objection: int = 0
+    tag: int = 1
+    interrupt: int = 0
+    raw: int = 0
+    words: int = 64
+    bytes: int = 256
+    destination: int = 0x1000
+    written: int = 100
+    literals: int = 7
+    error: Error = Error.NONE
+    read_resp: Response = Response.OKAY
+    read_address: int | None = None
+    write_resp: Response = Response.OKAY
+    write_address: int | None = None
+    overflow: int = 0
+
+    def expected(self) -> dict[str, int]:
+        """The completion."""
+        status, address = self._verdict()
+        moved = self.refused == Status.OK
+        return {
+            "tag": self.tag,
+            "status": status,
+            "address": address,
+            "bytes_read": self.bytes if moved else 0,
+            "bytes_written": self.written if moved else 0,
+            "literals": self.literals if moved and not self.raw else 0,
+            "words": self.words if moved and not self.raw else 0,
+            "interrupt": int(bool(self.interrupt or status)),
+        }
+
+    def _verdict(self) -> tuple[int, int]:
+        if self.refused:
+            return self.refused, self.objection
+        if self.read_resp is not Response.OKAY:
+            decoding = self.read_resp is Response.DECERR
+            return (Status.READ_DECERR if decoding else Status.READ_SLVERR), self.read_address or 0
+        if self.error is not Error.NONE and not self.raw:
+            return {
+                Error.TRUNCATED: Status.STREAM_TRUNCATED,
+                Error.TRAILING: Status.STREAM_TRAILING,
+                Error.CODE: Status.STREAM_CODE,
+            }[self.error], 0
+        if self.write_resp is not Response.OKAY:
+            decoding = self.write_resp is Response.DECERR
+            return (Status.WRITE_DECERR if decoding else Status.WRITE_SLVERR), self.write_address or 0
+        if self.overflow:
+            return Status.CAPACITY, self.write_address or 0
+        return Status.OK, 0
+
+
+class Bench:
+    """Slots and completer, connected as in a channel, and processes that play checker and stages."""
+
+    def __init__(self, depth: int = 4) -> None:
+        self.slots = slots = Slots(64, 64, depth)
+        self.completer = completer = Completer(64, 64)
+        m = Module()
+        m.submodules.slots, m.submodules.completer = slots, completer
+        wiring.connect(m, slots.tickets, completer.tickets)
+        m.d.comb += [
+            completer.heard.eq(slots.heard),
+            slots.stamp.eq(completer.stamp),
+            slots.result.eq(completer.result),
+            slots.result_place.eq(completer.result_place),
+            slots.at_stages.eq(completer.late),
+        ]
+        m.d.sync += slots.now.eq(slots.now + 1)
+        self.simulator = Simulator(m)
+        self.simulator.add_clock(1e-9)
+        self.begun: list[int] = []
+
+    async def push(self, ctx: Any, case: Case) -> None:
+        """As the checker does it."""
+        port = self.slots.input
+        while not ctx.get(port.ready):
+            await ctx.tick()
+        self.begun.append(ctx.get(self.slots.now))
+        ctx.set(port.begin, 1)
+        await ctx.tick()
+        ctx.set(port.begin, 0)
+        for name, first, last, count in (
+            ("destination", case.destination, 0, 0),
+            ("source", 0, 0, case.bytes),
+            ("objection", 0, case.objection, 0),
+        ):
+            ctx.set(getattr(port, name), 1)
+            for place in range(8):
+                ctx.set(port.place, 1 << place)
+                for member, value in ((port.first, first), (port.last, last), (port.count, count)):
+                    ctx.set(member, value >> 8 * place & 0xFF)
+                await ctx.tick()
+            ctx.set(getattr(port, name), 0)
+        fields = {"tag": case.tag, "interrupt": case.interrupt, "raw": case.raw, "words": case.words}
+        ctx.set(port.fields, fields | {"status": case.refused})
+        ctx.set(port.push, 1)
+        await ctx.tick()
+        ctx.set(port.push, 0)
+
+    async def tell(self, ctx: Any, outcome: Any, resp: Response, address: int | None) -> None:
+        """As reader and writer do it: an address, some time, and the end."""
+        if address is not None:
+            ctx.set(outcome.address, address)
+            ctx.set(outcome.note, 1)
+            await ctx.tick()
+            ctx.set(outcome.note, 0)
+        ctx.set(outcome.resp, resp)
+        ctx.set(outcome.done, 1)
+        await ctx.tick()
+        ctx.set(outcome.done, 0)
+
+    async def end(self, ctx: Any, case: Case) -> None:
+        """As the writer does it when it has the whole packet."""
+        slots = self.slots
+        ctx.set(slots.end, (case.destination + case.written) & _MASK)
+        ctx.set(slots.write.ready, 1)
+        await ctx.tick().until(slots.write.valid)
+        ctx.set(slots.write.ready, 0)
+
+    async def report(self, ctx: Any, case: Case) -> None:
+        """As the codec's queue does it."""
+        report = self.completer.report
+        ctx.set(report.payload, {"literals": case.literals, "error": case.error})
+        ctx.set(report.valid, 1)
+        await ctx.tick().until(report.ready)
+        ctx.set(report.valid, 0)
+
+    async def complete(self, ctx: Any, wait: int = 0) -> dict[str, int]:
+        """Takes a completion after a while; it must not change meanwhile."""
+        completer = self.completer
+        stream = completer.completion
+        while not ctx.get(stream.valid):
+            await ctx.tick()
+        seen = []
+        for cycle in range(wait + 1):
+            payload = ctx.get(stream.payload)
+            fields = {name: getattr(payload, name) for name in payload.shape().members}
+            fields |= {"words": ctx.get(completer.words), "interrupt": ctx.get(completer.interrupt)}
+            seen.append(fields)
+            ctx.set(stream.ready, cycle == wait)
+            await ctx.tick()
+        ctx.set(stream.ready, 0)
+        assert all(fields == seen[0] for fields in seen)
+        return seen[0]
+
+
+def _run(cases: list[Case], seed: int = 0) -> list[dict[str, int]]:
+    """All cases one behind the other, each side at its own pace."""
+    bench = Bench()
+    rng = random.Random(seed)
+    started = [case for case in cases if case.refused == Status.OK]
+    completions: list[dict[str, int]] = []
+
+    async def check(ctx: Any) -> None:
+        for case in cases:
+            await bench.push(ctx, case)
+
+    async def stage(ctx: Any, job: Any, cases: list[Case]) -> None:
+        for number, case in enumerate(cases):
+            while len(bench.begun) <= number:
+                await ctx.tick()
+            await ctx.tick().repeat(40 + rng.randrange(60))
+            await job(ctx, case)
+
+    async def read(ctx: Any) -> None:
+        await stage(
+            ctx, lambda c, x: bench.tell(c, bench.slots.read_outcome, x.read_resp, x.read_address), started
+        )
+
+    async def write(ctx: Any) -> None:
+        async def job(ctx: Any, case: Case) -> None:
+            await bench.end(ctx, case)
+            ctx.set(bench.slots.overflow, case.overflow)
+            await bench.tell(ctx, bench.slots.write_outcome, case.write_resp, case.write_address)
+
+        await stage(ctx, job, started)
+
+    async def report(ctx: Any) -> None:
+        await stage(ctx, bench.report, [case for case in started if not case.raw])
+
+    async def collect(ctx: Any) -> None:
+        for number in range(len(cases)):
+            completion = await bench.complete(ctx, rng.randrange(4))
+            elapsed = (ctx.get(bench.slots.now) - bench.begun[number]) & 0xFFFFFFFF
+            assert 0 < completion["cycles"] <= elapsed
+            completions.append(completion)
+
+    for process in (check, read, write, report, collect):
+        bench.simulator.add_testbench(process)
+    bench.simulator.run()
+    return completions
+
+
+def _compare(cases: list[Case], completions: list[dict[str, int]]) -> None:
+    for case, completion in zip(cases, completions, strict=True):
+        expected = case.expected()
+        assert {name: completion[name] for name in expected} == expected, case
+        assert not completion["reserved"]
+        assert not completion["reserved_status"]
+
+
+def test_the_first_cause_in_the_order_of_the_data_counts() -> None:
+    """Every combination of causes, in random order, each with addresses of its own."""
+    rng = random.Random(1)
+    cases = []
+    for read in (Response.OKAY, Response.SLVERR, Response.DECERR):
+        for error in (Error.NONE, Error.TRUNCATED, Error.TRAILING, Error.CODE):
+            for write in (Response.OKAY, Response.SLVERR, Response.DECERR):
+                for overflow in (0, 1):
+                    noted = write is not Response.OKAY or overflow
+                    cases.append(
+                        Case(
+                            tag=rng.getrandbits(32),
+                            raw=rng.getrandbits(1),
+                            read_resp=read,
+                            read_address=rng.getrandbits(64) if read is not Response.OKAY else None,
+                            error=error,
+                            write_resp=write,
+                            write_address=rng.getrandbits(64) if noted else None,
+                            overflow=overflow,
+                            interrupt=rng.getrandbits(1),
+                            literals=rng.getrandbits(32),
+                            words=rng.getrandbits(32),
+                            bytes=rng.getrandbits(33),
+                        )
+                    )
+    for status in (Status.WINDOW, Status.ZERO_LENGTH, Status.FETCH_SLVERR):
+        cases += [Case(refused=status, objection=rng.getrandbits(64), tag=rng.getrandbits(32))] * 2
+    rng.shuffle(cases)
+    _compare(cases, _run(cases))
+
+
+def test_lengths_with_borrows_through_every_byte() -> None:
+    """Also where the end's lower bits are below the beginning's."""
+    rng = random.Random(2)
+    cases = []
+    for bit in range(33):
+        written = (1 << bit) - rng.randrange(2)
+        place = rng.choice((0, (1 << 34) - 32, (1 << bit) - 32, rng.getrandbits(64))) % (1 << 64)
+        cases.append(Case(destination=place // 32 * 32, written=written, raw=bit & 1))
+    _compare(cases, _run(cases, seed=3))
+
+
+@pytest.mark.parametrize("late", ["read", "write"])
+def test_the_watchdog_takes_the_first_and_drops_the_rest(late: str) -> None:
+    """A refused one before keeps its status; the address is the stage's, which is at a later slot by then."""
+    bench = Bench(depth=8)
+    cases = [Case(refused=Status.WINDOW, objection=0xABC), *(Case(tag=tag) for tag in (5, 6, 7))]
+    completions = []
+
+    async def drive(ctx: Any) -> None:
+        slots, completer = bench.slots, bench.completer
+        for case in cases:
+            await bench.push(ctx, case)
+        # The stage is through with the first that was started, and stands in the second.
+        outcome = slots.read_outcome if late == "read" else slots.write_outcome
+        await bench.tell(ctx, outcome, Response.OKAY, None)
+        ctx.set(outcome.address, 0x1234_5678_9ABC_DE00)
+        ctx.set(outcome.note, 1)
+        await ctx.tick()
+        ctx.set(outcome.note, 0)
+        ctx.set(completer.at_write, late == "write")
+        ctx.set(completer.watchdog, 1)
+        ctx.set(completer.drop, 1)
+        for _ in cases:
+            completions.append(await bench.complete(ctx, wait=3))
+            if completions[-1]["status"] == Status.WATCHDOG:
+                ctx.set(completer.watchdog, 0)
+        await ctx.tick().repeat(3)
+        assert ctx.get(slots.empty)
+
+    bench.simulator.add_testbench(drive)
+    bench.simulator.run()
+    assert [each["status"] for each in completions] == [
+        Status.WINDOW,
+        Status.WATCHDOG,
+        Status.ABORTED,
+        Status.ABORTED,
+    ]
+    assert [each["address"] for each in completions] == [0xABC, 0x1234_5678_9ABC_DE00, 0, 0]
+    assert [each["tag"] for each in completions] == [case.tag for case in cases]
+    moved = ("bytes_read", "bytes_written", "literals", "words")
+    assert not any(each[name] for each in completions for name in moved)
+
+
+def test_holds_but_does_not_lose() -> None:
+    """While ``hold`` is high nothing is completed, though all has been heard."""
+    bench = Bench()
+    case = Case(raw=1)
+
+    async def drive(ctx: Any) -> None:
+        ctx.set(bench.completer.hold, 1)
+        await bench.push(ctx, case)
+        await bench.end(ctx, case)
+        await bench.tell(ctx, bench.slots.read_outcome, Response.OKAY, None)
+        await bench.tell(ctx, bench.slots.write_outcome, Response.OKAY, None)
+        for _ in range(30):
+            assert not ctx.get(bench.completer.completion.valid)
+            await ctx.tick()
+        ctx.set(bench.completer.hold, 0)
+        for cycle in range(12):
+            assert ctx.get(bench.completer.completion.valid) == (cycle == 11)
+            await ctx.tick()
+
+    bench.simulator.add_testbench(drive)
+    bench.simulator.run()
+
+
+def test_what_a_length_borrows_is_not_taken_from_the_cycles() -> None:
+    """The end's lower bits are below the beginning's: the same time as where they are not."""
+    cycles = []
+    for destination in (0x1000, (1 << 34) - 32):
+        bench = Bench()
+        case = Case(raw=1, destination=destination, written=64)
+
+        async def drive(ctx: Any, bench: Bench = bench, case: Case = case) -> None:
+            await bench.push(ctx, case)
+            await bench.end(ctx, case)
+            await bench.tell(ctx, bench.slots.read_outcome, Response.OKAY, None)
+            await bench.tell(ctx, bench.slots.write_outcome, Response.OKAY, None)
+            completion = await bench.complete(ctx)
+            assert completion["bytes_written"] == 64
+            cycles.append(completion["cycles"])
+
+        bench.simulator.add_testbench(drive)
+        bench.simulator.run()
+    assert cycles[0] == cycles[1]
+
+
+def test_no_more_than_there_are_slots() -> None:
+    """``ready`` falls with the last slot, and rises when a completion has gone."""
+    bench = Bench(depth=2)
+
+    async def drive(ctx: Any) -> None:
+        for tag in (1, 2):
+            await bench.push(ctx, dataclasses.replace(Case(refused=Status.WINDOW), tag=tag))
+        assert not ctx.get(bench.slots.input.ready)
+        assert (await bench.complete(ctx))["tag"] == 1
+        assert ctx.get(bench.slots.input.ready)
+        await bench.push(ctx, dataclasses.replace(Case(refused=Status.WINDOW), tag=3))
+        assert (await bench.complete(ctx))["tag"] == 2
+        assert (await bench.complete(ctx))["tag"] == 3
+        assert ctx.get(bench.slots.empty)
+
+    bench.simulator.add_testbench(drive)
+    bench.simulator.run()

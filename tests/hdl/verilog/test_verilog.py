@@ -1,0 +1,217 @@
+"""What the emitted Verilog promises: ports, names, reproducibility, initial values."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from cdma.hdl.codec.generate import codec_verilog
+from cdma.hdl.engine.generate import engine_verilog
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.errors import CdmaError, ParameterError
+from cdma.hdl.spec.format import Format
+from cdma.hdl.verilog.emit import emit
+from cdma.hdl.verilog.names import RESERVED_WORDS
+from cdma.hdl.verilog.shell import Shell
+
+_SMALL = CodecConfig(Format(8, 8, 1), lanes=2)
+_PIPELINED = replace(_SMALL, pipelined=True)
+_TABLE = CodecConfig(Format(8, 8, 2), lanes=4, runtime_values=True)
+
+verilog = cache(codec_verilog)
+
+
+def _words(text: str) -> list[str]:
+    code = re.sub(r"//.*", "", text)
+    return re.findall(r"\\?(?<![$\w])[A-Za-z_][\w$]*", code)
+
+
+def _modules(text: str) -> list[str]:
+    return re.findall(r"^module (\S+)", text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("kind", ["compressor", "decompressor"])
+def test_ports_are_the_documented_ones(kind: str) -> None:
+    text = verilog(kind, _TABLE)
+    header = text[text.index(f"module cdma_{kind} (") : text.index(");")]
+    ports = re.findall(r"(input|output)\s+(?:wire|reg)\s+(?:\[(\d+):0\] )?(\w+)", header)
+    length = [
+        ("input", "31", "s_length_tdata"),
+        ("input", "", "s_length_tvalid"),
+        ("output", "", "s_length_tready"),
+    ]
+    assert ports == [
+        ("input", "", "aclk"),
+        ("input", "", "aresetn"),
+        ("input", "31", "s_axis_tdata"),
+        ("input", "3", "s_axis_tkeep"),
+        ("input", "", "s_axis_tlast"),
+        ("input", "", "s_axis_tvalid"),
+        ("output", "", "s_axis_tready"),
+        *(length if kind == "decompressor" else []),
+        ("output", "31", "m_axis_tdata"),
+        ("output", "3", "m_axis_tkeep"),
+        ("output", "", "m_axis_tlast"),
+        ("output", "", "m_axis_tvalid"),
+        ("input", "", "m_axis_tready"),
+        ("output", "103", "m_report_tdata"),
+        ("output", "", "m_report_tvalid"),
+        ("input", "", "m_report_tready"),
+        ("input", "23", "values"),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["compressor", "decompressor"])
+def test_names_are_plain_and_start_as_asked(kind: str) -> None:
+    text = verilog(kind, _SMALL, name="mine")
+    assert "\\" not in text
+    assert not [word for word in _words(text) if "$" in word]
+    assert _modules(text)[0] == "mine"
+    assert all(name.startswith("mine_") for name in _modules(text)[1:])
+    assert len(set(_modules(text))) == len(_modules(text)) > 1
+    text = verilog(kind, _SMALL, name="mine", prefix="soc__dma")
+    assert _modules(text)[0] == "mine"
+    assert all(name.startswith("soc__dma") for name in _modules(text)[1:])
+
+
+def test_signals_are_fields_not_slices_of_payloads() -> None:
+    text = verilog("compressor", _SMALL)
+    assert "payload" not in text
+    assert {"input_data", "input_keep", "input_last", "report_literals"} <= set(_words(text))
+
+
+@pytest.mark.parametrize("pipelined", [False, True], ids=["plain", "pipelined"])
+@pytest.mark.parametrize("kind", ["compressor", "decompressor", "engine"])
+def test_every_register_has_the_name_it_has_in_the_source(kind: str, pipelined: bool) -> None:
+    """Amaranth calls ``signal`` what it finds no name for, such as the first of two that one line makes."""
+    if kind == "engine":
+        text = engine_verilog(EngineConfig(alignment="word", pipelined=pipelined))
+    else:
+        text = verilog(kind, replace(_SMALL, runtime_values=True, pipelined=pipelined))
+    declared = re.findall(r"^ +(?:reg|wire) (?:\[\d+:\d+\] )?(\w+)", text, flags=re.MULTILINE)
+    assert len(declared) > 100
+    assert not [name for name in declared if re.fullmatch(r"signal(_\d+)?", name)]
+
+
+def test_header_says_what_it_is() -> None:
+    comment = verilog("compressor", _SMALL, init=False).partition("module ")[0]
+    for line in ("lanes +2", "word bits +8", "window +8", "values +0x0", "initial values +no", "amaranth 0"):
+        assert re.search(line, comment), line
+    assert "pipelined" not in comment
+    assert re.search("pipelined +yes", verilog("compressor", _PIPELINED).partition("module ")[0])
+    assert "BSD-2-Clause" in comment
+
+
+def test_the_same_on_every_run_and_without_paths() -> None:
+    program = (
+        "from cdma.hdl.spec.params import *; from cdma.hdl.verilog.emit import codec_verilog;"
+        "print(codec_verilog('decompressor', CodecConfig(Format(8, 8, 1), lanes=2)), end='')"
+    )
+    texts = set()
+    for seed in ("0", "4711"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        texts.add(
+            subprocess.run([sys.executable, "-c", program], env=environment, stdout=-1, check=True).stdout
+        )
+    assert texts == {verilog("decompressor", _SMALL).encode()}
+    text = verilog("decompressor", _SMALL)
+    assert os.getcwd() not in text
+    assert not re.search(r"/(home|root|usr|tmp|work)\b|\.py\b", text)
+
+
+@pytest.mark.parametrize("config", [_SMALL, _PIPELINED], ids=["plain", "pipelined"])
+@pytest.mark.parametrize("kind", ["compressor", "decompressor"])
+def test_no_initial_values(kind: str, config: CodecConfig) -> None:
+    declaration = re.compile(r"\breg\b[^;,\n]*=|\binitial\b(?! values)")
+    assert declaration.search(verilog(kind, config))
+    assert not declaration.search(verilog(kind, config, init=False))
+
+
+@pytest.mark.parametrize("kind", ["compressor", "decompressor"])
+def test_memories_of_a_pipelined_codec(kind: str) -> None:
+    """They are memories in the Verilog, so that tools find them, and the reset is not needed for what is in them."""
+    text = verilog(kind, _PIPELINED, init=False)
+    memories = re.findall(r"\breg (?:\[\d+:0\] )?(\w+) \[\d+:0\];", text)
+    assert len(memories) == {"compressor": 5, "decompressor": 6}[kind]
+    assert not re.search(r"\breg (?:\[\d+:0\] )?\w+ \[\d+:0\];", verilog(kind, _SMALL, init=False))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("table", "name is 'table', which is a reserved word of Verilog or SystemVerilog"),
+        ("9lives", "name is '9lives'; it must be a letter followed by letters, digits and underscores, .*"),
+        ("a b", "name is 'a b'; it must be .*"),
+        ("../x", r"name is '\.\./x'; it must be .*"),
+        ("", "name is ''; it must be .*"),
+        ("x" * 129, "name has 129 characters; at most 128 are allowed"),
+    ],
+)
+def test_illegal_names_are_refused(name: str, message: str) -> None:
+    with pytest.raises(ParameterError, match=f"^{message}$"):
+        codec_verilog("compressor", _SMALL, name=name)
+
+
+def test_illegal_prefix_is_refused() -> None:
+    with pytest.raises(ParameterError, match=r"^prefix is '1_'; it must be "):
+        codec_verilog("compressor", _SMALL, prefix="1_")
+
+
+def test_unknown_kind_is_refused() -> None:
+    with pytest.raises(ParameterError, match=r"^kind is 'zip'; it must be one of compressor, decompressor$"):
+        codec_verilog("zip", _SMALL)
+
+
+class _Awkward(Shell):
+    """Signals whose names Verilog does not allow, structures, a memory, and two names that become one."""
+
+    def __init__(self, written: bool) -> None:
+        self.written = written
+        super().__init__({"a": In(8), "z": Out(8), "y": Out(8)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        self.add_domain(m)
+        reserved = Signal(8, name="always")
+        odd = Signal(8, name="x.y")
+        twin = Signal(8, name="x_y")
+        pair = Signal(data.StructLayout({"low": 4, "high": data.StructLayout({"a": 1, "b": 3})}), name="pair")
+        m.d.sync += [reserved.eq(self.a), odd.eq(reserved + 1), twin.eq(odd ^ reserved)]
+        m.d.sync += [pair.low.eq(twin[4:]), pair.high.b.eq(pair.high.a + twin)]
+        m.submodules.store = store = Memory(shape=8, depth=4, init=[1, 2, 3, 4])
+        read = store.read_port()
+        m.d.comb += [read.addr.eq(self.a), read.en.eq(1), self.y.eq(read.data)]
+        if self.written:
+            write = store.write_port()
+            m.d.comb += [write.addr.eq(self.a[2:]), write.data.eq(twin + 1), write.en.eq(self.a[0])]
+        m.d.comb += self.z.eq(pair.as_value() ^ self.a)
+        return m
+
+
+def test_any_signal_gets_a_legal_name() -> None:
+    text = emit(_Awkward(written=True), "odd")
+    assert "\\" not in text
+    assert {"always_", "x_y", "x_y_2", "pair_low", "pair_high_b"} <= set(_words(text))
+    assert not re.search(r"reg \[7:0\] always\b", text)
+
+
+def test_a_table_needs_its_initial_values() -> None:
+    assert "initial" in emit(_Awkward(written=False), "odd")
+    with pytest.raises(CdmaError, match="has a memory that is only read; it needs its initial values"):
+        emit(_Awkward(written=False), "odd", init=False)
+    assert "initial begin" not in emit(_Awkward(written=True), "odd", init=False)
+
+
+def test_reserved_words_cover_both_languages() -> None:
+    assert {"module", "table", "logic", "checker", "s_until_with", "uwire", "endspecify"} <= RESERVED_WORDS

@@ -1,0 +1,82 @@
+"""The wheel alone gives a working ``cdma``, away from the checkout."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import site
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import ROOT
+
+_SOURCES = ("cli", "hdl", "sim", "verif", "synth", "pyproject.toml", "LICENSE", "README.md")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("wheel")
+    source = place / "source"
+    source.mkdir()
+    for name in _SOURCES:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, source / name)
+    subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", place, source],
+        check=True,
+        capture_output=True,
+    )
+    (built,) = place.glob("*.whl")
+    return built
+
+
+def test_the_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
+    folders = {"cli": "cdma"} | {name: f"cdma/{name}" for name in ("hdl", "sim", "verif", "synth")}
+    expected = {
+        f"{package}/{path.relative_to(ROOT / folder).as_posix()}"
+        for folder, package in folders.items()
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    with zipfile.ZipFile(wheel) as archive:
+        held = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert held == expected
+    assert "cdma/verif/waivers.vlt" in held
+
+
+@pytest.mark.slow
+def test_the_installed_wheel_generates_verilog(wheel: Path, tmp_path: Path) -> None:
+    environment = tmp_path / "environment"
+    venv.create(environment, with_pip=False, symlinks=True)
+    python = environment / "bin" / "python"
+    code = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
+    packages = Path(subprocess.check_output([python, "-c", code], text=True).strip())
+    # The dependencies are those of this environment; cdma itself is only what the wheel brings. The path file
+    # of an editable install is not followed, because only directories given to site are searched for those.
+    subprocess.run(
+        [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", wheel],
+        check=True,
+        capture_output=True,
+    )
+    (packages / "dependencies.pth").write_text("".join(f"{path}\n" for path in site.getsitepackages()))
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV"))}
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+
+    def run(*command: str | Path) -> str:
+        done = subprocess.run(command, cwd=elsewhere, env=clean, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    where = run(python, "-c", "import cdma; print(cdma.__file__)").strip()
+    assert Path(where).is_relative_to(packages)
+    small = ("--word-bits", "8", "--window", "8", "--lanes", "2")
+    said = run(environment / "bin" / "cdma", "generate", "compressor", *small, "-o", "rtl")
+    assert said.startswith("rtl/cdma_compressor.v: module cdma_compressor, ")
+    assert (elsewhere / "rtl" / "cdma_compressor.v").read_text().count("endmodule") > 1
+    assert "usage: cdma" in run(environment / "bin" / "cdma", "--help")

@@ -1,0 +1,264 @@
+"""The C driver as a library that Python can call: its structures, and how it is compiled."""
+
+from __future__ import annotations
+
+import ctypes as ct
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from cdma.hdl.spec.counters import COUNTERS
+from cdma.sim.driver.driver import (
+    Backend,
+    Completion,
+    Descriptor,
+    DriverError,
+    EngineError,
+    RingMemory,
+    Status,
+)
+from tests.support.paths import ROOT, SUPPORT
+
+__all__ = [
+    "BAD_ARGUMENT",
+    "BAD_VERSION",
+    "BUSY",
+    "CALL",
+    "FULL",
+    "HALT_ON_ERROR",
+    "IRQ",
+    "LOST",
+    "MEMORY",
+    "NO_ENGINE",
+    "OK",
+    "READ",
+    "REFUSED",
+    "REGISTERS",
+    "SIM",
+    "SOURCE",
+    "TIMEOUT",
+    "WITH_IRQ",
+    "WRITE",
+    "CChannel",
+    "CDriver",
+    "Error",
+    "Geometry",
+    "Io",
+    "Result",
+    "Transfer",
+    "build",
+    "load",
+]
+
+SIM = ROOT / "sim" / "driver"
+SOURCE = SUPPORT / "c_driver.c"
+WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-Wconversion", "-Wshadow"]
+
+OK, NO_ENGINE, BAD_VERSION, BAD_ARGUMENT, FULL, BUSY, TIMEOUT, REFUSED, LOST = range(0, -9, -1)
+MEMORY, REGISTERS, IRQ = range(3)
+HALT_ON_ERROR, WITH_IRQ = 1, 2
+
+READ = ct.CFUNCTYPE(ct.c_uint32, ct.c_void_p, ct.c_uint32)
+WRITE = ct.CFUNCTYPE(None, ct.c_void_p, ct.c_uint32, ct.c_uint32)
+CALL = ct.CFUNCTYPE(None, ct.c_void_p)
+
+
+class Io(ct.Structure):
+    _fields_ = [
+        ("context", ct.c_void_p),
+        ("read32", READ),
+        ("write32", WRITE),
+        ("idle", CALL),
+        ("wait_irq", CALL),
+    ]
+
+
+class Geometry(ct.Structure):
+    _fields_ = [
+        (name, ct.c_uint32)
+        for name in [
+            "version_major",
+            "version_minor",
+            "word_bits",
+            "window",
+            "code_bits",
+            "table_size",
+            "lanes",
+            "dev_data_bits",
+            "dev_address_bits",
+            "dev_align",
+            "host_data_bits",
+            "host_address_bits",
+            "host_align",
+            "burst_beats",
+            "outstanding",
+            "ring_entries",
+        ]
+    ]
+
+
+class Transfer(ct.Structure):
+    _fields_ = [
+        *(
+            (name, ct.c_uint64)
+            for name in ("source", "destination", "length", "capacity", "compressed_length")
+        ),
+        ("tag", ct.c_uint32),
+        ("mode", ct.c_uint8),
+        ("interrupt", ct.c_uint8),
+    ]
+
+
+class Result(ct.Structure):
+    _fields_ = [
+        *((name, ct.c_uint64) for name in ("bytes_read", "bytes_written", "cycles", "address")),
+        ("tag", ct.c_uint32),
+        ("literals", ct.c_uint32),
+        ("status", ct.c_uint8),
+    ]
+
+
+class Error(ct.Structure):
+    _fields_ = [("address", ct.c_uint64), ("tag", ct.c_uint32), ("status", ct.c_uint8)]
+
+
+def build(folder: Path, dialect: str, source: str | Path, include: Path = SIM) -> ct.CDLL:
+    """Compiles ``source`` to a library; ``dialect`` says as which language."""
+    language = "c++" if "+" in dialect else "c"
+    library = folder / "driver.so"
+    command = ["cc", f"-std={dialect}", "-O1", *WARNINGS, "-shared", "-fPIC", f"-I{include}", "-x", language]
+    subprocess.run([*command, str(source), "-o", str(library)], check=True, timeout=120)
+    return load(library)
+
+
+def load(library: Path) -> ct.CDLL:
+    """A library that :func:`build` made, with its functions' types."""
+    loaded = ct.CDLL(str(library))
+    for name in ("c_open", "c_channel"):
+        getattr(loaded, name).restype = ct.c_void_p
+    loaded.c_geometry.restype = ct.POINTER(Geometry)
+    loaded.c_counter.restype = ct.c_uint64
+    return loaded
+
+
+class CDriver:
+    """The C driver with the methods of :class:`cdma.sim.driver.driver.Driver` that the tests of both use."""
+
+    def __init__(
+        self,
+        library: ct.CDLL,
+        backend: Backend,
+        *,
+        idle: Callable[[], object],
+        wait_irq: Callable[[float], object],
+    ) -> None:
+        self.library = library
+        self.io = Io(
+            None,
+            READ(lambda _, offset: backend.read32(offset)),
+            WRITE(lambda _, offset, value: backend.write32(offset, value) and None),
+            CALL(lambda _: idle() and None),
+            CALL(lambda _: wait_irq(1.0) and None),
+        )
+        status = ct.c_int()
+        self.engine = ct.c_void_p(library.c_open(ct.byref(self.io), ct.byref(status)))
+        assert status.value == OK
+        self.offload = CChannel(self, 0)
+        self.prefetch = CChannel(self, 1)
+
+    def set_window(self, port: str, base: int, limit: int, *, lock: bool = False) -> None:
+        status = self.library.c_set_window(
+            self.engine, int(port == "host"), ct.c_uint64(base), ct.c_uint64(limit), int(lock)
+        )
+        _refuse(status)
+
+    def set_watchdog(self, cycles: int) -> None:
+        self.library.c_set_watchdog(self.engine, cycles)
+
+    def soft_reset(self) -> None:
+        _refuse(self.library.c_soft_reset(self.engine, 1000))
+
+
+def _refuse(status: int) -> None:
+    if status != OK:
+        raise DriverError(f"the C driver returned {status}")
+
+
+class CChannel:
+    """One channel of it."""
+
+    def __init__(self, driver: CDriver, number: int) -> None:
+        self.driver = driver
+        self.library = driver.library
+        self.channel = ct.c_void_p(self.library.c_channel(driver.engine, number))
+
+    def start(
+        self, rings: RingMemory, entries: int, *, halt_on_error: bool = False, interrupts: bool = False
+    ) -> None:
+        self.memory = (ct.c_ubyte * len(rings.buffer)).from_buffer(rings.buffer)
+        options = HALT_ON_ERROR * halt_on_error | WITH_IRQ * interrupts
+        _refuse(self.library.c_start(self.channel, self.memory, ct.c_uint64(rings.address), entries, options))
+        self.rings = True
+
+    def start_direct(self, *, halt_on_error: bool = False, interrupts: bool = False) -> None:
+        options = HALT_ON_ERROR * halt_on_error | WITH_IRQ * interrupts
+        _refuse(self.library.c_start_direct(self.channel, options))
+        self.rings = False
+
+    def set_table(self, values: Sequence[int]) -> None:
+        _refuse(self.library.c_set_table(self.channel, (ct.c_uint32 * len(values))(*values), len(values)))
+
+    def submit(self, *descriptors: Descriptor) -> None:
+        jobs = (Transfer * len(descriptors))(*map(_transfer, descriptors))
+        _refuse(self.library.c_submit(self.channel, jobs, len(descriptors)))
+
+    def wait(self, count: int = 1, how: str = "memory") -> list[Completion]:
+        results = (Result * count)()
+        number = {"memory": MEMORY, "registers": REGISTERS, "interrupt": IRQ}[how]
+        _refuse(self.library.c_wait(self.channel, number, results, count, 1000, None))
+        return [
+            Completion(
+                r.tag, Status(r.status), r.bytes_read, r.bytes_written, r.literals, r.cycles, r.address
+            )
+            for r in results
+        ]
+
+    def transfer(self, descriptor: Descriptor, how: str = "memory") -> Completion:
+        descriptor = replace(descriptor, interrupt=how == "interrupt")
+        if self.rings:
+            self.submit(descriptor)
+        else:
+            _refuse(self.library.c_push(self.channel, ct.byref(_transfer(descriptor)), 100))
+        return self.wait(1, how)[0]
+
+    @property
+    def halted(self) -> bool:
+        return bool(self.library.c_halted(self.channel))
+
+    def resume(self) -> None:
+        self.library.c_resume(self.channel)
+
+    def abort(self) -> None:
+        _refuse(self.library.c_abort(self.channel, 1000))
+
+    def error(self) -> EngineError | None:
+        error = Error()
+        if not self.library.c_get_error(self.channel, ct.byref(error)):
+            return None
+        return EngineError(Status(error.status), error.tag, error.address)
+
+    def clear_error(self) -> None:
+        self.library.c_clear_error(self.channel)
+
+    def counters(self) -> dict[str, int]:
+        _refuse(self.library.c_hold_counters(self.channel, 1000))
+        found = {name: self.library.c_counter(self.channel, 8 * n) for n, (name, _) in enumerate(COUNTERS)}
+        self.library.c_release_counters(self.channel)
+        return found
+
+
+def _transfer(d: Descriptor) -> Transfer:
+    return Transfer(
+        d.source, d.destination, d.length, d.capacity, d.compressed_length, d.tag, d.mode, d.interrupt
+    )

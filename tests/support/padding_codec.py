@@ -1,0 +1,87 @@
+"""Codecs that cost almost nothing to simulate, in place of the real ones: a beat more, or a beat less, after every
+window of beats, as dense data have it, and the report that belongs to it.
+
+The engine treats them as it treats the real ones, so what it counts can be followed over whole descriptors of
+4 GiB.
+"""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cdma.hdl.blocks.beats import Beat
+from cdma.hdl.codec.parts.streams import Report
+from cdma.hdl.spec.codec import CodecConfig
+
+__all__ = ["WINDOW_BEATS", "PaddingCompressor", "PaddingDecompressor"]
+
+#: Beats of raw data to each beat of padding.
+WINDOW_BEATS = 32
+
+
+class _Padding(wiring.Component):
+    def __init__(self, config: CodecConfig, **more: wiring.Member) -> None:
+        beat = stream.Signature(Beat(config.format.word_bits, config.lanes))
+        table = data.ArrayLayout(config.format.word_bits, config.table_size)
+        members = {"input": In(beat), "output": Out(beat), "report": Out(stream.Signature(Report))}
+        super().__init__({**members, "values": In(table), **more})
+
+    def connect(self, m: Module) -> Signal:
+        """Counts beats at both ends and reports once per packet; gives the beat's place in its window."""
+        place = Signal(range(WINDOW_BEATS + 1))
+        ends = Signal()
+        m.d.comb += [
+            self.output.payload.eq(self.input.payload),
+            ends.eq(self.output.valid & self.output.ready & self.output.payload.last),
+        ]
+        with m.If(ends):
+            m.d.sync += [self.report.valid.eq(1), place.eq(0)]
+        with m.Elif(self.report.ready):
+            m.d.sync += self.report.valid.eq(0)
+        return place
+
+
+class PaddingCompressor(_Padding):
+    """A beat of ones behind every full window of beats that is not the packet's last."""
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        place = self.connect(m)
+        pad = Signal()
+        m.d.comb += [
+            pad.eq(place == WINDOW_BEATS),
+            self.output.valid.eq(self.input.valid),
+            self.input.ready.eq(self.output.ready & ~pad),
+        ]
+        with m.If(pad):
+            m.d.comb += [
+                self.output.payload.data.eq(~0),
+                self.output.payload.keep.eq(~0),
+                self.output.payload.last.eq(0),
+            ]
+        with m.If(self.output.valid & self.output.ready & ~self.output.payload.last):
+            m.d.sync += place.eq(Mux(pad, 0, place + 1))
+        return m
+
+
+class PaddingDecompressor(_Padding):
+    """Leaves those beats out again."""
+
+    def __init__(self, config: CodecConfig) -> None:
+        super().__init__(config, length=In(stream.Signature(32)))
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        place = self.connect(m)
+        pad = Signal()
+        m.d.comb += [
+            self.length.ready.eq(1),
+            pad.eq(place == WINDOW_BEATS),
+            self.output.valid.eq(self.input.valid & ~pad),
+            self.input.ready.eq(self.output.ready | pad),
+        ]
+        with m.If(self.input.valid & self.input.ready & ~self.output.payload.last):
+            m.d.sync += place.eq(Mux(pad, 0, place + 1))
+        return m

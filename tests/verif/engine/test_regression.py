@@ -1,0 +1,123 @@
+"""The engine under Verilator, between two memories of cocotbext-axi, with our checker on every cycle of both
+ports.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.format import Format
+from cdma.sim.training.characterise import load_samples
+from cdma.verif.engine import regression as engine_regression
+from cdma.verif.engine.design import SMALL, EngineDesign
+from cdma.verif.engine.measure import cases, measure_engine
+from cdma.verif.engine.regression import verify_engine
+from cdma.verif.engine.tensor import round_trip
+from cdma.verif.simulator.simulate import Outcome
+
+pytestmark = [pytest.mark.verilator, pytest.mark.slow]
+
+#: Records wider and narrower than the port, words of every size, one code bit and four.
+WIDE = EngineConfig(
+    format=Format(word_bits=8, window=64, code_bits=4, values=(0,)),
+    lanes=16,
+    dev_data_bits=128,
+    host_data_bits=1024,
+    burst_beats=64,
+    outstanding=2,
+    latency=8,
+    read_buffer_beats=128,
+    descriptors=2,
+    ring_entries=16,
+)
+NARROW = EngineConfig(
+    format=Format(word_bits=32),
+    lanes=4,
+    dev_data_bits=256,
+    host_data_bits=64,
+    dev_address_bits=32,
+    host_address_bits=32,
+    burst_beats=256,
+    latency=64,
+    descriptors=8,
+    ring_entries=8,
+)
+
+
+#: Sources and destinations at any word, with a port as wide as eight beats of the other and of the codec.
+TO_A_WORD = dataclasses.replace(SMALL, alignment="word", host_data_bits=512)
+#: The same with 128 words a beat, more than the codec takes.
+TO_A_BYTE = dataclasses.replace(WIDE, alignment="word")
+
+
+def _failures(outcomes: list[Outcome]) -> dict[str, str]:
+    return {outcome.test: outcome.failure for outcome in outcomes if outcome.failure is not None}
+
+
+@pytest.mark.parametrize("registers", [True, False], ids=["registers", "streams"])
+def test_regression(registers: bool) -> None:
+    """Every test of the plan, on a configuration with small queues."""
+    design = EngineDesign(dataclasses.replace(SMALL, registers=registers))
+    outcomes = verify_engine(design, engine_regression.tests_for(design), seed=1, transfers=60)
+    assert not _failures(outcomes)
+    assert [outcome.test for outcome in outcomes] == list(engine_regression.tests_for(design))
+
+
+@pytest.mark.parametrize(
+    ("config", "more"),
+    [
+        (WIDE, ["ring_errors", "soft_resets"]),
+        (NARROW, ["hard_resets", "register_bus"]),
+        (TO_A_BYTE, ["capacity", "corrupt"]),
+        (dataclasses.replace(NARROW, alignment="word", registers=False), ["capacity", "corrupt"]),
+        (dataclasses.replace(SMALL, pipelined=True), ["capacity", "corrupt", "hard_resets", "soft_resets"]),
+    ],
+    ids=["wide", "narrow", "to-a-byte", "to-a-word", "pipelined"],
+)
+def test_other_shapes(config: EngineConfig, more: list[str]) -> None:
+    tests = ["soak", "lengths", "limits", "windows", "aborts", *more]
+    assert not _failures(verify_engine(EngineDesign(config), tests, seed=2, transfers=40))
+
+
+def test_regression_to_a_word() -> None:
+    """Every test of the plan with sources and destinations at any word."""
+    design = EngineDesign(TO_A_WORD)
+    outcomes = verify_engine(design, engine_regression.tests_for(design), seed=4, transfers=60)
+    assert not _failures(outcomes)
+    assert [outcome.test for outcome in outcomes] == list(engine_regression.tests_for(design))
+
+
+def test_without_initial_values() -> None:
+    """Reset alone brings the engine up, from random registers and memories."""
+    design = EngineDesign(SMALL, init=False)
+    assert not _failures(verify_engine(design, ["soak", "registers", "hard_resets"], seed=3, transfers=20))
+
+
+@pytest.mark.parametrize("pipelined", [False, True], ids=["plain", "pipelined"])
+def test_keeps_the_ports_busy(pipelined: bool) -> None:
+    """The promise: 95 % for large tensors and 75 % for small ones back to back, at 100 cycles of latency."""
+    design = EngineDesign(EngineConfig(pipelined=pipelined))
+    wanted = [case for case in cases((0.0, 0.5, 1.0), (4096, 1 << 17), (100,)) if case["mode"] == "zvc"]
+    for case in wanted:
+        case["descriptors"] = 16 if case["bytes"] == 4096 else 1
+    for row in measure_engine(design, wanted):
+        least = 0.75 if row["bytes"] == 4096 else 0.93
+        assert row["utilisation"] >= least, row
+
+
+def test_names_the_configuration() -> None:
+    design = EngineDesign(dataclasses.replace(SMALL, burst_beats=16))
+    assert EngineDesign.from_json(design.to_json()) == design
+
+
+def test_takes_a_real_tensor_out_and_back() -> None:
+    """The recorded activations of a trained network, in float32."""
+    samples = load_samples()
+    name = min(samples, key=lambda each: abs(samples[each].nbytes - 200_000))
+    tensor = samples[name]
+    trip = round_trip(EngineDesign(EngineConfig()), tensor)
+    assert trip.raw_bytes == tensor.nbytes
+    assert trip.ratio > 1.2

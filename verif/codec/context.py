@@ -1,0 +1,116 @@
+"""What every cocotb test of a codec starts from: design, bench, random numbers, and a result to leave."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import random
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import cocotb
+import numpy as np
+
+from cdma.sim.codec.words import Words
+from cdma.verif.monitors.pauses import Pause, pattern
+from cdma.verif.monitors.rules import RuleError
+
+from . import stimulus
+from .bench import Bench, Tally
+from .design import CodecDesign
+from .traffic import Packet, compress_packet, decompress_packet
+
+__all__ = ["Context", "codec_test"]
+
+
+class Context:
+    """What a test has to work with: the bench, its parameters, and its random numbers."""
+
+    def __init__(self, dut: Any, name: str) -> None:
+        self.settings = settings = json.loads(os.environ["CDMA_BENCH"])
+        self.design = CodecDesign.from_json(settings["design"])
+        self.budget: int = settings["packets"]
+        self.result = Path(settings["result"])
+        seed = f"{settings['seed']}/{name}"
+        self.rng = random.Random(seed)
+        self.np = np.random.default_rng(list(seed.encode()))
+        self.tally = Tally()
+        self.dut = dut
+        self.config = self.design.config
+        self.bench = Bench(dut, self.design, self.rng, self.tally)
+        if self.config.runtime_values:
+            given = self.config.format.values
+            self._set_table([*given, *given[-1:] * (self.config.table_size - len(given))])
+        self.compresses = self.design.block == "compressor"
+
+    def packet(self, words: Words) -> Packet:
+        """The packet of these raw words for the block under test."""
+        make = compress_packet if self.compresses else decompress_packet
+        return make(words, self.config)
+
+    def from_mask(self, mask: stimulus.Mask) -> Packet:
+        """A packet with literals where ``mask`` says."""
+        return self.packet(stimulus.fill(self.np, mask, self.config))
+
+    def any_packet(self, length: int | None = None) -> Packet:
+        """A packet of any shape, of some length."""
+        count = stimulus.some_length(self.np, self.config) if length is None else length
+        return self.from_mask(stimulus.mixed(self.np, count, self.config))
+
+    def any_pauses(self) -> dict[str, Pause]:
+        """A random pattern on every stream."""
+        return {
+            "input": pattern(self.rng, sink=False)[1],
+            "length": pattern(self.rng, sink=False)[1],
+            "output": pattern(self.rng, sink=True)[1],
+            "report": pattern(self.rng, sink=True)[1],
+        }
+
+    def new_table(self) -> None:
+        """Changes the run-time table, if the design has one."""
+        if not self.config.runtime_values:
+            return
+        form = self.config.format
+        top = (1 << form.word_bits) - 1
+        choice = self.rng.random()
+        if choice < 0.2:
+            values = [0] * form.literal_code
+        else:
+            values = [
+                self.rng.choice((0, 1, top, self.rng.randint(0, top))) for _ in range(form.literal_code)
+            ]
+        self._set_table(values)
+
+    def _set_table(self, values: Sequence[int]) -> None:
+        self.config = self.design.with_values(values)
+        self.bench.drive_values(values)
+
+
+def codec_test(body: Callable[[Context], Awaitable[None]]) -> Any:
+    """Makes a cocotb test of ``body``: starts the bench, and leaves the tally or the failure as result."""
+    name = body.__name__
+
+    @functools.wraps(body)
+    async def run(dut: Any) -> None:
+        context = Context(dut, name)
+        failure = None
+        began = time.monotonic()
+        try:
+            await context.bench.start()
+            await body(context)
+            if not context.tally.packets or not context.tally.checks:
+                raise RuleError("the test checked nothing")
+        except Exception as error:
+            failure = f"cycle {context.bench.now}: {error}" if isinstance(error, RuleError) else repr(error)
+            raise
+        finally:
+            seconds = time.monotonic() - began
+            record = {**asdict(context.tally), "test": name, "failure": failure, "seconds": seconds}
+            with context.result.open("a") as results:
+                results.write(json.dumps(record) + "\n")
+
+    return cocotb.test()(run)

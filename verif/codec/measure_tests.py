@@ -1,0 +1,40 @@
+"""The cocotb side of :mod:`cdma.verif.codec.measure`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import stimulus
+from .context import Context, codec_test
+from .limits import constant
+
+__all__: list[str] = []
+
+#: Densities in tenths.
+_TENTHS = range(11)
+_WINDOWS = 64
+
+
+@codec_test
+async def measure(context: Context) -> None:
+    """One long packet for every density, from idle, with a source and a sink that are always there."""
+    config, bench = context.config, context.bench
+    bench.set_pauses()
+    count = _WINDOWS * config.format.window
+    rows = []
+    for tenths in _TENTHS:
+        literal = np.zeros(count, bool)
+        literal[context.np.permutation(count)[: count * tenths // 10]] = True
+        (delivery,) = await bench.run([context.packet(stimulus.fill(context.np, literal, config))])
+        assert delivery.packet.expected is not None
+        rows.append(
+            {
+                "density": tenths / 10,
+                "in_beats": len(delivery.packet.beats),
+                "out_beats": len(delivery.packet.expected),
+                "cycles": delivery.cycles,
+                "bound": delivery.packet.cost + constant(config, context.design.block),
+                "latency": delivery.first_out - delivery.first_in,
+            }
+        )
+    context.tally.notes["rows"] = rows

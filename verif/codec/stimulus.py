@@ -1,0 +1,159 @@
+"""Words for packets. Where the literals lie is what the datapath feels: every shape is a mask of literals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.sim.codec.words import Words, word_dtype
+
+__all__ = [
+    "adversarial",
+    "alternating",
+    "boundary_lengths",
+    "clustered",
+    "fill",
+    "mixed",
+    "periodic",
+    "scattered",
+    "some_length",
+]
+
+Mask = NDArray[np.bool_]
+Random = np.random.Generator
+
+
+def fill(rng: Random, literal: Mask, config: CodecConfig) -> Words:
+    """Words that are literals just where ``literal`` says; some differ from a frequent value in one bit."""
+    form = config.format
+    dtype = word_dtype(form)
+    table = np.array(form.values, dtype)
+    top = (1 << form.word_bits) - 1
+    words = rng.integers(0, top, len(literal), dtype, endpoint=True)
+    near = rng.random(len(literal)) < 0.25
+    flips = np.left_shift(1, rng.integers(0, form.word_bits, len(literal), np.uint64)).astype(dtype)
+    words = np.where(near, rng.choice(table, len(literal)) ^ flips, words)
+    clash = np.isin(words, table)
+    while clash.any():
+        words[clash] = rng.integers(0, top, int(clash.sum()), dtype, endpoint=True)
+        clash = np.isin(words, table)
+    return np.where(literal, words, rng.choice(table, len(literal))).astype(dtype)
+
+
+def scattered(rng: Random, count: int, density: float) -> Mask:
+    """Literals anywhere, ``density`` of all words."""
+    return rng.random(count) < density
+
+
+def clustered(rng: Random, count: int, density: float) -> Mask:
+    """Literals in runs, as activations have them: long runs of each kind, ``density`` of all words."""
+    mean = 2 ** rng.uniform(1, 6)
+    runs: list[Mask] = []
+    have = 0
+    while have < count:
+        for value, share in ((True, density), (False, 1 - density)):
+            length = int(rng.exponential(mean * 2 * share) + rng.random())
+            runs.append(np.full(length, value))
+            have += length
+    return np.concatenate(runs)[:count] if runs else np.zeros(count, bool)
+
+
+def alternating(rng: Random, count: int, config: CodecConfig) -> Mask:
+    """Windows that are all literals and windows that have none, in turn, in runs of one to three."""
+    window = config.format.window
+    run = int(rng.integers(1, 4))
+    dense = (np.arange(count) // (window * run) + rng.integers(0, 2)) % 2 == 0
+    return dense ^ (rng.random(count) < rng.choice([0.0, 0.03]))
+
+
+def _beat(rng: Random, lanes: int, literals: int) -> Mask:
+    mask = np.zeros(lanes, bool)
+    mask[rng.permutation(lanes)[:literals]] = True
+    return mask
+
+
+def periodic(rng: Random, config: CodecConfig, repeats: int) -> Mask:
+    """A few windows with a chosen number of literals in every beat, over and over.
+
+    A datapath that loses a cycle on such a period loses it again every time round: the loss adds up until the
+    bound is passed. Random search over periods is what finds a queue that is one row too short.
+    """
+    lanes, beats = config.lanes, config.beats
+    shapes = []
+    for _ in range(int(rng.integers(1, 5))):
+        match rng.integers(0, 6):
+            case 0:
+                counts = np.full(beats, lanes)
+            case 1:
+                counts = np.zeros(beats, int)
+            case 2:
+                counts = np.where(np.arange(beats) < rng.integers(0, beats + 1), lanes, 0)
+            case 3:
+                counts = np.where(np.arange(beats) >= rng.integers(0, beats + 1), lanes, 0)
+            case 4:
+                counts = np.zeros(beats, int)
+                counts[rng.integers(0, beats)] = rng.integers(0, lanes + 1)
+            case _:
+                counts = rng.choice([0, 1, lanes - 1, lanes, lanes // 2], beats)
+        shapes.append(counts)
+    period = np.concatenate([_beat(rng, lanes, int(count)) for counts in shapes for count in counts])
+    return np.tile(period, repeats)
+
+
+def adversarial(config: CodecConfig, repeats: int) -> Iterator[Mask]:
+    """Periods that bring the fill of the compressor's last beat back to the same level before a dense window.
+
+    A lead-in window sets the level, to each of the telling ones; then come, over and over, a dense window,
+    one in which only one beat is dense, and one with as many literals as make the period whole beats.
+    """
+    form, lanes, beats = config.format, config.lanes, config.beats
+    window, header = form.window, form.header_words
+    dense = np.ones(window, bool)
+    filler_words = -(header + window + header + lanes + header) % lanes
+    for level in sorted({0, 1, lanes // 2, lanes - 1}):
+        lead = np.arange(window) < (level - header) % lanes
+        for beat in sorted({0, beats - 1}):
+            one = np.zeros(window, bool)
+            one[beat * lanes : (beat + 1) * lanes] = True
+            for filler in (np.arange(window) < filler_words, np.arange(window) >= window - filler_words):
+                yield np.concatenate([lead, np.tile(np.concatenate([dense, one, filler]), repeats)])
+
+
+def mixed(rng: Random, count: int, config: CodecConfig) -> Mask:
+    """Any of the shapes, with any density."""
+    density = float(rng.choice([0.0, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98, 1.0, rng.random()]))
+    match rng.integers(0, 4):
+        case 0:
+            return clustered(rng, count, density)
+        case 1:
+            return alternating(rng, count, config)
+        case 2:
+            period = periodic(rng, config, 1)
+            return np.resize(np.roll(period, rng.integers(0, len(period))), count)
+        case _:
+            return scattered(rng, count, density)
+
+
+def boundary_lengths(config: CodecConfig) -> list[int]:
+    """Every length next to a boundary: one word, lanes, whole windows, one less and one more."""
+    lanes, window = config.lanes, config.format.window
+    marks = {lanes, 2 * lanes, window - lanes, window, window + lanes, 2 * window, 3 * window}
+    near = {mark + offset for mark in marks for offset in (-1, 0, 1)}
+    return sorted(length for length in near | {1, 2, 3} if length > 0)
+
+
+def some_length(rng: Random, config: CodecConfig) -> int:
+    """A length as tests want them: often short, often next to a boundary, now and then several windows."""
+    window = config.format.window
+    match rng.integers(0, 8):
+        case 0 | 1 | 2:
+            return int(rng.integers(1, config.lanes + 2))
+        case 3 | 4:
+            return int(rng.choice(boundary_lengths(config)))
+        case 5 | 6:
+            return int(rng.integers(1, 2 * window))
+        case _:
+            return int(rng.integers(1, 5 * window))

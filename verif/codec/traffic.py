@@ -1,0 +1,103 @@
+"""Packets for the bench: what goes in, beat by beat, and what must come out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.sim.codec.headers import codes_of
+from cdma.sim.codec.model import compress_words
+from cdma.sim.codec.packets import PacketReport, decode_packet, encode_packet
+from cdma.sim.codec.words import Words
+from cdma.verif.monitors.rules import Beat
+
+from .limits import least_window
+
+__all__ = ["Packet", "beats_of", "compress_packet", "decompress_packet", "malformed_packet", "window_loads"]
+
+#: The error code of a report for a malformed beat.
+MALFORMED = 4
+
+
+@dataclass(frozen=True)
+class Packet:
+    """One packet of stimulus and what the golden model makes of it."""
+
+    beats: Sequence[Beat]
+    #: What goes to the length port; None for the compressor, which has none.
+    length: int | None
+    #: Words delivered; None where only the rules and the report's error code are laid down.
+    expected: Sequence[Beat] | None
+    report: PacketReport
+    #: Clock cycles that the contract allows from first beat in to last beat out, without the constant.
+    cost: int
+    words: int
+
+
+def beats_of(words: Words, config: CodecConfig) -> list[Beat]:
+    """Words packed into beats; no words are one empty last beat."""
+    size = config.format.word_bits // 8
+    step = config.lanes * size
+    raw = words.astype(words.dtype.newbyteorder("<"), copy=False).tobytes()
+    beats = []
+    for start in range(0, max(len(raw), 1), step):
+        chunk = raw[start : start + step]
+        keep = (1 << len(chunk)) - 1
+        beats.append(Beat(int.from_bytes(chunk, "little"), keep, start + step >= len(raw)))
+    return beats
+
+
+def window_loads(words: Words, config: CodecConfig) -> tuple[np.ndarray, np.ndarray]:
+    """Raw words and stream words of every window of a packet."""
+    form = config.format
+    windows = -(-len(words) // form.window)
+    literals = np.zeros(windows * form.window, bool)
+    literals[: len(words)] = codes_of(words, form) == form.literal_code
+    raw = np.full(windows, form.window)
+    raw[-1] = len(words) - (windows - 1) * form.window
+    return raw, form.header_words + literals.reshape(windows, form.window).sum(axis=1)
+
+
+def _cost(words: Words, config: CodecConfig, least: int = 1) -> int:
+    """The cycles of the contract, where the last window counts as ``least`` words, however short it is."""
+    raw, stream = window_loads(words, config)
+    raw[-1] = max(raw[-1], least)
+    long_header = -(-config.format.header_words // config.lanes) - 1
+    return -(-int(np.maximum(raw, stream).sum()) // config.lanes) + long_header * len(raw)
+
+
+def compress_packet(words: Words, config: CodecConfig) -> Packet:
+    """Raw words for the compressor."""
+    result = encode_packet(words, config.format)
+    return Packet(
+        beats_of(words, config),
+        None,
+        beats_of(result.words, config),
+        result.report,
+        _cost(words, config),
+        len(words),
+    )
+
+
+def decompress_packet(words: Words, config: CodecConfig) -> Packet:
+    """The stream of ``words`` for the decompressor."""
+    cost = _cost(words, config, least_window(config, "decompressor"))
+    return corrupt_packet(compress_words(words, config.format), len(words), config, cost)
+
+
+def corrupt_packet(stream: Words, length: int, config: CodecConfig, cost: int = 0) -> Packet:
+    """Any stream at all, with any length asked for."""
+    result = decode_packet(stream, length, config.format, config.lanes)
+    delivered = beats_of(result.words, config)
+    if result.report.error in (1, 3) and len(result.words):
+        # The packet was cut short behind whole beats: an empty beat closes it.
+        delivered = [*(Beat(beat.data, beat.keep) for beat in delivered), Beat(0, 0, True)]
+    return Packet(beats_of(stream, config), length, delivered, result.report, cost, result.report.words_in)
+
+
+def malformed_packet(beats: Sequence[Beat], length: int | None) -> Packet:
+    """Beats of which at least one breaks the rules of packing."""
+    return Packet(beats, length, None, PacketReport(0, 0, 0, MALFORMED), 0, 0)

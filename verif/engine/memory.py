@@ -1,0 +1,185 @@
+"""The memory behind a port of the engine: one of cocotbext-axi's, slow and faulty where it is told to be."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from cocotb.triggers import ClockCycles, RisingEdge
+from cocotbext.axi import AxiBus, AxiRam, AxiResp
+
+if TYPE_CHECKING:
+    from .bench import EngineBench
+
+__all__ = ["DATA", "GUARD", "SIZE", "EngineMemory", "Far"]
+
+SIZE = 1 << 20
+#: What memory holds where nobody has written.
+GUARD = 0xA5
+#: Data of transfers lie from here on; below is room for rings.
+DATA = 0x10000
+
+
+class _Injected(Exception):
+    """An access that is to be answered with an error."""
+
+
+class Far:
+    """Addresses beyond the memory that stores anything: what is read there follows from the address, and what is
+    written is checked as it comes and forgotten.
+
+    Reads and writes must each go through it in order, from ``start`` on.
+    """
+
+    def __init__(self, start: int, data: Callable[[int, int], bytes], expected: bytes = b"") -> None:
+        self.start = start
+        self.data = data
+        self.expected = expected
+        self.read = self.written = 0
+
+    def get(self, address: int, length: int) -> bytes:
+        """One beat that is read."""
+        if address != self.start + self.read:
+            raise AssertionError(f"a read of {address:#x}, not of {self.start + self.read:#x}")
+        self.read += length
+        return self.data(address, length)
+
+    def put(self, address: int, data: bytes) -> None:
+        """One beat that is written."""
+        if address != self.start + self.written:
+            raise AssertionError(f"a write to {address:#x}, not to {self.start + self.written:#x}")
+        want = self.expected[self.written : self.written + len(data)]
+        if data[: len(want)] != want:
+            raise AssertionError(f"{address:#x} is given {data.hex()}, not {want.hex()}")
+        self.written += len(data)
+
+
+class EngineMemory(AxiRam):
+    """A memory that answers with an error where it is told to, and takes its time.
+
+    ``bad``
+        The response of a beat that touches one of these bytes; the first one of a burst of writes counts.
+    ``writable``
+        Which bytes the engine may write at present.
+    ``latency``
+        Up to so many cycles pass at every 256th byte.
+    ``frozen``
+        While true, nothing is answered.
+    ``far``
+        What lies beyond :data:`SIZE`, if anything.
+    """
+
+    def __init__(self, bench: EngineBench, prefix: str) -> None:
+        dut = bench.dut
+        super().__init__(
+            AxiBus.from_prefix(dut, prefix), dut.aclk, dut.aresetn, reset_active_level=False, size=SIZE
+        )
+        self.bench = bench
+        self.bad: dict[int, AxiResp] = {}
+        self.writable = bytearray(SIZE)
+        self.next = DATA
+        self.latency = 0
+        self.frozen = False
+        self.far: Far | None = None
+        for half in (self.read_if, self.write_if):
+            half.log.setLevel(logging.ERROR)
+        self.read_if._read = self._read
+        self.write_if._write = self._write
+        # cocotbext-axi answers SLVERR whatever was raised; which error was meant is put in on the way.
+        self._meant: dict[str, AxiResp | None] = {"rresp": None, "bresp": None}
+        self._correct(self.read_if.r_channel, "rresp")
+        self._correct(self.write_if.b_channel, "bresp")
+        # It reads whole beats, of which a record may be a part: what was asked for is noted.
+        self._asked = range(0)
+        self._note(self.read_if.ar_channel)
+        self.write(0, bytes([GUARD]) * SIZE)
+
+    def _correct(self, channel: Any, field: str) -> None:
+        send = channel.send
+
+        async def correct(answer: Any) -> None:
+            if self._meant[field] is not None:
+                setattr(answer, field, self._meant[field])
+                self._meant[field] = None
+            await send(answer)
+
+        channel.send = correct
+
+    def _note(self, channel: Any) -> None:
+        receive = channel.recv
+
+        async def note() -> Any:
+            ar = await receive()
+            start = int(ar.araddr)
+            self._asked = range(start, start + (int(ar.arlen) + 1 << int(ar.arsize)))
+            return ar
+
+        channel.recv = note
+
+    async def _wait(self, address: int) -> None:
+        while self.frozen:
+            await RisingEdge(self.bench.dut.aclk)
+        if self.latency and address % 256 == 0:
+            await ClockCycles(self.bench.dut.aclk, self.bench.rng.randint(0, self.latency))
+
+    async def _read(self, address: int, length: int) -> bytes:
+        await self._wait(address)
+        self._refuse("rresp", max(address, self._asked.start), min(address + length, self._asked.stop))
+        with self.bench.blaming():
+            if address >= SIZE:
+                assert self.far is not None, f"a read of {address:#x}, where nothing is"
+                return self.far.get(address, length)
+            return bytes(self.read(address, length))
+
+    async def _write(self, address: int, data: bytes) -> None:
+        await self._wait(address)
+        self._refuse("bresp", address, address + len(data))
+        with self.bench.blaming():
+            if address >= SIZE:
+                assert self.far is not None, f"a write to {address:#x}, where nothing is"
+                self.far.put(address, bytes(data))
+            else:
+                self.write(address, bytes(data))
+
+    def _refuse(self, field: str, start: int, stop: int) -> None:
+        for at in range(start, stop) if self.bad else ():
+            if at in self.bad:
+                self._meant[field] = self._meant[field] or self.bad[at]
+                raise _Injected
+
+    def allow(self, address: int, length: int, allowed: bool = True) -> None:
+        """Whether the engine may write these bytes."""
+        self.writable[address : address + length] = bytes([allowed]) * length
+
+    def guard(self, address: int, strobes: int) -> None:
+        """Objects to a beat, whose lane 0 is ``address``, that writes where it may not."""
+        if address >= SIZE and self.far is not None:
+            return
+        lane = 0
+        while strobes >> lane:
+            if strobes >> lane & 1 and (address >= SIZE or not self.writable[address + lane]):
+                raise AssertionError(f"a write to {address + lane:#x}, which nobody allowed")
+            lane += 1
+
+    def forget(self) -> None:
+        """The answers that a reset has cut off."""
+        self._meant = dict.fromkeys(self._meant)
+
+    def place(self, rng: random.Random, length: int, align: int) -> int:
+        """A place for ``length`` bytes with guard bytes on both sides, often near a 4 KiB boundary."""
+        if self.next + length + 0x3000 > SIZE:
+            self.next = DATA
+        self.next += 2 * 128 + rng.choice((0, 0, 64, 512, 1024))
+        choice = rng.random()
+        if choice < 0.3:
+            self.next = (self.next | 0xFFF) + 1
+        elif choice < 0.5:
+            near = (self.next | 0xFFF) + 1 - align * rng.randint(1, 4)
+            self.next = near if near >= self.next else near + 0x1000
+        address = -(-self.next // align) * align
+        self.next = address + length
+        # What older transfers left here is no guard.
+        self.write(address - 128, bytes([GUARD]) * (length + 256))
+        return address

@@ -1,0 +1,192 @@
+"""The engine with registers on the bench: a bus master with a checker on its port, and software's side of the
+rings."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from cocotb.triggers import ClockCycles
+from cocotbext.axi import AxiLiteBus, AxiLiteMaster
+
+from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Status
+from cdma.hdl.spec.registers.map import register_map
+from cdma.verif.monitors.axi_lite import AxiLiteChecker
+
+from .bench import CHANNELS, EngineBench
+from .design import EngineDesign
+from .model import unpack
+
+__all__ = ["Ring", "RingBench"]
+
+#: Where the rings lie.
+_RINGS = {"offload": 0x1000, "prefetch": 0x6000}
+
+
+class Ring:
+    """Software's side of one channel: its two rings and its registers."""
+
+    def __init__(self, bench: RingBench, name: str, log2: int) -> None:
+        self.bench, self.name, self.log2 = bench, name, log2
+        self.size = 1 << log2
+        self.base = _RINGS[name]
+        self.completions = self.base + 0x2800
+        self.forget()
+
+    def forget(self) -> None:
+        """Nothing is under way any more."""
+        self.submitted = self.done = 0
+
+    async def enable(self, *, halt_on_error: int = 0) -> None:
+        """Sets both rings up, empty, and starts the channel."""
+        bench, name = self.bench, self.name
+        host = bench.memory["host"]
+        bytes_ = self.size * RECORD_BYTES
+        host.write(self.completions, bytes(bytes_))
+        host.allow(self.completions, bytes_)
+        self.forget()
+        await bench.poke(f"{name}.ring_size", log2=self.log2)
+        await bench.poke(f"{name}.ring_base_low", line=self.base >> 6)
+        await bench.poke(f"{name}.completion_base_low", line=self.completions >> 6)
+        await bench.poke(f"{name}.ring_tail", value=0)
+        await bench.poke(f"{name}.completion_tail", value=0)
+        await bench.poke(
+            f"{name}.control", enable=1, ring_enable=1, completion_ring_enable=1, halt_on_error=halt_on_error
+        )
+
+    async def disable(self) -> None:
+        """Stops the channel and empties its rings."""
+        await self.bench.poke(f"{self.name}.control", enable=0)
+
+    async def submit(self, records: Sequence[bytes]) -> None:
+        """Puts descriptors into the ring, as room allows, and rings the doorbell once for all."""
+        for record in records:
+            slot = self.submitted % self.size
+            self.bench.memory["host"].write(self.base + slot * RECORD_BYTES, record)
+            self.submitted += 1
+        mask = 2 * self.bench.config.ring_entries - 1
+        await self.bench.poke(f"{self.name}.ring_tail", value=self.submitted & mask)
+
+    def completion(self) -> bytes | None:
+        """The next completion, if it is in memory already."""
+        slot = self.done % self.size
+        data = self.bench.memory["host"].read(self.completions + slot * RECORD_BYTES, RECORD_BYTES)
+        phase = 1 - (self.done // self.size & 1)
+        return bytes(data) if unpack(COMPLETION, bytes(data))["phase"] == phase else None
+
+    async def next(self, limit: int = 20000) -> bytes:
+        """Waits for the next completion, takes it, and gives its slot back."""
+        for _ in range(limit // 4):
+            data = self.completion()
+            if data is not None:
+                self.done += 1
+                mask = 2 * self.bench.config.ring_entries - 1
+                await self.bench.poke(f"{self.name}.completion_tail", value=self.done & mask)
+                return data
+            await ClockCycles(self.bench.dut.aclk, 4)
+        raise AssertionError(f"{self.name}: no completion {self.done} after {limit} cycles")
+
+    def skip(self) -> None:
+        """Passes over a completion that was lost, and marks its slot, which would look new in the next pass."""
+        last = self.completions + (self.done % self.size + 1) * RECORD_BYTES - 1
+        phase = 1 - (self.done // self.size & 1)
+        host = self.bench.memory["host"]
+        host.write(last, bytes([host.read(last, 1)[0] & 0x7F | phase << 7]))
+        self.done += 1
+
+    async def abort(self) -> None:
+        """Ends what has started."""
+        await self.bench.poke(f"{self.name}.command", abort_now=1)
+
+    async def resume(self) -> None:
+        """Goes on after a halt."""
+        await self.bench.poke(f"{self.name}.command", resume=1)
+
+    async def flag(self, name: str) -> int:
+        """One bit of the status: busy, halted, aborting or stuck."""
+        return await self.bench.peek(f"{self.name}.status", name)
+
+    async def set_table(self, values: Sequence[int]) -> None:
+        """Writes the table of frequent values."""
+        for index, value in enumerate(values):
+            await self.bench.poke(f"{self.name}.table[{index}]", entry=value)
+
+    async def clear_error(self) -> None:
+        """Makes room in the error register for the next first error."""
+        await self.bench.poke(f"{self.name}.command", clear_error=1)
+
+    async def check_error(self, status: Status, address: int, tag: int) -> None:
+        """The error register holds this, once something is there; then it is cleared."""
+        bench, name = self.bench, self.name
+        for _ in range(300):
+            if await bench.peek(f"{name}.error", "valid"):
+                break
+        high = await bench.peek(f"{name}.error_address_high")
+        found = (
+            await bench.peek(f"{name}.error", "status"),
+            high << 32 | await bench.peek(f"{name}.error_address_low"),
+            await bench.peek(f"{name}.error_tag"),
+        )
+        assert found == (status, address, tag), (
+            f"{name}: error register {found}, not {(status, address, tag)}"
+        )
+        bench.checks += 1
+        await self.clear_error()
+        assert not await bench.peek(f"{name}.error", "valid")
+
+
+class RingBench(EngineBench):
+    """The testbench of an engine with registers."""
+
+    def __init__(self, dut: Any, design: EngineDesign, rng: random.Random) -> None:
+        super().__init__(dut, design, rng)
+        self.registers = register_map(self.config)
+        self.rings = {name: Ring(self, name, 3) for name in CHANNELS}
+        self.channels = self.rings
+
+    def connect(self) -> None:
+        dut = self.dut
+        self.bus = AxiLiteMaster(
+            AxiLiteBus.from_prefix(dut, "s_axil"), dut.aclk, dut.aresetn, reset_active_level=False
+        )
+        for half in (self.bus.read_if, self.bus.write_if):
+            half.log.setLevel(logging.ERROR)
+        if self.checked:
+            known = {placed.address for placed in self.registers.placed()}
+            self.checkers["registers"] = AxiLiteChecker("registers", self.sampler("s_axil"), known)
+
+    def pausable(self) -> list[Any]:
+        write, read = self.bus.write_if, self.bus.read_if
+        lite = [write.aw_channel, write.w_channel, write.b_channel, read.ar_channel, read.r_channel]
+        return [*super().pausable(), *lite]
+
+    async def poke(self, name: str, **fields: int) -> None:
+        """Writes a register, fields that are not named as 0."""
+        placed = self.registers[name]
+        value = placed.register.put(**fields)
+        response = await self.bus.write(placed.address, value.to_bytes(4, "little"))
+        assert response.resp == 0, f"write of {name} answered {response.resp}"
+
+    async def peek(self, name: str, field: str | None = None) -> int:
+        """Reads a register, or one field of it."""
+        placed = self.registers[name]
+        response = await self.bus.read(placed.address, 4)
+        assert response.resp == 0, f"read of {name} answered {response.resp}"
+        value = int.from_bytes(response.data, "little")
+        return placed.register.field(field).get(value) if field else value
+
+    async def set_watchdog(self, cycles: int) -> None:
+        await self.poke("engine.watchdog", value=cycles)
+
+    async def set_window(self, port: str, base: int, limit: int) -> None:
+        bits = self.config.dev_address_bits if port == "dev" else self.config.host_address_bits
+        for edge, value in (("base", base), ("limit", limit)):
+            await self.poke(f"{port}_window.{edge}_low", page=value >> 12 & 0xFFFFF)
+            if bits > 32:
+                await self.poke(f"{port}_window.{edge}_high", value=value >> 32)
+
+    def check_reset(self) -> None:
+        super().check_reset()
+        assert not int(self.dut.irq.value), "irq is high in reset"

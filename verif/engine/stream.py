@@ -1,0 +1,167 @@
+"""The engine without registers on the bench: logic that gives descriptors and takes completions, as streams."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import cocotb
+from cocotb.triggers import ClockCycles, RisingEdge
+
+from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Status
+from cdma.verif.monitors.rules import Beat, StreamRules
+
+from .bench import CHANNELS, EngineBench
+from .design import EngineDesign
+from .model import unpack
+
+__all__ = ["DescriptorStream", "StreamBench"]
+
+
+class DescriptorStream:
+    """The logic that drives one channel: with what :class:`.Ring` can do, so that a test need not know
+    which of the two it has.
+
+    ``pauses``
+        The share of cycles in which the descriptors' source, and the completions' sink, holds back.
+    """
+
+    #: Descriptors handed over at once.
+    size = 8
+
+    def __init__(self, bench: StreamBench, name: str) -> None:
+        self.bench, self.name = bench, name
+        self.pauses = (0.0, 0.0)
+        self._rules = StreamRules(f"{name} completion")
+        self.forget()
+
+    def forget(self) -> None:
+        """Nothing is under way any more."""
+        self._waiting: deque[bytes] = deque()
+        self._arrived: deque[bytes] = deque()
+
+    def _pin(self, name: str) -> Any:
+        return getattr(self.bench.dut, name)
+
+    async def run(self) -> None:
+        """Drives both streams, and checks every cycle of the one that the engine drives."""
+        dut, rng = self.bench.dut, self.bench.rng
+        source, sink = f"s_{self.name}_descriptor", f"m_{self.name}_completion"
+        offered, takes = self._pin(f"{source}_tvalid"), self._pin(f"{source}_tready")
+        record = self._pin(f"{source}_tdata")
+        valid, ready = self._pin(f"{sink}_tvalid"), self._pin(f"{sink}_tready")
+        data = self._pin(f"{sink}_tdata")
+        while True:
+            await RisingEdge(dut.aclk)
+            if not int(dut.aresetn.value):
+                self._rules.reset(bool(int(valid.value)))
+                assert not int(takes.value), f"{source}_tready is high in reset"
+                offered.value = ready.value = 0
+                continue
+            waits = int(offered.value) and not int(takes.value)
+            if int(offered.value) and not waits:
+                self._waiting.popleft()
+            if not waits:
+                offer = bool(self._waiting) and rng.random() >= self.pauses[0]
+                offered.value = offer
+                if offer:
+                    record.value = int.from_bytes(self._waiting[0], "little")
+            beat = Beat(int(data.value)) if int(valid.value) else None
+            self._rules.sample(beat, bool(int(ready.value)))
+            if beat is not None and int(ready.value):
+                self._arrived.append(beat.data.to_bytes(RECORD_BYTES, "little"))
+            ready.value = rng.random() >= self.pauses[1]
+
+    async def enable(self, *, halt_on_error: int = 0) -> None:
+        """Starts the channel."""
+        self._pin(f"{self.name}_halt_on_error").value = halt_on_error
+        self._pin(f"{self.name}_enable").value = 1
+
+    async def disable(self) -> None:
+        """Lets the channel start nothing more."""
+        self._pin(f"{self.name}_enable").value = 0
+
+    async def submit(self, records: Sequence[bytes]) -> None:
+        """Queues descriptors for the stream."""
+        self._waiting += records
+
+    def completion(self) -> bytes | None:
+        """The next completion, if it has come."""
+        return self._arrived[0] if self._arrived else None
+
+    async def next(self, limit: int = 20000) -> bytes:
+        """Waits for the next completion and takes it."""
+        for _ in range(limit // 4):
+            if self._arrived:
+                data = self._arrived.popleft()
+                assert not unpack(COMPLETION, data)["phase"], f"{self.name}: a phase without a ring"
+                return data
+            await ClockCycles(self.bench.dut.aclk, 4)
+        raise AssertionError(f"{self.name}: no completion after {limit} cycles")
+
+    async def _pulse(self, name: str) -> None:
+        pin = self._pin(f"{self.name}_{name}")
+        pin.value = 1
+        await RisingEdge(self.bench.dut.aclk)
+        pin.value = 0
+        await ClockCycles(self.bench.dut.aclk, 2)
+
+    async def abort(self) -> None:
+        """Ends what has started."""
+        await self._pulse("abort")
+
+    async def resume(self) -> None:
+        """Goes on after a halt."""
+        await self._pulse("resume")
+
+    async def flag(self, name: str) -> int:
+        """One bit of the status: busy, halted, aborting or stuck."""
+        await RisingEdge(self.bench.dut.aclk)
+        return int(self._pin(f"{self.name}_{name}").value)
+
+    async def set_table(self, values: Sequence[int]) -> None:
+        """Drives the table of frequent values."""
+        bits = self.bench.config.format.word_bits
+        self._pin(f"{self.name}_values").value = sum(value << n * bits for n, value in enumerate(values))
+
+    async def clear_error(self) -> None:
+        """There is no error register."""
+
+    async def check_error(self, status: Status, address: int, tag: int) -> None:
+        """There is no error register: the completion has said it all."""
+
+
+class StreamBench(EngineBench):
+    """The testbench of an engine without registers."""
+
+    def __init__(self, dut: Any, design: EngineDesign, rng: random.Random) -> None:
+        super().__init__(dut, design, rng)
+        self.streams = {name: DescriptorStream(self, name) for name in CHANNELS}
+        self.channels = self.streams
+
+    def connect(self) -> None:
+        dut = self.dut
+        dut.watchdog_cycles.value = 0
+        for port in ("dev", "host"):
+            getattr(dut, f"{port}_window_base").value = 0
+            getattr(dut, f"{port}_window_limit").value = (1 << 64) - 1
+        for name, stream in self.streams.items():
+            for signal in ("enable", "halt_on_error", "resume", "abort", "values"):
+                getattr(dut, f"{name}_{signal}").value = 0
+            getattr(dut, f"s_{name}_descriptor_tvalid").value = 0
+            getattr(dut, f"m_{name}_completion_tready").value = 0
+            cocotb.start_soon(self.blame(stream.run()))
+
+    def pauses(self, share: float | None = None) -> None:
+        super().pauses(share)
+        for stream in self.streams.values():
+            stream.pauses = (self.some_share(share), self.some_share(share))
+
+    async def set_watchdog(self, cycles: int) -> None:
+        self.dut.watchdog_cycles.value = cycles
+
+    async def set_window(self, port: str, base: int, limit: int) -> None:
+        getattr(self.dut, f"{port}_window_base").value = base
+        getattr(self.dut, f"{port}_window_limit").value = limit

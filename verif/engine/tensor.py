@@ -1,0 +1,58 @@
+"""Sends a whole tensor through the engine, to host memory and back, under Verilator."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cdma.hdl.spec.errors import ParameterError
+from cdma.sim.codec.words import words_of
+from cdma.verif.simulator.build import build
+from cdma.verif.simulator.simulate import SimulationError, simulate
+
+from .design import EngineDesign
+
+__all__ = ["MOST_BYTES", "RoundTrip", "round_trip"]
+
+#: What the simulated memories have room for.
+MOST_BYTES = 1 << 21
+
+
+@dataclass(frozen=True)
+class RoundTrip:
+    """An offload and a prefetch of one tensor; the stream was the model's, and what came back the tensor."""
+
+    raw_bytes: int
+    stream_bytes: int
+    offload_cycles: int
+    prefetch_cycles: int
+
+    @property
+    def ratio(self) -> float:
+        """Raw bytes per byte in host memory."""
+        return self.raw_bytes / self.stream_bytes
+
+
+def round_trip(design: EngineDesign, array: ArrayLike, *, verilog: str | None = None) -> RoundTrip:
+    """Offloads the tensor, and prefetches it to another place from where it landed; raises where a bit
+    differs.
+    """
+    words = words_of(array, design.config.format)
+    if not 0 < words.nbytes <= MOST_BYTES:
+        raise ParameterError(f"the tensor has {words.nbytes} bytes; it must have 1 to {MOST_BYTES} here")
+    text = design.verilog() if verilog is None else verilog
+    executable = build(text, design.top, design.ports())
+    with tempfile.TemporaryDirectory(prefix="cdma-") as directory:
+        path = Path(directory) / "words.npy"
+        np.save(path, words)
+        settings = {"design": design.to_json(), "words": str(path)}
+        (outcome,) = simulate(
+            executable, design.top, "cdma.verif.engine.measure_tests", ["round_trip"], settings
+        )
+    if outcome.failure is not None:
+        raise SimulationError(f"the engine failed on the tensor: {outcome.failure}")
+    return RoundTrip(raw_bytes=words.nbytes, **outcome.notes)

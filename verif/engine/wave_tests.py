@@ -1,0 +1,55 @@
+"""The short runs of the engine that :mod:`cdma.verif.engine.wave` draws."""
+
+from __future__ import annotations
+
+from cocotb.triggers import ClockCycles, RisingEdge
+from cocotbext.axi import AxiResp
+
+from cdma.hdl.spec.records import COMPLETION, Mode, Status
+
+from .context import engine_test
+from .model import unpack
+from .ring import RingBench
+
+__all__: list[str] = []
+
+_WORDS = 48
+
+
+@engine_test
+async def descriptor(bench: RingBench, budget: int) -> None:
+    """An offload, from the doorbell over the fetch of its descriptor to its completion and the interrupt."""
+    await bench.poke("offload.irq_enable", completion=1)
+    await bench.rings["offload"].enable()
+    await bench.run("offload", [bench.transfer("offload", _WORDS, mode=Mode.ZVC, interrupt=1)])
+    await ClockCycles(bench.dut.aclk, 10)
+    assert int(bench.dut.irq.value), "no interrupt"
+
+
+@engine_test
+async def error(bench: RingBench, budget: int) -> None:
+    """An offload one of whose reads is answered SLVERR, and the next descriptor, which is unharmed."""
+    ring = bench.rings["offload"]
+    await ring.enable()
+    bad, good = (bench.transfer("offload", _WORDS // 2, mode=Mode.RAW) for _ in range(2))
+    bench.memory["dev"].bad = {bad.descriptor["source"] + 40: AxiResp.SLVERR}
+    await ring.submit([bad.record(), good.record()])
+    got = unpack(COMPLETION, await ring.next())
+    assert got["status"] == Status.READ_SLVERR, got
+    bench.check("offload", good, await ring.next())
+
+
+@engine_test
+async def abort(bench: RingBench, budget: int) -> None:
+    """An abort when the first burst of a prefetch is written: the transactions under way end, then the completion says
+    ABORTED."""
+    ring = bench.rings["prefetch"]
+    await ring.enable()
+    made = bench.transfer("prefetch", 6 * _WORDS, mode=Mode.RAW)
+    await ring.submit([made.record()])
+    await RisingEdge(bench.dut.m_axi_dev_awvalid)
+    await bench.poke("prefetch.command", abort_now=1)
+    got = unpack(COMPLETION, await ring.next())
+    assert got["status"] == Status.ABORTED, got
+    bench.check_memory("prefetch", made, exact=False)
+    bench.transfers += 1

@@ -1,0 +1,162 @@
+"""Runs cocotb tests in one simulation process, and brings back what they did."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cdma.hdl.spec.errors import CdmaError
+
+__all__ = ["Outcome", "SimulationError", "simulate"]
+
+
+class SimulationError(CdmaError):
+    """A simulation cannot be run on this machine."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run of one test did. It passed if ``failure`` is None."""
+
+    test: str
+    failure: str | None
+    packets: int = 0
+    words: int = 0
+    checks: int = 0
+    cycles: int = 0
+    seconds: float = 0.0
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    #: The simulation's own output, for people; empty for a test that passed.
+    log: str = field(default="", repr=False)
+
+
+def simulate(
+    executable: Path,
+    top: str,
+    module: str,
+    tests: Sequence[str],
+    settings: Mapping[str, Any],
+    *,
+    start: int = 1,
+    waves: Path | None = None,
+    plusargs: Sequence[str] = (),
+    timeout: float = 1800,
+    report: Callable[[Outcome], None] | None = None,
+) -> list[Outcome]:
+    """Runs ``tests`` of the cocotb test module ``module``, one after the other.
+
+    ``settings`` reach the tests as JSON in ``CDMA_BENCH``; ``start`` seeds the registers without an initial
+    value; ``waves`` takes a VCD, if the simulation was built to write one; ``plusargs`` go to the simulation;
+    ``report`` hears of each outcome as it comes. A test that leaves no result has failed, whatever the process
+    says, and so has one that has checked nothing.
+    """
+    outcomes: dict[str, Outcome] = {}
+
+    def hear(outcome: Outcome) -> None:
+        if outcome.test not in outcomes:
+            outcomes[outcome.test] = outcome
+            if report is not None:
+                report(outcome)
+
+    with tempfile.TemporaryDirectory(prefix="cdma-") as directory:
+        place = Path(directory)
+        result, output = place / "results.jsonl", place / "log"
+        names = "|".join(map(re.escape, tests))
+        environment = {
+            **os.environ,
+            **_cocotb_environment(),
+            "COCOTB_TOPLEVEL": top,
+            "COCOTB_TEST_MODULES": module,
+            "COCOTB_TEST_FILTER": rf"\.({names})$",
+            "COCOTB_RESULTS_FILE": str(place / "results.xml"),
+            "COCOTB_RANDOM_SEED": str(settings.get("seed", 0)),
+            "CDMA_BENCH": json.dumps({**settings, "result": str(result)}),
+        }
+        command = [str(executable), f"+verilator+seed+{start}", "+verilator+rand+reset+2", *plusargs]
+        if waves is not None:
+            waves.parent.mkdir(parents=True, exist_ok=True)
+            command += ["--trace", "--trace-file", str(waves.resolve())]
+        limit = time.monotonic() + timeout
+        with output.open("wb") as stream:
+            process = subprocess.Popen(
+                command,
+                cwd=place,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+            )
+            try:
+                while process.poll() is None and time.monotonic() < limit:
+                    for outcome in _outcomes(result, output):
+                        hear(outcome)
+                    time.sleep(0.05)
+            finally:
+                stopped = process.poll() is None
+                if stopped:
+                    process.kill()
+                process.wait()
+        for outcome in _outcomes(result, output):
+            hear(outcome)
+        said = output.read_text(errors="replace")
+        if stopped:
+            reason = f"the simulation was stopped after {timeout:.0f} seconds"
+        else:
+            tail = "\n".join(said.strip().splitlines()[-12:])
+            reason = f"the simulation ended with status {process.returncode} and without a result:\n{tail}"
+        for test in tests:
+            hear(Outcome(test, reason, log=said))
+    if process.returncode and all(outcome.failure is None for outcome in outcomes.values()):
+        raise SimulationError(
+            f"the simulation of {top} ended with status {process.returncode}:\n{said[-2000:]}"
+        )
+    return [outcomes[test] for test in tests]
+
+
+def _outcomes(result: Path, output: Path) -> list[Outcome]:
+    try:
+        lines = result.read_text().splitlines(keepends=True)
+    except FileNotFoundError:
+        return []
+    outcomes = []
+    for line in lines:
+        if not line.endswith("\n"):
+            break
+        record = json.loads(line)
+        failure = record.pop("failure")
+        if failure is None and not (record["packets"] and record["checks"]):
+            failure = "the test checked nothing"
+        outcomes.append(
+            Outcome(**record, failure=failure, log=output.read_text(errors="replace") if failure else "")
+        )
+    return outcomes
+
+
+def _cocotb_environment() -> dict[str, str]:
+    """What cocotb's library needs to find this very Python and its packages."""
+    import cocotb_tools.config
+    import find_libpython
+
+    libpython = os.environ.get("LIBPYTHON_LOC") or find_libpython.find_libpython()
+    if not libpython:
+        raise SimulationError(
+            "no shared library of this Python was found, which cocotb needs; use a Python that has one "
+            "(Debian: libpython3-dev; pyenv: PYTHON_CONFIGURE_OPTS=--enable-shared)"
+        )
+    return {
+        "GPI_USERS": f"{libpython};{cocotb_tools.config.pygpi_entry_point()}",
+        "PYGPI_PYTHON_BIN": sys.executable,
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        "TOPLEVEL_LANG": "verilog",
+        "COCOTB_TRUST_INERTIAL_WRITES": "1",
+        "NO_COLOR": "1",
+    }

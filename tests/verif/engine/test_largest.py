@@ -1,7 +1,8 @@
 """Descriptors of 4 GiB from end to end: every address, every beat, and the numbers of the completions.
 
-The codecs are stand-ins that cost nothing to simulate (``tests/support/padding_codec.py``), everything else is the engine. The main
-program is C++ (``largest.cpp``), which follows both channels at once at a million cycles a second.
+The codecs are stand-ins that cost nothing to simulate (``tests/support/padding_codec.py``); everything else is the
+engine. The main program is C++ (``tests/support/largest.cpp``), which follows both channels at once at a million cycles
+a second.
 """
 
 from __future__ import annotations

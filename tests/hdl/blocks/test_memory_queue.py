@@ -8,40 +8,12 @@ from typing import Any
 
 import pytest
 from amaranth.hdl import Elaboratable, Module
-from amaranth.sim import Simulator
 
 from cdma.hdl.blocks.memory_queue import MemoryQueue, Room
 from cdma.hdl.blocks.stream_register import StreamRegister
+from tests.support.simulate import PAIRS, WILLING, simulate
 
-#: How willing a side is: at random, or in phases that are longer than a queue.
-WILLING: dict[str, Callable[[random.Random, int], bool]] = {
-    "always": lambda source, cycle: True,
-    "half": lambda source, cycle: source.random() < 0.5,
-    "seldom": lambda source, cycle: source.random() < 0.1,
-    "mostly": lambda source, cycle: source.random() < 0.9,
-    "by turns": lambda source, cycle: cycle // 50 % 2 == 0,
-    "by other turns": lambda source, cycle: cycle // 70 % 2 == 1,
-}
-#: Who writes and who reads.
-PAIRS = [
-    ("always", "always"),
-    ("always", "half"),
-    ("half", "always"),
-    ("half", "half"),
-    ("mostly", "mostly"),
-    ("seldom", "mostly"),
-    ("mostly", "seldom"),
-    ("always", "by turns"),
-    ("by turns", "by other turns"),
-]
 CYCLES = 600
-
-
-def simulate(dut: Elaboratable, testbench: Any) -> None:
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-9)
-    simulator.add_testbench(testbench)
-    simulator.run()
 
 
 async def check_stream(

@@ -12,7 +12,7 @@ from cdma.hdl.codec.pipelined.beat_memory import BeatMemory
 from cdma.hdl.codec.plain.beat_queue import BeatQueue
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
-from tests.hdl.blocks.test_memory_queue import PAIRS, WILLING, simulate
+from tests.support.simulate import PAIRS, WILLING, simulate
 
 #: Each with the cycles that a beat takes through it.
 QUEUES: dict[str, tuple[Callable[[CodecConfig], Any], int]] = {

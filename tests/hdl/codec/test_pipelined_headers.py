@@ -14,7 +14,7 @@ from cdma.hdl.codec.pipelined.intake import rows_of
 from cdma.hdl.codec.pipelined.words_left import WordsLeft
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
-from tests.hdl.blocks.test_memory_queue import simulate
+from tests.support.simulate import simulate
 
 CONFIGS = [
     CodecConfig(lanes=8, pipelined=True),

@@ -11,7 +11,7 @@ import pytest
 from cdma.hdl.codec.pipelined.intake import Intake
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
-from tests.hdl.blocks.test_memory_queue import WILLING, simulate
+from tests.support.simulate import WILLING, simulate
 
 CONFIGS = [
     CodecConfig(Format(8, 32), 8, pipelined=True),

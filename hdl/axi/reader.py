@@ -3,10 +3,10 @@
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.fifo import Fifo
-from cdma.hdl.blocks.gates import log2
 from cdma.hdl.blocks.realign import Realign
 
 from .outcome import Outcome
@@ -81,7 +81,7 @@ class AxiReader(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         blocks = self.blocks
-        word_log2 = (self.word_bits // 8).bit_length() - 1
+        word_log2 = exact_log2(self.word_bits // 8)
         words_bits = max(1, (self.lanes - 1).bit_length())
         ar, r = self.port.ar, self.port.r
         parts = self.buffer // self.burst
@@ -133,7 +133,7 @@ class AxiReader(wiring.Component):
         shifts = None
         if self.realign:
             # For the other end of the buffer: which word of its first beat a packet begins with.
-            m.submodules.shifts = shifts = Fifo(log2(self.lanes), parts)
+            m.submodules.shifts = shifts = Fifo(exact_log2(self.lanes), parts)
             room &= shifts.input.ready
             m.d.comb += [
                 shifts.input.valid.eq(ask & ~inside),

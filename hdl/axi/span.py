@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from amaranth.hdl import C, Cat, Mux, Value
+from amaranth.utils import exact_log2
 
 from cdma.hdl.spec.records import LENGTH_BITS
 
@@ -28,7 +29,7 @@ class Blocks:
     @property
     def beat_log2(self) -> int:
         """Bits of an address below the beat."""
-        return self.beat_bytes.bit_length() - 1
+        return exact_log2(self.beat_bytes)
 
     @property
     def place_bits(self) -> int:
@@ -42,7 +43,7 @@ class Blocks:
 
     def lane(self, address: Value, word_bits: int) -> Value:
         """Which word of its beat."""
-        return address[(word_bits // 8).bit_length() - 1 : self.beat_log2]
+        return address[exact_log2(word_bits // 8) : self.beat_log2]
 
     def place(self, address: Value) -> Value:
         """Which beat of its block."""

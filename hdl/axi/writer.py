@@ -3,10 +3,10 @@
 from amaranth.hdl import C, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.fifo import Fifo
-from cdma.hdl.blocks.gates import log2
 from cdma.hdl.blocks.realign import Realign
 
 from .outcome import Outcome
@@ -97,7 +97,7 @@ class AxiWriter(wiring.Component):
         stored_shape = data.StructLayout({"data": self.lanes * self.word_bits, "keep": self.lanes})
         # A burst, or only the end of a packet (``none``). ``end``: the packet is done after it. ``overflow``: it
         # had more, which would have gone to ``beat``. ``lane``: of the first word, where beats do not say it.
-        lane_bits = log2(self.lanes) if self.realign else 0
+        lane_bits = exact_log2(self.lanes) if self.realign else 0
         burst_shape = data.StructLayout(
             {
                 "beat": beat_bits,
@@ -201,7 +201,7 @@ class AxiWriter(wiring.Component):
     def _gather(self, m: Module, store: Fifo, bursts: Fifo) -> None:
         """Puts beats into ``store`` and counts them up to the end of the block or of the packet."""
         blocks = self.blocks
-        word_log2 = (self.word_bits // 8).bit_length() - 1
+        word_log2 = exact_log2(self.word_bits // 8)
         first, limit = self.command.payload.first, self.command.payload.last
         source = self.input
         if self.realign:

@@ -1,13 +1,9 @@
 """Small combinational functions of values, written in the shape that makes the fewest gates."""
 
 from amaranth.hdl import Cat, Mux, Value
+from amaranth.utils import exact_log2
 
-__all__ = ["log2", "one_of", "popcount", "rotate_up", "thermometer"]
-
-
-def log2(power: int) -> int:
-    """The logarithm of a power of two."""
-    return power.bit_length() - 1
+__all__ = ["one_of", "popcount", "rotate_up", "thermometer"]
 
 
 def thermometer(value: Value, size: int) -> Value:
@@ -32,7 +28,7 @@ def one_of(*cases: tuple[Value, Value]) -> Value:
 
 def rotate_up(words: list[Value], amount: Value) -> list[Value]:
     """Words moved to lanes ``amount`` higher, cyclically; the number of words is a power of two."""
-    for level in range(log2(len(words))):
+    for level in range(exact_log2(len(words))):
         step = 1 << level
         words = [Mux(amount[level], words[lane - step], words[lane]) for lane in range(len(words))]
     return words

@@ -3,9 +3,10 @@
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from .beats import Beat
-from .gates import log2, one_of, rotate_up, thermometer
+from .gates import one_of, rotate_up, thermometer
 
 __all__ = ["Realign"]
 
@@ -27,7 +28,7 @@ class Realign(wiring.Component):
         self.down = down
         super().__init__(
             {
-                "shift": In(stream.Signature(log2(lanes))),
+                "shift": In(stream.Signature(exact_log2(lanes))),
                 "input": In(stream.Signature(Beat(word_bits, lanes))),
                 "output": Out(stream.Signature(Beat(word_bits, lanes))),
             }
@@ -37,7 +38,7 @@ class Realign(wiring.Component):
         m = Module()
         beat, out = self.input.payload, self.output.payload
         # Down is up by the rest of a beat, without the beat that then comes first: it has no word of the packet.
-        amount = (-self.shift.payload if self.down else self.shift.payload)[: log2(self.lanes)]
+        amount = (-self.shift.payload if self.down else self.shift.payload)[: exact_log2(self.lanes)]
         below = Signal(self.lanes)
         words = rotate_up([Cat(beat.keep[lane], beat.data[lane]) for lane in range(self.lanes)], amount)
 

@@ -2,9 +2,10 @@
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
+from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.beats import malformed
-from cdma.hdl.blocks.gates import log2, one_of, popcount, thermometer
+from cdma.hdl.blocks.gates import one_of, popcount, thermometer
 from cdma.hdl.codec.parts.butterfly import Exchange
 from cdma.hdl.codec.parts.classifier import table_of
 from cdma.hdl.codec.parts.interface import codec_members
@@ -58,7 +59,7 @@ class Decompressor(wiring.Component):
             wiring.connect(m, wiring.flipped(self), pipeline)
             return m
         fmt, lanes = config.format, config.lanes
-        levels, code_bits = log2(lanes), fmt.code_bits
+        levels, code_bits = exact_log2(lanes), fmt.code_bits
         part_size = self.header_part
         m.submodules.rows = rows = WordRows(fmt.word_bits, lanes, self.rows, part_size)
         m.submodules.planner = planner = Planner(config, part_size)

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.gates import log2, one_of, popcount
+from cdma.hdl.blocks.gates import one_of, popcount
 
 __all__ = [
     "Concentrator",
@@ -101,7 +102,7 @@ class Routes(wiring.Component):
 
     def __init__(self, lanes: int) -> None:
         self.lanes = lanes
-        self.levels = log2(lanes)
+        self.levels = exact_log2(lanes)
         super().__init__(
             {
                 "ranks": In(Ranks(lanes)),
@@ -134,7 +135,7 @@ class _Network(wiring.Component):
         super().__init__(
             {
                 "literal": In(lanes),
-                "offset": In(log2(lanes)),
+                "offset": In(exact_log2(lanes)),
                 "count": Out(range(lanes + 1)),
                 "input": In(data.ArrayLayout(word_bits, lanes)),
                 "output": Out(data.ArrayLayout(word_bits, lanes)),
@@ -172,7 +173,7 @@ class Concentrator(_Network):
     """
 
     def __init__(self, word_bits: int, lanes: int) -> None:
-        super().__init__(word_bits, lanes, range(log2(lanes)))
+        super().__init__(word_bits, lanes, range(exact_log2(lanes)))
 
 
 class Expander(_Network):
@@ -182,4 +183,4 @@ class Expander(_Network):
     """
 
     def __init__(self, word_bits: int, lanes: int) -> None:
-        super().__init__(word_bits, lanes, range(log2(lanes) - 1, -1, -1))
+        super().__init__(word_bits, lanes, range(exact_log2(lanes) - 1, -1, -1))

@@ -3,8 +3,9 @@
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.gates import log2, rotate_up, thermometer
+from cdma.hdl.blocks.gates import rotate_up, thermometer
 from cdma.hdl.spec.codec import CodecConfig
 
 from .steps import Step
@@ -75,7 +76,7 @@ class Placement(wiring.Component):
             with m.If(self.placed.valid & self.placed.ready):
                 m.d.sync += part.eq(Mux(alone, part + 1, 0))
         if header_part > 1:
-            parts = rotate_up(parts * (lanes // header_part), start[: log2(lanes)])
+            parts = rotate_up(parts * (lanes // header_part), start[: exact_log2(lanes)])
         total = Signal.like(step.total)
         m.d.comb += [
             self.placed.valid.eq(self.step.valid),

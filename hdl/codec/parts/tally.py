@@ -7,9 +7,9 @@ packets behind wait. Events are counted a cycle after they happen, so that the l
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.counter import WideCounter
-from cdma.hdl.blocks.gates import log2
 from cdma.hdl.blocks.stream_register import StreamRegister
 from cdma.hdl.spec.codec import CodecConfig
 
@@ -81,7 +81,7 @@ class CompressorReport(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         fmt = self.config.format
-        window = log2(fmt.window)
+        window = exact_log2(fmt.window)
         counted = self.counts.payload
         with_windows = data.StructLayout({"counts": Counts(), "windows": 33 - window})
         adding = stream.Signature(with_windows).create(path=("adding",))

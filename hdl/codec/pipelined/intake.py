@@ -4,10 +4,11 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.beats import Beat, malformed
 from cdma.hdl.blocks.counter import WideCounter
-from cdma.hdl.blocks.gates import log2, popcount
+from cdma.hdl.blocks.gates import popcount
 from cdma.hdl.blocks.memory_queue import MemoryQueue, Room
 from cdma.hdl.spec.codec import CodecConfig
 
@@ -31,7 +32,7 @@ class Place(data.StructLayout):
     """A word of the input: its lane, and the number of its beat modulo twice the rows."""
 
     def __init__(self, config: CodecConfig) -> None:
-        super().__init__({"lane": log2(config.lanes), "beat": range(2 * rows_of(config))})
+        super().__init__({"lane": exact_log2(config.lanes), "beat": range(2 * rows_of(config))})
 
 
 class PacketEnd(data.StructLayout):
@@ -141,7 +142,7 @@ class Intake(wiring.Component):
             counter.clear.eq(counted),
             counter.amount.eq(late_words),
             ends.input.valid.eq(late_last),
-            Value.cast(end.place).eq((newest << log2(lanes)) + late_words),
+            Value.cast(end.place).eq((newest << exact_log2(lanes)) + late_words),
             end.next.eq(newest + 1),
             end.words.eq(Mux(counted, 0, counter.value) + late_words),
             end.malformed.eq((bad & ~counted) | late_bad),
@@ -153,6 +154,8 @@ class Intake(wiring.Component):
         with m.Else():
             m.d.sync += [
                 self.ended.eq(ends.output.valid),
-                self.reach.eq(Mux(ends.output.valid, Value.cast(self.end.place), arrived << log2(lanes))),
+                self.reach.eq(
+                    Mux(ends.output.valid, Value.cast(self.end.place), arrived << exact_log2(lanes))
+                ),
             ]
         return m

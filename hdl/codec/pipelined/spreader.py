@@ -3,8 +3,9 @@
 from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.gates import log2, one_of
+from cdma.hdl.blocks.gates import one_of
 from cdma.hdl.codec.parts.butterfly import Exchange, Ranking, Ranks, Routes
 from cdma.hdl.codec.parts.classifier import table_of
 from cdma.hdl.codec.parts.interface import table_members
@@ -63,7 +64,7 @@ class Spreader(wiring.Component):
         m = Module()
         config = self.config
         fmt, lanes = config.format, config.lanes
-        levels, code_bits = log2(lanes), fmt.code_bits
+        levels, code_bits = exact_log2(lanes), fmt.code_bits
 
         # A cycle for the counts of literals, and one for the exchanges.
         m.submodules.ranking = ranking = Ranking(lanes, 4)

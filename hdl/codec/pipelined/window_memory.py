@@ -3,9 +3,10 @@
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.beats import Beat, malformed
-from cdma.hdl.blocks.gates import log2, popcount
+from cdma.hdl.blocks.gates import popcount
 from cdma.hdl.blocks.memory_queue import MemoryQueue, Room
 from cdma.hdl.codec.parts.butterfly import Exchange, Ranking, Ranks, Routes
 from cdma.hdl.codec.parts.classifier import Classifier
@@ -48,7 +49,7 @@ class WindowMemory(wiring.Component):
         m = Module()
         config = self.config
         fmt, lanes, beats = config.format, config.lanes, config.beats
-        levels = log2(lanes)
+        levels = exact_log2(lanes)
         raw = self.input.payload
 
         # The words' codes.

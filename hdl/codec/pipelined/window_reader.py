@@ -3,8 +3,8 @@
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.gates import log2
 from cdma.hdl.codec.parts.streams import Error
 from cdma.hdl.spec.codec import CodecConfig
 
@@ -107,7 +107,7 @@ class WindowReader(wiring.Component):
         m = Module()
         config, part_size, parts = self.config, self.header_part, self.parts
         fmt, lanes = config.format, config.lanes
-        levels = log2(lanes)
+        levels = exact_log2(lanes)
         heading = Signal(init=1)
         counting = Signal()
         adding = Signal()

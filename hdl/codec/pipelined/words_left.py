@@ -3,8 +3,9 @@
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.gates import log2, thermometer
+from cdma.hdl.blocks.gates import thermometer
 from cdma.hdl.spec.codec import CodecConfig
 
 __all__ = ["WordsLeft"]
@@ -43,10 +44,10 @@ class WordsLeft(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        window, levels = self.config.format.window, log2(self.config.lanes)
+        window, levels = self.config.format.window, exact_log2(self.config.lanes)
         remaining = Signal(32)
-        low = remaining[: log2(window) + 1]
-        last = (low - 1)[: log2(window)]
+        low = remaining[: exact_log2(window) + 1]
+        last = (low - 1)[: exact_log2(window)]
         #: There is a window behind this one; there are two.
         others = Signal()
         more_others = Signal()

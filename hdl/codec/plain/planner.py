@@ -3,8 +3,9 @@
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.gates import log2, thermometer
+from cdma.hdl.blocks.gates import thermometer
 from cdma.hdl.codec.parts.butterfly import Ranking, Routes
 from cdma.hdl.codec.parts.streams import Error
 from cdma.hdl.spec.codec import CodecConfig
@@ -28,8 +29,8 @@ class Plan(data.StructLayout):
         super().__init__(
             {
                 "codes": lanes * config.format.code_bits,
-                "swap": data.ArrayLayout(lanes // 2, log2(lanes)),
-                "straight": data.ArrayLayout(lanes // 2, log2(lanes)),
+                "swap": data.ArrayLayout(lanes // 2, exact_log2(lanes)),
+                "straight": data.ArrayLayout(lanes // 2, exact_log2(lanes)),
                 "literals": range(lanes + 1),
                 "words": range(lanes),
                 "last": 1,
@@ -80,7 +81,7 @@ class Planner(wiring.Component):
         m = Module()
         config, parts = self.config, self.parts
         fmt, lanes, beats = config.format, config.lanes, config.beats
-        levels, code_bits = log2(lanes), fmt.code_bits
+        levels, code_bits = exact_log2(lanes), fmt.code_bits
         remaining = Signal(32)
         place = Signal(range(beats))  # of the next beat in its window
         part = Signal(range(parts))  # of the next part in its header

@@ -3,9 +3,10 @@
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.beats import Beat, malformed
-from cdma.hdl.blocks.gates import log2, popcount
+from cdma.hdl.blocks.gates import popcount
 from cdma.hdl.codec.parts.butterfly import Exchange, Ranking, Routes
 from cdma.hdl.codec.parts.classifier import Classifier
 from cdma.hdl.codec.parts.interface import table_members
@@ -30,7 +31,7 @@ class WindowStore(wiring.Component):
     def __init__(self, config: CodecConfig) -> None:
         self.config = config
         fmt, lanes = config.format, config.lanes
-        levels = log2(lanes)
+        levels = exact_log2(lanes)
         #: Between two stages there is room for about two levels; finding the routes takes the room of one.
         self.stages = max(config.beats - 1, 1 + (levels + 2) // 2)
         members = {
@@ -42,7 +43,7 @@ class WindowStore(wiring.Component):
 
     def _levels_after(self, stage: int) -> range:
         """The levels of the butterfly between ``stage`` and the next one."""
-        levels, gaps = log2(self.config.lanes), self.stages - 1
+        levels, gaps = exact_log2(self.config.lanes), self.stages - 1
         # The first gap finds the routes too, so it has the fewest levels.
         return range(levels * stage // gaps, levels * (stage + 1) // gaps)
 
@@ -50,7 +51,7 @@ class WindowStore(wiring.Component):
         m = Module()
         config = self.config
         fmt, lanes, beats, stages = config.format, config.lanes, config.beats, self.stages
-        levels = log2(lanes)
+        levels = exact_log2(lanes)
         top = stages - 1
         beat = self.input.payload
 

@@ -3,8 +3,9 @@
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.gates import log2, one_of, thermometer
+from cdma.hdl.blocks.gates import one_of, thermometer
 
 __all__ = ["WordRows"]
 
@@ -53,7 +54,7 @@ class WordRows(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        levels = log2(self.lanes)
+        levels = exact_log2(self.lanes)
         window = Signal.like(self.window, reset_less=True)
         #: The row behind the window for beat 1, beat 2, ...
         rows = {

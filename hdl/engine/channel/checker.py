@@ -3,6 +3,7 @@
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.gates import one_of
 from cdma.hdl.spec.records import DESCRIPTOR, LENGTH_BITS, MAX_BYTES, Mode, Status
@@ -45,9 +46,9 @@ class Checker(wiring.Component):
         realign: bool = False,
     ) -> None:
         self.compressing = compressing
-        self.word_log2 = (word_bits // 8).bit_length() - 1
-        self.source_bits = self.word_log2 if realign else (read_data_bits // 8).bit_length() - 1
-        self.destination_bits = self.word_log2 if realign else (write_data_bits // 8).bit_length() - 1
+        self.word_log2 = exact_log2(word_bits // 8)
+        self.source_bits = self.word_log2 if realign else exact_log2(read_data_bits // 8)
+        self.destination_bits = self.word_log2 if realign else exact_log2(write_data_bits // 8)
         self.read_address_bits = read_address_bits
         self.write_address_bits = write_address_bits
         super().__init__(

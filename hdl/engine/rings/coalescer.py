@@ -4,6 +4,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from cdma.hdl.engine.control.register_file import ChangeLayout
 from cdma.hdl.spec.engine import EngineConfig
@@ -64,7 +65,7 @@ class Coalescer(wiring.Component):
         # The byte that is looked at, and the one that is read for the next cycle. The limit is read as a whole.
         step = Signal(range(_ROUND))
         following = Signal(range(_ROUND))
-        place, number = step[: _BYTES.bit_length() - 1], step[_BYTES.bit_length() - 1 :]
+        place, number = step[: exact_log2(_BYTES)], step[exact_log2(_BYTES) :]
         first = Signal()
         last = Signal()
         m.d.sync += step.eq(following)

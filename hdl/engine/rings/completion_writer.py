@@ -4,6 +4,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import WritePort
 from cdma.hdl.blocks.fifo import Fifo
@@ -63,7 +64,7 @@ class CompletionWriter(wiring.Component):
             aw.payload.id.eq(addresses.output.payload.channel),
             aw.payload.address.eq(addresses.output.payload.address),
             aw.payload.len.eq(self.parts - 1),
-            aw.payload.size.eq((self.part_bits // 8).bit_length() - 1),
+            aw.payload.size.eq(exact_log2(self.part_bits // 8)),
         ]
 
         # The records themselves: written a word at a time, read a beat at a time.
@@ -107,7 +108,7 @@ class CompletionWriter(wiring.Component):
         m.d.comb += [
             note.addr.eq(filled[:place]),
             note.data.channel.eq(self.channel),
-            note.data.upper.eq(self.address[RECORD_BYTES.bit_length() - 1]),
+            note.data.upper.eq(self.address[exact_log2(RECORD_BYTES)]),
             note.en.eq(self.commit),
             noted.addr.eq(sent[part_bits:-1]),
             noted.en.eq(read.en),

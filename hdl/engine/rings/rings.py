@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import ReadPort, Response, WritePort
 from cdma.hdl.axi.watchdog import Watchdog
@@ -396,7 +397,7 @@ class Rings(wiring.Component):
             ar.payload.id.eq(asking.output.payload.channel),
             ar.payload.address.eq(asking.output.payload.address),
             ar.payload.len.eq(parts - 1),
-            ar.payload.size.eq((fetchers[0].part_bits // 8).bit_length() - 1),
+            ar.payload.size.eq(exact_log2(fetchers[0].part_bits // 8)),
             r.ready.eq(1),
         ]
         for index, fetcher in enumerate(fetchers):

@@ -8,6 +8,7 @@ width, and two comparisons, for each ring.
 from amaranth.hdl import C, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from cdma.hdl.engine.control.register_file import StoredSignature
 from cdma.hdl.spec.engine import EngineConfig
@@ -19,7 +20,7 @@ __all__ = ["RingSlot"]
 
 _LIMB = 16
 _PAGE_LOG2 = 12
-_RECORD_LOG2 = RECORD_BYTES.bit_length() - 1
+_RECORD_LOG2 = exact_log2(RECORD_BYTES)
 #: What is done with each word of the register memory, in this order.
 _BASE, _LOWEST, _HIGHEST = range(3)
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from amaranth.hdl import Elaboratable
 from amaranth.sim import Simulator
+from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.gates import log2
 from cdma.hdl.codec.parts.butterfly import Concentrator, Expander, pairs
 
 
@@ -69,6 +69,6 @@ def test_expander_undoes_the_concentrator(lanes: int) -> None:
 
 def test_each_level_pairs_every_lane_once() -> None:
     for lanes in (2, 4, 8, 16):
-        for level in range(log2(lanes)):
+        for level in range(exact_log2(lanes)):
             lower = pairs(lanes, level)
             assert sorted(lower + [lane | 1 << level for lane in lower]) == list(range(lanes))

@@ -49,9 +49,10 @@ def register(subparsers: Any) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.sim.compare.comparison import summarise
     from cdma.sim.system.density_table import load_densities
-    from cdma.sim.training.characterise import RECORDS, load_ratios
     from cdma.sim.training.figures import figures, over_training
     from cdma.sim.training.observations import findings
+    from cdma.sim.training.ratios import load_ratios
+    from cdma.sim.training.record import RECORDS
 
     if arguments.train is not None and arguments.records is not None:
         raise ParameterError("--records and --train are given; records are either read or made")
@@ -75,8 +76,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _train(arguments: argparse.Namespace) -> None:
     from cdma.progress import part_progress
-    from cdma.sim.training.characterise import record
-    from cdma.sim.training.training import NETWORKS, Schedule
+    from cdma.sim.training.record import record
+    from cdma.sim.training.schedule import Schedule
+    from cdma.sim.training.train import NETWORKS
 
     given = {name: getattr(arguments, name) for name in ("epochs", "seed")}
     schedule = Schedule(**{name: value for name, value in given.items() if value is not None})

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cdma.sim.profile.files import StoredTensor
-    from cdma.sim.profile.report import Hidden, Report, Settings
+    from cdma.sim.profile.link import Hidden, Settings
+    from cdma.sim.profile.report import Report
     from cdma.sim.profile.tensor import TensorProfile
 
 __all__ = ["register"]
@@ -23,7 +24,7 @@ def register(subparsers: Any) -> None:
         help="what compression buys on your own tensors",
         description="Profile activations: density, ratio, time on the link, whether compressing each tensor "
         "is worth it, the format that suits it, and how many units the link needs. In a PyTorch program "
-        "cdma.sim.profile.report.record(model) gives the same report.",
+        "cdma.sim.profile.record(model) gives the same report.",
     )
     parser.add_argument(
         "path", type=Path, help=".npy, .npz or .safetensors file, or a directory of such files"
@@ -127,7 +128,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
-    from cdma.sim.profile.report import Hidden, Settings
+    from cdma.sim.profile.link import Hidden, Settings
 
     giga = {name: getattr(arguments, name) for name in ("link", "link_back", "unit_rate", "kernel_rate")}
     return Settings(
@@ -139,7 +140,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
 
 
 def _hidden(path: Path) -> dict[str, Hidden]:
-    from cdma.sim.profile.report import Hidden
+    from cdma.sim.profile.link import Hidden
     from cdma.sim.support.toml_table import read_toml
 
     table = read_toml(path)
@@ -154,7 +155,7 @@ def _hidden(path: Path) -> dict[str, Hidden]:
 
 def _profiles(stored: Iterable[StoredTensor]) -> list[TensorProfile]:
     from cdma.progress import byte_progress
-    from cdma.sim.profile.report import profile
+    from cdma.sim.profile.tensor import profile
 
     stored = list(stored)
     profiles = []

@@ -11,11 +11,11 @@ from cdma.hdl.spec.format import Format
 from cdma.sim.codec.headers import codes_of
 from cdma.sim.codec.words import Words
 
-__all__ = ["byte_bound", "entropy_bits", "mask_bound", "table_bound"]
+__all__ = ["byte_bound", "entropy_bits", "table_bound"]
 
 
 def entropy_bits(counts: NDArray[np.integer]) -> float:
-    """The entropy, in bits per symbol, of symbols that occur ``counts`` times; 0 for none."""
+    """Returns the entropy, in bits per symbol, of symbols that occur ``counts`` times; 0 for no symbols."""
     total = int(counts.sum())
     if not total:
         return 0.0
@@ -23,18 +23,11 @@ def entropy_bits(counts: NDArray[np.integer]) -> float:
     return float(-(shares * np.log2(shares)).sum()) + 0.0
 
 
-def mask_bound(density: float, word_bits: int) -> float:
-    """The ratio that no coder beats which keeps literals as they are and looks at each word for itself.
-
-    It spends the entropy of "zero or not" on every word, and ``word_bits`` on each one that is not zero.
-    """
-    mask = entropy_bits(np.array([density, 1 - density]) * 2**40)
-    bits = mask + density * word_bits
-    return word_bits / bits if bits else math.inf
-
-
 def table_bound(words: Words, format: Format) -> float:
-    """The same with the classes of a table of frequent values instead of "zero or not"."""
+    """Returns the ratio that no coder beats which keeps literals as they are and codes each word for itself.
+
+    Such a coder spends the entropy of the code on every word, and ``word_bits`` on every literal.
+    """
     if not len(words):
         return 1.0
     counts = np.bincount(codes_of(words, format), minlength=format.literal_code + 1)
@@ -43,7 +36,7 @@ def table_bound(words: Words, format: Format) -> float:
 
 
 def byte_bound(words: Words) -> float:
-    """The ratio that no coder beats which codes each byte for itself, by its place in the word."""
+    """Returns the ratio that no coder beats which codes each byte for itself, by its position in the word."""
     if not len(words):
         return 1.0
     size = words.dtype.itemsize

@@ -1,4 +1,4 @@
-"""What compression buys on a user's own tensors: :func:`record` watches a model, ``cdma profile`` reads files."""
+"""What compression buys on a user's own tensors: :func:`record` watches a PyTorch model, ``cdma profile`` reads files."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ __all__ = ["record"]
 
 def __getattr__(name: str) -> Any:
     if name == "record":
-        from .report import record
+        from .recording import record
 
         return record
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,7 +6,8 @@ from html import escape
 
 from cdma.sim.support.svg import Line, bar_chart, line_chart
 
-from .report import Report, Transfer
+from .link import Transfer
+from .report import Report
 
 __all__ = ["page"]
 

@@ -1,13 +1,4 @@
-"""What compressing a network's own tensors buys on a link: per tensor and in all.
-
-Three lines in a PyTorch program profile what its training would offload::
-
-    with cdma.sim.profile.report.record(model) as recording:
-        model(images)
-    print(recording.report())
-
-For tensors in files there is the command ``cdma profile``.
-"""
+"""What compressing the tensors of a network buys on a link, for each tensor and for all together."""
 
 from __future__ import annotations
 
@@ -15,28 +6,16 @@ import math
 from bisect import bisect_left
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cdma.hdl.spec.errors import ParameterError
 
-from .link import Hidden, Settings, Transfer
-from .tensor import NothingToProfile, TensorProfile, profile
+from .link import Settings, Transfer
+from .tensor import NothingToProfile, TensorProfile
 
-if TYPE_CHECKING:
-    from .hooks import Recording
+__all__ = ["Report"]
 
-__all__ = [
-    "Hidden",
-    "NothingToProfile",
-    "Report",
-    "Settings",
-    "TensorProfile",
-    "Transfer",
-    "profile",
-    "record",
-]
-
-#: A number of units is enough if transfers take at most this much longer than with any number.
+#: A number of units is enough if transfers take at most this many times as long as with any number.
 _ENOUGH = 1.01
 
 
@@ -164,13 +143,6 @@ class Report:
             f"{self.units_enough} are enough for this link"
         )
         return "\n".join(lines)
-
-
-def record(model: Any, settings: Settings | None = None, *, what: str = "saved") -> Recording:
-    """Records tensors of a PyTorch model while it runs; see :class:`~cdma.sim.profile_hooks.Recording`."""
-    from .hooks import Recording
-
-    return Recording(model, settings or Settings(), what)
 
 
 def _row(transfer: Transfer) -> dict[str, Any]:

@@ -26,8 +26,6 @@ from numpy.typing import NDArray
 
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
-from cdma.sim.codec.headers import codes_of
-from cdma.sim.codec.words import Words
 from cdma.sim.support.data import DATA
 from cdma.sim.support.toml_table import Table, TableError, read_json
 
@@ -43,7 +41,6 @@ __all__ = [
     "measured_laws",
     "scattered_work",
     "unit_bytes_per_s",
-    "window_work",
 ]
 
 #: Device to host, and back.
@@ -82,19 +79,8 @@ class CycleLaw:
         return self.per_beat * work_words / lanes + self.per_packet
 
 
-def window_work(words: Words, format: Format) -> int:
-    """Words on the longer side of every window of a packet, all together."""
-    count, window = len(words), format.window
-    windows = -(-count // window)
-    literal = np.zeros(windows * window, bool)
-    literal[:count] = codes_of(words, format) == format.literal_code
-    raw = np.full(windows, window)
-    raw[-1:] = count - (windows - 1) * window
-    return int(np.maximum(raw, format.header_words + literal.reshape(windows, window).sum(axis=1)).sum())
-
-
 def scattered_work(density: float, format: Format) -> float:
-    """The same per raw word, on average, where literals lie anywhere independently of each other."""
+    """Words on the longer side of a window per raw word, on average over literals that are independent of each other."""
     count = np.arange(format.window + 1)
     longer = np.maximum(format.window, format.header_words + count)
     return float((_binomial(format.window, density) * longer).sum() / format.window)

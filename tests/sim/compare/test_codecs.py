@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cdma import CorruptStream, Format, ParameterError
 from cdma.sim.compare import codecs, comparison
-from cdma.sim.compare.entropy import byte_bound, entropy_bits, mask_bound, table_bound
+from cdma.sim.compare.entropy import byte_bound, entropy_bits, table_bound
 from cdma.sim.compare.tables import frequent_values, learn_format
 from cdma.sim.support.tensors import arrange, bfloat16_bits, convert, quantise
 
@@ -183,21 +183,17 @@ class TestBounds:
         assert entropy_bits(np.array([7, 0])) == 0
         assert entropy_bits(np.array([], int)) == 0
 
-    def test_mask_bound(self):
-        assert mask_bound(0.5, 32) == pytest.approx(32 / 17)
-        assert mask_bound(1, 32) == 1
-        assert mask_bound(0, 32) == math.inf
+    def test_table_bound(self):
+        words = np.array([0, 7] * 500, np.uint32)
+        assert table_bound(words, Format()) == pytest.approx(32 / 17)
+        assert table_bound(words | 1, Format()) == 1
+        assert table_bound(words & 0, Format()) == math.inf
 
     def test_zero_value_compression_stays_below_its_bound(self):
         for density in (0.01, 0.3, 0.5, 0.97):
             words = activations(density=density).reshape(-1).view(np.uint32)
             codec = codecs.make("zv", 32, words)
-            assert words.nbytes / codec.size(words) <= mask_bound(np.count_nonzero(words) / len(words), 32)
-
-    def test_table_bound_is_the_mask_bound_of_zero(self):
-        words = activations().reshape(-1).view(np.uint32)
-        density = np.count_nonzero(words) / len(words)
-        assert table_bound(words, Format()) == pytest.approx(mask_bound(density, 32))
+            assert words.nbytes / codec.size(words) <= table_bound(words, Format())
 
     @pytest.mark.parametrize("code_bits", [1, 2, 4])
     def test_frequent_values_stay_below_their_bound(self, code_bits):

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from cdma import ParameterError, compress
 from cdma.app import main
 from cdma.sim.profile.files import BadTensorFile, find_tensors
+from cdma.sim.profile.link import Hidden, Settings, Transfer
 from cdma.sim.profile.page import page
-from cdma.sim.profile.report import Hidden, NothingToProfile, Report, Settings, Transfer, profile
+from cdma.sim.profile.report import Report
+from cdma.sim.profile.tensor import NothingToProfile, profile
 from cdma.sim.support.tensors import quantise
 
 

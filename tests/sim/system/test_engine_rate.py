@@ -12,6 +12,8 @@ from cdma.hdl.codec.compressor import Compressor
 from cdma.hdl.codec.decompressor import Decompressor
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
+from cdma.sim.codec.headers import codes_of
+from cdma.sim.codec.words import Words
 from cdma.sim.support.toml_table import Table, TableError, read_json
 from cdma.sim.system.engine_rate import (
     fit,
@@ -20,7 +22,6 @@ from cdma.sim.system.engine_rate import (
     measured_laws,
     scattered_work,
     unit_bytes_per_s,
-    window_work,
 )
 from cdma.sim.system.machine import load_machine
 from tests.support.codec_bench import stream_of
@@ -30,6 +31,17 @@ from tests.support.stream_bench import StreamBench, beats_of
 CONFIG = CodecConfig()
 WINDOWS = 40
 IDLE = 16
+
+
+def window_work(words: Words, format: Format) -> int:
+    """Words on the longer side of every window of a packet, all together: what the law is stated in."""
+    count, window = len(words), format.window
+    windows = -(-count // window)
+    literal = np.zeros(windows * window, bool)
+    literal[:count] = codes_of(words, format) == format.literal_code
+    raw = np.full(windows, window)
+    raw[-1:] = count - (windows - 1) * window
+    return int(np.maximum(raw, format.header_words + literal.reshape(windows, window).sum(axis=1)).sum())
 
 
 def masks() -> dict[str, np.ndarray]:

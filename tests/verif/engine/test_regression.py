@@ -10,13 +10,13 @@ import pytest
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
-from cdma.sim.training.characterise import load_samples
 from cdma.verif.engine import regression as engine_regression
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.engine.measure import cases, measure_engine
 from cdma.verif.engine.regression import verify_engine
 from cdma.verif.engine.tensor import round_trip
 from cdma.verif.simulator.simulate import Outcome
+from tests.support.samples import load_samples
 
 pytestmark = [pytest.mark.verilator, pytest.mark.slow]
 

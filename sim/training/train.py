@@ -1,86 +1,31 @@
 """Trains small networks and shows their activations on the way (needs the ``torch`` extra).
 
-The data are the 1797 handwritten digits that come with scikit-learn, so nothing is downloaded. Training is
-seeded and runs in one thread with deterministic kernels: the same versions on the same kind of machine give
-the same numbers.
+Training is seeded and runs in one thread with deterministic kernels: the same versions on the same kind of
+machine give the same numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cdma.hdl.spec.errors import CdmaError, ParameterError
+from cdma.hdl.spec.errors import ParameterError
+from cdma.sim.support.extras import require
+
+from .digits import CLASSES, TRAINING_IMAGES, digits
+from .schedule import Schedule
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["NETWORKS", "MissingTorch", "Schedule", "Snapshot", "digits", "train", "versions"]
+__all__ = ["NETWORKS", "Snapshot", "train"]
 
 #: The networks that :func:`train` knows.
 NETWORKS = ("alexnet", "vgg", "squeezenet", "resnet")
-
-_TRAINING_IMAGES = 1500
-_CLASSES = 10
-_SIDE = 32
-
-
-class MissingTorch(CdmaError, ImportError):
-    """Training was asked for, and the extra that it needs is not installed."""
-
-    def __init__(self, package: str) -> None:
-        super().__init__(f"training needs the package {package}: pip install 'cdma[torch]'")
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """How a network is trained and how often it is looked at."""
-
-    #: Passes over the training images.
-    epochs: int = 24
-    #: Images of a step.
-    batch: int = 64
-    #: AdamW's step size; it falls to a tenth at each of ``drops``, parts of the training.
-    learning_rate: float = 2e-3
-    drops: tuple[float, ...] = (0.5, 0.8)
-    weight_decay: float = 1e-2
-    seed: int = 1
-    #: Training images whose activations are shown.
-    probe: int = 32
-    #: Times they are shown: before the first step, after the last, more often early in between.
-    points: int = 21
-
-    def __post_init__(self) -> None:
-        for name in ("epochs", "batch", "probe", "points"):
-            value = getattr(self, name)
-            least = 2 if name == "points" else 1
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ParameterError(f"{name} is {value!r}; it must be a whole number, {least} or more")
-        for name in ("batch", "probe"):
-            if getattr(self, name) > _TRAINING_IMAGES:
-                raise ParameterError(
-                    f"{name} is {getattr(self, name)}; there are {_TRAINING_IMAGES} training images"
-                )
-        if not self.learning_rate > 0:
-            raise ParameterError(f"learning_rate is {self.learning_rate!r}; it must be more than 0")
-
-    @property
-    def steps(self) -> int:
-        """Steps of the whole training; the images that do not fill a batch wait for the next epoch."""
-        return self.epochs * (_TRAINING_IMAGES // self.batch)
-
-    def shown_after(self) -> tuple[int, ...]:
-        """The numbers of steps after which activations are shown, rising, quadratic in time."""
-        places = np.linspace(0, 1, self.points) ** 2 * self.steps
-        return tuple(sorted({round(place) for place in places.tolist()}))
-
-    def as_dict(self) -> dict[str, Any]:
-        """The settings, for a record of where numbers come from."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -95,32 +40,8 @@ class Snapshot:
     activations: dict[str, NDArray[np.float32]]
     #: ``"relu"`` or ``"pool"`` for each.
     kinds: dict[str, str]
-    #: Part of the images kept from training that are recognised; only in the last snapshot.
+    #: Part of the images kept from training that the network classifies correctly; in the last snapshot only.
     accuracy: float | None = field(default=None)
-
-
-def versions() -> dict[str, str]:
-    """The versions of what the numbers depend on."""
-    torch = _torch()
-    sklearn = _import("sklearn", "scikit-learn")
-    return {
-        "torch": str(torch.__version__),
-        "scikit-learn": str(sklearn.__version__),
-        "numpy": np.__version__,
-    }
-
-
-def digits() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """The digits as (images, 1, 32, 32), of mean 0 and deviation 1, and their classes."""
-    datasets = _import("sklearn.datasets", "scikit-learn")
-    data = datasets.load_digits()
-    small = data.images.astype(np.float64)
-    along = (np.arange(_SIDE) + 0.5) * small.shape[1] / _SIDE - 0.5
-    weights = np.maximum(0, 1 - np.abs(np.clip(along, 0, 7)[:, None] - np.arange(8)[None, :]))
-    images = weights @ small @ weights.T
-    kept = images[:_TRAINING_IMAGES]
-    scaled = (images - kept.mean()) / kept.std()
-    return scaled[:, None].astype(np.float32), data.target.astype(np.int64)
 
 
 def train(network: str, schedule: Schedule | None = None) -> Iterator[Snapshot]:
@@ -137,7 +58,7 @@ def train(network: str, schedule: Schedule | None = None) -> Iterator[Snapshot]:
     schedule = schedule or Schedule()
     images, classes = (torch.from_numpy(array) for array in digits())
     with _reproducible(schedule.seed):
-        model = BUILDERS[network](_CLASSES)
+        model = BUILDERS[network](CLASSES)
         _initialise(model)
         state = torch.get_rng_state()
         snapshot = _snapshot(model, images[: schedule.probe], 0, [])
@@ -151,12 +72,12 @@ def train(network: str, schedule: Schedule | None = None) -> Iterator[Snapshot]:
     order = torch.zeros(0, dtype=torch.int64)
     yield snapshot
     for step in range(1, schedule.steps + 1):
-        # The caller runs between two snapshots: neither its random numbers nor its threads may matter here.
+        # The caller runs between two snapshots. Its random numbers and its threads must not matter here.
         with _reproducible(state):
             for group in optimiser.param_groups:
                 group["lr"] = schedule.learning_rate * 0.1 ** sum(step > fall for fall in falls)
             if len(order) < schedule.batch:
-                order = torch.randperm(_TRAINING_IMAGES, generator=generator)
+                order = torch.randperm(TRAINING_IMAGES, generator=generator)
             batch, order = order[: schedule.batch], order[schedule.batch :]
             loss = torch.nn.functional.cross_entropy(
                 model(_augmented(images[batch], generator)), classes[batch]
@@ -176,7 +97,7 @@ def train(network: str, schedule: Schedule | None = None) -> Iterator[Snapshot]:
 
 
 class _reproducible:
-    """Within it torch computes deterministically, in one thread, and starts from given random numbers."""
+    """Makes torch compute deterministically, in one thread, from given random numbers, within a ``with`` block."""
 
     def __init__(self, start: int | torch.Tensor) -> None:
         self._start = start
@@ -205,21 +126,12 @@ class _reproducible:
         torch.use_deterministic_algorithms(deterministic)
 
 
-def _import(module: str, package: str) -> Any:
-    from importlib import import_module
-
-    try:
-        return import_module(module)
-    except ImportError:
-        raise MissingTorch(package) from None
-
-
 def _torch() -> Any:
-    return _import("torch", "torch")
+    return require("torch", "torch")
 
 
 def _initialise(model: torch.nn.Module) -> None:
-    """He's initialisation, without which the deeper networks do not begin to learn."""
+    """Initialises the weights after He; without it the deeper networks do not begin to learn."""
     import torch
 
     for module in model.modules():
@@ -230,7 +142,7 @@ def _initialise(model: torch.nn.Module) -> None:
 
 
 def _augmented(images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """The images, all shifted alike by up to 4 pixels each way, with noise."""
+    """Shifts all images alike by up to 4 pixels each way, and adds noise."""
     import torch
 
     down, right = torch.randint(-4, 5, (2,), generator=generator).tolist()
@@ -243,9 +155,9 @@ def _accuracy(model: torch.nn.Module, images: torch.Tensor, classes: torch.Tenso
 
     model.eval()
     with torch.no_grad():
-        guessed = model(images[_TRAINING_IMAGES:]).argmax(1)
+        guessed = model(images[TRAINING_IMAGES:]).argmax(1)
     model.train()
-    return float((guessed == classes[_TRAINING_IMAGES:]).float().mean())
+    return float((guessed == classes[TRAINING_IMAGES:]).float().mean())
 
 
 def _snapshot(
@@ -273,7 +185,7 @@ def _snapshot(
         kind = {torch.nn.ReLU: "relu", torch.nn.MaxPool2d: "pool"}.get(type(module))
         if kind is not None:
             handles.append(module.register_forward_hook(watch(name, kind)))
-    # Batch normalisation also learns in a forward pass: its averages are put back.
+    # Batch normalisation learns in a forward pass as well, so its averages are restored.
     buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
     try:
         model.train()

@@ -1,10 +1,11 @@
-"""Records what activations are like while networks train, and reads those that come with the package.
+"""Records what activations are like while networks train.
 
-Three files stand beside this module, made by :func:`record`, the command ``cdma characterise --train``:
+The package has three files in ``data/`` that :func:`record`, the command ``cdma characterise --train``, made:
 
 ``densities.json``  density and ratios of every ReLU and pooling layer over the training, which
                     :mod:`cdma.sim.system.density_table` reads
-``ratios.json``     every codec on every layer after the training, in every number type and layout
+``ratios.json``     every codec on every layer after the training, in every number type and layout, which
+                    :mod:`cdma.sim.training.ratios` reads
 ``samples.npz``     a few activation tensors after the training, float32 bit for bit
 """
 
@@ -15,7 +16,6 @@ import re
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,14 +25,14 @@ from cdma.hdl.spec.errors import ParameterError
 from cdma.sim.codec.model import ZVC
 from cdma.sim.codec.words import words_of
 from cdma.sim.compare import codecs
-from cdma.sim.compare.comparison import BOUNDS, Row, compare
-from cdma.sim.support.data import DATA
-from cdma.sim.support.toml_table import Table, TableError, read_json
+from cdma.sim.compare.comparison import Row, compare
 
-from . import training
-from .training import Schedule, Snapshot
+from .ratios import ratio_table, short
+from .schedule import Schedule
+from .train import NETWORKS, Snapshot, train
+from .versions import versions
 
-__all__ = ["RECORDS", "load_ratios", "load_samples", "record"]
+__all__ = ["RECORDS", "record"]
 
 #: The files that :func:`record` makes.
 RECORDS = ("densities.json", "ratios.json", "samples.npz")
@@ -48,30 +48,28 @@ _SAMPLES = {
     "resnet": {"stage1block0.relu1": 4},
 }
 
-_ROW_COLUMNS = ("network", "layer", "kind", "number_type", "layout", "words", "density")
-
 
 def record(
     schedule: Schedule,
-    networks: Sequence[str] = training.NETWORKS,
+    networks: Sequence[str] = NETWORKS,
     progress: Callable[[str, float], None] = lambda what, part: None,
 ) -> dict[str, bytes]:
     """Trains the networks and returns the contents of :data:`RECORDS` by name.
 
-    ``progress`` is told what is done now and which part of all of it, 0 to 1, has been done.
+    ``progress`` is called with what is done now and with the part of all work that is done, 0 to 1.
     """
-    if unknown := [name for name in networks if name not in training.NETWORKS]:
-        raise ParameterError(f"network is {unknown[0]!r}; it must be one of {', '.join(training.NETWORKS)}")
+    if unknown := [name for name in networks if name not in NETWORKS]:
+        raise ParameterError(f"network is {unknown[0]!r}; it must be one of {', '.join(NETWORKS)}")
     if not networks:
         raise ParameterError("no network is given; there must be at least one to train")
     names = codecs.available()
-    versions = training.versions()
+    made_with = versions()
     recorded: dict[str, Any] = {}
     rows: list[Row] = []
     samples: dict[str, NDArray[np.float32]] = {}
     for place, network in enumerate(networks):
         series = _Series()
-        for snapshot in training.train(network, schedule):
+        for snapshot in train(network, schedule):
             progress(f"training {network}", (place + 0.8 * snapshot.step / schedule.steps) / len(networks))
             series.add(snapshot, snapshot.step / schedule.steps)
         recorded[network] = series.as_dict()
@@ -85,7 +83,7 @@ def record(
         "source": "cdma characterise --train",
         "data": "scikit-learn's digits, 1500 training images of 32 x 32",
         "schedule": schedule.as_dict(),
-        "versions": versions,
+        "versions": made_with,
     }
     default = {"default": "vgg"} if "vgg" in recorded else {}
     return dict(
@@ -93,7 +91,7 @@ def record(
             RECORDS,
             (
                 _text({**provenance, **default, "networks": recorded}).encode(),
-                _text({**provenance, **_table(rows, names)}).encode(),
+                _text({**provenance, **ratio_table(rows, names)}).encode(),
                 _archive(samples),
             ),
             strict=True,
@@ -101,50 +99,14 @@ def record(
     )
 
 
-def load_ratios(path: Path | None = None) -> list[Row]:
-    """The rows of a ``ratios.json``, by default the one that comes with the package."""
-    table = read_json(path or DATA / "ratios.json")
-    names, columns = table.get("codecs"), [*_ROW_COLUMNS]
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise TableError(f"{table.where} has codecs = {names!r}; it must be a list of names")
-    width = len(columns) + len(names) + len(BOUNDS)
-    rows = []
-    for place, values in enumerate(table.get("rows"), 1):
-        where = f"{table.where}, row {place}"
-        if not isinstance(values, list) or len(values) != width:
-            raise TableError(f"{where} is {values!r}; it must be a list of {width} values")
-        keys = [*columns, *names, *(f"bound {name}" for name in BOUNDS)]
-        row = Table(where, dict(zip(keys, values, strict=True)))
-        rows.append(
-            Row(
-                row.text("network"),
-                row.text("layer"),
-                row.text("kind"),
-                row.text("number_type"),
-                row.text("layout"),
-                row.whole("words"),
-                row.number("density", least=0, most=1),
-                {name: row.number(name, above=0) for name in names},
-                {name: row.number(f"bound {name}", above=0) for name in BOUNDS},
-            )
-        )
-    return rows
-
-
-def load_samples(path: Path | None = None) -> dict[str, NDArray[np.float32]]:
-    """Activation tensors (images, channels, height, width) or (images, features), by ``network.layer``."""
-    with np.load(path or DATA / "samples.npz", allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files}
-
-
 def _kind(snapshot: Snapshot, layer: str) -> str:
-    """The kind of a layer as :mod:`cdma.sim.system.density_table` has them."""
+    """Returns the kind of a layer, as :mod:`cdma.sim.system.density_table` names it."""
     kind = snapshot.kinds[layer]
     return "fc" if kind == "relu" and snapshot.activations[layer].ndim == 2 else kind
 
 
 class _Series:
-    """What a network's layers were like, snapshot after snapshot."""
+    """The layers of a network, snapshot after snapshot."""
 
     def __init__(self) -> None:
         self._layers: dict[str, dict[str, Any]] = {}
@@ -165,35 +127,15 @@ class _Series:
                     "ratio": {codec: [] for codec in _OVER_TIME},
                 },
             )
-            layer["progress"].append(_short(part))
-            layer["density"].append(_short(np.count_nonzero(tensor) / tensor.size))
+            layer["progress"].append(short(part))
+            layer["density"].append(short(np.count_nonzero(tensor) / tensor.size))
             words = words_of(tensor, ZVC)
             for codec, ratios in layer["ratio"].items():
-                ratios.append(_short(words.nbytes / codecs.make(codec, ZVC.word_bits, words).size(words)))
+                ratios.append(short(words.nbytes / codecs.make(codec, ZVC.word_bits, words).size(words)))
 
     def as_dict(self) -> dict[str, Any]:
         """The record of one network."""
-        return {"accuracy": self._accuracy and _short(self._accuracy), "layers": list(self._layers.values())}
-
-
-def _short(value: float) -> float:
-    """Five significant digits: what a record needs."""
-    return float(f"{value:.5g}")
-
-
-def _table(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Any]:
-    """The rows as a table with one list for each."""
-    return {
-        "codecs": list(names),
-        "columns": [*_ROW_COLUMNS, *names, *(f"bound {name}" for name in BOUNDS)],
-        "rows": [
-            [
-                *(getattr(row, column) for column in _ROW_COLUMNS[:-1]),
-                *(_short(value) for value in (row.density, *row.ratio.values(), *row.bound.values())),
-            ]
-            for row in rows
-        ],
-    }
+        return {"accuracy": self._accuracy and short(self._accuracy), "layers": list(self._layers.values())}
 
 
 def _text(record: Mapping[str, Any]) -> str:

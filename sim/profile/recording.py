@@ -1,4 +1,11 @@
-"""Tensors of a PyTorch model, profiled while it runs (needs the ``torch`` extra)."""
+"""Tensors of a PyTorch model, profiled while it runs (needs the ``torch`` extra).
+
+Three lines in a PyTorch program profile what its training would offload::
+
+    with cdma.sim.profile.record(model) as recording:
+        model(images)
+    print(recording.report())
+"""
 
 from __future__ import annotations
 
@@ -9,24 +16,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdma.hdl.spec.errors import ParameterError
-from cdma.sim.training.training import MissingTorch
+from cdma.sim.support.extras import require
 
-from .report import NothingToProfile, Report, Settings, TensorProfile, profile
+from .link import Settings
+from .report import Report
+from .tensor import NothingToProfile, TensorProfile, profile
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Recording"]
+__all__ = ["Recording", "record"]
 
+#: Tensors of fewer bytes are left out.
 _LEAST_BYTES = 1024
 
 
+def record(model: torch.nn.Module, settings: Settings | None = None, *, what: str = "saved") -> Recording:
+    """Profiles tensors of ``model`` while it runs within a ``with`` block; see :class:`Recording`."""
+    return Recording(model, settings or Settings(), what)
+
+
 class Recording:
-    """Profiles a model's tensors within a ``with`` block; :meth:`report` then says what was seen.
+    """Profiles a model's tensors within a ``with`` block, for :meth:`report`.
 
     ``what``
         ``"saved"``: the floating-point tensors that autograd keeps for the backward pass, which is what
-        training offloads. Parameters and buffers of the model are left out, a tensor kept twice counts once.
+        training offloads. Parameters and buffers of the model are left out; a tensor kept twice counts once.
         ``"outputs"``: the floating-point outputs of every module without modules in it; needs no gradients.
 
     Tensors of less than 1 KiB, such as means of channels, are left out. A tensor has the name of the module
@@ -34,10 +49,7 @@ class Recording:
     """
 
     def __init__(self, model: torch.nn.Module, settings: Settings, what: str) -> None:
-        try:
-            import torch
-        except ImportError:
-            raise MissingTorch("torch") from None
+        torch = require("torch", "torch")
         if not isinstance(model, torch.nn.Module):
             raise ParameterError(f"the model is {type(model).__name__}; it must be a torch.nn.Module")
         if what not in ("saved", "outputs"):
@@ -46,7 +58,7 @@ class Recording:
         self._tensors: dict[str, TensorProfile] = {}
         self._running: list[str] = []
         self._handles: list[Any] = []
-        # Tensors seen are held until the block ends: a freed one could leave its address to another.
+        # Recorded tensors are held until the block ends, because another tensor could reuse a freed address.
         self._held: dict[tuple[Any, ...], torch.Tensor] = {}
         self._own: set[int] = set()
 
@@ -78,7 +90,7 @@ class Recording:
         self._running.clear()
 
     def report(self, settings: Settings | None = None) -> Report:
-        """What was seen, under the settings of the recording or others."""
+        """Reports the recorded tensors under the settings of the recording, or under ``settings``."""
         if not self._tensors:
             raise NothingToProfile(
                 "nothing was recorded: run the model within the block, "
@@ -128,7 +140,7 @@ class Recording:
         self._tensors[name] = profile(name, array, dtype)
 
     def _name(self, module: str) -> str:
-        """The module's name, numbered from its second tensor on."""
+        """The name of the module, with a number from its second tensor on."""
         name, number = module, 1
         while name in self._tensors:
             number += 1
@@ -137,7 +149,7 @@ class Recording:
 
 
 def _as_numpy(tensor: torch.Tensor) -> tuple[NDArray[Any], str]:
-    """The tensor by bit pattern, also where numpy has no such type, and the name of the type."""
+    """Converts a tensor by bit pattern, also where numpy lacks its type; returns it with the name of the type."""
     import torch
 
     kind = str(tensor.dtype).removeprefix("torch.")

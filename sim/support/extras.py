@@ -1,0 +1,25 @@
+"""The packages of the extra ``torch``, imported when something needs them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from cdma.hdl.spec.errors import CdmaError
+
+__all__ = ["MissingTorch", "require"]
+
+
+class MissingTorch(CdmaError, ImportError):
+    """Training was asked for, and the extra that it needs is not installed."""
+
+    def __init__(self, package: str) -> None:
+        super().__init__(f"training needs the package {package}: pip install 'cdma[torch]'")
+
+
+def require(module: str, package: str) -> Any:
+    """Imports ``module``; raises :class:`MissingTorch`, which names its ``package``, if that fails."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingTorch(package) from None

@@ -1,0 +1,41 @@
+"""Charts as SVG text."""
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from cdma.sim.support.svg import Line, bar_chart, line_chart
+
+
+def test_text_is_escaped():
+    svg = bar_chart("a < b & c", ["<g>"], {"<n>": [1.0]}, y_label="<y>")
+    assert "<g>" not in svg
+    assert ElementTree.fromstring(svg) is not None
+
+
+def test_bars_are_as_high_as_their_values():
+    svg = bar_chart("t", ["a", "b"], {"n": [10.0, 5.0]}, y_label="y")
+    heights = [float(height) for height in re.findall(r'height="([\d.]+)" fill="#0072b2"><title>', svg)]
+    assert heights[0] == pytest.approx(2 * heights[1], abs=0.2)
+
+
+def test_points_lie_where_their_values_are():
+    svg = line_chart("t", [Line("n", [0, 1], [0, 1])], x_label="x", y_label="y")
+    (points,) = re.findall(r'points="([^"]+)"', svg)
+    (x0, y0), (x1, y1) = (map(float, point.split(",")) for point in points.split())
+    assert x0 < x1
+    assert y0 > y1
+
+
+def test_square_root_axis():
+    lines = [Line("n", [0, 0.25, 1], [0, 0, 0])]
+    svg = line_chart("t", lines, x_label="x", y_label="y", square_root=True)
+    (points,) = re.findall(r'points="([^"]+)"', svg)
+    x = [float(point.split(",")[0]) for point in points.split()]
+    assert x[1] - x[0] == pytest.approx(x[2] - x[1], abs=0.2)
+
+
+def test_nothing_to_draw():
+    for svg in (line_chart("t", [], x_label="x", y_label="y"), bar_chart("t", [], {}, y_label="y")):
+        assert ElementTree.fromstring(svg) is not None

@@ -49,7 +49,9 @@ class Recording:
     """
 
     def __init__(self, model: torch.nn.Module, settings: Settings, what: str) -> None:
-        torch = require("torch", "torch")
+        require("torch", "torch")
+        import torch
+
         if not isinstance(model, torch.nn.Module):
             raise ParameterError(f"the model is {type(model).__name__}; it must be a torch.nn.Module")
         if what not in ("saved", "outputs"):

@@ -61,8 +61,6 @@ def _add_output_options(parser: argparse.ArgumentParser, name: str) -> None:
 def _run_codec(arguments: argparse.Namespace) -> int:
     config = codec_config_from(arguments)
 
-    from amaranth.hdl import Shape
-
     from cdma.hdl.codec.generate import codec_verilog
     from cdma.hdl.codec.shell import codec_ports
     from cdma.progress import status
@@ -86,10 +84,8 @@ def _run_codec(arguments: argparse.Namespace) -> int:
         "pipelined": config.pipelined,
         "bytes_per_cycle": config.data_bits / 8,
         "initial_values": arguments.init,
-        "ports": {"aclk": 1, "aresetn": 1}
-        | {
-            name: Shape.cast(member.shape).width
-            for name, member in codec_ports(config, length=arguments.kind == "decompressor").items()
+        "ports": {
+            port.name: port.width for port in codec_ports(config, length=arguments.kind == "decompressor")
         },
     }
     if arguments.json:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 from collections.abc import Callable
-from importlib import resources
 from typing import Any
 
 from cdma.engine_options import add_engine_options, engine_config_from
@@ -30,6 +28,7 @@ def register(blocks: Any, add_output_options: Callable[[argparse.ArgumentParser,
 def _run(arguments: argparse.Namespace) -> int:
     config = engine_config_from(arguments)
 
+    from cdma.hdl.engine.engine import engine_ports
     from cdma.hdl.engine.generate import engine_files
     from cdma.progress import status
     from cdma.sim.driver.c_driver import c_driver
@@ -43,17 +42,10 @@ def _run(arguments: argparse.Namespace) -> int:
             name=arguments.name,
             prefix=arguments.prefix,
             init=arguments.init,
-            waivers={"cdma.vlt": (resources.files("cdma.hdl.verilog") / "waivers.vlt").read_text("utf-8")},
             headers={"cdma.h": c_driver()} if config.registers else {},
         )
     paths = [write(arguments.output, name, text) for name, text in files.items()]
     verilog = next(iter(files.values()))
-    head = re.search(rf"^module {arguments.name} \((.*?)\);", verilog, re.MULTILINE | re.DOTALL)
-    assert head is not None
-    ports = {
-        name: int(high) + 1 if high else 1
-        for high, name in re.findall(r"(?:wire|reg)\s+(?:\[(\d+):0\] )?(\w+)", head[1])
-    }
     codec_bytes = config.lanes * config.format.word_bits // 8
     summary = {
         "file": str(paths[0]),
@@ -75,7 +67,7 @@ def _run(arguments: argparse.Namespace) -> int:
         "pipelined": config.pipelined,
         "bytes_per_cycle": min(codec_bytes, config.dev_data_bits // 8),
         "initial_values": arguments.init,
-        "ports": ports,
+        "ports": {port.name: port.width for port in engine_ports(config)},
     }
     if arguments.json:
         print(json.dumps(summary))

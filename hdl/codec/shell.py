@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Member, Out
 
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
-from cdma.hdl.verilog.shell import Shell, axis_ports
+from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port, axis_ports
+from cdma.hdl.verilog.shell import Shell
 
 from .parts.streams import Report
 
@@ -20,17 +20,18 @@ def keep_width(format: Format) -> int:
     return max(1, format.word_bits // 8)
 
 
-def codec_ports(config: CodecConfig, *, length: bool) -> dict[str, Member]:
-    """The ports of a compressor, or, with ``length``, of a decompressor, beside clock and reset."""
+def codec_ports(config: CodecConfig, *, length: bool) -> tuple[Port, ...]:
+    """The ports of a compressor, or, with ``length``, of a decompressor."""
     beat = {"data": config.data_bits, "keep": config.lanes * keep_width(config.format), "last": 1}
-    ports = axis_ports("s_axis", In, **beat)
-    if length:
-        ports |= axis_ports("s_length", In, data=32)
-    ports |= axis_ports("m_axis", Out, **beat)
-    ports |= axis_ports("m_report", Out, data=Report.as_shape().size)
-    if config.runtime_values:
-        ports["values"] = In(config.table_size * config.format.word_bits)
-    return ports
+    table_bits = config.table_size * config.format.word_bits
+    return (
+        *CLOCK_AND_RESET,
+        *axis_ports("s_axis", "input", **beat),
+        *(axis_ports("s_length", "input", data=32) if length else ()),
+        *axis_ports("m_axis", "output", **beat),
+        *axis_ports("m_report", "output", data=Report.as_shape().size),
+        *([Port("values", "input", table_bits)] if config.runtime_values else ()),
+    )
 
 
 class CodecShell(Shell):

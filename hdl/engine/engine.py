@@ -4,56 +4,100 @@
 
 from amaranth.hdl import Cat, Module
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Member, Out
+from amaranth.lib.wiring import Out
 
 from cdma.hdl.axi.ports import ReadPort, WritePort
 from cdma.hdl.engine.channel.descriptor import Completion, Descriptor
 from cdma.hdl.engine.control.registers import RegisterBlock
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
-from cdma.hdl.verilog.shell import Shell, axis_ports
+from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port, axis_ports, handshaken
+from cdma.hdl.verilog.shell import Shell
 
 from .core import EngineCore
 from .managed import HOST_ID_BITS, ManagedEngine
 
-__all__ = ["BareEngine", "Engine", "engine_shell"]
+__all__ = ["BareEngine", "Engine", "engine_ports", "engine_shell"]
 
 _DEV_ID_BITS = 1
 
 #: INCR bursts of normal, non-cacheable, bufferable memory; unprivileged, secure data; no lock, no priority.
 _CONSTANTS = {"burst": (2, 0b01), "lock": (1, 0), "cache": (4, 0b0011), "prot": (3, 0), "qos": (4, 0)}
 
-_LITE = ("awaddr", "awprot", "wdata", "wstrb", "bresp", "araddr", "arprot", "rdata", "rresp")
+#: What controls a channel of an engine without registers, and what such a channel says of itself.
+_COMMANDS = ("enable", "halt_on_error", "resume", "abort")
+_STATES = ("busy", "halted", "aborting", "stuck")
 
 
-def _axi_ports(name: str, data_bits: int, address_bits: int, id_bits: int) -> dict[str, Member]:
-    """The flat ports of an AXI4 manager."""
+def _axi_ports(name: str, data_bits: int, address_bits: int, id_bits: int) -> tuple[Port, ...]:
+    """The ports of an AXI4 manager."""
     address = {"id": id_bits, "addr": address_bits, "len": 8, "size": 3}
     address |= {field: bits for field, (bits, _) in _CONSTANTS.items()}
-    channels = {
-        "aw": (Out, In, address),
-        "w": (Out, In, {"data": data_bits, "strb": data_bits // 8, "last": 1}),
-        "b": (In, Out, {"id": id_bits, "resp": 2}),
-        "ar": (Out, In, address),
-        "r": (In, Out, {"id": id_bits, "data": data_bits, "resp": 2, "last": 1}),
-    }
-    ports: dict[str, object] = {}
-    for channel, (there, back, fields) in channels.items():
-        ports |= {f"{name}_{channel}{field}": there(bits) for field, bits in fields.items()}
-        ports |= {f"{name}_{channel}valid": there(1), f"{name}_{channel}ready": back(1)}
-    return ports
+    return (
+        *handshaken(f"{name}_aw", "output", address),
+        *handshaken(f"{name}_w", "output", {"data": data_bits, "strb": data_bits // 8, "last": 1}),
+        *handshaken(f"{name}_b", "input", {"id": id_bits, "resp": 2}),
+        *handshaken(f"{name}_ar", "output", address),
+        *handshaken(f"{name}_r", "input", {"id": id_bits, "data": data_bits, "resp": 2, "last": 1}),
+    )
+
+
+def _lite_ports(name: str, address_bits: int) -> tuple[Port, ...]:
+    """The ports of an AXI4-Lite subordinate with 32 bits of data."""
+    address = {"addr": address_bits, "prot": 3}
+    return (
+        *handshaken(f"{name}_aw", "input", address),
+        *handshaken(f"{name}_w", "input", {"data": 32, "strb": 4}),
+        *handshaken(f"{name}_b", "output", {"resp": 2}),
+        *handshaken(f"{name}_ar", "input", address),
+        *handshaken(f"{name}_r", "output", {"data": 32, "resp": 2}),
+    )
+
+
+def _control_ports(config: EngineConfig) -> tuple[Port, ...]:
+    """What controls an engine with registers: the bus of the registers, and the interrupt."""
+    return (Port("irq", "output"), *_lite_ports("s_axil", register_map(config).address_bits))
+
+
+def _bare_ports(config: EngineConfig) -> tuple[Port, ...]:
+    """What controls an engine without registers."""
+    table_bits = config.codec.table_size * config.format.word_bits
+    ports = [
+        Port("watchdog_cycles", "input", 32),
+        *(
+            Port(f"{port}_window_{edge}", "input", 64)
+            for port in ("dev", "host")
+            for edge in ("base", "limit")
+        ),
+    ]
+    for channel in ("offload", "prefetch"):
+        ports += [
+            *axis_ports(f"s_{channel}_descriptor", "input", data=Descriptor.size),
+            *axis_ports(f"m_{channel}_completion", "output", data=Completion.size),
+            *(Port(f"{channel}_{name}", "input") for name in _COMMANDS),
+            Port(f"{channel}_values", "input", table_bits),
+            *(Port(f"{channel}_{name}", "output") for name in _STATES),
+        ]
+    return tuple(ports)
+
+
+def engine_ports(config: EngineConfig) -> tuple[Port, ...]:
+    """The ports of the engine that ``config`` describes."""
+    host_id_bits = HOST_ID_BITS if config.registers else _DEV_ID_BITS
+    return (
+        *CLOCK_AND_RESET,
+        *(_control_ports(config) if config.registers else _bare_ports(config)),
+        *_axi_ports("m_axi_dev", config.dev_data_bits, config.dev_address_bits, _DEV_ID_BITS),
+        *_axi_ports("m_axi_host", config.host_data_bits, config.host_address_bits, host_id_bits),
+    )
 
 
 class _AxiShell(Shell):
     """What both shells share: the two AXI4 ports."""
 
-    def __init__(self, config: EngineConfig, ports: dict[str, Member]) -> None:
+    def __init__(self, config: EngineConfig) -> None:
         self.config = config
-        axi = _axi_ports("m_axi_dev", config.dev_data_bits, config.dev_address_bits, _DEV_ID_BITS)
-        axi |= _axi_ports("m_axi_host", config.host_data_bits, config.host_address_bits, self.host_id_bits)
-        super().__init__({**ports, **axi})
-
-    host_id_bits = HOST_ID_BITS
+        super().__init__(engine_ports(config))
 
     def _connect_axi(self, m: Module, name: str, read: ReadPort, write: WritePort) -> None:
         for channel, port in (("aw", write), ("ar", read)):
@@ -89,23 +133,6 @@ class _AxiShell(Shell):
 class Engine(_AxiShell):
     """The engine with registers, rings and ``irq``."""
 
-    def __init__(self, config: EngineConfig) -> None:
-        registers = register_map(config)
-        bits = {"addr": registers.address_bits, "prot": 3, "data": 32, "strb": 4, "resp": 2}
-        ports: dict[str, Member] = {}
-        for channel, there, back in (
-            ("aw", In, Out),
-            ("w", In, Out),
-            ("b", Out, In),
-            ("ar", In, Out),
-            ("r", Out, In),
-        ):
-            for signal in _LITE:
-                if signal.startswith(channel) and signal[len(channel) :] in bits:
-                    ports[f"s_axil_{signal}"] = there(bits[signal[len(channel) :]])
-            ports |= {f"s_axil_{channel}valid": there(1), f"s_axil_{channel}ready": back(1)}
-        super().__init__(config, {"irq": Out(1), **ports})
-
     def elaborate(self, platform: object) -> Module:
         m = Module()
         self.add_domain(m)
@@ -130,22 +157,6 @@ class Engine(_AxiShell):
 class BareEngine(_AxiShell):
     """The engine without registers: logic gives it descriptors and takes completions, 64 bytes each."""
 
-    host_id_bits = _DEV_ID_BITS
-
-    def __init__(self, config: EngineConfig) -> None:
-        table = config.codec.table_size * config.format.word_bits
-        ports: dict[str, Member] = {
-            "watchdog_cycles": In(32),
-            **{f"{port}_window_{edge}": In(64) for port in ("dev", "host") for edge in ("base", "limit")},
-        }
-        for channel in ("offload", "prefetch"):
-            ports |= axis_ports(f"s_{channel}_descriptor", In, data=Descriptor.size)
-            ports |= axis_ports(f"m_{channel}_completion", Out, data=Completion.size)
-            ports |= {f"{channel}_{name}": In(1) for name in ("enable", "halt_on_error", "resume", "abort")}
-            ports |= {f"{channel}_values": In(table)}
-            ports |= {f"{channel}_{name}": Out(1) for name in ("busy", "halted", "aborting", "stuck")}
-        super().__init__(config, ports)
-
     def elaborate(self, platform: object) -> Module:
         m = Module()
         self.add_domain(m)
@@ -165,9 +176,9 @@ class BareEngine(_AxiShell):
                 self.port(f"m_{name}_completion_tdata").eq(channel.completion.payload),
                 channel.values.eq(self.port(f"{name}_values")),
             ]
-            for signal in ("enable", "halt_on_error", "resume", "abort"):
+            for signal in _COMMANDS:
                 m.d.comb += getattr(channel, signal).eq(self.port(f"{name}_{signal}"))
-            for signal in ("busy", "halted", "aborting", "stuck"):
+            for signal in _STATES:
                 m.d.comb += self.port(f"{name}_{signal}").eq(channel.status[signal])
         return m
 

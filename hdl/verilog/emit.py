@@ -146,7 +146,7 @@ def emit(
     text = readable(
         rtlil.convert(shell, name=name, emit_src=False),
         prefix=module_prefix(name, prefix),
-        ports=list(shell.port_order),
+        ports=[port.name for port in shell.ports()],
         init=init,
     )
     text = _yosys(text, name)

@@ -5,39 +5,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from amaranth.hdl import ClockDomain, Module, Signal
 from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Member, Out
+from amaranth.lib.wiring import In, Out
 
-__all__ = ["Shell", "axis_ports"]
+from .ports import Port
 
-
-def axis_ports(name: str, flow: wiring.Flow, **fields: int) -> dict[str, Member]:
-    """The flat ports of an AXI-Stream called ``name`` whose data moves as ``flow`` says.
-
-    ``fields`` are its payload: the width of ``data``, ``keep``, ``last`` and so on.
-    """
-    back = In if flow == Out else Out
-    payload = {f"{name}_t{field}": flow(width) for field, width in fields.items()}
-    return {**payload, f"{name}_tvalid": flow(1), f"{name}_tready": back(1)}
+__all__ = ["Shell"]
 
 
 class Shell(wiring.Component):
-    """A component with flat ports, a clock ``aclk`` and a synchronous, active-low reset ``aresetn``.
+    """A component with flat ports, of which the first are a clock ``aclk`` and a synchronous, active-low reset
+    ``aresetn``.
 
     ``ports``
-        The other ports; the Verilog lists them in this order, after clock and reset.
+        All ports, in the order in which the Verilog lists them.
     """
 
     aclk: Signal
     aresetn: Signal
 
-    def __init__(self, ports: Mapping[str, Member]) -> None:
-        members = {"aclk": In(1), "aresetn": In(1), **ports}
-        self.port_order = tuple(members)
-        super().__init__(members)
+    def __init__(self, ports: Sequence[Port]) -> None:
+        self._ports = tuple(ports)
+        super().__init__(
+            {port.name: (In if port.direction == "input" else Out)(port.width) for port in self._ports}
+        )
+
+    def ports(self) -> tuple[Port, ...]:
+        """All ports, in the order in which the Verilog lists them."""
+        return self._ports
 
     def port(self, name: str) -> Signal:
         """The signal of one port."""

@@ -31,18 +31,11 @@ class CodecDesign:
 
     @property
     def ports(self) -> tuple[str, ...]:
-        """The ports that the bench reads and drives."""
-        stream = ("tdata", "tkeep", "tvalid", "tready", "tlast")
-        short = ("tdata", "tvalid", "tready")
-        return (
-            "aclk",
-            "aresetn",
-            *(f"s_axis_{field}" for field in stream),
-            *(f"m_axis_{field}" for field in stream),
-            *(f"s_length_{field}" for field in short if self.block == "decompressor"),
-            *(f"m_report_{field}" for field in short),
-            *(["values"] if self.config.runtime_values else []),
-        )
+        """The names of the ports, all of which the bench reads or drives."""
+        from cdma.hdl.codec.shell import codec_ports
+
+        ports = codec_ports(self.config, length=self.block == "decompressor")
+        return tuple(port.name for port in ports)
 
     def verilog(self) -> str:
         """The text that a user gets."""

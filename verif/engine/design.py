@@ -46,11 +46,10 @@ class EngineDesign:
         return "cdma_engine"
 
     def ports(self) -> list[str]:
-        """All ports."""
-        import re
+        """The names of the ports."""
+        from cdma.hdl.engine.engine import engine_ports
 
-        head = self.verilog().partition(f"module {self.top} (")[2].partition(");")[0]
-        return re.findall(r"(\w+)\s*(?:,|$)", head)
+        return [port.name for port in engine_ports(self.config)]
 
     def verilog(self) -> str:
         """The text that a user gets; kept by what it is made from, because making it takes a while."""

@@ -13,7 +13,6 @@ import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.lib import data
 from amaranth.lib.memory import Memory
-from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.codec.generate import codec_verilog
 from cdma.hdl.engine.generate import engine_verilog
@@ -23,6 +22,7 @@ from cdma.hdl.spec.errors import CdmaError, ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.hdl.verilog.emit import emit
 from cdma.hdl.verilog.names import RESERVED_WORDS
+from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port
 from cdma.hdl.verilog.shell import Shell
 
 _SMALL = CodecConfig(Format(8, 8, 1), lanes=2)
@@ -115,7 +115,8 @@ def test_header_says_what_it_is() -> None:
 
 def test_the_same_on_every_run_and_without_paths() -> None:
     program = (
-        "from cdma.hdl.spec.params import *; from cdma.hdl.verilog.emit import codec_verilog;"
+        "from cdma.hdl.spec.codec import CodecConfig; from cdma.hdl.spec.format import Format;"
+        "from cdma.hdl.codec.generate import codec_verilog;"
         "print(codec_verilog('decompressor', CodecConfig(Format(8, 8, 1), lanes=2)), end='')"
     )
     texts = set()
@@ -178,7 +179,9 @@ class _Awkward(Shell):
 
     def __init__(self, written: bool) -> None:
         self.written = written
-        super().__init__({"a": In(8), "z": Out(8), "y": Out(8)})
+        super().__init__(
+            [*CLOCK_AND_RESET, Port("a", "input", 8), Port("z", "output", 8), Port("y", "output", 8)]
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

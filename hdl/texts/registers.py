@@ -1,0 +1,22 @@
+"""The texts that are made from the register map: C header, SystemRDL and document."""
+
+from __future__ import annotations
+
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.registers.map import register_map
+
+from .c_header import c_header
+from .document import register_document
+from .rdl import register_rdl
+
+__all__ = ["register_texts"]
+
+
+def register_texts(config: EngineConfig) -> dict[str, str]:
+    """Each text about the registers of the engine of ``config``, by the name of its file."""
+    registers = register_map(config)
+    return {
+        "cdma_regs.h": c_header(registers),
+        "cdma_regs.rdl": register_rdl(registers),
+        "cdma_registers.md": register_document(registers),
+    }

@@ -1,0 +1,52 @@
+"""Ports of modules as plain data: what a shell, an instantiation template and a bench are made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["CLOCK_AND_RESET", "Direction", "Port", "axis_ports", "handshaken"]
+
+Direction = Literal["input", "output"]
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port of a module.
+
+    ``name``
+        Its name in the Verilog.
+    ``direction``
+        ``input`` or ``output``.
+    ``width``
+        Its bits.
+    """
+
+    name: str
+    direction: Direction
+    width: int = 1
+
+
+#: A clock, and a synchronous, active-low reset: the first ports of every module.
+CLOCK_AND_RESET = (Port("aclk", "input"), Port("aresetn", "input"))
+
+
+def handshaken(name: str, direction: Direction, fields: dict[str, int]) -> tuple[Port, ...]:
+    """The fields of a stream that moves in ``direction``, then its ``valid`` and, the other way, its ``ready``.
+
+    ``name`` is what every port's name begins with, ``fields`` has the width of each field by its name.
+    """
+    back: Direction = "output" if direction == "input" else "input"
+    return (
+        *(Port(f"{name}{field}", direction, width) for field, width in fields.items()),
+        Port(f"{name}valid", direction),
+        Port(f"{name}ready", back),
+    )
+
+
+def axis_ports(name: str, direction: Direction, **fields: int) -> tuple[Port, ...]:
+    """The ports of an AXI-Stream called ``name`` whose data moves in ``direction``.
+
+    ``fields`` has the widths of ``data``, ``keep``, ``last`` and so on.
+    """
+    return handshaken(f"{name}_t", direction, fields)

@@ -1,0 +1,60 @@
+"""The ports that a shell names are those of the Verilog, and the template connects them all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from cdma.hdl.codec.generate import codec_shell
+from cdma.hdl.codec.shell import codec_ports
+from cdma.hdl.engine.engine import engine_ports, engine_shell
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.format import Format
+from cdma.hdl.verilog.emit import emit
+from cdma.hdl.verilog.instance import instance_template
+from cdma.hdl.verilog.ports import Port
+from cdma.hdl.verilog.shell import Shell
+
+_CODEC = CodecConfig(Format(8, 8, 2), lanes=4, runtime_values=True)
+_ENGINE = EngineConfig(lanes=2, dev_data_bits=64, host_data_bits=64)
+_BARE = replace(_ENGINE, registers=False)
+
+
+@pytest.mark.parametrize(
+    ("ports", "make"),
+    [
+        (codec_ports(_CODEC, length=False), lambda: codec_shell("compressor", _CODEC)),
+        (codec_ports(_CODEC, length=True), lambda: codec_shell("decompressor", _CODEC)),
+        (engine_ports(_ENGINE), lambda: engine_shell(_ENGINE)),
+        (engine_ports(_BARE), lambda: engine_shell(_BARE)),
+    ],
+    ids=["compressor", "decompressor", "engine", "bare engine"],
+)
+def test_ports_are_those_of_the_verilog(ports: tuple[Port, ...], make: Callable[[], Shell]) -> None:
+    shell = make()
+    assert shell.ports() == ports
+    header = emit(shell, "top").partition("module top (\n")[2].partition(");")[0]
+    found = re.findall(r"^  (input|output) +(?:wire|reg) +(?:\[(\d+):0\] )?(\w+),?$", header, re.MULTILINE)
+    assert [(port.direction, port.width, port.name) for port in ports] == [
+        (direction, int(high or 0) + 1, name) for direction, high, name in found
+    ]
+
+
+def test_instance_template() -> None:
+    ports = [Port("aclk", "input", 1), Port("s_axis_tdata", "input", 32), Port("z", "output", 2)]
+    assert instance_template("mover", ports) == (
+        "// An instance of mover. aresetn is synchronous to aclk and active low.\n"
+        "wire aclk;\n"
+        "wire [31:0] s_axis_tdata;\n"
+        "wire [1:0] z;\n"
+        "\n"
+        "mover u_mover (\n"
+        "  .aclk         (aclk),\n"
+        "  .s_axis_tdata (s_axis_tdata),\n"
+        "  .z            (z)\n"
+        ");\n"
+    )

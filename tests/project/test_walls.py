@@ -84,7 +84,7 @@ ARROWS: dict[str, list[str]] = {
     "sim/compare": ["sim/codec", "sim/support", "hdl/spec"],
     "sim/engine": ["sim/codec", "hdl/spec", "hdl/spec/registers"],
     "sim/driver": ["sim/engine", "hdl/spec", "hdl/spec/registers"],
-    "sim/system": ["sim/codec", "sim/support", "hdl/spec"],
+    "sim/system": ["sim/support", "hdl/spec"],
     "sim/training": ["sim/system", "sim/compare", "sim/codec", "sim/support", "hdl/spec"],
     "sim/profile": ["sim/compare", "sim/codec", "sim/support", "hdl/spec"],
     "sim": [],

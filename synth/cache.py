@@ -1,60 +1,38 @@
-"""Results kept by content: what went in is the key, so that nothing kept can ever be stale."""
+"""Results of measurements, kept by the content of what was measured."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Cache", "NoCache", "content_key"]
+from cdma.hdl.verilog.cache import cache_folder, replace_text
 
-
-def content_key(*parts: str | bytes) -> str:
-    """A key of everything that determines a result; where a part ends and the next begins counts as well."""
-    digest = hashlib.sha256()
-    for part in parts:
-        data = part.encode() if isinstance(part, str) else part
-        digest.update(b"%d:" % len(data) + data)
-    return digest.hexdigest()
+__all__ = ["Cache", "NoCache"]
 
 
 class Cache:
-    """JSON values in files, by default under ``CDMA_CACHE``, else ``XDG_CACHE_HOME/cdma``, else
-    ``~/.cache/cdma``.
+    """JSON values in files of ``folder``, by default of the folder ``synth`` of the cache.
 
-    Any number of processes may use it at once; a value that cannot be read counts as missing.
+    Any number of processes may use it at once. A value that cannot be read counts as missing.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        if folder is None:
-            base = os.environ.get("XDG_CACHE_HOME")
-            home = Path(base) if base else Path.home() / ".cache"
-            folder = Path(os.environ.get("CDMA_CACHE") or home / "cdma") / "synth"
-        self.folder = folder
+        self.folder = cache_folder() / "synth" if folder is None else folder
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key[2:]}.json"
 
     def load(self, key: str) -> Any | None:
+        """Returns the value stored for ``key``, or None."""
         try:
             return json.loads(self._path(key).read_text())
         except (OSError, ValueError):
             return None
 
     def store(self, key: str, value: Any) -> None:
-        path = self._path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".part-")
-        try:
-            with open(handle, "w") as file:
-                json.dump(value, file)
-            os.replace(name, path)
-        except BaseException:
-            os.unlink(name)
-            raise
+        """Keeps ``value`` for ``key``."""
+        replace_text(self._path(key), json.dumps(value))
 
 
 class NoCache(Cache):

@@ -21,7 +21,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from .cache import Cache, content_key
+from cdma.hdl.verilog.cache import content_key
+
+from .cache import Cache
 from .errors import MeasureError, ToolError
 from .flow import Circuit, scratch
 from .yosys import Progress, Yosys, find_yosys, run_tool

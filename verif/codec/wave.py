@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import wavedrom
 from vcd.gtkw import GTKWColor, GTKWSave
 
 from cdma.sim.codec.headers import codes_of, unpack
 from cdma.sim.codec.words import Words, as_words, words_from_bytes
 from cdma.verif.simulator.build import build
 from cdma.verif.simulator.simulate import SimulationError, simulate
+from cdma.verif.simulator.timing_diagram import timing_diagram
 from cdma.verif.simulator.vcd_trace import Scope, Trace, read_trace
 
 from .design import CodecDesign
@@ -168,7 +167,7 @@ def _svg(design: CodecDesign, trace: Trace) -> str:
         "head": {"text": text},
         "foot": {"tick": 0},
     }
-    return str(wavedrom.render(json.dumps(source)).tostring())
+    return timing_diagram(source)
 
 
 def _bit(name: str, values: list[int]) -> dict[str, str]:

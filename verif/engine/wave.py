@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import wavedrom
 from vcd.gtkw import GTKWColor, GTKWSave
 
 from cdma.verif.simulator.build import build
 from cdma.verif.simulator.simulate import SimulationError, simulate
+from cdma.verif.simulator.timing_diagram import timing_diagram
 from cdma.verif.simulator.vcd_trace import Scope, Trace, read_trace
 
 from .design import EngineDesign
@@ -113,7 +112,7 @@ def _svg(scenario: str, trace: Trace) -> str:
     signal.append({"name": "irq", "wave": _levels([cycle and cycle["irq"] for cycle in cycles])})
     text = f"engine, {scenario}: cycles with a transfer on each channel; addresses in hexadecimal"
     source = {"signal": signal, "config": {"hscale": 1}, "head": {"text": text}}
-    return str(wavedrom.render(json.dumps(source)).tostring())
+    return timing_diagram(source)
 
 
 def _moves(cycle: dict[str, int]) -> set[str]:

@@ -1,0 +1,94 @@
+"""What the documents refer to exists: files and folders, headings of other documents, names of the package."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import DOCS, ROOT
+
+DOCUMENTS = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+FOLDERS = ("hdl", "sim", "verif", "cli", "tests", "synth", "docs")
+
+by_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+
+
+def outside_blocks(text: str) -> str:
+    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def paths_in(text: str) -> Iterator[str]:
+    """Yields the paths in backticks that begin with a folder of the repository, and those of tables of files.
+
+    A table whose first heading is "file in `FOLDER/`" names files of that folder in its first column.
+    """
+    folder: str | None = None
+    for line in text.splitlines():
+        heading = re.match(r"\| files? in `([^`]+/)` \|", line)
+        if heading:
+            folder = heading[1]
+        elif not line.startswith("|"):
+            folder = None
+        elif folder is not None:
+            yield from (folder + name for name in re.findall(r"`([^`]+)`", line.split("|")[1]))
+        for span in re.findall(r"`([^`]+)`", line):
+            yield from (word for word in span.split() if re.match(rf"({'|'.join(FOLDERS)})/", word))
+
+
+def anchors(text: str) -> set[str]:
+    """Returns the names under which places of a document can be linked to: its headings and explicit anchors."""
+    headings = re.findall(r"^#+ (.*)$", outside_blocks(text), re.MULTILINE)
+    derived = {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+    return derived | set(re.findall(r'<a id="([^"]+)">', text))
+
+
+@by_document
+def test_paths_exist(document: Path) -> None:
+    # An ellipsis, a star or a word in capitals stands for several files.
+    missing = [
+        path
+        for path in paths_in(outside_blocks(document.read_text(encoding="utf-8")))
+        if not any(ROOT.glob(re.sub(r"…|[A-Z]{3,}(?=[./_])", "*", path.rstrip("/"))))
+    ]
+    assert not missing, missing
+
+
+@by_document
+def test_links_lead_somewhere(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)\s]+)\)", outside_blocks(text)):
+        if re.match(r"https?:", target):
+            continue
+        name, _, section = target.partition("#")
+        file = document.parent / name if name else document
+        assert file.exists(), target
+        if section:
+            assert section in anchors(file.read_text(encoding="utf-8")), target
+
+
+@by_document
+def test_names_of_the_package_exist(document: Path) -> None:
+    for dotted in re.findall(r"\bcdma(?:\.[A-Za-z_]\w*)+", document.read_text(encoding="utf-8")):
+        if re.fullmatch(r"cdma\.(h|v|vlt)", dotted):
+            continue
+        module, names = "cdma", dotted.split(".")[1:]
+        found = importlib.import_module(module)
+        for name in names:
+            module += f".{name}"
+            if not hasattr(found, name):
+                importlib.import_module(module)
+            found = getattr(found, name)
+
+
+def test_broken_references_are_found() -> None:
+    assert list(paths_in("in `hdl/nowhere.py` and `cdma model --figures docs/figures`")) == [
+        "hdl/nowhere.py",
+        "docs/figures",
+    ]
+    table = "| file in `hdl/axi/` | contract |\n|---|---|\n| `reader.py`, `nothing.py` | `a/b` |\n\n| `other` |\n"
+    assert list(paths_in(table)) == ["hdl/axi/", "hdl/axi/reader.py", "hdl/axi/nothing.py"]
+    assert anchors('# The engine, and `its` rings\n<a id="here"></a>\n') == {"the-engine-and-its-rings", "here"}

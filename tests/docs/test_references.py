@@ -89,6 +89,11 @@ def test_broken_references_are_found() -> None:
         "hdl/nowhere.py",
         "docs/figures",
     ]
-    table = "| file in `hdl/axi/` | contract |\n|---|---|\n| `reader.py`, `nothing.py` | `a/b` |\n\n| `other` |\n"
+    table = (
+        "| file in `hdl/axi/` | contract |\n|---|---|\n| `reader.py`, `nothing.py` | `a/b` |\n\n| `other` |\n"
+    )
     assert list(paths_in(table)) == ["hdl/axi/", "hdl/axi/reader.py", "hdl/axi/nothing.py"]
-    assert anchors('# The engine, and `its` rings\n<a id="here"></a>\n') == {"the-engine-and-its-rings", "here"}
+    assert anchors('# The engine, and `its` rings\n<a id="here"></a>\n') == {
+        "the-engine-and-its-rings",
+        "here",
+    }

@@ -1,0 +1,189 @@
+"""Draws ``docs/rooms.svg``, the picture of the rooms that ``docs/architecture.md`` opens with.
+
+    python -m docs.draw_rooms
+
+Positions and captions stand below; the arrows are read from the imports of the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from tests.support.imports import imports_of, modules_in, room_of
+
+__all__ = ["FLOORS", "PICTURE", "ROOMS", "Box", "arrows", "draw"]
+
+ROOT = Path(__file__).parents[1]
+PICTURE = ROOT / "docs" / "rooms.svg"
+PACKAGES = {"cli": "cdma", "hdl": "cdma.hdl", "sim": "cdma.sim", "verif": "cdma.verif", "synth": "cdma.synth"}
+WIDTH, HEIGHT = 1000, 890
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle of the picture, with a few words on what is in it."""
+
+    left: int
+    top: int
+    width: int
+    text: str
+    height: int = 40
+
+    @property
+    def right(self) -> int:
+        return self.left + self.width
+
+    @property
+    def bottom(self) -> int:
+        return self.top + self.height
+
+    def contains(self, other: Box) -> bool:
+        across = self.left <= other.left and other.right <= self.right
+        return across and self.top <= other.top and other.bottom <= self.bottom
+
+
+#: The folders, from the command down to the plain data that everything stands on.
+FLOORS = {
+    "cli": Box(20, 20, 960, "the command and the public names", 70),
+    "verif": Box(20, 120, 620, "benches under Verilator", 176),
+    "synth": Box(660, 120, 320, "area, clock, FPGA", 176),
+    "sim": Box(20, 326, 400, "models in numpy; no Amaranth", 444),
+    "hdl": Box(440, 326, 540, "the hardware", 444),
+    "hdl/spec": Box(20, 800, 960, "plain data; neither Amaranth nor numpy", 70),
+}
+
+#: The rooms, each within its folder. Every arrow leads down or to the side.
+ROOMS = {
+    "cli/commands": Box(330, 35, 290, "one file per command"),
+    "cli": Box(670, 35, 290, "application, options, output"),
+    "verif": Box(340, 130, 280, "cycles counted for the system model"),
+    "verif/codec": Box(40, 190, 280, "bench, tests, regression"),
+    "verif/engine": Box(340, 190, 280, "bench, tests, regression"),
+    "verif/simulator": Box(40, 250, 280, "builds, runs, waveforms"),
+    "verif/monitors": Box(340, 250, 280, "rules of AXI and of streams"),
+    "synth": Box(690, 190, 270, "recipes, sweeps, static timing"),
+    "sim/profile": Box(40, 400, 240, "the tensors of a user"),
+    "sim/training": Box(40, 480, 240, "small networks, recorded"),
+    "sim/driver": Box(300, 480, 105, "Python and C"),
+    "sim/system": Box(40, 560, 112, "a training step"),
+    "sim/compare": Box(168, 560, 112, "RL, CSR, LZ4"),
+    "sim/engine": Box(300, 560, 105, "its model"),
+    "sim/codec": Box(40, 640, 365, "the golden model, which specifies the format"),
+    "sim/support": Box(40, 716, 365, "files, tables, charts"),
+    "hdl/engine": Box(600, 346, 220, "the top modules"),
+    "hdl/engine/rings": Box(600, 406, 220, "rings in host memory, interrupts"),
+    "hdl/engine/control": Box(600, 466, 220, "registers, counters"),
+    "hdl/engine/channel": Box(600, 526, 220, "one direction of the data"),
+    "hdl/texts": Box(850, 346, 115, "C, SystemRDL"),
+    "hdl/codec": Box(600, 596, 220, "compressor, decompressor"),
+    "hdl/axi": Box(850, 596, 115, "AXI4 ports"),
+    "hdl/codec/plain": Box(600, 656, 104, "flip-flops"),
+    "hdl/codec/pipelined": Box(712, 656, 112, "memories"),
+    "hdl/codec/parts": Box(600, 716, 220, "butterfly, classifier, tally"),
+    "hdl/verilog": Box(455, 596, 115, "names and text"),
+    "hdl/blocks": Box(850, 716, 115, "FIFOs, counters"),
+    "hdl/spec/registers": Box(340, 815, 280, "the description of the registers"),
+    "hdl/spec": Box(670, 815, 290, "Format, EngineConfig, records"),
+}
+
+
+def arrows() -> set[tuple[str, str]]:
+    """Returns each pair of rooms of which the first imports from the second."""
+    found = set()
+    for item in imports_of(ROOT, modules_in(ROOT, PACKAGES)):
+        source, target = room_of(item.file, ROOMS), room_of(item.target, ROOMS)
+        if source is not None and target is not None and source != target:
+            found.add((source, target))
+    return found
+
+
+def floor_of(room: str) -> str:
+    """Returns the innermost folder of the picture that a room lies in."""
+    return "hdl/spec" if room.startswith("hdl/spec") else room.partition("/")[0]
+
+
+def direct(pairs: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Returns the arrows that no detour over other rooms replaces."""
+    ahead: dict[str, set[str]] = {}
+    for source, target in pairs:
+        ahead.setdefault(source, set()).add(target)
+
+    def below(room: str) -> set[str]:
+        return set().union(*({next_one} | below(next_one) for next_one in ahead.get(room, ())))
+
+    return sorted(
+        (source, target)
+        for source, targets in ahead.items()
+        for target in targets
+        if not any(target in below(other) for other in targets - {target})
+    )
+
+
+def draw(pairs: Collection[tuple[str, str]]) -> str:
+    """Draws the rooms with the given arrows; of those between two folders the picture has one."""
+    within = [pair for pair in direct(pairs) if floor_of(pair[0]) == floor_of(pair[1])]
+    between = direct({(floor_of(a), floor_of(b)) for a, b in pairs if floor_of(a) != floor_of(b)})
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
+        f'height="{HEIGHT}" font-family="sans-serif" font-size="12" role="img">',
+        "<title>The rooms of the project; an arrow leads from a room to a room that it imports from</title>",
+        '<defs><marker id="head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="9" markerHeight="9" '
+        'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 4L0 8z" fill="#345"/></marker></defs>',
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
+    ]
+    for name, box in FLOORS.items():
+        parts.append(_rectangle(box, "#eef2f6", 8))
+        parts.append(
+            f'<text x="{box.left + 14}" y="{box.top + 24}" font-size="17" font-weight="bold">{name}/</text>'
+        )
+        parts.append(f'<text x="{box.left + 14}" y="{box.top + 43}">{escape(box.text)}</text>')
+    parts += [_arrow(FLOORS[source], FLOORS[target], 2.5) for source, target in between]
+    parts += [_arrow(ROOMS[source], ROOMS[target], 1.3) for source, target in within]
+    for room, box in ROOMS.items():
+        name = room.removeprefix(f"{floor_of(room)}/")
+        middle = box.left + box.width / 2
+        parts.append(_rectangle(box, "#fffdf2", 4))
+        parts.append(
+            f'<text x="{middle:g}" y="{box.top + box.height / 2 - 3:g}" text-anchor="middle" '
+            f'font-weight="bold">{name}</text>'
+        )
+        parts.append(
+            f'<text x="{middle:g}" y="{box.top + box.height / 2 + 12:g}" text-anchor="middle" '
+            f'font-size="11">{escape(box.text)}</text>'
+        )
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _rectangle(box: Box, fill: str, radius: int) -> str:
+    return (
+        f'<rect x="{box.left}" y="{box.top}" width="{box.width}" height="{box.height}" rx="{radius}" '
+        f'fill="{fill}" stroke="#567"/>'
+    )
+
+
+def _arrow(source: Box, target: Box, width: float) -> str:
+    """Draws a line down from one box to the other, or to the side where they stand beside each other."""
+    left, right = max(source.left, target.left), min(source.right, target.right)
+    if source.bottom > target.top:
+        height = (max(source.top, target.top) + min(source.bottom, target.bottom)) / 2
+        ahead = source.right < target.left
+        ends = (source.right, height), (target.left, height)
+        if not ahead:
+            ends = (source.left, height), (target.right, height)
+    elif left < right:
+        middle = (left + right) / 2
+        ends = (middle, source.bottom), (middle, target.top)
+    else:
+        ends = (source.left + source.width / 2, source.bottom), (target.left + target.width / 2, target.top)
+    (x, y), (x_end, y_end) = ends
+    return (
+        f'<path d="M{x:g} {y:g}L{x_end:g} {y_end:g}" stroke="#345" stroke-width="{width}" '
+        'fill="none" marker-end="url(#head)"/>'
+    )
+
+
+if __name__ == "__main__":
+    PICTURE.write_text(draw(arrows()), encoding="utf-8")

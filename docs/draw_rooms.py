@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from pathlib import Path
 
@@ -90,6 +91,7 @@ ROOMS = {
 }
 
 
+@cache
 def arrows() -> set[tuple[str, str]]:
     """Returns each pair of rooms of which the first imports from the second."""
     found = set()

@@ -1,0 +1,47 @@
+"""What docs/integration.md shows: its settings are accepted, its instantiation has the ports, its waivers exist."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from cdma.app import main
+from tests.support.paths import DOCS
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+TEXT = (DOCS / "integration.md").read_text(encoding="utf-8")
+
+
+def block(language: str, mark: str) -> str:
+    found = re.findall(rf"^```{language}\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    (chosen,) = (text for text in found if mark in text)
+    return chosen
+
+
+def test_the_settings_are_accepted(tmp_path: Path) -> None:
+    settings = block("toml", "codec.toml")
+    assert tomllib.loads(settings)["values"]
+    config = tmp_path / "codec.toml"
+    config.write_text(settings)
+    assert main(["generate", "compressor", "--config", str(config), "-o", str(tmp_path)]) == 0
+    assert (tmp_path / "cdma_compressor.v").exists()
+
+
+def test_the_instantiation_has_the_ports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["generate", "compressor", "--json", "-o", str(tmp_path)]) == 0
+    ports = json.loads(capsys.readouterr().out)["ports"]
+    shown = re.findall(r"^ +\.(\w+) ", block("verilog", "compressor_0"), re.MULTILINE)
+    assert sorted(shown) == sorted(ports)
+
+
+def test_the_waivers_are_where_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(re.findall(r"python -c '(.*?)'", block("sh", "WAIVERS"))[0], {})
+    assert Path(capsys.readouterr().out.strip()).read_text().startswith("`verilator_config")

@@ -12,16 +12,17 @@ if TYPE_CHECKING:
     from cdma.hdl.spec.codec import CodecConfig
     from cdma.hdl.spec.errors import CdmaError, ParameterError
     from cdma.hdl.spec.format import Format
-    from cdma.sim.codec.model import Analysis, CorruptStream, analyse, compress, decompress
+    from cdma.sim.codec.model import analyse, compress, decompress
+    from cdma.sim.codec.results import Analysis, CorruptStream
     from cdma.sim.driver.driver import Driver
     from cdma.sim.engine.descriptors import Completion, Descriptor
 
 _HOME = {
-    "Analysis": "sim.codec.model",
+    "Analysis": "sim.codec.results",
     "CdmaError": "hdl.spec.errors",
     "CodecConfig": "hdl.spec.codec",
     "Completion": "sim.engine.descriptors",
-    "CorruptStream": "sim.codec.model",
+    "CorruptStream": "sim.codec.results",
     "Descriptor": "sim.engine.descriptors",
     "Driver": "sim.driver.driver",
     "Format": "hdl.spec.format",

@@ -7,23 +7,23 @@ from importlib import import_module
 from typing import Any
 
 _HOME = {
-    "Analysis": "codec.model",
+    "Analysis": "codec.results",
     "Completion": "engine.descriptors",
-    "CorruptStream": "codec.model",
+    "CorruptStream": "codec.results",
     "Descriptor": "engine.descriptors",
     "Driver": "driver.driver",
     "EngineModel": "engine.model",
     "Memory": "engine.memory",
-    "PacketReport": "codec.packets",
-    "PacketResult": "codec.packets",
+    "PacketReport": "codec.results",
+    "PacketResult": "codec.results",
     "RingMemory": "driver.driver",
     "analyse": "codec.model",
     "compress": "codec.model",
     "compress_words": "codec.model",
-    "decode_packet": "codec.packets",
+    "decode_packet": "codec.model",
     "decompress": "codec.model",
     "decompress_words": "codec.model",
-    "encode_packet": "codec.packets",
+    "encode_packet": "codec.model",
     "word_dtype": "codec.words",
 }
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 
 from .flow import Circuit
 
-__all__ = ["CODEC_BLOCKS", "codec_circuit", "engine_circuit"]
-
-#: The blocks that :class:`~cdma.hdl.params.CodecConfig` describes.
-CODEC_BLOCKS = ("compressor", "decompressor")
+__all__ = ["codec_circuit", "engine_circuit"]
 
 
 def codec_circuit(block: str, config: CodecConfig) -> Circuit:
@@ -20,17 +15,13 @@ def codec_circuit(block: str, config: CodecConfig) -> Circuit:
     from cdma.hdl.codec.generate import codec_verilog
 
     top = f"cdma_{block}"
-    settings = dataclasses.asdict(config)
-    settings |= settings.pop("format")
-    settings["values"] = list(settings["values"])
-    return Circuit(block, settings, top, codec_verilog(block, config, name=top, init=False))
+    return Circuit(block, config.settings(), top, codec_verilog(block, config, name=top, init=False))
 
 
 def engine_circuit(config: EngineConfig) -> Circuit:
     """The whole engine of ``config``, without initial values."""
     from cdma.hdl.engine.generate import engine_verilog
 
-    settings = dataclasses.asdict(config)
-    settings |= settings.pop("format")
-    settings["values"] = list(settings["values"])
-    return Circuit("engine", settings, "cdma_engine", engine_verilog(config, name="cdma_engine", init=False))
+    return Circuit(
+        "engine", config.settings(), "cdma_engine", engine_verilog(config, name="cdma_engine", init=False)
+    )

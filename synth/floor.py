@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.codecs import BLOCKS
 
 from .errors import MeasureError
 from .liberty import Library
@@ -39,10 +40,9 @@ class Floor:
 def codec_floor(block: str, config: CodecConfig, library: Library) -> Floor:
     """The floor of the ``compressor`` or ``decompressor`` of ``config``."""
     fmt, lanes = config.format, config.lanes
-    held = {"compressor": fmt.window * fmt.word_bits, "decompressor": fmt.window * fmt.code_bits}
-    if block not in held:
-        raise MeasureError(f"block is {block!r}; a structural floor is known for {' and '.join(held)}")
-    bits = held[block] + config.data_bits
+    if block not in BLOCKS:
+        raise MeasureError(f"block is {block!r}; a structural floor is known for {' and '.join(BLOCKS)}")
+    bits = fmt.held_bits(block) + config.data_bits
     multiplexers = config.data_bits * (lanes.bit_length() - 1)
     # A library without a multiplexer makes one of three NAND2 and an inverter, which a NAND2 stands for here.
     mux_area = library.mux2.area if library.mux2 is not None else 4 * library.nand2.area

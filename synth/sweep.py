@@ -130,9 +130,8 @@ def points(base: CodecConfig, options: Options, axes: Mapping[str, Sequence[Any]
         chosen = dict(zip(axes, values, strict=True))
         at = replace(options, target_ns=chosen["period"]) if "period" in chosen else options
         try:
-            form = {name: chosen[name] for name in _FORMAT_AXES if name in chosen}
-            shape = {name: chosen[name] for name in _CODEC_AXES if name in chosen}
-            config = replace(base, format=replace(base.format, **form), **shape)
+            parameters = {name: value for name, value in chosen.items() if name != "period"}
+            config = CodecConfig.from_settings(base.settings() | parameters)
         except ValueError as error:
             yield Point(chosen, base, at, str(error))
         else:

@@ -8,10 +8,11 @@ import json
 from rich.table import Table
 
 from cdma.console import wide_console
+from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.errors import ParameterError
 from cdma.options import codec_config_from
 from cdma.progress import status
-from cdma.synth.circuits import CODEC_BLOCKS, codec_circuit
+from cdma.synth.circuits import codec_circuit
 from cdma.synth.measure import Measurement, measure
 from cdma.synth.scaling import PAPER_MM2, PEERS, check_feature_size, scale_to_paper
 from cdma.synth.yosys import find_yosys
@@ -32,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
         say("reading the library")
         library = area_request.library(arguments)
         measured: dict[str, Measurement] = {}
-        for block in CODEC_BLOCKS:
+        for block in BLOCKS:
             say(f"generating Verilog, {block}")
             circuit = codec_circuit(block, config)
             measured[block] = measure(

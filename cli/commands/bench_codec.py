@@ -41,8 +41,9 @@ def register(subparsers: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from cdma.hdl.spec.codecs import BLOCKS
     from cdma.progress import status
-    from cdma.verif.codec.design import BLOCKS, CodecDesign
+    from cdma.verif.codec.design import CodecDesign
     from cdma.verif.codec.measure import measure_codec, standard_designs
 
     if any(getattr(arguments, name, None) is not None for name in _SHAPE_OPTIONS):

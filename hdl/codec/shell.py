@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 
 from cdma.hdl.spec.codec import CodecConfig
-from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port, axis_ports
 from cdma.hdl.verilog.shell import Shell
 
@@ -15,7 +15,7 @@ from .parts.streams import Report
 __all__ = ["CodecShell", "codec_ports", "keep_width"]
 
 
-def keep_width(format: Format) -> int:
+def keep_width(format: StreamFormat) -> int:
     """Bits of ``tkeep`` per word: one per byte, or one for a word that is smaller than a byte."""
     return max(1, format.word_bits // 8)
 

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from .checks import check_choice, check_flag
+from .codecs import DEFAULT, codec_named, codec_of
 from .errors import ParameterError
 from .format import Format
+from .stream_format import StreamFormat
 
-__all__ = ["CodecConfig"]
+__all__ = ["CodecConfig", "format_from_settings", "format_settings"]
 
 
 _LANES = (1, 2, 4, 8, 16, 32, 64)
-#: Beats of a window of a pipelined codec, at least.
-_PIPELINE_BEATS = 4
+_SHAPE = ("lanes", "runtime_values", "pipelined")
 
 
 @dataclass(frozen=True)
 class CodecConfig:
     """What one compressor or decompressor is generated from: a format and the shape of its datapath.
 
+    ``format``
+        The format of the stream, which says which codec it is.
     ``lanes``
         Words of one bus beat: a power of two from 1 to 64, at most the window.
     ``runtime_values``
@@ -30,27 +35,21 @@ class CodecConfig:
         first beat in to the first beat out, and a window of at least four beats.
     """
 
-    format: Format = Format()
+    format: StreamFormat = Format()
     lanes: int = 8
     runtime_values: bool = False
     pipelined: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.format, StreamFormat):
+            raise ParameterError(f"format is {self.format!r}; it must be a Format")
+        codec = codec_of(self.format)
         check_choice("lanes", self.lanes, _LANES, "a beat has a power of two of words, at most 64")
-        check_flag("runtime_values", self.runtime_values)
-        check_flag("pipelined", self.pipelined)
-        if self.lanes > self.format.window:
-            raise ParameterError(
-                f"lanes is {self.lanes}; it must not exceed the window of {self.format.window} words, "
-                "because a beat never spans two windows"
-            )
-        check_flag("runtime_values", self.runtime_values)
-        check_flag("pipelined", self.pipelined)
-        if self.pipelined and self.beats < _PIPELINE_BEATS:
-            raise ParameterError(
-                f"lanes is {self.lanes} with a window of {self.format.window} words; a pipelined codec needs windows of "
-                f"at least {_PIPELINE_BEATS} beats, because it takes so many cycles from one header to the next"
-            )
+        for flag, offered in (("runtime_values", codec.runtime_table), ("pipelined", codec.pipelined)):
+            check_flag(flag, getattr(self, flag))
+            if getattr(self, flag) and not offered:
+                raise ParameterError(f"{flag} is true; the codec {codec.name} is not built so")
+        codec.check(self)
 
     @property
     def beats(self) -> int:
@@ -65,4 +64,46 @@ class CodecConfig:
     @property
     def table_size(self) -> int:
         """Entries of the frequent-value table that the hardware compares with."""
-        return self.format.literal_code if self.runtime_values else len(self.format.values)
+        return self.format.table_size(at_run_time=self.runtime_values)
+
+    def settings(self) -> dict[str, Any]:
+        """All parameters, those of the format among them, as plain values; :meth:`from_settings` reads them back."""
+        return {name: getattr(self, name) for name in _SHAPE} | format_settings(self.format)
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> CodecConfig:
+        """The configuration that :meth:`settings` describes; what is left out has its default."""
+        shape = {name: value for name, value in settings.items() if name in _SHAPE}
+        rest = {name: value for name, value in settings.items() if name not in _SHAPE}
+        return cls(format_from_settings(rest), **shape)
+
+    def describe(self) -> dict[str, object]:
+        """What a reader of generated files is told, in the order in which one reads it."""
+        rows = {**_codec_row(self.format), "word bits": self.format.word_bits, "lanes": self.lanes}
+        rows |= self.format.describe()
+        if self.runtime_values:
+            rows["values"] = f"{self.table_size} at run time"
+        return rows | ({"pipelined": "yes"} if self.pipelined else {})
+
+    def summary(self) -> str:
+        """The configuration in a few words, for the title of a report."""
+        shape = (
+            f"{self.lanes}x{self.format.word_bits}, {self.format.summary(at_run_time=self.runtime_values)}"
+        )
+        return shape + (", pipelined" if self.pipelined else "")
+
+
+def format_settings(format: StreamFormat) -> dict[str, Any]:
+    """The parameters of a format as plain values; names the codec where it is not the default one."""
+    named = {} if format.codec == DEFAULT else {"codec": format.codec}
+    return named | format.settings()
+
+
+def format_from_settings(settings: Mapping[str, Any]) -> StreamFormat:
+    """The format that :func:`format_settings` describes; what is left out has its default."""
+    rest = dict(settings)
+    return codec_named(rest.pop("codec", DEFAULT)).format.from_settings(rest)
+
+
+def _codec_row(format: StreamFormat) -> dict[str, object]:
+    return {} if format.codec == DEFAULT else {"codec": format.codec}

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
 
 from .checks import check_choice, check_flag, check_range
-from .codec import CodecConfig
+from .codec import CodecConfig, format_from_settings, format_settings
+from .codecs import codec_of
 from .errors import ParameterError
 from .format import Format
+from .stream_format import StreamFormat
 
 __all__ = ["EngineConfig"]
 
@@ -59,7 +63,7 @@ class EngineConfig:
         With pipelined codecs; see :class:`CodecConfig`.
     """
 
-    format: Format = Format()
+    format: StreamFormat = Format()
     lanes: int = 8
     dev_data_bits: int = 256
     host_data_bits: int = 256
@@ -77,7 +81,7 @@ class EngineConfig:
     pipelined: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.format, Format):
+        if not isinstance(self.format, StreamFormat):
             raise ParameterError(f"format is {self.format!r}; it must be a Format")
         if self.format.word_bits < 8:
             raise ParameterError(
@@ -133,8 +137,39 @@ class EngineConfig:
 
     @property
     def codec(self) -> CodecConfig:
-        """The codec of a channel: its table is an input, because a channel chooses it per descriptor."""
-        return CodecConfig(self.format, self.lanes, runtime_values=True, pipelined=self.pipelined)
+        """The codec of a channel: its table, if any, is an input, because a channel chooses it per descriptor."""
+        table = codec_of(self.format).runtime_table
+        return CodecConfig(self.format, self.lanes, runtime_values=table, pipelined=self.pipelined)
+
+    def settings(self) -> dict[str, Any]:
+        """All parameters, those of the format among them, as plain values; :meth:`from_settings` reads them back."""
+        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "format"}
+        return own | format_settings(self.format)
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> EngineConfig:
+        """The configuration that :meth:`settings` describes; what is left out has its default."""
+        names = {field.name for field in fields(cls)}
+        own = {name: value for name, value in settings.items() if name in names}
+        rest = {name: value for name, value in settings.items() if name not in names}
+        return cls(format_from_settings(rest), **own)
+
+    def describe(self) -> dict[str, object]:
+        """What a reader of generated files is told, in the order in which one reads it."""
+        codec = {
+            name: row for name, row in self.codec.describe().items() if name not in ("values", "pipelined")
+        }
+        return {
+            **codec,
+            "dev port": f"{self.dev_data_bits} bits of data, {self.dev_address_bits} of address",
+            "host port": f"{self.host_data_bits} bits of data, {self.host_address_bits} of address",
+            "alignment": f"to a {self.alignment}",
+            "bursts": f"up to {self.burst_beats} beats, {self.outstanding} under way",
+            "read buffer": f"{self.read_buffer} beats",
+            "write buffer": f"{self.write_buffer} beats",
+            "registers": "yes" if self.registers else "no",
+            **({"pipelined": "yes"} if self.pipelined else {}),
+        }
 
     @property
     def read_buffer(self) -> int:

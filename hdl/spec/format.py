@@ -1,11 +1,14 @@
-"""The format of a compressed stream: one frozen, validated object for software and hardware."""
+"""The format of zeros and frequent values: one frozen, validated object for software and hardware."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from .checks import check_choice, is_int
 from .errors import ParameterError
+from .stream_format import StreamFormat
 
 __all__ = ["Format"]
 
@@ -16,7 +19,7 @@ _CODE_BITS = (1, 2, 4)
 
 
 @dataclass(frozen=True)
-class Format:
+class Format(StreamFormat):
     """The format of a compressed stream; see ``docs/format.md``.
 
     ``word_bits``
@@ -28,6 +31,8 @@ class Format:
     ``values``
         The frequent values, lowest code first; ``(0,)`` with one code bit is zero-value compression.
     """
+
+    codec: ClassVar[str] = "frequent-value"
 
     word_bits: int = 32
     window: int = 32
@@ -65,17 +70,29 @@ class Format:
             )
 
     @property
-    def literal_code(self) -> int:
-        """The all-ones code, which marks a literal."""
-        return (1 << self.code_bits) - 1
-
-    @property
     def header_words(self) -> int:
         """Words that one header takes."""
         return self.window * self.code_bits // self.word_bits
 
-    def bound(self, words: int) -> int:
-        """The most words that a packet of ``words`` words can become."""
-        if not is_int(words) or words < 0:
-            raise ParameterError(f"words is {words!r}; it must be a whole number of words, 0 or more")
-        return -(-words // self.window) * self.header_words + words
+    def with_table(self, values: Sequence[int]) -> Format:
+        """The format with other frequent values."""
+        return replace(self, values=tuple(values))
+
+    def held_bits(self, block: str) -> int:
+        """A compressor holds the words of a window until its header is known, a decompressor holds the header."""
+        return self.window * (self.word_bits if block == "compressor" else self.code_bits)
+
+    def describe(self) -> dict[str, object]:
+        """What a reader of generated files is told about the format beside the bits of a word."""
+        values = ", ".join(f"{value:#x}" for value in self.values)
+        return {"window": self.window, "code bits": self.code_bits, "values": values}
+
+    def summary(self, *, at_run_time: bool) -> str:
+        """The format in a few words, for the title of a report."""
+        if at_run_time:
+            codes = "run-time table"
+        elif self.values == (0,) and self.code_bits == 1:
+            codes = "zero-value"
+        else:
+            codes = f"{len(self.values)} values"
+        return f"window {self.window}, {self.code_bits}-bit codes, {codes}"

@@ -18,7 +18,8 @@ from cdma.hdl.spec.errors import CdmaError, ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.sim.support.npy import NotATensor, Tensor
 
-from .model import CorruptStream, compress, decompress
+from .model import compress, decompress
+from .results import CorruptStream
 from .words import word_dtype
 
 __all__ = [

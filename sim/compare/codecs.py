@@ -23,7 +23,7 @@ from typing import Any, Protocol
 from cdma.hdl.spec.errors import CdmaError, ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.sim.codec import model as fvc_model
-from cdma.sim.codec.model import CorruptStream
+from cdma.sim.codec.results import CorruptStream
 from cdma.sim.codec.words import WordFormat, Words, word_dtype, words_from_bytes, words_to_bytes
 
 from . import csr as csr_model

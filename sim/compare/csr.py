@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.spec.format import Format
-from cdma.sim.codec.model import CorruptStream
+from cdma.sim.codec.results import CorruptStream
 from cdma.sim.codec.words import Words, as_words, words_from_bytes, words_of, words_to_bytes
 
 __all__ = [

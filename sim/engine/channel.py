@@ -13,7 +13,8 @@ from cdma.hdl.spec.counters import COUNTERS
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.records import DESCRIPTOR, LENGTH_BITS, MAX_BYTES, RECORD_BYTES, Mode, Status
-from cdma.sim.codec.packets import NONE, PacketReport, decode_packet, encode_packet
+from cdma.sim.codec.model import decode_packet, encode_packet
+from cdma.sim.codec.results import NONE, PacketReport
 from cdma.sim.codec.words import word_dtype
 
 from .descriptors import Completion, unpack

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.sim.support.data import DATA
 from cdma.sim.support.toml_table import Table, TableError, read_json
 
@@ -79,7 +80,7 @@ class CycleLaw:
         return self.per_beat * work_words / lanes + self.per_packet
 
 
-def scattered_work(density: float, format: Format) -> float:
+def scattered_work(density: float, format: StreamFormat) -> float:
     """Words on the longer side of a window per raw word, on average over literals that are independent of each other."""
     count = np.arange(format.window + 1)
     longer = np.maximum(format.window, format.header_words + count)

@@ -12,8 +12,7 @@ from cdma.hdl.codec.compressor import Compressor
 from cdma.hdl.codec.decompressor import Decompressor
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
-from cdma.sim.codec.model import compress_words
-from cdma.sim.codec.packets import decode_packet, encode_packet
+from cdma.sim.codec.model import compress_words, decode_packet, encode_packet
 from tests.support.stream_bench import Packet, StreamBench, beats_of, never, sometimes
 
 __all__ = [

@@ -9,11 +9,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from cdma.hdl.spec.codec import CodecConfig
-from cdma.hdl.spec.format import Format
 
-__all__ = ["BLOCKS", "CodecDesign"]
-
-BLOCKS = ("compressor", "decompressor")
+__all__ = ["CodecDesign"]
 
 
 @dataclass(frozen=True)
@@ -43,35 +40,21 @@ class CodecDesign:
 
     def with_values(self, values: Sequence[int]) -> CodecConfig:
         """The parameters with another table, for a table that comes in at run time."""
-        form = dataclasses.replace(self.config.format, values=tuple(values))
-        return dataclasses.replace(self.config, format=form)
+        return dataclasses.replace(self.config, format=self.config.format.with_table(values))
 
     def __str__(self) -> str:
-        form = self.config.format
-        table = "run-time table" if self.config.runtime_values else f"{len(form.values)} values"
-        code = (
-            "zero-value"
-            if form.values == (0,) and form.code_bits == 1 and not self.config.runtime_values
-            else table
-        )
-        start = ", pipelined" if self.config.pipelined else ""
-        start += "" if self.init else ", no initial values"
-        return (
-            f"{self.block} {self.config.lanes}x{form.word_bits}, window {form.window}, "
-            f"{form.code_bits}-bit codes, {code}{start}"
-        )
+        start = "" if self.init else ", no initial values"
+        return f"{self.block} {self.config.summary()}{start}"
 
     def to_json(self) -> str:
         """The design as JSON text."""
-        return json.dumps(dataclasses.asdict(self))
+        return json.dumps({"block": self.block, "config": self.config.settings(), "init": self.init})
 
     @classmethod
     def from_json(cls, text: str) -> CodecDesign:
         """The design that :meth:`to_json` wrote."""
         fields = json.loads(text)
-        config = fields["config"]
-        form = Format(**{**config["format"], "values": tuple(config["format"]["values"])})
-        return cls(fields["block"], CodecConfig(**{**config, "format": form}), fields["init"])
+        return cls(fields["block"], CodecConfig.from_settings(fields["config"]), fields["init"])
 
 
 @lru_cache(maxsize=16)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.format import Format
 from cdma.verif.simulator.build import build
 from cdma.verif.simulator.simulate import SimulationError, simulate
 
-from .design import BLOCKS, CodecDesign
+from .design import CodecDesign
 
 __all__ = ["SHAPES", "measure_codec"]
 

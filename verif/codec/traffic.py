@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cdma.hdl.spec.codec import CodecConfig
-from cdma.sim.codec.headers import codes_of
-from cdma.sim.codec.model import compress_words
-from cdma.sim.codec.packets import PacketReport, decode_packet, encode_packet
+from cdma.sim.codec.codec_model import model_of
+from cdma.sim.codec.model import compress_words, decode_packet, encode_packet
+from cdma.sim.codec.results import PacketReport
 from cdma.sim.codec.words import Words
 from cdma.verif.monitors.rules import Beat
 
@@ -55,7 +55,7 @@ def window_loads(words: Words, config: CodecConfig) -> tuple[np.ndarray, np.ndar
     form = config.format
     windows = -(-len(words) // form.window)
     literals = np.zeros(windows * form.window, bool)
-    literals[: len(words)] = codes_of(words, form) == form.literal_code
+    literals[: len(words)] = model_of(form).stored(words, form)
     raw = np.full(windows, form.window)
     raw[-1] = len(words) - (windows - 1) * form.window
     return raw, form.header_words + literals.reshape(windows, form.window).sum(axis=1)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from vcd.gtkw import GTKWColor, GTKWSave
 
-from cdma.sim.codec.headers import codes_of, unpack
+from cdma.sim.codec.codec_model import model_of
 from cdma.sim.codec.words import Words, as_words, words_from_bytes
 from cdma.verif.simulator.build import build
 from cdma.verif.simulator.simulate import SimulationError, simulate
@@ -125,20 +125,19 @@ class _Speller:
 
     def _raw_letters(self, words: Words) -> str:
         form = self._config.format
-        return "".join("L" if code == form.literal_code else "." for code in codes_of(words, form))
+        return "".join("L" if stored else "." for stored in model_of(form).stored(words, form))
 
     def _stream_letters(self, words: Words) -> str:
         return "".join(map(self._stream_letter, words.tolist()))
 
     def _stream_letter(self, word: int) -> str:
         form = self._config.format
-        if self._literals:
+        if self._literals or not form.header_words:
             self._literals -= 1
             return "L"
         self._header.append(word)
         if len(self._header) == form.header_words:
-            codes = unpack(as_words(self._header, form)[None], form)
-            self._literals = int((codes == form.literal_code).sum())
+            self._literals = model_of(form).literals_after(as_words(self._header, form), form)
             self._header = []
         return "H"
 

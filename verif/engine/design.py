@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from dataclasses import dataclass
 
@@ -59,12 +58,10 @@ class EngineDesign:
 
     def to_json(self) -> str:
         """The design as JSON text."""
-        return json.dumps(dataclasses.asdict(self))
+        return json.dumps({"config": self.config.settings(), "init": self.init})
 
     @classmethod
     def from_json(cls, text: str) -> EngineDesign:
         """The design that :meth:`to_json` wrote."""
         fields = json.loads(text)
-        config = fields["config"]
-        form = Format(**{**config["format"], "values": tuple(config["format"]["values"])})
-        return cls(EngineConfig(**{**config, "format": form}), fields["init"])
+        return cls(EngineConfig.from_settings(fields["config"]), fields["init"])

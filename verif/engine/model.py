@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, Mode, RecordField, Status
-from cdma.sim.codec.packets import decode_packet, encode_packet
+from cdma.hdl.spec.stream_format import StreamFormat
+from cdma.sim.codec.model import decode_packet, encode_packet
 from cdma.sim.codec.words import words_from_bytes, words_to_bytes
 
 __all__ = ["Expected", "Transfer", "format_for", "pack", "random_words", "transfer", "unpack"]
@@ -39,10 +38,10 @@ def unpack(record: tuple[RecordField, ...], data: bytes) -> dict[str, int]:
     return values
 
 
-def format_for(config: EngineConfig, mode: int, table: tuple[int, ...]) -> Format:
+def format_for(config: EngineConfig, mode: int, table: tuple[int, ...]) -> StreamFormat:
     """The stream format of a mode, with the channel's table."""
     values = table if mode == Mode.FVC else (0,) * config.codec.table_size
-    return dataclasses.replace(config.format, values=values)
+    return config.format.with_table(values)
 
 
 @dataclass

@@ -13,7 +13,7 @@ from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiResp
 
 from cdma.hdl.spec.records import COMPLETION, LENGTH_BITS, MAX_BYTES, Mode, Status
-from cdma.sim.codec.packets import encode_packet
+from cdma.sim.codec.model import encode_packet
 from cdma.sim.codec.words import words_from_bytes, words_to_bytes
 
 from .bench import CHANNELS, EngineBench

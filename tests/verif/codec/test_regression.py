@@ -11,8 +11,9 @@ import pytest
 
 from cdma import CodecConfig, Format, ParameterError
 from cdma.app import main
+from cdma.hdl.spec.codecs import BLOCKS
 from cdma.verif.codec import regression
-from cdma.verif.codec.design import BLOCKS, CodecDesign
+from cdma.verif.codec.design import CodecDesign
 from cdma.verif.codec.regression import Regression, choose_tests, replay_options, verify
 from cdma.verif.simulator.simulate import Outcome
 

@@ -1,0 +1,108 @@
+"""The codecs that there are, and what describes one: everything else takes a codec from its description."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .errors import ParameterError
+from .stream_format import StreamFormat
+
+if TYPE_CHECKING:
+    from .codec import CodecConfig
+
+__all__ = ["BLOCKS", "CODECS", "DEFAULT", "Codec", "Option", "codec_named", "codec_of"]
+
+#: The two blocks of a codec.
+BLOCKS = ("compressor", "decompressor")
+
+#: The codec where none is named.
+DEFAULT = "frequent-value"
+
+#: Each codec by name: the module and the name of its :class:`Codec`. A new codec is a line here.
+CODECS: dict[str, str] = {DEFAULT: "cdma.hdl.spec.frequent_value:CODEC"}
+
+
+@dataclass(frozen=True)
+class Option:
+    """A parameter of a format on the command line, called as the parameter is, with hyphens.
+
+    ``help``
+        What it means, without its default.
+    ``several``
+        It takes one or more whole numbers instead of one.
+    ``engine``
+        An engine takes it too. What comes in at run time in an engine is no parameter of it.
+    """
+
+    name: str
+    help: str
+    several: bool = False
+    engine: bool = True
+
+
+@dataclass(frozen=True)
+class Codec:
+    """One codec: its format, its hardware, its model, and what its tests need to know.
+
+    What stands above plain data is named as ``module:name`` and loaded where it is needed: software loads no
+    hardware, and hardware no model.
+
+    ``name``
+        The name in :data:`CODECS`.
+    ``summary``
+        What it does, in a phrase.
+    ``format``
+        The class of its formats.
+    ``options``
+        The parameters of the format that the command line offers.
+    ``runtime_table``
+        Whether its hardware can take its table on a port. An engine then has a table per channel.
+    ``pipelined``
+        Whether its hardware can be built for FPGAs.
+    ``check``
+        Refuses a :class:`.CodecConfig` that the hardware cannot be built for.
+    ``compressor``, ``decompressor``
+        Components made from a :class:`.CodecConfig`, with the ports of ``cdma.hdl.codec.parts.interface``. Each packet
+        has one report: the words that came in and went out, the literals and an error, in packet order.
+    ``model``
+        The :class:`cdma.sim.codec.codec_model.CodecModel` that its hardware must agree with.
+    ``bench``
+        The :class:`cdma.verif.codec.codec_bench.CodecTraffic` of its regression: stimuli and limits.
+    """
+
+    name: str
+    summary: str
+    format: type[StreamFormat]
+    options: tuple[Option, ...]
+    runtime_table: bool
+    pipelined: bool
+    check: Callable[[CodecConfig], None]
+    compressor: str
+    decompressor: str
+    model: str
+    bench: str
+
+    def load(self, part: str) -> Any:
+        """What the field ``part`` names: the class or object itself."""
+        return _load(getattr(self, part))
+
+
+def _load(reference: str) -> Any:
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module), name)
+
+
+def codec_named(name: object) -> Codec:
+    """The codec of that name in :data:`CODECS`."""
+    if not isinstance(name, str) or name not in CODECS:
+        raise ParameterError(f"codec is {name!r}; it must be one of {', '.join(CODECS)}")
+    codec: Codec = _load(CODECS[name])
+    return codec
+
+
+def codec_of(format: StreamFormat) -> Codec:
+    """The codec that a format belongs to."""
+    return codec_named(format.codec)

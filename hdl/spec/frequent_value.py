@@ -1,0 +1,51 @@
+"""The codec of zeros and frequent values, described."""
+
+from __future__ import annotations
+
+from .codec import CodecConfig
+from .codecs import DEFAULT, Codec, Option
+from .errors import ParameterError
+from .format import Format
+
+__all__ = ["CODEC"]
+
+#: The fewest beats of a window of a pipelined codec: the cycles that its hardware takes from one header to the next.
+_PIPELINE_BEATS = 4
+
+
+def _check(config: CodecConfig) -> None:
+    if config.lanes > config.format.window:
+        raise ParameterError(
+            f"lanes is {config.lanes}; it must not exceed the window of {config.format.window} words, "
+            "because a beat never spans two windows"
+        )
+    if config.pipelined and config.beats < _PIPELINE_BEATS:
+        raise ParameterError(
+            f"lanes is {config.lanes} with a window of {config.format.window} words; a pipelined codec needs windows of "
+            f"at least {_PIPELINE_BEATS} beats, because it takes so many cycles from one header to the next"
+        )
+
+
+CODEC = Codec(
+    name=DEFAULT,
+    summary="zeros, or a few frequent values, cost a code in a header and nothing else",
+    format=Format,
+    options=(
+        Option("word_bits", "bits of a word: 8, 16 or 32"),
+        Option("window", "words per header: 32 or 64"),
+        Option("code_bits", "bits of a code: 1, 2 or 4"),
+        Option(
+            "values",
+            "the frequent values, lowest code first, such as 0 0x3f800000; up to 2^N - 1 with N code bits",
+            several=True,
+            engine=False,
+        ),
+    ),
+    runtime_table=True,
+    pipelined=True,
+    check=_check,
+    compressor="cdma.hdl.codec.compressor:Compressor",
+    decompressor="cdma.hdl.codec.decompressor:Decompressor",
+    model="cdma.sim.codec.frequent_value:MODEL",
+    bench="cdma.verif.codec.frequent_value:BENCH",
+)

@@ -1,5 +1,14 @@
-# make demo, make test, make lint and make clean: each sets up .venv by itself. PYTHON names the interpreter to
-# start from; TORCH=1 also installs PyTorch where there is a small wheel for it, for the tests that train networks.
+# Each of these sets up .venv by itself.
+#   make demo       generates both codecs, simulates a tensor through them and says where everything is
+#   make check      what one runs while working, under three minutes on two cores: lint, and the tests that are quick
+#   make test       lint and every test, simulations included
+#   make lint       ruff and mypy alone
+#   make same BASE=REVISION   says whether this tree makes the same Verilog, streams and reports as that revision
+#   make waves      draws the timing diagrams of the documents again
+#   make machine    says what this machine lacks; everything above asks it first
+#   make clean
+# PYTHON names the interpreter to start from and JOBS the number of tests that run at once. TORCH=1 also installs
+# PyTorch, where there is a small wheel for it, for the tests that train networks.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -7,15 +16,23 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 TORCH  ?=
 JOBS   ?= auto
-# The folders of the package. When a file is added to one or taken away, the package is installed anew: its strict
-# editable install is a tree of links, which type checkers and editors can follow, but which new files are not in.
-PARTS  := $(shell find cli hdl sim verif synth -type d -not -name __pycache__)
+BASE   ?= HEAD
+# The files of the package. It is installed as a tree of links below build/, which type checkers and editors follow, and
+# is installed anew when a file is added or taken away: the stamp lists the files that the tree was made for.
+FILES  := $(sort $(shell find cli hdl sim verif synth -type f -name '[!.]*[!~]' -not -path '*/__pycache__/*'))
+LINKED := $(if $(wildcard build/__editable__*),$(shell cat $(STAMP) 2>/dev/null))
 
 .DELETE_ON_ERROR:
-.PHONY: demo test lint waves check torch clean
+.PHONY: demo check test lint same waves machine torch clean
+ifneq ($(FILES),$(LINKED))
+.PHONY: $(STAMP)
+endif
 
 demo: $(STAMP)
 	$(BIN)/cdma demo
+
+check: $(STAMP) lint
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not verilator and not slow"
 
 test: $(STAMP) $(if $(TORCH),torch) lint
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
@@ -25,6 +42,9 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+same: $(STAMP)
+	$(BIN)/python tests/same_output.py against $(BASE)
+
 # The timing diagrams that the documents show, drawn from simulations.
 waves: $(STAMP)
 	$(BIN)/cdma wave compressor --only svg -o docs/waves
@@ -32,13 +52,13 @@ waves: $(STAMP)
 	$(BIN)/cdma wave engine --only svg -o docs/waves
 
 # What a machine must have, before anything else is tried; each thing that is missing is one sentence.
-check:
-	@PYTHON='$(PYTHON)' sh .ci/check
+machine:
+	@PYTHON='$(PYTHON)' sh .ci/machine
 
-$(STAMP): pyproject.toml setup.py $(PARTS) | check
+$(STAMP): pyproject.toml setup.py | machine
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' --config-settings editable_mode=strict
-	@touch $@
+	@echo '$(FILES)' > $@
 
 # The wheel of this version for Python 3.11 is for the CPU; other wheels bring gigabytes for graphics cards.
 # No network and no wheel are no failure: the tests that need PyTorch skip, and say so.

@@ -1,12 +1,14 @@
 """Says whether two versions of this project make the same things: for work that must not change them.
 
-    python tests/same_output.py record before.json      # of the checkout in this folder
-    python tests/same_output.py compare before.json     # after the work; the status is 1 where anything differs
-    python tests/same_output.py compare before.json engine codec-16
+    python tests/same_output.py against HEAD            # this checkout, as it stands, and a revision of its history
+    python tests/same_output.py against v0.1 engine codec-16
+    python tests/same_output.py record before.json      # the same in two steps: before the work
+    python tests/same_output.py compare before.json     # and after it
 
 What is compared, by checksum: every file and the JSON that ``cdma generate`` writes for the configurations below,
 compressed streams, containers and analyses of the golden model, and the ``--json`` of the commands that need no
-simulator. The last words on the command line choose cases by what their names begin with.
+simulator. The last words on the command line choose cases by what their names begin with. The status is 1 where
+anything differs.
 """
 
 from __future__ import annotations
@@ -152,6 +154,18 @@ def record(root: Path, chosen: Sequence[str]) -> dict[str, dict[str, str]]:
         return made
 
 
+def record_revision(root: Path, revision: str, chosen: Sequence[str]) -> dict[str, dict[str, str]]:
+    """What ``revision`` of the checkout ``root`` makes, case by case."""
+    with tempfile.TemporaryDirectory() as folder:
+        checkout = Path(folder) / "checkout"
+        git = ["git", "-C", str(root), "worktree"]
+        subprocess.run([*git, "add", "--quiet", "--detach", str(checkout), revision], check=True)
+        try:
+            return record(checkout, chosen)
+        finally:
+            subprocess.run([*git, "remove", "--force", str(checkout)], check=True)
+
+
 def differences(before: dict[str, dict[str, str]], after: dict[str, dict[str, str]]) -> list[str]:
     """One sentence for each thing that is not the same, among the cases of ``after``."""
     return [
@@ -162,21 +176,24 @@ def differences(before: dict[str, dict[str, str]], after: dict[str, dict[str, st
     ]
 
 
-def main() -> int:
-    """Runs the command line."""
+def main(argv: Sequence[str] | None = None, root: Path = ROOT) -> int:
+    """Runs the command line on the checkout ``root``."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("record", "compare"))
-    parser.add_argument("file", type=Path)
+    parser.add_argument("what", choices=("against", "record", "compare"))
+    parser.add_argument("base", metavar="REVISION|FILE")
     parser.add_argument("cases", nargs="*")
-    parser.add_argument("--root", type=Path, default=ROOT, help="the checkout (default: this one)")
-    arguments = parser.parse_args()
-    made = record(arguments.root.resolve(), arguments.cases)
+    arguments = parser.parse_args(argv)
+    if arguments.what == "against":
+        before = record_revision(root, arguments.base, arguments.cases)
+    elif arguments.what == "compare":
+        before = json.loads(Path(arguments.base).read_text())
+    made = record(root, arguments.cases)
     if arguments.what == "record":
-        arguments.file.write_text(json.dumps(made, indent=1))
+        Path(arguments.base).write_text(json.dumps(made, indent=1))
         return 0
-    found = differences(json.loads(arguments.file.read_text()), made)
+    found = differences(before, made)
     print("\n".join(found) or f"{len(made)} cases, all the same")
     return bool(found)
 

@@ -1,4 +1,4 @@
-"""What ``make`` says on a machine that lacks something, before it tries anything."""
+"""What ``make`` says on a machine that lacks something, and when it installs the package again."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ def _check(place: Path, tools: tuple[str, ...], **variables: str) -> subprocess.
         (place / tool).write_text(f'#!/bin/sh\nexec "{found}" "$@"\n')
         (place / tool).chmod(0o755)
     return subprocess.run(
-        ["/bin/sh", ROOT / ".ci" / "check"],
+        ["/bin/sh", ROOT / ".ci" / "machine"],
         env={"PATH": str(place), **variables},
         capture_output=True,
         text=True,
@@ -59,19 +60,91 @@ def test_an_old_python_is_refused(tmp_path: Path) -> None:
     assert done.stderr.startswith("Python is too old (python3.9): install 3.10 or newer")
 
 
-@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
-def test_make_stops_at_what_is_missing(tmp_path: Path) -> None:
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder with the Makefile and one module in each part of the package."""
+    if shutil.which("make") is None:
+        pytest.skip("make is not installed")
     shutil.copy(ROOT / "Makefile", tmp_path)
     shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
-    (tmp_path / "pyproject.toml").touch()
+    for name in (
+        "pyproject.toml",
+        "setup.py",
+        "cli/one.py",
+        "hdl/one.py",
+        "sim/one.py",
+        "verif/one.py",
+        "synth/one.py",
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    return tmp_path
+
+
+def _make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
-    done = subprocess.run(
-        ["make", "test", "PYTHON=no-such-python"],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
+    return subprocess.run(["make", *words], cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def test_make_stops_at_what_is_missing(project: Path) -> None:
+    done = _make(project, "test", "PYTHON=no-such-python")
     assert done.returncode != 0
-    assert "Python is missing (no-such-python)" in done.stderr
-    assert not (tmp_path / ".venv").exists()
+    assert done.stderr.startswith("Python is missing (no-such-python)")
+    assert not (project / ".venv").exists()
+
+
+@pytest.fixture
+def installed(project: Path) -> Path:
+    """The same after the installation, in which pip does nothing: its name is that of a command that succeeds."""
+    links = project / "build" / "__editable__.cdma"
+    links.mkdir(parents=True)
+    fake = project / ".venv" / "bin" / "python"
+    fake.parent.mkdir(parents=True)
+    fake.write_text("#!/bin/sh\necho installed\n")
+    fake.chmod(0o755)
+    assert _install(project) == "installed\n"
+    return project
+
+
+def _install(folder: Path) -> str:
+    """What making the installation prints, which is nothing where it is up to date."""
+    done = _make(folder, "--silent", ".venv/.installed", "PYTHON=true", "-o", "machine")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def _add(folder: Path) -> None:
+    (folder / "hdl" / "room").mkdir()
+    (folder / "hdl" / "room" / "two.py").touch()
+
+
+def _remove(folder: Path) -> None:
+    (folder / "verif" / "one.py").unlink()
+
+
+def _move(folder: Path) -> None:
+    (folder / "sim" / "one.py").rename(folder / "synth" / "two.py")
+
+
+def _lose_the_links(folder: Path) -> None:
+    shutil.rmtree(folder / "build")
+
+
+def _change_the_dependencies(folder: Path) -> None:
+    later = (folder / ".venv" / ".installed").stat().st_mtime + 10
+    os.utime(folder / "pyproject.toml", (later, later))
+
+
+@pytest.mark.parametrize("change", [_add, _remove, _move, _lose_the_links, _change_the_dependencies])
+def test_make_installs_again_when_the_files_change(installed: Path, change: Callable[[Path], None]) -> None:
+    assert _install(installed) == ""
+    change(installed)
+    assert _install(installed) == "installed\n"
+
+
+def test_make_does_not_install_again_for_what_is_no_part_of_the_package(installed: Path) -> None:
+    (installed / "hdl" / "__pycache__").mkdir()
+    (installed / "hdl" / "__pycache__" / "one.pyc").touch()
+    (installed / "hdl" / ".one.py.swp").touch()
+    (installed / "hdl" / "one.py").write_text("changed = True\n")
+    assert _install(installed) == ""

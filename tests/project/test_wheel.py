@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.paths import ROOT
+from tests.support.paths import PACKAGES, ROOT
 
-_SOURCES = ("cli", "hdl", "sim", "verif", "synth", "pyproject.toml", "LICENSE", "README.md")
+_SOURCES = (*PACKAGES, "pyproject.toml", "setup.py", "LICENSE", "README.md")
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +36,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
-    folders = {"cli": "cdma"} | {name: f"cdma/{name}" for name in ("hdl", "sim", "verif", "synth")}
     expected = {
-        f"{package}/{path.relative_to(ROOT / folder).as_posix()}"
-        for folder, package in folders.items()
+        f"{package.replace('.', '/')}/{path.relative_to(ROOT / folder).as_posix()}"
+        for folder, package in PACKAGES.items()
         for path in (ROOT / folder).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }

@@ -3,6 +3,14 @@
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+#: The folders of the package, each with the name that it is imported by.
+PACKAGES = {
+    "cli": "cdma",
+    "hdl": "cdma.hdl",
+    "sim": "cdma.sim",
+    "verif": "cdma.verif",
+    "synth": "cdma.synth",
+}
 DOCS = ROOT / "docs"
 DATA = ROOT / "sim" / "data"
 SUPPORT = Path(__file__).parent

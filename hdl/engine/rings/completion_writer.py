@@ -11,9 +11,10 @@ from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES
 
+from .interfaces import WORD_BITS
+
 __all__ = ["CompletionRing", "CompletionWriter"]
 
-_WORD = 32
 #: Completions that wait to be taken by the bus, of all rings; and of one ring, without an answer so far.
 _WAITING = 4
 _UNDER_WAY = 4
@@ -39,7 +40,7 @@ class CompletionWriter(wiring.Component):
                 "room": Out(1),
                 "word_valid": In(1),
                 "word": In(4),
-                "data": In(_WORD),
+                "data": In(WORD_BITS),
                 "commit": In(1),
                 "channel": In(1),
                 "address": In(config.host_address_bits),
@@ -69,8 +70,8 @@ class CompletionWriter(wiring.Component):
 
         # The records themselves: written a word at a time, read a beat at a time.
         m.submodules.records = records = Memory(shape=self.part_bits, depth=_WAITING * self.parts, init=[])
-        write, read = records.write_port(granularity=_WORD), records.read_port(domain="sync")
-        lanes = self.part_bits // _WORD
+        write, read = records.write_port(granularity=WORD_BITS), records.read_port(domain="sync")
+        lanes = self.part_bits // WORD_BITS
         lane_bits, part_bits = (lanes - 1).bit_length(), (self.parts - 1).bit_length()
         # One bit more than a place needs: full and empty differ in it alone.
         filled = Signal(range(2 * _WAITING))

@@ -1,44 +1,84 @@
 """Keeps a channel's descriptors until it takes them: fetched ahead from its ring, or pushed."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from typing import NamedTuple
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import Response
 from cdma.hdl.engine.channel.descriptor import Request
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES, Status
 
+from .interfaces import RECORD_WORDS, WORD_BITS
+
 __all__ = ["Fetcher"]
 
-_WORD = 32
 _FAULTS = (Status.OK, Status.FETCH_SLVERR, Status.FETCH_DECERR, Status.WINDOW)
 _REFUSED = _FAULTS.index(Status.WINDOW)
+
+
+class _Ring(NamedTuple):
+    """Where the ring of descriptors is: ``inside`` while it is in use, ``finished`` with the last beat of a fetched
+    descriptor, ``first`` the index of the oldest one that the channel has not taken."""
+
+    inside: Signal
+    finished: Signal
+    first: Signal
+
+
+class _Fault(NamedTuple):
+    """Number of the beat that comes, and the first error up to it: an index into ``_FAULTS``."""
+
+    part: Signal
+    worst: Signal
+
+
+class _Store(NamedTuple):
+    """The memories: with ``read``, the entry at ``read_place`` is in ``record``, ``fault`` and ``address`` from the
+    next cycle on."""
+
+    read: Signal
+    read_place: Signal
+    record: Value
+    fault: Value
+    address: Value
 
 
 class Fetcher(wiring.Component):
     """The descriptors from index ``head`` up to ``tail``, up to ``config.descriptors`` ahead, in order, and one
     that was pushed, which goes first.
 
+    ``enable``
+        Enables the ring. While it is low, ``head`` is 0 and what was fetched is forgotten, except for a request that
+        the channel works on.
+    ``tail``, ``head``
+        Index after the last descriptor of the ring, and after the last one that was fetched.
+    ``stop``
+        Keeps ``wanted`` low.
     ``wanted``, ``asked``
-        The descriptor at index ``asked`` should be fetched. ``ask``: it is being, from ``address``.
-        ``refuse``, only while nothing is ``under_way``: it must not be; it comes out as a request with that
-        fault.
+        The descriptor at index ``asked`` should be fetched.
+    ``ask``
+        Pulse: it is requested, from ``address``.
+    ``refuse``
+        Pulse, only while nothing is ``under_way``: it must not be fetched from ``address``. It comes out as a request
+        with that fault.
+    ``under_way``
+        High while a descriptor is in flight.
     ``beat``, ``last``, ``response``, ``data``
-        What comes back from memory; always taken.
+        The data that come back from memory. They are always taken.
+    ``upper``
+        The record that comes is in the upper half of a beat, where a beat holds two.
     ``word_valid``, ``word``
-        ``data``, every 32 bits of it, is this word of the descriptor that is pushed; the last one completes it. Never
+        ``data``, every 32 bits of it, is this word of the descriptor that is pushed; the last word completes it. Never
         together with ``beat`` or ``refuse``.
-        ``pushed`` is then high until the channel has ``taken_push`` it.
+    ``pushed``, ``taken_push``
+        High from the last word on, until the pulse with which the channel takes the pushed descriptor.
     ``checking``
         The channel works on the request: it must stay.
-    ``enable``
-        While low, ``head`` is 0 and what was fetched is forgotten, but for a request that the channel works on.
-    ``stop``
-        While high nothing new is asked for.
-    ``upper``
-        Where a beat holds two records: the one that comes is the upper one.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -74,15 +114,75 @@ class Fetcher(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        request = self.requests
         shown = Signal()
         shown_push = Signal()
+        leaves = Signal()
+        ring = self._count(m, self.checking & shown & ~shown_push, leaves)
+        fault = self._judge(m)
+        if self.config.host_data_bits > self.part_bits:
+            # Known when the descriptor is requested; all records in flight are of one ring.
+            odd = Signal()
+            with m.If(self.ask):
+                m.d.sync += odd.eq(self.address[exact_log2(RECORD_BYTES)] ^ self.asked[0])
+            m.d.comb += self.upper.eq(odd ^ self.head[0])
+        store = self._store(m, ring, fault)
+
+        # What is shown is in the memories' read registers. A pushed descriptor replaces a fetched one that the
+        # channel has not begun to check.
+        request = self.requests
+        takes_over = Signal()
+        fetched = Signal()
+        after = (ring.first + leaves)[: len(ring.first)]
+        m.d.comb += [
+            takes_over.eq(self.pushed & shown & ~shown_push & ~self.checking),
+            request.valid.eq(shown & (shown_push | ring.inside) & ~takes_over),
+            leaves.eq(request.valid & request.ready & ~shown_push),
+            self.taken_push.eq(request.valid & request.ready & shown_push),
+            fetched.eq(ring.inside & (after != self.head[: len(after)])),
+            store.read.eq(~shown | takes_over | (request.valid & request.ready)),
+            store.read_place.eq(Mux(self.pushed & ~shown_push, self.depth, after[: self._low])),
+            request.payload.descriptor.eq(store.record),
+            request.payload.address.eq(store.address),
+        ]
+        with m.Switch(store.fault):
+            for number, status in enumerate(_FAULTS):
+                with m.Case(number):
+                    m.d.comb += request.payload.fault.eq(status)
+        with m.If(store.read):
+            push_next = self.pushed & ~shown_push
+            m.d.sync += [shown.eq(push_next | fetched), shown_push.eq(push_next)]
+        with m.Elif(~ring.inside & ~shown_push):
+            m.d.sync += shown.eq(0)
+        with m.If(self.taken_push):
+            m.d.sync += self.pushed.eq(0)
+        with m.Elif(self.word_valid & (self.word == RECORD_WORDS - 1)):
+            m.d.sync += self.pushed.eq(1)
+        return m
+
+    @property
+    def _index_bits(self) -> int:
+        """Bits of an index that tell the store's entries apart, and one more. A ring may have fewer."""
+        return min(len(self.head), self.depth.bit_length())
+
+    @property
+    def _low(self) -> int:
+        """Bits of an index that are an entry's address in the store."""
+        return min(self._index_bits, self.depth.bit_length() - 1)
+
+    def _count(self, m: Module, kept: Value, leaves: Value) -> _Ring:
+        """Counts the descriptors of the ring.
+
+        ``kept``
+            The channel works on a fetched descriptor: it stays although the ring is disabled.
+        ``leaves``
+            The channel takes a fetched descriptor.
+        """
         running = Signal()
         inside = Signal()
         under_way = Signal(range(self.depth + 1))
         finished = Signal()
         m.d.comb += [
-            inside.eq((self.enable | (self.checking & shown & ~shown_push)) & running),
+            inside.eq((self.enable | kept) & running),
             self.under_way.eq(under_way != 0),
             finished.eq(self.beat & self.last),
         ]
@@ -92,16 +192,13 @@ class Fetcher(wiring.Component):
             m.d.sync += running.eq(1)
         m.d.sync += under_way.eq(under_way + self.ask - finished)
 
-        # Of the indexes, the low bits are places in the store. A ring may have fewer entries than the store.
-        place_bits = min(len(self.head), self.depth.bit_length())
-        next_ = Signal(place_bits)
-        leaves = Signal()
+        next_ = Signal(self._index_bits)
         m.d.comb += self.wanted.eq(
             inside
             & self.enable
             & ~self.stop
             & (self.asked != self.tail)
-            & ((self.asked - next_)[:place_bits] != self.depth)
+            & ((self.asked - next_)[: self._index_bits] != self.depth)
         )
         with m.If(running):
             m.d.sync += [
@@ -111,7 +208,10 @@ class Fetcher(wiring.Component):
             ]
         with m.Else():
             m.d.sync += [self.asked.eq(0), self.head.eq(0), next_.eq(0)]
+        return _Ring(inside, finished, next_)
 
+    def _judge(self, m: Module) -> _Fault:
+        """Counts the beats of a descriptor, and keeps its first error."""
         part = Signal(range(self.parts))
         fault = Signal(range(len(_FAULTS)))
         worst = Signal(range(len(_FAULTS)))
@@ -123,83 +223,47 @@ class Fetcher(wiring.Component):
                 m.d.comb += worst.eq(_FAULTS.index(Status.FETCH_DECERR))
         with m.If(self.beat):
             m.d.sync += [part.eq(Mux(self.last, 0, part + 1)), fault.eq(Mux(self.last, 0, worst))]
-        if self.config.host_data_bits > self.part_bits:
-            # Known from the time of asking; all records under way are of one ring.
-            odd = Signal()
-            with m.If(self.ask):
-                m.d.sync += odd.eq(self.address[RECORD_BYTES.bit_length() - 1] ^ self.asked[0])
-            m.d.comb += self.upper.eq(odd ^ self.head[0])
+        return _Fault(part, worst)
 
-        # The store: the pushed descriptor lies behind the fetched ones.
-        push_place = self.depth
-        place = Signal(range(self.depth + 1))
-        low = min(place_bits, self.depth.bit_length() - 1)
-        write_place = Signal.like(place)
-        read_place = Signal.like(place)
-        m.d.comb += write_place.eq(Mux(self.word_valid, push_place, self.head[:low]))
+    def _store(self, m: Module, ring: _Ring, fault: _Fault) -> _Store:
+        """Adds the memories. The pushed descriptor has the entry after the fetched ones."""
+        write_place = Signal(range(self.depth + 1))
+        read_place = Signal.like(write_place)
+        m.d.comb += write_place.eq(Mux(self.word_valid, self.depth, self.head[: self._low]))
         read = Signal()
         reading = {"addr": read_place, "en": read}
         record = []
-        words = self.part_bits // _WORD
+        words = self.part_bits // WORD_BITS
         for number in range(self.parts):
             memory = Memory(shape=self.part_bits, depth=self.depth + 1, init=[])
             m.submodules[f"part_{number}"] = memory
-            write, out = memory.write_port(granularity=_WORD), memory.read_port(domain="sync")
+            write, out = memory.write_port(granularity=WORD_BITS), memory.read_port(domain="sync")
             m.d.comb += [write.addr.eq(write_place), write.data.eq(self.data)]
             with m.If(self.word_valid):
                 for lane in range(words):
                     m.d.comb += write.en[lane].eq(self.word == number * words + lane)
             with m.Else():
-                m.d.comb += write.en.eq((self.beat & inside & (part == number)).replicate(words))
+                m.d.comb += write.en.eq((self.beat & ring.inside & (fault.part == number)).replicate(words))
             m.d.comb += [getattr(out, name).eq(value) for name, value in reading.items()]
             record.append(out.data)
-        m.submodules.faults = memory = Memory(shape=len(fault), depth=self.depth + 1, init=[])
+        m.submodules.faults = memory = Memory(shape=len(fault.worst), depth=self.depth + 1, init=[])
         write, fault_out = memory.write_port(), memory.read_port(domain="sync")
         m.d.comb += [
             write.addr.eq(write_place),
-            write.data.eq(Mux(self.word_valid, 0, Mux(self.refuse, _REFUSED, worst))),
-            write.en.eq(self.word_valid | (inside & (finished | self.refuse))),
+            write.data.eq(Mux(self.word_valid, 0, Mux(self.refuse, _REFUSED, fault.worst))),
+            write.en.eq(self.word_valid | (ring.inside & (ring.finished | self.refuse))),
         ]
         m.d.comb += [getattr(fault_out, name).eq(value) for name, value in reading.items()]
+        # Where a descriptor lies is known when it is requested; a pushed one lies nowhere.
         m.submodules.addresses = memory = Memory(
             shape=self.config.host_address_bits, depth=self.depth, init=[]
         )
         write, address_out = memory.write_port(), memory.read_port(domain="sync")
         m.d.comb += [
-            write.addr.eq(self.asked[:low]),
+            write.addr.eq(self.asked[: self._low]),
             write.data.eq(self.address),
             write.en.eq(self.ask | self.refuse),
             address_out.addr.eq(read_place[: len(address_out.addr)]),
             address_out.en.eq(read),
         ]
-
-        # What is shown is in the memories' read registers. A pushed descriptor takes the place of a fetched one
-        # that the channel has not begun to look at.
-        takes_over = Signal()
-        fetched = Signal()
-        after = (next_ + leaves)[:place_bits]
-        m.d.comb += [
-            takes_over.eq(self.pushed & shown & ~shown_push & ~self.checking),
-            request.valid.eq(shown & (shown_push | inside) & ~takes_over),
-            leaves.eq(request.valid & request.ready & ~shown_push),
-            self.taken_push.eq(request.valid & request.ready & shown_push),
-            fetched.eq(inside & (after != self.head[:place_bits])),
-            read.eq(~shown | takes_over | (request.valid & request.ready)),
-            read_place.eq(Mux(self.pushed & ~shown_push, push_place, after[:low])),
-            request.payload.descriptor.eq(Cat(record)),
-            request.payload.address.eq(address_out.data),
-        ]
-        with m.Switch(fault_out.data):
-            for number, status in enumerate(_FAULTS):
-                with m.Case(number):
-                    m.d.comb += request.payload.fault.eq(status)
-        with m.If(read):
-            push_next = self.pushed & ~shown_push
-            m.d.sync += [shown.eq(push_next | fetched), shown_push.eq(push_next)]
-        with m.Elif(~inside & ~shown_push):
-            m.d.sync += shown.eq(0)
-        with m.If(self.taken_push):
-            m.d.sync += self.pushed.eq(0)
-        with m.Elif(self.word_valid & (self.word == 8 * RECORD_BYTES // _WORD - 1)):
-            m.d.sync += self.pushed.eq(1)
-        return m
+        return _Store(read, read_place, Cat(record), fault_out.data, address_out.data)

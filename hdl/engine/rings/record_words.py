@@ -1,0 +1,136 @@
+"""The words of records on their way between channels, registers, and rings."""
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import or_
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
+
+from cdma.hdl.axi.ports import Response
+from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, Status
+from cdma.hdl.spec.registers.description import RegisterMap
+from cdma.hdl.spec.registers.map import record_parts
+
+from .interfaces import RECORD_WORDS, WORD_BITS
+from .jobs import Cause, Job
+from .ring_port import RingPort
+from .sequencer import Sequencer
+
+__all__ = ["RecordWords"]
+
+
+def _number_of(name: str) -> int:
+    """Number of the word of a completion that holds a field, or its ``_high`` half."""
+    field, half = name.removesuffix("_high"), int(name.endswith("_high"))
+    return next(f.byte for f in COMPLETION if f.name == field) // 4 + half
+
+
+class RecordWords:
+    """The word that the sequencer has in hand: where it comes from, and where it goes."""
+
+    def __init__(self, sequencer: Sequencer, ports: Sequence[RingPort], registers: RegisterMap) -> None:
+        self.sequencer = sequencer
+        self.ports = ports
+        self.registers = registers
+
+    def of_completion(self, m: Module, address: Value, response: Value) -> Value:
+        """The word of the completion, or of the error.
+
+        ``address``
+            Address of the record that the error is about.
+        ``response``
+            Response at the port, where the error is one of that.
+        """
+        word, is_, by = self.sequencer.word, self.sequencer.is_, self.sequencer.by
+        foreign = is_[Job.LOG] & ~by[Cause.OWN]
+        numbers = {part.word for part in record_parts(COMPLETION, "result")}
+        tag, low, high, result = map(_number_of, ("tag", "address", "address_high", "status"))
+        terms: list[Value] = []
+        for port in self.ports:
+            record = port.client.completion.payload.as_value()
+            for number in numbers:
+                # The error of a slot that is refused still has the tag of its completion.
+                own = ~foreign | (by[Cause.REFUSED] if number == tag else C(0))
+                here = (self.sequencer.channel == port.index) & (word == number) & own
+                terms.append(Mux(here, record[number * WORD_BITS : (number + 1) * WORD_BITS], 0))
+            answered = (self.sequencer.channel == port.index) & (word == tag) & by[Cause.ANSWER]
+            terms.append(Mux(answered, port.completions.answered_tag, 0))
+        status = self._status(m, response)
+        terms += [
+            Mux(foreign & (word == low), address[:WORD_BITS], 0),
+            Mux(foreign & (word == high), address[WORD_BITS:], 0),
+            Mux(foreign & (word == result), status, 0),
+        ]
+        phase = self.sequencer.of_channel(port.completions.phase for port in self.ports)
+        phase = phase & is_[Job.SEND] & (word == RECORD_WORDS - 1)
+        whole = Signal(WORD_BITS)
+        m.d.comb += whole.eq(reduce(or_, terms) | (phase << (WORD_BITS - 1)))
+        return whole
+
+    def _status(self, m: Module, response: Value) -> Signal:
+        """Status of an error that no completion reports."""
+        status = Signal(WORD_BITS)
+        decerr = response == Response.DECERR
+        m.d.comb += status.eq(Status.WATCHDOG)
+        with m.If(self.sequencer.by[Cause.REFUSED]):
+            m.d.comb += status.eq(Status.WINDOW)
+        with m.Elif(self.sequencer.by[Cause.ANSWER]):
+            m.d.comb += status.eq(Mux(decerr, Status.COMPLETION_DECERR, Status.COMPLETION_SLVERR))
+        return status
+
+    def report(self, m: Module, sink: stream.Interface, value: Value, found: Value) -> None:
+        """Writes ``value`` into the registers: a completion's word, or an error's once its address is ``found``."""
+        is_ = self.sequencer.is_
+        m.d.comb += sink.payload.data.eq(value)
+        shows = {part.word: f"completion_{part.register}" for part in record_parts(COMPLETION, "result")}
+        logs = {
+            _number_of("status"): "error",
+            _number_of("tag"): "error_tag",
+            _number_of("address"): "error_address_low",
+            _number_of("address_high"): "error_address_high",
+        }
+        for active, names in (
+            (is_[Job.SHOW], shows),
+            (is_[Job.LOG] & ~self.sequencer.unlogged & found, logs),
+        ):
+            with m.If(active), m.Switch(Cat(self.sequencer.word, self.sequencer.channel)):
+                for port in self.ports:
+                    for number, register in names.items():
+                        with m.Case(number | port.index * RECORD_WORDS):
+                            m.d.comb += [
+                                sink.valid.eq(1),
+                                sink.payload.index.eq(self.registers.word(f"{port.name}.{register}")),
+                            ]
+
+    def fetch_or_push(
+        self, m: Module, stored: wiring.PureInterface, r: stream.Interface, moves: Value
+    ) -> None:
+        """Gives both fetchers the beat of the bus or, while ``moves`` is high, the word of the pushed descriptor.
+
+        One multiplexer serves both channels, so a pushed word waits while the bus has a beat.
+        """
+        sequencer = self.sequencer
+        parts = record_parts(DESCRIPTOR, "flags")
+        names = {part.word: f"push.{part.register}" for part in parts}
+        wanted = Signal(range(RECORD_WORDS))
+        m.d.comb += wanted.eq(sequencer.word + sequencer.advance)
+        with m.If(sequencer.is_[Job.PUSH]), m.Switch(wanted):
+            for number, name in names.items():
+                with m.Case(number):
+                    m.d.comb += stored.index.eq(self.registers.word(name))
+        fetchers = [port.fetcher for port in self.ports]
+        part_bits = fetchers[0].part_bits
+        pushed = Mux(sequencer.word < len(names), stored.data, 0)
+        beat = r.payload.data
+        for port in self.ports:
+            m.d.comb += [
+                port.fetcher.word_valid.eq(moves & sequencer.advance & (sequencer.channel == port.index)),
+                port.fetcher.word.eq(sequencer.word),
+            ]
+        if len(beat) > part_bits:
+            upper = Mux(r.payload.id, fetchers[1].upper, fetchers[0].upper)
+            beat = Mux(upper, beat[part_bits:], beat[:part_bits])
+        both = Signal(part_bits)
+        m.d.comb += both.eq(Mux(moves & ~r.valid, pushed.replicate(part_bits // WORD_BITS), beat))
+        m.d.comb += [fetcher.data.eq(both) for fetcher in fetchers]

@@ -1,0 +1,237 @@
+"""One channel at the rings: its descriptors, its completions, and its errors."""
+
+from typing import NamedTuple
+
+from amaranth.hdl import Module, Signal, Value
+from amaranth.lib import data, wiring
+
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.records import Status
+
+from .bus_watch import BusWatch
+from .completion_writer import CompletionRing
+from .fetcher import Fetcher
+from .jobs import Cause, Job, Wish
+from .sequencer import Conclusion, Sequencer
+
+__all__ = ["RingPort"]
+
+
+class _Ends(NamedTuple):
+    """High in the last cycle of a job of this channel; ``mine`` during all of it."""
+
+    mine: Value
+    log: Value
+    refusal: Value
+    show: Value
+
+
+class RingPort:
+    """A channel's fetcher and completion ring, and what the sequencer must know of the channel, as signals of one
+    module; the methods add the statements that drive them.
+
+    ``rings``
+        The component whose ports the channel shares with the other one.
+    ``client``, ``control``
+        The channel, a :class:`.RingClient`, and its registers, a :class:`.ChannelSignature` seen from the engine.
+    ``failed``
+        High while the answer at the port reports an error; it is taken when that is logged.
+    ``shown``
+        High while the completion at the input is in the registers.
+    ``own_logged``
+        High once the error of that completion is in the registers.
+    ``error``
+        High while the registers hold an error.
+    """
+
+    def __init__(self, config: EngineConfig, index: int, name: str, rings: wiring.Component) -> None:
+        self.index = index
+        self.name = name
+        self.rings = rings
+        self.client = getattr(rings, name)
+        self.control = getattr(rings, f"{name}_control")
+        self.fetcher = Fetcher(config)
+        self.completions = CompletionRing(config)
+        self.fetch_watch = BusWatch(f"{name}_fetch")
+        self.send_watch = BusWatch(f"{name}_send")
+        self.failed = Signal(name=f"{name}_failed")
+        self.answer_logged = Signal(name=f"{name}_logged_answer")
+        self.shown = Signal(name=f"{name}_shown")
+        self.own_logged = Signal(name=f"{name}_logged")
+        self.error = Signal(name=f"{name}_error")
+
+    def take_descriptors(self, m: Module) -> None:
+        """Gives the fetcher the beats of its ID."""
+        r = self.rings.fetch.r
+        m.d.comb += [
+            self.fetcher.beat.eq(r.valid & (r.payload.id == self.index)),
+            self.fetcher.last.eq(r.payload.last),
+            self.fetcher.response.eq(r.payload.resp),
+        ]
+
+    def take_answers(self, m: Module) -> None:
+        """Gives the completion ring the responses of its ID: one that reports an error when that is logged."""
+        b = self.rings.complete.b
+        here = Signal(name=f"{self.name}_answer")
+        failed = Value.cast(b.payload.resp)[1]
+        m.d.comb += [
+            here.eq(b.valid & (b.payload.id == self.index) & self.completions.expects),
+            self.failed.eq(here & failed),
+            self.completions.answer.eq(here & (~failed | self.answer_logged | self.rings.stop)),
+        ]
+
+    def watch(self, m: Module, sending: Value) -> None:
+        """Watches both kinds of transfers; ``sending`` is the channel whose data the port offers."""
+        ar, r = self.rings.fetch.ar, self.rings.fetch.r
+        aw, w = self.rings.complete.aw, self.rings.complete.w
+        tick = self.rings.watchdog_tick
+        index = self.index
+        self.fetch_watch.watch(
+            m,
+            tick,
+            self.fetcher.under_way,
+            (ar.valid & ar.ready & (ar.payload.id == index)) | (r.valid & (r.payload.id == index)),
+        )
+        self.send_watch.watch(
+            m,
+            tick,
+            self.completions.under_way,
+            (aw.valid & aw.ready & (aw.payload.id == index))
+            | (w.valid & w.ready & (sending == index))
+            | self.completions.answer,
+        )
+
+    def wish(self, m: Module, writer_ready: Value, asking_ready: Value) -> data.View:
+        """The next job: errors first, because what follows waits for them."""
+        completion, control, fetcher = self.client.completion, self.control, self.fetcher
+        wish = Signal(Wish, name=f"{self.name}_wish")
+        waits = Signal(name=f"{self.name}_waits")
+        m.d.comb += [waits.eq(completion.valid & ~self.shown), wish.valid.eq(1)]
+        with m.If(self.failed):
+            m.d.comb += [wish.job.eq(Job.LOG), wish.cause.eq(Cause.ANSWER)]
+        with m.Elif(self.fetch_watch.lost):
+            m.d.comb += [wish.job.eq(Job.LOG), wish.cause.eq(Cause.FETCH_LOST)]
+        with m.Elif(self.send_watch.lost):
+            m.d.comb += [wish.job.eq(Job.LOG), wish.cause.eq(Cause.SEND_LOST)]
+        with m.Elif(waits & (completion.payload.status != Status.OK) & ~self.own_logged):
+            m.d.comb += [wish.job.eq(Job.LOG), wish.cause.eq(Cause.OWN)]
+        with m.Elif(waits & ~control.completions.enable):
+            m.d.comb += wish.job.eq(Job.SHOW)
+        with m.Elif(waits & self.completions.may_begin & writer_ready):
+            m.d.comb += wish.job.eq(Job.SEND)
+        with m.Elif(control.push & ~fetcher.pushed):
+            m.d.comb += wish.job.eq(Job.PUSH)
+        with m.Elif(fetcher.wanted & asking_ready):
+            m.d.comb += wish.job.eq(Job.FETCH)
+        with m.Else():
+            m.d.comb += wish.valid.eq(0)
+        return wish
+
+    def conclude(
+        self,
+        m: Module,
+        sequencer: Sequencer,
+        conclusion: Conclusion,
+        coalescing: wiring.PureInterface,
+    ) -> None:
+        """Tells all that belongs to the channel what comes of the job in hand."""
+        mine = sequencer.channel == self.index
+        ends = _Ends(
+            mine,
+            log=sequencer.over & sequencer.is_[Job.LOG] & mine,
+            refusal=sequencer.over & sequencer.by[Cause.REFUSED] & mine,
+            show=sequencer.over & sequencer.is_[Job.SHOW] & mine,
+        )
+        self._descriptors(m, sequencer, conclusion, mine)
+        self._completions(m, conclusion, ends)
+        self._interrupts(m, ends, coalescing)
+        self._errors(m, sequencer, ends)
+        self._status(m, sequencer, mine)
+        wiring.connect(m, self.fetcher.requests, wiring.flipped(self.client.requests))
+        self._remember(m, sequencer, ends)
+
+    def _descriptors(self, m: Module, sequencer: Sequencer, conclusion: Conclusion, mine: Value) -> None:
+        """The ring of descriptors, and a pushed one."""
+        fetcher, control = self.fetcher, self.control
+        m.d.comb += [
+            fetcher.ask.eq(conclusion.asks & mine),
+            fetcher.refuse.eq(conclusion.bad & sequencer.is_[Job.FETCH] & mine & ~fetcher.under_way),
+            fetcher.address.eq(conclusion.address),
+            fetcher.enable.eq(control.ring.enable),
+            fetcher.tail.eq(control.ring.tail),
+            control.ring.head.eq(fetcher.head),
+            fetcher.checking.eq(self.client.checking),
+            fetcher.stop.eq(self.rings.stop),
+            control.push_taken.eq(fetcher.taken_push),
+        ]
+
+    def _completions(self, m: Module, conclusion: Conclusion, ends: _Ends) -> None:
+        """The ring of completions, and the completion in the registers."""
+        completions, control, completion = self.completions, self.control, self.client.completion
+        m.d.comb += [
+            completions.enable.eq(control.completions.enable),
+            completions.tail.eq(control.completions.tail),
+            completions.ring_log2.eq(control.ring_log2),
+            control.completions.head.eq(completions.head),
+            completions.commit.eq(conclusion.sent & ends.mine),
+            completions.tag.eq(completion.payload.tag),
+            completions.interrupt.eq(self.client.interrupt),
+            completion.ready.eq((conclusion.sent & ends.mine) | ends.refusal | (self.shown & control.pop)),
+            control.completion_waiting.eq(self.shown),
+        ]
+
+    def _interrupts(self, m: Module, ends: _Ends, coalescing: wiring.PureInterface) -> None:
+        completions, control = self.completions, self.control
+        m.d.comb += [
+            coalescing.event.eq(
+                (completions.answer & completions.counts) | (ends.show & self.client.interrupt)
+            ),
+            coalescing.count.eq(control.coalesce_count),
+            control.completion_irq.eq(coalescing.interrupt),
+            control.error_irq.eq(ends.log),
+        ]
+
+    def _errors(self, m: Module, sequencer: Sequencer, ends: _Ends) -> None:
+        """An error of a ring has no completion; it may halt the channel."""
+        client, control = self.client, self.control
+        m.d.comb += [
+            control.error_valid.eq(self.error),
+            client.extra_error.eq(ends.log & ~sequencer.by[Cause.OWN]),
+            client.halt.eq(
+                (self.fetch_watch.fires | self.send_watch.fires)
+                | (control.halt_on_error & (self.failed | (sequencer.by[Cause.REFUSED] & ends.mine)))
+            ),
+        ]
+
+    def _status(self, m: Module, sequencer: Sequencer, mine: Value) -> None:
+        """``busy`` is high also while the ring has descriptors that are not fetched yet."""
+        fetcher, control = self.fetcher, self.control
+        m.d.comb += [
+            self.rings.busy[self.index].eq(
+                control.push
+                | self.client.requests.valid
+                | fetcher.under_way
+                | self.completions.under_way
+                | (sequencer.busy & mine)
+                | (control.ring.enable & (control.ring.tail != fetcher.head))
+            ),
+            self.rings.stuck[self.index].eq(self.fetch_watch.stuck | self.send_watch.stuck),
+        ]
+
+    def _remember(self, m: Module, sequencer: Sequencer, ends: _Ends) -> None:
+        """What is in the registers, and what is still to be logged."""
+        by = sequencer.by
+        with m.If(self.client.completion.ready):
+            m.d.sync += [self.shown.eq(0), self.own_logged.eq(0)]
+        with m.Else():
+            m.d.sync += [
+                self.shown.eq(self.shown | ends.show),
+                self.own_logged.eq(self.own_logged | (ends.log & by[Cause.OWN])),
+            ]
+        with m.If(ends.log & ~sequencer.skipped):
+            m.d.sync += self.error.eq(1)
+        with m.Elif(self.control.error_clear):
+            m.d.sync += self.error.eq(0)
+        m.d.comb += self.answer_logged.eq(ends.log & by[Cause.ANSWER])
+        self.fetch_watch.forget(m, ends.log & by[Cause.FETCH_LOST])
+        self.send_watch.forget(m, ends.log & by[Cause.SEND_LOST])

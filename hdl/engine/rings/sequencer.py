@@ -1,0 +1,133 @@
+"""Takes the jobs of both channels, one at a time, and steps through the words of each."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import data
+
+from .interfaces import RECORD_WORDS
+from .jobs import Cause, Job
+
+__all__ = ["Conclusion", "Sequencer"]
+
+
+class Conclusion(NamedTuple):
+    """What comes of the job in hand, in its last cycle.
+
+    ``asks``
+        The descriptor at ``address`` is requested.
+    ``sent``
+        The completion is on its way to ``address``.
+    ``bad``
+        The engine may not touch ``address``.
+    """
+
+    asks: Value
+    sent: Value
+    bad: Value
+    address: Value
+
+
+class Sequencer:
+    """The job in hand, as signals of one module; the methods add the statements that drive them.
+
+    A job begins with a cycle in which ``fresh`` is high, and ends with one in which ``over`` is high.
+
+    ``channel``
+        Number of the channel that the job belongs to.
+    ``busy``
+        High while there is a job, from ``fresh`` to ``over``.
+    ``fresh``, ``over``
+        First and last cycle of the job.
+    ``word``
+        Number of the word that is moved next.
+    ``advance``
+        High in each cycle that moves a word.
+    ``copied``
+        High once all words are moved.
+    ``stale``
+        High once the ring of the job was disabled, however shortly: the job then comes to nothing.
+    ``skipped``
+        High if the channel had an error logged when the job began: a further one leaves no record.
+    ``is_``, ``by``
+        One signal for each :class:`.Job`, and for each :class:`.Cause` of a ``LOG``: high while that is in hand.
+    ``unlogged``
+        High for a ``LOG`` that leaves no record.
+    """
+
+    def __init__(self) -> None:
+        self.job = Signal(Job)
+        self.cause = Signal(Cause)
+        self.channel = Signal(name="number")
+        self.busy = Signal()
+        self.fresh = Signal()
+        self.over = Signal()
+        self.turn = Signal()
+        self.word = Signal(range(RECORD_WORDS))
+        self.advance = Signal()
+        self.copied = Signal()
+        self.stale = Signal()
+        self.begins = Signal()
+        self.skipped = Signal()
+        self.is_ = {job: Signal(name=f"is_{job.name.lower()}") for job in Job.__members__.values()}
+        self.by = {cause: Signal(name=f"by_{cause.name.lower()}") for cause in Cause.__members__.values()}
+        self.unlogged = self.is_[Job.LOG] & self.skipped
+
+    def of_channel(self, values: Iterable[Value]) -> Value:
+        """The one of two values that belongs to the channel in hand."""
+        offload, prefetch = values
+        return Mux(self.channel, prefetch, offload)
+
+    def take(self, m: Module, wishes: Sequence[data.View], logged: Sequence[Value], stop: Value) -> None:
+        """Begins a job when there is none in hand: in turn that of either channel, none while ``stop`` is high.
+
+        ``logged``
+            High for a channel whose error registers are in use.
+        """
+        other = Signal()
+        m.d.comb += [
+            other.eq(~Mux(self.turn, wishes[1].valid, wishes[0].valid)),
+            self.begins.eq(~self.busy & (wishes[0].valid | wishes[1].valid) & ~stop),
+        ]
+        chosen = self.turn ^ other
+        m.d.sync += self.fresh.eq(self.begins)
+        with m.If(self.begins):
+            m.d.sync += [
+                self.busy.eq(1),
+                self.channel.eq(chosen),
+                self.turn.eq(~chosen),
+                self.job.eq(Mux(chosen, wishes[1].job, wishes[0].job)),
+                self.cause.eq(Mux(chosen, wishes[1].cause, wishes[0].cause)),
+            ]
+        m.d.comb += [signal.eq(self.busy & (self.job == job)) for job, signal in self.is_.items()]
+        m.d.comb += [
+            signal.eq(self.is_[Job.LOG] & (self.cause == cause)) for cause, signal in self.by.items()
+        ]
+        with m.If(self.begins):
+            m.d.sync += self.skipped.eq(Mux(chosen, logged[1], logged[0]))
+
+    def step(self, m: Module) -> None:
+        """Counts the words that ``advance`` moves."""
+        with m.If(self.begins):
+            m.d.sync += [self.word.eq(0), self.copied.eq(0), self.stale.eq(0)]
+        with m.Elif(self.advance):
+            m.d.sync += [self.word.eq(self.word + 1), self.copied.eq(self.word == RECORD_WORDS - 1)]
+
+    def holds(self, m: Module, wanted: Value) -> Value:
+        """High in the last cycle of a job that was ``wanted`` all the time."""
+        with m.If(self.busy & ~wanted):
+            m.d.sync += self.stale.eq(1)
+        return self.over & wanted & ~self.stale
+
+    def end(self, m: Module, refused: Value) -> None:
+        """Ends the job when it is over; one that was ``refused`` becomes the ``LOG`` of that."""
+        with m.If(refused):
+            m.d.sync += [
+                self.job.eq(Job.LOG),
+                self.cause.eq(Cause.REFUSED),
+                self.word.eq(0),
+                self.copied.eq(0),
+            ]
+        with m.Elif(self.over):
+            m.d.sync += self.busy.eq(0)

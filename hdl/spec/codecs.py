@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -21,8 +22,28 @@ BLOCKS = ("compressor", "decompressor")
 #: The codec where none is named.
 DEFAULT = "frequent-value"
 
+#: Codecs of a user's own, which need no change of this package: ``name=module:attribute``, separated by commas.
+VARIABLE = "CDMA_CODECS"
+
+
+def _of_the_user(text: str) -> dict[str, str]:
+    """The codecs that the environment names."""
+    lines = {}
+    for line in filter(None, text.split(",")):
+        name, equals, reference = line.partition("=")
+        if not equals or ":" not in reference:
+            raise ParameterError(
+                f"{VARIABLE} has {line!r}; it must be name=module:attribute, separated by commas"
+            )
+        lines[name.strip()] = reference.strip()
+    return lines
+
+
 #: Each codec by name: the module and the name of its :class:`Codec`. A new codec is a line here.
-CODECS: dict[str, str] = {DEFAULT: "cdma.hdl.spec.frequent_value:CODEC"}
+CODECS: dict[str, str] = {
+    DEFAULT: "cdma.hdl.spec.frequent_value:CODEC",
+    **_of_the_user(os.environ.get(VARIABLE, "")),
+}
 
 
 @dataclass(frozen=True)

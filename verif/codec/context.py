@@ -21,6 +21,7 @@ from cdma.verif.monitors.rules import RuleError
 
 from . import stimulus
 from .bench import Bench, Tally
+from .codec_bench import bench_of
 from .design import CodecDesign
 from .traffic import Packet, compress_packet, decompress_packet
 
@@ -46,15 +47,21 @@ class Context:
             given = self.config.format.values
             self._set_table([*given, *given[-1:] * (self.config.table_size - len(given))])
         self.compresses = self.design.block == "compressor"
+        self.codec_bench = bench_of(self.config)
+        self.limits = self.codec_bench.limits(self.config, self.design.block)
 
     def packet(self, words: Words) -> Packet:
         """The packet of these raw words for the block under test."""
         make = compress_packet if self.compresses else decompress_packet
         return make(words, self.config)
 
+    def fill(self, mask: stimulus.Mask) -> Words:
+        """Words with literals where ``mask`` says."""
+        return self.codec_bench.fill(self.np, mask, self.config)
+
     def from_mask(self, mask: stimulus.Mask) -> Packet:
         """A packet with literals where ``mask`` says."""
-        return self.packet(stimulus.fill(self.np, mask, self.config))
+        return self.packet(self.fill(mask))
 
     def any_packet(self, length: int | None = None) -> Packet:
         """A packet of any shape, of some length."""

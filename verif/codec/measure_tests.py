@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import stimulus
 from .context import Context, codec_test
-from .limits import constant
 
 __all__: list[str] = []
 
@@ -25,7 +23,7 @@ async def measure(context: Context) -> None:
     for tenths in _TENTHS:
         literal = np.zeros(count, bool)
         literal[context.np.permutation(count)[: count * tenths // 10]] = True
-        (delivery,) = await bench.run([context.packet(stimulus.fill(context.np, literal, config))])
+        (delivery,) = await bench.run([context.from_mask(literal)])
         assert delivery.packet.expected is not None
         rows.append(
             {
@@ -33,7 +31,7 @@ async def measure(context: Context) -> None:
                 "in_beats": len(delivery.packet.beats),
                 "out_beats": len(delivery.packet.expected),
                 "cycles": delivery.cycles,
-                "bound": delivery.packet.cost + constant(config, context.design.block),
+                "bound": delivery.packet.cost + context.limits.constant,
                 "latency": delivery.first_out - delivery.first_in,
             }
         )

@@ -8,14 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdma.hdl.spec.codec import CodecConfig
-from cdma.sim.codec.words import Words, word_dtype
 
 __all__ = [
     "adversarial",
     "alternating",
     "boundary_lengths",
     "clustered",
-    "fill",
     "mixed",
     "periodic",
     "scattered",
@@ -24,23 +22,6 @@ __all__ = [
 
 Mask = NDArray[np.bool_]
 Random = np.random.Generator
-
-
-def fill(rng: Random, literal: Mask, config: CodecConfig) -> Words:
-    """Words that are literals just where ``literal`` says; some differ from a frequent value in one bit."""
-    form = config.format
-    dtype = word_dtype(form)
-    table = np.array(form.values, dtype)
-    top = (1 << form.word_bits) - 1
-    words = rng.integers(0, top, len(literal), dtype, endpoint=True)
-    near = rng.random(len(literal)) < 0.25
-    flips = np.left_shift(1, rng.integers(0, form.word_bits, len(literal), np.uint64)).astype(dtype)
-    words = np.where(near, rng.choice(table, len(literal)) ^ flips, words)
-    clash = np.isin(words, table)
-    while clash.any():
-        words[clash] = rng.integers(0, top, int(clash.sum()), dtype, endpoint=True)
-        clash = np.isin(words, table)
-    return np.where(literal, words, rng.choice(table, len(literal))).astype(dtype)
 
 
 def scattered(rng: Random, count: int, density: float) -> Mask:

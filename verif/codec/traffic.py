@@ -14,7 +14,7 @@ from cdma.sim.codec.results import PacketReport
 from cdma.sim.codec.words import Words
 from cdma.verif.monitors.rules import Beat
 
-from .limits import least_window
+from .codec_bench import bench_of
 
 __all__ = ["Packet", "beats_of", "compress_packet", "decompress_packet", "malformed_packet", "window_loads"]
 
@@ -65,7 +65,7 @@ def _cost(words: Words, config: CodecConfig, least: int = 1) -> int:
     """The cycles of the contract, where the last window counts as ``least`` words, however short it is."""
     raw, stream = window_loads(words, config)
     raw[-1] = max(raw[-1], least)
-    long_header = -(-config.format.header_words // config.lanes) - 1
+    long_header = max(0, -(-config.format.header_words // config.lanes) - 1)
     return -(-int(np.maximum(raw, stream).sum()) // config.lanes) + long_header * len(raw)
 
 
@@ -84,7 +84,7 @@ def compress_packet(words: Words, config: CodecConfig) -> Packet:
 
 def decompress_packet(words: Words, config: CodecConfig) -> Packet:
     """The stream of ``words`` for the decompressor."""
-    cost = _cost(words, config, least_window(config, "decompressor"))
+    cost = _cost(words, config, bench_of(config).limits(config, "decompressor").least_window)
     return corrupt_packet(compress_words(words, config.format), len(words), config, cost)
 
 

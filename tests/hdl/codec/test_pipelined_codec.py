@@ -10,7 +10,7 @@ from cdma.hdl.codec.compressor import Compressor
 from cdma.hdl.codec.decompressor import Decompressor
 from cdma.hdl.codec.parts.streams import Error
 from cdma.hdl.spec.codec import CodecConfig
-from cdma.verif.codec.limits import back_to_back, constant, latency_limit
+from cdma.verif.codec.frequent_value import BENCH
 from tests.support.codec_bench import (
     PIPELINED,
     compress_packets,
@@ -118,9 +118,9 @@ def cost(config: CodecConfig, words: list[int]) -> int:
 def test_bound(patterns: list[list[int]]) -> None:
     words = windows_of_beats(STANDARD, [[6, 0, 0, 0], *patterns * 10])
     bench, (packet,) = compress_packets(STANDARD, [words])
-    assert taken(bench, packet) <= cost(STANDARD, words) + constant(STANDARD, "compressor")
+    assert taken(bench, packet) <= cost(STANDARD, words) + BENCH.limits(STANDARD, "compressor").constant
     bench, (packet,) = decompress_packets(STANDARD, [(stream_of(words, STANDARD), len(words))])
-    assert taken(bench, packet) <= cost(STANDARD, words) + constant(STANDARD, "decompressor")
+    assert taken(bench, packet) <= cost(STANDARD, words) + BENCH.limits(STANDARD, "decompressor").constant
 
 
 @pytest.mark.parametrize("density", [0, 0.5, 1])
@@ -129,9 +129,9 @@ def test_bound_of_all(number: int, density: float) -> None:
     config = PIPELINED[number]
     words = random_words(random.Random(number), config, 12 * config.format.window, density)
     bench, (packet,) = compress_packets(config, [words])
-    assert taken(bench, packet) <= cost(config, words) + constant(config, "compressor")
+    assert taken(bench, packet) <= cost(config, words) + BENCH.limits(config, "compressor").constant
     bench, (packet,) = decompress_packets(config, [(stream_of(words, config), len(words))])
-    assert taken(bench, packet) <= cost(config, words) + constant(config, "decompressor")
+    assert taken(bench, packet) <= cost(config, words) + BENCH.limits(config, "decompressor").constant
 
 
 @pytest.mark.parametrize("number", NUMBERS)
@@ -139,9 +139,9 @@ def test_latency(number: int) -> None:
     config = PIPELINED[number]
     words = [(1 << config.format.word_bits) - 1] * 2 * config.format.window
     bench, (packet,) = compress_packets(config, [words])
-    assert packet.cycles[0] - bench.accepted["input"][0] <= latency_limit(config, "compressor")
+    assert packet.cycles[0] - bench.accepted["input"][0] <= BENCH.limits(config, "compressor").latency
     bench, (packet,) = decompress_packets(config, [(stream_of(words, config), len(words))])
-    assert packet.cycles[0] - bench.accepted["input"][0] <= latency_limit(config, "decompressor")
+    assert packet.cycles[0] - bench.accepted["input"][0] <= BENCH.limits(config, "decompressor").latency
 
 
 def test_back_to_back() -> None:
@@ -149,11 +149,11 @@ def test_back_to_back() -> None:
     words = windows_of_beats(STANDARD, [[8, 8, 8, 8], [3, 0, 4, 0]])
     number = 20
     bench, packets = compress_packets(STANDARD, [words] * number)
-    allowed = number * (cost(STANDARD, words) + back_to_back(STANDARD, "compressor"))
-    assert taken(bench, packets[-1]) <= allowed + constant(STANDARD, "compressor")
+    allowed = number * (cost(STANDARD, words) + BENCH.limits(STANDARD, "compressor").back_to_back)
+    assert taken(bench, packets[-1]) <= allowed + BENCH.limits(STANDARD, "compressor").constant
     bench, packets = decompress_packets(STANDARD, [(stream_of(words, STANDARD), len(words))] * number)
-    allowed = number * (cost(STANDARD, words) + back_to_back(STANDARD, "decompressor"))
-    assert taken(bench, packets[-1]) <= allowed + constant(STANDARD, "decompressor")
+    allowed = number * (cost(STANDARD, words) + BENCH.limits(STANDARD, "decompressor").back_to_back)
+    assert taken(bench, packets[-1]) <= allowed + BENCH.limits(STANDARD, "decompressor").constant
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cdma import CodecConfig, Format
 from cdma.sim.codec.headers import codes_of
 from cdma.verif.codec import stimulus
-from cdma.verif.codec.limits import back_to_back, constant, latency_limit
+from cdma.verif.codec.frequent_value import BENCH
 from cdma.verif.codec.traffic import (
     beats_of,
     compress_packet,
@@ -36,7 +36,7 @@ CONFIGS = [
 def test_fill_puts_literals_just_where_the_mask_says(config: CodecConfig, seed: int) -> None:
     rng = np.random.default_rng(seed)
     mask = stimulus.mixed(rng, stimulus.some_length(rng, config), config)
-    words = stimulus.fill(rng, mask, config)
+    words = BENCH.fill(rng, mask, config)
     assert ((codes_of(words, config.format) == config.format.literal_code) == mask).all()
 
 
@@ -53,7 +53,7 @@ def test_adversarial_periods_are_whole_beats(config: CodecConfig) -> None:
     """The fill level comes back each time round: that is what makes a lost cycle add up."""
     window = config.format.window
     for mask in stimulus.adversarial(config, 5):
-        words = stimulus.fill(np.random.default_rng(0), mask, config)
+        words = BENCH.fill(np.random.default_rng(0), mask, config)
         _, stream = window_loads(words, config)
         assert len(mask) == window * 16
         assert sum(stream[1:4]) % config.lanes == 0
@@ -65,7 +65,7 @@ def test_the_levels_of_the_adversarial_lead_in() -> None:
     config = CodecConfig()
     levels = set()
     for mask in stimulus.adversarial(config, 2):
-        _, stream = window_loads(stimulus.fill(np.random.default_rng(0), mask, config), config)
+        _, stream = window_loads(BENCH.fill(np.random.default_rng(0), mask, config), config)
         levels.add(int(stream[0]) % 8)
     assert levels == {0, 1, 4, 7}
 
@@ -93,26 +93,26 @@ def test_cost_is_the_sum_over_windows() -> None:
     # A header of eight words takes two beats of four lanes: one cycle more per window is allowed.
     wide = CodecConfig(Format(8, 64, 1), 4)
     assert compress_packet(np.ones(64, np.uint8), wide).cost == (64 + 8) // 4 + 1
-    assert constant(CodecConfig(), "compressor") == 8
-    assert constant(CodecConfig(lanes=1), "compressor") == 36
-    assert latency_limit(CodecConfig(), "compressor") == 6
-    assert latency_limit(CodecConfig(), "decompressor") == 4
+    assert BENCH.limits(CodecConfig(), "compressor").constant == 8
+    assert BENCH.limits(CodecConfig(lanes=1), "compressor").constant == 36
+    assert BENCH.limits(CodecConfig(), "compressor").latency == 6
+    assert BENCH.limits(CodecConfig(), "decompressor").latency == 4
     for block in ("compressor", "decompressor"):
-        assert back_to_back(CodecConfig(), block) == 1
+        assert BENCH.limits(CodecConfig(), block).back_to_back == 1
 
 
 def test_what_a_pipelined_codec_may_take() -> None:
     """By hand: the beats of a window, the stages, and for a decompressor the beats of a header."""
     standard = CodecConfig(pipelined=True)
-    assert constant(standard, "compressor") == 4 + 11
-    assert constant(standard, "decompressor") == 4 + 18 + 1
-    assert latency_limit(standard, "compressor") == 14
-    assert latency_limit(standard, "decompressor") == 22
-    assert back_to_back(standard, "compressor") == 1
-    assert back_to_back(standard, "decompressor") == 2
+    assert BENCH.limits(standard, "compressor").constant == 4 + 11
+    assert BENCH.limits(standard, "decompressor").constant == 4 + 18 + 1
+    assert BENCH.limits(standard, "compressor").latency == 14
+    assert BENCH.limits(standard, "decompressor").latency == 22
+    assert BENCH.limits(standard, "compressor").back_to_back == 1
+    assert BENCH.limits(standard, "decompressor").back_to_back == 2
     narrow = CodecConfig(Format(8, 32, 4), 1, pipelined=True)
-    assert constant(narrow, "compressor") == 32 + 11
-    assert constant(narrow, "decompressor") == 32 + 18 + 16
+    assert BENCH.limits(narrow, "compressor").constant == 32 + 11
+    assert BENCH.limits(narrow, "decompressor").constant == 32 + 18 + 16
 
 
 @pytest.mark.parametrize("last", [1, 5, 31, 32])

@@ -1,0 +1,56 @@
+"""What the regression must know of a codec: words to send, faults that it notices, and how many cycles it may take."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.codecs import codec_of
+from cdma.sim.codec.words import Words
+
+__all__ = ["CodecBench", "Limits", "bench_of"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The performance contract of one block, in cycles; ``docs/verification.md`` explains it.
+
+    ``constant``
+        Allowed beyond the sum over a packet's windows.
+    ``latency``
+        Allowed from the first beat in to the first beat out of a dense window.
+    ``back_to_back``
+        Allowed for a packet beyond its own sum when it follows another without a gap.
+    ``least_window``
+        The words that a window counts as at least, however short it is.
+    """
+
+    constant: int
+    latency: int
+    back_to_back: int = 1
+    least_window: int = 1
+
+
+class CodecBench(ABC):
+    """One for each codec, named by its description in :mod:`cdma.hdl.spec.codecs`."""
+
+    #: The errors of reports that damaged streams must bring up, as :mod:`cdma.sim.codec.results` numbers them.
+    errors: frozenset[int]
+
+    @abstractmethod
+    def fill(self, rng: np.random.Generator, literal: NDArray[np.bool_], config: CodecConfig) -> Words:
+        """Words that the stream stores just where ``literal`` says, as far as the codec leaves words out."""
+
+    @abstractmethod
+    def limits(self, config: CodecConfig, block: str) -> Limits:
+        """The contract of the ``compressor`` or ``decompressor`` of ``config``."""
+
+
+def bench_of(config: CodecConfig) -> CodecBench:
+    """The bench of the codec that a configuration is for."""
+    bench: CodecBench = codec_of(config.format).load("bench")
+    return bench

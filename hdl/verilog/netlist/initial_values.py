@@ -1,0 +1,25 @@
+"""Removes initial values.
+
+In: a module. Out: the same module, in which no register and no memory has an initial value.
+"""
+
+from __future__ import annotations
+
+from cdma.hdl.spec.errors import CdmaError
+
+from .model import Module
+
+__all__ = ["drop_initial_values"]
+
+
+def drop_initial_values(module: Module) -> None:
+    """Removes the initial values; refuses a memory that is never written, which is nothing without its contents."""
+    written = {cell.parameters["\\MEMID"] for cell in module.cells if cell.kind == "$memwr_v2"}
+    for cell in module.cells:
+        if cell.kind == "$meminit_v2" and cell.parameters["\\MEMID"] not in written:
+            raise CdmaError(
+                f"module {module.name[1:]} has a memory that is only read; it needs its initial values"
+            )
+    module.cells = [cell for cell in module.cells if cell.kind != "$meminit_v2"]
+    for wire in module.wires.values():
+        wire.init = None

@@ -1,0 +1,118 @@
+"""RTLIL as data: modules of wires, cells, processes and connections.
+
+It has what Amaranth's back end writes, and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+__all__ = ["Cell", "Module", "Signal", "Slice", "Statement", "Wire", "constant", "cut", "width_of"]
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Bits ``low`` to ``low + width - 1`` of a wire, or, if ``bits`` is not None, constant bits (most
+    significant first)."""
+
+    wire: str
+    low: int
+    width: int
+    bits: str | None = None
+
+    def cut(self, low: int, width: int) -> Slice:
+        """Bits ``low`` to ``low + width - 1`` of this slice."""
+        if self.bits is None:
+            return Slice(self.wire, self.low + low, width)
+        end = self.width - low
+        return constant(self.bits[end - width : end])
+
+
+#: A signal as slices, least significant first.
+Signal = list[Slice]
+
+
+def constant(bits: str) -> Slice:
+    """Constant bits, most significant first."""
+    return Slice("", 0, len(bits), bits)
+
+
+def width_of(signal: Signal) -> int:
+    """The bits of a signal."""
+    return sum(piece.width for piece in signal)
+
+
+def cut(signal: Signal, low: int, width: int) -> Signal:
+    """Bits ``low`` to ``low + width - 1`` of a signal."""
+    result = []
+    for piece in signal:
+        start, end = max(low, 0), min(low + width, piece.width)
+        if start < end:
+            result.append(piece.cut(start, end - start))
+        low -= piece.width
+    return result
+
+
+@dataclass
+class Wire:
+    """A wire, and a port if it has a ``direction``; ``init`` has the initial bits, most significant first."""
+
+    width: int
+    signed: bool
+    direction: str | None
+    init: str | None = None
+
+
+@dataclass
+class Cell:
+    """An instance of a module, or of an operator, register or memory port of Yosys, whose ``kind`` starts with $."""
+
+    kind: str
+    name: str
+    parameters: dict[str, str] = field(default_factory=dict)
+    ports: dict[str, Signal] = field(default_factory=dict)
+
+
+@dataclass
+class Statement:
+    """A line of a process: the ``signals`` of an assignment or of a switch, the text ``rest`` of other lines."""
+
+    keyword: str
+    signals: list[Signal]
+    rest: str = ""
+
+
+@dataclass
+class Module:
+    """A module. Names are as in the text: public ones start with a backslash, those of the back end with $."""
+
+    name: str
+    wires: dict[str, Wire] = field(default_factory=dict)
+    memories: list[tuple[str, str]] = field(default_factory=list)
+    cells: list[Cell] = field(default_factory=list)
+    processes: list[list[Statement]] = field(default_factory=list)
+    connects: list[tuple[Signal, Signal]] = field(default_factory=list)
+
+    def statements(self) -> Iterator[Statement]:
+        """The lines of all processes."""
+        for process in self.processes:
+            yield from process
+
+    def whole_wire(self, signal: Signal) -> str | None:
+        """The wire that ``signal`` is, if it is one wire with all of its bits."""
+        if (
+            len(signal) == 1
+            and signal[0].bits is None
+            and signal[0].width == self.wires[signal[0].wire].width
+        ):
+            return signal[0].wire
+        return None
+
+    def rewrite(self, change: Callable[[Signal], Signal]) -> None:
+        """Passes every signal through ``change``."""
+        for cell in self.cells:
+            cell.ports = {port: change(signal) for port, signal in cell.ports.items()}
+        for statement in self.statements():
+            statement.signals = [change(signal) for signal in statement.signals]
+        self.connects = [(change(left), change(right)) for left, right in self.connects]

@@ -1,0 +1,112 @@
+"""Parses the text of Amaranth's back end, where a line is one declaration, connection or statement.
+
+In: RTLIL text. Out: its modules in their order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .model import Cell, Module, Signal, Slice, Statement, Wire, constant, cut
+
+__all__ = ["parse"]
+
+_WIRE = re.compile(r"wire width (\d+)(?: (input|output|inout) \d+)?( +signed)? +(\S+)$")
+_TOKEN = re.compile(r"\{|\}|\[(\d+)(?::(\d+))?\]|(\d+)'([01xz-]*)|([\\$]\S+)")
+
+
+def parse(text: str) -> list[Module]:
+    """The modules of ``text``."""
+    modules: list[Module] = []
+    init: str | None = None
+    lines = iter(text.splitlines())
+    for line in lines:
+        words = line.strip()
+        keyword, _, rest = words.partition(" ")
+        if keyword == "module":
+            modules.append(Module(rest))
+        elif keyword == "attribute":
+            name, _, value = rest.partition(" ")
+            if name == "\\init":
+                init = value.partition("'")[2]
+        elif keyword == "wire":
+            match = _WIRE.match(words)
+            assert match is not None, words
+            modules[-1].wires[match[4]] = Wire(int(match[1]), match[3] is not None, match[2], init)
+            init = None
+        elif keyword == "memory":
+            shape, _, name = rest.rpartition(" ")
+            modules[-1].memories.append((name, shape))
+        elif keyword == "cell":
+            modules[-1].cells.append(_cell(modules[-1], rest, lines))
+        elif keyword == "process":
+            modules[-1].processes.append(list(_process(modules[-1], rest, lines)))
+        elif keyword == "connect":
+            left, right = _signals(modules[-1], rest)
+            if left:
+                modules[-1].connects.append((left, right))
+        else:
+            assert keyword in ("", "end"), words
+    return modules
+
+
+def _cell(module: Module, heading: str, lines: Iterator[str]) -> Cell:
+    kind, name = heading.split()
+    cell = Cell(kind, name)
+    for line in lines:
+        keyword, _, rest = line.strip().partition(" ")
+        if keyword == "end":
+            break
+        item, _, value = rest.partition(" ")
+        if keyword == "parameter":
+            cell.parameters[item] = value
+        elif keyword == "connect":
+            cell.ports[item] = _signals(module, value)[0]
+        else:
+            assert keyword == "", line
+    return cell
+
+
+def _process(module: Module, name: str, lines: Iterator[str]) -> Iterator[Statement]:
+    """The lines of a process, its first and its last among them."""
+    yield Statement("process", [], name)
+    depth = 1
+    for line in lines:
+        keyword, _, rest = line.strip().partition(" ")
+        if keyword in ("assign", "switch"):
+            yield Statement(keyword, _signals(module, rest))
+        elif keyword:
+            yield Statement(keyword, [], rest)
+        depth += (keyword == "switch") - (keyword == "end")
+        if depth == 0:
+            return
+
+
+def _signals(module: Module, text: str) -> list[Signal]:
+    """The signals that follow one another in ``text``."""
+    result: list[Signal] = []
+    stack: list[list[Signal]] = []
+    position = 0
+    for match in _TOKEN.finditer(text):
+        assert not text[position : match.start()].strip(), text
+        position = match.end()
+        token = match[0]
+        if token == "{":
+            stack.append(result)
+            result = []
+        elif token == "}":
+            inner = [piece for signal in reversed(result) for piece in signal]
+            result = stack.pop()
+            result.append(inner)
+        elif token[0] == "[":
+            high = int(match[1])
+            low = high if match[2] is None else int(match[2])
+            result[-1] = cut(result[-1], low, high - low + 1)
+        elif match[3] is not None:
+            result.append([constant(match[4])] if int(match[3]) else [])
+        else:
+            width = module.wires[token].width
+            result.append([Slice(token, 0, width)] if width else [])
+    assert not text[position:].strip(), text
+    return result

@@ -1,0 +1,49 @@
+"""Makes Amaranth's RTLIL readable before it becomes Verilog.
+
+In: the RTLIL text of a design. Out: RTLIL text of the same design, that Yosys writes as Verilog with plain names.
+
+Amaranth gives every structure one vector and every name that occurs twice a serial number, and calls modules by a
+dotted path; in Verilog the first reads as ``input__payload[264]`` and the others need escaped names. Here structures
+become one wire per field, wires between submodules are called after the instance and the port that drive them, and
+every name becomes a plain identifier.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from .aliases import drop_aliases, drop_empty
+from .initial_values import drop_initial_values
+from .naming import module_names, names_within
+from .operators import fit_operators
+from .parse import parse
+from .structures import split_structures
+from .write import write
+
+__all__ = ["readable"]
+
+
+def readable(rtlil: str, *, prefix: str, ports: Sequence[str], init: bool) -> str:
+    """Rewrites the RTLIL of a design whose top is its first module.
+
+    The top keeps its name and its ports, in the order of ``ports``; the names of the other modules start with
+    ``prefix``. Without ``init``, no register and no memory has an initial value.
+    """
+    modules = {module.name: module for module in parse(rtlil)}
+    top = next(iter(modules))
+    for module in modules.values():
+        drop_empty(module)
+        drop_aliases(module, lambda name: not re.search(r"[.[]", name))
+        fit_operators(module)
+    split_structures(modules, top)
+    if not init:
+        for module in modules.values():
+            drop_initial_values(module)
+    new_names = module_names(modules, top, prefix)
+    names = {name: names_within(module, modules) for name, module in modules.items()}
+    return "\n".join(
+        line
+        for name, module in modules.items()
+        for line in write(module, new_names, names, ports if name == top else None)
+    )

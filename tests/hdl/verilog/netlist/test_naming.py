@@ -1,0 +1,58 @@
+"""Names are legal, distinct and as near to the source's as can be."""
+
+from __future__ import annotations
+
+from cdma.hdl.verilog.netlist.naming import module_names, names_within
+from cdma.hdl.verilog.netlist.parse import parse
+
+
+def test_module_names() -> None:
+    modules = ["\\top", "\\top.a", "\\top.a.b", "\\top.a_b", "\\top.always"]
+    assert module_names(modules, "\\top", "my_") == {
+        "\\top": "top",
+        "\\top.a": "my_a",
+        "\\top.a.b": "my_a_b",
+        "\\top.a_b": "my_a_b_2",
+        "\\top.always": "my_always_",
+    }
+
+
+def test_a_submodule_does_not_take_the_name_of_the_top() -> None:
+    names = module_names(["\\my_a", "\\my_a.a"], "\\my_a", "my_")
+    assert names == {"\\my_a": "my_a", "\\my_a.a": "my_a_2"}
+
+
+def test_names_within() -> None:
+    modules = {
+        module.name: module
+        for module in parse(
+            """
+module \\top
+  wire width 4 \\x.y
+  wire width 4 \\x_y
+  wire width 4 \\reg
+  wire width 4 \\count$7
+  wire width 4 \\signal$1
+  wire width 4 \\in__payload.last
+  wire width 4 input 0 \\count
+  wire width 4 $2
+  cell \\sub \\inner
+    connect \\out$3 \\signal$1
+  end
+end
+module \\sub
+  wire width 4 output 0 \\out$3
+end
+"""
+        )
+    }
+    assert names_within(modules["\\top"], modules) == {
+        "\\count": "count",
+        "\\inner": "inner",
+        "\\signal$1": "inner_out",
+        "\\x.y": "x_y",
+        "\\x_y": "x_y_2",
+        "\\reg": "reg_",
+        "\\count$7": "count_2",
+        "\\in__payload.last": "in_last",
+    }

@@ -1,0 +1,81 @@
+"""What is parsed is everything that is printed again."""
+
+from __future__ import annotations
+
+from cdma.hdl.verilog.netlist.model import Cell, Slice, Statement, Wire, constant
+from cdma.hdl.verilog.netlist.parse import parse
+from cdma.hdl.verilog.netlist.write import write
+
+_TEXT = """\
+attribute \\top 1
+module \\top
+  memory width 8 size 4 \\store
+  attribute \\init 4'0101
+  wire width 4 \\q
+  wire width 9 signed $1
+  wire width 4 input 0 \\d
+  wire width 1 input 1 \\aclk
+  cell $add $2
+    parameter \\A_SIGNED 0
+    parameter \\Y_WIDTH 9
+    connect \\A { 4'01xz \\d [2] \\q [3:1] }
+    connect \\Y $1
+  end
+  process $3
+    assign $1 [3:0] 4'0000
+    switch { \\d [0] \\q [0] }
+      case 2'1-
+        assign $1 [3:0] \\q
+      case
+    end
+  end
+  connect \\q $1 [3:0]
+end
+"""
+
+
+def test_parse() -> None:
+    (module,) = parse(_TEXT)
+    assert module.name == "\\top"
+    assert module.memories == [("\\store", "width 8 size 4")]
+    assert module.wires == {
+        "\\q": Wire(4, False, None, "0101"),
+        "$1": Wire(9, True, None),
+        "\\d": Wire(4, False, "input"),
+        "\\aclk": Wire(1, False, "input"),
+    }
+    operand = [Slice("\\q", 1, 3), Slice("\\d", 2, 1), constant("01xz")]
+    assert module.cells == [
+        Cell(
+            "$add",
+            "$2",
+            {"\\A_SIGNED": "0", "\\Y_WIDTH": "9"},
+            {"\\A": operand, "\\Y": [Slice("$1", 0, 9)]},
+        )
+    ]
+    assert module.processes == [
+        [
+            Statement("process", [], "$3"),
+            Statement("assign", [[Slice("$1", 0, 4)], [constant("0000")]]),
+            Statement("switch", [[Slice("\\q", 0, 1), Slice("\\d", 0, 1)]]),
+            Statement("case", [], "2'1-"),
+            Statement("assign", [[Slice("$1", 0, 4)], [Slice("\\q", 0, 4)]]),
+            Statement("case", []),
+            Statement("end", []),
+            Statement("end", []),
+        ]
+    ]
+    assert module.connects == [([Slice("\\q", 0, 4)], [Slice("$1", 0, 4)])]
+
+
+def test_what_is_written_is_parsed_again() -> None:
+    (module,) = parse(_TEXT)
+    lines = write(module, {"\\top": "top"}, {"\\top": {}}, ["d", "aclk"])
+    assert parse("\n".join(lines)) == [module]
+
+
+def test_order_of_ports() -> None:
+    (module,) = parse(_TEXT)
+    names = ({"\\top": "top"}, {"\\top": {"\\d": "data"}})
+    assert "wire width 4 input 1 \\data" in list(write(module, *names, ["d", "aclk"]))
+    assert "wire width 4 input 2 \\data" in list(write(module, *names, None)), "the clock comes first"

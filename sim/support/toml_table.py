@@ -1,4 +1,4 @@
-"""Tables that users write, in TOML or JSON, read strictly: refused with place, value and reason."""
+"""Tables that users write, in TOML or JSON, read strictly: an error names the file, the key, the value and the reason."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ _MISSING: Any = object()
 
 
 class TableError(CdmaError, ValueError):
-    """A table that a user gave cannot be used."""
+    """A table that a user gave, and that cannot be used."""
 
 
 class Table:
-    """One table of a file: values are asked for by name and kind; :meth:`done` refuses what nobody asked for.
+    """One table of a file. Values are read by name and kind; :meth:`done` refuses the names that were not read.
 
-    ``where`` names the table in messages, such as ``vgg.toml, layer 3``.
+    ``where``
+        Names the table in messages, such as ``vgg.toml, layer 3``.
     """
 
     def __init__(self, where: str, values: object) -> None:
@@ -42,12 +43,12 @@ class Table:
         return key in self._values
 
     def names(self) -> list[str]:
-        """The names in the table; reading them this way counts as asking for all of them."""
+        """Returns the names in the table; all of them count as read."""
         self._asked += self._values
         return list(self._values)
 
     def get(self, key: str, default: Any = _MISSING) -> Any:
-        """The value of ``key`` as it stands, whatever it is."""
+        """Reads any value, as it stands."""
         self._asked.append(key)
         if key in self._values:
             return self._values[key]
@@ -64,7 +65,7 @@ class Table:
         above: float | None = None,
         most: float | None = None,
     ) -> float:
-        """A finite number, at least ``least``, more than ``above`` and at most ``most``."""
+        """Reads a finite number, at least ``least``, more than ``above`` and at most ``most``."""
         value = self.get(key, default)
         limits = []
         if least is not None:
@@ -86,7 +87,7 @@ class Table:
         return float(value)
 
     def whole(self, key: str, default: Any = _MISSING, *, least: int = 1) -> int:
-        """A whole number, at least ``least``."""
+        """Reads a whole number, at least ``least``."""
         value = self.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise TableError(
@@ -95,66 +96,73 @@ class Table:
         return value
 
     def text(self, key: str, default: Any = _MISSING) -> str:
-        """A text that is not empty."""
+        """Reads a text that is not empty."""
         value = self.get(key, default)
         if not isinstance(value, str) or not value.strip():
             raise TableError(f"{self.where} has {key} = {value!r}; it must be a text that is not empty")
         return value
 
     def flag(self, key: str, default: Any = _MISSING) -> bool:
-        """True or false."""
+        """Reads true or false."""
         value = self.get(key, default)
         if not isinstance(value, bool):
             raise TableError(f"{self.where} has {key} = {value!r}; it must be true or false")
         return value
 
     def choice(self, key: str, allowed: Sequence[str], default: Any = _MISSING) -> str:
-        """One of ``allowed``."""
+        """Reads one of the texts ``allowed``."""
         value = self.get(key, default)
         if value not in allowed:
             raise TableError(f"{self.where} has {key} = {value!r}; it must be one of {', '.join(allowed)}")
         return str(value)
 
     def table(self, key: str, default: Any = _MISSING) -> Table:
-        """A table within this one."""
+        """Reads a table within this one."""
         return Table(f"{self.where}, {key}", self.get(key, default))
 
     def rows(self, key: str) -> list[Table]:
-        """A list of tables that is not empty."""
+        """Reads a list of tables that is not empty."""
         value = self.get(key)
         if not isinstance(value, list) or not value:
             raise TableError(f"{self.where} has {key} = {value!r}; it must be a list of at least one table")
         return [Table(f"{self.where}, {key} {place}", row) for place, row in enumerate(value, 1)]
 
     def numbers(self, key: str, default: Any = _MISSING, *, least: float = 0.0) -> list[float]:
-        """A list of finite numbers that is not empty, each at least ``least``."""
+        """Reads a list of finite numbers that is not empty, each at least ``least``."""
         value = self.get(key, default)
         if not isinstance(value, list) or not value:
             raise TableError(f"{self.where} has {key} = {value!r}; it must be a list of at least one number")
         row = Table(f"{self.where}, {key}", {f"entry {place}": entry for place, entry in enumerate(value, 1)})
         return [row.number(name, least=least) for name in row.names()]
 
+    def settings(self, known: Sequence[str]) -> dict[str, Any]:
+        """Reads all values as they stand; refuses names that are not ``known``, which are most often misspelt."""
+        self._refuse_all_but(known)
+        return {name: self.get(name) for name in self.names()}
+
     def done(self) -> None:
-        """Refuses keys that nobody asked for: they are most often misspelt ones."""
+        """Refuses names that were not read, which are most often misspelt."""
+        self._refuse_all_but(sorted(set(self._asked)))
+
+    def _refuse_all_but(self, known: Sequence[str]) -> None:
         for key in self._values:
-            if key not in self._asked:
-                allowed = ", ".join(sorted(set(self._asked)))
-                raise TableError(f"{self.where} has the unknown key {key!r}; it may have {allowed}")
+            if key not in known:
+                raise TableError(f"{self.where} has the unknown key {key!r}; it may have {', '.join(known)}")
 
 
-def read_toml(path: Path) -> Table:
-    """The table that a TOML file holds; an empty file is refused."""
+def read_toml(path: Path, *, may_be_empty: bool = False) -> Table:
+    """Reads the table in a TOML file; refuses an empty file unless it ``may_be_empty``."""
     try:
         values = tomllib.loads(_text(path))
     except tomllib.TOMLDecodeError as error:
         raise TableError(f"{path} is not a TOML file: {error}") from None
-    if not values:
+    if not values and not may_be_empty:
         raise TableError(f"{path} is empty; it must be a TOML file with at least one key")
     return Table(str(path), values)
 
 
 def read_json(path: Path) -> Table:
-    """The object that a JSON file holds."""
+    """Reads the object in a JSON file."""
     text = _text(path)
     if not text.strip():
         raise TableError(f"{path} is empty; it must hold a JSON object")

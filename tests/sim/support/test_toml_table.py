@@ -51,7 +51,7 @@ def test_refusals(read: Callable[[Table], object], value: Any, reason: str) -> N
 
 def test_what_is_missing() -> None:
     assert Table("t", {}).whole("x", 3) == 3
-    with pytest.raises(TableError, match="^t has no 'x', which it needs$"):
+    with pytest.raises(TableError, match=r"^t has no 'x', which it needs$"):
         Table("t", {}).whole("x")
 
 
@@ -66,10 +66,10 @@ def test_empty_files(tmp_path: Path) -> None:
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     path = tmp_path / "bad"
-    with pytest.raises(TableError, match="^cannot read .*bad: No such file or directory$"):
+    with pytest.raises(TableError, match=r"^cannot read .*bad: No such file or directory$"):
         read_toml(path)
     path.write_bytes(b"\xff")
-    with pytest.raises(TableError, match="bad is not a text in UTF-8: invalid start byte at byte 0$"):
+    with pytest.raises(TableError, match=r"bad is not a text in UTF-8: invalid start byte at byte 0$"):
         read_toml(path)
     path.write_text("lanes = ")
     with pytest.raises(TableError, match="bad is not a TOML file: "):

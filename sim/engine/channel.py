@@ -5,28 +5,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
-
-import numpy as np
 
 from cdma.hdl.spec.counters import COUNTERS
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.records import DESCRIPTOR, LENGTH_BITS, MAX_BYTES, RECORD_BYTES, Mode, Status
-from cdma.sim.codec.model import decode_packet, encode_packet
-from cdma.sim.codec.results import NONE, PacketReport
-from cdma.sim.codec.words import word_dtype
+from cdma.hdl.spec.records import DESCRIPTOR, RECORD_BYTES, Mode, Status
 
 from .descriptors import Completion, unpack
-from .memory import BusError, Memory
+from .memory import BusError
+from .port import Port
+from .transfer import Outcome, TransferRules
 
-__all__ = ["ChannelModel", "ErrorRecord", "Port"]
-
-_PAGE = 4096
-#: More capacity than this is as good as this.
-_LENGTH_LIMIT = (1 << LENGTH_BITS) - 1
-
-Name = Literal["offload", "prefetch"]
+__all__ = ["ChannelModel", "ErrorRecord"]
 
 
 @dataclass(frozen=True)
@@ -36,58 +25,6 @@ class ErrorRecord:
     status: Status
     tag: int
     address: int
-
-
-@dataclass
-class Port:
-    """One AXI4 port: the memory behind it, and what the window registers allow."""
-
-    memory: Memory
-    data_bits: int
-    address_bits: int
-    window: Callable[[], tuple[int, int]]
-
-    @property
-    def beat(self) -> int:
-        """Bytes of a beat."""
-        return self.data_bits // 8
-
-    def beats(self, address: int, count: int) -> int:
-        """Beats in which ``count`` bytes from ``address`` on lie; 0 for none."""
-        return -(-(address % self.beat + count) // self.beat) if count else 0
-
-    def allows(self, address: int, count: int) -> bool:
-        """Whether the pages of ``count`` bytes from ``address`` on lie in the window and the address
-        space."""
-        base, limit = self.window()
-        first, last = address // _PAGE, (address + count - 1) // _PAGE
-        return base // _PAGE <= first and last <= limit // _PAGE and last < 1 << (self.address_bits - 12)
-
-    def read(self, address: int, count: int) -> bytes:
-        """Reads whole beats, the last and, where that is not their begin, the first of which have more; a fault is told
-        with its beat's address."""
-        before = address % self.beat
-        try:
-            data = self.memory.read(address - before, self.beats(address, count) * self.beat)
-            return data[before : before + count]
-        except BusError as error:
-            raise BusError(error.response, error.address // self.beat * self.beat) from None
-
-    def write(self, address: int, data: bytes, burst_beats: int) -> BusError | None:
-        """Writes burst by burst, and gives the first burst that failed; the others are written all the
-        same."""
-        longest = min(burst_beats * self.beat, _PAGE)
-        failed = None
-        position = 0
-        while position < len(data):
-            start = address + position
-            count = min(longest - start % longest, len(data) - position)
-            try:
-                self.memory.write(start, data[position : position + count])
-            except BusError as error:
-                failed = failed or BusError(error.response, start)
-            position += count
-        return failed
 
 
 class ChannelModel:
@@ -104,16 +41,16 @@ class ChannelModel:
     def __init__(
         self,
         config: EngineConfig,
-        name: Name,
+        direction: str,
         dev: Port,
         host: Port,
         settings: Callable[[str], int],
         interrupt: Callable[[str], None],
     ) -> None:
         self.config = config
-        self.compressing = name == "offload"
+        self.rules = TransferRules(config, direction)
         self.host = host
-        self.source, self.sink = (dev, host) if self.compressing else (host, dev)
+        self.source, self.sink = (dev, host) if direction == "offload" else (host, dev)
         self.settings = settings
         self.interrupt = interrupt
         self.table: Callable[[], tuple[int, ...]] = lambda: config.format.values
@@ -178,7 +115,7 @@ class ChannelModel:
             return False
         address = self._slot("completion_base", self.completion_head)
         self.waiting = None
-        if not self.host.allows(address, RECORD_BYTES):
+        if not self.host.space.allows(address, RECORD_BYTES):
             self._fail(ErrorRecord(Status.WINDOW, completion.tag, address))
             return True
         raw = completion.pack(phase=1 - (self.completion_head >> log2 & 1))
@@ -226,7 +163,7 @@ class ChannelModel:
             return False
         address = self._slot("ring_base", self.head)
         self.head = self.head + 1 & 2 * self.config.ring_entries - 1
-        if not self.host.allows(address, RECORD_BYTES):
+        if not self.host.space.allows(address, RECORD_BYTES):
             self._finish(Completion(0, Status.WINDOW, address=address), interrupt=True)
             return True
         try:
@@ -238,7 +175,8 @@ class ChannelModel:
 
     def _complete(self, raw: bytes) -> None:
         values = unpack(DESCRIPTOR, raw)
-        completion = self._refuse(values) or self._carry_out(values)
+        refusal = self.rules.refusal(values, self.source.space, self.sink.space)
+        completion = _completion(values["tag"], refusal) if refusal else self._carry_out(values)
         self._finish(completion, bool(values["interrupt"]))
 
     def _finish(self, completion: Completion, interrupt: bool) -> None:
@@ -254,89 +192,36 @@ class ChannelModel:
             counters["errors"] += 1
             self._fail(ErrorRecord(completion.status, completion.tag, completion.address), extra=False)
 
-    def _refuse(self, d: dict[str, int]) -> Completion | None:
-        """The first objection, in the order in which the hardware looks."""
-        word = self.config.format.word_bits // 8
-        raw = d["mode"] == Mode.RAW
-        compressed = not raw and not self.compressing
-        most = MAX_BYTES if word > 1 else MAX_BYTES - 1
-
-        def refused(status: Status, address: int = 0) -> Completion:
-            return Completion(d["tag"], status, address=address % 2**64)
-
-        if any(d[field.name] for field in DESCRIPTOR if field.reserved) or d["mode"] > max(Mode):
-            return refused(Status.RESERVED)
-        if not d["length"] or (compressed and not d["compressed_length"]):
-            return refused(Status.ZERO_LENGTH)
-        if d["length"] % word or d["length"] > most:
-            return refused(Status.LENGTH)
-        if compressed and (d["compressed_length"] % word or d["compressed_length"] > _LENGTH_LIMIT):
-            return refused(Status.LENGTH)
-        if not compressed and d["compressed_length"]:
-            return refused(Status.LENGTH)
-        known_length = raw or not self.compressing
-        if not d["capacity"] or (known_length and d["length"] > d["capacity"]):
-            return refused(Status.CAPACITY, d["destination"] + d["capacity"])
-        for port, address in ((self.source, d["source"]), (self.sink, d["destination"])):
-            if address % self.config.align(port.data_bits):
-                return refused(Status.ALIGNMENT, address)
-        if not self.source.allows(d["source"], d["compressed_length"] if compressed else d["length"]):
-            return refused(Status.WINDOW, d["source"])
-        if not self.sink.allows(d["destination"], min(d["capacity"], _LENGTH_LIMIT)):
-            return refused(Status.WINDOW, d["destination"])
-        return None
-
     def _carry_out(self, d: dict[str, int]) -> Completion:
-        compressed = d["mode"] != Mode.RAW and not self.compressing
-        bytes_read = d["compressed_length"] if compressed else d["length"]
-        counters = self.counters
+        counters, count = self.counters, self.rules.bytes_read(d)
         try:
-            data = self.source.read(d["source"], bytes_read)
+            data = self.source.read(d["source"], count)
         except BusError as error:
             status = Status.READ_DECERR if error.response == "DECERR" else Status.READ_SLVERR
-            return Completion(d["tag"], status, bytes_read=bytes_read, address=error.address)
-        read_beats = self.source.beats(d["source"], bytes_read)
+            return Completion(d["tag"], status, bytes_read=count, address=error.address)
+        outcome = self.rules.outcome(d, data, self.table())
+        failed = self.sink.write(d["destination"], outcome.written, self.config.burst_beats)
+        read_beats = self.source.beats(d["source"], count)
+        write_beats = self.sink.beats(d["destination"], outcome.bytes_written)
         counters["read_beats"] += read_beats
-
-        out, report = self._through_codec(d, data)
-        # The beat that would reach past the capacity is not written, and nothing behind it.
-        end = d["destination"] + d["capacity"]
-        whole = max(0, end // self.sink.beat * self.sink.beat - d["destination"])
-        fits = out if len(out) <= d["capacity"] else out[:whole]
-        failed = self.sink.write(d["destination"], fits, self.config.burst_beats)
-        write_beats = self.sink.beats(d["destination"], len(fits))
         counters["write_beats"] += write_beats
         if d["mode"] != Mode.RAW:
             counters["raw_words"] += d["length"] // (self.config.format.word_bits // 8)
-        completion = Completion(
-            d["tag"],
-            Status.OK,
-            bytes_read=bytes_read,
-            bytes_written=len(fits),
-            literals=report.literals,
-            cycles=max(read_beats, write_beats),
-        )
-        if report.error != NONE:
-            kinds = (Status.OK, Status.STREAM_TRUNCATED, Status.STREAM_TRAILING, Status.STREAM_CODE)
-            return replace(completion, status=kinds[report.error])
-        if failed is not None:
+        completion = _completion(d["tag"], outcome, cycles=max(read_beats, write_beats))
+        # Of several causes the first in the order of the data counts: stream, write, capacity.
+        if failed is not None and outcome.status in (Status.OK, Status.CAPACITY):
             status = Status.WRITE_DECERR if failed.response == "DECERR" else Status.WRITE_SLVERR
             return replace(completion, status=status, address=failed.address)
-        if len(fits) < len(out):
-            return replace(completion, status=Status.CAPACITY, address=d["destination"] + len(fits))
         return completion
 
-    def _through_codec(self, d: dict[str, int], data: bytes) -> tuple[bytes, PacketReport]:
-        form = self.config.format
-        if d["mode"] == Mode.RAW:
-            return data, PacketReport(0, 0, 0)
-        # A codec's table is always full: of zeros in mode zvc.
-        values = self.table() if d["mode"] == Mode.FVC else (0,) * form.literal_code
-        table = Format(form.word_bits, form.window, form.code_bits, values)
-        words = np.frombuffer(data, word_dtype(form))
-        if self.compressing:
-            result = encode_packet(words, table)
-        else:
-            count = d["length"] // (form.word_bits // 8)
-            result = decode_packet(words, count, table, self.config.lanes)
-        return result.words.tobytes(), result.report
+
+def _completion(tag: int, outcome: Outcome, cycles: int = 0) -> Completion:
+    return Completion(
+        tag,
+        outcome.status,
+        bytes_read=outcome.bytes_read,
+        bytes_written=outcome.bytes_written,
+        literals=outcome.literals,
+        cycles=cycles,
+        address=outcome.address,
+    )

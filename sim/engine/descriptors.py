@@ -12,7 +12,9 @@ __all__ = ["Completion", "Descriptor", "pack", "unpack"]
 
 
 def pack(record: tuple[RecordField, ...], values: Mapping[str, int]) -> bytes:
-    """The record in memory; fields without a value are 0."""
+    """Returns the record as it lies in memory; fields without a value are 0."""
+    if unknown := set(values) - {field.name for field in record}:
+        raise ParameterError(f"a record is given a value of {min(unknown)!r}, which is none of its fields")
     number, lsb = 0, 0
     for field in record:
         value = values.get(field.name, 0)

@@ -15,13 +15,13 @@ from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR
 from cdma.hdl.spec.registers.description import Access, Placed
 from cdma.hdl.spec.registers.map import record_parts, register_map
 
-from .channel import ChannelModel, Name, Port
+from .channel import ChannelModel
 from .descriptors import pack
 from .memory import BusError, Memory
+from .port import Port
+from .transfer import DIRECTIONS
 
 __all__ = ["EngineModel"]
-
-_CHANNELS: tuple[Name, Name] = ("offload", "prefetch")
 
 
 class EngineModel:
@@ -38,9 +38,9 @@ class EngineModel:
         self._reset_stored(everything=True)
         self.dev = Port(dev, config.dev_data_bits, config.dev_address_bits, lambda: self._window("dev"))
         self.host = Port(host, config.host_data_bits, config.host_address_bits, lambda: self._window("host"))
-        self.channels = {name: self._channel(name) for name in _CHANNELS}
+        self.channels = {name: self._channel(name) for name in DIRECTIONS}
 
-    def _channel(self, name: Name) -> ChannelModel:
+    def _channel(self, name: str) -> ChannelModel:
         def interrupt(cause: str) -> None:
             placed = self.registers[f"{name}.irq_status"]
             self._stored[placed.address] |= placed.register.field(cause).mask
@@ -61,7 +61,7 @@ class EngineModel:
     @property
     def irq(self) -> bool:
         """The interrupt line."""
-        return any(self._asserts(name) for name in _CHANNELS)
+        return any(self._asserts(name) for name in DIRECTIONS)
 
     def read32(self, address: int) -> int:
         """Reads a register; raises :class:`BusError` where there is none."""
@@ -148,7 +148,7 @@ class EngineModel:
         if not hold:
             self._held.pop(instance, None)
         elif instance not in self._held:
-            self._held[instance] = dict(self.channels[instance].counters)  # type: ignore[index]
+            self._held[instance] = dict(self.channels[instance].counters)
 
     def _act(self, instance: str, command: str) -> None:
         match instance, command:
@@ -162,16 +162,16 @@ class EngineModel:
                 for channel in self.channels.values():
                     channel.clear_counters()
             case "push", _:
-                self.channels[command].pushed.append(self._staged())  # type: ignore[index]
+                self.channels[command].pushed.append(self._staged())
             case _, "abort_now":
                 # Nothing is ever under way between two steps.
-                self.channels[instance].halted = True  # type: ignore[index]
+                self.channels[instance].halted = True
             case _, "resume":
-                self.channels[instance].halted = False  # type: ignore[index]
+                self.channels[instance].halted = False
             case _, "clear_error":
-                self.channels[instance].error = None  # type: ignore[index]
+                self.channels[instance].error = None
             case _, "pop_completion":
-                self.channels[instance].pop()  # type: ignore[index]
+                self.channels[instance].pop()
 
     def _staged(self) -> bytes:
         values: dict[str, int] = defaultdict(int)
@@ -186,7 +186,7 @@ class EngineModel:
             name, _, half = register.name.rpartition("_")
             if half == "low":
                 channel = placed.instance.partition("_")[0]
-                counters = self._held.get(channel) or self.channels[channel].counters  # type: ignore[index]
+                counters = self._held.get(channel) or self.channels[channel].counters
                 value = counters[name]
                 self._latched_high[placed.instance] = value >> 32
                 return value & 0xFFFFFFFF
@@ -200,7 +200,7 @@ class EngineModel:
         return self._driven_channel(placed)
 
     def _driven_channel(self, placed: Placed) -> int:
-        channel = self.channels[placed.instance]  # type: ignore[index]
+        channel = self.channels[placed.instance]
         register = placed.register
         direct = not self._stored[self.registers[f"{placed.instance}.control"].address] & 8
         match register.name:

@@ -88,6 +88,7 @@ ARROWS: dict[str, list[str]] = {
         "verif/simulator",
         "verif/monitors",
         "sim/codec",
+        "sim/engine",
         "hdl/engine",
         "hdl/verilog",
         "hdl/spec",

@@ -9,6 +9,7 @@ import contextlib
 import logging
 import random
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import cocotb
@@ -16,17 +17,22 @@ import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
 
-from cdma.hdl.spec.records import RECORD_BYTES, Mode, Status
+from cdma.hdl.spec.records import DESCRIPTOR, RECORD_BYTES, Mode, Status
+from cdma.sim.engine.descriptors import unpack
+from cdma.sim.engine.port import AddressSpace
+from cdma.sim.engine.transfer import DIRECTIONS, Outcome, TransferRules
 from cdma.verif.monitors.axi import AxiChecker
 from cdma.verif.monitors.axi_lite import AxiLiteChecker
 
 from .design import EngineDesign
 from .memory import GUARD, EngineMemory
-from .model import Transfer, random_words, transfer
+from .promises import check_promises
+from .transfer import Transfer, random_words, transfer
 
 __all__ = ["CHANNELS", "ChannelEnd", "EngineBench"]
 
-CHANNELS = ("offload", "prefetch")
+#: The engine's channels.
+CHANNELS = DIRECTIONS
 
 
 class ChannelEnd(Protocol):
@@ -69,6 +75,12 @@ class EngineBench:
         self.rng = rng
         self.np = np.random.default_rng(rng.randrange(1 << 32))
         self.tables = {name: tuple([0] * self.config.codec.table_size) for name in CHANNELS}
+        self.rules = {name: TransferRules(self.config, name) for name in CHANNELS}
+        #: What the engine may touch on each port.
+        self.spaces = {
+            "dev": AddressSpace(self.config.dev_address_bits),
+            "host": AddressSpace(self.config.host_address_bits),
+        }
         self.checkers: dict[str, AxiChecker | AxiLiteChecker] = {}
         self.checks = self.transfers = self.words = self.cycles = 0
         self.tag = 0
@@ -198,7 +210,12 @@ class EngineBench:
         raise NotImplementedError
 
     async def set_window(self, port: str, base: int, limit: int) -> None:
-        """What the engine may touch on a port: whole pages, ``limit`` included."""
+        """Sets what the engine may touch on a port: whole pages, ``limit`` included."""
+        self.spaces[port] = replace(self.spaces[port], base=base, limit=limit)
+        await self.write_window(port, base, limit)
+
+    async def write_window(self, port: str, base: int, limit: int) -> None:
+        """Gives the window to the engine."""
         raise NotImplementedError
 
     async def set_table(self, channel: str, values: Sequence[int]) -> None:
@@ -222,7 +239,7 @@ class EngineBench:
         self.tag += 1
         made = transfer(
             config,
-            compressing=compressing,
+            channel,
             mode=chosen,
             raw=raw,
             table=table,
@@ -236,11 +253,8 @@ class EngineBench:
             field: self.memory[port].place(rng, offsets[port] + sizes[field], bits[port] // 8)
             for field, port in (("source", read), ("destination", write))
         }
-        for field, place in places.items():
-            made.descriptor[field] += place
+        made.move(places["source"], places["destination"])
         source, destination = made.descriptor["source"], made.descriptor["destination"]
-        if made.expected.status == Status.CAPACITY:
-            made.expected.address += places["destination"]
         self.memory[read].write(source, made.source)
         self.memory[write].allow(destination, made.descriptor["capacity"])
         return made
@@ -248,6 +262,7 @@ class EngineBench:
     def check(self, channel: str, made: Transfer, completion: bytes) -> None:
         """The completion, every byte of the destination, and the guard bytes around it."""
         self.checks += made.check(completion)
+        check_promises(self.config, channel, made.descriptor, made.completion)
         self.check_memory(channel, made)
         self.transfers += 1
         self.words += made.descriptor["length"] * 8 // self.config.format.word_bits
@@ -287,6 +302,12 @@ class EngineBench:
             for _ in range(self.rng.randint(1, len(under_way))):
                 self.check(channel, under_way[0], await end.next())
                 under_way.pop(0)
+
+    def refusal(self, channel: str, made: Transfer) -> Outcome | None:
+        """What the specification objects to in a descriptor."""
+        ports = ("dev", "host") if channel == "offload" else ("host", "dev")
+        source, sink = (self.spaces[port] for port in ports)
+        return self.rules[channel].refusal(unpack(DESCRIPTOR, made.record()), source, sink)
 
     async def settle(self, channel: str) -> None:
         """Waits for the end of an abort."""

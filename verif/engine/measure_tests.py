@@ -18,13 +18,14 @@ import cocotb
 import numpy as np
 from cocotb.triggers import ClockCycles, RisingEdge
 
-from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, Mode, Status
+from cdma.hdl.spec.records import COMPLETION, Mode, Status
 from cdma.sim.codec.model import compress_words
 from cdma.sim.codec.words import words_to_bytes
+from cdma.sim.engine.descriptors import Descriptor, unpack
+from cdma.sim.engine.transfer import TransferRules
 
 from .bench import CHANNELS
 from .design import EngineDesign
-from .model import format_for, pack, unpack
 from .ring import RingBench
 
 __all__: list[str] = []
@@ -149,7 +150,7 @@ async def _measure(bench: _Bench, case: dict[str, Any]) -> list[dict[str, Any]]:
     """Runs one case and gives a row per direction."""
     config = bench.config
     word_bytes = config.format.word_bits // 8
-    form = format_for(config, Mode.ZVC, ())
+    form = TransferRules(config, "offload").format(Mode.ZVC, ())
     directions = CHANNELS if case["direction"] == "both" else (case["direction"],)
     mode = Mode[case["mode"].upper()]
     count = case["bytes"] // word_bytes
@@ -170,16 +171,15 @@ async def _measure(bench: _Bench, case: dict[str, Any]) -> list[dict[str, Any]]:
         # Sources of one port lie beside each other, so do destinations: nothing is shared between directions.
         bench.memory[read].write(_SOURCE, source)
         bench.memory[write].write(_DESTINATION, bytes(len(result)))
-        record = pack(
-            DESCRIPTOR,
-            source=_SOURCE,
-            destination=_DESTINATION,
-            length=len(raw),
+        descriptor = Descriptor(
+            _SOURCE,
+            _DESTINATION,
+            len(raw),
             capacity=form.bound(count) * word_bytes,
+            mode=mode,
             compressed_length=0 if compressing or mode == Mode.RAW else len(stream),
-            mode=int(mode),
         )
-        records[direction] = [record] * case["descriptors"]
+        records[direction] = [descriptor.pack()] * case["descriptors"]
         ring = bench.rings[direction]
         await bench.poke(f"{direction}.control", enable=0)
         ring.log2, ring.size = 6, 64
@@ -277,33 +277,29 @@ async def round_trip(bench: _Bench, settings: dict[str, Any]) -> None:
     """One tensor out and back, each way in one descriptor."""
     words = np.load(settings["words"])
     raw = words_to_bytes(words)
-    form = format_for(bench.config, Mode.ZVC, (0,))
+    form = bench.rules["offload"].format(Mode.ZVC, ())
     stream = words_to_bytes(compress_words(words, form))
     dev, host = bench.memory["dev"], bench.memory["host"]
     dev.latency = host.latency = 100
     dev.write(_SOURCE, raw)
 
-    async def move(channel: str, **descriptor: int) -> dict[str, int]:
+    async def move(channel: str, descriptor: Descriptor) -> dict[str, int]:
         ring = bench.rings[channel]
         await ring.enable()
-        record = pack(DESCRIPTOR, length=len(raw), mode=int(Mode.ZVC), **descriptor)
-        await ring.submit([record])
+        await ring.submit([descriptor.pack()])
         got = unpack(COMPLETION, await ring.next(limit=10000 + 4 * len(raw)))
         assert got["status"] == Status.OK, got
         bench.transfers += 1
         return got
 
     room = form.bound(len(words)) * form.word_bits // 8
-    out = await move("offload", source=_SOURCE, destination=_DESTINATION, capacity=room)
+    out = await move("offload", Descriptor(_SOURCE, _DESTINATION, len(raw), room))
     assert out["bytes_written"] == len(stream)
     assert host.read(_DESTINATION, len(stream)) == stream, "the stream is not the model's"
-    back = await move(
-        "prefetch",
-        source=_DESTINATION,
-        destination=_DESTINATION,
-        capacity=len(raw),
-        compressed_length=out["bytes_written"],
+    stored = Descriptor(
+        _DESTINATION, _DESTINATION, len(raw), len(raw), compressed_length=out["bytes_written"]
     )
+    back = await move("prefetch", stored)
     assert dev.read(_DESTINATION, len(raw)) == raw, "what came back is not the tensor"
     bench.checks += 2
     bench.notes = {

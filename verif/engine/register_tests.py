@@ -7,10 +7,10 @@ from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiResp
 
 from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Mode, Status
+from cdma.sim.engine.descriptors import unpack
 
 from .bench import CHANNELS
 from .context import both, engine_test
-from .model import unpack
 from .ring import Ring, RingBench
 
 __all__: list[str] = []

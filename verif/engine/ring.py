@@ -13,11 +13,11 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 
 from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Status
 from cdma.hdl.spec.registers.map import register_map
+from cdma.sim.engine.descriptors import unpack
 from cdma.verif.monitors.axi_lite import AxiLiteChecker
 
 from .bench import CHANNELS, EngineBench
 from .design import EngineDesign
-from .model import unpack
 
 __all__ = ["Ring", "RingBench"]
 
@@ -180,7 +180,7 @@ class RingBench(EngineBench):
     async def set_watchdog(self, cycles: int) -> None:
         await self.poke("engine.watchdog", value=cycles)
 
-    async def set_window(self, port: str, base: int, limit: int) -> None:
+    async def write_window(self, port: str, base: int, limit: int) -> None:
         bits = self.config.dev_address_bits if port == "dev" else self.config.host_address_bits
         for edge, value in (("base", base), ("limit", limit)):
             await self.poke(f"{port}_window.{edge}_low", page=value >> 12 & 0xFFFFF)

@@ -11,11 +11,11 @@ import cocotb
 from cocotb.triggers import ClockCycles, RisingEdge
 
 from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Status
+from cdma.sim.engine.descriptors import unpack
 from cdma.verif.monitors.rules import Beat, StreamRules
 
 from .bench import CHANNELS, EngineBench
 from .design import EngineDesign
-from .model import unpack
 
 __all__ = ["DescriptorStream", "StreamBench"]
 
@@ -162,6 +162,6 @@ class StreamBench(EngineBench):
     async def set_watchdog(self, cycles: int) -> None:
         self.dut.watchdog_cycles.value = cycles
 
-    async def set_window(self, port: str, base: int, limit: int) -> None:
+    async def write_window(self, port: str, base: int, limit: int) -> None:
         getattr(self.dut, f"{port}_window_base").value = base
         getattr(self.dut, f"{port}_window_limit").value = limit

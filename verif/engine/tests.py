@@ -15,11 +15,14 @@ from cocotbext.axi import AxiResp
 from cdma.hdl.spec.records import COMPLETION, LENGTH_BITS, MAX_BYTES, Mode, Status
 from cdma.sim.codec.model import encode_packet
 from cdma.sim.codec.words import words_from_bytes, words_to_bytes
+from cdma.sim.engine.descriptors import unpack
+from cdma.sim.engine.transfer import Outcome
 
 from .bench import CHANNELS, EngineBench
 from .context import both, engine_test
 from .memory import GUARD, SIZE, Far
-from .model import Expected, Transfer, format_for, random_words, unpack
+from .promises import check_promises
+from .transfer import Transfer, random_words
 
 __all__: list[str] = []
 
@@ -152,13 +155,18 @@ def _with(made: Transfer, **fields: int) -> Transfer:
 async def _expect_moved_nothing(
     bench: EngineBench, channel: str, made: Transfer, status: Status, address: int
 ) -> None:
-    """``address`` -1 stands for the first byte past the capacity."""
+    """Runs a descriptor that must be refused, by the specification and by the engine.
+
+    ``address`` -1 stands for the first byte past the capacity.
+    """
     if address == -1:
         address = made.descriptor["destination"] + made.descriptor["capacity"]
-    made.expected = Expected(status=status, address=address)
+    made.expected = Outcome(status, address=address)
+    assert bench.refusal(channel, made) == made.expected, (made.descriptor, bench.refusal(channel, made))
     end = bench.channels[channel]
     await end.submit([made.record()])
     bench.checks += made.check(await end.next())
+    check_promises(bench.config, channel, made.descriptor, made.completion)
     bench.transfers += 1
 
 
@@ -294,7 +302,7 @@ async def corrupt(bench: EngineBench, budget: int) -> None:
     word = bench.config.format.word_bits // 8
     for _ in range(max(20, budget // 4)):
         words = bench.rng.randint(1, 300)
-        form = format_for(bench.config, Mode.FVC, bench.tables["prefetch"])
+        form = bench.rules["prefetch"].format(Mode.FVC, bench.tables["prefetch"])
         raw = random_words(bench.np, words, bench.config, bench.tables["prefetch"])
         stream = bytearray(words_to_bytes(encode_packet(words_from_bytes(raw, form), form).words))
         for _ in range(bench.rng.randint(0, 3)):
@@ -433,7 +441,7 @@ async def limits(bench: EngineBench, budget: int) -> None:
         end = bench.channels[channel]
         ports = ("dev", "host") if channel == "offload" else ("host", "dev")
         source, sink = (bench.memory[port] for port in ports)
-        form = format_for(config, mode, bench.tables[channel])
+        form = bench.rules[channel].format(mode, bench.tables[channel])
         # As much as is looked at: a few windows, for the codec.
         look = few + 3 * form.window * word
         start, destination = map(place, ports)
@@ -456,7 +464,7 @@ async def limits(bench: EngineBench, budget: int) -> None:
             "tag": bench.tag,
             "mode": int(mode),
         }
-        await end.submit([Transfer(descriptor, b"", Expected()).record()])
+        await end.submit([Transfer(descriptor, b"", Outcome()).record()])
         for _ in range(4000):
             if sink.far.written >= look:
                 break

@@ -6,9 +6,9 @@ from cocotb.triggers import ClockCycles, RisingEdge
 from cocotbext.axi import AxiResp
 
 from cdma.hdl.spec.records import COMPLETION, Mode, Status
+from cdma.sim.engine.descriptors import unpack
 
 from .context import engine_test
-from .model import unpack
 from .ring import RingBench
 
 __all__: list[str] = []

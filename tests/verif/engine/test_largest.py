@@ -15,7 +15,7 @@ from cdma.hdl.engine.channel import channel
 from cdma.hdl.engine.generate import engine_verilog
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import COMPLETION, LENGTH_BITS, MAX_BYTES, Status
-from cdma.verif.engine.model import unpack
+from cdma.sim.engine.descriptors import unpack
 from cdma.verif.simulator.build import build_with_main
 from tests.support.padding_codec import WINDOW_BEATS, PaddingCompressor, PaddingDecompressor
 from tests.support.paths import SUPPORT

@@ -1,0 +1,135 @@
+"""What a descriptor must do: the specification of one transfer, without memories, rings or time.
+
+The model of the engine carries transfers out by these rules, and the benches compare the RTL with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.records import DESCRIPTOR, LENGTH_BITS, MAX_BYTES, Mode, Status
+from cdma.hdl.spec.stream_format import StreamFormat
+from cdma.sim.codec.model import decode_packet, encode_packet
+from cdma.sim.codec.results import PacketReport
+from cdma.sim.codec.words import word_dtype
+
+from .port import AddressSpace
+
+__all__ = ["DIRECTIONS", "Outcome", "TransferRules"]
+
+#: The channels of an engine: from device memory to host memory, compressing, and back.
+DIRECTIONS = ("offload", "prefetch")
+
+#: The statuses that stand for the error codes of a codec's report.
+_STREAM_STATUS = (Status.OK, Status.STREAM_TRUNCATED, Status.STREAM_TRAILING, Status.STREAM_CODE)
+
+#: The largest number that a channel counts bytes with. A larger capacity is as good as this one.
+_MOST_BYTES = (1 << LENGTH_BITS) - 1
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a descriptor ends, and what it writes from its destination on."""
+
+    status: Status = Status.OK
+    bytes_read: int = 0
+    literals: int = 0
+    address: int = 0
+    written: bytes = b""
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes that are written."""
+        return len(self.written)
+
+
+class TransferRules:
+    """The rules of one channel of an engine. Descriptors are mappings from the names of their fields to values."""
+
+    def __init__(self, config: EngineConfig, direction: str) -> None:
+        self.config = config
+        self.compressing = direction == "offload"
+        bits = config.dev_data_bits, config.host_data_bits
+        self.source_bits, self.sink_bits = bits if self.compressing else bits[::-1]
+
+    def format(self, mode: int, table: tuple[int, ...]) -> StreamFormat:
+        """Returns the stream format of a mode: with the channel's ``table``, or with zeros, for the codec's is full."""
+        return self.config.format.with_table(
+            table if mode == Mode.FVC else (0,) * self.config.codec.table_size
+        )
+
+    def bytes_read(self, descriptor: Mapping[str, int]) -> int:
+        """Returns how many bytes a descriptor reads from its source."""
+        return descriptor["compressed_length" if self._decompresses(descriptor) else "length"]
+
+    def refusal(
+        self, descriptor: Mapping[str, int], source: AddressSpace, sink: AddressSpace
+    ) -> Outcome | None:
+        """Returns the first objection to a descriptor, in the order in which hardware looks; None to carry it out."""
+        length, capacity = descriptor["length"], descriptor["capacity"]
+        if any(descriptor[field.name] for field in DESCRIPTOR if field.reserved):
+            return Outcome(Status.RESERVED)
+        if descriptor["mode"] > max(Mode):
+            return Outcome(Status.RESERVED)
+        if status := self._wrong_length(descriptor):
+            return Outcome(status)
+        length_is_known = descriptor["mode"] == Mode.RAW or not self.compressing
+        if not capacity or (length_is_known and length > capacity):
+            return Outcome(Status.CAPACITY, address=(descriptor["destination"] + capacity) % 2**64)
+        for name, bits in (("source", self.source_bits), ("destination", self.sink_bits)):
+            if descriptor[name] % self.config.align(bits):
+                return Outcome(Status.ALIGNMENT, address=descriptor[name])
+        if not source.allows(descriptor["source"], self.bytes_read(descriptor)):
+            return Outcome(Status.WINDOW, address=descriptor["source"])
+        if not sink.allows(descriptor["destination"], min(capacity, _MOST_BYTES)):
+            return Outcome(Status.WINDOW, address=descriptor["destination"])
+        return None
+
+    def outcome(self, descriptor: Mapping[str, int], data: bytes, table: tuple[int, ...]) -> Outcome:
+        """Returns what a descriptor that is not refused does with the ``data`` at its source.
+
+        Data that do not fit the capacity are written in whole beats: the first beat that would reach past the
+        capacity is left out, with all data after it.
+        """
+        result, report = self._through_codec(descriptor, data, table)
+        status, address = _STREAM_STATUS[report.error], 0
+        if len(result) > descriptor["capacity"]:
+            beat, start = self.sink_bits // 8, descriptor["destination"]
+            end = (start + descriptor["capacity"]) // beat * beat
+            result = result[: max(0, end - start)]
+            status, address = Status.CAPACITY, start + len(result)
+        return Outcome(status, len(data), report.literals, address, result)
+
+    def _decompresses(self, descriptor: Mapping[str, int]) -> bool:
+        return descriptor["mode"] != Mode.RAW and not self.compressing
+
+    def _wrong_length(self, descriptor: Mapping[str, int]) -> Status | None:
+        word = self.config.format.word_bits // 8
+        length, compressed_length = descriptor["length"], descriptor["compressed_length"]
+        decompresses = self._decompresses(descriptor)
+        if not length or (decompresses and not compressed_length):
+            return Status.ZERO_LENGTH
+        if length % word or length > (MAX_BYTES if word > 1 else MAX_BYTES - 1):
+            return Status.LENGTH
+        if not decompresses:
+            return Status.LENGTH if compressed_length else None
+        return Status.LENGTH if compressed_length % word or compressed_length > _MOST_BYTES else None
+
+    def _through_codec(
+        self, descriptor: Mapping[str, int], data: bytes, table: tuple[int, ...]
+    ) -> tuple[bytes, PacketReport]:
+        mode = descriptor["mode"]
+        if mode == Mode.RAW:
+            return data, PacketReport(0, 0, 0)
+        form = self.format(mode, table)
+        words = np.frombuffer(data, word_dtype(form))
+        if self.compressing:
+            result = encode_packet(words, form)
+        else:
+            count = descriptor["length"] // (form.word_bits // 8)
+            result = decode_packet(words, count, form, self.config.lanes)
+        return result.words.tobytes(), result.report

@@ -1,0 +1,134 @@
+"""The rules of one transfer: refusals in their order, bytes, and the promises of the documents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, MAX_BYTES, Mode, Status
+from cdma.sim.engine.descriptors import Completion, pack, unpack
+from cdma.sim.engine.port import AddressSpace
+from cdma.sim.engine.transfer import DIRECTIONS, Outcome, TransferRules
+from cdma.verif.engine.promises import check_promises
+
+CONFIG = EngineConfig(
+    format=Format(word_bits=16), lanes=4, dev_data_bits=64, host_data_bits=128, alignment="word"
+)
+EVERYWHERE = AddressSpace(64)
+GOOD = {"source": 0x1000, "destination": 0x2000, "length": 64, "capacity": 64}
+
+
+def descriptor(**fields: int) -> dict[str, int]:
+    return unpack(DESCRIPTOR, pack(DESCRIPTOR, GOOD | fields))
+
+
+def refusal(direction: str, config: EngineConfig = CONFIG, **fields: int) -> Outcome | None:
+    return TransferRules(config, direction).refusal(descriptor(**fields), EVERYWHERE, EVERYWHERE)
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "address"),
+    [
+        ({"reserved": 1, "length": 0}, Status.RESERVED, 0),
+        ({"mode": 3, "length": 0}, Status.RESERVED, 0),
+        ({"length": 0, "capacity": 0}, Status.ZERO_LENGTH, 0),
+        ({"length": 63, "capacity": 0}, Status.LENGTH, 0),
+        ({"length": MAX_BYTES + 2}, Status.LENGTH, 0),
+        ({"compressed_length": 2}, Status.LENGTH, 0),
+        ({"length": 66, "source": 1}, Status.CAPACITY, 0x2040),
+        ({"capacity": 0, "mode": Mode.ZVC}, Status.CAPACITY, 0x2000),
+        ({"source": 0x1001, "destination": 0x2001}, Status.ALIGNMENT, 0x1001),
+        ({"destination": 0x2001}, Status.ALIGNMENT, 0x2001),
+    ],
+)
+def test_the_first_objection_counts(fields: dict[str, int], status: Status, address: int) -> None:
+    assert refusal("offload", **fields) == Outcome(status, address=address)
+
+
+def test_what_is_carried_out() -> None:
+    assert refusal("offload") is None
+    assert refusal("offload", mode=Mode.ZVC, capacity=2) is None
+    assert refusal("offload", length=MAX_BYTES, capacity=MAX_BYTES) is None
+    assert refusal("prefetch", mode=Mode.ZVC, compressed_length=2) is None
+
+
+def test_a_prefetch_needs_the_length_of_its_stream() -> None:
+    assert refusal("prefetch", mode=Mode.ZVC) == Outcome(Status.ZERO_LENGTH)
+    assert refusal("prefetch", mode=Mode.ZVC, compressed_length=3) == Outcome(Status.LENGTH)
+    assert refusal("prefetch", mode=Mode.ZVC, compressed_length=1 << 33) == Outcome(Status.LENGTH)
+
+
+def test_windows_hold_both_ends() -> None:
+    rules = TransferRules(CONFIG, "offload")
+    window = AddressSpace(32, 0x1000, 0x2FFF)
+    assert rules.refusal(descriptor(), window, window) is None
+    for fields, address in (
+        ({"source": 0xFFE}, 0xFFE),
+        ({"source": 0x2FC2}, 0x2FC2),
+        ({"destination": 0x2FC2}, 0x2FC2),
+        ({"destination": 1 << 32}, 1 << 32),
+    ):
+        assert rules.refusal(descriptor(**fields), window, window) == Outcome(Status.WINDOW, address=address)
+
+
+def test_data_that_do_not_fit_are_written_in_whole_beats() -> None:
+    """A beat of the host port has 16 bytes; the stream of 16 literals has 36 bytes."""
+    rules = TransferRules(CONFIG, "offload")
+    data = np.arange(1, 17, dtype="<u2").tobytes()
+    whole = rules.outcome(descriptor(mode=Mode.ZVC, length=32), data, (0,))
+    assert (whole.status, whole.bytes_written, whole.literals, whole.address) == (Status.OK, 36, 16, 0)
+    for start, capacity, written in (
+        (0x2000, 36, 36),
+        (0x2000, 35, 32),
+        (0x2000, 15, 0),
+        (0x2004, 34, 28),
+        (0x200E, 1, 0),
+        (0x200E, 2, 2),
+    ):
+        fields = descriptor(mode=Mode.ZVC, length=32, destination=start, capacity=capacity)
+        found = rules.outcome(fields, data, (0,))
+        assert found.written == whole.written[:written], (start, capacity)
+        if written < 36:
+            assert (found.status, found.address) == (Status.CAPACITY, start + written)
+
+
+def test_a_stream_that_ends_early() -> None:
+    rules = TransferRules(CONFIG, "prefetch")
+    fields = descriptor(mode=Mode.ZVC, length=64, compressed_length=4)
+    assert rules.outcome(fields, b"\x01\x00\x00\x00", (0,)).status is Status.STREAM_TRUNCATED
+    assert rules.outcome(fields, bytes(6), (0,)).status is Status.STREAM_TRAILING
+
+
+@given(st.data())
+def test_outcomes_keep_the_promises_of_the_documents(data: Any) -> None:
+    direction = data.draw(st.sampled_from(DIRECTIONS))
+    mode = data.draw(st.sampled_from(Mode))
+    words = data.draw(st.lists(st.sampled_from([0, 0, 7, 9]), min_size=1, max_size=90))
+    raw = np.array(words, "<u2").tobytes()
+    rules = TransferRules(CONFIG, direction)
+    source = raw
+    decompresses = direction == "prefetch" and mode != Mode.RAW
+    if decompresses:
+        packed = TransferRules(CONFIG, "offload").outcome(
+            descriptor(mode=mode, length=len(raw), capacity=1 << 20), raw, (7,)
+        )
+        source = packed.written[: 2 * data.draw(st.integers(1, packed.bytes_written // 2))]
+    fields = descriptor(
+        mode=mode,
+        length=len(raw),
+        capacity=data.draw(st.integers(0, 200)),
+        destination=0x2000 + 2 * data.draw(st.integers(0, 9)),
+        compressed_length=len(source) if decompresses else 0,
+        tag=5,
+    )
+    found = rules.refusal(fields, EVERYWHERE, EVERYWHERE) or rules.outcome(fields, source, (7,))
+    completion = Completion(
+        5, found.status, found.bytes_read, found.bytes_written, found.literals, address=found.address
+    )
+    check_promises(CONFIG, direction, fields, unpack(COMPLETION, completion.pack(phase=0)))

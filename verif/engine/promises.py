@@ -1,0 +1,68 @@
+"""An outsider's check of completions, from the sentences of ``docs/engine.md`` alone.
+
+The bench expects what the specification in :mod:`cdma.sim.engine.transfer` computes. A mistake in the specification
+would show in no comparison with it, so this check uses nothing of it and nothing of the codec's model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.records import Mode, Status
+
+__all__ = ["check_promises"]
+
+_NOTHING_TRANSFERRED = (
+    Status.RESERVED,
+    Status.ZERO_LENGTH,
+    Status.LENGTH,
+    Status.ALIGNMENT,
+    Status.WINDOW,
+)
+_STREAM_ERRORS = (Status.STREAM_TRUNCATED, Status.STREAM_TRAILING, Status.STREAM_CODE)
+
+
+def check_promises(
+    config: EngineConfig, channel: str, descriptor: Mapping[str, int], completion: Mapping[str, int]
+) -> None:
+    """Raises :class:`AssertionError` where a completion breaks a promise to the software that reads it."""
+    status, read, written = (completion[name] for name in ("status", "bytes_read", "bytes_written"))
+    length, capacity = descriptor["length"], descriptor["capacity"]
+    raw = descriptor["mode"] == Mode.RAW
+    end = descriptor["destination"] + written
+    beat = (config.host_data_bits if channel == "offload" else config.dev_data_bits) // 8
+
+    def promise(kept: bool, sentence: str) -> None:
+        assert kept, f"{sentence}: {dict(descriptor)} completed with {dict(completion)}"
+
+    promise(completion["tag"] == descriptor["tag"], "a completion has the tag of its descriptor")
+    promise(written <= capacity, "nothing is written past the capacity")
+    promise(not raw or not completion["literals"], "a raw copy has no literals")
+    if status in _NOTHING_TRANSFERRED:
+        promise(
+            read == written == completion["literals"] == 0, "of a refused descriptor nothing is transferred"
+        )
+    if status == Status.CAPACITY and (raw or channel == "prefetch"):
+        promise(read == written == 0, "a raw copy or a prefetch that cannot fit is refused at once")
+        promise(
+            completion["address"] == descriptor["destination"] + capacity, "the address is past the capacity"
+        )
+    elif status == Status.CAPACITY:
+        promise(completion["address"] == end, "the address is the first byte that was not written")
+        promise(not written or end % beat == 0, "whole beats are written up to the capacity")
+        promise(capacity - written < beat, "every whole beat within the capacity is written")
+    if status == Status.OK:
+        promise(completion["address"] == 0, "a success has no address")
+        if raw:
+            promise(read == written == length, "a raw copy moves its length")
+        elif channel == "prefetch":
+            promise(read == descriptor["compressed_length"], "a prefetch reads the compressed length")
+            promise(written == length, "a prefetch writes the raw length")
+        else:
+            word = config.format.word_bits // 8
+            promise(read == length, "an offload reads the raw length")
+            promise(0 < written <= config.format.bound(length // word) * word, "a stream is within its bound")
+    if status in _STREAM_ERRORS:
+        promise(channel == "prefetch" and not raw, "only a decompressor finds errors in a stream")
+        promise(written <= length, "no more words are written than the descriptor asks for")

@@ -1,0 +1,109 @@
+"""Transfers for the bench: a descriptor, the data at its source, and what the specification makes of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, Mode, Status
+from cdma.sim.codec.model import encode_packet
+from cdma.sim.codec.words import words_from_bytes, words_to_bytes
+from cdma.sim.engine.descriptors import pack, unpack
+from cdma.sim.engine.transfer import Outcome, TransferRules
+
+__all__ = ["Transfer", "random_words", "transfer"]
+
+
+@dataclass
+class Transfer:
+    """A descriptor, the data at its source, and the outcome that the specification demands."""
+
+    descriptor: dict[str, int]
+    source: bytes
+    expected: Outcome
+    completion: dict[str, int] = field(default_factory=dict)
+
+    def record(self) -> bytes:
+        """Returns the descriptor as it lies in memory."""
+        return pack(DESCRIPTOR, self.descriptor)
+
+    def move(self, source: int, destination: int) -> None:
+        """Moves source and destination by so many bytes, which are whole beats and change no more than addresses."""
+        self.descriptor["source"] += source
+        self.descriptor["destination"] += destination
+        if self.expected.status == Status.CAPACITY:
+            self.expected = replace(self.expected, address=self.expected.address + destination)
+
+    def check(self, completion: bytes) -> int:
+        """Compares a completion with the expected outcome; returns the number of fields compared."""
+        got = unpack(COMPLETION, completion)
+        self.completion = got
+        want = {
+            "tag": self.descriptor["tag"],
+            "status": int(self.expected.status),
+            "bytes_read": self.expected.bytes_read,
+            "bytes_written": self.expected.bytes_written,
+            "literals": self.expected.literals,
+            "address": self.expected.address,
+            "reserved": 0,
+            "reserved_status": 0,
+        }
+        wrong = {name: (hex(got[name]), hex(value)) for name, value in want.items() if got[name] != value}
+        if wrong:
+            status = Status(got["status"]).name if got["status"] in list(Status) else got["status"]
+            raise AssertionError(f"completion of {self.descriptor}: got {status}; (got, want) {wrong}")
+        return len(want)
+
+
+def transfer(
+    config: EngineConfig,
+    direction: str,
+    *,
+    mode: int,
+    raw: bytes,
+    table: tuple[int, ...],
+    source: int,
+    destination: int,
+    tag: int,
+    capacity: int | None = None,
+    stream: bytes | None = None,
+    interrupt: int = 0,
+) -> Transfer:
+    """Returns a transfer of ``raw`` data, or a prefetch of any ``stream`` in the place of the compressed data.
+
+    ``capacity`` is by default what the result needs.
+    """
+    rules = TransferRules(config, direction)
+    decompresses = mode != Mode.RAW and direction == "prefetch"
+    data = raw
+    if decompresses and stream is None:
+        form = rules.format(mode, table)
+        data = words_to_bytes(encode_packet(words_from_bytes(raw, form), form).words)
+    elif stream is not None:
+        data = stream
+    descriptor = {
+        "source": source,
+        "destination": destination,
+        "length": len(raw),
+        "capacity": (1 << 64) - 1 if capacity is None else capacity,
+        "compressed_length": len(data) if decompresses else 0,
+        "tag": tag,
+        "mode": int(mode),
+        "interrupt": interrupt,
+    }
+    expected = rules.outcome(descriptor, data, table)
+    if capacity is None:
+        # A stream with an error gives fewer bytes than the descriptor asks for.
+        descriptor["capacity"] = len(raw) if direction == "prefetch" else expected.bytes_written
+    return Transfer(descriptor, data, expected)
+
+
+def random_words(rng: np.random.Generator, count: int, config: EngineConfig, table: tuple[int, ...]) -> bytes:
+    """Returns ``count`` words of a random density: zeros, entries of the table, and any others."""
+    bits = config.format.word_bits
+    density = rng.choice((0.0, 0.1, 0.5, 0.9, 1.0))
+    words = rng.integers(1, 1 << bits, count)
+    common = rng.choice(np.array([0, *table]), count)
+    return words_to_bytes(np.where(rng.random(count) < density, words, common).astype(f"u{bits // 8}"))

@@ -6,12 +6,12 @@ import pytest
 
 from cdma.hdl.codec.compressor import Compressor
 from cdma.hdl.codec.parts.streams import Error
-from tests.support.codec_bench import (
+from tests.support.codec_bench import compress_packets, cycles_taken
+from tests.support.codec_packets import (
     CONFIGS,
     LOADS,
-    compress_packets,
-    lengths,
-    random_words,
+    MALFORMED,
+    raw_packets,
     stream_of,
     windows_of_beats,
     work,
@@ -24,11 +24,7 @@ from tests.support.stream_bench import StreamBench, beats_of
 def test_packets(number: int, pauses: float) -> None:
     config = CONFIGS[number]
     source = random.Random(f"{number} {pauses}")
-    packets = [
-        random_words(source, config, length, source.choice([0, 0.1, 0.5, 0.9, 1]))
-        for length in lengths(config, source, 8)
-    ]
-    compress_packets(config, packets, pauses=pauses, seed=number)
+    compress_packets(config, raw_packets(config, source, 8), pauses=pauses, seed=number)
 
 
 @pytest.mark.parametrize("patterns", LOADS)
@@ -36,8 +32,7 @@ def test_bound(patterns: list[list[int]]) -> None:
     config = CONFIGS[0]
     words = windows_of_beats(config, [[6, 0, 0, 0], *patterns * 10])
     bench, (packet,) = compress_packets(config, [words])
-    cycles = packet.cycles[-1] - bench.accepted["input"][0] + 1
-    assert cycles <= work(config, words) / config.lanes + 8
+    assert cycles_taken(bench, packet) <= work(config, words) / config.lanes + 8
 
 
 def test_latency() -> None:
@@ -45,9 +40,7 @@ def test_latency() -> None:
     assert packet.cycles[0] - bench.accepted["input"][0] == 4
 
 
-@pytest.mark.parametrize(
-    ("keep", "last"), [(0b10111111, 1), (0b00000000, 1), (0b00001111, 0), (0b11111110, 0)]
-)
+@pytest.mark.parametrize(("keep", "last"), MALFORMED)
 def test_malformed_beat_is_reported(keep: int, last: int) -> None:
     config = CONFIGS[0]
     bench = StreamBench(Compressor(config))

@@ -11,29 +11,23 @@ from cdma.hdl.codec.decompressor import Decompressor
 from cdma.hdl.codec.parts.streams import Error
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.verif.codec.frequent_value import BENCH
-from tests.support.codec_bench import (
+from tests.support.codec_bench import compress_packets, cycles_taken, decompress_packets
+from tests.support.codec_packets import (
+    LOADS,
+    MALFORMED,
     PIPELINED,
-    compress_packets,
     corrupt,
-    decompress_packets,
-    lengths,
     random_words,
+    raw_packets,
     stream_of,
-    whole,
+    streams,
     windows_of_beats,
+    work,
 )
-from tests.support.stream_bench import Packet, StreamBench, beats_of
+from tests.support.stream_bench import StreamBench, beats_of
 
 STANDARD = PIPELINED[0]
 NUMBERS = range(len(PIPELINED))
-#: Windows of the standard codec, by the literals of each beat.
-PATTERNS = [
-    [[8, 8, 8, 8]],
-    [[0, 0, 0, 0]],
-    [[8, 8, 8, 8], [0, 0, 0, 0]],
-    [[8, 8, 8, 8], [8, 0, 0, 0], [5, 0, 0, 0]],
-    [[0, 0, 0, 6], [8, 8, 8, 8], [8, 0, 0, 8], [0, 0, 0, 6]],
-]
 
 
 def test_the_configurations_are_those_that_matter() -> None:
@@ -44,25 +38,18 @@ def test_the_configurations_are_those_that_matter() -> None:
     assert min(config.beats for config in PIPELINED) == 4
 
 
-def raw(config: CodecConfig, source: random.Random, count: int) -> list[list[int]]:
-    return [
-        random_words(source, config, length, source.choice([0, 0.1, 0.5, 0.9, 1]))
-        for length in lengths(config, source, count)
-    ]
-
-
 @pytest.mark.parametrize("pauses", [0, 0.4])
 @pytest.mark.parametrize("number", NUMBERS)
 def test_compresses(number: int, pauses: float) -> None:
     source = random.Random(f"{number} {pauses}")
-    compress_packets(PIPELINED[number], raw(PIPELINED[number], source, 8), pauses=pauses, seed=number)
+    compress_packets(PIPELINED[number], raw_packets(PIPELINED[number], source, 8), pauses=pauses, seed=number)
 
 
 @pytest.mark.parametrize("pauses", [0, 0.4])
 @pytest.mark.parametrize("number", NUMBERS)
 def test_decompresses(number: int, pauses: float) -> None:
     source = random.Random(f"{number} {pauses}")
-    decompress_packets(PIPELINED[number], whole(PIPELINED[number], source, 8), pauses=pauses, seed=number)
+    decompress_packets(PIPELINED[number], streams(PIPELINED[number], source, 8), pauses=pauses, seed=number)
 
 
 @pytest.mark.parametrize("pauses", [0, 0.4, 0.8])
@@ -70,7 +57,7 @@ def test_decompresses(number: int, pauses: float) -> None:
 def test_decompresses_corrupt_packets(number: int, pauses: float) -> None:
     config = PIPELINED[number]
     source = random.Random(f"{number} {pauses}")
-    packets = [corrupt(config, source, packet) for packet in whole(config, source, 16)]
+    packets = [corrupt(config, source, packet) for packet in streams(config, source, 16)]
     decompress_packets(config, packets, pauses=pauses, seed=number)
 
 
@@ -97,30 +84,25 @@ def test_reports_that_wait_stop_what_is_behind_them(report_pauses: float) -> Non
     decompress_packets(STANDARD, broken, report_pauses=report_pauses)
 
 
-def taken(bench: StreamBench, packet: Packet) -> int:
-    """Cycles from the first beat in to the last beat out."""
-    return packet.cycles[-1] - bench.accepted["input"][0] + 1
-
-
 def cost(config: CodecConfig, words: list[int]) -> int:
     """The cycles of the contract without the constant, for whole windows."""
     window = config.format.window
     assert len(words) % window == 0
-    loads = [
-        max(window, len(stream_of(words[start : start + window], config)))
-        for start in range(0, len(words), window)
-    ]
     parts = -(-config.format.header_words // config.lanes)
-    return -(-sum(loads) // config.lanes) + (parts - 1) * len(loads)
+    return -(-work(config, words) // config.lanes) + (parts - 1) * (len(words) // window)
 
 
-@pytest.mark.parametrize("patterns", PATTERNS)
+@pytest.mark.parametrize("patterns", LOADS)
 def test_bound(patterns: list[list[int]]) -> None:
     words = windows_of_beats(STANDARD, [[6, 0, 0, 0], *patterns * 10])
     bench, (packet,) = compress_packets(STANDARD, [words])
-    assert taken(bench, packet) <= cost(STANDARD, words) + BENCH.limits(STANDARD, "compressor").constant
+    assert (
+        cycles_taken(bench, packet) <= cost(STANDARD, words) + BENCH.limits(STANDARD, "compressor").constant
+    )
     bench, (packet,) = decompress_packets(STANDARD, [(stream_of(words, STANDARD), len(words))])
-    assert taken(bench, packet) <= cost(STANDARD, words) + BENCH.limits(STANDARD, "decompressor").constant
+    assert (
+        cycles_taken(bench, packet) <= cost(STANDARD, words) + BENCH.limits(STANDARD, "decompressor").constant
+    )
 
 
 @pytest.mark.parametrize("density", [0, 0.5, 1])
@@ -129,9 +111,9 @@ def test_bound_of_all(number: int, density: float) -> None:
     config = PIPELINED[number]
     words = random_words(random.Random(number), config, 12 * config.format.window, density)
     bench, (packet,) = compress_packets(config, [words])
-    assert taken(bench, packet) <= cost(config, words) + BENCH.limits(config, "compressor").constant
+    assert cycles_taken(bench, packet) <= cost(config, words) + BENCH.limits(config, "compressor").constant
     bench, (packet,) = decompress_packets(config, [(stream_of(words, config), len(words))])
-    assert taken(bench, packet) <= cost(config, words) + BENCH.limits(config, "decompressor").constant
+    assert cycles_taken(bench, packet) <= cost(config, words) + BENCH.limits(config, "decompressor").constant
 
 
 @pytest.mark.parametrize("number", NUMBERS)
@@ -150,15 +132,13 @@ def test_back_to_back() -> None:
     number = 20
     bench, packets = compress_packets(STANDARD, [words] * number)
     allowed = number * (cost(STANDARD, words) + BENCH.limits(STANDARD, "compressor").back_to_back)
-    assert taken(bench, packets[-1]) <= allowed + BENCH.limits(STANDARD, "compressor").constant
+    assert cycles_taken(bench, packets[-1]) <= allowed + BENCH.limits(STANDARD, "compressor").constant
     bench, packets = decompress_packets(STANDARD, [(stream_of(words, STANDARD), len(words))] * number)
     allowed = number * (cost(STANDARD, words) + BENCH.limits(STANDARD, "decompressor").back_to_back)
-    assert taken(bench, packets[-1]) <= allowed + BENCH.limits(STANDARD, "decompressor").constant
+    assert cycles_taken(bench, packets[-1]) <= allowed + BENCH.limits(STANDARD, "decompressor").constant
 
 
-@pytest.mark.parametrize(
-    ("keep", "last"), [(0b10111111, 1), (0b00000000, 1), (0b00001111, 0), (0b11111110, 0)]
-)
+@pytest.mark.parametrize(("keep", "last"), MALFORMED)
 def test_malformed_beat_is_reported(keep: int, last: int) -> None:
     good = [9, 0, 3]
     for dut, packet in ((Compressor(STANDARD), good), (Decompressor(STANDARD), stream_of(good, STANDARD))):

@@ -24,7 +24,7 @@ from cdma.sim.system.engine_rate import (
     unit_bytes_per_s,
 )
 from cdma.sim.system.machine import load_machine
-from tests.support.codec_bench import stream_of
+from tests.support.codec_packets import stream_of
 from tests.support.paths import DATA
 from tests.support.stream_bench import StreamBench, beats_of
 

@@ -1,0 +1,134 @@
+"""What codecs are tried on: configurations, packets of words, whole streams and corrupt ones."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.format import Format
+from cdma.sim.codec.model import compress_words
+
+__all__ = [
+    "CONFIGS",
+    "LOADS",
+    "MALFORMED",
+    "PIPELINED",
+    "Stream",
+    "corrupt",
+    "random_words",
+    "raw_packets",
+    "stream_of",
+    "streams",
+    "windows_of_beats",
+    "work",
+]
+
+#: The words of a compressed packet, and how many words it stands for.
+Stream = tuple[list[int], int]
+
+
+def _config(word_bits: int, window: int, code_bits: int, values: tuple[int, ...], lanes: int) -> CodecConfig:
+    return CodecConfig(Format(word_bits, window, code_bits, values), lanes)
+
+
+#: Different sizes of words and codes, and headers from a part of a beat to several beats. Wide beats are slow in this
+#: simulator; the regression under Verilator has them.
+CONFIGS = [
+    _config(32, 32, 1, (0,), 8),
+    _config(8, 32, 4, (0, 1, 2), 4),
+    _config(32, 32, 1, (0,), 1),
+    _config(8, 32, 4, (0,), 1),
+    _config(8, 32, 2, (0, 1), 8),
+    _config(32, 64, 1, (0,), 4),
+    _config(4, 16, 1, (0,), 2),
+    _config(2, 4, 1, (0,), 4),
+]
+#: The same for pipelined codecs, as far as a window has the four beats that they need, and a window of just four words.
+PIPELINED = [
+    replace(plain, pipelined=True) for plain in [*CONFIGS, _config(2, 4, 1, (0,), 1)] if plain.beats >= 4
+]
+
+
+def random_words(source: random.Random, config: CodecConfig, count: int, density: float) -> list[int]:
+    """``count`` words, of which about ``density`` are anything and the others entries of the table."""
+    values, bits = config.format.values, config.format.word_bits
+    return [
+        source.getrandbits(bits) if source.random() < density else source.choice(values) for _ in range(count)
+    ]
+
+
+def stream_of(words: Sequence[int], config: CodecConfig) -> list[int]:
+    """The compressed words of a packet."""
+    return [int(word) for word in compress_words(np.array(words, dtype=np.uint32), config.format)]
+
+
+#: Lists of windows that fill and drain the queues; a window is the number of literals of each of its beats.
+LOADS = [
+    [[8, 8, 8, 8]],
+    [[0, 0, 0, 0]],
+    [[8, 8, 8, 8], [0, 0, 0, 0]],
+    # A dense window, and a dense beat where the beats of the output are full but for one word. The third window makes
+    # the sum a whole number of beats, so that this happens again and again.
+    [[8, 8, 8, 8], [8, 0, 0, 0], [5, 0, 0, 0]],
+    [[0, 0, 0, 6], [8, 8, 8, 8], [8, 0, 0, 0], [0, 0, 0, 6]],
+    [[0, 0, 0, 6], [8, 8, 8, 8], [8, 0, 0, 8], [0, 0, 0, 6]],
+]
+
+
+def windows_of_beats(config: CodecConfig, patterns: list[list[int]]) -> list[int]:
+    """The words of windows; a window is the number of literals of each of its beats."""
+    words = []
+    for pattern in patterns:
+        for literals in pattern:
+            words += [7] * literals + [0] * (config.lanes - literals)
+    return words
+
+
+def work(config: CodecConfig, words: list[int]) -> int:
+    """The sum over the windows of the words that come in or go out, whichever are more."""
+    window = config.format.window
+    return sum(
+        max(len(words[start : start + window]), len(stream_of(words[start : start + window], config)))
+        for start in range(0, len(words), window)
+    )
+
+
+#: The strobes and the last flag of beats that a packet must not have.
+MALFORMED = [(0b10111111, 1), (0b00000000, 1), (0b00001111, 0), (0b11111110, 0)]
+
+
+def raw_packets(config: CodecConfig, source: random.Random, count: int) -> list[list[int]]:
+    """Packets of the lengths around which something changes and of others, from empty streams to dense ones."""
+    lanes, window = config.lanes, config.format.window
+    edges = [1, lanes - 1 or 1, lanes, lanes + 1, window - 1, window, window + 1, 2 * window]
+    lengths = [source.choice([*edges, source.randrange(1, 3 * window)]) for _ in range(count)]
+    return [random_words(source, config, length, source.choice([0, 0.1, 0.5, 0.9, 1])) for length in lengths]
+
+
+def streams(config: CodecConfig, source: random.Random, count: int) -> list[Stream]:
+    """Such packets, compressed."""
+    return [(stream_of(words, config), len(words)) for words in raw_packets(config, source, count)]
+
+
+def corrupt(config: CodecConfig, source: random.Random, packet: Stream) -> Stream:
+    """The stream cut, continued, with one bit changed, replaced, with another length, or as it is."""
+    stream, length = packet
+    word = config.format.word_bits
+    kind = source.randrange(6)
+    if kind == 0:
+        return stream[: source.randrange(len(stream)) or 1], length
+    if kind == 1:
+        more = source.randrange(1, 3 * config.lanes)
+        return stream + [source.getrandbits(word) for _ in range(more)], length
+    if kind == 2:
+        at = source.randrange(len(stream))
+        return [*stream[:at], stream[at] ^ 1 << source.randrange(word), *stream[at + 1 :]], length
+    if kind == 3:
+        return [source.getrandbits(word) for _ in range(source.randrange(1, 60))], length
+    if kind == 4:
+        return stream, max(0, length + source.choice([-length, -1, 1, config.lanes, -config.lanes]))
+    return stream, length

@@ -75,7 +75,7 @@ def _bare_ports(config: EngineConfig) -> tuple[Port, ...]:
             *axis_ports(f"s_{channel}_descriptor", "input", data=Descriptor.size),
             *axis_ports(f"m_{channel}_completion", "output", data=Completion.size),
             *(Port(f"{channel}_{name}", "input") for name in _COMMANDS),
-            Port(f"{channel}_values", "input", table_bits),
+            *([Port(f"{channel}_values", "input", table_bits)] if table_bits else []),
             *(Port(f"{channel}_{name}", "output") for name in _STATES),
         ]
     return tuple(ports)
@@ -174,8 +174,9 @@ class BareEngine(_AxiShell):
             m.d.comb += [
                 channel.requests.payload.descriptor.eq(self.port(f"s_{name}_descriptor_tdata")),
                 self.port(f"m_{name}_completion_tdata").eq(channel.completion.payload),
-                channel.values.eq(self.port(f"{name}_values")),
             ]
+            if self.config.codec.table_size:
+                m.d.comb += channel.values.eq(self.port(f"{name}_values"))
             for signal in _COMMANDS:
                 m.d.comb += getattr(channel, signal).eq(self.port(f"{name}_{signal}"))
             for signal in _STATES:

@@ -14,8 +14,9 @@ from zlib import crc32
 
 import numpy as np
 
+from cdma.hdl.spec.codec import format_from_settings, format_settings
 from cdma.hdl.spec.errors import CdmaError, ParameterError
-from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.sim.support.npy import NotATensor, Tensor
 
 from .model import compress, decompress
@@ -40,6 +41,9 @@ CHUNK_BYTES = 1 << 22
 _MOST_CHUNK_BYTES = 1 << 28
 _MOST_HEADER_BYTES = 1 << 16
 
+#: What a header says of the tensor and its chunks; the rest of it is the format.
+_OF_TENSOR = ("dtype", "shape", "fortran_order", "chunk_words")
+
 _PREAMBLE = struct.Struct("<8sII")
 _CHUNK = struct.Struct("<II")
 _CRC = struct.Struct("<I")
@@ -57,7 +61,7 @@ class Container:
     """What the header of a file says."""
 
     tensor: Tensor
-    format: Format
+    format: StreamFormat
     #: Words of every chunk but the last, which has what is left.
     chunk_words: int
 
@@ -79,7 +83,9 @@ class Container:
         return self.tensor.nbytes // self.word_bytes
 
 
-def pack_file(source: BinaryIO, tensor: Tensor, target: BinaryIO, format: Format, progress: Progress) -> int:
+def pack_file(
+    source: BinaryIO, tensor: Tensor, target: BinaryIO, format: StreamFormat, progress: Progress
+) -> int:
     """Compresses the data of ``tensor``, which is the rest of ``source``, and returns the bytes written."""
     container = Container(tensor, format, CHUNK_BYTES * 8 // format.word_bits)
     header = _header_bytes(container)
@@ -150,7 +156,7 @@ def read_header(source: BinaryIO) -> Container:
 
 
 def _container_from(header: dict[str, Any]) -> Container:
-    format = Format(header["word_bits"], header["window"], header["code_bits"], tuple(header["values"]))
+    format = format_from_settings({name: value for name, value in header.items() if name not in _OF_TENSOR})
     shape = tuple(header["shape"])
     if not all(type(size) is int and size >= 0 for size in shape):
         raise ValueError(f"the shape is {shape}")
@@ -167,10 +173,7 @@ def _header_bytes(container: Container) -> bytes:
         "dtype": container.tensor.dtype.str,
         "shape": container.tensor.shape,
         "fortran_order": container.tensor.fortran_order,
-        "word_bits": container.format.word_bits,
-        "window": container.format.window,
-        "code_bits": container.format.code_bits,
-        "values": container.format.values,
+        **format_settings(container.format),
         "chunk_words": container.chunk_words,
     }
     text = json.dumps(header).encode("ascii")

@@ -7,15 +7,25 @@ The engine treats them as it treats the real ones, so what it counts can be foll
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.codec.parts.streams import Report
+from cdma.hdl.spec import frequent_value
 from cdma.hdl.spec.codec import CodecConfig
 
-__all__ = ["WINDOW_BEATS", "PaddingCompressor", "PaddingDecompressor"]
+__all__ = ["CODEC", "WINDOW_BEATS", "PaddingCompressor", "PaddingDecompressor"]
+
+#: The description of the codec of frequent values with this hardware instead of its own.
+CODEC = replace(
+    frequent_value.CODEC,
+    compressor="tests.support.padding_codec:PaddingCompressor",
+    decompressor="tests.support.padding_codec:PaddingDecompressor",
+)
 
 #: Beats of raw data to each beat of padding.
 WINDOW_BEATS = 32

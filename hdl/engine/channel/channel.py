@@ -6,8 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import ReadPort, WritePort
 from cdma.hdl.axi.watchdog import Watchdog
-from cdma.hdl.codec.compressor import Compressor
-from cdma.hdl.codec.decompressor import Decompressor
+from cdma.hdl.spec.codecs import codec_of
 from cdma.hdl.spec.engine import EngineConfig
 
 from .checker import Checker
@@ -86,7 +85,9 @@ class Channel(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
-        codec = (Compressor if self.compressing else Decompressor)(config.codec)
+        codec = codec_of(config.format).load("compressor" if self.compressing else "decompressor")(
+            config.codec
+        )
         clear = Signal()
         path = DataPath(config, codec, **self.ports)
         m.submodules.path = ResetInserter(clear)(path)

@@ -16,7 +16,7 @@ Route = data.StructLayout({"raw": 1, "zeros": 1, "words": 32})
 
 
 class CodecSwitch(wiring.Component):
-    """``codec`` is a component with the streams of a compressor or a decompressor, and a table at run time.
+    """``codec`` is a component with the streams of a compressor or a decompressor, and, if it has one, a table at run time.
 
     Every packet needs an entry of ``routes``, and every packet that passes through the codec has one
     ``report``. No more than ``packets`` may have an entry and not have left. A packet passes around the codec,
@@ -68,8 +68,9 @@ class CodecSwitch(wiring.Component):
         ]
         with m.If(vacant & ~entered):
             m.d.sync += zeros.eq(route.zeros)
-        with m.If(~zeros):
-            m.d.comb += codec.values.eq(self.values)
+        if self.config.runtime_values:
+            with m.If(~zeros):
+                m.d.comb += codec.values.eq(self.values)
 
         # A packet is done entering when its last beat and, where the codec wants it, its length have been
         # taken.

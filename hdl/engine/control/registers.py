@@ -126,12 +126,13 @@ class RegisterBlock(wiring.Component):
             channel.resume.eq(registers.command.resume),
             channel.abort.eq(registers.command.abort_now),
             channel.error_clear.eq(registers.command.clear_error),
-            channel.values.eq(Cat(registers.table.entry)),
             channel.ring_log2.eq(registers.ring_size.log2),
             channel.hold_counters.eq(registers.counter_hold.hold),
             registers.counter_hold.held.eq(channel.counters_held),
             channel.coalesce_count.eq(registers.coalesce_count.value),
         ]
+        if self.config.codec.table_size:
+            m.d.comb += channel.values.eq(Cat(registers.table.entry))
         for port, prefix, enable in (
             (channel.ring, "ring", registers.control.ring_enable),
             (channel.completions, "completion", registers.control.completion_ring_enable),

@@ -11,13 +11,13 @@ import subprocess
 
 import pytest
 
-from cdma.hdl.engine.channel import channel
 from cdma.hdl.engine.generate import engine_verilog
+from cdma.hdl.spec.codecs import CODECS, DEFAULT
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import COMPLETION, LENGTH_BITS, MAX_BYTES, Status
 from cdma.sim.engine.descriptors import unpack
 from cdma.verif.simulator.build import build_with_main
-from tests.support.padding_codec import WINDOW_BEATS, PaddingCompressor, PaddingDecompressor
+from tests.support.padding_codec import WINDOW_BEATS
 from tests.support.paths import SUPPORT
 
 pytestmark = [pytest.mark.verilator, pytest.mark.slow]
@@ -37,8 +37,7 @@ _BEAT = 128
 @pytest.fixture(scope="module")
 def verilog() -> str:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(channel, "Compressor", PaddingCompressor)
-        patch.setattr(channel, "Decompressor", PaddingDecompressor)
+        patch.setitem(CODECS, DEFAULT, "tests.support.padding_codec:CODEC")
         return engine_verilog(_CONFIG)
 
 

@@ -1,7 +1,7 @@
 """Command-line options that say which format and which codec, alike in every command that takes them.
 
 What the command line leaves open the file of ``--config`` says, and what neither says has the default of
-:class:`~cdma.hdl.params.Format` or :class:`~cdma.hdl.params.CodecConfig`.
+:class:`~cdma.hdl.spec.format.Format` or :class:`~cdma.hdl.spec.codec.CodecConfig`.
 """
 
 from __future__ import annotations

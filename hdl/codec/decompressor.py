@@ -41,7 +41,7 @@ class Decompressor(wiring.Component):
     too. The packet's one report says what was wrong; the packets behind are unharmed. A length of 0 is
     :attr:`Error.TRAILING`. A report that is not accepted stops the packets behind it.
 
-    A pipelined one is a :class:`~cdma.hdl.pipelined.decompressor.PipelinedDecompressor`.
+    A pipelined one is a :class:`~cdma.hdl.codec.pipelined.decompressor.PipelinedDecompressor`.
     """
 
     def __init__(self, config: CodecConfig) -> None:

@@ -1,7 +1,7 @@
 """Every codec of the comparison behind one interface: what a tensor becomes, and back.
 
 ==========  =====================================================================================
-``zv``      zero-value compression: one mask bit per word, :class:`~cdma.hdl.params.Format`
+``zv``      zero-value compression: one mask bit per word, :class:`~cdma.hdl.spec.format.Format`
 ``rl``      zero run-length coding, :mod:`cdma.sim.compare.rl`
 ``zl``      zlib at level 6, of all bytes at once
 ``fvc1``    frequent-value compression with codes of 1, 2 and 4 bits; the table, learnt from the
@@ -54,7 +54,7 @@ class Codec(Protocol):
         """The compressed bytes of a packet."""
 
     def decompress(self, data: bytes, words: int) -> Words:
-        """The packet of ``words`` words again, or :class:`~cdma.sim.codec.CorruptStream`."""
+        """The packet of ``words`` words again, or :class:`~cdma.sim.codec.results.CorruptStream`."""
 
     def size(self, words: Words) -> int:
         """Bytes of the compressed packet and of what travels beside it."""

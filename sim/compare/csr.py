@@ -130,7 +130,7 @@ def compress_words(words: ArrayLike, format: CsrFormat = _DEFAULT) -> Words:
 
 
 def decompress_words(stream: ArrayLike, words: int, format: CsrFormat = _DEFAULT) -> Words:
-    """The ``words`` words that a packet stands for; raises :class:`~cdma.sim.codec.CorruptStream`.
+    """The ``words`` words that a packet stands for; raises :class:`~cdma.sim.codec.results.CorruptStream`.
 
     A literal may be zero, although no compressor writes one.
     """

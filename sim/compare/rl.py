@@ -36,7 +36,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class RunFormat:
-    """The format of a run-length stream: the bits of its words, as in :class:`~cdma.hdl.params.Format`."""
+    """The format of a run-length stream: the bits of its words, as in :class:`~cdma.hdl.spec.format.Format`."""
 
     word_bits: int = 32
 
@@ -117,7 +117,7 @@ def compress_words(words: ArrayLike, format: RunFormat = _DEFAULT) -> Words:
 
 
 def decompress_words(stream: ArrayLike, words: int, format: RunFormat = _DEFAULT) -> Words:
-    """The ``words`` words that a stream stands for; raises :class:`~cdma.sim.codec.CorruptStream`.
+    """The ``words`` words that a stream stands for; raises :class:`~cdma.sim.codec.results.CorruptStream`.
 
     Runs must fill the packet exactly; neighbouring runs need not be one.
     """

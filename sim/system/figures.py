@@ -1,4 +1,4 @@
-"""The figures and the table of a :class:`~cdma.sim.study.Study`, as files for the documents."""
+"""The figures and the table of a :class:`~cdma.sim.system.study.Study`, as files for the documents."""
 
 from __future__ import annotations
 

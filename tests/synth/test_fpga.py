@@ -23,6 +23,7 @@ MEMORY = circuit(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["ecp5", "ice40", "xilinx"])
 def test_resources(target, tmp_path, monkeypatch):
     monkeypatch.setattr(fpga, "_place_and_route", lambda *_: [fpga.Routed(1, 100.0, "a", "b")])
@@ -79,6 +80,7 @@ def test_unknown_device(tmp_path):
         measure_fpga(ENABLED, TARGETS["xilinx"], device="xc7", cache=Cache(tmp_path))
 
 
+@pytest.mark.slow
 def test_command(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("CDMA_CACHE", str(tmp_path))
     small = ["--word-bits", "8", "--window", "8", "--lanes", "1"]

@@ -75,6 +75,7 @@ def test_points_of_what_cannot_be_pipelined():
     assert pipelined.reason.startswith("lanes is 4 with a window of 8 words; a pipelined codec needs")
 
 
+@pytest.mark.slow
 def test_a_sweep_goes_on_where_it_stopped(tiny, tmp_path, monkeypatch):
     wanted = list(points(SMALL, Options(), {"lanes": (1, 2, 4)}))
     synthesised = []
@@ -125,6 +126,7 @@ def test_fit():
     assert fit_lanes(lanes, [*exact[:3], 2 * exact[3]]).worst > 0.1
 
 
+@pytest.mark.slow
 def test_command(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("CDMA_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "out"
@@ -200,6 +202,7 @@ def figures(outcome):
     return {key: value for key, value in outcome.as_json().items() if key != "worst_path"}
 
 
+@pytest.mark.slow
 def test_cluster_gives_the_same_figures(cluster, tiny, tmp_path):
     wanted = list(points(SMALL, Options(), {"lanes": (1, 2, 16)}))
     here = run_sweep("decompressor", tiny, wanted, cache=Cache(tmp_path / "here"))
@@ -212,6 +215,7 @@ def test_cluster_gives_the_same_figures(cluster, tiny, tmp_path):
     assert again == there
 
 
+@pytest.mark.slow
 def test_a_job_that_kills_its_workers_costs_only_itself(cluster):
     def work(number):
         if number == 2:

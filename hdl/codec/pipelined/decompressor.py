@@ -21,7 +21,7 @@ _BEATS = 16
 
 
 class PipelinedDecompressor(wiring.Component):
-    """Does what a :class:`~cdma.hdl.decompressor.Decompressor` does, with memories and a pipeline that never stops.
+    """Does what a :class:`~cdma.hdl.codec.decompressor.Decompressor` does, with memories and a pipeline that never stops.
 
     Headers are read ahead of the beats that are decompressed. A beat is planned only if there is room for it in the queue
     behind the pipeline, so nothing in between waits, and no signal has to reach all of it within a cycle: what makes a

@@ -117,6 +117,7 @@ def test_reader_reads_any_length(data_bits: int, burst: int, pause: float) -> No
     memory.checker.finish()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("data_bits", "burst", "pause"), _SHAPES)
 def test_reader_realigns(data_bits: int, burst: int, pause: float) -> None:
     """From every word of a beat, around beats, bursts and pages: the bytes from there on, of no more beats than they
@@ -266,6 +267,7 @@ def _expect(memory: AxiMemory, packets: list[tuple[int, int, int]]) -> bytearray
     return expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("empty_end", [False, True])
 @pytest.mark.parametrize(("data_bits", "burst", "pause"), _SHAPES)
 def test_writer_realigns(data_bits: int, burst: int, pause: float, empty_end: bool) -> None:
@@ -301,6 +303,7 @@ def test_writer_realigns(data_bits: int, burst: int, pause: float, empty_end: bo
     memory.checker.finish()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("empty_end", [False, True])
 @pytest.mark.parametrize("offset", [0, 4, 8, 12])
 def test_writer_that_realigns_never_writes_past_the_capacity(offset: int, empty_end: bool) -> None:

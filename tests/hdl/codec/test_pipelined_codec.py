@@ -52,6 +52,7 @@ def test_decompresses(number: int, pauses: float) -> None:
     decompress_packets(PIPELINED[number], streams(PIPELINED[number], source, 8), pauses=pauses, seed=number)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pauses", [0, 0.4, 0.8])
 @pytest.mark.parametrize("number", NUMBERS)
 def test_decompresses_corrupt_packets(number: int, pauses: float) -> None:
@@ -72,6 +73,7 @@ def test_short_packets(number: int) -> None:
     decompress_packets(config, [corrupt(config, source, stream) for stream in streams])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("report_pauses", [0.9, 0.98])
 def test_reports_that_wait_stop_what_is_behind_them(report_pauses: float) -> None:
     """More packets than reports can wait; none is lost, and none waits for ever."""

@@ -91,6 +91,7 @@ def test_signals_are_fields_not_slices_of_payloads() -> None:
     assert {"input_data", "input_keep", "input_last", "report_literals"} <= set(_words(text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pipelined", [False, True], ids=["plain", "pipelined"])
 @pytest.mark.parametrize("kind", ["compressor", "decompressor", "engine"])
 def test_every_register_has_the_name_it_has_in_the_source(kind: str, pipelined: bool) -> None:

@@ -80,6 +80,7 @@ def test_every_waiver_has_a_reason() -> None:
         assert re.fullmatch(r'lint_off -rule [A-Z]+( -file "\*" -match "\*\w+\*")?', waiver)
 
 
+@pytest.mark.slow
 def test_yosys_reads_it(design: Path) -> None:
     if "wide" in design.stem:
         pytest.skip("nothing in it that the others lack, and it takes long")

@@ -459,6 +459,7 @@ write_operations = st.builds(
 read_operations = st.builds(Operation, addresses)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(write_operations, max_size=40),
@@ -470,6 +471,7 @@ def test_any_accesses_behave_as_the_model_says(writes, reads, seed, pause):
     play(EXAMPLE, writes, reads, seed, pause)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pause", [0.0, 0.4, 0.8])
 def test_long_traffic_behaves_as_the_model_says(pause):
     """Long enough that every register is written again while it holds something, and while hardware acts."""

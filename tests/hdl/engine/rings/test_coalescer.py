@@ -79,6 +79,7 @@ def test_never_without_a_time() -> None:
     assert times({5}, 2, 0, 3000) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channel", ["offload", "prefetch"])
 @pytest.mark.parametrize("cycles", [1, 2, 5, 6, 12, 13, 14, 15, 16, 17, 100, 255, 256, 257])
 def test_so_long_after_the_first(cycles: int, channel: str) -> None:

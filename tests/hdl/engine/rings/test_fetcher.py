@@ -149,6 +149,7 @@ def run(config: EngineConfig, seed: str, body: Any) -> None:
     simulator.run()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pause", [0.0, 0.3, 0.8])
 @pytest.mark.parametrize(
     ("bits", "entries", "depth"), [(256, 1024, 8), (64, 2, 8), (512, 8, 2), (128, 16, 32)]

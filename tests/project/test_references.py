@@ -1,0 +1,85 @@
+"""What docstrings, comments and strings of the source name exists: modules, names in them, and files."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from tests.support.imports import modules_in
+from tests.support.paths import PACKAGES, ROOT
+
+MODULES = modules_in(ROOT, PACKAGES)
+SOURCES = [
+    *MODULES.values(),
+    *modules_in(ROOT, {"tests/support": "tests.support", "docs": "docs"}).values(),
+    "tests/same_output.py",
+    "setup.py",
+    "pyproject.toml",
+    "Makefile",
+    ".ci/run",
+]
+
+_NAME = re.compile(r"(?<![\w/.])cdma(?:\.[A-Za-z_]\w*)+")
+_FILE = re.compile(
+    r"(?<![\w/.-])(?:cli|hdl|sim|verif|synth|tests|docs)/[\w/]+\.(?:py|md|toml|svg|json|npz|vlt|h|c)\b"
+)
+
+
+@cache
+def _names_in(file: str) -> frozenset[str]:
+    """What a module defines at its top level, imports, or gives out by a name in a string."""
+    found = set()
+    for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.alias):
+            found.add(node.asname or node.name)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.add(node.value)
+    return frozenset(found)
+
+
+def exists(name: str) -> bool:
+    """Whether a dotted name is a module, a package's data file, or something that a module defines."""
+    module, rest = name, ""
+    while module not in MODULES:
+        module, _, last = module.rpartition(".")
+        rest = f"{last}.{rest}".rstrip(".")
+    file = ROOT / MODULES[module]
+    return not rest or rest.partition(".")[0] in _names_in(MODULES[module]) or (file.parent / rest).is_file()
+
+
+def broken(text: str) -> Iterator[str]:
+    """The names and files in ``text`` that do not exist."""
+    for name in _NAME.findall(text):
+        # Files that the generators write.
+        if not re.fullmatch(r"cdma\.(h|v|vlt|core)", name) and not exists(name):
+            yield name
+    for path in _FILE.findall(text):
+        if not (ROOT / path).exists():
+            yield path
+
+
+def test_what_the_source_names_exists() -> None:
+    found = {
+        file: missing
+        for file in SOURCES
+        if (missing := sorted(set(broken((ROOT / file).read_text(encoding="utf-8")))))
+    }
+    assert found == {}
+
+
+def test_what_does_not_exist_is_found() -> None:
+    right = "cdma.hdl.spec.format.Format.word_bits, cdma.Format, cdma.hdl.Format, docs/format.md and cdma.v"
+    assert list(broken(right)) == []
+    wrong = "cdma.hdl.spec.formats, cdma.hdl.spec.format.Formats, cdma.Nothing and docs/formats.md"
+    assert list(broken(wrong)) == [
+        "cdma.hdl.spec.formats",
+        "cdma.hdl.spec.format.Formats",
+        "cdma.Nothing",
+        "docs/formats.md",
+    ]

@@ -123,8 +123,9 @@ class DescriptorStream:
 
     async def set_table(self, values: Sequence[int]) -> None:
         """Drives the table of frequent values."""
-        bits = self.bench.config.format.word_bits
-        self._pin(f"{self.name}_values").value = sum(value << n * bits for n, value in enumerate(values))
+        if values:
+            bits = self.bench.config.format.word_bits
+            self._pin(f"{self.name}_values").value = sum(value << n * bits for n, value in enumerate(values))
 
     async def clear_error(self) -> None:
         """There is no error register."""
@@ -148,7 +149,8 @@ class StreamBench(EngineBench):
             getattr(dut, f"{port}_window_base").value = 0
             getattr(dut, f"{port}_window_limit").value = (1 << 64) - 1
         for name, stream in self.streams.items():
-            for signal in ("enable", "halt_on_error", "resume", "abort", "values"):
+            table = ["values"] if self.config.codec.table_size else []
+            for signal in ("enable", "halt_on_error", "resume", "abort", *table):
                 getattr(dut, f"{name}_{signal}").value = 0
             getattr(dut, f"s_{name}_descriptor_tvalid").value = 0
             getattr(dut, f"m_{name}_completion_tready").value = 0

@@ -28,11 +28,11 @@ class CodecConfig:
     ``lanes``
         Words of one bus beat: a power of two from 1 to 64, at most the window.
     ``runtime_values``
-        The table of frequent values is an input port with ``2**code_bits - 1`` entries instead of constants;
-        ``format.values`` then only says what a bench drives.
+        True for a table of frequent values on an input port with ``2**code_bits - 1`` entries, false for constants.
+        A bench drives that port with ``format.values``.
     ``pipelined``
-        For FPGAs: more registers and memories, so that a cycle has time for wires. It takes some cycles more from the
-        first beat in to the first beat out, and a window of at least four beats.
+        True for FPGAs: more registers and memories leave more of a cycle for wires. The first beat out comes some
+        cycles later, and a window needs at least four beats.
     """
 
     format: StreamFormat = Format()

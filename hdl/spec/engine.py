@@ -39,28 +39,27 @@ class EngineConfig:
     ``dev_address_bits``, ``host_address_bits``
         Width of the AXI4 ports' addresses.
     ``alignment``
-        What a descriptor's source and destination are multiples of: a ``"beat"`` of their port, or a ``"word"``, which
-        costs a shifter at each end of a channel.
+        What the source and the destination of a descriptor are multiples of: a ``"beat"`` of their port, or a
+        ``"word"``, which costs a shifter at each end of a channel.
     ``burst_beats``
         The longest burst. A burst never crosses a multiple of its own longest length, nor 4 KiB.
     ``outstanding``
-        Bursts that may be under way at once, per port and direction.
+        The most bursts in flight at once, per port and direction.
     ``latency``
-        Cycles of memory latency that a reader hides. Its buffer follows the rule bandwidth times
-        latency: a beat per cycle for so many cycles, rounded up to a power of two. (At 200 GB/s and 350 ns
-        that is 70 KB.)
+        Cycles of memory latency that a reader hides. The rule for its buffer is bandwidth times latency: a beat for
+        each of these cycles, rounded up to a power of two. (At 200 GB/s and 350 ns that is 70 KB.)
     ``read_buffer_beats``
-        The reader's buffer itself, where the rule is not wanted; 0 takes the rule.
+        Beats of the reader's buffer, a power of two and at least two bursts; 0 takes the rule.
     ``write_buffer_beats``
-        The writer's buffer, at least two bursts; 0 takes four bursts.
+        Beats of the writer's buffer, a power of two and at least two bursts; 0 takes four bursts.
     ``descriptors``
-        Descriptors that may be under way at once, per channel; also those fetched ahead from a ring.
+        The most descriptors in flight at once, per channel, and the most that are fetched ahead from a ring.
     ``ring_entries``
         Entries of the largest descriptor ring.
     ``registers``
-        With the register block, rings and interrupt, or with bare descriptor and completion streams.
+        True for a register block, rings and an interrupt; false for bare descriptor and completion streams.
     ``pipelined``
-        With pipelined codecs; see :class:`CodecConfig`.
+        True for codecs that are built for FPGAs; see :class:`CodecConfig`.
     """
 
     format: StreamFormat = Format()

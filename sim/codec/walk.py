@@ -1,10 +1,10 @@
-"""Where the headers of a stream are.
+"""Finds the headers of a stream.
 
-Each header says how many literals follow it, hence where the next one is: a chain with one step per
-window. A long stream is walked by many walkers at once, each from the start of a segment of its own. All
-but the first start at a word that most likely is no header, but chains that meet stay together, and such
-a walker meets the true chain soon. Nothing rests on that: the true chain is followed out of every segment
-into the next until it meets the walker there, through all of that segment if need be.
+Each header says how many literals follow it, and so where the next header is: a chain with one step per window. Many
+walkers share a long stream; each starts at the beginning of its own segment. All but the first start at a word that
+most likely is no header. Chains that meet stay together, though, and a walker meets the true chain soon. The result
+does not depend on that: the true chain is followed from one segment into the next until it meets the walker of that
+segment, and through the whole segment if it never does.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from cdma.hdl.spec.errors import CdmaError
 
-__all__ = ["FileError", "opened", "replacing"]
+__all__ = ["FileError", "opened", "replacing", "write_text"]
 
 
 class FileError(CdmaError, OSError):
@@ -61,6 +61,18 @@ def replacing(path: Path, source: Path | None = None) -> Iterator[BinaryIO]:
         if isinstance(error, CdmaError):
             raise
         raise FileError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def write_text(directory: Path, name: str, text: str) -> Path:
+    """Writes one file whole or not at all, and makes its directory if need be."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"cannot create the directory {directory}: {error.strerror}") from None
+    path = directory / name
+    with replacing(path) as file:
+        file.write(text.encode())
+    return path
 
 
 @contextmanager

@@ -1,30 +1,195 @@
-"""Command-line options that say which format and which codec, alike in every command that takes them.
+"""Command-line options that say which format, which codec or which engine, alike in every command that takes them.
 
-What the command line leaves open the file of ``--config`` says, and what neither says has the default of
-:class:`~cdma.hdl.spec.format.Format` or :class:`~cdma.hdl.spec.codec.CodecConfig`.
+What the command line leaves open comes from the file of ``--config``, and what neither says has the default of the
+format, of :class:`~cdma.hdl.spec.codec.CodecConfig` or of :class:`~cdma.hdl.spec.engine.EngineConfig`. The parameters
+of a format are those that its codec describes; with several codecs the options of all are offered, and the format
+refuses the ones that it does not have.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.codec import CodecConfig, format_from_settings
+from cdma.hdl.spec.codecs import CODECS, DEFAULT, codec_named
+from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.errors import ParameterError
-from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.stream_format import StreamFormat
+from cdma.sim.support.toml_table import read_toml
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+__all__ = [
+    "ENGINE",
+    "add_block_options",
+    "add_format_options",
+    "codec_config_from",
+    "config_from",
+    "engine_config_from",
+    "format_from",
+    "settings_given",
+]
 
-__all__ = ["add_codec_options", "add_format_options", "codec_config_from", "format_from"]
+#: The block that is no codec.
+ENGINE = "engine"
 
-_FORMAT_KEYS = ("word_bits", "window", "code_bits", "values")
-_CODEC_KEYS = ("lanes", "runtime_values", "pipelined")
+
+@dataclass(frozen=True)
+class _Setting:
+    """One parameter that the command line and the file of ``--config`` can set.
+
+    ``name``
+        The name of the parameter; the option has hyphens instead of underscores.
+    ``help``
+        What it means.
+    ``kind``
+        The type of its values: ``int``, ``bool``, ``str``, or ``list`` for one or more whole numbers.
+    ``default``
+        The default that the help text says; None where ``help`` says it, or where it depends on the data.
+    ``metavar``
+        What stands for a value in the help text.
+    """
+
+    name: str
+    help: str
+    kind: type = int
+    default: object = None
+    metavar: str = "N"
+
+
+_CODEC = (
+    _Setting("lanes", "words of one beat: a power of two, 1 to 64", default=CodecConfig.lanes),
+    _Setting("runtime_values", "the frequent values come in on a port instead of being fixed", bool),
+    _Setting("pipelined", "more registers and memories for a faster clock on an FPGA", bool),
+)
+
+_ENGINE_NUMBERS = {
+    "lanes": "words of one beat of the codec",
+    "dev_data_bits": "width of the device port's data",
+    "host_data_bits": "width of the host port's data",
+    "dev_address_bits": "width of the device port's addresses",
+    "host_address_bits": "width of the host port's addresses",
+    "burst_beats": "beats of the longest burst",
+    "outstanding": "bursts in flight at once, per port and direction",
+    "latency": "cycles of memory latency that the read buffer hides",
+    "read_buffer_beats": "the read buffer itself; 0: a beat for each cycle of latency, up to a power of two",
+    "write_buffer_beats": "the write buffer; 0: four bursts",
+    "descriptors": "descriptors in flight at once, per channel",
+    "ring_entries": "entries of the largest ring",
+}
+_ENGINE = (
+    *(_Setting(name, help, default=getattr(EngineConfig, name)) for name, help in _ENGINE_NUMBERS.items()),
+    _Setting(
+        "alignment",
+        "what sources and destinations are multiples of: beat (of their port, the default) or word",
+        str,
+        metavar="UNIT",
+    ),
+    _Setting(
+        "registers",
+        "with registers, rings and interrupt (the default), or with descriptor and completion streams",
+        bool,
+    ),
+    _Setting("pipelined", "with codecs that are made for FPGAs, of more registers and memories", bool),
+)
+
+
+def add_format_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that :func:`format_from` reads. The file may set the hardware too, which is ignored here."""
+    settings = _format_settings()
+    # Commands that read data take the width of a word from them.
+    shown = [replace(each, default=None) if each.name == "word_bits" else each for each in settings]
+    names = ", ".join(each.name for each in (*settings, *_CODEC))
+    _add(parser.add_argument_group("format"), shown, f"TOML file with any of {names}")
+
+
+def add_block_options(parser: argparse.ArgumentParser, block: str) -> None:
+    """Adds the options that :func:`config_from` reads for a compressor, a decompressor or an engine."""
+    parser.set_defaults(block=block)
+    if block == ENGINE:
+        settings = (*_format_settings(engine=True), *_ENGINE)
+        _add(parser.add_argument_group("engine"), settings, "TOML file with any of these, with underscores")
+    else:
+        add_format_options(parser)
+        _add(parser.add_argument_group("hardware"), _CODEC)
+
+
+def format_from(arguments: argparse.Namespace, **otherwise: int) -> StreamFormat:
+    """The format that the parsed ``arguments`` ask for, with the settings ``otherwise`` where they do not say."""
+    given = _given(arguments, (*_format_settings(), *_CODEC))
+    shape = [setting.name for setting in _CODEC]
+    rest = {name: value for name, value in given.items() if name not in shape}
+    return format_from_settings(otherwise | rest)
+
+
+def codec_config_from(arguments: argparse.Namespace) -> CodecConfig:
+    """The codec that the parsed ``arguments`` ask for."""
+    return CodecConfig.from_settings(_given(arguments, (*_format_settings(), *_CODEC)))
+
+
+def engine_config_from(arguments: argparse.Namespace) -> EngineConfig:
+    """The engine that the parsed ``arguments`` ask for."""
+    return EngineConfig.from_settings(_given(arguments, (*_format_settings(engine=True), *_ENGINE)))
+
+
+def config_from(arguments: argparse.Namespace) -> CodecConfig | EngineConfig:
+    """The block that the parsed ``arguments`` ask for."""
+    return (engine_config_from if arguments.block == ENGINE else codec_config_from)(arguments)
+
+
+def settings_given(arguments: argparse.Namespace) -> bool:
+    """Whether the parsed ``arguments`` say anything about a codec."""
+    names = ("config", "codec", *(setting.name for setting in (*_format_settings(), *_CODEC)))
+    return any(getattr(arguments, name, None) is not None for name in names)
+
+
+def _format_settings(*, engine: bool = False) -> list[_Setting]:
+    """The parameters of the formats of all codecs, or those of them that an ``engine`` takes."""
+    settings: dict[str, _Setting] = {}
+    for name in CODECS:
+        codec = codec_named(name)
+        defaults = {field.name: field.default for field in dataclasses.fields(codec.format)}  # type: ignore[arg-type]
+        for option in codec.options:
+            if option.engine or not engine:
+                kind, metavar = (list, "VALUE") if option.several else (int, "N")
+                setting = _Setting(option.name, option.help, kind, defaults[option.name], metavar)
+                settings.setdefault(option.name, setting)
+    return list(settings.values())
+
+
+def _add(group: Any, settings: Sequence[_Setting], file_help: str | None = None) -> None:
+    """Adds an option for each setting, and, with ``file_help``, those that say which codec and which file."""
+    if file_help is not None:
+        names = ", ".join(CODECS)
+        group.add_argument(
+            "--codec",
+            metavar="NAME",
+            help=f"{names} (default {DEFAULT})" if len(CODECS) > 1 else argparse.SUPPRESS,
+        )
+    for setting in settings:
+        option, help = f"--{setting.name.replace('_', '-')}", _help_of(setting)
+        if setting.kind is bool:
+            group.add_argument(option, action=argparse.BooleanOptionalAction, help=help)
+        elif setting.kind is str:
+            group.add_argument(option, metavar=setting.metavar, help=help)
+        else:
+            several = "+" if setting.kind is list else None
+            group.add_argument(option, type=_whole_number, nargs=several, metavar=setting.metavar, help=help)
+    if file_help is not None:
+        group.add_argument(
+            "--config", type=Path, metavar="FILE", help=f"{file_help}; the command line wins over it"
+        )
+
+
+def _help_of(setting: _Setting) -> str:
+    default = setting.default
+    if default is None:
+        return setting.help
+    said = " ".join(map(str, default)) if isinstance(default, tuple) else default
+    return f"{setting.help} (default {said})"
 
 
 def _whole_number(text: str) -> int:
@@ -35,92 +200,20 @@ def _whole_number(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number such as 42 or 0x2a") from None
 
 
-def add_format_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that :func:`format_from` reads."""
-    group = parser.add_argument_group("format")
-    group.add_argument("--word-bits", type=_whole_number, metavar="N", help="bits of a word: 8, 16 or 32")
-    group.add_argument(
-        "--window", type=_whole_number, metavar="N", help="words per header: 32 or 64 (default 32)"
-    )
-    group.add_argument(
-        "--code-bits", type=_whole_number, metavar="N", help="bits of a code: 1, 2 or 4 (default 1)"
-    )
-    group.add_argument(
-        "--values",
-        type=_whole_number,
-        nargs="+",
-        metavar="VALUE",
-        help="the frequent values, lowest code first, such as 0 0x3f800000; "
-        "up to 2^N - 1 with N code bits (default 0)",
-    )
-    group.add_argument(
-        "--config",
-        type=Path,
-        metavar="FILE",
-        help="TOML file with any of "
-        + ", ".join(_FORMAT_KEYS + _CODEC_KEYS)
-        + "; the command line wins over it",
-    )
+def _given(arguments: argparse.Namespace, settings: Sequence[_Setting]) -> dict[str, Any]:
+    """What the command line or else the file says about ``settings``, and about which codec it is."""
+    names = [*(setting.name for setting in settings), "codec"]
+    found = _read(arguments.config, settings, names) if arguments.config is not None else {}
+    return found | {name: value for name in names if (value := getattr(arguments, name, None)) is not None}
 
 
-def add_codec_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that :func:`codec_config_from` reads: the format's and its hardware's."""
-    add_format_options(parser)
-    group = parser.add_argument_group("hardware")
-    group.add_argument(
-        "--lanes",
-        type=_whole_number,
-        metavar="N",
-        help="words of one beat: a power of two, 1 to 64 (default 8)",
-    )
-    group.add_argument(
-        "--runtime-values",
-        action=argparse.BooleanOptionalAction,
-        help="the frequent values come in on a port instead of being fixed",
-    )
-    group.add_argument(
-        "--pipelined",
-        action=argparse.BooleanOptionalAction,
-        help="more registers and memories for a faster clock on an FPGA",
-    )
-
-
-def format_from(arguments: argparse.Namespace, word_bits: int = Format.word_bits) -> Format:
-    """The format that the parsed ``arguments`` ask for, with ``word_bits`` where they do not say."""
-    settings = {"word_bits": word_bits} | _settings(arguments, _FORMAT_KEYS)
-    return Format(**settings)
-
-
-def codec_config_from(arguments: argparse.Namespace) -> CodecConfig:
-    """The codec that the parsed ``arguments`` ask for."""
-    settings = _settings(arguments, _CODEC_KEYS)
-    return CodecConfig(format_from(arguments), **settings)
-
-
-def _settings(arguments: argparse.Namespace, keys: tuple[str, ...]) -> dict[str, Any]:
-    """The settings among ``keys`` that the command line or else the file gives."""
-    settings: dict[str, Any] = {}
-    if arguments.config is not None:
-        settings |= _read(arguments.config)
-    settings |= {key: value for key in keys if (value := getattr(arguments, key)) is not None}
-    return {key: value for key, value in settings.items() if key in keys}
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    """The settings in a file; refuses keys that mean nothing, which are most often misspelt ones."""
-    try:
-        with path.open("rb") as file:
-            settings = tomllib.load(file)
-    except OSError as error:
-        raise ParameterError(f"cannot read {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ParameterError(f"{path} is not a TOML file: {error}") from None
-    known = _FORMAT_KEYS + _CODEC_KEYS
-    if unknown := [key for key in settings if key not in known]:
-        raise ParameterError(f"{path} has the unknown key {unknown[0]!r}; it may have {', '.join(known)}")
-    if not isinstance(settings.get("values", []), list):
-        raise ParameterError(f"{path} has values = {settings['values']!r}; it must be a list, such as [0]")
-    for flag in ("runtime_values", "pipelined"):
-        if not isinstance(settings.get(flag, False), bool):
-            raise ParameterError(f"{path} has {flag} = {settings[flag]!r}; it must be true or false")
-    return settings
+def _read(path: Path, settings: Sequence[_Setting], names: Sequence[str]) -> dict[str, Any]:
+    """The settings in a file; refuses unknown names, and lists and flags that are neither."""
+    found = read_toml(path, may_be_empty=True).settings(names)
+    for setting in settings:
+        value = found.get(setting.name)
+        if value is None or setting.kind not in (list, bool) or isinstance(value, setting.kind):
+            continue
+        wanted = "a list, such as [0]" if setting.kind is list else "true or false"
+        raise ParameterError(f"{path} has {setting.name} = {value!r}; it must be {wanted}")
+    return found

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from cdma.engine_options import add_engine_options
-from cdma.options import add_codec_options
+from cdma.hdl.spec.codecs import BLOCKS
+from cdma.options import ENGINE, add_block_options
 
 __all__ = ["register"]
 
@@ -21,16 +21,16 @@ def register(subparsers: Any) -> None:
         "without one, in gate equivalents of a table of the project's own.",
     )
     blocks = parser.add_subparsers(title="blocks", metavar="BLOCK", required=True)
-    for block in ("compressor", "decompressor"):
+    for block in BLOCKS:
         codec = blocks.add_parser(block, help=f"the {block} by itself", description=f"Measure the {block}.")
-        add_codec_options(codec)
+        add_block_options(codec, block)
         _add_synthesis(codec, depth=3)
         _add_questions(codec)
-        codec.set_defaults(run=_run, block=block)
-    engine = blocks.add_parser("engine", help="the whole engine", description="Measure the engine.")
-    add_engine_options(engine)
+        codec.set_defaults(run=_run)
+    engine = blocks.add_parser(ENGINE, help="the whole engine", description="Measure the engine.")
+    add_block_options(engine, ENGINE)
     _add_synthesis(engine, depth=4)
-    engine.set_defaults(run=_run, block="engine", sweep=None, compare=None, scheduler=None, output=None)
+    engine.set_defaults(run=_run, sweep=None, compare=None, scheduler=None, output=None)
 
 
 def _add_synthesis(parser: argparse.ArgumentParser, depth: int) -> None:

@@ -5,13 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 
-from rich.table import Table
-
-from cdma.console import wide_console
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.errors import ParameterError
 from cdma.options import codec_config_from
-from cdma.progress import status
+from cdma.output import new_table, output, status
 from cdma.synth.circuits import codec_circuit
 from cdma.synth.measure import Measurement, measure
 from cdma.synth.scaling import PAPER_MM2, PEERS, check_feature_size, scale_to_paper
@@ -57,17 +54,19 @@ def run(arguments: argparse.Namespace) -> int:
         paper = {"unit_um2": unit_um2, "paper_mm2": PAPER_MM2, "rules": [area.as_json() for area in scaled]}
         print(json.dumps({"library": library.name, "paper": paper, "designs": rows}, indent=2))
         return 0
-    console = wide_console()
+    console = output()
     console.print(
         f"Six units of {unit_um2:,.0f} µm² ({library.name}, {arguments.compare:g} nm) and a 70 KB buffer "
         f"at 28 nm; the paper has {PAPER_MM2} mm²:",
     )
-    table = Table("rule", "units, mm²", "buffer, mm²", "total, mm²", "of the paper's, %", box=None)
+    table = new_table("rule", "units, mm²", "buffer, mm²", "total, mm²", "of the paper's, %")
     for area in scaled:
         figures = (area.units_mm2, area.buffer_mm2, area.total_mm2)
         table.add_row(area.rule.name, *(f"{value:.3f}" for value in figures), f"{100 * area.of_paper:.0f}")
     console.print(table)
-    table = Table("design", "", "kGE", "memory, kbit", "bytes per cycle", "GE per byte per cycle", box=None)
+    table = new_table(
+        "design", "", "kGE", "memory, kbit", "bytes per cycle", "GE per byte per cycle", texts=2
+    )
     for name, what, kge, memory, bytes_per_cycle in designs:
         each = 1000 * kge / bytes_per_cycle
         table.add_row(name, what, f"{kge:.1f}", f"{memory:.0f}", f"{bytes_per_cycle:g}", f"{each:.0f}")

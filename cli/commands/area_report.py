@@ -7,9 +7,8 @@ import json
 
 from rich.table import Table
 
-from cdma.console import wide_console
 from cdma.hdl.spec.errors import ParameterError
-from cdma.progress import status
+from cdma.output import new_table, output, status
 from cdma.synth.floor import Floor
 from cdma.synth.measure import Figures, Measurement, measure
 from cdma.synth.yosys import find_yosys
@@ -45,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
         more = {"floor": floor.as_json() if floor else None, "assumption": assumption or None}
         print(json.dumps(measurement.as_json() | more, indent=2))
         return 0
-    console = wide_console()
+    console = output()
     console.print(f"{measurement.block} on {measurement.library}, {measurement.options.target_ns:g} ns")
     if assumption:
         console.print(f"Assumed: {assumption}.")
@@ -70,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _figures(measurement: Measurement, floor: Floor | None) -> Table:
     columns = [figures for figures in (measurement.plain, measurement.gated) if figures is not None]
-    table = Table("", *["plain", "clock gating"][: len(columns)], box=None)
+    table = new_table("", *["plain", "clock gating"][: len(columns)])
 
     def row(name: str, *values: float | None) -> None:
         if any(value is not None for value in values):
@@ -111,7 +110,7 @@ def _cell(value: float | None) -> str:
 
 
 def _blocks(measurement: Measurement) -> Table:
-    table = Table("block", "kGE", "%", "flip-flops", "sequential kGE", box=None)
+    table = new_table("block", "kGE", "%", "flip-flops", "sequential kGE")
     for block in sorted(measurement.blocks, key=lambda block: -block.kge):
         if block.kge:
             share = 100 * block.kge / measurement.blocks_kge

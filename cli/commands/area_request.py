@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cdma.engine_options import engine_config_from
-from cdma.options import codec_config_from
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.options import config_from
 from cdma.synth.cache import Cache, NoCache
 from cdma.synth.circuits import codec_circuit, engine_circuit
 from cdma.synth.floor import Floor, codec_floor
@@ -41,13 +41,13 @@ def cache(arguments: argparse.Namespace) -> Cache:
 
 def circuit(arguments: argparse.Namespace) -> Circuit:
     """The block as Verilog."""
-    if arguments.block == "engine":
-        return engine_circuit(engine_config_from(arguments))
-    return codec_circuit(arguments.block, codec_config_from(arguments))
+    config = config_from(arguments)
+    if isinstance(config, EngineConfig):
+        return engine_circuit(config)
+    return codec_circuit(arguments.block, config)
 
 
 def floor(arguments: argparse.Namespace, used: Library) -> Floor | None:
     """The structural floor of the block, where it has one."""
-    if arguments.block == "engine":
-        return None
-    return codec_floor(arguments.block, codec_config_from(arguments), used)
+    config = config_from(arguments)
+    return None if isinstance(config, EngineConfig) else codec_floor(arguments.block, config, used)

@@ -6,18 +6,13 @@ import argparse
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress
-from rich.table import Table
 
-from cdma.console import wide_console
 from cdma.hdl.spec.errors import ParameterError
 from cdma.options import codec_config_from
+from cdma.output import new_table, output, step_progress
 from cdma.synth.errors import MeasureError
 from cdma.synth.sweep import Outcome, Sweep, parse_axis, points, run_sweep
 
@@ -42,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     wanted = list(points(codec_config_from(arguments), area_request.options(arguments), axes))
     if all(point.reason for point in wanted):
         raise MeasureError(f"no point of the sweep can be: {wanted[0].reason}")
-    with _bar(len(wanted)) as advance:
+    with step_progress("measuring", len(wanted)) as advance:
         outcomes = run_sweep(
             arguments.block,
             library,
@@ -50,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
             jobs=arguments.jobs or os.cpu_count() or 1,
             scheduler=arguments.scheduler,
             cache=area_request.cache(arguments),
-            on_done=advance,
+            on_done=lambda outcome: advance(),
         )
     sweep = Sweep(arguments.block, library.name, axes, tuple(outcomes))
     rows = json.dumps([outcome.as_json() for outcome in outcomes], indent=2)
@@ -62,18 +57,6 @@ def run(arguments: argparse.Namespace) -> int:
         _show(sweep, area_request.assumption(library))
     lost = [outcome for outcome in outcomes if outcome.reason and not outcome.point.reason]
     return 1 if lost else 0
-
-
-@contextmanager
-def _bar(total: int) -> Iterator[Callable[[Outcome], None]]:
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("measuring", total=total)
-
-        def advance(outcome: Outcome) -> None:
-            bar.advance(task)
-
-        yield advance
 
 
 def _cells(outcome: Outcome) -> list[str]:
@@ -93,11 +76,11 @@ def _cells(outcome: Outcome) -> list[str]:
 
 
 def _show(sweep: Sweep, assumption: str) -> None:
-    console = wide_console()
+    console = output()
     console.print(f"{sweep.block} on {sweep.library}")
     if assumption:
         console.print(f"Assumed: {assumption}.")
-    table = Table(*(name.replace("_", " ") for name in sweep.axes), *_HEADINGS, box=None)
+    table = new_table(*(name.replace("_", " ") for name in sweep.axes), *_HEADINGS, texts=0)
     for outcome in sweep.outcomes:
         table.add_row(*map(str, outcome.point.axes.values()), *(_cells(outcome) or ["-"] * len(_HEADINGS)))
     console.print(table)

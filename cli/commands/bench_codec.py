@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from cdma.options import add_codec_options, codec_config_from
+from cdma.options import add_block_options, codec_config_from
 
 __all__ = ["register"]
 
@@ -32,7 +32,7 @@ def register(subparsers: Any) -> None:
         "hardware, the standard shapes 8x32, 32x8, 16x16 and 32x32 (lanes x bits) are measured; with any, "
         "that one.",
     )
-    add_codec_options(parser)
+    add_block_options(parser, "compressor")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the data (default 1)")
     output = parser.add_mutually_exclusive_group()
     output.add_argument("--json", action="store_true", help="print the rows as JSON")
@@ -42,7 +42,7 @@ def register(subparsers: Any) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.hdl.spec.codecs import BLOCKS
-    from cdma.progress import status
+    from cdma.output import status
     from cdma.verif.codec.design import CodecDesign
     from cdma.verif.codec.measure import measure_codec, standard_designs
 

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from cdma.engine_options import add_engine_options, engine_config_from
+from cdma.options import ENGINE, add_block_options, engine_config_from
 
 __all__ = ["register"]
 
@@ -21,7 +21,7 @@ def register(subparsers: Any) -> None:
         "a beat per cycle after a fixed latency. Utilisation is max(raw bytes / device port width, compressed bytes "
         "/ host port width) / cycles, from the first read address to the last write response.",
     )
-    add_engine_options(parser)
+    add_block_options(parser, ENGINE)
     group = parser.add_argument_group("cases")
     group.add_argument(
         "--densities",

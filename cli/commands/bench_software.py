@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.hdl.spec.errors import ParameterError
-from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.options import add_format_options, format_from
 
 if TYPE_CHECKING:
@@ -49,9 +49,7 @@ def register(subparsers: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from rich.console import Console
-    from rich.table import Table
-
+    from cdma.output import new_table, output
     from cdma.sim.codec.model import analyse
 
     if arguments.rounds < 1:
@@ -65,16 +63,12 @@ def _run(arguments: argparse.Namespace) -> int:
             | {"rows": [asdict(row) for row in rows]}
         )
         if not arguments.json:
-            table = Table(
-                title=f"{what}: {tensor.nbytes / 1e6:.1f} MB of {tensor.dtype}, density {density:.2f}"
-            )
-            table.add_column("codec")
-            for column in ("ratio", "compress GB/s", "decompress GB/s"):
-                table.add_column(column, justify="right")
+            title = f"{what}: {tensor.nbytes / 1e6:.1f} MB of {tensor.dtype}, density {density:.2f}"
+            table = new_table("codec", "ratio", "compress GB/s", "decompress GB/s", title=title)
             for row in rows:
                 speeds = (row.compress_bytes_per_second, row.decompress_bytes_per_second)
                 table.add_row(row.codec, f"{row.ratio:.2f}", *(f"{speed / 1e9:.2f}" for speed in speeds))
-            Console().print(table)
+            output().print(table)
     if arguments.json:
         print(json.dumps(report, indent=2))
     elif report["missing"]:
@@ -101,7 +95,11 @@ def _tensors(arguments: argparse.Namespace) -> Any:
             raise NotATensor(f"cannot measure on {arguments.input}: it has {len(data)} bytes of data")
         item_bits = described.dtype.itemsize * 8
         word_bits = next(bits for bits in (32, 16, 8) if item_bits % bits == 0)
-        yield arguments.input.name, np.frombuffer(data, described.dtype), format_from(arguments, word_bits)
+        yield (
+            arguments.input.name,
+            np.frombuffer(data, described.dtype),
+            format_from(arguments, word_bits=word_bits),
+        )
         return
     format = format_from(arguments)
     if not 0 < arguments.size <= 10_000:
@@ -112,7 +110,7 @@ def _tensors(arguments: argparse.Namespace) -> Any:
         yield f"activations of density {density:g}, seed {arguments.seed}", tensor, format
 
 
-def _in_words(tensor: NDArray[np.float32], format: Format) -> NDArray[Any]:
+def _in_words(tensor: NDArray[np.float32], format: StreamFormat) -> NDArray[Any]:
     """The activations in the type that has one word per element: float32, float16, or quantised to 8 bits."""
     import numpy as np
 
@@ -124,14 +122,16 @@ def _in_words(tensor: NDArray[np.float32], format: Format) -> NDArray[Any]:
     return np.ceil(tensor * (255 / max(float(tensor.max()), 1e-30))).astype(np.uint8)
 
 
-def _measured(what: str, tensor: NDArray[Any], format: Format, rounds: int) -> tuple[list[Row], list[str]]:
-    from rich.console import Console
-    from rich.progress import Progress
-
+def _measured(
+    what: str, tensor: NDArray[Any], format: StreamFormat, rounds: int
+) -> tuple[list[Row], list[str]]:
+    from cdma.output import step_progress
     from cdma.sim.compare.software_bench import codecs, measure
 
     contenders, missing = codecs(tensor, format)
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        *_, rows = progress.track(measure(tensor, contenders, rounds), total=rounds, description=what)
-    return rows, missing
+    best: list[Row] = []
+    with step_progress(what, rounds) as advance:
+        for rows in measure(tensor, contenders, rounds):
+            best = rows
+            advance()
+    return best, missing

@@ -75,7 +75,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _train(arguments: argparse.Namespace) -> None:
-    from cdma.progress import part_progress
+    from cdma.output import part_progress
     from cdma.sim.training.record import record
     from cdma.sim.training.schedule import Schedule
     from cdma.sim.training.train import NETWORKS

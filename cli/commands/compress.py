@@ -28,7 +28,7 @@ def register(subparsers: Any) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.files import opened, replacing
-    from cdma.progress import byte_progress
+    from cdma.output import byte_progress
     from cdma.sim.codec.container import pack_file
     from cdma.sim.support.npy import NotATensor, read_npy_header
 

@@ -25,7 +25,7 @@ def register(subparsers: Any) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.files import opened, replacing
-    from cdma.progress import byte_progress
+    from cdma.output import byte_progress
     from cdma.sim.codec.container import BadFile, read_header, unpack_file
     from cdma.sim.support.npy import write_npy_header
 

@@ -43,7 +43,7 @@ def register(subparsers: Any) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     began = time.monotonic()
 
-    from cdma.progress import status
+    from cdma.output import status
     from cdma.sim.support.stimuli import activations
 
     tensor = activations(1, arguments.density)
@@ -64,7 +64,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _codec(block: str) -> Callable[[Path, NDArray[np.float32], Say], dict[str, Any]]:
     def step(directory: Path, tensor: NDArray[np.float32], say: Say) -> dict[str, Any]:
         """Writes the Verilog of one block, runs the tensor through it, and draws its waveform."""
-        from cdma.files import replacing
+        from cdma.files import write_text
         from cdma.verif.codec.design import CodecDesign
         from cdma.verif.codec.tensor import run_tensor
         from cdma.verif.codec.wave import wave
@@ -72,10 +72,7 @@ def _codec(block: str) -> Callable[[Path, NDArray[np.float32], Say], dict[str, A
         design = CodecDesign(block)
         say(f"{block}: Verilog")
         text = design.verilog()
-        directory.mkdir(parents=True, exist_ok=True)
-        path = directory / f"{design.top}.v"
-        with replacing(path) as file:
-            file.write(text.encode())
+        path = write_text(directory, f"{design.top}.v", text)
         say(f"{block}: building the simulation, {tensor.nbytes // 1024} KiB through it")
         run = run_tensor(design, tensor, verilog=text, trace=True)
         say(f"{block}: waveform")
@@ -96,7 +93,7 @@ def _codec(block: str) -> Callable[[Path, NDArray[np.float32], Say], dict[str, A
 
 def _engine(directory: Path, tensor: NDArray[np.float32], say: Say) -> dict[str, Any]:
     """Writes the Verilog of the engine, and takes the tensor to host memory and back with it."""
-    from cdma.files import replacing
+    from cdma.files import write_text
     from cdma.hdl.spec.engine import EngineConfig
     from cdma.verif.engine.design import EngineDesign
     from cdma.verif.engine.tensor import round_trip
@@ -104,9 +101,7 @@ def _engine(directory: Path, tensor: NDArray[np.float32], say: Say) -> dict[str,
     design = EngineDesign(EngineConfig())
     say("engine: Verilog")
     text = design.verilog()
-    path = directory / f"{design.top}.v"
-    with replacing(path) as file:
-        file.write(text.encode())
+    path = write_text(directory, f"{design.top}.v", text)
     say(f"engine: building the simulation, {tensor.nbytes // 1024} KiB out and back")
     trip = round_trip(design, tensor, verilog=text)
     return {

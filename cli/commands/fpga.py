@@ -6,8 +6,8 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from cdma.engine_options import add_engine_options
-from cdma.options import add_codec_options
+from cdma.hdl.spec.codecs import BLOCKS
+from cdma.options import ENGINE, add_block_options
 
 if TYPE_CHECKING:
     from cdma.synth.fpga import FpgaMeasurement
@@ -26,11 +26,11 @@ def register(subparsers: Any) -> None:
         "for ecp5 and ice40, place and route it too and say how fast its clock can be.",
     )
     blocks = parser.add_subparsers(title="blocks", metavar="BLOCK", required=True)
-    for block in ("compressor", "decompressor", "engine"):
+    for block in (*BLOCKS, ENGINE):
         inner = blocks.add_parser(block, help=f"the {block}", description=f"Measure the {block} on an FPGA.")
-        (add_engine_options if block == "engine" else add_codec_options)(inner)
+        add_block_options(inner, block)
         _add_fpga(inner)
-        inner.set_defaults(run=_run, block=block)
+        inner.set_defaults(run=_run)
 
 
 def _add_fpga(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +39,7 @@ def _add_fpga(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--device",
         metavar="NAME",
-        help="ecp5: 25k (default), 12k, 45k, 85k, of speed grade 6, or with -7 or -8 behind; ice40: hx8k (default), "
+        help="ecp5: 25k (default), 12k, 45k, 85k, of speed grade 6, or with -7 or -8 appended; ice40: hx8k (default), "
         "hx4k, lp8k, up5k",
     )
     group.add_argument(
@@ -63,7 +63,7 @@ def _add_fpga(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.hdl.spec.errors import ParameterError
-    from cdma.progress import status
+    from cdma.output import status
     from cdma.synth.cache import Cache, NoCache
     from cdma.synth.fpga import TARGETS, measure_fpga
     from cdma.synth.yosys import find_yosys
@@ -95,12 +95,10 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _show(measurement: FpgaMeasurement) -> None:
-    from rich.table import Table
+    from cdma.output import new_table, output
 
-    from cdma.console import wide_console
-
-    console = wide_console()
-    table = Table("", f"{measurement.target} {measurement.device or ''}".strip(), box=None)
+    console = output()
+    table = new_table("", f"{measurement.target} {measurement.device or ''}".strip())
     table.add_row("look-up tables", f"{measurement.luts:,}")
     table.add_row("flip-flops", f"{measurement.flip_flops:,}")
     table.add_row("RAM blocks", f"{measurement.ram_blocks:,}")

@@ -1,4 +1,4 @@
-"""``cdma generate``: Verilog for a design of the user's."""
+"""``cdma generate``: the Verilog of a codec or an engine, and what its users need beside it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,24 @@ import json
 from pathlib import Path
 from typing import Any
 
-from cdma.options import add_codec_options, codec_config_from
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.codecs import codec_of
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.options import add_block_options, config_from
 
-from . import generate_engine
+__all__ = ["register"]
 
-__all__ = ["register", "write"]
+_CODEC = "Write the Verilog of a {} with AXI-Stream ports: {}."
 
-_CODECS = {
-    "compressor": "raw words in, the compressed stream out",
-    "decompressor": "the compressed stream and a length in, raw words out",
+#: Each block's summary and description.
+_BLOCKS = {
+    "compressor": ("raw words in, the compressed stream out", _CODEC),
+    "decompressor": ("the compressed stream and a length in, raw words out", _CODEC),
+    "engine": (
+        "the DMA engine with AXI4 ports",
+        "Write the engine's Verilog, an instantiation template, a FuseSoC .core file, the lint "
+        "waivers and, unless --no-registers, the register document, C header, C driver and SystemRDL.",
+    ),
 }
 
 
@@ -27,14 +36,11 @@ def register(subparsers: Any) -> None:
         description="Write one self-contained Verilog file, NAME.v; docs/integration.md has ports and rules.",
     )
     blocks = parser.add_subparsers(title="blocks", metavar="BLOCK", required=True)
-    for kind, summary in _CODECS.items():
-        block = blocks.add_parser(
-            kind, help=summary, description=f"Write the Verilog of a {kind} with AXI-Stream ports: {summary}."
-        )
-        add_codec_options(block)
-        _add_output_options(block, f"cdma_{kind}")
-        block.set_defaults(run=_run_codec, kind=kind)
-    generate_engine.register(blocks, _add_output_options)
+    for name, (summary, description) in _BLOCKS.items():
+        block = blocks.add_parser(name, help=summary, description=description.format(name, summary))
+        add_block_options(block, name)
+        _add_output_options(block, f"cdma_{name}")
+        block.set_defaults(run=_run)
 
 
 def _add_output_options(parser: argparse.ArgumentParser, name: str) -> None:
@@ -58,77 +64,127 @@ def _add_output_options(parser: argparse.ArgumentParser, name: str) -> None:
     group.add_argument("--json", action="store_true", help="print what was written as JSON")
 
 
-def _run_codec(arguments: argparse.Namespace) -> int:
-    config = codec_config_from(arguments)
+def _run(arguments: argparse.Namespace) -> int:
+    config = config_from(arguments)
 
-    from cdma.hdl.codec.generate import codec_verilog
-    from cdma.hdl.codec.shell import codec_ports
-    from cdma.progress import status
+    from cdma.files import write_text
+    from cdma.output import status
 
-    with status() as step:
-        step(f"generating {arguments.name}")
-        text = codec_verilog(
-            arguments.kind, config, name=arguments.name, prefix=arguments.prefix, init=arguments.init
-        )
-    path = write(arguments.output, f"{arguments.name}.v", text)
+    with status() as say:
+        say(f"generating {arguments.name}")
+        files, ports = _generate(arguments, config)
+    paths = [write_text(arguments.output, name, text) for name, text in files.items()]
+    engine = isinstance(config, EngineConfig)
     summary = {
-        "file": str(path),
+        "file": str(paths[0]),
+        **({"files": [str(path) for path in paths]} if engine else {}),
         "module": arguments.name,
-        "block": arguments.kind,
-        "word_bits": config.format.word_bits,
-        "lanes": config.lanes,
-        "window": config.format.window,
-        "code_bits": config.format.code_bits,
-        "values": None if config.runtime_values else list(config.format.values),
-        "table_size": config.table_size,
+        "block": arguments.block,
+        **_parameters(config),
         "pipelined": config.pipelined,
-        "bytes_per_cycle": config.data_bits / 8,
+        "bytes_per_cycle": _bytes_per_cycle(config),
         "initial_values": arguments.init,
-        "ports": {
-            port.name: port.width for port in codec_ports(config, length=arguments.kind == "decompressor")
-        },
+        "ports": ports,
     }
     if arguments.json:
         print(json.dumps(summary))
+        return 0
+    lines = next(iter(files.values())).count("\n")
+    if isinstance(config, EngineConfig):
+        _show_engine(summary, config, lines)
     else:
-        _show(path, text, summary)
+        _show_codec(summary, config, lines)
     return 0
 
 
-def write(directory: Path, name: str, text: str) -> Path:
-    """Writes one file whole or not at all, and makes its directory if need be."""
-    from cdma.files import FileError, replacing
+def _generate(
+    arguments: argparse.Namespace, config: CodecConfig | EngineConfig
+) -> tuple[dict[str, str], dict[str, int]]:
+    """The texts by file name, the Verilog first, and the width of each port of the module."""
+    wishes = {"name": arguments.name, "prefix": arguments.prefix, "init": arguments.init}
+    if isinstance(config, EngineConfig):
+        from cdma.hdl.engine.engine import engine_ports
+        from cdma.hdl.engine.generate import engine_files
+        from cdma.sim.driver.c_driver import c_driver
 
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"cannot create the directory {directory}: {error.strerror}") from None
-    path = directory / name
-    with replacing(path) as file:
-        file.write(text.encode())
-    return path
+        headers = {"cdma.h": c_driver()} if config.registers else {}
+        ports = {port.name: port.width for port in engine_ports(config)}
+        return engine_files(config, headers=headers, **wishes), ports
+
+    from cdma.hdl.codec.generate import codec_verilog
+    from cdma.hdl.codec.shell import codec_ports
+
+    text = codec_verilog(arguments.block, config, **wishes)
+    listed = codec_ports(config, length=arguments.block == "decompressor")
+    return {f"{arguments.name}.v": text}, {port.name: port.width for port in listed}
 
 
-def _show(path: Path, text: str, summary: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
+def _parameters(config: CodecConfig | EngineConfig) -> dict[str, Any]:
+    """What the summary says about the format and the shape."""
+    form = config.format
+    engine = isinstance(config, EngineConfig)
+    unsaid = {option.name for option in codec_of(form).options if engine and not option.engine}
+    settings = {name: value for name, value in form.settings().items() if name not in unsaid}
+    rows = {"word_bits": form.word_bits, "lanes": config.lanes, **settings}
+    if isinstance(config, EngineConfig):
+        return {
+            **rows,
+            "dev_data_bits": config.dev_data_bits,
+            "host_data_bits": config.host_data_bits,
+            "alignment": config.alignment,
+            "burst_beats": config.burst_beats,
+            "outstanding": config.outstanding,
+            "read_buffer_beats": config.read_buffer,
+            "write_buffer_beats": config.write_buffer,
+            "registers": config.registers,
+        }
+    if "values" in rows and config.runtime_values:
+        rows["values"] = None
+    return {**rows, "table_size": config.table_size}
 
-    values = summary["values"]
-    table = Table(box=None, show_header=False, pad_edge=False)
+
+def _bytes_per_cycle(config: CodecConfig | EngineConfig) -> float:
+    if isinstance(config, EngineConfig):
+        return min(config.codec.data_bits, config.dev_data_bits) // 8
+    return config.data_bits / 8
+
+
+def _show_codec(summary: dict[str, Any], config: CodecConfig, lines: int) -> None:
+    from cdma.output import new_table, output
+
+    form = config.format
+    values = ", ".join(map(hex, form.values))
     rows = {
-        "words": f"{summary['word_bits']} bits, {summary['lanes']} per beat: "
+        "words": f"{form.word_bits} bits, {config.lanes} per beat: "
         f"{summary['bytes_per_cycle']:g} bytes per cycle",
-        "window": f"{summary['window']} words, header of {summary['window'] * summary['code_bits']} bits",
-        "values": f"{summary['table_size']} on the port values"
-        if values is None
-        else ", ".join(map(hex, values)),
-        "clock": "pipelined" if summary["pipelined"] else "not pipelined",
+        "window": f"{form.window} words, header of {form.window * form.code_bits} bits",
+        "values": f"{config.table_size} on the port values" if config.runtime_values else values,
+        "clock": "pipelined" if config.pipelined else "not pipelined",
         "start": "initial values and reset" if summary["initial_values"] else "reset only, no initial values",
         "ports": ", ".join(
             name if width == 1 else f"{name}[{width}]" for name, width in summary["ports"].items()
         ),
     }
+    table = new_table("", "", texts=2)
+    table.show_header = False
     for label, row in rows.items():
-        table.add_row(f"  {label}", row)
-    print(f"{path}: module {summary['module']}, {text.count(chr(10)):,} lines of Verilog")
-    Console().print(table)
+        if row:
+            table.add_row(f"  {label}", row)
+    print(f"{summary['file']}: module {summary['module']}, {lines:,} lines of Verilog")
+    output().print(table)
+
+
+def _show_engine(summary: dict[str, Any], config: EngineConfig, lines: int) -> None:
+    print(f"{summary['file']}: module {summary['module']}, {lines:,} lines, {len(summary['ports'])} ports")
+    print(f"  device port {config.dev_data_bits} bits, host port {config.host_data_bits} bits")
+    shape = f"{config.lanes} x {config.format.word_bits} bits"
+    print(f"  codec {shape}: {summary['bytes_per_cycle']} bytes per cycle")
+    for port, bits in (("dev", config.dev_data_bits), ("host", config.host_data_bits)):
+        beat, beats, latency = bits // 8, config.read_buffer, config.latency
+        need = f"{beat} bytes per cycle x {latency} cycles of latency = {beat * latency:,} bytes"
+        print(
+            f"  read buffer of the {port} port: {beats} beats = {beat * beats:,} bytes; the rule asks "
+            f"for {need}"
+        )
+    for path in summary["files"][1:]:
+        print(f"  {path}")

@@ -149,7 +149,7 @@ def _models(
 
 
 def _rows(arguments: argparse.Namespace, models: list[Model]) -> None:
-    from cdma.progress import status
+    from cdma.output import status
     from cdma.sim.system.policies import COMPRESSING, POLICIES
 
     # Every policy is every one that can do with one of the algorithms.
@@ -186,7 +186,7 @@ def _rows(arguments: argparse.Namespace, models: list[Model]) -> None:
 
 
 def _tensors(arguments: argparse.Namespace, models: list[Model]) -> None:
-    from cdma.progress import status
+    from cdma.output import status
     from cdma.sim.system.model import tensor_rows
 
     rows: list[dict[str, Any]] = []
@@ -254,7 +254,7 @@ def _trace(arguments: argparse.Namespace, models: list[Model]) -> None:
 
 
 def _figures(directory: Path, assumptions: Assumptions, densities: DensityTable) -> None:
-    from cdma.progress import status
+    from cdma.output import status
     from cdma.sim.system.density_table import load_densities
     from cdma.sim.system.figures import model_files
     from cdma.sim.system.machine import load_link
@@ -285,7 +285,7 @@ def _list() -> None:
 
 
 def _measure(path: Path) -> None:
-    from cdma.progress import status
+    from cdma.output import status
     from cdma.verif.measure_cycles import measure_cycles
 
     with status() as say:

@@ -154,7 +154,7 @@ def _hidden(path: Path) -> dict[str, Hidden]:
 
 
 def _profiles(stored: Iterable[StoredTensor]) -> list[TensorProfile]:
-    from cdma.progress import byte_progress
+    from cdma.output import byte_progress
     from cdma.sim.profile.tensor import profile
 
     stored = list(stored)

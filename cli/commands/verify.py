@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.options import add_codec_options, codec_config_from
+from cdma.options import add_block_options, codec_config_from
 
 from . import verify_engine
 
@@ -30,7 +30,7 @@ def register(subparsers: Any) -> None:
     blocks = parser.add_subparsers(title="blocks", metavar="BLOCK", required=True)
     for kind in ("compressor", "decompressor"):
         block = blocks.add_parser(kind, help=f"the {kind}", description=f"Run the regression on a {kind}.")
-        add_codec_options(block)
+        add_block_options(block, kind)
         group = block.add_argument_group("regression")
         group.add_argument(
             "--no-init", dest="init", action="store_false", help="the Verilog without initial values"

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from cdma.engine_options import add_engine_options, engine_config_from
+from cdma.options import ENGINE, add_block_options, engine_config_from
 
 __all__ = ["register"]
 
@@ -22,7 +22,7 @@ def register(blocks: Any) -> None:
         "memories of cocotbext-axi, with random back-pressure, latency and errors, guard bytes around every destination, "
         "and a protocol checker on every port on every cycle.",
     )
-    add_engine_options(block)
+    add_block_options(block, ENGINE)
     group = block.add_argument_group("regression")
     group.add_argument(
         "--no-init", dest="init", action="store_false", help="the Verilog without initial values"
@@ -46,7 +46,7 @@ def _run(arguments: argparse.Namespace) -> int:
     config = engine_config_from(arguments)
 
     from cdma.hdl.spec.errors import ParameterError
-    from cdma.progress import status
+    from cdma.output import status
     from cdma.verif.engine.design import EngineDesign
     from cdma.verif.engine.regression import tests_for, verify_engine
 

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from cdma.options import add_codec_options, codec_config_from
+from cdma.options import add_block_options, codec_config_from
 
 from . import wave_engine
 from .wave_options import add_wave_options
@@ -26,7 +26,7 @@ def register(subparsers: Any) -> None:
     blocks = parser.add_subparsers(title="blocks", metavar="BLOCK", required=True)
     for kind in ("compressor", "decompressor"):
         block = blocks.add_parser(kind, help=f"the {kind}", description=f"Write the waveform of a {kind}.")
-        add_codec_options(block)
+        add_block_options(block, kind)
         add_wave_options(block)
         block.set_defaults(run=_run, kind=kind)
     wave_engine.register(blocks)
@@ -35,7 +35,7 @@ def register(subparsers: Any) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     config = codec_config_from(arguments)
 
-    from cdma.progress import status
+    from cdma.output import status
     from cdma.verif.codec.design import CodecDesign
     from cdma.verif.codec.wave import wave
 

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from cdma.engine_options import add_engine_options, engine_config_from
+from cdma.options import ENGINE, add_block_options, engine_config_from
 
 from .wave_options import add_wave_options
 
@@ -20,7 +20,7 @@ def register(blocks: Any) -> None:
         help="the engine: a descriptor from fetch to completion, an error, an abort",
         description="Write three waveforms of the engine between two memories.",
     )
-    add_engine_options(block)
+    add_block_options(block, ENGINE)
     add_wave_options(block)
     block.set_defaults(run=_run)
 
@@ -29,7 +29,7 @@ def _run(arguments: argparse.Namespace) -> int:
     config = engine_config_from(arguments)
 
     from cdma.hdl.spec.errors import ParameterError
-    from cdma.progress import status
+    from cdma.output import status
     from cdma.verif.engine.design import EngineDesign
     from cdma.verif.engine.wave import engine_wave
 

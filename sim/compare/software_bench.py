@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdma.hdl.spec.errors import CdmaError
-from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.sim.codec.model import analyse, compress, decompress
 
 __all__ = ["Codec", "Row", "WrongRoundTrip", "codecs", "measure"]
@@ -48,7 +48,7 @@ class Row:
     decompress_bytes_per_second: float
 
 
-def codecs(tensor: NDArray[Any], format: Format) -> tuple[list[Codec], list[str]]:
+def codecs(tensor: NDArray[Any], format: StreamFormat) -> tuple[list[Codec], list[str]]:
     """The codecs to measure on ``tensor``, ours first, and the names of packages that are not installed."""
     words = analyse(tensor, format).words
     found = [

@@ -145,7 +145,7 @@ def test_generate(tmp_path: Path, capsys: pytest.CaptureFixture[str], bare: bool
 
 def test_reads_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from cdma.app import _parser
-    from cdma.engine_options import engine_config_from
+    from cdma.options import engine_config_from
 
     path = tmp_path / "engine.toml"
     path.write_text("word_bits = 16\ndev_data_bits = 512\noutstanding = 4\n")

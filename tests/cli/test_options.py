@@ -6,14 +6,24 @@ import argparse
 
 import pytest
 
-from cdma import CodecConfig, Format, ParameterError
-from cdma.options import add_codec_options, add_format_options, codec_config_from, format_from
+from cdma import CdmaError, CodecConfig, Format, ParameterError
+from cdma.hdl.spec.codecs import CODECS, DEFAULT
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.options import (
+    add_block_options,
+    add_format_options,
+    codec_config_from,
+    config_from,
+    engine_config_from,
+    format_from,
+)
+from tests.support.verbatim.description import LINE, Verbatim
 
 
 @pytest.fixture
 def parse():
     parser = argparse.ArgumentParser()
-    add_codec_options(parser)
+    add_block_options(parser, "compressor")
     return lambda *arguments: parser.parse_args([str(argument) for argument in arguments])
 
 
@@ -93,13 +103,13 @@ def test_format_commands_read_codec_files(config):
 )
 def test_refused_files(text, message, parse, config):
     path = config(text)
-    with pytest.raises(ParameterError) as caught:
+    with pytest.raises(CdmaError) as caught:
         codec_config_from(parse("--config", path))
     assert str(caught.value).startswith(f"{path} {message}")
 
 
 def test_missing_file(parse, tmp_path):
-    with pytest.raises(ParameterError) as caught:
+    with pytest.raises(CdmaError) as caught:
         codec_config_from(parse("--config", tmp_path / "none.toml"))
     assert str(caught.value) == f"cannot read {tmp_path}/none.toml: No such file or directory"
 
@@ -108,3 +118,59 @@ def test_values_are_whole_numbers(parse, capsys):
     with pytest.raises(SystemExit):
         parse("--values", "1.5")
     assert "argument --values: '1.5' is not a whole number such as 42 or 0x2a" in capsys.readouterr().err
+
+
+@pytest.fixture
+def two_codecs(monkeypatch):
+    monkeypatch.setitem(CODECS, "verbatim", LINE["verbatim"])
+
+
+def _parser(block):
+    parser = argparse.ArgumentParser()
+    add_block_options(parser, block)
+    return parser
+
+
+def test_one_codec_is_no_choice():
+    assert "--codec" not in _parser("compressor").format_help()
+    assert codec_config_from(_parser("compressor").parse_args(["--codec", DEFAULT])) == CodecConfig()
+
+
+@pytest.mark.usefixtures("two_codecs")
+@pytest.mark.parametrize("block", ["compressor", "engine"])
+def test_another_codec(block, config):
+    parser = _parser(block)
+    assert "--codec NAME" in parser.format_help()
+    asked = config_from(parser.parse_args(["--codec", "verbatim", "--word-bits", "16"]))
+    assert asked.format == Verbatim(word_bits=16)
+    path = str(config('codec = "verbatim"\nlanes = 4\n'))
+    asked = config_from(parser.parse_args(["--config", path]))
+    assert (asked.format, asked.lanes) == (Verbatim(), 4)
+    with pytest.raises(
+        ParameterError, match=r"^the format has no parameter 'code_bits'; the codec verbatim has"
+    ):
+        config_from(parser.parse_args(["--config", path, "--code-bits", "2"]))
+    with pytest.raises(ParameterError, match=r"^codec is 'zip'; it must be one of frequent-value, verbatim$"):
+        config_from(parser.parse_args(["--codec", "zip"]))
+
+
+@pytest.mark.usefixtures("two_codecs")
+def test_a_codec_is_not_built_in_every_way():
+    with pytest.raises(ParameterError, match=r"^pipelined is true; the codec verbatim is not built so"):
+        codec_config_from(_parser("compressor").parse_args(["--codec", "verbatim", "--pipelined"]))
+
+
+def test_an_engine_has_no_fixed_table(config):
+    assert "--values" not in _parser("engine").format_help()
+    path = config("values = [0]\n")
+    with pytest.raises(CdmaError) as caught:
+        engine_config_from(_parser("engine").parse_args(["--config", str(path)]))
+    assert str(caught.value).startswith(
+        f"{path} has the unknown key 'values'; it may have word_bits, window,"
+    )
+
+
+@pytest.mark.parametrize("block", ["compressor", "decompressor", "engine"])
+def test_the_configuration_is_the_block_s(block):
+    found = config_from(_parser(block).parse_args(["--lanes", "4"]))
+    assert found == (EngineConfig if block == "engine" else CodecConfig)(lanes=4)

@@ -98,7 +98,7 @@ ARROWS: dict[str, list[str]] = {
     # Area and clock.
     "synth": ["hdl/codec", "hdl/engine", "hdl/verilog", "hdl/spec"],
     # The command and the public names of cdma.
-    "cli": ["sim/codec", "sim/engine", "sim/driver", "hdl/spec"],
+    "cli": ["sim/codec", "sim/engine", "sim/driver", "sim/support", "hdl/spec"],
     "cli/commands": [
         "cli",
         "synth",
@@ -124,7 +124,7 @@ LIBRARIES: dict[str, list[str]] = {
     "amaranth": ["hdl/blocks", "hdl/verilog", "hdl/codec", "hdl/axi", "hdl/engine", "cli/commands"],
     "numpy": ["sim", "verif", "synth", "cli/commands"],
     "rich": ["cli"],
-    "tomli": ["cli", "sim/support"],
+    "tomli": ["sim/support"],
     "lz4": ["sim/compare"],
     "torch": ["sim/training", "sim/profile"],
     "cocotb": ["verif"],
@@ -139,7 +139,6 @@ LIBRARIES: dict[str, list[str]] = {
 
 #: Circles that are being mended; in the end there is none, and this list goes.
 STILL_TO_MEND = [
-    ["cli/commands/generate.py", "cli/commands/generate_engine.py"],
     ["hdl/spec/codec.py", "hdl/spec/codecs.py"],
     ["verif/engine/bench.py", "verif/engine/memory.py"],
 ]

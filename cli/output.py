@@ -1,0 +1,127 @@
+"""What commands show to people: progress on standard error, tables and sentences on standard output.
+
+Progress appears on a terminal only and is gone when the work ends. A pipe or a file gets none of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+    from rich.table import Table
+
+__all__ = ["Advance", "byte_progress", "new_table", "output", "part_progress", "status", "step_progress"]
+
+#: Seconds of work before a bar over bytes is worth showing.
+_PATIENCE = 0.5
+
+#: Characters of a line of output where no terminal says how many there are.
+_WIDTH = 160
+
+
+class Advance(Protocol):
+    """Counts what is done: ``count`` steps more, ``what`` being the last one, if it has a name."""
+
+    def __call__(self, count: int = 1, what: str | None = None) -> None: ...
+
+
+@contextmanager
+def status() -> Iterator[Callable[[str], None]]:
+    """Shows a line that says what is going on; the function it gives changes what the line says."""
+    from rich.status import Status
+
+    console = _progress_console()
+    if not console.is_terminal:
+        yield lambda step: None
+        return
+    began = time.monotonic()
+    with Status("", console=console) as line:
+        yield lambda step: line.update(f"{step}  [dim]{time.monotonic() - began:.0f} s[/]")
+
+
+@contextmanager
+def byte_progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Shows a bar over ``total`` bytes, after half a second; the function it gives counts bytes that are done."""
+    from rich.progress import DownloadColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    bar = _bar(DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    task = bar.add_task(what, total=total)
+    began = time.monotonic()
+
+    def advance(count: int) -> None:
+        bar.advance(task, count)
+        if not bar.live.is_started and time.monotonic() - began > _PATIENCE:
+            bar.start()
+
+    try:
+        yield advance
+    finally:
+        bar.stop()
+
+
+@contextmanager
+def step_progress(what: str, total: int) -> Iterator[Advance]:
+    """Shows a bar over ``total`` steps; the function it gives counts steps that are done."""
+    from rich.progress import MofNCompleteColumn, TimeElapsedColumn
+
+    with _bar(MofNCompleteColumn(), TimeElapsedColumn()) as bar:
+        task = bar.add_task(what, total=total)
+
+        def advance(count: int = 1, what: str | None = None) -> None:
+            bar.update(task, advance=count, description=what)
+
+        yield advance
+
+
+@contextmanager
+def part_progress() -> Iterator[Callable[[str, float], None]]:
+    """Shows a bar; the function it gives takes what is done now and which part, 0 to 1, is done in all."""
+    from rich.progress import TaskProgressColumn, TimeRemainingColumn
+
+    with _bar(TaskProgressColumn(), TimeRemainingColumn()) as bar:
+        task = bar.add_task("", total=1.0)
+        yield lambda what, part: bar.update(task, description=what, completed=part)
+
+
+def output() -> Console:
+    """Standard output, as wide as the terminal; wide enough for any table where it is no terminal."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=_WIDTH)
+
+
+def new_table(*titles: str, texts: int = 1, title: str | None = None) -> Table:
+    """A table without lines. Its first ``texts`` columns are words, and all others are numbers."""
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for position, name in enumerate(titles):
+        table.add_column(name, justify="left" if position < texts else "right")
+    return table
+
+
+def _bar(*columns: object) -> Progress:
+    """A bar on standard error with what it counts before it, and ``columns`` after it."""
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    console = _progress_console()
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        *columns,  # type: ignore[arg-type]
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+def _progress_console() -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True)

@@ -16,7 +16,7 @@ _HOME = {
     "Memory": "engine.memory",
     "PacketReport": "codec.results",
     "PacketResult": "codec.results",
-    "RingMemory": "driver.driver",
+    "RingMemory": "driver.rings",
     "analyse": "codec.model",
     "compress": "codec.model",
     "compress_words": "codec.model",

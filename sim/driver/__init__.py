@@ -7,17 +7,17 @@ from importlib import import_module
 from typing import Any
 
 _HOME = {
-    "Backend": "driver",
-    "Channel": "driver",
-    "Completion": "driver",
-    "Descriptor": "driver",
-    "Driver": "driver",
-    "DriverError": "driver",
-    "EngineError": "driver",
-    "Geometry": "driver",
-    "Mode": "driver",
-    "RingMemory": "driver",
-    "Status": "driver",
+    "Backend": ".registers",
+    "Channel": ".channel",
+    "Completion": "cdma.sim.engine.descriptors",
+    "Descriptor": "cdma.sim.engine.descriptors",
+    "Driver": ".driver",
+    "DriverError": ".errors",
+    "EngineError": ".errors",
+    "Geometry": ".geometry",
+    "Mode": "cdma.hdl.spec.records",
+    "RingMemory": ".rings",
+    "Status": "cdma.hdl.spec.records",
 }
 
 __all__ = list(_HOME)
@@ -25,5 +25,5 @@ __all__ = list(_HOME)
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
-        return getattr(import_module(f".{_HOME[name]}", __name__), name)
+        return getattr(import_module(_HOME[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cdma.hdl.spec.counters import COUNTERS
-from cdma.sim.driver.driver import (
+from cdma.sim.driver import (
     Backend,
     Completion,
     Descriptor,

@@ -22,7 +22,7 @@ from cocotbext.axi import AxiResp
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.records import Mode, Status
 from cdma.sim.codec.model import compress
-from cdma.sim.driver.driver import Descriptor, Driver, DriverError, EngineError, RingMemory
+from cdma.sim.driver import Descriptor, Driver, DriverError, EngineError, RingMemory
 from cdma.sim.engine.memory import Memory
 from cdma.sim.engine.model import EngineModel
 from cdma.verif.engine.context import engine_test

@@ -14,7 +14,7 @@ from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.texts.c_header import c_header
 from cdma.sim.codec.model import compress
-from cdma.sim.driver.driver import Mode, Status
+from cdma.sim.driver import Mode, Status
 from cdma.sim.engine.memory import Memory
 from cdma.sim.engine.model import EngineModel
 from tests.support.c_driver_library import (

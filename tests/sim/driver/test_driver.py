@@ -15,7 +15,7 @@ from cdma.hdl.spec.errors import CdmaError
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.registers.map import register_map
 from cdma.sim.codec.model import compress
-from cdma.sim.driver.driver import Driver, DriverError, EngineError, Geometry, Mode, RingMemory, Status
+from cdma.sim.driver import Driver, DriverError, EngineError, Geometry, Mode, RingMemory, Status
 from cdma.sim.engine.descriptors import Completion, Descriptor
 from cdma.sim.engine.memory import BusError, Memory
 from cdma.sim.engine.model import EngineModel

@@ -1,0 +1,299 @@
+"""One channel of an engine: descriptors in, completions out, interrupts, errors and counters."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Literal, Protocol
+
+from cdma.hdl.spec.counters import COUNTERS
+from cdma.hdl.spec.records import Status
+from cdma.sim.engine.descriptors import Completion, Descriptor
+
+from .direct import push_pending, read_completion, write_descriptor
+from .errors import DriverError, EngineError
+from .geometry import Geometry
+from .registers import Registers
+from .rings import RingMemory, Rings
+
+__all__ = ["Channel"]
+
+How = Literal["memory", "registers", "interrupt"]
+
+
+class _Engine(Protocol):
+    """What a channel needs of the driver that it belongs to."""
+
+    registers: Registers
+    geometry: Geometry
+    idle: Callable[[], object]
+    wait_irq: Callable[[float], object] | None
+
+    def until(self, done: Callable[[], object], timeout: float, what: str) -> None: ...
+
+
+class Channel:
+    """One direction of an engine: ``driver.offload`` or ``driver.prefetch``.
+
+    With rings: :meth:`start`, then :meth:`submit` while there is :attr:`room`, and :meth:`wait` for completions.
+    Without: :meth:`start_direct`, then :meth:`push` and :meth:`wait`. Either way completions come in order.
+    """
+
+    def __init__(self, driver: _Engine, name: str) -> None:
+        self.driver = driver
+        self.name = name
+        self._registers = driver.registers
+        self.forget()
+
+    def forget(self) -> None:
+        """Starts from the state after a reset."""
+        self._rings: Rings | None = None
+        #: Descriptors handed over whose completions have not been taken.
+        self._outstanding = 0
+        self._arrived: list[Completion] = []
+        self._interrupts = False
+
+    # -- starting and stopping
+
+    def start(
+        self,
+        rings: RingMemory,
+        entries: int | None = None,
+        *,
+        halt_on_error: bool = False,
+        interrupts: bool = False,
+        coalesce: tuple[int, int] = (1, 0),
+    ) -> None:
+        """Sets up both rings in ``rings``, and enables the channel.
+
+        ``entries``
+            Entries of each ring: a power of two, by default 64 or as many as the engine has.
+        ``interrupts``
+            Whether errors, and completions that ask for it, assert the interrupt.
+        ``coalesce``
+            Completions per interrupt, and clock cycles after the first of them that assert it in any case
+            (0: never).
+        """
+        both = Rings(rings, entries, self.driver.geometry)
+        self._stop()
+        both.clear()
+        self._rings = both
+        self._registers.write(f"{self.name}.ring_size", both.entries.bit_length() - 1)
+        self._registers.write64(f"{self.name}.ring_base", both.base)
+        self._registers.write64(f"{self.name}.completion_base", both.completion_base)
+        self._registers.write(f"{self.name}.ring_tail", 0)
+        self._registers.write(f"{self.name}.completion_tail", 0)
+        self._set_interrupts(interrupts, coalesce)
+        self._enable(ring=True, halt_on_error=halt_on_error)
+
+    def start_direct(
+        self, *, halt_on_error: bool = False, interrupts: bool = False, coalesce: tuple[int, int] = (1, 0)
+    ) -> None:
+        """Enables the channel without rings: descriptors and completions go through registers."""
+        self._stop()
+        self._rings = None
+        self._set_interrupts(interrupts, coalesce)
+        self._enable(ring=False, halt_on_error=halt_on_error)
+
+    def _stop(self) -> None:
+        if self._outstanding:
+            raise DriverError(
+                f"{self.name} has {self._outstanding} descriptors whose completions were not taken; "
+                "wait for them, or reset the engine"
+            )
+        self._registers.write(f"{self.name}.control", 0)
+        self.driver.until(
+            lambda: not self._registers.fields(f"{self.name}.status")["busy"], 10.0, f"stopping {self.name}"
+        )
+
+    def _enable(self, ring: bool, halt_on_error: bool) -> None:
+        self._registers.set(
+            f"{self.name}.control",
+            enable=1,
+            halt_on_error=halt_on_error,
+            ring_enable=ring,
+            completion_ring_enable=ring,
+        )
+
+    def _set_interrupts(self, enable: bool, coalesce: tuple[int, int]) -> None:
+        count, cycles = coalesce
+        if not 0 <= count < 256 or not 0 <= cycles < 1 << 32:
+            raise DriverError(
+                f"coalesce is {coalesce!r}; a count of 0 to 255 and cycles of 0 to {2**32 - 1} are allowed"
+            )
+        self._interrupts = enable
+        self._registers.write(f"{self.name}.coalesce_count", count)
+        self._registers.write(f"{self.name}.coalesce_cycles", cycles)
+        self._registers.set(f"{self.name}.irq_status", completion=1, error=1)
+        self._registers.set(f"{self.name}.irq_enable", completion=enable, error=enable)
+
+    def set_table(self, values: Sequence[int]) -> None:
+        """Writes the frequent values of mode fvc, lowest code first; unused entries repeat the first value."""
+        geometry = self.driver.geometry
+        if not 1 <= len(values) <= geometry.table_size:
+            raise DriverError(f"the table has {len(values)} values; 1 to {geometry.table_size} are allowed")
+        if any(not 0 <= value < 1 << geometry.word_bits for value in values):
+            raise DriverError(
+                f"the table is {list(values)}; its values must fit words of {geometry.word_bits} bits"
+            )
+        for index in range(geometry.table_size):
+            value = values[index] if index < len(values) else values[0]
+            self._registers.write_array(f"{self.name}.table", index, value)
+
+    # -- descriptors and completions
+
+    @property
+    def room(self) -> int:
+        """Descriptors that can be submitted now; each takes an entry of both rings until its completion is taken."""
+        if self._rings is None:
+            return int(not push_pending(self._registers))
+        return self._rings.entries - self._outstanding
+
+    def submit(self, *descriptors: Descriptor) -> None:
+        """Puts descriptors into the ring and rings the doorbell once; refuses them unless all of them fit."""
+        if self._rings is None:
+            raise DriverError(f"{self.name} has no ring; start it with one, or push")
+        if len(descriptors) > self.room:
+            raise DriverError(
+                f"{len(descriptors)} descriptors are too many: the ring of {self.name} has room for {self.room}"
+            )
+        self._rings.put([descriptor.pack() for descriptor in descriptors])
+        self._outstanding += len(descriptors)
+        self._registers.write(f"{self.name}.ring_tail", self._rings.tail)
+
+    def push(self, descriptor: Descriptor, timeout: float = 10.0) -> None:
+        """Hands over a descriptor through registers; with rings, it goes ahead of what waits in them."""
+        if self._rings is not None and self._outstanding >= self._rings.entries:
+            raise DriverError(f"the completion ring of {self.name} has no room")
+        self.driver.until(lambda: not push_pending(self._registers), timeout, "the descriptor before")
+        self._outstanding += 1
+        write_descriptor(self._registers, self.name, descriptor)
+
+    def poll(self, how: Literal["memory", "registers"] = "memory") -> list[Completion]:
+        """Takes the completions that have arrived, without waiting.
+
+        With rings they are looked for in memory, or, with ``"registers"``, by the engine's head register.
+        """
+        self._arrived += self._from_registers() if self._rings is None else self._from_rings(self._rings, how)
+        found, self._arrived = self._arrived, []
+        return found
+
+    def _from_rings(self, rings: Rings, how: Literal["memory", "registers"]) -> list[Completion]:
+        head = self._registers.read(f"{self.name}.completion_head") if how == "registers" else None
+        found, lost = rings.take(self._outstanding, head)
+        self._outstanding -= len(found) + lost
+        if found or lost:
+            self._registers.write(f"{self.name}.completion_tail", rings.completion_tail)
+        if lost:
+            self._arrived += found
+            raise DriverError(
+                f"a completion of {self.name} has been written but is not in memory; error() may say why"
+            )
+        return found
+
+    def _from_registers(self) -> list[Completion]:
+        found = []
+        while self._outstanding and (completion := read_completion(self._registers, self.name)):
+            found.append(completion)
+            self._outstanding -= 1
+        return found
+
+    def wait(self, count: int = 1, how: How = "memory", timeout: float = 10.0) -> list[Completion]:
+        """Waits for at least ``count`` completions, polling memory, polling registers, or by the interrupt.
+
+        After a timeout, the next call returns those that have arrived. The interrupt is asserted for errors and for
+        descriptors that ask for it, as ``coalesce`` says.
+        """
+        owed = self._outstanding + len(self._arrived)
+        if count > owed:
+            raise DriverError(f"{count} completions are awaited from {self.name}, which owes {owed}")
+        if how == "interrupt" and (self.driver.wait_irq is None or not self._interrupts):
+            raise DriverError(
+                "waiting by interrupt needs a driver with wait_irq, and a channel started with interrupts"
+            )
+        end = time.monotonic() + timeout
+        self._look(how)
+        while len(self._arrived) < count:
+            left = end - time.monotonic()
+            if left < 0:
+                raise DriverError(
+                    f"{count} completions of {self.name} took longer than {timeout:g} s; "
+                    f"{len(self._arrived)} came"
+                )
+            if how == "interrupt" and self.driver.wait_irq is not None:
+                self.driver.wait_irq(left)
+            else:
+                self.driver.idle()
+            self._look(how)
+        found, self._arrived = self._arrived, []
+        return found
+
+    def _look(self, how: How) -> None:
+        if how == "interrupt":
+            # It is cleared before the look, so that a later completion asserts the interrupt again.
+            cause = self._registers.read(f"{self.name}.irq_status")
+            if cause:
+                self._registers.write(f"{self.name}.irq_status", cause)
+        self._arrived = self.poll("registers" if how == "registers" else "memory")
+
+    def transfer(self, descriptor: Descriptor, how: How = "memory", timeout: float = 10.0) -> Completion:
+        """Carries out one descriptor, by ring or directly, with no other one in flight."""
+        if self._outstanding:
+            raise DriverError(
+                f"{self.name} has {self._outstanding} descriptors in flight; a transfer needs none"
+            )
+        descriptor = replace(descriptor, interrupt=descriptor.interrupt or how == "interrupt")
+        if self._rings is None:
+            self.push(descriptor)
+        else:
+            self.submit(descriptor)
+        return self.wait(1, how, timeout)[0]
+
+    # -- errors and counters
+
+    @property
+    def halted(self) -> bool:
+        """Whether the channel has stopped after an error or an abort, until :meth:`resume`."""
+        return bool(self._registers.fields(f"{self.name}.status")["halted"])
+
+    def resume(self) -> None:
+        """Continues after a halt."""
+        self._registers.set(f"{self.name}.command", resume=1)
+
+    def abort(self, timeout: float = 10.0) -> None:
+        """Ends what is in flight with the status ``ABORTED``; the channel is then halted until :meth:`resume`."""
+        self._registers.set(f"{self.name}.command", abort_now=1)
+        self.driver.until(
+            lambda: not self._registers.fields(f"{self.name}.status")["aborting"],
+            timeout,
+            f"aborting {self.name}",
+        )
+
+    def error(self) -> EngineError | None:
+        """Returns the first error since the last :meth:`clear_error`, if there was one."""
+        fields = self._registers.fields(f"{self.name}.error")
+        if not fields["valid"]:
+            return None
+        tag = self._registers.read(f"{self.name}.error_tag")
+        return EngineError(
+            Status(fields["status"]), tag, self._registers.read64(f"{self.name}.error_address")
+        )
+
+    def clear_error(self) -> None:
+        """Empties the error registers."""
+        self._registers.set(f"{self.name}.command", clear_error=1)
+
+    def counters(self, timeout: float = 1.0) -> dict[str, int]:
+        """Returns all counters by name, as of one moment; they continue to count meanwhile."""
+        hold = f"{self.name}.counter_hold"
+        # Version 1.0 of the register map cannot hold them.
+        can_hold = self.driver.geometry.version >= (1, 1)
+        if can_hold:
+            self._registers.set(hold, hold=1)
+            self.driver.until(lambda: self._registers.fields(hold)["held"], timeout, "the counters")
+        try:
+            return {name: self._registers.read64(f"{self.name}_counters.{name}") for name, _ in COUNTERS}
+        finally:
+            if can_hold:
+                self._registers.set(hold, hold=0)

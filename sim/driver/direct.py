@@ -1,0 +1,41 @@
+"""Descriptors and completions through registers, without rings."""
+
+from __future__ import annotations
+
+from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR
+from cdma.hdl.spec.registers.map import record_parts
+from cdma.sim.engine.descriptors import Completion, Descriptor, pack, unpack
+
+from .registers import Registers
+
+__all__ = ["push_pending", "read_completion", "write_descriptor"]
+
+
+def push_pending(registers: Registers) -> bool:
+    """Whether the descriptor in the registers still waits for its channel, either one."""
+    return bool(registers.fields("push.status")["pending"])
+
+
+def write_descriptor(registers: Registers, channel: str, descriptor: Descriptor) -> None:
+    """Hands a descriptor over; none may be pending."""
+    values = unpack(DESCRIPTOR, descriptor.pack())
+    words: dict[str, int] = {}
+    for part in record_parts(DESCRIPTOR, "flags"):
+        bits = values[part.record.name] >> part.start & (1 << part.bits) - 1
+        words[part.register] = words.get(part.register, 0) | bits << part.lsb
+    for register, word in words.items():
+        registers.write(f"push.{register}", word)
+    registers.set("push.submit", **{channel: 1})
+
+
+def read_completion(registers: Registers, channel: str) -> Completion | None:
+    """Takes the completion that waits in the registers of a channel; None if there is none."""
+    if not registers.fields(f"{channel}.status")["completion_waiting"]:
+        return None
+    values: dict[str, int] = {}
+    for part in record_parts(COMPLETION, "result"):
+        word = registers.read(f"{channel}.completion_{part.register}")
+        bits = word >> part.lsb & (1 << part.bits) - 1
+        values[part.record.name] = values.get(part.record.name, 0) | bits << part.start
+    registers.set(f"{channel}.command", pop_completion=1)
+    return Completion.unpack(pack(COMPLETION, values))

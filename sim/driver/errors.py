@@ -1,0 +1,23 @@
+"""What a driver refuses, and what an engine reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cdma.hdl.spec.errors import CdmaError
+from cdma.hdl.spec.records import Status
+
+__all__ = ["DriverError", "EngineError"]
+
+
+class DriverError(CdmaError):
+    """The driver was asked for something that this engine, or its present state, does not allow."""
+
+
+@dataclass(frozen=True)
+class EngineError:
+    """The first error since the error registers were cleared."""
+
+    status: Status
+    tag: int
+    address: int

@@ -1,0 +1,62 @@
+"""What an engine says about itself, so that one driver serves every engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cdma.hdl.spec.registers.map import IDENT, VERSION
+
+from .errors import DriverError
+from .registers import Registers
+
+__all__ = ["Geometry", "read_geometry"]
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """The parameters of an engine that software needs."""
+
+    version: tuple[int, int]
+    word_bits: int
+    window: int
+    code_bits: int
+    table_size: int
+    lanes: int
+    dev_data_bits: int
+    dev_address_bits: int
+    dev_align: int
+    host_data_bits: int
+    host_address_bits: int
+    host_align: int
+    burst_beats: int
+    outstanding: int
+    ring_entries: int
+
+
+def read_geometry(registers: Registers) -> Geometry:
+    """Reads the geometry; raises :class:`DriverError` if there is no engine, or one of another register map."""
+    ident = registers.read("engine.ident")
+    if ident != IDENT:
+        raise DriverError(f"no engine here: the first register reads {ident:#010x} instead of {IDENT:#010x}")
+    version = registers.fields("engine.version")
+    if version["major"] != VERSION[0]:
+        raise DriverError(
+            f"the engine has version {version['major']}.{version['minor']} of the register map; "
+            f"this driver knows version {VERSION[0]}"
+        )
+    form = registers.fields("engine.stream_format")
+    dev, host = (registers.fields(f"engine.{port}_port") for port in ("dev", "host"))
+    bursts = registers.fields("engine.bursts")
+    return Geometry(
+        version=(version["major"], version["minor"]),
+        **form,
+        dev_data_bits=dev["data_bits"],
+        dev_address_bits=dev["address_bits"],
+        dev_align=1 << dev["align_log2"],
+        host_data_bits=host["data_bits"],
+        host_address_bits=host["address_bits"],
+        host_align=1 << host["align_log2"],
+        burst_beats=bursts["beats"],
+        outstanding=bursts["outstanding"],
+        ring_entries=1 << registers.fields("engine.limits")["ring_log2"],
+    )

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .density_table import DensityTable
-from .networks import INPUT, Layer, Network
+from .layers import Layer
+from .networks import INPUT, Network
 
 __all__ = ["FeatureMap", "Source", "copied_parts", "feature_maps"]
 
@@ -68,6 +69,16 @@ class FeatureMap:
     def kept(self) -> bool:
         """Whether it must survive until the backward computation."""
         return bool(self.backward_users)
+
+    @property
+    def offloaded_at(self) -> int:
+        """The layer beside whose forward computation it is offloaded: its last reader."""
+        return self.readers[-1]
+
+    @property
+    def needed_at(self) -> int:
+        """The layer whose backward computation reads it first."""
+        return self.backward_users[-1]
 
 
 def feature_maps(network: Network) -> list[FeatureMap]:

@@ -13,8 +13,9 @@ from .compression import ALGORITHMS, Compression
 from .density_table import DensityTable
 from .machine import Machine
 from .networks import Network
+from .planner import StepPlanner
 from .policies import COMPRESSING, POLICIES, Situation, plan
-from .training_step import Step, StepPlanner
+from .step import Step
 
 __all__ = ["NO_ALGORITHM", "Model", "Result", "moments", "tensor_rows"]
 

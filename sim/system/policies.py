@@ -23,8 +23,9 @@ from .compression import ALGORITHMS, Compression
 from .cswap import CostModel, KernelTimes, Predictor, learn
 from .engine_rate import measured_engine_laws, unit_bytes_per_s
 from .feature_maps import FeatureMap
+from .planner import StepPlanner
 from .roofline import Cost
-from .training_step import StepPlanner, Transfer
+from .step import Transfer
 
 __all__ = ["COMPRESSING", "POLICIES", "Decision", "Situation", "plan"]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .assumptions import Compute
+from .layers import Layer
 from .machine import Gpu
-from .networks import INPUT, Layer, Network
+from .networks import INPUT, Network
 
 __all__ = ["FLOAT_BYTES", "Cost", "backward", "forward", "update"]
 

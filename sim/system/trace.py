@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .step import Step
 from .timeline import QUEUES
-from .training_step import Step
 
 __all__ = ["trace_events"]
 

@@ -17,9 +17,9 @@ from cdma.sim.system.engine_rate import measured_engine_laws
 from cdma.sim.system.feature_maps import copied_parts, feature_maps
 from cdma.sim.system.machine import Link, load_machine
 from cdma.sim.system.networks import Network, load_network, read_network
+from cdma.sim.system.planner import StepPlanner
 from cdma.sim.system.policies import POLICIES, Situation, plan
 from cdma.sim.system.roofline import Cost
-from cdma.sim.system.training_step import StepPlanner
 
 ASSUMPTIONS = load_assumptions()
 RECORDED = load_densities()

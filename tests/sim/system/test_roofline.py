@@ -8,8 +8,9 @@ import pytest
 
 from cdma.sim.support.toml_table import Table
 from cdma.sim.system.assumptions import load_assumptions
+from cdma.sim.system.layers import Layer
 from cdma.sim.system.machine import Gpu
-from cdma.sim.system.networks import Layer, Network, read_network
+from cdma.sim.system.networks import Network, read_network
 from cdma.sim.system.roofline import Cost, backward, forward, update
 
 RATES = replace(load_assumptions().compute, launch_us=0.0)

@@ -2,7 +2,7 @@
 
     python -m docs.draw_rooms
 
-Positions and captions stand below; the arrows are read from the imports of the package.
+Positions and captions are below. The arrows are read from the imports of the package.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from tests.support.imports import imports_of, modules_in, room_of
 
 __all__ = [
+    "BY_NAME",
     "FLOORS",
     "PICTURE",
     "ROOMS",
@@ -85,10 +86,10 @@ ROOMS = {
     "sim/engine": Box(300, 550, 105, "its model"),
     "sim/codec": Box(160, 630, 245, "the golden model of the format"),
     "sim/support": Box(40, 716, 365, "files, tables, charts"),
-    "hdl/engine": Box(600, 346, 220, "the top modules"),
-    "hdl/engine/rings": Box(600, 406, 220, "rings in host memory, interrupts"),
-    "hdl/engine/control": Box(600, 466, 220, "registers, counters"),
-    "hdl/engine/channel": Box(600, 526, 220, "one direction of the data"),
+    "hdl/engine": Box(570, 346, 250, "the top modules"),
+    "hdl/engine/rings": Box(620, 406, 200, "rings in host memory, interrupts"),
+    "hdl/engine/control": Box(620, 466, 200, "registers, counters"),
+    "hdl/engine/channel": Box(620, 526, 200, "one direction of the data"),
     "hdl/texts": Box(850, 346, 115, "C, SystemRDL"),
     "hdl/codec": Box(600, 596, 220, "compressor, decompressor"),
     "hdl/axi": Box(850, 596, 115, "AXI4 ports"),
@@ -101,11 +102,14 @@ ROOMS = {
     "hdl/spec": Box(670, 815, 290, "Format, EngineConfig, records"),
 }
 
+#: The arrows that no import shows: the description of a codec names its hardware, and the engine loads it by that name.
+BY_NAME = {("hdl/engine/channel", "hdl/codec")}
+
 
 @cache
 def arrows() -> set[tuple[str, str]]:
-    """Returns each pair of rooms of which the first imports from the second."""
-    found = set()
+    """Returns each pair of rooms of which the first imports from the second, or loads it by name."""
+    found = set(BY_NAME)
     for item in imports_of(ROOT, modules_in(ROOT, PACKAGES)):
         source, target = room_of(item.file, ROOMS), room_of(item.target, ROOMS)
         if source is not None and target is not None and source != target:
@@ -159,7 +163,7 @@ def draw(pairs: Collection[tuple[str, str]]) -> str:
         )
         parts.append(f'<text x="{box.left + 14}" y="{box.top + 43}">{escape(box.text)}</text>')
     parts += [_arrow(FLOORS[source], FLOORS[target], 2.5) for source, target in between]
-    parts += [_arrow(ROOMS[source], ROOMS[target], 1.3) for source, target in within]
+    parts += [_arrow(ROOMS[pair[0]], ROOMS[pair[1]], 1.3, dashed=pair in BY_NAME) for pair in within]
     for room, box in ROOMS.items():
         name = room.removeprefix(f"{floor_of(room)}/")
         middle = box.left + box.width / 2
@@ -183,7 +187,7 @@ def _rectangle(box: Box, fill: str, radius: int) -> str:
 
 
 def line(source: Box, target: Box) -> tuple[float, float, float, float]:
-    """Returns where an arrow starts and ends: below the source, or beside it if the target is beside it."""
+    """Returns x and y of an arrow's start and end: from box to box downwards, or sideways if they are side by side."""
     left, right = max(source.left, target.left), min(source.right, target.right)
     if source.bottom > target.top:
         height = (max(source.top, target.top) + min(source.bottom, target.bottom)) / 2
@@ -193,14 +197,17 @@ def line(source: Box, target: Box) -> tuple[float, float, float, float]:
     if left < right:
         middle = (left + right) / 2
         return middle, source.bottom, middle, target.top
-    return source.left + source.width / 2, source.bottom, target.left + target.width / 2, target.top
+    if right < source.left:
+        return source.left + 20, source.bottom, target.right - 20, target.top
+    return source.right - 20, source.bottom, target.left + 20, target.top
 
 
-def _arrow(source: Box, target: Box, width: float) -> str:
+def _arrow(source: Box, target: Box, width: float, *, dashed: bool = False) -> str:
     x, y, x_end, y_end = line(source, target)
+    dashes = 'stroke-dasharray="5 3" ' if dashed else ""
     return (
         f'<path d="M{x:g} {y:g}L{x_end:g} {y_end:g}" stroke="#345" stroke-width="{width}" '
-        'fill="none" marker-end="url(#head)"/>'
+        f'{dashes}fill="none" marker-end="url(#head)"/>'
     )
 
 

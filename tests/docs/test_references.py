@@ -1,14 +1,16 @@
-"""What the documents refer to exists: files and folders, headings of other documents, names of the package."""
+"""What the documents refer to exists: files and folders, headings, names of the package, commands and their options."""
 
 from __future__ import annotations
 
 import importlib
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from cdma import app
 from tests.support.paths import DOCS, ROOT
 
 DOCUMENTS = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
@@ -37,6 +39,12 @@ def paths_in(text: str) -> Iterator[str]:
             yield from (folder + name for name in re.findall(r"`([^`]+)`", line.split("|")[1]))
         for span in re.findall(r"`([^`]+)`", line):
             yield from (word for word in span.split() if re.match(rf"({'|'.join(FOLDERS)})/", word))
+
+
+def commands_in(text: str) -> list[list[str]]:
+    """Returns the words of each ``cdma`` command that has a line of its own in a block, without its comment."""
+    lines = re.findall(r"^(?: {4}|\$ )?(cdma \w.*)$", text, re.MULTILINE)
+    return [shlex.split(line, comments=True)[1:] for line in lines if not line.endswith("--help")]
 
 
 def anchors(text: str) -> set[str]:
@@ -84,7 +92,19 @@ def test_names_of_the_package_exist(document: Path) -> None:
             found = getattr(found, name)
 
 
+@by_document
+def test_commands_are_understood(document: Path) -> None:
+    for words in commands_in(document.read_text(encoding="utf-8")):
+        app._parser().parse_args(words)
+
+
 def test_broken_references_are_found() -> None:
+    assert commands_in(
+        "    cdma wave engine -o x   # a run\ncdma bench --help\n$ cdma demo\nthe command\n"
+    ) == [
+        ["wave", "engine", "-o", "x"],
+        ["demo"],
+    ]
     assert list(paths_in("in `hdl/nowhere.py` and `cdma model --figures docs/figures`")) == [
         "hdl/nowhere.py",
         "docs/figures",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from cdma.hdl.spec.codecs import DEFAULT, codec_named
 from docs.draw_rooms import (
+    BY_NAME,
     FLOORS,
     PACKAGES,
     PICTURE,
@@ -54,6 +56,14 @@ def crosses(ends: tuple[float, float, float, float], box: Box) -> bool:
     x, y, x_end, y_end = ends
     points = [(x + (x_end - x) * step / 100, y + (y_end - y) * step / 100) for step in range(101)]
     return any(box.left < across < box.right and box.top < down < box.bottom for across, down in points)
+
+
+def test_the_codecs_that_the_engine_loads_by_name_are_in_the_room_of_the_arrow() -> None:
+    codec = codec_named(DEFAULT)
+    assert {("hdl/engine/channel", "hdl/codec")} == BY_NAME
+    for part in (codec.compressor, codec.decompressor):
+        module = part.partition(":")[0]
+        assert room_of(modules_in(ROOT, PACKAGES)[module], ROOMS) == "hdl/codec"
 
 
 def test_only_direct_arrows_are_drawn() -> None:

@@ -1,0 +1,29 @@
+"""The Python in README.md runs as it stands there."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from amaranth.hdl import Fragment
+
+from tests.support.paths import ROOT
+
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def run(mark: str) -> dict[str, object]:
+    """Runs the one example that contains ``mark``, and returns its names."""
+    (example,) = (text for text in re.findall(r"^```python\n(.*?)^```$", TEXT, re.M | re.S) if mark in text)
+    names: dict[str, object] = {}
+    exec(compile(example, "README.md", "exec"), names)
+    return names
+
+
+def test_the_component_can_be_elaborated() -> None:
+    Fragment.get(run("cdma.hdl")["compressor"], None)
+
+
+def test_the_tensor_comes_back(capsys: pytest.CaptureFixture[str]) -> None:
+    run("cdma.compress")
+    assert 1.8 < float(capsys.readouterr().out) < 2

@@ -7,9 +7,14 @@ __all__ = ["Beat", "malformed"]
 
 
 class Beat(data.StructLayout):
-    """One beat: ``lanes`` words, which of them are there, and whether the packet ends here.
+    """One beat of a packet. Words are packed from lane 0, and only the last beat of a packet may be partial.
 
-    Words are packed from lane 0. ``keep`` has one bit per word; only the last beat of a packet may be partial.
+    ``data``
+        Words of all ``lanes``.
+    ``keep``
+        Says which words are valid, with one bit for each.
+    ``last``
+        Ends the packet.
     """
 
     def __init__(self, word_bits: int, lanes: int) -> None:

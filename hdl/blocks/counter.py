@@ -8,15 +8,25 @@ __all__ = ["WideCounter"]
 
 
 class WideCounter(wiring.Component):
-    """Adds ``amount`` to ``value`` in every cycle, or to ``first``, also at most ``most``, where ``clear`` is high.
+    """Adds ``amount`` to ``value`` in every cycle, modulo ``2**width``.
 
-    No carry ripples through the whole counter within a cycle. The upper part changes only when the lowest overflows, which
-    takes several cycles at the most that is added. So there is time to find out whether the middle is all ones or,
-    ``pipelined``, what the upper part is plus one, which takes more flip-flops.
+    ``amount``
+        Is added to the value; 0 to ``most``.
+    ``clear``, ``first``
+        Restarts the value from ``first``, 0 to ``most``, before ``amount`` is added.
+    ``value``
+        Is the sum of all amounts up to the cycle before.
+
+    No carry ripples through the whole counter within a cycle. The lowest part overflows at most every fourth cycle, and
+    only then do the others change. The cycles in between serve to find out whether the middle part is all ones.
+
+    ``lookahead``
+        Adds one to all of the upper part in those cycles instead. This takes a flip-flop more for each of its bits, and
+        leaves less logic in a cycle, as FPGAs need it.
     """
 
-    def __init__(self, most: int, width: int = 32, *, pipelined: bool = False) -> None:
-        self.pipelined = pipelined
+    def __init__(self, most: int, width: int = 32, *, lookahead: bool = False) -> None:
+        self.lookahead = lookahead
         #: Four additions of the largest amount do not fill the lowest part.
         self.low = most.bit_length() + 2
         self.upper = width - self.low
@@ -31,7 +41,7 @@ class WideCounter(wiring.Component):
         carry = total[-1]
         m.d.comb += total.eq(Mux(self.clear, self.first, low) + self.amount)
         m.d.sync += low.eq(total)
-        if self.pipelined:
+        if self.lookahead:
             upper = Signal(self.upper)
             next_upper = Signal(self.upper)
             m.d.comb += self.value.eq(Cat(low, upper))

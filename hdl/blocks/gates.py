@@ -14,10 +14,10 @@ def thermometer(value: Value, size: int) -> Value:
 def one_of(*cases: tuple[Value, Value]) -> Value:
     """The value whose condition holds; no two may hold at once, and where none does the result is 0.
 
-    An AND-OR selection: cheaper in gates than a chain of multiplexers, whose order says nothing here.
+    This is an AND-OR selection. It takes fewer gates than a chain of multiplexers, whose order would not matter here.
     """
     terms: list[Value] = [Mux(condition, value, 0) for condition, value in cases]
-    # A tree, because Amaranth walks expressions whole to find their shape, which takes long for a chain of hundreds.
+    # This is a tree, because Amaranth walks whole expressions to find their shapes, which is slow for a chain of hundreds.
     while len(terms) > 1:
         terms = [
             *(low | high for low, high in zip(terms[::2], terms[1::2], strict=False)),
@@ -27,7 +27,7 @@ def one_of(*cases: tuple[Value, Value]) -> Value:
 
 
 def rotate_up(words: list[Value], amount: Value) -> list[Value]:
-    """Words moved to lanes ``amount`` higher, cyclically; the number of words is a power of two."""
+    """The words, each moved up by ``amount`` lanes, cyclically; their number is a power of two."""
     for level in range(exact_log2(len(words))):
         step = 1 << level
         words = [Mux(amount[level], words[lane - step], words[lane]) for lane in range(len(words))]
@@ -35,9 +35,9 @@ def rotate_up(words: list[Value], amount: Value) -> list[Value]:
 
 
 def popcount(bits: Value, inputs: int = 2) -> Value:
-    """The number of ones in ``bits``: a balanced tree, whose leaves are functions of so many ``inputs``, 2 or 4.
+    """The number of ones in ``bits``, found by a balanced tree whose leaves have 2 or 4 ``inputs``.
 
-    Four are what a look-up table takes; with standard cells they made nothing smaller or faster.
+    Four inputs fit the look-up tables of FPGAs. With standard cells they made nothing smaller or faster.
     """
     if len(bits) <= 1:
         return bits

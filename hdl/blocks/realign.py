@@ -12,14 +12,21 @@ __all__ = ["Realign"]
 
 
 class Realign(wiring.Component):
-    """Shifts every packet by a number of lanes of its own, which is at ``shift`` until the packet has left.
+    """Shifts each packet by a number of lanes of its own.
 
-    Up: the packet's first word comes out in lane ``shift``; of the first beat, ``keep`` leaves the lanes below out.
-    With ``down``, a packet comes in that begins in lane ``shift``, and leaves from lane 0 on; what ``keep`` says of
-    the lanes before does not matter, and such a packet must have a word.
+    ``shift``
+        Number of lanes for each packet; it is accepted when the packet has left.
+    ``input``
+        Packets. An empty last beat ends a packet without adding to it.
+    ``output``
+        The shifted packets. The first word of a packet is in lane ``shift``, and the first beat does not keep the
+        lanes below.
+    ``down``
+        Shifts the other way: a packet comes in that begins in lane ``shift``, and leaves from lane 0 on. ``keep`` of the
+        lanes below is ignored, and a packet must have at least one word.
 
-    A beat per cycle, without delay, and one cycle more at the end of a packet whose last words find no room in the
-    beat before. An empty last beat ends a packet without adding to it.
+    Throughput: a beat per cycle, and one cycle more for a packet whose shifted words need one beat more than it had.
+    Latency: none; the outputs follow the inputs within the cycle.
     """
 
     def __init__(self, word_bits: int, lanes: int, *, down: bool = False) -> None:
@@ -37,7 +44,8 @@ class Realign(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         beat, out = self.input.payload, self.output.payload
-        # Down is up by the rest of a beat, without the beat that then comes first: it has no word of the packet.
+        # Shifting down is shifting up by the rest of a beat. The beat that then comes first has no word of the packet,
+        # and is left out.
         amount = (-self.shift.payload if self.down else self.shift.payload)[: exact_log2(self.lanes)]
         below = Signal(self.lanes)
         words = rotate_up([Cat(beat.keep[lane], beat.data[lane]) for lane in range(self.lanes)], amount)
@@ -47,7 +55,7 @@ class Realign(wiring.Component):
         held_data = [
             Signal(self.word_bits, name=f"held_{lane}", reset_less=True) for lane in range(self.lanes - 1)
         ]
-        # ``rest``: only what is held is left of the packet.
+        #: Only the words held are left of the packet.
         rest = Signal()
         spills = Signal()
         drop = Signal()
@@ -64,7 +72,7 @@ class Realign(wiring.Component):
             out.last.eq(done),
         ]
         if self.down:
-            # Behind its first beat a packet always has a word here.
+            # After its first beat a packet always holds a word.
             m.d.comb += drop.eq(below[0] & ~held[0])
         for lane, word in enumerate(words[:-1]):
             here = Cat(held[lane], held_data[lane])

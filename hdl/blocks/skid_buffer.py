@@ -8,7 +8,10 @@ __all__ = ["SkidBuffer"]
 
 
 class SkidBuffer(wiring.Component):
-    """Two entries: one transfer per cycle, with ready, valid and payload each out of a flip-flop."""
+    """Holds up to two transfers, so that ready, valid and payload each come from flip-flops.
+
+    Throughput: one transfer per cycle. Latency: one cycle.
+    """
 
     def __init__(self, shape: ShapeLike) -> None:
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})

@@ -8,9 +8,10 @@ __all__ = ["StreamRegister"]
 
 
 class StreamRegister(wiring.Component):
-    """Holds one transfer: what goes in comes out in the next cycle, at one per cycle.
+    """Holds one transfer.
 
-    ``ready`` of the input follows that of the output within the cycle.
+    Throughput: one transfer per cycle. Latency: one cycle. ``ready`` of the input follows that of the output within the
+    cycle.
     """
 
     def __init__(self, shape: ShapeLike) -> None:

@@ -12,9 +12,9 @@ __all__ = ["Narrow", "Widen", "connect_width"]
 class Widen(wiring.Component):
     """Gathers beats of ``lanes_in`` words into beats of ``lanes_out``.
 
-    A wide beat is complete with its last part or with the packet's last beat, and is offered in the cycle
-    after. One narrow beat per cycle. An empty last beat ends the packet: with what was gathered, or with an
-    empty beat."""
+    Throughput: one narrow beat per cycle. Latency: a wide beat is offered in the cycle after its last part or the last
+    beat of the packet. An empty last beat ends the packet with the words gathered until then, or with an empty beat.
+    """
 
     def __init__(self, word_bits: int, lanes_in: int, lanes_out: int) -> None:
         self.word_bits = word_bits
@@ -51,9 +51,10 @@ class Widen(wiring.Component):
 
 
 class Narrow(wiring.Component):
-    """Cuts beats of ``lanes_in`` words into beats of ``lanes_out``, one per cycle.
+    """Cuts beats of ``lanes_in`` words into beats of ``lanes_out``.
 
-    Only parts with words come out; of an empty last beat, one empty last beat.
+    Throughput: one narrow beat per cycle. Latency: none. Parts without words are left out, and an empty last beat
+    becomes one empty last beat.
     """
 
     def __init__(self, word_bits: int, lanes_in: int, lanes_out: int) -> None:
@@ -71,7 +72,7 @@ class Narrow(wiring.Component):
         m = Module()
         part = Signal(range(self.parts))
         wide, beat = self.input.payload, self.output.payload
-        # Whether any word comes behind each part; there is none behind the last.
+        #: No word comes after the present part.
         final = Signal(init=1)
         with m.Switch(part):
             for number in range(self.parts - 1):

@@ -3,7 +3,8 @@
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 
-from cdma.hdl.blocks.memory_queue import MemoryQueue, Room
+from cdma.hdl.blocks.credit import Credit
+from cdma.hdl.blocks.memory_queue import MemoryQueue
 from cdma.hdl.codec.parts.interface import codec_members
 from cdma.hdl.codec.parts.tally import CompressorReport, CompressorTally, Counts
 from cdma.hdl.codec.pipelined.window_memory import WindowMemory
@@ -52,7 +53,7 @@ class Compressor(wiring.Component):
         if self.config.pipelined:
             m.submodules.window_memory = store = WindowMemory(self.config)
             m.submodules.counts = counts = MemoryQueue(Counts(), _REPORTS)
-            m.submodules.room = room = Room(_REPORTS)
+            m.submodules.room = room = Credit(_REPORTS)
             wiring.connect(m, tally.counts, counts.input)
             wiring.connect(m, counts.output, report.counts)
             m.d.comb += [

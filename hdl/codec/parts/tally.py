@@ -41,8 +41,8 @@ class CompressorTally(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         pipelined = self.config.pipelined
-        m.submodules.words = words = WideCounter(self.config.lanes, pipelined=pipelined)
-        m.submodules.literals = literals = WideCounter(self.config.lanes, pipelined=pipelined)
+        m.submodules.words = words = WideCounter(self.config.lanes, lookahead=pipelined)
+        m.submodules.literals = literals = WideCounter(self.config.lanes, lookahead=pipelined)
         malformed = Signal()
         done = Signal()
         counts = self.counts.payload

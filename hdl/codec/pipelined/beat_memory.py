@@ -3,8 +3,9 @@
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 
+from cdma.hdl.blocks.credit import Credit
 from cdma.hdl.blocks.gates import thermometer
-from cdma.hdl.blocks.memory_queue import MemoryQueue, Room
+from cdma.hdl.blocks.memory_queue import MemoryQueue
 from cdma.hdl.codec.parts.interface import queue_members
 from cdma.hdl.spec.codec import CodecConfig
 
@@ -63,7 +64,7 @@ class BeatMemory(wiring.Component):
         ]
         m.d.sync += reads.eq(reads ^ leaves)
 
-        m.submodules.places = places = Room(2 * _DEPTH, 2)
+        m.submodules.places = places = Credit(2 * _DEPTH, 2)
         m.d.comb += [
             places.taken.eq(pushed[0] + pushed[1]),
             places.given.eq(leaves),

@@ -3,8 +3,9 @@
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 
+from cdma.hdl.blocks.credit import Credit
 from cdma.hdl.blocks.gates import thermometer
-from cdma.hdl.blocks.memory_queue import MemoryQueue, Room
+from cdma.hdl.blocks.memory_queue import MemoryQueue
 from cdma.hdl.codec.parts.interface import codec_members
 from cdma.hdl.spec.codec import CodecConfig
 
@@ -44,7 +45,7 @@ class PipelinedDecompressor(wiring.Component):
         m.submodules.spreader = spreader = Spreader(config)
         m.submodules.reports = reports = Reports(config)
         m.submodules.beats = beats = MemoryQueue(SpreadBeat(config), _BEATS)
-        m.submodules.room = room = Room(_BEATS)
+        m.submodules.room = room = Credit(_BEATS)
         wiring.connect(m, wiring.flipped(self.input), intake.input)
         wiring.connect(m, wiring.flipped(self.length), reader.length)
         wiring.connect(m, reader.window, planner.window)

@@ -8,8 +8,9 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.beats import Beat, malformed
 from cdma.hdl.blocks.counter import WideCounter
+from cdma.hdl.blocks.credit import Credit
 from cdma.hdl.blocks.gates import popcount
-from cdma.hdl.blocks.memory_queue import MemoryQueue, Room
+from cdma.hdl.blocks.memory_queue import MemoryQueue
 from cdma.hdl.spec.codec import CodecConfig
 
 __all__ = ["Intake", "PacketEnd", "Place", "rows_of"]
@@ -87,7 +88,7 @@ class Intake(wiring.Component):
         write_index = Signal(range(2 * rows))
         room = Signal(init=1)
         m.submodules.ends = ends = MemoryQueue(PacketEnd(config), _ENDS)
-        m.submodules.end_room = end_room = Room(_ENDS)
+        m.submodules.end_room = end_room = Credit(_ENDS)
         m.d.comb += [
             self.input.ready.eq(room & end_room.there),
             accept.eq(self.input.valid & self.input.ready),
@@ -125,7 +126,7 @@ class Intake(wiring.Component):
         arrived = Signal.like(write_index)
         bad = Signal()
         counted = Signal()
-        m.submodules.counter = counter = WideCounter(lanes, pipelined=True)
+        m.submodules.counter = counter = WideCounter(lanes, lookahead=True)
         m.d.sync += [
             Cat(late).eq(Cat(accept, late)),
             late_words.eq(Mux(accept, popcount(beat.keep, 4), 0)),

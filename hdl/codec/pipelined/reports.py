@@ -5,7 +5,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.counter import WideCounter
-from cdma.hdl.blocks.memory_queue import MemoryQueue, Room
+from cdma.hdl.blocks.credit import Credit
+from cdma.hdl.blocks.memory_queue import MemoryQueue
 from cdma.hdl.blocks.stream_register import StreamRegister
 from cdma.hdl.codec.parts.streams import Error, Report
 from cdma.hdl.spec.codec import CodecConfig
@@ -50,11 +51,11 @@ class Reports(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         lanes, planned = self.config.lanes, self.planned
-        m.submodules.words = words = WideCounter(lanes, pipelined=True)
-        m.submodules.literals = literals = WideCounter(lanes, pipelined=True)
+        m.submodules.words = words = WideCounter(lanes, lookahead=True)
+        m.submodules.literals = literals = WideCounter(lanes, lookahead=True)
         m.submodules.outcomes = outcomes = MemoryQueue(Outcome(), _DEPTH)
         m.submodules.infos = infos = MemoryQueue(PacketInfo(), _DEPTH)
-        m.submodules.info_room = info_room = Room(_DEPTH)
+        m.submodules.info_room = info_room = Credit(_DEPTH)
         m.submodules.report = report = StreamRegister(Report)
 
         # Counted a cycle later, and complete in the next.

@@ -6,8 +6,9 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.beats import Beat, malformed
+from cdma.hdl.blocks.credit import Credit
 from cdma.hdl.blocks.gates import popcount
-from cdma.hdl.blocks.memory_queue import MemoryQueue, Room
+from cdma.hdl.blocks.memory_queue import MemoryQueue
 from cdma.hdl.codec.parts.butterfly import Exchange, Ranking, Ranks, Routes
 from cdma.hdl.codec.parts.classifier import Classifier
 from cdma.hdl.codec.parts.interface import table_members
@@ -55,7 +56,7 @@ class WindowMemory(wiring.Component):
         # The words' codes.
         arrives = Signal()
         leaves = Signal()
-        m.submodules.room = room = Room(self.depth)
+        m.submodules.room = room = Credit(self.depth)
         m.d.comb += [
             room.taken.eq(arrives),
             room.given.eq(leaves),

@@ -1,0 +1,42 @@
+"""A memory whose entries are written and read in turn, round and round."""
+
+from amaranth.hdl import Module, ShapeLike, Signal, Value
+from amaranth.lib import stream
+from amaranth.lib.memory import Memory
+
+__all__ = ["RingMemory"]
+
+
+class RingMemory:
+    """What the queues in memories share; adds to the module ``m`` of the queue.
+
+    ``depth``
+        Number of entries, a power of two.
+    ``write``, ``read``
+        Ports of the memory. The read port is clocked and not transparent.
+    ``write_index``, ``read_index``
+        Registers of the next entry to write and to read, which the queue advances. They have one bit more than an
+        address: a full memory and an empty one differ in that bit alone.
+    """
+
+    def __init__(self, m: Module, shape: ShapeLike, depth: int) -> None:
+        assert depth.bit_count() == 1, depth
+        m.submodules.memory = memory = Memory(shape=shape, depth=depth, init=[])
+        write, read = memory.write_port(), memory.read_port(domain="sync")
+        self.write, self.read = write, read
+        self.write_index = Signal(range(2 * depth))
+        self.read_index = Signal(range(2 * depth))
+
+    def connect(self, m: Module, source: stream.Interface, sink: stream.Interface, more: Value) -> None:
+        """Writes what ``source`` transfers, and, while there is ``more``, reads ahead for ``sink``.
+
+        The register of the read port is the payload of ``sink``.
+        """
+        m.d.comb += [
+            self.write.addr.eq(self.write_index[: len(self.write.addr)]),
+            self.write.data.eq(source.payload),
+            self.write.en.eq(source.valid & source.ready),
+            self.read.addr.eq(self.read_index[: len(self.read.addr)]),
+            self.read.en.eq(more & (~sink.valid | sink.ready)),
+            sink.payload.eq(self.read.data),
+        ]

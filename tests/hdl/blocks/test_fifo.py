@@ -1,0 +1,56 @@
+"""The FIFO: against a list of what went in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cdma.hdl.blocks.fifo import Fifo
+from tests.support.queue_check import check_stream
+from tests.support.simulate import PAIRS, simulate
+
+
+@pytest.mark.parametrize(("writes", "reads"), PAIRS)
+@pytest.mark.parametrize("depth", [2, 8])
+def test_entries_come_out_as_they_went_in(depth: int, writes: str, reads: str) -> None:
+    dut = Fifo(16, depth)
+
+    async def check(ctx: Any) -> None:
+        await check_stream(
+            ctx, dut, (depth, writes, reads), writes, reads, 2, lambda: bool(ctx.get(dut.input.ready))
+        )
+
+    simulate(dut, check)
+
+
+@pytest.mark.parametrize("reserved", [False, True])
+@pytest.mark.parametrize("depth", [2, 8])
+def test_it_holds_its_depth_and_says_when_it_is_empty(depth: int, reserved: bool) -> None:
+    """One entry more fits into the register of the read port, which a reserved FIFO does not use."""
+    dut = Fifo(8, depth, reserved=reserved)
+    entries = depth if reserved else depth + 1
+
+    async def check(ctx: Any) -> None:
+        for turn in range(3):
+            assert ctx.get(dut.empty)
+            for entry in range(entries):
+                ctx.set(dut.input.payload, 50 * turn + entry)
+                ctx.set(dut.input.valid, 1)
+                while not ctx.get(dut.input.ready):
+                    await ctx.tick()
+                await ctx.tick()
+                assert not ctx.get(dut.empty)
+            ctx.set(dut.input.valid, 0)
+            await ctx.tick().repeat(3)
+            assert bool(ctx.get(dut.input.ready)) == reserved
+            ctx.set(dut.output.ready, 1)
+            for entry in range(entries):
+                assert not ctx.get(dut.empty)
+                assert ctx.get(dut.output.valid)
+                assert ctx.get(dut.output.payload) == 50 * turn + entry
+                await ctx.tick()
+            assert not ctx.get(dut.output.valid)
+            ctx.set(dut.output.ready, 0)
+
+    simulate(dut, check)

@@ -63,7 +63,7 @@ class Decompressor(wiring.Component):
         part_size = self.header_part
         m.submodules.rows = rows = WordRows(fmt.word_bits, lanes, self.rows, part_size)
         m.submodules.planner = planner = Planner(config, part_size)
-        m.submodules.tally = tally = DecompressorTally(config)
+        m.submodules.tally = tally = DecompressorTally(config.lanes)
         plan, arriving = planner.plan, self.input.payload
         wiring.connect(m, wiring.flipped(self.length), planner.length)
         wiring.connect(m, tally.report, wiring.flipped(self.report))

@@ -3,36 +3,33 @@
 Level ``k`` of the butterfly exchanges the words of lanes ``p`` and ``p ^ 2**k``, or leaves them where they are. To
 **concentrate**, each literal is routed, least significant bit first, to lane ``(offset + rank) % lanes``, where its rank
 is the number of literals in lower lanes. Such destinations are monotone and cyclically contiguous, and those never
-block: two literals that meet after level ``k`` would come from the same block of ``2**(k+1)`` lanes, so that their ranks
-differ by less than ``2**(k+1)``, and so would their destinations, in bits that are routed already. Both orders use the
-same exchanges, so **expanding** is the same levels in the opposite order.
+block. Two literals that met after level ``k`` would come from the same block of ``2**(k+1)`` lanes. Their ranks, and so
+their destinations, would differ by less than ``2**(k+1)``, that is, in a bit that is routed already; but then they could
+not meet. To **expand**, which is the opposite, the words pass through the same exchanges in the opposite order of levels.
 """
 
-from collections.abc import Sequence
-
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.gates import one_of, popcount
 
-__all__ = [
-    "Concentrator",
-    "Exchange",
-    "Expander",
-    "Ranking",
-    "Ranks",
-    "Routes",
-    "pairs",
-]
+__all__ = ["Exchange", "Ranking", "Ranks", "Routes", "pairs"]
 
 
 class Exchange(wiring.Component):
-    """One level of the network: pairs of lanes that differ in one bit exchange their words, or do not.
+    """One level of the network: pairs of lanes whose numbers differ in one bit exchange their words, or keep them.
 
-    Combinational. ``swap`` has one bit per pair, in the order of the pair's lower lane, and ``straight`` its complement:
-    from registers of their own, the two cost less than the cheaper selection that they allow saves.
+    Combinational.
+
+    ``swap``
+        Says for each pair, in the order of the lower lanes, whether it exchanges its words.
+    ``straight``
+        Complement of ``swap``. Where the two come from registers of their own, the selection of the words needs fewer
+        gates, and saves more than the registers cost.
+    ``input``, ``output``
+        Words of all lanes, before and after the level.
     """
 
     def __init__(self, shape: int, lanes: int, level: int) -> None:
@@ -58,14 +55,18 @@ class Exchange(wiring.Component):
 
 
 def pairs(lanes: int, level: int) -> list[int]:
-    """The lower lanes of the pairs which level ``level`` exchanges."""
+    """The lower lanes of the pairs that ``level`` exchanges."""
     return [lane for lane in range(lanes) if not lane >> level & 1]
 
 
 class Ranks(data.StructLayout):
-    """How many literals a beat has: ``count`` in all, and ``below[lane]`` below each lane but lane 0.
+    """How many literals a beat has.
 
-    The latter as far as a route needs it: modulo the size of the largest block of lanes whose middle the lane is.
+    ``count``
+        Number of literals in all lanes.
+    ``below``
+        Number of literals below each lane but lane 0, modulo the size of the largest block of lanes that has this lane
+        in its middle. Routes need no more of it.
     """
 
     def __init__(self, lanes: int) -> None:
@@ -74,7 +75,15 @@ class Ranks(data.StructLayout):
 
 
 class Ranking(wiring.Component):
-    """Counts the literals of a beat; combinational. ``inputs`` is that of :func:`popcount`."""
+    """Counts the literals of a beat. Combinational.
+
+    ``literal``
+        Says for each lane whether it has a literal.
+    ``ranks``
+        The counts.
+
+    ``inputs`` is that of :func:`~cdma.hdl.blocks.gates.popcount`.
+    """
 
     def __init__(self, lanes: int, inputs: int = 2) -> None:
         self.lanes = lanes
@@ -90,14 +99,20 @@ class Ranking(wiring.Component):
 
 
 class Routes(wiring.Component):
-    """Finds the exchanges that take the literals of a beat to consecutive lanes from ``offset`` on.
+    """Finds the exchanges that route the literals of a beat to consecutive lanes. Combinational.
 
-    Combinational. ``swap`` has one field per level.
+    ``ranks``
+        Counts of the literals.
+    ``offset``
+        Lane of the first literal after routing.
+    ``swap``
+        Says for each level which pairs exchange their words.
 
-    Seen from the last level back, each level splits a block of lanes in halves, and the literals of a block that come
-    from its upper half go to consecutive lanes from ``boundary = offset + literals below the block's middle`` on. Lane
-    ``j`` of the lower half must so hold what comes from the upper half exactly if ``boundary`` has reached the block's
-    lower half, at ``j`` or before. No more than the counts of literals below each lane is needed, each at one place.
+    From the last level back to the first, each level splits blocks of lanes into halves. The literals that come from the
+    upper half of a block go to consecutive lanes, the first of which is ``boundary = offset + literals below the middle
+    of the block``. So lane ``j`` of the lower half receives a word from the upper half exactly if ``boundary``, modulo
+    the size of the block, is at ``j`` or below in the lower half, or above the partner of ``j`` in the upper half. Each
+    count of :class:`Ranks` is needed for one block only.
     """
 
     def __init__(self, lanes: int) -> None:
@@ -116,71 +131,10 @@ class Routes(wiring.Component):
         for level in range(self.levels):
             half = 1 << level
             for pair, low in enumerate(pairs(self.lanes, level)):
-                place = low % half
-                middle = low - place + half
-                if not place:
+                position = low % half
+                middle = low - position + half
+                if not position:
                     boundary = Signal(level + 1, name=f"boundary_{middle}")
                     m.d.comb += boundary.eq(self.offset + self.ranks.below[str(middle)])
-                m.d.comb += self.swap[level][pair].eq(~(boundary[level] ^ (place < boundary[:level])))
+                m.d.comb += self.swap[level][pair].eq(~(boundary[level] ^ (position < boundary[:level])))
         return m
-
-
-class _Network(wiring.Component):
-    """All levels in a row, in the order of ``levels``, with the routes found for the given literals."""
-
-    def __init__(self, word_bits: int, lanes: int, levels: Sequence[int]) -> None:
-        self.word_bits = word_bits
-        self.lanes = lanes
-        self.order = levels
-        super().__init__(
-            {
-                "literal": In(lanes),
-                "offset": In(exact_log2(lanes)),
-                "count": Out(range(lanes + 1)),
-                "input": In(data.ArrayLayout(word_bits, lanes)),
-                "output": Out(data.ArrayLayout(word_bits, lanes)),
-            }
-        )
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        m.submodules.ranking = ranking = Ranking(self.lanes)
-        m.submodules.routes = routes = Routes(self.lanes)
-        m.d.comb += [
-            ranking.literal.eq(self.literal),
-            routes.ranks.eq(ranking.ranks),
-            routes.offset.eq(self.offset),
-            self.count.eq(ranking.ranks.count),
-        ]
-        words: Value = self.input
-        for level in self.order:
-            exchange = Exchange(self.word_bits, self.lanes, level)
-            m.submodules[f"exchange_{level}"] = exchange
-            m.d.comb += [
-                exchange.swap.eq(routes.swap[level]),
-                exchange.straight.eq(~routes.swap[level]),
-                exchange.input.eq(words),
-            ]
-            words = exchange.output
-        m.d.comb += self.output.eq(words)
-        return m
-
-
-class Concentrator(_Network):
-    """Moves the literals of a beat, in order, to consecutive lanes from ``offset`` on, cyclically.
-
-    Combinational. Lanes that receive no literal hold words of no meaning.
-    """
-
-    def __init__(self, word_bits: int, lanes: int) -> None:
-        super().__init__(word_bits, lanes, range(exact_log2(lanes)))
-
-
-class Expander(_Network):
-    """Moves words from consecutive lanes from ``offset`` on, cyclically, to the lanes that ``literal`` marks.
-
-    Combinational; undoes a :class:`Concentrator` with the same ``literal`` and ``offset``.
-    """
-
-    def __init__(self, word_bits: int, lanes: int) -> None:
-        super().__init__(word_bits, lanes, range(exact_log2(lanes) - 1, -1, -1))

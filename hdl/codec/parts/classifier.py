@@ -1,14 +1,17 @@
-"""Finds the code of each word of a beat."""
+"""The codes of words: which code each word of a beat has, and which word each code stands for."""
+
+from collections.abc import Sequence
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from cdma.hdl.blocks.gates import one_of
 from cdma.hdl.spec.codec import CodecConfig
 
 from .interface import table_members
 
-__all__ = ["Classifier", "table_of"]
+__all__ = ["Classifier", "decoded", "literals_of", "table_of"]
 
 
 def table_of(component: wiring.PureInterface, config: CodecConfig) -> list[Value]:
@@ -19,11 +22,24 @@ def table_of(component: wiring.PureInterface, config: CodecConfig) -> list[Value
     return [Value.cast(entry) for entry in config.format.values]
 
 
-class Classifier(wiring.Component):
-    """Compares each word with the table; combinational.
+def literals_of(codes: Value, config: CodecConfig) -> Value:
+    """Says for each lane of a beat whether its code in ``codes`` is that of a literal."""
+    return Cat(codes.word_select(lane, config.format.code_bits).all() for lane in range(config.lanes))
 
-    ``codes`` has the code of the lowest entry that equals the word, all ones where none does, and 0 where ``keep`` says
-    that there is no word.
+
+def decoded(code: Value, table: Sequence[Value], is_literal: Value, literal: Value) -> Value:
+    """The word that ``code`` stands for: ``literal`` if ``is_literal``, or else the entry of ``table``."""
+    return one_of((is_literal, literal), *((code == entry, value) for entry, value in enumerate(table)))
+
+
+class Classifier(wiring.Component):
+    """Compares each word of a beat with the table. Combinational.
+
+    ``data``, ``keep``
+        Words of the beat, and which of them are valid.
+    ``codes``
+        Code of each word: that of the lowest entry that equals the word, or all ones if no entry does. A word that is not
+        valid has code 0.
     """
 
     def __init__(self, config: CodecConfig) -> None:

@@ -1,5 +1,6 @@
 """The ports of codecs and of their blocks."""
 
+from amaranth.hdl import Module
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -8,14 +9,22 @@ from cdma.hdl.spec.codec import CodecConfig
 
 from .streams import Report
 
-__all__ = ["codec_members", "queue_members", "table_members"]
+__all__ = ["codec_members", "connect_table", "queue_members", "table_members"]
 
 
 def table_members(config: CodecConfig) -> dict[str, wiring.Member]:
-    """The port ``values`` of what compares with the table of frequent values, if that is known at run time only."""
+    """The port ``values`` of blocks that compare with the frequent values, if these are known at run time only."""
     if not config.runtime_values:
         return {}
     return {"values": In(data.ArrayLayout(config.format.word_bits, config.table_size))}
+
+
+def connect_table(
+    m: Module, config: CodecConfig, source: wiring.PureInterface, sink: wiring.PureInterface
+) -> None:
+    """Connects the ports of :func:`table_members` of a block and of a block inside it."""
+    if config.runtime_values:
+        m.d.comb += sink.values.eq(source.values)
 
 
 def codec_members(config: CodecConfig, *, length: bool) -> dict[str, wiring.Member]:
@@ -31,12 +40,22 @@ def codec_members(config: CodecConfig, *, length: bool) -> dict[str, wiring.Memb
 
 
 def queue_members(config: CodecConfig) -> dict[str, wiring.Member]:
-    """The ports of a queue of beats.
+    """The ports of a queue of finished beats.
 
+    ``rows``
+        Up to two beats to push.
     ``push``
-        How many of ``rows`` are to go in, as a thermometer; while there is ``room`` for them they do with ``fire``.
-    ``last``, ``count``
-        Which row ends its packet, and of that one the number of words less one. All others are full.
+        Number of ``rows`` to push, as a thermometer.
+    ``fire``
+        Pushes them; only while ``room`` is high.
+    ``last``
+        Says which row ends its packet. All others are full.
+    ``count``
+        Number of words in that row, less one.
+    ``room``
+        Is high while the queue can take the rows that ``push`` says.
+    ``output``
+        The beats, in order.
     """
     fmt, lanes = config.format, config.lanes
     return {

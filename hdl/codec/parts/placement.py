@@ -8,7 +8,7 @@ from amaranth.utils import exact_log2
 from cdma.hdl.blocks.gates import rotate_up, thermometer
 from cdma.hdl.spec.codec import CodecConfig
 
-from .steps import Step
+from .steps import Step, words_of_last_beat
 
 __all__ = ["Placed", "Placement"]
 
@@ -88,9 +88,7 @@ class Placement(wiring.Component):
             placed.in_header.eq(Mux(step.first, thermometer(start + header_part, lanes + header_part), 0)),
             placed.over_one.eq(total > lanes),
             placed.over_two.eq(total > 2 * lanes),
-            placed.remaining.eq(
-                Mux(placed.over_two, total - 2 * lanes, Mux(placed.over_one, total - lanes, total))
-            ),
+            placed.remaining.eq(words_of_last_beat(total, lanes, placed.over_one, placed.over_two)),
             placed.last.eq(step.last & ~alone),
         ]
         return m

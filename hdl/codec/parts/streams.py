@@ -1,12 +1,13 @@
-"""What travels on the streams between blocks: beats of words, and one report per packet."""
+"""What is reported of each packet, and the errors that a report may have."""
 
+from amaranth.hdl import Mux, Value
 from amaranth.lib import data, enum
 
-__all__ = ["Error", "Report"]
+__all__ = ["Error", "Report", "first_error"]
 
 
 class Error(enum.Enum, shape=8):
-    """What went wrong with a packet; the first error found counts."""
+    """What is wrong with a packet. Only the first error found in it is reported."""
 
     NONE = 0
     #: The stream ended before the packet had all its words.
@@ -19,8 +20,24 @@ class Error(enum.Enum, shape=8):
     BEAT = 4
 
 
+def first_error(*found: tuple[Value, Value | Error], otherwise: Value | Error = Error.NONE) -> Value:
+    """The error of the first condition that holds, or ``otherwise``."""
+    error = Value.cast(otherwise)
+    for condition, candidate in reversed(found):
+        error = Mux(condition, candidate, error)
+    return error
+
+
 class Report(data.Struct):
-    """One per packet, in packet order."""
+    """What is reported of a packet; reports come in the order of the packets.
+
+    ``words_in``, ``words_out``
+        Number of words accepted, and of words delivered.
+    ``literals``
+        Number of literals among the raw words.
+    ``error``
+        The first error found.
+    """
 
     words_in: 32
     words_out: 32

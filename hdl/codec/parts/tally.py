@@ -1,7 +1,7 @@
 """Counts what is reported of each packet.
 
-In both tallies the counters themselves are the report, for as long as it takes until it is accepted; meanwhile the
-packets behind wait. Events are counted a cycle after they happen, so that the long adders start from registers.
+The counters of a tally hold the result of a packet until it is accepted; the next packets wait meanwhile. Events are
+counted a cycle after they happen, so that the long adders start from registers.
 """
 
 from amaranth.hdl import Module, Mux, Signal, Value
@@ -11,43 +11,57 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.counter import WideCounter
 from cdma.hdl.blocks.stream_register import StreamRegister
-from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.format import Format
 
 from .steps import Arrival
-from .streams import Error, Report
+from .streams import Error, Report, first_error
 
 __all__ = ["CompressorReport", "CompressorTally", "Counts", "DecompressorEvents", "DecompressorTally"]
 
 
 class Counts(data.StructLayout):
-    """What a compressor counts of a packet: its words, the literals among them, and whether it was malformed."""
+    """What a compressor counts of a packet.
+
+    ``words``, ``literals``
+        Number of raw words, and of literals among them.
+    ``malformed``
+        Says that a beat was malformed.
+    """
 
     def __init__(self) -> None:
         super().__init__({"words": 32, "literals": 32, "malformed": 1})
 
 
 class CompressorTally(wiring.Component):
-    """Counts beats on arrival."""
+    """Counts the beats of packets.
 
-    def __init__(self, config: CodecConfig) -> None:
-        self.config = config
+    ``arrival``
+        Beats, which wait while counts wait to be accepted.
+    ``counts``
+        Counts of each packet, two cycles after its last beat.
+
+    ``lookahead`` is that of :class:`~cdma.hdl.blocks.counter.WideCounter`.
+    """
+
+    def __init__(self, lanes: int, *, lookahead: bool = False) -> None:
+        self.lanes = lanes
+        self.lookahead = lookahead
         super().__init__(
             {
-                "arrival": In(stream.Signature(Arrival(config.lanes))),
+                "arrival": In(stream.Signature(Arrival(lanes))),
                 "counts": Out(stream.Signature(Counts())),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        pipelined = self.config.pipelined
-        m.submodules.words = words = WideCounter(self.config.lanes, lookahead=pipelined)
-        m.submodules.literals = literals = WideCounter(self.config.lanes, lookahead=pipelined)
+        m.submodules.words = words = WideCounter(self.lanes, lookahead=self.lookahead)
+        m.submodules.literals = literals = WideCounter(self.lanes, lookahead=self.lookahead)
         malformed = Signal()
         done = Signal()
         counts = self.counts.payload
-        # What does not arrive adds nothing.
-        late = Signal(Arrival(self.config.lanes))
+        # This is 0 after cycles without a beat.
+        late = Signal(Arrival(self.lanes))
         m.d.comb += [
             self.counts.valid.eq(done),
             counts.words.eq(words.value),
@@ -69,19 +83,22 @@ class CompressorTally(wiring.Component):
 
 
 class CompressorReport(wiring.Component):
-    """Makes a report of what was counted: the words that come out follow from the words and the literals.
+    """Makes the report of a packet from its counts, from which the number of words delivered follows.
 
-    Combinational or, pipelined, in two cycles, one for each adder.
+    ``counts``, ``report``
+        Counts and report of each packet, in order.
+
+    Combinational, or, ``registered``, with a latency of two cycles, one for each adder.
     """
 
-    def __init__(self, config: CodecConfig) -> None:
-        self.config = config
+    def __init__(self, format: Format, *, registered: bool = False) -> None:
+        self.format = format
+        self.registered = registered
         super().__init__({"counts": In(stream.Signature(Counts())), "report": Out(stream.Signature(Report))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        fmt = self.config.format
-        window = exact_log2(fmt.window)
+        window = exact_log2(self.format.window)
         counted = self.counts.payload
         with_windows = data.StructLayout({"counts": Counts(), "windows": 33 - window})
         adding = stream.Signature(with_windows).create(path=("adding",))
@@ -92,7 +109,7 @@ class CompressorReport(wiring.Component):
             adding.payload.windows.eq((counted.words >> window) + (counted.words[:window] != 0)),
         ]
         summed = stream.Signature(Report).create(path=("summed",))
-        if self.config.pipelined:
+        if self.registered:
             m.submodules.windows = windows = StreamRegister(with_windows)
             m.submodules.sum = total = StreamRegister(Report)
             wiring.connect(m, adding, windows.input)
@@ -106,9 +123,9 @@ class CompressorReport(wiring.Component):
             summed.valid.eq(adding.valid),
             adding.ready.eq(summed.ready),
             report.words_in.eq(counts.words),
-            report.words_out.eq(counts.literals + adding.payload.windows * fmt.header_words),
+            report.words_out.eq(counts.literals + adding.payload.windows * self.format.header_words),
             report.literals.eq(counts.literals),
-            report.error.eq(Mux(counts.malformed, Error.BEAT, Error.NONE)),
+            report.error.eq(first_error((counts.malformed, Error.BEAT))),
         ]
         return m
 
@@ -117,11 +134,13 @@ class DecompressorEvents(data.StructLayout):
     """What may happen to packets in one cycle.
 
     ``words_in``, ``malformed``
-        Words of the beat that arrived; it belongs to the next packet if that ``starts``, else to the packet in work.
+        Number of words of the beat that arrived, and whether it was malformed.
+    ``starts``
+        Says that this beat is the first of the next packet. Otherwise it belongs to the packet in flight.
     ``words_out``, ``literals``
-        Words delivered in this cycle, of the packet in work, and the literals among them.
+        Number of words delivered of the packet in flight, and of literals among them.
     ``finished``, ``error``
-        The packet in work is over, and with what error.
+        Ends the packet in flight, with its error.
     """
 
     def __init__(self, lanes: int) -> None:
@@ -139,17 +158,24 @@ class DecompressorEvents(data.StructLayout):
 
 
 class DecompressorTally(wiring.Component):
-    """Counts the events of packets.
+    """Counts the events of packets, and reports each packet.
 
-    While ``stall`` is high a report waits, and no beat may arrive, no packet start or finish without a beat delivered.
-    One beat may still be delivered, the one that was offered before; then ``full`` is high, and nothing may be.
+    ``events``
+        Events of this cycle.
+    ``stall``
+        Is high while a report waits to be accepted. Then no beat may arrive, no packet may start, and none may finish but
+        with a beat that is delivered. One beat may still be delivered, because it may have been offered before.
+    ``full``
+        Is high while, in addition, such a beat waits to be counted. Then no other beat may be delivered.
+    ``report``
+        Report of each packet, two cycles after it finished.
     """
 
-    def __init__(self, config: CodecConfig) -> None:
-        self.lanes = config.lanes
+    def __init__(self, lanes: int) -> None:
+        self.lanes = lanes
         super().__init__(
             {
-                "events": In(DecompressorEvents(config.lanes)),
+                "events": In(DecompressorEvents(lanes)),
                 "stall": Out(1),
                 "full": Out(1),
                 "report": Out(stream.Signature(Report)),
@@ -167,7 +193,7 @@ class DecompressorTally(wiring.Component):
         m.submodules.literals = literals = WideCounter(self.lanes)
         malformed = Signal()
         error = Signal(Error, reset_less=True)
-        # A beat that arrives in the cycle in which the packet before it ends is counted when that is reported.
+        # A beat that arrives in the cycle in which the packet before it finishes is counted when that one is reported.
         early = Signal(reset_less=True)
         held = Signal.like(late.words_in)
         held_malformed = Signal()
@@ -179,7 +205,7 @@ class DecompressorTally(wiring.Component):
             report.words_in.eq(words_in.value),
             report.words_out.eq(words_out.value),
             report.literals.eq(literals.value),
-            report.error.eq(Mux(malformed, Error.BEAT, error)),
+            report.error.eq(first_error((malformed, Error.BEAT), otherwise=error)),
             words_in.first.eq(held),
             words_in.amount.eq(Mux(self.stall | early, 0, late.words_in)),
             words_out.amount.eq(Mux(self.stall, 0, late.words_out)),

@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from cdma.hdl.codec.parts.classifier import Classifier
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
+from tests.support.simulate import simulate
 
 
 @pytest.mark.parametrize("values", [(0, 1, 7), (3, 3, 0), (5,)])
@@ -30,6 +30,4 @@ def test_lowest_equal_entry_wins(values: tuple[int, ...], runtime: bool) -> None
                     code = table.index(word) if word in table else 3
                     assert ctx.get(dut.codes[lane]) == (code if keep >> lane & 1 else 0)
 
-    simulator = Simulator(dut)
-    simulator.add_testbench(check)
-    simulator.run()
+    simulate(dut, check)

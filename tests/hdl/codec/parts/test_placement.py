@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from amaranth.hdl import ClockDomain, Module
-from amaranth.sim import Simulator
 
 from cdma.hdl.codec.parts.placement import Placement
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
+from tests.support.simulate import simulate
 
 #: Headers of a word, of a part of a beat, of a beat, of two beats and of many; one lane.
 CONFIGS = [
@@ -115,7 +115,4 @@ def test_every_word_in_its_place(config: CodecConfig, pauses: float) -> None:
     m = Module()
     m.domains.sync = ClockDomain()
     m.submodules.dut = dut
-    simulator = Simulator(m)
-    simulator.add_clock(1e-9)
-    simulator.add_testbench(check)
-    simulator.run()
+    simulate(m, check)

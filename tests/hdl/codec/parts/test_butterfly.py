@@ -5,17 +5,11 @@ import random
 from typing import Any
 
 import pytest
-from amaranth.hdl import Elaboratable
-from amaranth.sim import Simulator
 from amaranth.utils import exact_log2
 
-from cdma.hdl.codec.parts.butterfly import Concentrator, Expander, pairs
-
-
-def combinational(dut: Elaboratable, check: Any) -> None:
-    simulator = Simulator(dut)
-    simulator.add_testbench(check)
-    simulator.run()
+from cdma.hdl.codec.parts.butterfly import pairs
+from tests.support.butterfly_network import ButterflyNetwork
+from tests.support.simulate import simulate
 
 
 def cases(lanes: int) -> list[tuple[int, int]]:
@@ -29,8 +23,8 @@ def cases(lanes: int) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 4, 8, 16, 32])
-def test_concentrator_moves_literals_to_consecutive_lanes(lanes: int) -> None:
-    dut = Concentrator(8, lanes)
+def test_literals_go_to_consecutive_lanes(lanes: int) -> None:
+    dut = ButterflyNetwork(8, lanes)
     words = [100 + lane for lane in range(lanes)]
 
     async def check(ctx: Any) -> None:
@@ -44,27 +38,29 @@ def test_concentrator_moves_literals_to_consecutive_lanes(lanes: int) -> None:
             got = [ctx.get(dut.output[(offset + rank) % lanes]) for rank in range(len(literals))]
             assert got == literals, f"mask {mask:0{lanes}b}, offset {offset}"
 
-    combinational(dut, check)
+    simulate(dut, check)
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 4, 8, 16, 32])
-def test_expander_undoes_the_concentrator(lanes: int) -> None:
-    dut = Expander(8, lanes)
+def test_expanding_puts_them_back(lanes: int) -> None:
+    dut = ButterflyNetwork(8, lanes, expand=True)
 
     async def check(ctx: Any) -> None:
         for mask, offset in cases(lanes):
-            places = [lane for lane in range(lanes) if mask >> lane & 1]
+            lanes_of_literals = [lane for lane in range(lanes) if mask >> lane & 1]
             packed = [0] * lanes
-            for rank, lane in enumerate(places):
+            for rank, lane in enumerate(lanes_of_literals):
                 packed[(offset + rank) % lanes] = 100 + lane
             ctx.set(dut.input, packed)
             ctx.set(dut.literal, mask)
             ctx.set(dut.offset, offset)
             await ctx.delay(1e-9)
-            got = [ctx.get(dut.output[lane]) for lane in places]
-            assert got == [100 + lane for lane in places], f"mask {mask:0{lanes}b}, offset {offset}"
+            got = [ctx.get(dut.output[lane]) for lane in lanes_of_literals]
+            assert got == [100 + lane for lane in lanes_of_literals], (
+                f"mask {mask:0{lanes}b}, offset {offset}"
+            )
 
-    combinational(dut, check)
+    simulate(dut, check)
 
 
 def test_each_level_pairs_every_lane_once() -> None:

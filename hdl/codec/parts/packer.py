@@ -1,0 +1,141 @@
+"""Joins headers and routed literals to full output beats."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cdma.hdl.blocks.beats import Beat
+from cdma.hdl.blocks.gates import one_of
+from cdma.hdl.blocks.stream_register import StreamRegister
+from cdma.hdl.spec.codec import CodecConfig
+
+from .placement import Placed, Placement
+from .steps import Step
+
+__all__ = ["Packer"]
+
+
+class Packer(wiring.Component):
+    """Collects words until an output beat is full, and queues full beats.
+
+    ``step``
+        Beats of windows. One is accepted per cycle while the queue can take the beats that it fills: up to two, because an
+        incomplete beat, a header and a beat of literals can span three. Parts of a header that fill beats of their own
+        take a cycle each.
+    ``output``
+        The packed beats. A beat that is just full is kept until the next word comes, because only then it is known not to
+        be the last of its packet.
+
+    ``queue``
+        Queue of finished beats, with the ports of :func:`~cdma.hdl.codec.parts.interface.queue_members`.
+    ``registered``
+        Places words a cycle before it packs them, and holds the incomplete beat by the enables of its flip-flops. An FPGA
+        has such enables; in standard cells, what holds the beat is cheaper as a part of the selection.
+    """
+
+    def __init__(self, config: CodecConfig, queue: wiring.Component, *, registered: bool = False) -> None:
+        self.config = config
+        self.queue = queue
+        self.registered = registered
+        fmt, lanes = config.format, config.lanes
+        self.header_part = min(fmt.header_words, lanes)
+        super().__init__(
+            {
+                "step": In(stream.Signature(Step(config))),
+                "output": Out(stream.Signature(Beat(fmt.word_bits, lanes))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.placement = placement = Placement(self.config)
+        wiring.connect(m, wiring.flipped(self.step), placement.step)
+        input_ = placement.placed
+        if self.registered:
+            m.submodules.placed = register = StreamRegister(Placed(self.config))
+            wiring.connect(m, placement.placed, register.input)
+            input_ = register.output
+        placed = input_.payload
+        over_one, over_two, last = placed.over_one, placed.over_two, placed.last
+
+        partial = Signal(placed.words.shape(), reset_less=True)
+        #: Only the incomplete beat is left of the packet, with this number of words.
+        flush = Signal()
+        flush_count = Signal(range(self.config.lanes + 1), reset_less=True)
+        old = Signal(self.config.lanes)
+        m.d.comb += old.eq(Mux(flush, ~0, placed.old))
+        rows = self._rows(m, placed, old, partial)
+
+        # Rows that are full or, at the end of the packet, finished go into the queue.
+        push = Signal(2)
+        with m.If(flush):
+            m.d.comb += push.eq(0b01)
+        with m.Else():
+            m.d.comb += push.eq(Cat(over_one | last, over_two | (over_one & last)))
+        fires = Signal()
+        m.submodules.queue = queue = self.queue
+        wiring.connect(m, queue.output, wiring.flipped(self.output))
+        m.d.comb += [
+            fires.eq((input_.valid | flush) & queue.room),
+            input_.ready.eq(queue.room & ~flush),
+            queue.push.eq(push),
+            queue.fire.eq(fires),
+            queue.count.eq(Mux(flush, flush_count, placed.remaining) - 1),
+            queue.last.eq(Cat(flush | (last & ~over_one), last & over_one & ~over_two)),
+            *(queue.rows[i].eq(rows[i]) for i in range(2)),
+        ]
+        self._hold(m, placed, old, partial, rows[1], fires)
+        with m.If(fires):
+            m.d.sync += [flush.eq(~flush & last & over_two), flush_count.eq(placed.remaining)]
+        return m
+
+    def _header(self, placed: Value) -> list[Value]:
+        """The word of the header for each lane."""
+        return [placed.header[lane % len(placed.header)] for lane in range(self.config.lanes)]
+
+    def _rows(self, m: Module, placed: Value, old: Value, partial: Value) -> list[data.View]:
+        """The first two output beats that the step touches.
+
+        The first continues the incomplete one: each of its lanes is old, or of the header, or of a literal. The header
+        reaches into the second by at most as many lanes as it has words.
+        """
+        lanes, in_header, header = self.config.lanes, placed.in_header, self._header(placed)
+        rows = [Signal(placed.words.shape(), name=f"row_{i}") for i in range(2)]
+        for lane in range(lanes):
+            m.d.comb += rows[0][lane].eq(
+                one_of(
+                    (old[lane], partial[lane]),
+                    (~old[lane] & in_header[lane], header[lane]),
+                    (~old[lane] & ~in_header[lane], placed.words[lane]),
+                )
+            )
+            if lane < self.header_part:
+                m.d.comb += rows[1][lane].eq(Mux(in_header[lanes + lane], header[lane], placed.words[lane]))
+            else:
+                m.d.comb += rows[1][lane].eq(placed.words[lane])
+        return rows
+
+    def _hold(
+        self, m: Module, placed: Value, old: Value, partial: Value, second_row: Value, fires: Value
+    ) -> None:
+        """Loads the register of the incomplete beat when a step ``fires``."""
+        in_header, header = placed.in_header, self._header(placed)
+        over_one, over_two = placed.over_one, placed.over_two
+        moves = Const(1) if self.registered else fires
+        enable = fires if self.registered else Const(1)
+        for lane in range(self.config.lanes):
+            second = one_of(
+                (moves & over_one & ~over_two, second_row[lane]), (moves & over_two, placed.words[lane])
+            )
+            if lane >= self.header_part:
+                second = placed.words[lane] & (moves & over_one).replicate(self.config.format.word_bits)
+            keeps = ~moves | (~over_one & old[lane])
+            with m.If(enable):
+                m.d.sync += partial[lane].eq(
+                    one_of(
+                        (keeps, partial[lane]),
+                        (~keeps & ~over_one & in_header[lane], header[lane]),
+                        (~keeps & ~over_one & ~in_header[lane], placed.words[lane]),
+                    )
+                    | second
+                )

@@ -1,0 +1,50 @@
+"""The pipelined compressor, made for FPGAs."""
+
+from amaranth.hdl import Elaboratable, Module
+from amaranth.lib import wiring
+
+from cdma.hdl.blocks.credit import Credit
+from cdma.hdl.blocks.memory_queue import MemoryQueue
+from cdma.hdl.codec.parts.compressor import connect_compressor
+from cdma.hdl.codec.parts.packer import Packer
+from cdma.hdl.codec.parts.tally import CompressorReport, CompressorTally, Counts
+from cdma.hdl.spec.codec import CodecConfig
+
+from .beat_memory import BeatMemory
+from .window_memory import WindowMemory
+
+__all__ = ["PipelinedCompressor"]
+
+#: Packets that may be in flight, or wait for their reports to be accepted.
+_REPORTS = 16
+
+
+class PipelinedCompressor(Elaboratable):
+    """Drives the ``ports`` of a :class:`~cdma.hdl.codec.compressor.Compressor`, and is what that elaborates to.
+
+    The counts of packets wait in a queue for their reports to be accepted. A packet's last beat is let in only with
+    credit for its counts, so that counting never waits.
+    """
+
+    def __init__(self, config: CodecConfig, ports: wiring.PureInterface) -> None:
+        self.config = config
+        self.ports = ports
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        packer = Packer(self.config, BeatMemory(self.config), registered=True)
+        m.submodules.packer = packer
+        m.submodules.tally = tally = CompressorTally(self.config.lanes, lookahead=True)
+        m.submodules.report = report = CompressorReport(self.config.format, registered=True)
+        m.submodules.window_memory = store = WindowMemory(self.config)
+        m.submodules.counts = counts = MemoryQueue(Counts(), _REPORTS)
+        m.submodules.room = credit = Credit(_REPORTS)
+        wiring.connect(m, tally.counts, counts.input)
+        wiring.connect(m, counts.output, report.counts)
+        m.d.comb += [
+            credit.taken.eq(store.ends),
+            credit.given.eq(counts.output.valid & counts.output.ready),
+            store.admit.eq(credit.there),
+        ]
+        connect_compressor(m, self.config, self.ports, store=store, packer=packer, tally=tally, report=report)
+        return m

@@ -1,6 +1,6 @@
 """Holds a window of raw words until its header is known, as a window store does, but in memories."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -9,28 +9,69 @@ from cdma.hdl.blocks.beats import Beat, malformed
 from cdma.hdl.blocks.credit import Credit
 from cdma.hdl.blocks.gates import popcount
 from cdma.hdl.blocks.memory_queue import MemoryQueue
-from cdma.hdl.codec.parts.butterfly import Exchange, Ranking, Ranks, Routes
-from cdma.hdl.codec.parts.classifier import Classifier
-from cdma.hdl.codec.parts.interface import table_members
-from cdma.hdl.codec.parts.steps import Arrival, Step
+from cdma.hdl.codec.parts.butterfly import Ranking, Ranks, Routes
+from cdma.hdl.codec.parts.classifier import Classifier, literals_of
+from cdma.hdl.codec.parts.interface import connect_table, table_members
+from cdma.hdl.codec.parts.levels import Settings, exchange, keep, kept_settings, settings_of
+from cdma.hdl.codec.parts.steps import Arrival, Step, words_of_last_beat
 from cdma.hdl.spec.codec import CodecConfig
 
 __all__ = ["WindowMemory"]
 
-#: Cycles from a beat's arrival to its way out of the memory, and back to the room that it leaves.
+#: Cycles from a beat's arrival until it has left the memory and its credit is back.
 _WAY = 10
 #: Levels of the butterfly within a cycle.
 _LEVELS = 2
 
 
+class _Classified:
+    """The registers of a beat whose codes are known."""
+
+    def __init__(self, config: CodecConfig) -> None:
+        fmt, lanes = config.format, config.lanes
+        self.valid = Signal()
+        self.words = Signal(data.ArrayLayout(fmt.word_bits, lanes), reset_less=True)
+        self.codes = Signal(lanes * fmt.code_bits, reset_less=True)
+        self.keep = Signal(lanes, reset_less=True)
+        self.last = Signal(reset_less=True)
+        self.malformed = Signal(name="bad", reset_less=True)
+
+
+class _Ranked:
+    """The registers of a beat whose literals are counted; their names begin with ``name``."""
+
+    def __init__(self, config: CodecConfig, name: str) -> None:
+        words = data.ArrayLayout(config.format.word_bits, config.lanes)
+        beat = data.StructLayout({"words": words, "ranks": Ranks(config.lanes), "first": 1, "last": 1})
+        self.beat = Signal(beat, name=name, reset_less=True)
+        self.valid = Signal(name=f"{name}_there")
+
+
+class _Routed:
+    """The registers of a step, without its header, whose words have passed the levels below ``level``."""
+
+    def __init__(self, config: CodecConfig, level: int) -> None:
+        fields = {name: field.shape for name, field in Step(config) if name != "header"}
+        self.step = Signal(data.StructLayout(fields), name=f"routed_{level}", reset_less=True)
+        self.valid = Signal(name=f"there_{level}")
+
+
 class WindowMemory(wiring.Component):
-    """Routes literals in a pipeline that never stops, into a memory of beats; headers go into one of their own.
+    """A pipeline that routes literals and never stops, and memories of beats and of headers after it.
 
-    A beat is let in when the memory has room for it. So nothing in the pipeline waits, and no signal has to reach all of
-    it within a cycle: what makes it slow on an FPGA is not logic but wires.
+    ``input``
+        Raw beats. A beat is let in only with credit for it in the memory. So nothing in the pipeline waits, and no signal
+        has to reach all of it within a cycle: on an FPGA the wires are slow, not the logic.
+    ``step``
+        Beats with their literals routed to the lanes of the output beats, and with the header of their window.
+    ``arrival``
+        Counts each beat once, in order. It does not wait for ready.
+    ``ends``
+        Is high when the last beat of a packet is let in.
+    ``admit``
+        Lets beats in. It must be low without credit for what follows from ``ends``.
 
-    Throughput: a beat per cycle. ``arrival`` counts each beat once, in order, and cannot be held up: ``admit`` must be
-    low while there is no room for what follows from a packet's last beat, told by ``ends``.
+    Throughput: a beat per cycle.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -48,168 +89,155 @@ class WindowMemory(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        config = self.config
-        fmt, lanes, beats = config.format, config.lanes, config.beats
-        levels = exact_log2(lanes)
-        raw = self.input.payload
-
-        # The words' codes.
         arrives = Signal()
         leaves = Signal()
-        m.submodules.room = room = Credit(self.depth)
+        m.submodules.room = credit = Credit(self.depth)
         m.d.comb += [
-            room.taken.eq(arrives),
-            room.given.eq(leaves),
-            self.input.ready.eq(room.there & self.admit),
+            credit.taken.eq(arrives),
+            credit.given.eq(leaves),
+            self.input.ready.eq(credit.there & self.admit),
             arrives.eq(self.input.valid & self.input.ready),
-            self.ends.eq(arrives & raw.last),
+            self.ends.eq(arrives & self.input.payload.last),
         ]
-        m.submodules.classifier = classifier = Classifier(config)
-        m.d.comb += [classifier.data.eq(raw.data), classifier.keep.eq(raw.keep)]
-        if config.runtime_values:
-            m.d.comb += classifier.values.eq(self.values)
-        valid = Signal()
-        words: Value = Signal(self.input.payload.data.shape(), reset_less=True)
-        codes = Signal(lanes * fmt.code_bits, reset_less=True)
-        keep = Signal(lanes, reset_less=True)
-        last = Signal(reset_less=True)
-        bad = Signal(reset_less=True)
-        m.d.sync += [
-            valid.eq(arrives),
-            words.eq(raw.data),
-            codes.eq(classifier.codes),
-            keep.eq(raw.keep),
-            last.eq(raw.last),
-            bad.eq(malformed(raw)),
-        ]
+        classified = self._classify(m, arrives)
+        first, header, header_valid = self._gather_header(m, classified)
+        ranked, adds = self._rank(m, classified, first)
+        routed, settings = self._route(m, ranked, adds)
+        routed, words = self._exchange(m, routed, settings)
+        self._store(m, routed, words, header, header_valid, leaves)
+        return m
 
-        # The header, and how many literals there are below each lane.
+    def _classify(self, m: Module, arrives: Value) -> _Classified:
+        """Finds the codes of the beat that arrives."""
+        beat, classified = self.input.payload, _Classified(self.config)
+        m.submodules.classifier = classifier = Classifier(self.config)
+        m.d.comb += [classifier.data.eq(beat.data), classifier.keep.eq(beat.keep)]
+        connect_table(m, self.config, self, classifier)
+        m.d.sync += [
+            classified.valid.eq(arrives),
+            classified.words.eq(beat.data),
+            classified.codes.eq(classifier.codes),
+            classified.keep.eq(beat.keep),
+            classified.last.eq(beat.last),
+            classified.malformed.eq(malformed(beat)),
+        ]
+        return classified
+
+    def _gather_header(self, m: Module, beat: _Classified) -> tuple[Signal, Signal, Signal]:
+        """Collects the codes of a window; returns whether the beat is its first, the header, and whether that is valid."""
+        beats = self.config.beats
+        #: Position of the beat in its window.
         place = Signal(range(beats))
         first = Signal()
         end = Signal()
-        header = Signal(data.ArrayLayout(lanes * fmt.code_bits, beats))
+        header = Signal(data.ArrayLayout(len(beat.codes), beats))
         header_there = Signal()
-        m.d.comb += [first.eq(place == 0), end.eq((place == beats - 1) | last)]
-        with m.If(valid):
+        m.d.comb += [first.eq(place == 0), end.eq((place == beats - 1) | beat.last)]
+        with m.If(beat.valid):
             m.d.sync += place.eq(Mux(end, 0, place + 1))
             for i in range(beats):
                 with m.If(place == i):
-                    m.d.sync += header[i].eq(codes)
+                    m.d.sync += header[i].eq(beat.codes)
                 with m.Elif(first):
                     m.d.sync += header[i].eq(0)
-        m.d.sync += header_there.eq(valid & end)
-        header_part = min(fmt.header_words, lanes)
+        m.d.sync += header_there.eq(beat.valid & end)
+        return first, header, header_there
+
+    def _rank(self, m: Module, beat: _Classified, first: Value) -> tuple[_Ranked, Signal]:
+        """Counts the literals of a beat, and, a cycle later, the words that it adds with its part of the header."""
+        lanes = self.config.lanes
         m.submodules.ranking = ranking = Ranking(lanes, 4)
-        m.d.comb += ranking.literal.eq(
-            Cat(codes.word_select(lane, fmt.code_bits).all() for lane in range(lanes))
-        )
-        ranked = data.StructLayout({"words": words.shape(), "ranks": Ranks(lanes), "first": 1, "last": 1})
-        counted, placed = (Signal(ranked, name=name, reset_less=True) for name in ("counted", "placed"))
-        counted_there = Signal()
-        placed_there = Signal()
+        m.d.comb += ranking.literal.eq(literals_of(beat.codes, self.config))
+        counted, placed = _Ranked(self.config, "counted"), _Ranked(self.config, "placed")
         adds = Signal(range(2 * lanes + 1), reset_less=True)
-        header_adds = Mux(counted.first, header_part, 0)
+        header_adds = Mux(counted.beat.first, min(self.config.format.header_words, lanes), 0)
         m.d.sync += [
-            counted_there.eq(valid),
-            counted.words.eq(words),
-            counted.ranks.eq(ranking.ranks),
-            counted.first.eq(first),
-            counted.last.eq(last),
-            placed_there.eq(counted_there),
-            placed.eq(counted),
-            adds.eq(counted.ranks.count + header_adds),
+            counted.valid.eq(beat.valid),
+            counted.beat.words.eq(beat.words),
+            counted.beat.ranks.eq(ranking.ranks),
+            counted.beat.first.eq(first),
+            counted.beat.last.eq(beat.last),
+            placed.valid.eq(counted.valid),
+            placed.beat.eq(counted.beat),
+            adds.eq(counted.beat.ranks.count + header_adds),
             *(
-                placed.ranks.below[lane].eq(counted.ranks.below[lane] + header_adds)
+                placed.beat.ranks.below[lane].eq(counted.beat.ranks.below[lane] + header_adds)
                 for lane, _ in Ranks(lanes)["below"].shape
             ),
-            self.arrival.valid.eq(valid),
-            # Beats with holes are malformed; counted so, they have as many words as their window has places.
-            self.arrival.payload.words.eq(Mux(last, popcount(keep[1:], 4) + 1, lanes)),
-            self.arrival.payload.last.eq(last),
-            self.arrival.payload.malformed.eq(bad),
+            self.arrival.valid.eq(beat.valid),
+            # Beats with holes are malformed. This count never exceeds the words of their window.
+            self.arrival.payload.words.eq(Mux(beat.last, popcount(beat.keep[1:], 4) + 1, lanes)),
+            self.arrival.payload.last.eq(beat.last),
+            self.arrival.payload.malformed.eq(beat.malformed),
         ]
-        m.d.comb += self.arrival.payload.literals.eq(counted.ranks.count)
+        m.d.comb += self.arrival.payload.literals.eq(counted.beat.ranks.count)
+        return placed, adds
 
-        # Where the literals must go.
+    def _route(self, m: Module, placed: _Ranked, adds: Value) -> tuple[_Routed, Settings]:
+        """Finds the lanes of the literals, and the settings of all levels."""
+        fmt, lanes = self.config.format, self.config.lanes
+        #: Number of words in the output beat that the next step continues.
         position = Signal(range(lanes + 1))
         before_header: Value = position
         if fmt.header_words > lanes:
-            # The parts of the header before this one have filled the output beat, if nothing else had.
-            before_header = Mux((position == 0) & placed.first, lanes, position)
+            # The parts of the header before the last have filled the output beat, if it was empty.
+            before_header = Mux((position == 0) & placed.beat.first, lanes, position)
         total = Signal(range(3 * lanes + 1))
         m.submodules.routes = routes = Routes(lanes)
         m.d.comb += [
             total.eq(before_header + adds),
-            routes.ranks.eq(placed.ranks),
+            routes.ranks.eq(placed.beat.ranks),
             routes.offset.eq(position),
         ]
-        with m.If(placed_there):
-            m.d.sync += position.eq(
-                Mux(
-                    placed.last,
-                    0,
-                    Mux(total > 2 * lanes, total - 2 * lanes, Mux(total > lanes, total - lanes, total)),
-                )
-            )
-        stored = data.StructLayout({name: field.shape for name, field in Step(config) if name != "header"})
-        routed = Signal(stored, name="routed_0", reset_less=True)
-        swaps: dict[int, tuple[Value, Value]] = {
-            level: (
-                Signal(lanes // 2, name=f"swap_0_{level}", reset_less=True),
-                Signal(lanes // 2, name=f"straight_0_{level}", reset_less=True),
-            )
-            for level in range(levels)
-        }
-        there = Signal(name="there_0")
+        with m.If(placed.valid):
+            remaining = words_of_last_beat(total, lanes, total > lanes, total > 2 * lanes)
+            m.d.sync += position.eq(Mux(placed.beat.last, 0, remaining))
+        routed = _Routed(self.config, 0)
         m.d.sync += [
-            there.eq(placed_there),
-            routed.words.eq(placed.words),
-            routed.first.eq(placed.first),
-            routed.last.eq(placed.last),
-            routed.start.eq(position),
-            routed.total.eq(total),
+            routed.valid.eq(placed.valid),
+            routed.step.words.eq(placed.beat.words),
+            routed.step.first.eq(placed.beat.first),
+            routed.step.last.eq(placed.beat.last),
+            routed.step.start.eq(position),
+            routed.step.total.eq(total),
         ]
-        for level, (swap, straight) in swaps.items():
-            m.d.sync += [swap.eq(routes.swap[level]), straight.eq(~routes.swap[level])]
+        settings = kept_settings(self.config, range(routes.levels), "{}_0")
+        keep(m, settings, settings_of(routes))
+        return routed, settings
 
-        # The levels of the butterfly, a few per cycle, and the memories.
-        moved: Value = routed.words
+    def _exchange(self, m: Module, routed: _Routed, settings: Settings) -> tuple[_Routed, Value]:
+        """Passes the words through the levels, a few per cycle; returns the last registers and the words after them."""
+        levels = exact_log2(self.config.lanes)
+        words: Value = routed.step.words
         for low in range(0, levels, _LEVELS):
             if low:
-                kept = {
-                    level: (
-                        Signal(lanes // 2, name=f"swap_{low}_{level}", reset_less=True),
-                        Signal(lanes // 2, name=f"straight_{low}_{level}", reset_less=True),
-                    )
-                    for level in range(low, levels)
-                }
-                later = Signal(stored, name=f"routed_{low}", reset_less=True)
-                later_there = Signal(name=f"there_{low}")
+                later = _Routed(self.config, low)
+                kept = kept_settings(self.config, range(low, levels), f"{{}}_{low}")
                 m.d.sync += [
-                    later_there.eq(there),
-                    later.eq(routed),
-                    later.words.eq(moved),
-                    *(Cat(signals).eq(Cat(swaps[level])) for level, signals in kept.items()),
+                    later.valid.eq(routed.valid),
+                    later.step.eq(routed.step),
+                    later.step.words.eq(words),
                 ]
-                routed, swaps, there = later, kept, later_there
-            moved = routed.words
-            for level in range(low, min(low + _LEVELS, levels)):
-                m.submodules[f"exchange_{level}"] = exchange = Exchange(fmt.word_bits, lanes, level)
-                m.d.comb += [
-                    exchange.input.eq(moved),
-                    exchange.swap.eq(swaps[level][0]),
-                    exchange.straight.eq(swaps[level][1]),
-                ]
-                moved = exchange.output
+                keep(m, kept, settings)
+                routed, settings = later, kept
+            within = range(low, min(low + _LEVELS, levels))
+            words = exchange(m, self.config, routed.step.words, within, settings)
+        return routed, words
+
+    def _store(
+        self, m: Module, routed: _Routed, words: Value, header: Signal, header_valid: Value, leaves: Value
+    ) -> None:
+        """Puts beats and headers into their memories, and takes them out together."""
+        stored = routed.step.shape()
         m.submodules.beats = memory = MemoryQueue(stored, self.depth)
         m.submodules.headers = headers = MemoryQueue(header.shape(), self.depth)
         beat = memory.output.payload
         step = self.step.payload
         m.d.comb += [
-            memory.input.valid.eq(there),
-            memory.input.payload.eq(routed),
-            memory.input.payload.words.eq(moved),
-            headers.input.valid.eq(header_there),
+            memory.input.valid.eq(routed.valid),
+            memory.input.payload.eq(routed.step),
+            memory.input.payload.words.eq(words),
+            headers.input.valid.eq(header_valid),
             headers.input.payload.eq(header),
             *(getattr(step, name).eq(getattr(beat, name)) for name, _ in stored),
             Value.cast(step.header).eq(Value.cast(headers.output.payload)),
@@ -218,4 +246,3 @@ class WindowMemory(wiring.Component):
             memory.output.ready.eq(leaves),
             headers.output.ready.eq(leaves & beat.first),
         ]
-        return m

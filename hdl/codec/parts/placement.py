@@ -1,4 +1,4 @@
-"""Where the words of a step belong in the beats that it touches."""
+"""The positions of a step's words in the output beats that it touches."""
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -14,18 +14,23 @@ __all__ = ["Placed", "Placement"]
 
 
 class Placed(data.StructLayout):
-    """A step, or a part of its header, with what there is to know about each lane.
+    """A step, or a part of its header, and what each lane of the output beats takes from it.
 
-    ``words``, ``header``
-        Literals and words of the header, each in the lane where it belongs; one header word stands for all lanes if the
-        header has no more.
-    ``old``, ``in_header``
-        The lanes of the first beat whose words are there already; the lanes of the first beat and, above them, the next,
-        which are old or the header's. All others are literals'.
-    ``over_one``, ``over_two``, ``remaining``
-        Whether words go beyond the first beat, and the second; how many are in the last beat that any go to.
+    ``words``
+        Holds the literals, each in its lane of the output beats.
+    ``header``
+        Holds the words of the header, each in its lane. A header of one word has one field for all lanes.
+    ``old``
+        Says which lanes of the first beat have their words already.
+    ``in_header``
+        Says which lanes of the first beat and, above them, of the second are old or take a word of the header. All other
+        lanes take literals.
+    ``over_one``, ``over_two``
+        Say that words go beyond the first beat, and beyond the second.
+    ``remaining``
+        Number of words in the last beat that has any.
     ``last``
-        The packet ends here.
+        Ends the packet.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -46,8 +51,15 @@ class Placed(data.StructLayout):
 
 
 class Placement(wiring.Component):
-    """Combinational, but for headers longer than a beat: their parts but the last are passed on before the step, a cycle
-    each.
+    """Finds the positions of words in the output beats.
+
+    ``step``
+        Steps of windows. A header longer than a beat is placed part by part, a cycle each; its last part goes with the
+        step.
+    ``placed``
+        The step, or a part of its header, with the lanes for its words.
+
+    Latency: none; the outputs follow the inputs within the cycle.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -69,7 +81,7 @@ class Placement(wiring.Component):
         parts = [step.header[word] for word in range(header_part)]
         if header_parts > 1:
             m.d.comb += alone.eq(step.first & (part != header_parts - 1))
-            # The parts before this one have filled the output beat, if nothing else had.
+            # The parts before this one have filled the output beat, if it was empty.
             start = Mux(step.first & (part != 0) & (step.start == 0), lanes, step.start)
             by_part = data.ArrayLayout(data.ArrayLayout(fmt.word_bits, header_part), header_parts)
             parts = [data.View(by_part, Value.cast(step.header))[part][word] for word in range(header_part)]

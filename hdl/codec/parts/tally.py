@@ -11,7 +11,7 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.counter import WideCounter
 from cdma.hdl.blocks.stream_register import StreamRegister
-from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.stream_format import StreamFormat
 
 from .steps import Arrival
 from .streams import Error, Report, first_error
@@ -91,7 +91,7 @@ class CompressorReport(wiring.Component):
     Combinational, or, ``registered``, with a latency of two cycles, one for each adder.
     """
 
-    def __init__(self, format: Format, *, registered: bool = False) -> None:
+    def __init__(self, format: StreamFormat, *, registered: bool = False) -> None:
         self.format = format
         self.registered = registered
         super().__init__({"counts": In(stream.Signature(Counts())), "report": Out(stream.Signature(Report))})

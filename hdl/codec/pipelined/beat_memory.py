@@ -1,4 +1,4 @@
-"""The queue of finished beats behind a packer, in memories."""
+"""The queue of finished beats after a packer, in memories."""
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
@@ -11,12 +11,16 @@ from cdma.hdl.spec.codec import CodecConfig
 
 __all__ = ["BeatMemory"]
 
-#: Beats of each bank: what an FPGA's smallest memories hold.
+#: Beats of each bank: as many as an FPGA's smallest memories hold.
 _DEPTH = 16
 
 
 class BeatMemory(wiring.Component):
-    """Does what a :class:`BeatQueue` does, with two banks that take beats in turn; ``room`` comes from a register."""
+    """A queue of beats with the ports of :func:`~cdma.hdl.codec.parts.interface.queue_members`.
+
+    It has two banks, which take beats alternately. Throughput: up to two beats in and one out per cycle. Latency: four
+    cycles. ``room`` comes from a register and ignores ``push``.
+    """
 
     def __init__(self, config: CodecConfig) -> None:
         self.config = config
@@ -34,7 +38,7 @@ class BeatMemory(wiring.Component):
                 new[row].last.eq(self.last[row]),
             ]
         pushed = Signal(2)
-        #: The bank of the next beat that goes in, and of the next that comes out.
+        #: Banks of the next beat to push and of the next to take out.
         writes = Signal()
         reads = Signal()
         m.d.comb += pushed.eq(Mux(self.fire, self.push, 0))

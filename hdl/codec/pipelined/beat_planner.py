@@ -4,10 +4,10 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.codec.parts.streams import Error
+from cdma.hdl.codec.parts.streams import Error, first_error
 from cdma.hdl.spec.codec import CodecConfig
 
-from .intake import Place
+from .intake import Position
 from .window_reader import Window
 
 __all__ = ["BeatPlanner", "PlannedBeat"]
@@ -16,19 +16,25 @@ __all__ = ["BeatPlanner", "PlannedBeat"]
 class PlannedBeat(data.StructLayout):
     """One beat to deliver.
 
-    ``codes``, ``place``
-        Of its words; of its first literal.
-    ``literals``, ``words``
-        How many there are; of words one less.
-    ``last``, ``error``
-        The packet ends with it; it cannot be delivered, so that an empty beat ends the packet, and why.
+    ``codes``
+        Codes of its words.
+    ``place``
+        Position of its first literal.
+    ``literals``
+        Number of literals.
+    ``words``
+        Number of words, less one.
+    ``last``
+        Ends the packet.
+    ``error``
+        Says why the beat cannot be delivered. Then an empty beat ends the packet instead.
     """
 
     def __init__(self, config: CodecConfig) -> None:
         super().__init__(
             {
                 "codes": config.lanes * config.format.code_bits,
-                "place": Place(config),
+                "place": Position(config),
                 "literals": range(config.lanes + 1),
                 "words": range(config.lanes),
                 "last": 1,
@@ -38,11 +44,21 @@ class PlannedBeat(data.StructLayout):
 
 
 class BeatPlanner(wiring.Component):
-    """Plans a beat per cycle while ``go`` is high, or every second cycle in a window that lacks literals.
+    """Takes windows apart into beats.
 
-    ``plans`` says that it does; in the next cycle ``planned`` is the beat, and ``there`` high.
+    ``window``
+        The windows.
+    ``go``
+        Allows a beat to be planned in this cycle.
+    ``busy``
+        Says that beats are left of a window.
+    ``plans``
+        Says that a beat is planned in this cycle.
+    ``planned``, ``there``
+        The planned beat, in the next cycle, and whether it is valid.
 
-    Behind a beat that cannot be delivered the rest of its window is forgotten.
+    Throughput: a beat per cycle, or one every second cycle in a window that lacks literals. After a beat that cannot be
+    delivered the rest of its window is dropped.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -69,7 +85,7 @@ class BeatPlanner(wiring.Component):
         ends = Signal()
         final = Signal()
         fails = Signal()
-        # Where literals are missing, whether they are those of this beat is found before it is planned.
+        # In a window that lacks literals, a cycle before each beat finds out whether the beat lacks some.
         missing = Signal()
         settled = Signal()
         count = left.counts[0]
@@ -86,7 +102,7 @@ class BeatPlanner(wiring.Component):
         with m.If(takes):
             m.d.sync += [left.eq(self.window.payload), self.busy.eq(self.window.valid)]
         with m.Elif(self.plans):
-            # What is behind the last beat does not matter.
+            # What rotates in after the last beat is never looked at.
             for field, step in (
                 (left.codes, beat_codes),
                 (left.counts, len(Value.cast(count))),
@@ -106,6 +122,6 @@ class BeatPlanner(wiring.Component):
             planned.literals.eq(count),
             planned.words.eq(Mux(final, left.words, lanes - 1)),
             planned.last.eq(final | fails),
-            planned.error.eq(Mux(left.bad[0], left.error, Mux(fails, Error.TRUNCATED, Error.NONE))),
+            planned.error.eq(first_error((left.bad[0], left.error), (fails, Error.TRUNCATED))),
         ]
         return m

@@ -1,4 +1,4 @@
-"""What the header of a window says."""
+"""What the header of a window says: its literals, and whether its codes are valid."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
@@ -11,19 +11,27 @@ __all__ = ["HeaderCheck"]
 
 
 class HeaderCheck(wiring.Component):
-    """Counts the literals of each beat of a window, and looks for codes that cannot be.
+    """Counts the literals of each beat of a window, and finds invalid codes.
 
-    ``codes``, ``exists``
-        The header, and which words there are.
-    ``counts``, ``total``
-        The literals of each beat, a cycle later, and of all, two cycles later.
-    ``adding``, ``step``
-        High when ``total`` is found: then ``step`` is the same, for one cycle, and otherwise 0.
-    ``bad``, ``any_bad``
-        Beats with a code past the table, and the last one if a code past the packet's end is not 0, two cycles later;
-        whether there is any.
+    ``codes``
+        The header.
+    ``exists``
+        Says which words of the window exist.
     ``more``
-        Beats that have another behind them.
+        Says which beats have another beat after them, as a thermometer.
+    ``counts``
+        Number of literals in each beat. Latency: one cycle.
+    ``total``
+        Number of literals in the window. Latency: two cycles.
+    ``adding``
+        Marks the cycle before ``total`` of a window is first valid.
+    ``step``
+        Is ``total`` in the cycle after ``adding``, and otherwise 0.
+    ``bad``
+        Says which beats have a code past the table, and marks the last beat if a code past the end of the packet is
+        not 0. Latency: two cycles.
+    ``any_bad``
+        Says that a beat is bad. Latency: two cycles.
     """
 
     def __init__(self, config: CodecConfig) -> None:

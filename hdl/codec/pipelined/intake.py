@@ -13,7 +13,7 @@ from cdma.hdl.blocks.gates import popcount
 from cdma.hdl.blocks.memory_queue import MemoryQueue
 from cdma.hdl.spec.codec import CodecConfig
 
-__all__ = ["Intake", "PacketEnd", "Place", "rows_of"]
+__all__ = ["Intake", "PacketEnd", "Position", "rows_of"]
 
 #: Packets whose end is known, and which are not finished.
 _ENDS = 8
@@ -29,7 +29,7 @@ def rows_of(config: CodecConfig) -> int:
     return 1 << (config.beats + header_beats + 1 + _WAY - 1).bit_length()
 
 
-class Place(data.StructLayout):
+class Position(data.StructLayout):
     """A word of the input: its lane, and the number of its beat modulo twice the rows."""
 
     def __init__(self, config: CodecConfig) -> None:
@@ -41,7 +41,7 @@ class PacketEnd(data.StructLayout):
 
     def __init__(self, config: CodecConfig) -> None:
         super().__init__(
-            {"place": Place(config), "next": range(2 * rows_of(config)), "words": 32, "malformed": 1}
+            {"place": Position(config), "next": range(2 * rows_of(config)), "words": 32, "malformed": 1}
         )
 
 
@@ -67,13 +67,13 @@ class Intake(wiring.Component):
         super().__init__(
             {
                 "input": In(stream.Signature(Beat(fmt.word_bits, lanes))),
-                "reach": Out(Place(config)),
+                "reach": Out(Position(config)),
                 "ended": Out(1),
                 "end": Out(PacketEnd(config)),
                 "pop": In(1),
                 "free": In(range(2 * self.rows)),
                 "read": In(1).array(2),
-                "place": In(Place(config)).array(2),
+                "place": In(Position(config)).array(2),
                 "above": In(range(2 * self.rows)).array(2),
                 "words": Out(data.ArrayLayout(fmt.word_bits, lanes)).array(2),
             }

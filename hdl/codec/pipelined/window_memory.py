@@ -34,7 +34,7 @@ class _Classified:
         self.codes = Signal(lanes * fmt.code_bits, reset_less=True)
         self.keep = Signal(lanes, reset_less=True)
         self.last = Signal(reset_less=True)
-        self.malformed = Signal(name="bad", reset_less=True)
+        self.bad = Signal(reset_less=True)
 
 
 class _Ranked:
@@ -119,7 +119,7 @@ class WindowMemory(wiring.Component):
             classified.codes.eq(classifier.codes),
             classified.keep.eq(beat.keep),
             classified.last.eq(beat.last),
-            classified.malformed.eq(malformed(beat)),
+            classified.bad.eq(malformed(beat)),
         ]
         return classified
 
@@ -168,7 +168,7 @@ class WindowMemory(wiring.Component):
             # Beats with holes are malformed. This count never exceeds the words of their window.
             self.arrival.payload.words.eq(Mux(beat.last, popcount(beat.keep[1:], 4) + 1, lanes)),
             self.arrival.payload.last.eq(beat.last),
-            self.arrival.payload.malformed.eq(beat.malformed),
+            self.arrival.payload.malformed.eq(beat.bad),
         ]
         m.d.comb += self.arrival.payload.literals.eq(counted.beat.ranks.count)
         return placed, adds

@@ -1,15 +1,15 @@
-"""Goes from header to header, ahead of the beats that are decompressed."""
+"""Reads header after header, ahead of the beats that are decompressed."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.codec.parts.streams import Error
+from cdma.hdl.codec.parts.streams import Error, first_error
 from cdma.hdl.spec.codec import CodecConfig
 
 from .header_check import HeaderCheck
-from .intake import PacketEnd, Place, rows_of
+from .intake import PacketEnd, Position, rows_of
 from .words_left import WordsLeft
 
 __all__ = ["PacketInfo", "Window", "WindowReader"]
@@ -18,18 +18,22 @@ __all__ = ["PacketInfo", "Window", "WindowReader"]
 class Window(data.StructLayout):
     """One window.
 
-    ``codes``, ``counts``
-        The header, and the number of literals of each beat.
+    ``codes``
+        The header.
+    ``counts``
+        Number of literals of each beat.
     ``place``
-        Of the first literal.
-    ``more``, ``words``
-        The beats that have another one behind, as a thermometer; the words of the last beat, less one.
+        Position of the first literal.
+    ``more``
+        Says which beats have another beat after them, as a thermometer.
+    ``words``
+        Number of words in the last beat, less one.
     ``last``
-        It is the packet's last.
+        Ends the packet.
     ``bad``, ``error``
-        The beats that cannot be, and what is wrong with them.
+        Say which beats are invalid, and what is wrong with them.
     ``short``, ``available``
-        Literals are missing, and how many there are.
+        Say that literals are missing, and how many there are.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -38,7 +42,7 @@ class Window(data.StructLayout):
             {
                 "codes": fmt.window * fmt.code_bits,
                 "counts": data.ArrayLayout(range(config.lanes + 1), config.beats),
-                "place": Place(config),
+                "place": Position(config),
                 "more": config.beats - 1,
                 "words": range(config.lanes),
                 "last": 1,
@@ -51,31 +55,111 @@ class Window(data.StructLayout):
 
 
 class PacketInfo(data.StructLayout):
-    """What is known of a packet's input when all of it is in: its words, and what is wrong with it as a whole."""
+    """What is known of the input of a packet when all of it has arrived.
+
+    ``words``
+        Number of words accepted.
+    ``malformed``
+        Says that a beat was malformed.
+    ``trailing``
+        Says that words were left over.
+    """
 
     def __init__(self) -> None:
         super().__init__({"words": 32, "malformed": 1, "trailing": 1})
 
 
-class WindowReader(wiring.Component):
-    """Reads the headers of packets, each four cycles after the one before it, and hands a window on when all of it is in.
+class _Loop:
+    """The loop from one header to the next: its state, and what its steps tell one another.
 
-    A token goes round: it waits for a header (``heading``), counts its literals, adds the counts, finds the place of
-    the next header (``locating``), waits until the window is in (``waiting``) and reads the next header at once if that is
-    in, too. Behind a packet's last window it waits for the packet's end (``finishing``).
+    Exactly one of the six states is high. They are flip-flops of their own and not an ``m.FSM``, because decoding a state
+    would lengthen the paths of this loop.
+    """
+
+    def __init__(self, config: CodecConfig, part_size: int, parts: int) -> None:
+        #: A header, or its next part, is awaited.
+        self.heading = Signal(init=1)
+        #: The literals of each beat are counted.
+        self.counting = Signal()
+        #: The counts are added.
+        self.adding = Signal()
+        #: The position of the next header is found, and the header is read.
+        self.locating = Signal()
+        #: The window waits until it has arrived and can be handed on.
+        self.waiting = Signal()
+        #: After the last window, the end of the packet is awaited.
+        self.finishing = Signal()
+
+        # What moves the state.
+        #: The header, or a part of it, is taken; it is whole with that.
+        self.captures = Signal()
+        self.whole = Signal()
+        #: The window is handed on: as the last of its packet, or with another one after it.
+        self.stops = Signal()
+        self.continues = Signal()
+        #: The next header, or its first part, has arrived.
+        self.next_there = Signal()
+        #: The packet is done.
+        self.leaves = Signal()
+
+        # Positions, which are compared by the sign of their difference.
+        width = Position(config).size
+        #: Beginning and end of the next header, or of its next part.
+        self.head = Signal(width)
+        self.header_end = Signal(width, init=part_size)
+        #: The first literal of this window.
+        self.place = Signal(width)
+        #: Words from there on that have arrived. They reach the end of the window, and they end with it exactly.
+        self.available = Signal(width, reset_less=True)
+        self.complete = Signal()
+        self.exact = Signal()
+        #: The end of the packet is known, in the same cycle as ``complete``.
+        self.ended = Signal()
+
+        self.header = Signal(data.ArrayLayout(part_size * config.format.word_bits, parts))
+        #: The header will not arrive, because the packet ends before.
+        self.missing = Signal()
+        #: The window is invalid: a code is, or its header is missing, or no word is left for it.
+        self.cannot = Signal()
+        #: The end of the packet has been taken.
+        self.over = Signal()
+
+    def advance(self, m: Module) -> None:
+        """Finds the next state."""
+        m.d.sync += [
+            self.heading.eq(
+                self.leaves
+                | (self.captures & ~self.whole)
+                | (self.continues & ~self.next_there)
+                | (self.heading & ~self.captures)
+            ),
+            self.counting.eq(self.captures & self.whole),
+            self.adding.eq(self.counting),
+            self.locating.eq(self.adding),
+            self.waiting.eq(self.locating | (self.waiting & ~self.stops & ~self.continues)),
+            self.finishing.eq(self.stops | (self.finishing & ~self.leaves)),
+        ]
+
+
+class WindowReader(wiring.Component):
+    """Reads the headers of packets, one every four cycles, and hands each window on when all of it has arrived.
 
     ``length``
-        The number of words of each packet.
+        Number of words of each packet.
     ``reach``, ``ended``, ``end``, ``pop``, ``read``, ``place``, ``above``, ``words``
-        See :class:`Intake`.
+        Connect to the ports of the same names of an :class:`Intake`.
     ``window``
-        The windows, in order; behind one that cannot be delivered whole none of its packet's follows.
+        The windows, in order. No window of a packet follows one that cannot be delivered whole.
     ``info``
         One per packet, when its end is known. What is left of a packet that fails is discarded first.
     ``idle``
-        All that was handed on has been read; needed to discard a packet.
+        Says that everything handed on has been read, which is needed to discard a packet.
     ``discard``, ``free``
-        The beats before ``free`` are not needed any more.
+        Discard the beats before ``free``.
+
+    The reader waits for a header, counts its literals, adds the counts, finds the position of the next header, and waits
+    until the window has arrived. If the next header has arrived by then, it is read in the same cycle. After the last
+    window the reader waits for the end of the packet.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -87,12 +171,12 @@ class WindowReader(wiring.Component):
         super().__init__(
             {
                 "length": In(stream.Signature(32)),
-                "reach": In(Place(config)),
+                "reach": In(Position(config)),
                 "ended": In(1),
                 "end": In(PacketEnd(config)),
                 "pop": Out(1),
                 "read": Out(1),
-                "place": Out(Place(config)),
+                "place": Out(Position(config)),
                 "above": Out(beat),
                 "words": In(data.ArrayLayout(fmt.word_bits, lanes)),
                 "window": Out(stream.Signature(Window(config))),
@@ -105,148 +189,143 @@ class WindowReader(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        config, part_size, parts = self.config, self.header_part, self.parts
-        fmt, lanes = config.format, config.lanes
-        levels = exact_log2(lanes)
-        heading = Signal(init=1)
-        counting = Signal()
-        adding = Signal()
-        locating = Signal()
-        waiting = Signal()
-        finishing = Signal()
-        m.submodules.left = left = WordsLeft(config)
-        m.submodules.check = check = HeaderCheck(config)
+        loop = _Loop(self.config, self.header_part, self.parts)
+        m.submodules.left = left = WordsLeft(self.config)
+        m.submodules.check = check = HeaderCheck(self.config)
         wiring.connect(m, wiring.flipped(self.length), left.length)
+        there = self._measure(m, loop, check)
+        self._capture(m, loop, there)
+        self._hand_on(m, loop, left, check, there)
+        self._finish(m, loop)
+        self._seek(m, loop, check)
+        loop.advance(m)
+        m.d.sync += loop.over.eq(self.pop | (loop.over & ~loop.leaves))
+        return m
 
-        # Places are compared by their difference's sign.
-        width = Place(config).size
-        reach = Value.cast(self.reach)
-        #: Where the next header begins, or its next part, and ends; the first literal of this window.
-        head = Signal(width)
-        header_end = Signal(width, init=part_size)
-        place = Signal(width)
+    def _measure(self, m: Module, loop: _Loop, check: HeaderCheck) -> Signal:
+        """Finds out how much of the window has arrived; returns whether the header has."""
+        reach, sign = Value.cast(self.reach), len(loop.place) - 1
         there = Signal()
-        m.d.comb += there.eq(~(reach - header_end)[width - 1])
-        # Whether this window is in is found in two steps, and the packet's end comes along.
-        available = Signal(width, reset_less=True)
-        complete = Signal()
-        exact = Signal()
-        next_there = Signal()
-        ended = Signal()
+        m.d.comb += there.eq(~(reach - loop.header_end)[sign])
+        # The end of the packet takes as many cycles as the subtraction and the comparison of the words available.
         was_ended = Signal()
         m.d.sync += [
-            available.eq(reach - place),
+            loop.available.eq(reach - loop.place),
             was_ended.eq(self.ended),
-            complete.eq(~(available - check.total)[width - 1]),
-            exact.eq(available == check.total),
-            next_there.eq(~(available - part_size - check.total)[width - 1]),
-            ended.eq(was_ended),
+            loop.complete.eq(~(loop.available - check.total)[sign]),
+            loop.exact.eq(loop.available == check.total),
+            loop.next_there.eq(~(loop.available - self.header_part - check.total)[sign]),
+            loop.ended.eq(was_ended),
         ]
+        return there
 
-        # A header, part by part. One that does not come is given up when the packet's end is known.
-        part = Signal(range(parts))
-        header = Signal(data.ArrayLayout(part_size * fmt.word_bits, parts))
-        missing = Signal()
-        captures = Signal()
-        whole = Signal()
-        stops = Signal()
-        continues = Signal()
+    def _capture(self, m: Module, loop: _Loop, there: Value) -> None:
+        """Takes a header, part by part. One that has not arrived is given up when the end of the packet is known."""
+        levels, words = exact_log2(self.config.lanes), data.View(self.words.shape(), self.words)
+        #: Number of the part that is taken next.
+        part = Signal(range(self.parts))
         found = [
-            data.View(self.words.shape(), self.words)[(head[:levels] + word)[:levels] if lanes > 1 else 0]
-            for word in range(part_size)
+            words[(loop.head[:levels] + word)[:levels] if levels else 0] for word in range(self.header_part)
         ]
-        m.d.comb += whole.eq((part == parts - 1) | (heading & ~there))
-        # In vain, too: then it is read again. So what is known last has little to reach.
-        with m.If(heading | (continues & next_there)):
-            for i in range(parts):
+        m.d.comb += loop.whole.eq((part == self.parts - 1) | (loop.heading & ~there))
+        # This does not look at what is known last. A part that has not arrived is loaded in vain, and loaded again later.
+        with m.If(loop.heading | (loop.continues & loop.next_there)):
+            for i in range(self.parts):
                 with m.If(part == i):
-                    m.d.sync += header[i].eq(Cat(Value.cast(word) for word in found))
-            m.d.sync += missing.eq(heading & ~there)
-        with m.If(captures):
-            m.d.sync += part.eq(Mux(whole, 0, part + 1))
+                    m.d.sync += loop.header[i].eq(Cat(Value.cast(word) for word in found))
+            m.d.sync += loop.missing.eq(loop.heading & ~there)
+        with m.If(loop.captures):
+            m.d.sync += part.eq(Mux(loop.whole, 0, part + 1))
 
-        # The window goes out.
+    def _hand_on(self, m: Module, loop: _Loop, left: WordsLeft, check: HeaderCheck, there: Value) -> None:
+        """Hands the window on when all of it has arrived, or when the end of its packet is known."""
         window = self.window.payload
-        cannot = Signal()
+        may = loop.waiting & ~self.window.valid
         m.d.comb += [
-            check.codes.eq(header),
+            check.codes.eq(loop.header),
             check.exists.eq(left.exists),
             check.more.eq(left.more),
-            check.adding.eq(adding),
-            cannot.eq(check.any_bad | left.nothing | missing),
-            stops.eq(waiting & ~self.window.valid & Mux(complete, left.final | cannot, ended)),
-            continues.eq(waiting & ~self.window.valid & complete & ~left.final & ~cannot),
-            captures.eq((heading & left.known & (there | self.ended)) | (continues & next_there)),
-            left.next.eq(continues),
-            left.done.eq(stops),
+            check.adding.eq(loop.adding),
+            loop.cannot.eq(check.any_bad | left.nothing | loop.missing),
+            loop.stops.eq(may & Mux(loop.complete, left.final | loop.cannot, loop.ended)),
+            loop.continues.eq(may & loop.complete & ~left.final & ~loop.cannot),
+            loop.captures.eq(
+                (loop.heading & left.known & (there | self.ended)) | (loop.continues & loop.next_there)
+            ),
+            left.next.eq(loop.continues),
+            left.done.eq(loop.stops),
         ]
-        with m.If(waiting & ~self.window.valid):
+        with m.If(may):
             m.d.sync += [
-                window.codes.eq(header),
+                window.codes.eq(loop.header),
                 window.counts.eq(check.counts),
-                window.place.eq(place),
+                window.place.eq(loop.place),
                 window.more.eq(left.more),
                 window.words.eq(left.words),
                 window.last.eq(left.final),
-                window.bad.eq(check.bad | left.nothing | missing),
-                window.error.eq(Mux(left.nothing, Error.TRAILING, Mux(missing, Error.TRUNCATED, Error.CODE))),
-                window.short.eq(~complete),
-                window.available.eq(available),
+                window.bad.eq(check.bad | left.nothing | loop.missing),
+                window.error.eq(
+                    first_error(
+                        (left.nothing, Error.TRAILING), (loop.missing, Error.TRUNCATED), otherwise=Error.CODE
+                    )
+                ),
+                window.short.eq(~loop.complete),
+                window.available.eq(loop.available),
             ]
-        m.d.sync += self.window.valid.eq(stops | continues | (self.window.valid & ~self.window.ready))
+        m.d.sync += self.window.valid.eq(
+            loop.stops | loop.continues | (self.window.valid & ~self.window.ready)
+        )
 
-        # The end of a packet that is as long as it should be is where its last window ends. If it is not known by then, the
-        # packet is too long.
-        over = Signal()
+    def _finish(self, m: Module, loop: _Loop) -> None:
+        """Waits for the end of a packet whose last window is handed on, and discards what is left of it.
+
+        A packet of the right length ends where its last window ends. If the end is not known by then, the packet is too
+        long.
+        """
+        #: Nothing has to be discarded.
         clean = Signal()
-        packet = Signal(PacketEnd(config), reset_less=True)
-        leaves = Signal()
+        packet = Signal(PacketEnd(self.config), reset_less=True)
         m.d.comb += [
-            self.pop.eq((ended & stops) | (self.ended & finishing & ~over)),
-            self.info.valid.eq(finishing & over & (clean | self.idle)),
+            self.pop.eq((loop.ended & loop.stops) | (self.ended & loop.finishing & ~loop.over)),
+            self.info.valid.eq(loop.finishing & loop.over & (clean | self.idle)),
             self.info.payload.words.eq(packet.words),
             self.info.payload.malformed.eq(packet.malformed),
             self.info.payload.trailing.eq(~clean),
-            leaves.eq(self.info.valid & self.info.ready),
-            self.discard.eq(finishing & ~clean & self.idle & (over | ~self.ended)),
-            self.free.eq(Mux(over, packet.next, self.reach.beat)),
+            loop.leaves.eq(self.info.valid & self.info.ready),
+            self.discard.eq(loop.finishing & ~clean & self.idle & (loop.over | ~self.ended)),
+            self.free.eq(Mux(loop.over, packet.next, self.reach.beat)),
         ]
-        with m.If(~over):
+        with m.If(~loop.over):
             m.d.sync += packet.eq(self.end)
-        with m.If(waiting):
-            m.d.sync += clean.eq(ended & exact & ~cannot)
+        with m.If(loop.waiting):
+            m.d.sync += clean.eq(loop.ended & loop.exact & ~loop.cannot)
 
-        # The next header is read, or its next part: behind this window, or at the beginning of the next packet.
-        reads = locating | finishing | (captures if parts > 1 else 0)
+    def _seek(self, m: Module, loop: _Loop, check: HeaderCheck) -> None:
+        """Reads the next header, or its next part: after this window, or at the beginning of the next packet."""
+        lanes, part_size = self.config.lanes, self.header_part
+        width, levels = len(loop.place), exact_log2(lanes)
+        reads = loop.locating | loop.finishing | (loop.captures if self.parts > 1 else 0)
         next_head, next_above, next_end = (
             Signal(width, name=f"next_{name}") for name in ("head", "above", "end")
         )
+        # The position in the next beat and the end of the header are counted alongside, to save an adder in the path.
         for target, start, more in (
-            (next_head, place, 0),
+            (next_head, loop.place, 0),
             (next_above, Signal(width, name="place_above", init=lanes), lanes),
             (next_end, Signal(width, name="place_behind", init=part_size), part_size),
         ):
             with m.If(self.pop):
                 m.d.sync += start.eq((self.end.next << levels) + more)
-            with m.Elif(heading | (continues & next_there)):
-                m.d.sync += start.eq(header_end + more)
-            found_place = start + check.step
-            m.d.comb += target.eq(Mux(captures, header_end + more, found_place) if parts > 1 else found_place)
+            with m.Elif(loop.heading | (loop.continues & loop.next_there)):
+                m.d.sync += start.eq(loop.header_end + more)
+            found = start + check.step
+            if self.parts > 1:
+                found = Mux(loop.captures, loop.header_end + more, found)
+            m.d.comb += target.eq(found)
         m.d.comb += [
             self.read.eq(reads),
             self.place.eq(next_head),
             self.above.eq(next_above >> levels),
         ]
         with m.If(reads):
-            m.d.sync += [head.eq(next_head), header_end.eq(next_end)]
-
-        m.d.sync += [
-            heading.eq(leaves | (captures & ~whole) | (continues & ~next_there) | (heading & ~captures)),
-            counting.eq(captures & whole),
-            adding.eq(counting),
-            locating.eq(adding),
-            waiting.eq(locating | (waiting & ~stops & ~continues)),
-            finishing.eq(stops | (finishing & ~leaves)),
-            over.eq(self.pop | (over & ~leaves)),
-        ]
-        return m
+            m.d.sync += [loop.head.eq(next_head), loop.header_end.eq(next_end)]

@@ -1,4 +1,4 @@
-"""How many words of a packet are left, window by window."""
+"""The number of words left of a packet, window by window."""
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
@@ -12,18 +12,29 @@ __all__ = ["WordsLeft"]
 
 
 class WordsLeft(wiring.Component):
-    """Takes a packet's ``length``, and counts it down.
+    """Counts down the words of a packet, from one window to the next.
 
+    ``length``
+        Number of words of each packet. It is accepted when the packet before is ``done``.
     ``known``
-        There is a packet.
-    ``next``, ``done``
-        Goes on to the next window; the packet is done with.
-    ``nothing``, ``final``
-        No word is left; there is no other window. These and all below are known a cycle after the packet or its window.
+        Is high from the cycle after a length is accepted until the packet is done.
+    ``next``
+        Goes on to the next window.
+    ``done``
+        Ends the packet.
+
+    The outputs below are valid from the cycle after ``known`` rises and after ``next``.
+
+    ``nothing``
+        Says that no word is left.
+    ``final``
+        Says that no window follows this one.
     ``exists``
-        Which words of a window there are.
-    ``more``, ``words``
-        The beats of the window that have another one behind, as a thermometer; the words of its last beat, less one.
+        Says which words of the window exist.
+    ``more``
+        Says which beats of the window have another beat after them, as a thermometer.
+    ``words``
+        Number of words in the last beat of the window, less one.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -48,7 +59,7 @@ class WordsLeft(wiring.Component):
         remaining = Signal(32)
         low = remaining[: exact_log2(window) + 1]
         last = (low - 1)[: exact_log2(window)]
-        #: There is a window behind this one; there are two.
+        #: At least one window follows this one; at least two do.
         others = Signal()
         more_others = Signal()
         m.d.comb += self.length.ready.eq(~self.known)

@@ -1,4 +1,4 @@
-"""The queue of finished beats behind a packer, in flip-flops."""
+"""The queue of finished beats after a packer, in flip-flops."""
 
 from amaranth.hdl import Const, Module, Mux, Signal
 from amaranth.lib import wiring
@@ -11,7 +11,11 @@ __all__ = ["BeatQueue"]
 
 
 class BeatQueue(wiring.Component):
-    """Up to two beats in and one out per cycle; a beat that goes in is there in the next cycle."""
+    """A queue of ``depth`` beats with the ports of :func:`~cdma.hdl.codec.parts.interface.queue_members`.
+
+    Throughput: up to two beats in and one out per cycle. Latency: one cycle. ``room`` depends on ``push`` and on ``ready``
+    of the output within the cycle.
+    """
 
     def __init__(self, config: CodecConfig, depth: int) -> None:
         self.config = config
@@ -21,7 +25,7 @@ class BeatQueue(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         lanes, depth = self.config.lanes, self.depth
-        # A free slot loads what would come there, whether or not it comes.
+        # A free slot always loads what it would hold next, whether or not that is pushed.
         slots = [Signal(self.rows[0].shape(), name=f"queue_{i}", reset_less=True) for i in range(depth)]
         counts = [Signal(range(lanes), name=f"queue_count_{i}", reset_less=True) for i in range(depth)]
         lasts = [Signal(name=f"queue_last_{i}", reset_less=True) for i in range(depth)]

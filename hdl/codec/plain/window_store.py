@@ -41,8 +41,8 @@ class _FirstStage(_Stage):
 
     def __init__(self, config: CodecConfig) -> None:
         super().__init__(config, 0)
-        self.count = Signal(range(config.lanes + 1), name="count", reset_less=True)
-        self.malformed = Signal(name="bad", reset_less=True)
+        self.count = Signal(range(config.lanes + 1), reset_less=True)
+        self.bad = Signal(reset_less=True)
 
 
 class WindowStore(wiring.Component):
@@ -152,7 +152,7 @@ class WindowStore(wiring.Component):
                 stage.last.eq(beat.last),
                 # Beats with holes are malformed. This count never exceeds the words of their window.
                 stage.count.eq(Mux(beat.last, popcount(beat.keep[1:]) + 1, lanes)),
-                stage.malformed.eq(malformed(beat)),
+                stage.bad.eq(malformed(beat)),
             ]
         return end_of_window
 
@@ -186,7 +186,7 @@ class WindowStore(wiring.Component):
             self.arrival.payload.words.eq(stage.count),
             self.arrival.payload.literals.eq(ranking.ranks.count),
             self.arrival.payload.last.eq(stage.last),
-            self.arrival.payload.malformed.eq(stage.malformed),
+            self.arrival.payload.malformed.eq(stage.bad),
             self.arrival.valid.eq(may_move),
         ]
         return position, total_0, settings_of(routes)

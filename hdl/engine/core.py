@@ -1,14 +1,14 @@
 """Both channels, driven by streams: the engine without registers and rings."""
 
 from amaranth.hdl import Module
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import ReadPort, WritePort
 from cdma.hdl.axi.watchdog import Timebase
 from cdma.hdl.engine.channel.channel import Channel
 from cdma.hdl.engine.channel.descriptor import Completion, Request
-from cdma.hdl.engine.channel.interfaces import ChannelStatus
+from cdma.hdl.engine.channel.interfaces import ChannelControl, ChannelStatus
 from cdma.hdl.engine.control.interfaces import Window
 from cdma.hdl.engine.control.windows import DrivenWindows
 from cdma.hdl.spec.engine import EngineConfig
@@ -24,11 +24,7 @@ class ChannelPorts(wiring.Signature):
             {
                 "requests": Out(stream.Signature(Request)),
                 "completion": In(stream.Signature(Completion)),
-                "values": Out(data.ArrayLayout(config.format.word_bits, config.codec.table_size)),
-                "enable": Out(1),
-                "halt_on_error": Out(1),
-                "resume": Out(1),
-                "abort": Out(1),
+                **ChannelControl(config).members,
                 "status": In(ChannelStatus),
             }
         )
@@ -71,17 +67,14 @@ class EngineCore(wiring.Component):
         m.d.comb += [windows.dev_window.eq(self.dev_window), windows.host_window.eq(self.host_window)]
         wiring.connect(m, offload.windows, windows.offload)
         wiring.connect(m, prefetch.windows, windows.prefetch)
+        control = ChannelControl(self.config)
         for channel, ports in ((offload, self.offload), (prefetch, self.prefetch)):
             m.d.comb += [
                 channel.now.eq(timebase.now),
                 channel.watchdog_tick.eq(timebase.tick),
-                channel.values.eq(ports.values),
-                channel.enable.eq(ports.enable),
-                channel.halt_on_error.eq(ports.halt_on_error),
-                channel.resume.eq(ports.resume),
-                channel.abort.eq(ports.abort),
                 ports.status.eq(channel.status),
             ]
+            control.connect(m, ports, channel)
             wiring.connect(m, wiring.flipped(ports.requests), channel.requests)
             wiring.connect(m, channel.completion, wiring.flipped(ports.completion))
         return m

@@ -2,12 +2,13 @@
 ``s_axil_*``.
 """
 
-from amaranth.hdl import Cat, Module
+from amaranth.hdl import Cat, Module, Shape
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
 from cdma.hdl.axi.ports import ReadPort, WritePort
 from cdma.hdl.engine.channel.descriptor import Completion, Descriptor
+from cdma.hdl.engine.channel.interfaces import ChannelControl, ChannelStatus
 from cdma.hdl.engine.control.registers import RegisterBlock
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
@@ -23,10 +24,6 @@ _DEV_ID_BITS = 1
 
 #: INCR bursts of normal, non-cacheable, bufferable memory; unprivileged, secure data; no lock, no priority.
 _CONSTANTS = {"burst": (2, 0b01), "lock": (1, 0), "cache": (4, 0b0011), "prot": (3, 0), "qos": (4, 0)}
-
-#: What controls a channel of an engine without registers, and what such a channel says of itself.
-_COMMANDS = ("enable", "halt_on_error", "resume", "abort")
-_STATES = ("busy", "halted", "aborting", "stuck")
 
 
 def _axi_ports(name: str, data_bits: int, address_bits: int, id_bits: int) -> tuple[Port, ...]:
@@ -59,9 +56,14 @@ def _control_ports(config: EngineConfig) -> tuple[Port, ...]:
     return (Port("irq", "output"), *_lite_ports("s_axil", register_map(config).address_bits))
 
 
+def _controls(config: EngineConfig) -> dict[str, int]:
+    """The inputs that control a channel, and their bits: a codec without a table has no values."""
+    members = ChannelControl(config).members.items()
+    return {name: bits for name, member in members if (bits := Shape.cast(member.shape).width)}
+
+
 def _bare_ports(config: EngineConfig) -> tuple[Port, ...]:
     """What controls an engine without registers."""
-    table_bits = config.codec.table_size * config.format.word_bits
     ports = [
         Port("watchdog_cycles", "input", 32),
         *(
@@ -74,9 +76,8 @@ def _bare_ports(config: EngineConfig) -> tuple[Port, ...]:
         ports += [
             *axis_ports(f"s_{channel}_descriptor", "input", data=Descriptor.size),
             *axis_ports(f"m_{channel}_completion", "output", data=Completion.size),
-            *(Port(f"{channel}_{name}", "input") for name in _COMMANDS),
-            *([Port(f"{channel}_values", "input", table_bits)] if table_bits else []),
-            *(Port(f"{channel}_{name}", "output") for name in _STATES),
+            *(Port(f"{channel}_{name}", "input", bits) for name, bits in _controls(config).items()),
+            *(Port(f"{channel}_{name}", "output") for name in ChannelStatus.members),
         ]
     return tuple(ports)
 
@@ -175,11 +176,9 @@ class BareEngine(_AxiShell):
                 channel.requests.payload.descriptor.eq(self.port(f"s_{name}_descriptor_tdata")),
                 self.port(f"m_{name}_completion_tdata").eq(channel.completion.payload),
             ]
-            if self.config.codec.table_size:
-                m.d.comb += channel.values.eq(self.port(f"{name}_values"))
-            for signal in _COMMANDS:
+            for signal in _controls(self.config):
                 m.d.comb += getattr(channel, signal).eq(self.port(f"{name}_{signal}"))
-            for signal in _STATES:
+            for signal in ChannelStatus.members:
                 m.d.comb += self.port(f"{name}_{signal}").eq(channel.status[signal])
         return m
 

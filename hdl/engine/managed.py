@@ -8,6 +8,7 @@ from cdma.hdl.axi.arbiter import ReadArbiter, WriteArbiter
 from cdma.hdl.axi.ports import ReadPort, WritePort
 from cdma.hdl.axi.watchdog import Timebase
 from cdma.hdl.engine.channel.channel import Channel
+from cdma.hdl.engine.channel.interfaces import ChannelControl
 from cdma.hdl.engine.control.counters import Counters
 from cdma.hdl.engine.control.interfaces import ControlSignature
 from cdma.hdl.engine.control.windows import StoredWindows
@@ -81,18 +82,14 @@ class ManagedEngine(wiring.Component):
             half, client, counting = getattr(control, name), getattr(rings, name), getattr(counters, name)
             wiring.connect(m, wiring.flipped(half), getattr(rings, f"{name}_control"))
             wiring.connect(m, wiring.flipped(getattr(control, f"{name}_counters")), counting.read)
+            ChannelControl(config).connect(m, half, channel)
             wiring.connect(m, channel.windows, getattr(windows, name))
             wiring.connect(m, client.requests, channel.requests)
             wiring.connect(m, channel.completion, counting.input)
             wiring.connect(m, counting.output, client.completion)
             m.d.comb += [
-                channel.values.eq(half.values),
                 channel.now.eq(timebase.now),
                 channel.watchdog_tick.eq(timebase.tick),
-                channel.enable.eq(half.enable),
-                channel.halt_on_error.eq(half.halt_on_error),
-                channel.resume.eq(half.resume),
-                channel.abort.eq(half.abort),
                 channel.stop.eq(control.resetting),
                 channel.halt.eq(client.halt),
                 client.checking.eq(channel.checking),

@@ -1,7 +1,7 @@
 """One direction of the engine: requests in, completions out, data from one port to the other."""
 
 from amaranth.hdl import Module, ResetInserter, Signal
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import ReadPort, WritePort
@@ -13,7 +13,7 @@ from .checker import Checker
 from .completer import Completer
 from .data_path import DataPath
 from .descriptor import Completion, Request
-from .interfaces import ChannelEvents, ChannelStatus, WindowPort
+from .interfaces import ChannelControl, ChannelEvents, ChannelStatus, WindowPort
 from .slots import Slots
 
 __all__ = ["Channel"]
@@ -65,15 +65,11 @@ class Channel(wiring.Component):
                 "completion_words": Out(32),
                 "source": Out(ReadPort(*read)),
                 "sink": Out(WritePort(*write, config.format.word_bits)),
-                "values": In(data.ArrayLayout(config.format.word_bits, config.codec.table_size)),
+                **ChannelControl(config).flip().members,
                 "windows": Out(WindowPort()),
                 "now": In(32),
                 "watchdog_tick": In(1),
-                "enable": In(1),
-                "halt_on_error": In(1),
                 "halt": In(1),
-                "resume": In(1),
-                "abort": In(1),
                 "stop": In(1),
                 "stopped": Out(1),
                 "checking": Out(1),

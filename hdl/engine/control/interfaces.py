@@ -8,7 +8,7 @@ from amaranth.hdl import unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.engine.channel.interfaces import ChannelStatus
+from cdma.hdl.engine.channel.interfaces import ChannelControl, ChannelStatus
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
 
@@ -46,11 +46,7 @@ class ChannelSignature(wiring.Signature):
     def __init__(self, config: EngineConfig) -> None:
         super().__init__(
             {
-                "enable": Out(1),  # while low, no new descriptor is started
-                "halt_on_error": Out(1),  # after an error start no new descriptor until resume
-                "resume": Out(1),  # pulse
-                "abort": Out(1),  # pulse
-                "values": Out(data.ArrayLayout(config.format.word_bits, config.codec.table_size)),
+                **ChannelControl(config).members,
                 "ring": Out(RingSignature(config)),
                 "completions": Out(RingSignature(config)),
                 "ring_log2": Out(unsigned(4)),  # log2 of the entries of both rings

@@ -1,4 +1,6 @@
-"""Turns read commands into legal AXI4 bursts, and what comes back into packets of words."""
+"""Turns read commands into legal AXI4 bursts, and the data that come back into packets of words."""
+
+from typing import NamedTuple
 
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
@@ -10,67 +12,72 @@ from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.realign import Realign
 
 from .outcome import Outcome
+from .port_shape import PortShape
 from .ports import ReadPort, Response
-from .span import Blocks
 
 __all__ = ["AxiReader", "ReadCommand"]
 
 
 class ReadCommand(data.StructLayout):
-    """Read the bytes from ``first``, which is aligned to a beat, or to a word if the reader realigns, to ``last``, both
-    included: whole words, at most ``2**33`` bytes."""
+    """Read the bytes from ``first`` to ``last``, both included: whole words, at most ``2**33`` bytes.
+
+    ``first`` is aligned to a beat, or to a word if the reader realigns.
+    """
 
     def __init__(self, address_bits: int) -> None:
         super().__init__({"first": address_bits, "last": address_bits})
 
 
+class _Pulses(NamedTuple):
+    """What both ends of the reader tell each other.
+
+    ``ask``
+        A burst is begun.
+    ``taken``
+        Its address is taken.
+    ``received``
+        Its last beat has come.
+    ``freed``
+        Its last beat has left the buffer.
+    """
+
+    ask: Signal
+    taken: Signal
+    received: Signal
+    freed: Signal
+
+
 class AxiReader(wiring.Component):
     """Each command becomes one packet at ``output`` and one ``outcome``.
 
-    Bursts have at most ``burst`` beats, a power of two whose bytes divide 4 KiB, and never cross a multiple
-    of that length; so they never cross 4 KiB. The buffer is handed out in parts of one burst, however short
-    the burst is, and a burst is asked for only when it has got a part, so the read port never has to wait for
-    what comes after it; and only when fewer than ``outstanding`` are under way.
+    Bursts have at most ``shape.burst`` beats and never cross a multiple of that length, so they never cross 4 KiB.
+    The buffer is handed out in parts of one burst, however short the burst is. A burst is requested only when it has a
+    part, so the read port never waits for what comes after it, and only when fewer than ``shape.outstanding`` are in
+    flight. Where ``shape.realign`` is set, whole beats are read all the same.
 
-    A command is taken with the address of its last burst. A response that is not OKAY does not stop it: its
-    data, right or wrong, still come.
+    A response that is not OKAY does not end a command: all of its data, right or wrong, still come.
 
-    ``realign``
-        Commands may begin with any word. Whole beats are read all the same.
+    ``command``
+        Is taken with the address of its last burst.
     ``flush``
-        While high, no new burst is asked for, and data that come are dropped. Once ``idle`` is high as well,
-        nothing is under way, and the reader may be reset.
+        While high, no burst is begun, and data that come are dropped. Once ``idle`` is high as well, nothing is in
+        flight, and the reader may be reset.
+    ``idle``
+        High while no burst is in flight.
     ``progress``
-        For a watchdog: a transfer happened on the port.
+        For a watchdog: high when there is a transfer on the port.
     ``mark``
         For a watchdog: notes the address that the next beat of data will be from.
     """
 
-    def __init__(
-        self,
-        *,
-        word_bits: int,
-        data_bits: int,
-        address_bits: int,
-        burst: int,
-        outstanding: int,
-        buffer: int,
-        realign: bool = False,
-    ) -> None:
-        self.word_bits = word_bits
-        self.lanes = data_bits // word_bits
-        self.blocks = Blocks(address_bits, data_bits // 8, burst)
-        self.address_bits = address_bits
-        self.burst = burst
-        self.outstanding = outstanding
-        self.buffer = buffer
-        self.realign = realign
+    def __init__(self, shape: PortShape) -> None:
+        self.shape = shape
         super().__init__(
             {
-                "command": In(stream.Signature(ReadCommand(address_bits))),
-                "output": Out(stream.Signature(Beat(word_bits, self.lanes))),
-                "outcome": Out(Outcome(address_bits)),
-                "port": Out(ReadPort(data_bits, address_bits)),
+                "command": In(stream.Signature(ReadCommand(shape.address_bits))),
+                "output": Out(stream.Signature(Beat(shape.word_bits, shape.lanes))),
+                "outcome": Out(Outcome(shape.address_bits)),
+                "port": Out(ReadPort(shape.data_bits, shape.address_bits)),
                 "flush": In(1),
                 "idle": Out(1),
                 "progress": Out(1),
@@ -80,22 +87,40 @@ class AxiReader(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        blocks = self.blocks
-        word_log2 = exact_log2(self.word_bits // 8)
-        words_bits = max(1, (self.lanes - 1).bit_length())
-        ar, r = self.port.ar, self.port.r
-        parts = self.buffer // self.burst
-        most = min(parts, self.outstanding)
-
-        # What the side that receives must know of a burst: where it begins, whether the packet ends with it, and
-        # the words of its last beat less one.
+        shape = self.shape
+        words_bits = max(1, (shape.lanes - 1).bit_length())
+        parts = shape.buffer // shape.burst
+        in_flight = min(parts, shape.outstanding)
+        # What the receiving side must know of a burst: where it begins, whether the packet ends with it, and the
+        # words of its last beat less one.
         opened_shape = data.StructLayout(
-            {"beat": self.address_bits - blocks.beat_log2, "final": 1, "words": words_bits}
+            {"beat": shape.address_bits - shape.blocks.beat_log2, "final": 1, "words": words_bits}
         )
-        m.submodules.opened = opened = Fifo(opened_shape, 1 << (most - 1).bit_length(), reserved=True)
+        stored_shape = data.StructLayout(
+            {"data": shape.lanes * shape.word_bits, "words": words_bits, "last": 1, "part": 1}
+        )
+        m.submodules.opened = opened = Fifo(opened_shape, 1 << (in_flight - 1).bit_length(), reserved=True)
+        shifts = None
+        if shape.realign:
+            # For the other end of the buffer: the word of its first beat that a packet begins with.
+            m.submodules.shifts = shifts = Fifo(exact_log2(shape.lanes), parts)
+        m.submodules.store = store = Fifo(stored_shape, shape.buffer, reserved=True)
+        pulses = _Pulses(*(Signal(name=name) for name in _Pulses._fields))
+        self._request(m, pulses, opened, shifts)
+        receive = self._receive(m, pulses, opened, store)
+        self._deliver(m, pulses, store, shifts)
+        m.d.comb += [self.idle.eq(opened.empty), self.progress.eq(pulses.taken | receive)]
+        return m
 
-        # Asking. The address is what the command and the count of blocks say, without a register of its own:
-        # neither moves before the address has been taken.
+    def _request(self, m: Module, pulses: _Pulses, opened: Fifo, shifts: Fifo | None) -> None:
+        """Requests the bursts of a command.
+
+        The address is what the command and the count of blocks say, without a register of its own: neither moves
+        before the address is taken.
+        """
+        shape, blocks, ar = self.shape, self.shape.blocks, self.port.ar
+        ask, taken, received, freed = pulses
+        parts = shape.buffer // shape.burst
         first, last = self.command.payload.first, self.command.payload.last
         inside = Signal()
         wrapped = Signal()
@@ -105,18 +130,14 @@ class AxiReader(wiring.Component):
         start = Signal(blocks.place_bits)
         final = Signal()
         free = Signal(range(parts + 1), init=parts)
-        room = free != 0
-        ask = Signal()
-        taken = Signal()
-        freed = Signal()
-        received = Signal()
+        credit = free != 0
         m.d.comb += [
             block.eq(Mux(inside, counted, blocks.block(first))),
             start.eq(Mux(inside, 0, blocks.place(first))),
             final.eq(block == blocks.block(last)),
             ar.payload.address.eq(blocks.address(opened.input.payload.beat)),
-            # Never below 0, so the difference's sign is left out.
-            ar.payload.len.eq((Mux(final, blocks.place(last), self.burst - 1) - start)[: blocks.place_bits]),
+            # The difference is never below 0, so its sign is left out.
+            ar.payload.len.eq((Mux(final, blocks.place(last), shape.burst - 1) - start)[: blocks.place_bits]),
             ar.payload.size.eq(blocks.beat_log2),
             taken.eq(ar.valid & ar.ready),
             following.eq(block + taken),
@@ -124,22 +145,19 @@ class AxiReader(wiring.Component):
             opened.input.valid.eq(ask),
             opened.input.payload.beat.eq(blocks.beat(first, last, wrapped, block, start)),
             opened.input.payload.final.eq(final),
-            opened.input.payload.words.eq(Mux(final, last[word_log2:], self.lanes - 1)),
+            opened.input.payload.words.eq(Mux(final, last[shape.word_log2 :], shape.lanes - 1)),
         ]
-        if self.outstanding < parts:
-            under_way = Signal(range(self.outstanding + 1))
+        if shape.outstanding < parts:
+            under_way = Signal(range(shape.outstanding + 1))
             m.d.sync += under_way.eq(under_way + ask - received)
-            room &= under_way != self.outstanding
-        shifts = None
-        if self.realign:
-            # For the other end of the buffer: which word of its first beat a packet begins with.
-            m.submodules.shifts = shifts = Fifo(exact_log2(self.lanes), parts)
-            room &= shifts.input.ready
+            credit &= under_way != shape.outstanding
+        if shifts is not None:
+            credit &= shifts.input.ready
             m.d.comb += [
                 shifts.input.valid.eq(ask & ~inside),
-                shifts.input.payload.eq(blocks.lane(first, self.word_bits)),
+                shifts.input.payload.eq(blocks.lane(first, shape.word_bits)),
             ]
-        m.d.comb += ask.eq(self.command.valid & ~ar.valid & room & ~self.flush)
+        m.d.comb += ask.eq(self.command.valid & ~ar.valid & credit & ~self.flush)
         m.d.sync += [
             ar.valid.eq(ask | (ar.valid & ~ar.ready)),
             counted.eq(following),
@@ -148,11 +166,9 @@ class AxiReader(wiring.Component):
         with m.If(taken):
             m.d.sync += [inside.eq(~final), wrapped.eq((wrapped | following[-1]) & ~final)]
 
-        # Receiving: the front of `opened` is the burst whose data come now.
-        stored_shape = data.StructLayout(
-            {"data": self.lanes * self.word_bits, "words": words_bits, "last": 1, "part": 1}
-        )
-        m.submodules.store = store = Fifo(stored_shape, self.buffer, reserved=True)
+    def _receive(self, m: Module, pulses: _Pulses, opened: Fifo, store: Fifo) -> Signal:
+        """Stores the beats that come: of the burst at the front of ``opened``."""
+        shape, blocks, r = self.shape, self.shape.blocks, self.port.r
         front = opened.output.payload
         place = Signal(blocks.place_bits)
         fault = Signal(Response)
@@ -162,14 +178,14 @@ class AxiReader(wiring.Component):
         m.d.comb += [
             r.ready.eq(opened.output.valid),
             receive.eq(r.valid & r.ready),
-            received.eq(receive & r.payload.last),
-            opened.output.ready.eq(received),
+            pulses.received.eq(receive & r.payload.last),
+            opened.output.ready.eq(pulses.received),
             first_fault.eq(receive & (fault == Response.OKAY) & r.payload.resp.as_value()[1]),
             store.input.valid.eq(receive & ~self.flush),
             store.input.payload.data.eq(r.payload.data),
             store.input.payload.part.eq(r.payload.last),
             store.input.payload.last.eq(r.payload.last & front.final),
-            store.input.payload.words.eq(Mux(r.payload.last, front.words, self.lanes - 1)),
+            store.input.payload.words.eq(Mux(r.payload.last, front.words, shape.lanes - 1)),
             outcome.address.eq(
                 blocks.address(
                     # Within its block a burst only counts up.
@@ -177,7 +193,7 @@ class AxiReader(wiring.Component):
                 )
             ),
             outcome.note.eq(first_fault | self.mark),
-            outcome.done.eq(received & front.final),
+            outcome.done.eq(pulses.received & front.final),
             outcome.resp.eq(Mux(first_fault, r.payload.resp, fault)),
         ]
         with m.If(receive):
@@ -186,11 +202,14 @@ class AxiReader(wiring.Component):
                 m.d.sync += fault.eq(Response.OKAY)
             with m.Elif(first_fault):
                 m.d.sync += fault.eq(r.payload.resp)
+        return receive
 
-        # What comes out of the buffer, with the lanes in which it was read.
+    def _deliver(self, m: Module, pulses: _Pulses, store: Fifo, shifts: Fifo | None) -> None:
+        """Gives what is stored to the output: with the lanes in which it was read, or from lane 0 on."""
+        shape = self.shape
         output, out = self.output, store.output.payload
         if shifts is not None:
-            m.submodules.realign = realign = Realign(self.word_bits, self.lanes, down=True)
+            m.submodules.realign = realign = Realign(shape.word_bits, shape.lanes, down=True)
             wiring.connect(m, shifts.output, realign.shift)
             wiring.connect(m, realign.output, wiring.flipped(self.output))
             output = realign.input
@@ -199,9 +218,6 @@ class AxiReader(wiring.Component):
             store.output.ready.eq(output.ready),
             output.payload.data.eq(out.data),
             output.payload.last.eq(out.last),
-            output.payload.keep.eq(Cat(out.words >= lane for lane in range(self.lanes))),
-            freed.eq(store.output.valid & store.output.ready & out.part),
-            self.idle.eq(opened.empty),
-            self.progress.eq(taken | receive),
+            output.payload.keep.eq(Cat(out.words >= lane for lane in range(shape.lanes))),
+            pulses.freed.eq(store.output.valid & store.output.ready & out.part),
         ]
-        return m

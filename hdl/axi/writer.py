@@ -1,6 +1,8 @@
 """Writes packets of words as AXI4 bursts of exactly the right length, although it is not known in advance."""
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal
+from typing import NamedTuple
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -10,77 +12,141 @@ from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.realign import Realign
 
 from .outcome import Outcome
+from .port_shape import PortShape
 from .ports import Response, WritePort
-from .span import SPAN_BITS, Blocks
+from .span import SPAN_BITS
 
 __all__ = ["AxiWriter", "WriteCommand"]
 
 
 class WriteCommand(data.StructLayout):
-    """Write a packet from ``first`` on, which is aligned to a beat, or to a word if the writer realigns, and nothing
-    behind the byte at ``last``, which is at most ``2**33`` bytes away."""
+    """Write a packet from ``first`` on, and nothing after the byte at ``last``, at most ``2**33`` bytes away.
+
+    ``first`` is aligned to a beat, or to a word if the writer realigns.
+    """
 
     def __init__(self, address_bits: int) -> None:
         super().__init__({"first": address_bits, "last": address_bits})
 
 
-class AxiWriter(wiring.Component):
-    """Each command takes one packet from ``input`` and gives one ``outcome`` when its last response is there.
+class _Queues(NamedTuple):
+    """The queues between the parts of the writer.
 
-    The data of a burst are all in the buffer before its address goes out. A burst ends at a multiple of
-    ``burst`` beats (a power of two whose bytes divide 4 KiB) or with the packet; an empty last beat ends a
-    packet without adding to it, and a packet without words has no burst at all. Every beat has at least one
-    strobe. Data follow their address, in order, and at most ``outstanding`` bursts wait for their response.
-
-    A beat that would go past ``last`` is dropped, and so is the rest of its packet.
-
-    ``realign``
-        Packets may begin with any word of a beat: the words are moved there, and no strobe is given to those before.
-        Bursts have the addresses of whole beats all the same.
-
-    ``end``
-        Where the packet ends, in the cycle in which its command is taken: the lower bits of the address behind
-        its last word.
-    ``outcome``, ``overflow``
-        The address noted is where the first burst that failed began or, if none did, where the first beat that
-        did not fit would have gone: with its first word. ``overflow`` says, with ``outcome.done``, that there was
-        one.
-    ``flush``
-        While high, what comes in is dropped and no new burst is begun; those begun get their data from the
-        buffer. Once ``idle`` is high as well, nothing is under way, and the writer may be reset.
-    ``progress``
-        For a watchdog: a transfer happened on the port.
-    ``mark``
-        For a watchdog: notes where the oldest burst under way began.
+    ``store``
+        Beats with words.
+    ``bursts``
+        Bursts whose beats are all in the store, or ends of packets without one.
+    ``lengths``
+        Beats less one of the bursts whose address is taken.
+    ``opened``
+        Bursts that wait for their response.
     """
 
-    def __init__(
-        self,
-        *,
-        word_bits: int,
-        data_bits: int,
-        address_bits: int,
-        burst: int,
-        outstanding: int,
-        buffer: int,
-        realign: bool = False,
-    ) -> None:
-        self.word_bits = word_bits
-        self.lanes = data_bits // word_bits
-        self.blocks = Blocks(address_bits, data_bits // 8, burst)
-        self.address_bits = address_bits
-        self.burst = burst
-        self.outstanding = outstanding
-        self.buffer = buffer
-        self.realign = realign
+    store: Fifo
+    bursts: Fifo
+    lengths: Fifo
+    opened: Fifo
+
+
+class _Position(NamedTuple):
+    """Where the next beat goes, and where the burst began that it belongs to.
+
+    ``inside``
+        There was a beat of the packet. Until then, the other values are those of the command.
+    ``block``, ``place``
+        Number of the block, and of the beat in it.
+    ``begin``
+        Number of the beat in the block with which the burst began.
+    ``counted``, ``place_counted``, ``begun``
+        Registers of these three.
+    """
+
+    inside: Signal
+    block: Signal
+    place: Signal
+    begin: Signal
+    counted: Signal
+    place_counted: Signal
+    begun: Signal
+
+
+class _Words(NamedTuple):
+    """Words of the beat in which the packet is.
+
+    ``count``
+        Words of a beat that is stored and not full.
+    ``held``
+        The same of the beats before.
+    ``reached``
+        The lane after the packet's last word.
+    ``present``
+        The beat at the input has words.
+    """
+
+    count: Signal
+    held: Signal
+    reached: Value
+    present: Value
+
+
+class _Step(NamedTuple):
+    """What is done with the beat at the input.
+
+    ``accept``
+        It is taken.
+    ``store_it``
+        It has words, and they fit.
+    ``full``
+        It is the last one of its block.
+    """
+
+    accept: Signal
+    store_it: Signal
+    full: Signal
+
+
+class AxiWriter(wiring.Component):
+    """Each command takes one packet from ``input`` and gives one ``outcome`` with its last response.
+
+    All data of a burst are in the buffer before its address goes out. A burst ends at a multiple of ``shape.burst``
+    beats or with the packet. An empty last beat ends a packet without adding to it, and a packet without words has no
+    burst at all. Every beat has at least one strobe. Data follow their address, in order, and at most
+    ``shape.outstanding`` bursts wait for their response.
+
+    A beat that would go past the command's ``last`` is dropped, and so is the rest of its packet.
+
+    Where ``shape.realign`` is set, the words are moved to the lane where the packet begins, and the lanes before it
+    get no strobe. Bursts have the addresses of whole beats all the same.
+
+    ``end``
+        Where the packet ends, in the cycle in which its command is taken: the lower bits of the address after its
+        last word.
+    ``outcome``
+        Notes the address where the first burst that failed began. If none failed, it is the address of the first beat
+        that did not fit, with its first word.
+    ``overflow``
+        With ``outcome.done``: there was a beat that did not fit.
+    ``flush``
+        While high, what comes in is dropped and no burst is begun; the bursts in flight get their data from the
+        buffer. Once ``idle`` is high as well, nothing is in flight, and the writer may be reset.
+    ``idle``
+        High while no burst is in flight.
+    ``progress``
+        For a watchdog: high when there is a transfer on the port.
+    ``mark``
+        For a watchdog: notes where the oldest burst in flight began.
+    """
+
+    def __init__(self, shape: PortShape) -> None:
+        self.shape = shape
         super().__init__(
             {
-                "command": In(stream.Signature(WriteCommand(address_bits))),
-                "input": In(stream.Signature(Beat(word_bits, self.lanes))),
+                "command": In(stream.Signature(WriteCommand(shape.address_bits))),
+                "input": In(stream.Signature(Beat(shape.word_bits, shape.lanes))),
                 "end": Out(SPAN_BITS),
-                "outcome": Out(Outcome(address_bits)),
+                "outcome": Out(Outcome(shape.address_bits)),
                 "overflow": Out(1),
-                "port": Out(WritePort(data_bits, address_bits, word_bits)),
+                "port": Out(WritePort(shape.data_bits, shape.address_bits, shape.word_bits)),
                 "flush": In(1),
                 "idle": Out(1),
                 "progress": Out(1),
@@ -90,97 +156,110 @@ class AxiWriter(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        blocks = self.blocks
-        beat_bits = self.address_bits - blocks.beat_log2
-        aw, w, b = self.port.aw, self.port.w, self.port.b
+        w = self.port.w
+        queues = self._queues()
+        for name, queue in queues._asdict().items():
+            m.submodules[name] = queue
+        self._gather(m, queues)
+        under_way = Signal(range(self.shape.outstanding + 1))
+        ask, taken = self._begin(m, queues, under_way)
+        self._send(m, queues)
+        answer = self._retire(m, queues)
+        m.d.sync += under_way.eq(under_way + ask - answer)
+        m.d.comb += [
+            self.idle.eq(under_way == 0),
+            self.progress.eq(taken | (w.valid & w.ready) | answer),
+        ]
+        return m
 
-        stored_shape = data.StructLayout({"data": self.lanes * self.word_bits, "keep": self.lanes})
-        # A burst, or only the end of a packet (``none``). ``end``: the packet is done after it. ``overflow``: it
-        # had more, which would have gone to ``beat``. ``lane``: of the first word, where beats do not say it.
-        lane_bits = exact_log2(self.lanes) if self.realign else 0
-        burst_shape = data.StructLayout(
-            {
-                "beat": beat_bits,
-                "len": range(self.burst),
-                "none": 1,
-                "end": 1,
-                "overflow": 1,
-                "lane": lane_bits,
-            }
+    def _queues(self) -> _Queues:
+        shape = self.shape
+        beat_bits = shape.address_bits - shape.blocks.beat_log2
+        # ``none``: no burst, only the end of a packet. ``end``: the packet is done after it. ``overflow``: it had
+        # more, which would have gone to ``beat``. ``lane``: of the first word, where beats do not say it.
+        lane_bits = exact_log2(shape.lanes) if shape.realign else 0
+        flags = {"none": 1, "end": 1, "overflow": 1, "lane": lane_bits}
+        return _Queues(
+            store=Fifo(data.StructLayout({"data": shape.data_bits, "keep": shape.lanes}), shape.buffer),
+            bursts=Fifo(data.StructLayout({"beat": beat_bits, "len": range(shape.burst), **flags}), 4),
+            lengths=Fifo(range(shape.burst), 2),
+            opened=Fifo(
+                data.StructLayout({"beat": beat_bits, **flags}), 1 << (shape.outstanding - 1).bit_length()
+            ),
         )
-        open_shape = data.StructLayout(
-            {"beat": beat_bits, "none": 1, "end": 1, "overflow": 1, "lane": lane_bits}
-        )
-        m.submodules.store = store = Fifo(stored_shape, self.buffer)
-        m.submodules.bursts = bursts = Fifo(burst_shape, 4)
-        m.submodules.lengths = lengths = Fifo(range(self.burst), 2)
-        m.submodules.opened = opened = Fifo(open_shape, 1 << (self.outstanding - 1).bit_length())
 
-        self._gather(m, store, bursts)
-
-        # Asking: one address at a time, as soon as its data are there and there is a place to wait for the
-        # response.
-        next_burst = bursts.output.payload
-        under_way = Signal(range(self.outstanding + 1))
+    def _begin(self, m: Module, queues: _Queues, under_way: Signal) -> tuple[Signal, Signal]:
+        """Offers one address at a time: a pulse when it does, and one when the address is taken."""
+        aw, blocks = self.port.aw, self.shape.blocks
+        opened = queues.opened.input
+        following = queues.bursts.output.payload
         ask = Signal()
         take = Signal()
         taken = Signal()
         m.d.comb += [
             take.eq(
-                bursts.output.valid
-                & opened.input.ready
+                queues.bursts.output.valid
+                & opened.ready
                 & ~self.flush
-                # No address may wait: when it is taken, its length must find room.
+                # No address may wait: when it is taken, the queue must accept its length.
                 & ~aw.valid
-                & (next_burst.none | (lengths.input.ready & (under_way != self.outstanding)))
+                & (following.none | (queues.lengths.input.ready & (under_way != self.shape.outstanding)))
             ),
-            ask.eq(take & ~next_burst.none),
+            ask.eq(take & ~following.none),
             taken.eq(aw.valid & aw.ready),
             # The front of the queue is the address itself: it stays until the address has been taken.
-            bursts.output.ready.eq(taken | (take & next_burst.none)),
-            aw.payload.address.eq(blocks.address(next_burst.beat)),
-            aw.payload.len.eq(next_burst.len),
+            queues.bursts.output.ready.eq(taken | (take & following.none)),
+            aw.payload.address.eq(blocks.address(following.beat)),
+            aw.payload.len.eq(following.len),
             aw.payload.size.eq(blocks.beat_log2),
-            opened.input.valid.eq(take),
-            opened.input.payload.beat.eq(next_burst.beat),
-            opened.input.payload.none.eq(next_burst.none),
-            opened.input.payload.end.eq(next_burst.end),
-            opened.input.payload.overflow.eq(next_burst.overflow),
-            opened.input.payload.lane.eq(next_burst.lane),
+            opened.valid.eq(take),
+            opened.payload.beat.eq(following.beat),
+            opened.payload.none.eq(following.none),
+            opened.payload.end.eq(following.end),
+            opened.payload.overflow.eq(following.overflow),
+            opened.payload.lane.eq(following.lane),
         ]
         m.d.sync += aw.valid.eq(ask | (aw.valid & ~aw.ready))
-
-        # Data, behind their address: `lengths` gets an entry when the address has been taken.
-        sent = Signal(range(self.burst))
         m.d.comb += [
-            lengths.input.valid.eq(taken),
-            lengths.input.payload.eq(next_burst.len),
-            w.valid.eq(lengths.output.valid & store.output.valid),
-            w.payload.data.eq(store.output.payload.data),
-            w.payload.keep.eq(store.output.payload.keep),
-            w.payload.last.eq(sent == lengths.output.payload),
-            store.output.ready.eq(w.ready & lengths.output.valid),
-            lengths.output.ready.eq(w.ready & store.output.valid & w.payload.last),
+            # Data wait for their address: a length is here from the cycle after that is taken.
+            queues.lengths.input.valid.eq(taken),
+            queues.lengths.input.payload.eq(following.len),
+        ]
+        return ask, taken
+
+    def _send(self, m: Module, queues: _Queues) -> None:
+        """Sends the data of the bursts whose addresses are taken."""
+        w, store, lengths = self.port.w, queues.store.output, queues.lengths.output
+        sent = Signal(range(self.shape.burst))
+        m.d.comb += [
+            w.valid.eq(lengths.valid & store.valid),
+            w.payload.data.eq(store.payload.data),
+            w.payload.keep.eq(store.payload.keep),
+            w.payload.last.eq(sent == lengths.payload),
+            store.ready.eq(w.ready & lengths.valid),
+            lengths.ready.eq(w.ready & store.valid & w.payload.last),
         ]
         with m.If(w.valid & w.ready):
             m.d.sync += sent.eq(Mux(w.payload.last, 0, sent + 1))
 
-        # Responses, in order; the end of a packet without a burst needs none.
-        oldest = opened.output.payload
+    def _retire(self, m: Module, queues: _Queues) -> Signal:
+        """Takes the responses, in order, and ends of packets, which need none; gives a pulse for a response."""
+        b, outcome, blocks = self.port.b, self.outcome, self.shape.blocks
+        opened = queues.opened.output
+        oldest = opened.payload
         answer = Signal()
         retire = Signal()
         well = Signal()
         failed = Signal()
         fault = Signal(Response)
-        outcome = self.outcome
         m.d.comb += [
-            b.ready.eq(opened.output.valid & ~oldest.none),
+            b.ready.eq(opened.valid & ~oldest.none),
             answer.eq(b.valid & b.ready),
-            retire.eq(answer | (opened.output.valid & oldest.none)),
-            opened.output.ready.eq(retire),
+            retire.eq(answer | (opened.valid & oldest.none)),
+            opened.ready.eq(retire),
             well.eq(fault == Response.OKAY),
             failed.eq(answer & well & b.payload.resp.as_value()[1]),
-            outcome.address.eq(Cat(C(0, blocks.beat_log2 - lane_bits), oldest.lane, oldest.beat)),
+            outcome.address.eq(Cat(C(0, blocks.beat_log2 - len(oldest.lane)), oldest.lane, oldest.beat)),
             outcome.note.eq(failed | (retire & well & oldest.overflow) | self.mark),
             outcome.done.eq(retire & oldest.end),
             outcome.resp.eq(Mux(failed, b.payload.resp, fault)),
@@ -190,34 +269,25 @@ class AxiWriter(wiring.Component):
             m.d.sync += fault.eq(Response.OKAY)
         with m.Elif(failed):
             m.d.sync += fault.eq(b.payload.resp)
-        m.d.sync += under_way.eq(under_way + ask - answer)
+        return answer
 
+    def _source(self, m: Module) -> stream.Interface:
+        """The input, with its words in the lanes where they are written."""
+        if not self.shape.realign:
+            return self.input
+        m.submodules.realign = realign = Realign(self.shape.word_bits, self.shape.lanes)
+        wiring.connect(m, wiring.flipped(self.input), realign.input)
         m.d.comb += [
-            self.idle.eq(under_way == 0),
-            self.progress.eq(taken | (w.valid & w.ready) | answer),
+            realign.shift.payload.eq(
+                self.shape.blocks.lane(self.command.payload.first, self.shape.word_bits)
+            ),
+            realign.shift.valid.eq(self.command.valid | self.flush),
         ]
-        return m
+        return realign.output
 
-    def _gather(self, m: Module, store: Fifo, bursts: Fifo) -> None:
-        """Puts beats into ``store`` and counts them up to the end of the block or of the packet."""
-        blocks = self.blocks
-        word_log2 = exact_log2(self.word_bits // 8)
-        first, limit = self.command.payload.first, self.command.payload.last
-        source = self.input
-        if self.realign:
-            m.submodules.realign = realign = Realign(self.word_bits, self.lanes)
-            wiring.connect(m, wiring.flipped(self.input), realign.input)
-            m.d.comb += [
-                realign.shift.payload.eq(blocks.lane(first, self.word_bits)),
-                realign.shift.valid.eq(self.command.valid | self.flush),
-            ]
-            source = realign.output
-        beat = source.payload
-
-        # Where the next beat goes, and where the burst began that it belongs to; until there was a first beat,
-        # that is what the command says.
+    def _position(self, m: Module) -> _Position:
+        blocks, first = self.shape.blocks, self.command.payload.first
         inside = Signal()
-        wrapped = Signal()
         counted = Signal(blocks.block_bits)
         place_counted = Signal(blocks.place_bits)
         begun = Signal(blocks.place_bits)
@@ -229,6 +299,17 @@ class AxiWriter(wiring.Component):
             place.eq(Mux(inside, place_counted, blocks.place(first))),
             begin.eq(Mux(inside, begun, blocks.place(first))),
         ]
+        return _Position(inside, block, place, begin, counted, place_counted, begun)
+
+    def _gather(self, m: Module, queues: _Queues) -> None:
+        """Puts beats into the store, and counts them up to the end of the block or of the packet."""
+        shape, blocks = self.shape, self.shape.blocks
+        first, limit = self.command.payload.first, self.command.payload.last
+        store, bursts = queues.store.input, queues.bursts.input
+        source = self._source(m)
+        beat = source.payload
+        position = self._position(m)
+        block, place = position.block, position.place
 
         # ``some``: the burst has a beat. ``shut``: the last beat that fits has come. ``overflow``: and another.
         some = Signal()
@@ -243,85 +324,106 @@ class AxiWriter(wiring.Component):
         store_it = Signal()
         close = Signal()
         push = Signal()
-        # Words of a beat that is stored and not full, now and before.
-        words = Signal((self.lanes - 1).bit_length())
-        held = Signal.like(words)
-        reached, present = words | held, beat.keep[0]
-        if self.realign:
-            # The lanes below a packet's first word are no words of it: what is counted is above them, and they are
-            # where a packet ends of which nothing is stored.
-            reached, present = words ^ Mux(inside, held, blocks.lane(first, self.word_bits)), beat.keep.any()
-            lane = Signal.like(words)
-            lane_begun = Signal.like(words)
-            m.d.comb += [
-                lane.eq(Mux(inside, lane_begun, blocks.lane(first, self.word_bits))),
-                bursts.input.payload.lane.eq(lane),
-            ]
-            m.d.sync += lane_begun.eq(Mux(push, 0, lane))
+        words = self._words(m, beat, position, bursts, push)
         # The first lane whose word does not fit into the beat at the limit.
-        beyond = limit[word_log2 : blocks.beat_log2] + limit[:word_log2].all()
-        is_beyond = Cat(beyond == lane for lane in range(self.lanes))
+        beyond = limit[shape.word_log2 : blocks.beat_log2] + limit[: shape.word_log2].all()
+        is_beyond = Cat(beyond == lane for lane in range(shape.lanes))
+        wrapped = Signal()
         m.d.comb += [
             at_limit.eq((block == blocks.block(limit)) & (place == blocks.place(limit))),
-            misfit.eq(present & (shut | (at_limit & (beat.keep & is_beyond).any()))),
-            store_it.eq(present & ~misfit),
+            misfit.eq(words.present & (shut | (at_limit & (beat.keep & is_beyond).any()))),
+            store_it.eq(words.present & ~misfit),
             full.eq(place.all()),
-            able.eq(source.valid & self.command.valid & store.input.ready & bursts.input.ready & ~self.flush),
-            # Before the first beat that is dropped, what is there is closed; so the end can say where the
-            # beat would have gone.
+            able.eq(source.valid & self.command.valid & store.ready & bursts.ready & ~self.flush),
+            # What is stored is closed before the first beat that is dropped, so that the end can say where that beat
+            # would have gone.
             spill.eq(able & misfit & ~overflow),
             accept.eq(able & (~misfit | overflow)),
             close.eq(beat.last | (store_it & full)),
             push.eq((accept & close) | (spill & some)),
             source.ready.eq(accept | self.flush),
             self.command.ready.eq(accept & beat.last),
-            store.input.valid.eq(accept & store_it),
-            store.input.payload.data.eq(beat.data),
-            store.input.payload.keep.eq(beat.keep),
-            bursts.input.valid.eq(push),
-            bursts.input.payload.beat.eq(blocks.beat(first, limit, wrapped, block, begin)),
-            bursts.input.payload.len.eq(place - begin - ~(store_it | held.any())),
-            bursts.input.payload.none.eq(~(some | store_it)),
-            bursts.input.payload.end.eq(accept & beat.last),
-            bursts.input.payload.overflow.eq(overflow),
+            store.valid.eq(accept & store_it),
+            store.payload.data.eq(beat.data),
+            store.payload.keep.eq(beat.keep),
+            bursts.valid.eq(push),
+            bursts.payload.beat.eq(blocks.beat(first, limit, wrapped, block, position.begin)),
+            bursts.payload.len.eq(place - position.begin - ~(store_it | words.held.any())),
+            bursts.payload.none.eq(~(some | store_it)),
+            bursts.payload.end.eq(accept & beat.last),
+            bursts.payload.overflow.eq(overflow),
         ]
-
-        # Only the last beat with words is not full. It does not count as a place: so the place behind the last word
-        # is this one, and as many words as it has.
-        step = Signal()
-        place_next = Signal(blocks.place_bits)
-        block_next = Signal(blocks.block_bits + 1)
-        m.d.comb += [
-            step.eq(accept & store_it & beat.keep[-1]),
-            place_next.eq(place + step),
-            block_next.eq(block + (step & full)),
-            # Lanes are filled from the first: the number of words, whose bit n says whether an odd multiple
-            # of 2**n was reached. A full beat counts as none, because the place behind it is the next beat's.
-            words.eq(
-                Cat(
-                    store_it
-                    & Cat(beat.keep[lane] for lane in range((1 << bit) - 1, self.lanes, 1 << bit)).xor()
-                    for bit in range(len(words))
-                )
-            ),
-            self.end.eq(Cat(C(0, word_log2), reached, place_next, block_next)),
-        ]
+        place_next, block_next = self._advance(m, position, words, beat.keep, _Step(accept, store_it, full))
         m.d.sync += [
-            counted.eq(block_next),
-            place_counted.eq(place_next),
-            begun.eq(Mux(push, place_next, begin)),
+            position.counted.eq(block_next),
+            position.place_counted.eq(place_next),
+            position.begun.eq(Mux(push, place_next, position.begin)),
         ]
         with m.If(push):
             m.d.sync += some.eq(0)
         with m.Elif(accept & store_it):
             m.d.sync += some.eq(1)
         with m.If(accept & beat.last):
-            m.d.sync += [inside.eq(0), wrapped.eq(0), shut.eq(0), overflow.eq(0), held.eq(0)]
+            m.d.sync += [
+                position.inside.eq(0),
+                wrapped.eq(0),
+                shut.eq(0),
+                overflow.eq(0),
+                words.held.eq(0),
+            ]
         with m.Elif(accept | spill):
             m.d.sync += [
-                held.eq(reached),
-                inside.eq(1),
+                words.held.eq(words.reached),
+                position.inside.eq(1),
                 wrapped.eq(wrapped | block_next[-1]),
                 shut.eq(shut | spill | (store_it & at_limit)),
                 overflow.eq(overflow | spill),
             ]
+
+    def _words(
+        self, m: Module, beat: data.View, position: _Position, bursts: stream.Interface, push: Signal
+    ) -> _Words:
+        """Where the packet is in its beat; a writer that realigns tells ``bursts`` the first word's lane."""
+        shape = self.shape
+        words = Signal((shape.lanes - 1).bit_length())
+        held = Signal.like(words)
+        if not shape.realign:
+            return _Words(words, held, words | held, beat.keep[0])
+        # The lanes below a packet's first word are no words of it. What is counted is above them, and they are where
+        # a packet ends of which nothing is stored.
+        start = shape.blocks.lane(self.command.payload.first, shape.word_bits)
+        reached = words ^ Mux(position.inside, held, start)
+        lane = Signal.like(words)
+        lane_begun = Signal.like(words)
+        m.d.comb += [lane.eq(Mux(position.inside, lane_begun, start)), bursts.payload.lane.eq(lane)]
+        m.d.sync += lane_begun.eq(Mux(push, 0, lane))
+        return _Words(words, held, reached, beat.keep.any())
+
+    def _advance(
+        self, m: Module, position: _Position, words: _Words, keep: Value, step_: _Step
+    ) -> tuple[Signal, Signal]:
+        """Beat and block after this beat, and the end of the packet, should it end here.
+
+        Only the last beat with words is not full, and it does not count: so the position after the last word is this
+        beat, and as many words as it has.
+        """
+        shape, blocks = self.shape, self.shape.blocks
+        step = Signal()
+        place_next = Signal(blocks.place_bits)
+        block_next = Signal(blocks.block_bits + 1)
+        m.d.comb += [
+            step.eq(step_.accept & step_.store_it & keep[-1]),
+            place_next.eq(position.place + step),
+            block_next.eq(position.block + (step & step_.full)),
+            # Lanes are filled from the first: the number of words, whose bit n says whether an odd multiple of 2**n
+            # was reached. A full beat counts as none, because the position after it is the next beat's.
+            words.count.eq(
+                Cat(
+                    step_.store_it
+                    & Cat(keep[lane] for lane in range((1 << bit) - 1, shape.lanes, 1 << bit)).xor()
+                    for bit in range(len(words.count))
+                )
+            ),
+            self.end.eq(Cat(C(0, shape.word_log2), words.reached, place_next, block_next)),
+        ]
+        return place_next, block_next

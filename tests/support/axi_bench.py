@@ -6,13 +6,19 @@ from __future__ import annotations
 
 import random
 from collections import deque
+from collections.abc import AsyncIterator
 from typing import Any
 
 from amaranth.sim import Simulator
 
+from cdma.hdl.axi.reader import AxiReader
+from cdma.hdl.axi.writer import AxiWriter
 from cdma.verif.monitors.axi import AxiChecker
 
-__all__ = ["GUARD", "AxiMemory", "send", "take"]
+__all__ = ["GUARD", "PORTS", "AxiMemory", "outcomes", "send", "take"]
+
+#: Data bits, longest burst, and the share of cycles in which a channel rests: bursts of 4 KiB are among them.
+PORTS = [(64, 16, 0.4), (128, 256, 0.0), (512, 64, 0.0), (1024, 8, 0.4)]
 
 #: What memory holds before anyone writes to it.
 GUARD = 0xA5
@@ -178,3 +184,17 @@ async def take(ctx: Any, stream: Any) -> Any:
     (payload,) = await ctx.tick().sample(stream.payload).until(stream.valid)
     ctx.set(stream.ready, 0)
     return payload
+
+
+async def outcomes(ctx: Any, dut: AxiReader | AxiWriter, count: int) -> AsyncIterator[tuple[int, int]]:
+    """``(response, address noted)`` of so many commands, each in the cycle in which it is done; the address is 0
+    where none was noted."""
+    outcome, noted = dut.outcome, 0
+    while count:
+        if ctx.get(outcome.note):
+            noted = ctx.get(outcome.address)
+        if ctx.get(outcome.done):
+            yield ctx.get(outcome.resp).value, noted
+            noted = 0
+            count -= 1
+        await ctx.tick()

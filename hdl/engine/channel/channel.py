@@ -4,6 +4,7 @@ from amaranth.hdl import Module, ResetInserter, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.axi.ports import ReadPort, WritePort
 from cdma.hdl.axi.watchdog import Watchdog
 from cdma.hdl.spec.codecs import codec_of
@@ -17,6 +18,26 @@ from .interfaces import ChannelControl, ChannelEvents, ChannelStatus, WindowPort
 from .slots import Slots
 
 __all__ = ["Channel"]
+
+
+def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, PortShape]:
+    """The ports that a channel reads and writes."""
+
+    def shape(data_bits: int, address_bits: int, buffer: int) -> PortShape:
+        return PortShape(
+            word_bits=config.format.word_bits,
+            data_bits=data_bits,
+            address_bits=address_bits,
+            burst=config.burst(data_bits),
+            outstanding=config.outstanding,
+            buffer=buffer,
+            realign=config.realign,
+        )
+
+    dev = (config.dev_data_bits, config.dev_address_bits)
+    host = (config.host_data_bits, config.host_address_bits)
+    read, write = (dev, host) if compressing else (host, dev)
+    return shape(*read, config.read_buffer), shape(*write, config.write_buffer)
 
 
 class Channel(wiring.Component):
@@ -48,23 +69,15 @@ class Channel(wiring.Component):
     def __init__(self, config: EngineConfig, compressing: bool) -> None:
         self.config = config
         self.compressing = compressing
-        dev = (config.dev_data_bits, config.dev_address_bits)
-        host = (config.host_data_bits, config.host_address_bits)
-        read, write = (dev, host) if compressing else (host, dev)
-        self.ports = {
-            "read_data_bits": read[0],
-            "read_address_bits": read[1],
-            "write_data_bits": write[0],
-            "write_address_bits": write[1],
-        }
+        self.read, self.write = _port_shapes(config, compressing)
         super().__init__(
             {
                 "requests": In(stream.Signature(Request)),
                 "completion": Out(stream.Signature(Completion)),
                 "completion_interrupt": Out(1),
                 "completion_words": Out(32),
-                "source": Out(ReadPort(*read)),
-                "sink": Out(WritePort(*write, config.format.word_bits)),
+                "source": Out(ReadPort(self.read.data_bits, self.read.address_bits)),
+                "sink": Out(WritePort(self.write.data_bits, self.write.address_bits, self.write.word_bits)),
                 **ChannelControl(config).flip().members,
                 "windows": Out(WindowPort()),
                 "now": In(32),
@@ -85,15 +98,10 @@ class Channel(wiring.Component):
             config.codec
         )
         clear = Signal()
-        path = DataPath(config, codec, **self.ports)
+        path = DataPath(config, codec, self.read, self.write)
         m.submodules.path = ResetInserter(clear)(path)
-        m.submodules.checker = checker = Checker(
-            compressing=self.compressing,
-            word_bits=config.format.word_bits,
-            realign=config.realign,
-            **self.ports,
-        )
-        addresses = (self.ports["read_address_bits"], self.ports["write_address_bits"])
+        m.submodules.checker = checker = Checker(self.read, self.write, compressing=self.compressing)
+        addresses = (self.read.address_bits, self.write.address_bits)
         slots = Slots(*addresses, config.descriptors)
         m.submodules.slots = ResetInserter(clear)(slots)
         m.submodules.completer = completer = Completer(*addresses)

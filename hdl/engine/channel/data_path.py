@@ -5,6 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.outcome import Outcome
+from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.axi.ports import ReadPort, WritePort
 from cdma.hdl.axi.reader import AxiReader, ReadCommand
 from cdma.hdl.axi.span import SPAN_BITS
@@ -36,47 +37,26 @@ class DataPath(wiring.Component):
         self,
         config: EngineConfig,
         codec: wiring.Component,
-        *,
-        read_data_bits: int,
-        read_address_bits: int,
-        write_data_bits: int,
-        write_address_bits: int,
+        read: PortShape,
+        write: PortShape,
     ) -> None:
         self.config = config
         self.codec = codec
-        shared = {
-            "word_bits": config.format.word_bits,
-            "outstanding": config.outstanding,
-        }
-        self.reader = AxiReader(
-            data_bits=read_data_bits,
-            address_bits=read_address_bits,
-            burst=config.burst(read_data_bits),
-            buffer=config.read_buffer,
-            realign=config.realign,
-            **shared,
-        )
-        self.writer = AxiWriter(
-            data_bits=write_data_bits,
-            address_bits=write_address_bits,
-            burst=config.burst(write_data_bits),
-            buffer=config.write_buffer,
-            realign=config.realign,
-            **shared,
-        )
+        self.reader = AxiReader(read)
+        self.writer = AxiWriter(write)
         super().__init__(
             {
-                "read": In(stream.Signature(ReadCommand(read_address_bits))),
+                "read": In(stream.Signature(ReadCommand(read.address_bits))),
                 "route": In(stream.Signature(Route)),
-                "write": In(stream.Signature(WriteCommand(write_address_bits))),
-                "read_outcome": Out(Outcome(read_address_bits)),
+                "write": In(stream.Signature(WriteCommand(write.address_bits))),
+                "read_outcome": Out(Outcome(read.address_bits)),
                 "report": Out(stream.Signature(Verdict)),
-                "write_outcome": Out(Outcome(write_address_bits)),
+                "write_outcome": Out(Outcome(write.address_bits)),
                 "overflow": Out(1),
                 "end": Out(SPAN_BITS),
                 "values": In(data.ArrayLayout(config.format.word_bits, config.codec.table_size)),
-                "source": Out(ReadPort(read_data_bits, read_address_bits)),
-                "sink": Out(WritePort(write_data_bits, write_address_bits, config.format.word_bits)),
+                "source": Out(ReadPort(read.data_bits, read.address_bits)),
+                "sink": Out(WritePort(write.data_bits, write.address_bits, write.word_bits)),
                 "flush": In(1),
                 "read_idle": Out(1),
                 "write_idle": Out(1),

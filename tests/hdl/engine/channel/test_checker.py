@@ -12,6 +12,7 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
+from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.engine.channel.checker import Checker
 from cdma.hdl.engine.control.windows import DrivenWindows
 from cdma.hdl.spec.records import Mode, Status
@@ -108,6 +109,18 @@ def _expected(case: Case, compressing: bool, address_bits: int, align: int, word
     return Status.OK, 0
 
 
+def _port(address_bits: int, realign: bool = False) -> PortShape:
+    return PortShape(
+        word_bits=32,
+        data_bits=256,
+        address_bits=address_bits,
+        burst=16,
+        outstanding=4,
+        buffer=64,
+        realign=realign,
+    )
+
+
 def _check(
     cases: list[Case],
     compressing: bool,
@@ -115,16 +128,9 @@ def _check(
     flush_at: dict[int, int] | None = None,
     realign: bool = False,
 ) -> list[Seen]:
-    """Runs the cases one behind the other; ``flush_at`` says after how many cycles of which one to flush."""
-    dut = Checker(
-        compressing=compressing,
-        word_bits=32,
-        read_data_bits=256,
-        read_address_bits=address_bits,
-        write_data_bits=256,
-        write_address_bits=address_bits,
-        realign=realign,
-    )
+    """Runs the cases one after the other; ``flush_at`` has the cycle of a case in which to flush, by its number."""
+    port = _port(address_bits, realign)
+    dut = Checker(port, port, compressing=compressing)
     m = Module()
     m.submodules.dut = dut
     m.submodules.windows = windows = DrivenWindows()
@@ -219,7 +225,7 @@ _BROKEN: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("compressing", [True, False], ids=["offload", "prefetch"])
 def test_the_first_objection_counts(compressing: bool) -> None:
-    """Every two reasons together: the one that comes first in the order is told."""
+    """Every two reasons together: the one that comes first in the order is reported."""
     cases = [Case()]
     for index, early in enumerate(_BROKEN):
         cases += [Case().but(**{**late, **early}) for late in _BROKEN[index:]]
@@ -310,14 +316,7 @@ def test_a_flush_forgets_what_was_begun() -> None:
 
 
 def test_waits_for_a_slot_and_for_permission() -> None:
-    dut = Checker(
-        compressing=True,
-        word_bits=32,
-        read_data_bits=256,
-        read_address_bits=64,
-        write_data_bits=256,
-        write_address_bits=64,
-    )
+    dut = Checker(_port(64), _port(64), compressing=True)
 
     async def drive(ctx: Any) -> None:
         ctx.set(dut.requests.valid, 1)

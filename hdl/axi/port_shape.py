@@ -1,0 +1,56 @@
+"""What a reader or a writer must know of the AXI4 port that it serves."""
+
+from dataclasses import dataclass
+
+from amaranth.utils import exact_log2
+
+from .span import Blocks
+
+__all__ = ["PortShape"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PortShape:
+    """An AXI4 port, and how data are moved over it.
+
+    ``word_bits``
+        Bits of a word. Only whole words are moved.
+    ``data_bits``, ``address_bits``
+        Bits of the port's data, and of its addresses.
+    ``burst``
+        Beats of the longest burst: a power of two, whose bytes divide 4 KiB.
+    ``outstanding``
+        Bursts that may be in flight.
+    ``buffer``
+        Beats of the buffer, a power of two.
+    ``realign``
+        Data may begin with any word of a beat, not only with the first.
+    """
+
+    word_bits: int
+    data_bits: int
+    address_bits: int
+    burst: int
+    outstanding: int
+    buffer: int
+    realign: bool = False
+
+    @property
+    def lanes(self) -> int:
+        """Words of a beat."""
+        return self.data_bits // self.word_bits
+
+    @property
+    def word_log2(self) -> int:
+        """Bits of an address below the word."""
+        return exact_log2(self.word_bits // 8)
+
+    @property
+    def align_log2(self) -> int:
+        """Bits of an address that are 0 where data may begin."""
+        return self.word_log2 if self.realign else self.blocks.beat_log2
+
+    @property
+    def blocks(self) -> Blocks:
+        """How addresses follow from those of a command."""
+        return Blocks(self.address_bits, self.data_bits // 8, self.burst)

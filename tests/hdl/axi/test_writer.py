@@ -1,0 +1,205 @@
+"""The writer against a memory with pauses and faults; our protocol checker sits on its port."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+
+from cdma.hdl.axi.port_shape import PortShape
+from cdma.hdl.axi.writer import AxiWriter
+from tests.support.axi_bench import GUARD, PORTS, AxiMemory, outcomes, send
+from tests.support.stream_bench import beats_of
+
+
+def _writer(data_bits: int, burst: int, outstanding: int = 3, realign: bool = False) -> AxiWriter:
+    return AxiWriter(
+        PortShape(
+            word_bits=32,
+            data_bits=data_bits,
+            address_bits=20,
+            burst=burst,
+            outstanding=outstanding,
+            buffer=2 * burst,
+            realign=realign,
+        )
+    )
+
+
+def _write(
+    dut: AxiWriter,
+    memory: AxiMemory,
+    packets: list[tuple[int, int, int]],
+    stall: float = 0.0,
+    empty_end: bool = False,
+) -> list[dict[str, int]]:
+    """Runs packets of ``(address, words, capacity)``, word n being n + 1; gives the statuses."""
+    rng = random.Random(5)
+    statuses: list[dict[str, int]] = []
+    written: list[int] = []
+
+    async def command(ctx: Any) -> None:
+        for address, _, capacity in packets:
+            ctx.set(dut.command.payload, {"first": address, "last": address + capacity - 1})
+            ctx.set(dut.command.valid, 1)
+            end = await ctx.tick().sample(dut.end).until(dut.command.ready)
+            ctx.set(dut.command.valid, 0)
+            written.append(end[0] - address)
+
+    async def feed(ctx: Any) -> None:
+        for _, words, _ in packets:
+            beats = beats_of(list(range(1, words + 1)), dut.shape.lanes)
+            if empty_end or not beats:
+                for beat in beats:
+                    beat["last"] = 0
+                beats.append({"data": [0] * dut.shape.lanes, "keep": 0, "last": 1})
+            for beat in beats:
+                while rng.random() < stall:
+                    await ctx.tick()
+                await send(ctx, dut.input, beat)
+
+    async def collect(ctx: Any) -> None:
+        async for resp, address in outcomes(ctx, dut, len(packets)):
+            overflow = ctx.get(dut.overflow)
+            fields = {"bytes": written[len(statuses)], "overflow": overflow, "resp": resp, "address": address}
+            statuses.append(fields)
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-9)
+    memory.attach(simulator)
+    for process in (command, feed, collect):
+        simulator.add_testbench(process)
+    simulator.run()
+    return statuses
+
+
+@pytest.mark.parametrize(("data_bits", "burst", "pause"), PORTS)
+def test_writer_writes_any_length(data_bits: int, burst: int, pause: float) -> None:
+    """Exactly the words, in as few bursts as boundaries allow, none of them empty."""
+    beat = data_bits // 8
+    dut = _writer(data_bits, burst)
+    memory = AxiMemory(write=dut.port, pause=pause, seed=2, longest=burst, outstanding=3)
+    lengths = (
+        [beat // 4 + step for step in (-1, 0, 1)] + [beat * burst // 4 + step for step in (-1, 0, 1)] + [1]
+    )
+    packets, at = [], 4096 - beat
+    for words in lengths:
+        packets.append((at, words, words * 4))
+        at = (at + words * 4 + 2 * beat - 1) // beat * beat + beat
+    statuses = _write(dut, memory, packets, stall=pause)
+    assert [status["bytes"] for status in statuses] == [4 * words for _, words, _ in packets]
+    assert not any(status["overflow"] or status["resp"] for status in statuses)
+    block = burst * beat
+    bursts = sum((address + 4 * words - 1) // block - address // block + 1 for address, words, _ in packets)
+    assert memory.bytes == _expect(memory, packets)
+    assert len(memory.written) == bursts
+    memory.checker.finish()
+
+
+def _expect(memory: AxiMemory, packets: list[tuple[int, int, int]]) -> bytearray:
+    """What memory holds when so many words of each packet, from its address on, have been written."""
+    expected = bytearray([GUARD]) * len(memory.bytes)
+    for address, words, _ in packets:
+        for word in range(words):
+            expected[address + 4 * word : address + 4 * word + 4] = (word + 1).to_bytes(4, "little")
+    return expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("empty_end", [False, True])
+@pytest.mark.parametrize(("data_bits", "burst", "pause"), PORTS)
+def test_writer_realigns(data_bits: int, burst: int, pause: float, empty_end: bool) -> None:
+    """To every word of a beat, around beats, bursts and pages: these bytes and no other, in as few bursts as boundaries
+    allow."""
+    rng = random.Random(data_bits)
+    beat = data_bits // 8
+    block = burst * beat
+    dut = _writer(data_bits, burst, realign=True)
+    memory = AxiMemory(size=1 << 20, write=dut.port, pause=pause, seed=2, longest=burst, outstanding=3)
+    cases = []
+    for offset in range(0, beat, 4):
+        cases += [(block, beat + offset, size) for size in (0, 4, beat - 4, beat, beat + 4)]
+        # To the last word before a burst's end and a page's, and to the first after it.
+        ends = itertools.product((block, 4096), (0, 4))
+        cases += [(end, end - beat + offset, beat - offset + step) for end, step in ends]
+    cases += [(block, rng.randrange(0, beat, 4), block + step) for step in (-4, 0, 4)]
+    rng.shuffle(cases)
+    packets, at = [], 0
+    for unit, place, size in cases:
+        at = -(-at // unit) * unit + place
+        packets.append((at, size // 4, max(4, size + rng.choice((0, 0, 2, 4, 4096)))))
+        at += size + 4
+    assert at < len(memory.bytes)
+    statuses = _write(dut, memory, packets, stall=pause, empty_end=empty_end)
+    assert [status["bytes"] for status in statuses] == [4 * words for _, words, _ in packets]
+    assert not any(status["overflow"] or status["resp"] for status in statuses)
+    assert memory.bytes == _expect(memory, packets)
+    assert len(memory.written) == sum(
+        (address + 4 * words - 1) // block - address // block + 1 for address, words, _ in packets if words
+    )
+    assert all(address % beat == 0 for address, _ in memory.written)
+    memory.checker.finish()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("empty_end", [False, True])
+@pytest.mark.parametrize("offset", [0, 4, 8, 12])
+def test_writer_that_realigns_never_writes_past_the_capacity(offset: int, empty_end: bool) -> None:
+    """Every capacity: whole beats of memory, and none at all where the first does not fit; the first byte that was not
+    written is reported, and the next packet is unharmed."""
+    first = 128 + offset
+    for capacity in [*range(1, 40), 60, 64, 68, 115, 116, 117, 124, 128, 132]:
+        dut = _writer(128, 8, realign=True)
+        memory = AxiMemory(write=dut.port, pause=0.3)
+        statuses = _write(dut, memory, [(first, 60, capacity), (1028, 3, 12)], empty_end=empty_end)
+        fits = max(0, (first + capacity) // 16 * 16 - first)
+        assert statuses[0] == {"bytes": fits, "overflow": 1, "resp": 0, "address": first + fits}
+        assert statuses[1] == {"bytes": 12, "overflow": 0, "resp": 0, "address": 0}
+        assert memory.bytes == _expect(memory, [(first, fits // 4, 0), (1028, 3, 0)])
+        memory.checker.finish()
+
+
+def test_writer_that_realigns_reports_where_a_burst_begins() -> None:
+    """The first with its first word."""
+    dut = _writer(128, 8, realign=True)
+    memory = AxiMemory(write=dut.port)
+    memory.faults = {140: 2, 512: 3, 1024: 2}
+    statuses = _write(dut, memory, [(132, 40, 4096), (504, 4, 4096), (900, 60, 4096)])
+    assert [(status["resp"], status["address"]) for status in statuses] == [(2, 132), (3, 512), (2, 1024)]
+
+
+@pytest.mark.parametrize("words", [0, 1, 16, 17, 32])
+def test_writer_takes_an_empty_last_beat(words: int) -> None:
+    """It ends the packet, with no burst of its own: 16 words are one whole burst here."""
+    dut = _writer(64, 8)
+    memory = AxiMemory(write=dut.port)
+    statuses = _write(dut, memory, [(0, words, 4096), (1024, 3, 4096)], empty_end=True)
+    assert [status["bytes"] for status in statuses] == [4 * words, 12]
+    assert memory.written[:-1] == [
+        (64 * n, min(8, -(-(words - 16 * n) // 2))) for n in range(-(-words // 16))
+    ]
+    memory.checker.finish()
+
+
+@pytest.mark.parametrize("capacity", [4, 8, 60, 64, 68, 124])
+def test_writer_never_writes_past_the_capacity(capacity: int) -> None:
+    dut = _writer(64, 8)
+    memory = AxiMemory(write=dut.port, pause=0.3)
+    statuses = _write(dut, memory, [(64, 40, capacity), (1024, 3, 12)])
+    whole = capacity // 8 * 8
+    assert statuses[0] == {"bytes": whole, "overflow": 1, "resp": 0, "address": 64 + whole}
+    assert statuses[1]["bytes"] == 12
+    assert not statuses[1]["overflow"]
+    assert set(memory.bytes[64 + whole : 1024]) == {GUARD}
+
+
+def test_writer_reports_the_first_fault_and_goes_on() -> None:
+    dut = _writer(64, 8)
+    memory = AxiMemory(write=dut.port)
+    memory.faults = {64: 2, 130: 3, 1030: 3}
+    statuses = _write(dut, memory, [(0, 80, 4096), (512, 4, 4096), (1024, 4, 4096)])
+    assert [(status["resp"], status["bytes"]) for status in statuses] == [(2, 320), (0, 16), (3, 16)]
+    assert (statuses[0]["address"], statuses[2]["address"]) == (64, 1024)

@@ -18,7 +18,8 @@ from cdma.sim.driver import (
     RingMemory,
     Status,
 )
-from tests.support.paths import ROOT, SUPPORT
+
+from .paths import ROOT, SUPPORT
 
 __all__ = [
     "BAD_ARGUMENT",

@@ -10,7 +10,8 @@ from cdma.hdl.codec.compressor import Compressor
 from cdma.hdl.codec.decompressor import Decompressor
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.sim.codec.model import decode_packet, encode_packet
-from tests.support.stream_bench import Packet, StreamBench, beats_of, never, sometimes
+
+from .stream_bench import Packet, StreamBench, beats_of, never, sometimes
 
 __all__ = ["compress_packets", "cycles_taken", "decompress_packets"]
 

@@ -1,5 +1,5 @@
 """Both drivers, and the engine model, on the engine's Verilog under Verilator; what happens there is in
-``tests/support/driver_bench.py``."""
+``tests/support/driver_tests.py``."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_both_drivers_run_the_engine_and_the_model_agrees(tmp_path, monkeypatch,
     settings = {"design": design.to_json(), "packets": 150, "seed": 1, "library": str(library)}
     drivers = ["python_driver", "python_driver_faults", "c_driver", "c_driver_faults"]
     tests = [*drivers, "engine_model"]
-    outcomes = simulate(executable, design.top, "tests.support.driver_bench", tests, settings, timeout=300)
+    outcomes = simulate(executable, design.top, "tests.support.driver_tests", tests, settings, timeout=300)
     assert [outcome.test for outcome in outcomes] == tests
     for outcome in outcomes:
         assert outcome.failure is None, f"{outcome.failure}\n{outcome.log[-3000:]}"

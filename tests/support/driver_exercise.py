@@ -1,0 +1,158 @@
+"""Everything that a driver does, on the real engine."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.records import Mode, Status
+from cdma.sim.codec.model import compress
+from cdma.sim.driver import Descriptor, DriverError, EngineError
+
+from .driver_machine import BACK, CAPACITY, ENTRIES, PACKED, RAW, RINGS, SIZE, Machine
+
+__all__ = ["exercise"]
+
+
+def exercise(machine: Machine, driver: Any) -> None:
+    """Runs the whole of it, and compares the engine's counters with the sum of what was reported."""
+    _lock_the_windows(driver)
+    trial = _Exercise(machine, driver)
+    trial.round_trips()
+    trial.full_rings()
+    trial.refusals()
+    trial.counters()
+    trial.resets()
+    assert machine.irq_waits > 0
+    machine.bench.checks += 12
+
+
+def _lock_the_windows(driver: Any) -> None:
+    """Opens all of both memories; then the window of host memory moves no more."""
+    driver.set_window("dev", 0, SIZE - 1)
+    driver.set_window("host", 0, SIZE - 1, lock=True)
+    try:
+        driver.set_window("host", 0, 0xFFF)
+    except DriverError:
+        pass
+    else:
+        raise AssertionError("a locked window has moved")
+
+
+class _Exercise:
+    """The steps of :func:`exercise`; ``sums`` is what the completions of ``offload`` have reported."""
+
+    def __init__(self, machine: Machine, driver: Any) -> None:
+        self.machine, self.driver, self.bench = machine, driver, machine.bench
+        self.config = machine.bench.config
+        self.word = self.config.format.word_bits // 8
+        #: Four words as they are, which is right whatever came before.
+        self.good = Descriptor(RAW, PACKED, 4 * self.word, CAPACITY, Mode.RAW, tag=2)
+        #: It begins past the window of device memory.
+        self.outside = Descriptor(RAW, SIZE, 4 * self.word, 64, Mode.RAW, tag=1)
+        self.sums = {"bytes_read": 0, "bytes_written": 0, "literals": 0, "descriptors": 0}
+
+    def start(self, name: str, rings: bool = True, how: str = "memory", halt: bool = False) -> Any:
+        """Starts a channel, whose completions are waited for as ``how`` says."""
+        channel = getattr(self.driver, name)
+        interrupts = how == "interrupt"
+        if rings:
+            channel.start(self.machine.rings(name), ENTRIES, interrupts=interrupts, halt_on_error=halt)
+        else:
+            channel.start_direct(interrupts=interrupts, halt_on_error=halt)
+        return channel
+
+    def note(self, done: Any) -> Any:
+        """Adds a completion to the sums."""
+        self.sums["descriptors"] += 1
+        for key in ("bytes_read", "bytes_written", "literals"):
+            self.sums[key] += getattr(done, key)
+        return done
+
+    def round_trips(self) -> None:
+        """A tensor out and back in every mode, waiting in every way, with rings and without."""
+        table = [3, 9, 0][: self.config.codec.table_size]
+        for how, rings in itertools.product(("memory", "registers", "interrupt"), (True, False)):
+            for name in RINGS:
+                self.start(name, rings, how).set_table(table)
+            for mode in Mode:
+                self.round_trip(mode, how, tuple(table) if mode is Mode.FVC else (0,))
+
+    def round_trip(self, mode: Mode, how: str, values: tuple[int, ...]) -> None:
+        """One tensor out and back."""
+        bench, form = self.bench, self.config.format
+        words = bench.rng.randint(1, 700)
+        raw = bench.np.integers(0, 12, words) * bench.np.integers(0, 2, words)
+        raw = raw.astype(f"u{self.word}")
+        data = raw.tobytes()
+        form = Format(form.word_bits, form.window, form.code_bits, values)
+        packed = data if mode is Mode.RAW else compress(raw, form)
+        bench.memory["dev"].write(RAW, data)
+        tag = bench.rng.getrandbits(32)
+        out = Descriptor(RAW, PACKED, len(data), CAPACITY, mode, tag=tag)
+        done = self.note(self.driver.offload.transfer(out, how))
+        assert (done.tag, done.status) == (tag, Status.OK), done
+        assert (done.bytes_read, done.bytes_written) == (len(data), len(packed)), done
+        assert bytes(bench.memory["host"].read(PACKED, len(packed))) == packed
+        if mode is Mode.ZVC:
+            assert done.literals == np.count_nonzero(raw)
+        length = 0 if mode is Mode.RAW else len(packed)
+        back = Descriptor(PACKED, BACK, len(data), len(data), mode, compressed_length=length, tag=tag)
+        done = self.driver.prefetch.transfer(back, how)
+        assert (done.tag, done.status, done.bytes_written) == (tag, Status.OK, len(data)), done
+        assert bytes(bench.memory["dev"].read(BACK, len(data))) == data
+        bench.transfers += 2
+        bench.words += 2 * words
+        bench.checks += 8
+
+    def full_rings(self) -> None:
+        """Several times round a ring, with as many descriptors in flight as it has entries."""
+        self.start("offload")
+        offload = self.driver.offload
+        for first in range(0, 5 * ENTRIES, ENTRIES):
+            tags = range(first, first + ENTRIES)
+            offload.submit(
+                *(Descriptor(RAW, PACKED, self.word * (1 + tag), CAPACITY, tag=tag) for tag in tags)
+            )
+            done = [self.note(each) for each in offload.wait(ENTRIES)]
+            assert [each.tag for each in done] == list(tags)
+            assert [each.bytes_read for each in done] == [self.word * (1 + tag) for tag in tags]
+            self.bench.checks += ENTRIES
+
+    def refusals(self) -> None:
+        """A descriptor that is refused, reported with its address, and halts the channel until it is resumed."""
+        offload = self.start("offload", halt=True)
+        offload.submit(self.outside, self.good)
+        (done,) = (self.note(each) for each in offload.wait(1))
+        assert (done.tag, done.status, done.address) == (1, Status.WINDOW, SIZE), done
+        assert offload.halted
+        assert offload.error() == EngineError(Status.WINDOW, 1, SIZE)
+        offload.clear_error()
+        assert offload.error() is None
+        offload.resume()
+        (done,) = (self.note(each) for each in offload.wait(1))
+        assert (done.tag, done.status) == (2, Status.OK), done
+
+    def counters(self) -> None:
+        """The counters are what the completions add up to."""
+        counters = self.driver.offload.counters()
+        assert {key: counters[key] for key in self.sums} == self.sums, (counters, self.sums)
+        assert counters["errors"] == 1
+        assert 0 < counters["read_beats"] <= counters["cycles"]
+
+    def resets(self) -> None:
+        """An abort lasts until the channel is resumed; a soft reset forgets everything but the windows."""
+        offload = self.driver.offload
+        offload.abort()
+        assert offload.halted
+        offload.resume()
+        assert offload.transfer(self.good).status is Status.OK
+        self.driver.soft_reset()
+        assert not any(offload.counters().values())
+        self.start("offload")
+        done = offload.transfer(self.outside)
+        assert done.status is Status.WINDOW, "the window survives"
+        assert offload.transfer(self.good).status is Status.OK

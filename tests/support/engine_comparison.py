@@ -1,0 +1,102 @@
+"""The register-level model of the engine beside its Verilog, under the same driver."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.records import Mode
+from cdma.sim.codec.model import compress
+from cdma.sim.driver import Descriptor, Driver, RingMemory
+from cdma.sim.engine.memory import Memory
+from cdma.sim.engine.model import EngineModel
+from cdma.verif.engine.ring import RingBench
+
+from .driver_machine import BACK, CAPACITY, ENTRIES, PACKED, RAW, RINGS, SIZE, Machine
+
+__all__ = ["compare"]
+
+
+def _any_descriptor(bench: RingBench, name: str, tag: int) -> tuple[Descriptor, bytes]:
+    """A descriptor, mostly right, often wrong in one way, and what lies at its source."""
+    rng, config = bench.rng, bench.config
+    word = config.format.word_bits // 8
+    words = rng.choice((1, rng.randint(1, 40), rng.randint(1, 400)))
+    mode = rng.choice(list(Mode))
+    raw = (bench.np.integers(0, 9, words) * bench.np.integers(0, 2, words)).astype(f"u{word}")
+    values = (3, 0, 5)[: config.codec.table_size] if mode is Mode.FVC else (0,)
+    form = Format(config.format.word_bits, config.format.window, config.format.code_bits, values)
+    data, compressed = raw.tobytes(), 0
+    if name == "prefetch" and mode is not Mode.RAW:
+        data = compress(raw, form)
+        damage = rng.random()
+        if damage < 0.15 and len(data) > word:
+            data = data[: -rng.randint(1, len(data) // word - 1) * word]
+        elif damage < 0.3:
+            data += bytes(rng.randint(1, 5) * word)
+        elif damage < 0.5:
+            at = rng.randrange(len(data))
+            data = data[:at] + bytes([rng.getrandbits(8)]) + data[at + 1 :]
+        compressed = len(data)
+    source, destination = (RAW, PACKED) if name == "offload" else (PACKED + CAPACITY, BACK)
+    # 64 bytes are a whole beat of every port used here.
+    step = word if config.realign else 64
+    fields = {
+        "source": source + rng.randrange(0, 1024, step),
+        "destination": destination + rng.randrange(0, 1024, step),
+        "length": words * word,
+        "capacity": rng.choice((CAPACITY // 2, words * word, rng.randint(1, words) * word)),
+        "mode": mode,
+        "compressed_length": compressed,
+        "tag": tag,
+        "interrupt": bool(rng.getrandbits(1)),
+    }
+    if rng.random() < 0.3:
+        wrong: dict[str, list[int]] = {
+            "source": [fields["source"] + 1, fields["source"] + word, SIZE - 64, 1 << 47],
+            "destination": [fields["destination"] + 1, fields["destination"] + word, SIZE, (1 << 64) - 64],
+            "length": [0, words * word + 1, (1 << 32) + word],
+            "capacity": [0, SIZE, (1 << 64) - 1],
+            "compressed_length": [0, 1, word, 1 << 33],
+            "mode": [3, 255],
+        }
+        changed = rng.choice(sorted(wrong))
+        fields[changed] = rng.choice(wrong[changed])
+    return Descriptor(**fields), data
+
+
+def compare(machine: Machine, driver: Driver, budget: int) -> None:
+    """The same descriptors for the hardware and for the model: the same completions, the same memory."""
+    bench = machine.bench
+    dev, host = bench.memory["dev"], bench.memory["host"]
+    dev.mem = bytearray(bytes(dev.read(0, SIZE)))
+    model_dev, model_host = bytearray(dev.mem), bytearray(host.mem)
+    model = EngineModel(bench.config, Memory(model_dev), Memory(model_host))
+    modelled = Driver(model, idle=model.step)
+    for each, memory in ((driver, host.mem), (modelled, model_host)):
+        each.set_window("dev", 0x20000, 0x7FFFF)
+        each.set_window("host", 0, 0x7FFFF)
+        for name, base in RINGS.items():
+            channel = getattr(each, name)
+            channel.start(RingMemory(base, memoryview(memory)[base : base + 2 * ENTRIES * 64]), ENTRIES)
+            channel.set_table((3, 0, 5)[: bench.config.codec.table_size])
+    for tag in range(budget):
+        name = bench.rng.choice(sorted(RINGS))
+        descriptor, data = _any_descriptor(bench, name, tag)
+        if descriptor.source + len(data) <= SIZE:
+            for memory in (dev.mem, model_dev) if name == "offload" else (host.mem, model_host):
+                memory[descriptor.source : descriptor.source + len(data)] = data
+        done = getattr(driver, name).transfer(descriptor)
+        expected = getattr(modelled, name).transfer(descriptor)
+        story = f"{name}: {descriptor}\n{done}\n{expected}"
+        assert replace(done, cycles=0) == replace(expected, cycles=0), story
+        assert dev.mem == model_dev, f"{name}: {descriptor}: the device memory differs"
+        # The rings hold the cycles, which the model does not know.
+        assert host.mem[0x10000:] == model_host[0x10000:], f"{name}: {descriptor}: the host memory differs"
+        bench.transfers += 1
+        bench.checks += 3
+    for name in RINGS:
+        counters, expected = getattr(driver, name).counters(), getattr(modelled, name).counters()
+        for key in ("bytes_read", "bytes_written", "literals", "raw_words", "descriptors", "errors"):
+            assert counters[key] == expected[key], f"{name}.{key}: {counters[key]}, not {expected[key]}"
+        assert getattr(driver, name).error() == getattr(modelled, name).error()

@@ -60,7 +60,7 @@ def test_paths_exist(document: Path) -> None:
     missing = [
         path
         for path in paths_in(outside_blocks(document.read_text(encoding="utf-8")))
-        if not any(ROOT.glob(re.sub(r"…|[A-Z]{3,}(?=[./_])", "*", path.rstrip("/"))))
+        if not any(ROOT.glob(re.sub(r"…|[A-Z]{3,}(?=[./_]|$)", "*", path.rstrip("/"))))
     ]
     assert not missing, missing
 

@@ -1,7 +1,9 @@
 """Writes the files of this repository that are made from the register map of the default engine.
 
-python docs/make_registers.py           # writes docs/registers.md and sim/driver/cdma_regs.h
-python docs/make_registers.py --check   # the status is 1 where one of them is not as it would be written
+    python docs/make_registers.py           # writes docs/registers.md and sim/driver/cdma_regs.h
+    python docs/make_registers.py --check   # writes nothing
+
+With ``--check`` the status is 1 where one of them is not as it would be written.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from cdma.hdl.spec.registers.description import (
     Register,
     RegisterMap,
 )
-from cdma.hdl.spec.registers.map import RecordPart, record_parts
+from cdma.hdl.spec.registers.record_parts import RecordPart, record_parts
 
 __all__ = ["c_header"]
 

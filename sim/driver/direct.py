@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR
-from cdma.hdl.spec.registers.map import record_parts
+from cdma.hdl.spec.registers.record_parts import record_parts
 from cdma.sim.engine.descriptors import Completion, Descriptor, pack, unpack
 
 from .registers import Registers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cdma.hdl.spec.registers.map import IDENT, VERSION
+from cdma.hdl.spec.registers.engine import IDENT, VERSION
 
 from .errors import DriverError
 from .registers import Registers

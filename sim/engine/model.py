@@ -13,7 +13,8 @@ from collections import defaultdict
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR
 from cdma.hdl.spec.registers.description import Access, Placed
-from cdma.hdl.spec.registers.map import record_parts, register_map
+from cdma.hdl.spec.registers.map import register_map
+from cdma.hdl.spec.registers.record_parts import record_parts
 
 from .channel import ChannelModel
 from .descriptors import pack

@@ -97,8 +97,6 @@ def _field_member(field: Field) -> wiring.Member | None:
 
 def _register_signature(register: Register) -> wiring.Signature:
     members = {field.name: _field_member(field) for field in register.fields if not field.in_memory}
-    if register.strobe:
-        members["written"] = Out(1)
     if register.count:
         members = {name: member and member.array(register.count) for name, member in members.items()}
     return wiring.Signature({name: member for name, member in members.items() if member is not None})
@@ -266,8 +264,6 @@ class RegisterFile(wiring.Component):
         m.d.comb += select.eq(
             bus.awready & (bus.awaddr[2:] == placed.address // REGISTER_BYTES) & self._unlocked(placed)
         )
-        if register.strobe:
-            m.d.sync += self._port(placed, "written").eq(select)
         for field in register.fields:
             if not field.access.writable or field.in_memory:
                 continue

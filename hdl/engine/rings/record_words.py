@@ -10,7 +10,7 @@ from amaranth.lib import stream, wiring
 from cdma.hdl.axi.ports import Response
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, Status
 from cdma.hdl.spec.registers.description import RegisterMap
-from cdma.hdl.spec.registers.map import record_parts
+from cdma.hdl.spec.registers.record_parts import record_parts
 
 from .interfaces import RECORD_WORDS, WORD_BITS
 from .jobs import Cause, Job

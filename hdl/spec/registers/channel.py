@@ -1,0 +1,244 @@
+"""The block ``channel``, once for offload and once for prefetch."""
+
+from __future__ import annotations
+
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.records import COMPLETION, Status
+
+from .declare import address_pair, number, pulse, register, ro, rw, w1c
+from .description import REGISTER_BITS, Access, Block, Field, Register
+from .record_parts import record_registers
+
+__all__ = ["channel_block"]
+
+#: Rings are multiples of 64 bytes.
+_LINE_BITS = 6
+
+
+def channel_block(config: EngineConfig) -> Block:
+    """The block of the engine that ``config`` describes."""
+    return Block(
+        "channel",
+        "One direction: offload reads the dev port, compresses and writes the host port; "
+        "prefetch reads the host port, decompresses and writes the dev port. "
+        "Its rings are in host memory.",
+        (
+            *_CONTROLS,
+            *_INTERRUPT,
+            *_rings(config),
+            *_ERROR,
+            _table(config),
+            _COUNTER_HOLD,
+            *record_registers(COMPLETION, 0xC0, "result", Access.RO, prefix="completion_"),
+        ),
+        (("offload", 0x200), ("prefetch", 0x300)),
+    )
+
+
+_CONTROLS = (
+    register(
+        "control",
+        0x00,
+        "What the channel may do.",
+        rw("enable", 0, "Start descriptors. While 0, those under way still finish."),
+        rw("halt_on_error", 1, "After an error start none until `command.resume`."),
+        rw(
+            "ring_enable",
+            2,
+            "Fetch descriptors from the ring. While 0, the ring's head is 0; set the tail to 0 first.",
+        ),
+        rw(
+            "completion_ring_enable",
+            3,
+            "Write completions to their ring. "
+            "While 0, its head is 0, and completions wait in `completion_…` to be read and popped.",
+        ),
+    ),
+    register(
+        "command",
+        0x04,
+        "Acts on the channel.",
+        pulse(
+            "abort_now",
+            0,
+            "Ends every descriptor under way or waiting with the status `aborted`; "
+            "open transactions finish legally.",
+        ),
+        pulse("resume", 1, "Goes on after a halt."),
+        pulse("clear_error", 2, "Empties the error registers for the next first error."),
+        pulse("pop_completion", 3, "Drops the completion in `completion_…`."),
+    ),
+    register(
+        "status",
+        0x08,
+        "State of the channel.",
+        ro("busy", 0, "A descriptor is under way, or a ring has one."),
+        ro("halted", 1, "Stopped after an error, until `command.resume`."),
+        ro("aborting", 2, "An abort's open transactions are still being finished."),
+        ro("stuck", 3, "The watchdog has fired, and a port has not answered since."),
+        ro("completion_waiting", 8, "`completion_…` holds one; only without its ring."),
+    ),
+)
+
+_INTERRUPT = (
+    register(
+        "irq_status",
+        0x0C,
+        "Why there is an interrupt. Clear it first, then look for completions: none is missed so.",
+        w1c("completion", 0, "Enough completions, or one long enough ago."),
+        w1c("error", 1, "An error."),
+    ),
+    register(
+        "irq_enable",
+        0x10,
+        "Which of them assert the interrupt.",
+        rw("completion", 0, "Completions do."),
+        rw("error", 1, "Errors do."),
+    ),
+    number(
+        "coalesce_count",
+        0x14,
+        Access.RW,
+        "Completions that want it per interrupt; 0 is taken as 1.",
+        8,
+    ),
+    number(
+        "coalesce_cycles",
+        0x18,
+        Access.RW,
+        "Clock cycles after the first uncounted completion that raise the interrupt anyway, "
+        "up to 16 late; 0 is never.",
+        in_memory=True,
+    ),
+)
+
+
+def _rings(config: EngineConfig) -> tuple[Register, ...]:
+    """Size, bases, heads and tails of both rings."""
+    return (
+        register(
+            "ring_size",
+            0x1C,
+            "Size of both rings; change it only while both are disabled.",
+            rw(
+                "log2",
+                0,
+                "log2 of the entries, at most `engine.limits.ring_log2`.",
+                4,
+                reset=config.ring_entries.bit_length() - 1,
+            ),
+        ),
+        *address_pair(
+            "ring_base",
+            0x20,
+            "Where the descriptor ring begins; 64-byte aligned.",
+            config.host_address_bits,
+            _line(config),
+        ),
+        number(
+            "ring_head",
+            0x28,
+            Access.RO,
+            "Descriptors fetched. Runs on past the ring's size and wraps at twice the largest ring.",
+            config.index_bits,
+        ),
+        number(
+            "ring_tail",
+            0x2C,
+            Access.RW,
+            "The doorbell: descriptors written by software, counted like the head.",
+            config.index_bits,
+        ),
+        *address_pair(
+            "completion_base",
+            0x30,
+            "Where the completion ring begins; 64-byte aligned.",
+            config.host_address_bits,
+            _line(config),
+        ),
+        number(
+            "completion_head",
+            0x38,
+            Access.RO,
+            "Completions that are in memory, counted like the ring's.",
+            config.index_bits,
+        ),
+        number(
+            "completion_tail",
+            0x3C,
+            Access.RW,
+            "Completions that software has consumed; the engine waits rather than overwrite the others.",
+            config.index_bits,
+        ),
+    )
+
+
+def _line(config: EngineConfig) -> Field:
+    return rw(
+        "line",
+        _LINE_BITS,
+        "The address without its 6 low bits, which are 0.",
+        min(config.host_address_bits, REGISTER_BITS) - _LINE_BITS,
+        in_memory=True,
+    )
+
+
+_ERROR = (
+    register(
+        "error",
+        0x40,
+        "The first error since the last `command.clear_error`.",
+        ro(
+            "status",
+            0,
+            "Its cause.",
+            8,
+            choices=tuple((status.name.lower(), int(status)) for status in Status),
+            in_memory=True,
+        ),
+        ro("valid", 31, "There was one."),
+    ),
+    number(
+        "error_tag",
+        0x44,
+        Access.RO,
+        "Tag of the descriptor that failed; 0 if it could not be fetched.",
+        in_memory=True,
+    ),
+    number(
+        "error_address_low",
+        0x48,
+        Access.RO,
+        "The address that belongs to the cause. Bits 31 to 0.",
+        in_memory=True,
+    ),
+    number(
+        "error_address_high",
+        0x4C,
+        Access.RO,
+        "The address that belongs to the cause. Bits 63 to 32.",
+        in_memory=True,
+    ),
+)
+
+
+def _table(config: EngineConfig) -> Register:
+    """The table of frequent values; there is address space for the 15 entries of 4-bit codes."""
+    return register(
+        "table",
+        0x50,
+        "The frequent values that mode fvc uses, lowest code first. "
+        "Change them only while the channel is idle.",
+        rw("entry", 0, "A word.", config.format.word_bits, reset=config.format.values[0]),
+        count=config.codec.table_size,
+    )
+
+
+_COUNTER_HOLD = register(
+    "counter_hold",
+    0x90,
+    "All counters of the channel at one moment, up to 32 cycles apart; "
+    "the numbers of a completion are in all of them or in none.",
+    rw("hold", 0, "While `held` is 1, the counters read as when it became so, and go on counting."),
+    ro("held", 1, "Follows `hold` within 100 cycles."),
+)

@@ -1,0 +1,124 @@
+"""The block ``engine``: what this engine is, and what concerns both channels."""
+
+from __future__ import annotations
+
+from cdma.hdl.spec.counters import COUNTERS
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.records import RECORD_BYTES
+
+from .declare import constant, number, pulse, register, ro
+from .description import Access, Block, Register
+
+__all__ = ["IDENT", "VERSION", "engine_block"]
+
+#: What the first register reads: ``cDMA`` in the order of its bytes.
+IDENT = int.from_bytes(b"cDMA", "little")
+
+#: Major and minor version of the map. A driver works with every minor version of the major one that it knows.
+VERSION = (1, 1)
+
+
+def engine_block(config: EngineConfig) -> Block:
+    """The block of the engine that ``config`` describes."""
+    return Block(
+        "engine",
+        "What this engine is, and what concerns both channels.",
+        (*_capabilities(config), *_CONTROLS),
+        (("engine", 0x000),),
+    )
+
+
+def _capabilities(config: EngineConfig) -> tuple[Register, ...]:
+    """What a driver reads to know this engine."""
+    form = config.format
+    ring_log2 = config.ring_entries.bit_length() - 1
+    return (
+        register(
+            "ident",
+            0x00,
+            "The bytes `cDMA`; anything else is not this engine.",
+            constant("value", 0, 32, IDENT, "Fixed."),
+        ),
+        register(
+            "version",
+            0x04,
+            "Version of this register map. A higher minor version only adds.",
+            constant("minor", 0, 16, VERSION[1], "Minor version."),
+            constant("major", 16, 16, VERSION[0], "Major version."),
+        ),
+        register(
+            "stream_format",
+            0x08,
+            "Format of the compressed streams, and lanes of the codec.",
+            constant("word_bits", 0, 8, form.word_bits, "Bits of a word."),
+            constant("window", 8, 8, form.window, "Words that share one header."),
+            constant("code_bits", 16, 4, form.code_bits, "Bits of a code."),
+            constant("table_size", 20, 4, config.codec.table_size, "Entries of a channel's table."),
+            constant("lanes", 24, 8, config.lanes, "Words of one beat of the codec."),
+        ),
+        _port(config, "dev", 0x0C, config.dev_data_bits, config.dev_address_bits),
+        _port(config, "host", 0x10, config.host_data_bits, config.host_address_bits),
+        register(
+            "bursts",
+            0x14,
+            "How the ports issue bursts.",
+            constant("beats", 0, 9, config.burst_beats, "Beats of the longest burst."),
+            constant("outstanding", 16, 9, config.outstanding, "Bursts under way at once."),
+        ),
+        register(
+            "limits",
+            0x18,
+            "Limits of rings and counters.",
+            constant("ring_log2", 0, 4, ring_log2, "log2 of the entries of the largest ring."),
+            constant("record_bytes", 8, 8, RECORD_BYTES, "Bytes of a descriptor and of a completion."),
+            constant("counters", 16, 8, len(COUNTERS), "Counters of a channel."),
+        ),
+    )
+
+
+def _port(config: EngineConfig, name: str, offset: int, data_bits: int, address_bits: int) -> Register:
+    align_log2 = config.align(data_bits).bit_length() - 1
+    return register(
+        f"{name}_port",
+        offset,
+        f"Geometry of the {name} port.",
+        constant("data_bits", 0, 11, data_bits, "Bits of its data."),
+        constant("address_bits", 16, 7, address_bits, "Bits of its addresses."),
+        constant(
+            "align_log2",
+            24,
+            4,
+            align_log2,
+            "Source and destination on this port are multiples of 2**this bytes.",
+        ),
+    )
+
+
+_CONTROLS = (
+    register(
+        "command",
+        0x20,
+        "Acts on the whole engine.",
+        pulse(
+            "soft_reset",
+            0,
+            "Aborts both channels, then returns everything but windows and locks to its reset value. "
+            "`status.resetting` says when it is done; write nothing before.",
+        ),
+        pulse("clear_counters", 1, "Sets all counters of both channels to 0, but not what is held."),
+    ),
+    register(
+        "status",
+        0x24,
+        "State of the whole engine.",
+        ro("resetting", 0, "A soft reset is under way."),
+        ro("offload_irq", 8, "The offload channel asserts the interrupt."),
+        ro("prefetch_irq", 9, "The prefetch channel asserts the interrupt."),
+    ),
+    number(
+        "watchdog",
+        0x28,
+        Access.RW,
+        "Clock cycles that a port may leave an open transaction without an answer; 0 is for ever.",
+    ),
+)

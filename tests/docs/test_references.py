@@ -13,10 +13,10 @@ import pytest
 from cdma import app
 from tests.support.paths import DOCS, ROOT
 
-DOCUMENTS = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 FOLDERS = ("hdl", "sim", "verif", "cli", "tests", "synth", "docs")
 
-by_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+by_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 
 
 def outside_blocks(text: str) -> str:

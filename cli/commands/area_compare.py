@@ -9,9 +9,9 @@ from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.errors import ParameterError
 from cdma.options import codec_config_from
 from cdma.output import new_table, output, status
+from cdma.synth.asic.measure import Measurement, measure
+from cdma.synth.asic.scaling import PAPER_MM2, PEERS, check_feature_size, scale_to_paper
 from cdma.synth.circuits import codec_circuit
-from cdma.synth.measure import Measurement, measure
-from cdma.synth.scaling import PAPER_MM2, PEERS, check_feature_size, scale_to_paper
 from cdma.synth.yosys import find_yosys
 
 from . import area_request

@@ -9,8 +9,8 @@ from rich.table import Table
 
 from cdma.hdl.spec.errors import ParameterError
 from cdma.output import new_table, output, status
-from cdma.synth.floor import Floor
-from cdma.synth.measure import Figures, Measurement, measure
+from cdma.synth.asic.floor import Floor
+from cdma.synth.asic.measure import Figures, Measurement, measure
 from cdma.synth.yosys import find_yosys
 
 from . import area_request

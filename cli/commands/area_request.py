@@ -7,13 +7,13 @@ from pathlib import Path
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.options import config_from
+from cdma.synth.asic.floor import Floor, codec_floor
+from cdma.synth.asic.recipe import Options
 from cdma.synth.cache import Cache, NoCache
-from cdma.synth.circuits import codec_circuit, engine_circuit
-from cdma.synth.floor import Floor, codec_floor
-from cdma.synth.flow import Circuit
-from cdma.synth.gates import ASSUMPTION, NAME, normalised_library
-from cdma.synth.liberty import Library, load_libraries
-from cdma.synth.recipe import Options
+from cdma.synth.circuits import Circuit, codec_circuit, engine_circuit
+from cdma.synth.library.gates import ASSUMPTION, NAME, normalised_library
+from cdma.synth.library.library import Library
+from cdma.synth.library.load import load_libraries
 
 __all__ = ["assumption", "cache", "circuit", "floor", "library", "options"]
 

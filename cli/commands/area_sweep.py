@@ -14,7 +14,8 @@ from cdma.hdl.spec.errors import ParameterError
 from cdma.options import codec_config_from
 from cdma.output import new_table, output, step_progress
 from cdma.synth.errors import MeasureError
-from cdma.synth.sweep import Outcome, Sweep, parse_axis, points, run_sweep
+from cdma.synth.sweep.points import parse_axis, points
+from cdma.synth.sweep.sweep import Outcome, Sweep, run_sweep
 
 from . import area_request
 
@@ -91,7 +92,7 @@ def _show(sweep: Sweep, assumption: str) -> None:
 
 
 def _write(sweep: Sweep, rows: str, folder: Path) -> None:
-    from cdma.synth.plots import plot_sweep
+    from cdma.synth.sweep.plots import plot_sweep
 
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".sweep-") as place:

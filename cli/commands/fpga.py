@@ -10,7 +10,7 @@ from cdma.hdl.spec.codecs import BLOCKS
 from cdma.options import ENGINE, add_block_options
 
 if TYPE_CHECKING:
-    from cdma.synth.fpga import FpgaMeasurement
+    from cdma.synth.fpga.measure import FpgaMeasurement
 
 __all__ = ["register"]
 
@@ -65,7 +65,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.hdl.spec.errors import ParameterError
     from cdma.output import status
     from cdma.synth.cache import Cache, NoCache
-    from cdma.synth.fpga import TARGETS, measure_fpga
+    from cdma.synth.fpga.measure import measure_fpga
+    from cdma.synth.fpga.targets import TARGETS
     from cdma.synth.yosys import find_yosys
 
     from .area_request import circuit

@@ -97,11 +97,19 @@ ARROWS: dict[str, list[str]] = {
     "verif": ["verif/codec", "verif/engine", "hdl/spec"],
     # Area and clock.
     "synth": ["hdl/codec", "hdl/engine", "hdl/verilog", "hdl/spec"],
+    "synth/library": ["synth"],
+    "synth/asic": ["synth", "synth/library", "hdl/verilog", "hdl/spec"],
+    "synth/fpga": ["synth", "hdl/verilog"],
+    "synth/sweep": ["synth", "synth/asic", "synth/library", "hdl/spec"],
     # The command and the public names of cdma.
     "cli": ["sim/codec", "sim/engine", "sim/driver", "sim/support", "hdl/spec"],
     "cli/commands": [
         "cli",
         "synth",
+        "synth/asic",
+        "synth/fpga",
+        "synth/library",
+        "synth/sweep",
         "verif",
         "verif/codec",
         "verif/engine",

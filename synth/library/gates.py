@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from .liberty import Library, merge_libraries, parse_library
+from .library import Library
+from .load import merge_libraries, parse_library
 
 __all__ = ["ASSUMPTION", "NAME", "normalised_library"]
 

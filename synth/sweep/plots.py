@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .errors import ToolError
+from cdma.synth.errors import ToolError
+
 from .sweep import Outcome, Sweep
 
 __all__ = ["LanesFit", "fit_lanes", "plot_sweep"]

@@ -13,10 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .flow import CellCount, Circuit, Netlist, scratch, synthesise
-from .liberty import Library
+from cdma.synth.circuits import Circuit
+from cdma.synth.library.library import Library
+from cdma.synth.yosys import Progress, Yosys, find_yosys, scratch
+
+from .netlist import CellCount, Netlist, synthesise
 from .recipe import Options
-from .yosys import Progress, Yosys, find_yosys
 
 __all__ = ["InstanceCount", "block_modules", "breakdown"]
 

@@ -18,9 +18,8 @@ from dataclasses import dataclass
 
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.codecs import BLOCKS
-
-from .errors import MeasureError
-from .liberty import Library
+from cdma.synth.errors import MeasureError
+from cdma.synth.library.library import Library
 
 __all__ = ["Floor", "codec_floor"]
 

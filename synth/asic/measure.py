@@ -8,15 +8,16 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from cdma.hdl.verilog.cache import content_key
+from cdma.synth.cache import Cache
+from cdma.synth.circuits import Circuit
+from cdma.synth.library import gates
+from cdma.synth.library.library import Library
+from cdma.synth.yosys import Progress, Yosys, find_yosys
 
-from . import gates
 from .breakdown import breakdown
-from .cache import Cache
-from .flow import CellCount, Circuit, synthesise
-from .liberty import Library
+from .netlist import CellCount, synthesise
 from .recipe import Options, abc_constraints, abc_script, reset_map, yosys_script
 from .timing import OpenSta, Timing, find_opensta
-from .yosys import Progress, Yosys, find_yosys
 
 __all__ = ["Block", "Figures", "Measurement", "kept_measurement", "measure"]
 

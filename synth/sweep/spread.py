@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from cdma.hdl.spec.errors import CdmaError
-
-from .errors import MeasureError, ToolError
+from cdma.synth.errors import MeasureError, ToolError
 
 __all__ = ["Lost", "spread"]
 

@@ -4,36 +4,25 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .errors import MeasureError
-from .liberty import Library
+from cdma.synth.circuits import Circuit
+from cdma.synth.errors import MeasureError
+from cdma.synth.library.library import Library
+from cdma.synth.yosys import Progress, Yosys, find_yosys, scratch
+
 from .recipe import MEMORY_LEFT_OUT, Options, abc_constraints, abc_script, reset_map, yosys_script
-from .yosys import Progress, Yosys, find_yosys
 
-__all__ = ["CellCount", "Circuit", "Netlist", "synthesise"]
-
-
-@dataclass(frozen=True)
-class Circuit:
-    """What is measured: Verilog without initial values, its top module, and what to call it in a report."""
-
-    block: str
-    config: dict[str, Any]
-    top: str
-    verilog: str
+__all__ = ["CellCount", "Netlist", "synthesise", "write_library"]
 
 
 @dataclass
 class CellCount:
-    """How many cells of each type, and what they take; area in the library's unit."""
+    """Cells by type, and their area in the unit of the library."""
 
     cells: Counter[str] = field(default_factory=Counter)
     area: float = 0.0
@@ -44,10 +33,9 @@ class CellCount:
 
 @dataclass(frozen=True)
 class Netlist:
-    """A mapped circuit: the modules of Yosys's JSON netlist, the same as Verilog for a timing analyser, and
-    ABC's delay.
+    """A mapped circuit: the modules of Yosys's JSON netlist, the same as Verilog for a timing analyser, and ABC's delay.
 
-    There is one module if the circuit was flattened.
+    A flattened circuit has one module.
     """
 
     top: str
@@ -57,7 +45,7 @@ class Netlist:
     abc_delay_ns: float | None
 
     def count(self, library: Library, module: str | None = None) -> CellCount:
-        """What one module contains by itself, without the modules in it."""
+        """Counts the cells of one module, without those of the modules in it."""
         result = CellCount()
         for cell in self.modules[module or self.top]["cells"].values():
             kind = cell["type"]
@@ -77,7 +65,7 @@ class Netlist:
         return result
 
     def clocks(self, library: Library) -> list[str]:
-        """The ports of the top that clock a flip-flop, directly or through a clock gate."""
+        """Returns the ports of the top that clock a flip-flop, directly or through a clock gate."""
         module = self.modules[self.top]
         bits = set()
         for cell in module["cells"].values():
@@ -91,16 +79,6 @@ class Netlist:
             for name, port in module["ports"].items()
             if port["direction"] == "input" and bits.intersection(port["bits"])
         ]
-
-
-@contextmanager
-def scratch() -> Iterator[Path]:
-    """A directory that tools work in, with paths relative to it: a tool in a sandbox sees no others."""
-    folder = Path(tempfile.mkdtemp(prefix="cdma-synth-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def write_library(library: Library, folder: Path) -> list[str]:
@@ -123,7 +101,7 @@ def synthesise(
     yosys: Yosys | None = None,
     progress: Progress | None = None,
 ) -> Netlist:
-    """Maps ``circuit`` to ``library``, flattened but for the modules of ``keep``."""
+    """Maps ``circuit`` to ``library``, flattened except for the modules of ``keep``."""
     yosys = yosys or find_yosys()
     with scratch() as folder:
         (folder / "circuit.v").write_text(circuit.verilog)

@@ -1,20 +1,19 @@
 """Liberty files: what is read from them, and what is refused."""
 
 import gzip
-import itertools
 import re
 
 import pytest
 
 from cdma.synth.errors import LibraryError
-from cdma.synth.gates import normalised_library
-from cdma.synth.liberty import load_libraries, parse_library
+from cdma.synth.library.load import load_libraries, parse_library
 from tests.support.paths import TINY
+from tests.support.small_circuits import tiny_library
 
 
 @pytest.fixture(scope="module")
 def tiny():
-    return load_libraries([TINY])
+    return tiny_library()
 
 
 def cell(body: str) -> str:
@@ -60,40 +59,6 @@ def test_cell_of_no_area_is_not_free(tiny):
     text = TINY.read_text().replace("cell (NAND2) {\n    area : 3", "cell (NAND2) {\n    area : 0")
     library = parse_library(text.encode(), "x")
     assert library.nand2.name == "NAND2_2"
-
-
-@pytest.mark.parametrize(
-    ("function", "meaning"),
-    [
-        ("A", lambda a, b, c: a),
-        ("A'", lambda a, b, c: not a),
-        ("!A", lambda a, b, c: not a),
-        ("!!A", lambda a, b, c: a),
-        ("A B", lambda a, b, c: a and b),
-        ("A*B'", lambda a, b, c: a and not b),
-        ("(A & B) | !C", lambda a, b, c: (a and b) or not c),
-        ("A + B C", lambda a, b, c: a or (b and c)),
-        ("A ^ B & C", lambda a, b, c: a != (b and c)),
-        ("A | B ^ C", lambda a, b, c: a or (b != c)),
-        ("(A+B)' C", lambda a, b, c: not (a or b) and c),
-        ("((A))", lambda a, b, c: a),
-        ("1", lambda a, b, c: True),
-        ("A * 0", lambda a, b, c: False),
-    ],
-)
-def test_functions(function, meaning):
-    pins = "".join(f"pin ({name}) {{ direction : input; }} " for name in "ABC")
-    text = cell(f'{pins} pin (Y) {{ direction : output; function : "{function}"; }}')
-    rows = [meaning(*row[::-1]) for row in itertools.product((False, True), repeat=3)]
-    assert parse_library(text.encode(), "x").cells["C"].truth_table == tuple(map(bool, rows))
-
-
-@pytest.mark.parametrize("function", ["A &", "(A", "A)", "D", "A & @", ""])
-def test_function_that_says_nothing(function):
-    text = cell(
-        f'pin (A) {{ direction : input; }} pin (Y) {{ direction : output; function : "{function}"; }}'
-    )
-    assert parse_library(text.encode(), "x").cells["C"].truth_table is None
 
 
 def test_what_writers_do():
@@ -218,19 +183,3 @@ def test_missing_file(tmp_path):
         LibraryError, match=r"^the library .*none\.lib cannot be read: No such file or directory$"
     ):
         load_libraries([tmp_path / "none.lib"])
-
-
-def test_the_project_s_own_table():
-    library = normalised_library()
-    assert library.kge == 1000
-    assert not library.timed
-    assert library.cells["INV"].area == pytest.approx(2 / 3)
-    assert library.flip_flop.area == pytest.approx(17 / 3)
-    assert library.mux2 is not None
-    assert library.mux2.area == pytest.approx(7 / 3)
-    # Every gate of the table is what its name says: the function and its inverse have inverse tables.
-    for name in ("AND2", "OR2", "AND3", "OR3", "XOR2"):
-        inverse = {"AND": "NAND", "OR": "NOR", "XOR": "XNOR"}[name[:-1]] + name[-1]
-        table, other = library.cells[name].truth_table, library.cells[inverse].truth_table
-        assert table is not None
-        assert other == tuple(not value for value in table)

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from .errors import ToolError
-from .flow import Netlist, scratch, write_library
-from .liberty import Library
-from .yosys import run_tool
+from cdma.synth.errors import ToolError
+from cdma.synth.library.library import Library
+from cdma.synth.yosys import run_tool, scratch
+
+from .netlist import Netlist, write_library
 
 __all__ = ["OpenSta", "Timing", "find_opensta"]
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .errors import MeasureError
+from cdma.synth.errors import MeasureError
 
 __all__ = [
     "PAPER_MM2",

@@ -1,0 +1,159 @@
+"""What a circuit takes of an FPGA: look-up tables, flip-flops and RAM, and the clock after placing and routing.
+
+Resources are counted without the harness that the circuit is placed and routed in.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from cdma.hdl.verilog.cache import content_key
+from cdma.synth.cache import Cache
+from cdma.synth.circuits import Circuit
+from cdma.synth.errors import MeasureError
+from cdma.synth.yosys import Progress, Yosys, find_yosys, scratch
+
+from .routing import Routed, find_nextpnr, place_and_route
+from .targets import Target
+
+__all__ = ["FpgaMeasurement", "measure_fpga"]
+
+#: Part of every key: raise it when this package measures the same inputs differently.
+_REVISION = 1
+
+
+@dataclass(frozen=True)
+class FpgaMeasurement:
+    """A circuit on an FPGA; ``routed`` is empty for a family that is only synthesised."""
+
+    block: str
+    config: dict[str, Any]
+    target: str
+    device: str | None
+    luts: int
+    flip_flops: int
+    ram_blocks: int
+    ram_bits: int
+    cells: dict[str, int]
+    routed: tuple[Routed, ...]
+    tools: dict[str, str]
+
+    @property
+    def fmax_mhz(self) -> float | None:
+        """The median over the seeds; None if nothing was routed."""
+        return statistics.median(run.fmax_mhz for run in self.routed) if self.routed else None
+
+    def as_json(self) -> dict[str, Any]:
+        """The measurement as ``cdma fpga --json`` prints it."""
+        return {
+            "block": self.block,
+            "config": self.config,
+            "target": self.target,
+            "device": self.device,
+            "luts": self.luts,
+            "flip_flops": self.flip_flops,
+            "ram_blocks": self.ram_blocks,
+            "ram_bits": self.ram_bits,
+            "cells": self.cells,
+            "fmax_mhz": self.fmax_mhz,
+            "routed": [
+                {
+                    "seed": run.seed,
+                    "fmax_mhz": run.fmax_mhz,
+                    "worst_path": {"start": run.start, "end": run.end},
+                }
+                for run in self.routed
+            ],
+            "tools": self.tools,
+        }
+
+
+def measure_fpga(
+    circuit: Circuit,
+    target: Target,
+    *,
+    device: str | None = None,
+    seeds: Sequence[int] = (1,),
+    frequency_mhz: float = 150.0,
+    cache: Cache | None = None,
+    yosys: Yosys | None = None,
+    progress: Progress | None = None,
+) -> FpgaMeasurement:
+    """Synthesises ``circuit`` and, where nextpnr knows the family, places and routes it once per seed.
+
+    ``frequency_mhz`` is the aim of nextpnr; to miss it is no error.
+    """
+    device = device or target.default_device
+    if device is not None and device not in target.devices:
+        known = ", ".join(target.devices) or "none, it is only synthesised"
+        raise MeasureError(f"device is {device!r}; {target.name} has {known}")
+    cache = cache or Cache()
+    yosys = yosys or find_yosys()
+    say = progress or (lambda step: None)
+    tools = {"yosys": str(yosys)}
+
+    key = content_key(str(_REVISION), "fpga", str(yosys), target.synthesis, circuit.top, circuit.verilog)
+    cells = cache.load(key)
+    if cells is None:
+        cells = _synthesise(circuit, target, yosys, say)
+        cache.store(key, cells)
+
+    routed = []
+    if target.nextpnr is not None and device is not None:
+        router = find_nextpnr(target.nextpnr)
+        tools["nextpnr"] = f"{router[0]} {version(router[0])}"
+        options = (*target.devices[device], "--freq", f"{frequency_mhz:g}", "--timing-allow-fail")
+        missing = [seed for seed in seeds if cache.load(_route_key(key, tools, options, seed)) is None]
+        if missing:
+            for run in place_and_route(circuit, target, router[1], options, missing, yosys, say):
+                value = {"fmax_mhz": run.fmax_mhz, "start": run.start, "end": run.end}
+                cache.store(_route_key(key, tools, options, run.seed), value)
+                routed.append(run)
+        found = {run.seed: run for run in routed}
+        routed = [
+            found.get(seed) or Routed(seed, **_load(cache, key, tools, options, seed)) for seed in seeds
+        ]
+
+    count = Counter(cells)
+    return FpgaMeasurement(
+        block=circuit.block,
+        config=circuit.config,
+        target=target.name,
+        device=device,
+        luts=sum(number * target.luts.get(kind, 0) for kind, number in count.items()),
+        flip_flops=sum(number for kind, number in count.items() if target.flip_flops.fullmatch(kind)),
+        ram_blocks=sum(number for kind, number in count.items() if kind in target.ram_bits),
+        ram_bits=sum(number * target.ram_bits.get(kind, 0) for kind, number in count.items()),
+        cells=dict(sorted(count.items())),
+        routed=tuple(routed),
+        tools=tools,
+    )
+
+
+def _route_key(key: str, tools: dict[str, str], options: Sequence[str], seed: int) -> str:
+    return content_key(key, tools["nextpnr"], *options, str(seed))
+
+
+def _load(cache: Cache, key: str, tools: dict[str, str], options: Sequence[str], seed: int) -> dict[str, Any]:
+    value = cache.load(_route_key(key, tools, options, seed))
+    assert isinstance(value, dict)
+    return value
+
+
+def _synthesise(circuit: Circuit, target: Target, yosys: Yosys, say: Progress) -> dict[str, int]:
+    with scratch() as folder:
+        (folder / "circuit.v").write_text(circuit.verilog)
+        yosys.run(
+            f"read_verilog circuit.v\n{target.synthesis} -top {circuit.top}\n"
+            "flatten\nwrite_json netlist.json\n",
+            folder,
+            lambda step: say(f"synthesis: {step}"),
+        )
+        module = json.loads((folder / "netlist.json").read_text())["modules"][circuit.top]
+    return dict(Counter(cell["type"] for cell in module["cells"].values()))

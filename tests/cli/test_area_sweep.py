@@ -1,0 +1,52 @@
+"""``cdma area --sweep``: files, JSON and refusals."""
+
+import json
+
+import pytest
+
+from cdma.app import main
+from tests.support.paths import TINY
+
+
+@pytest.mark.slow
+def test_command(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("CDMA_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "out"
+    small = ["--word-bits", "8", "--window", "8", "--liberty", str(TINY)]
+    command = ["area", "decompressor", *small, "--sweep", "lanes=1,2,16", "--sweep", "period=1,5", "--json"]
+    assert main([*command, "-o", str(folder)]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["axes"] for row in rows] == [
+        {"lanes": n, "period": p} for n in (1, 2, 16) for p in (1.0, 5.0)
+    ]
+    assert rows[0]["kge"] < rows[2]["kge"]
+    assert rows[4] == {"axes": {"lanes": 16, "period": 1.0}, "reason": rows[5]["reason"]}
+    names = ["area", "efficiency", "floor", "period"]
+    expected = [f"decompressor-{name}.svg" for name in names] + [
+        "decompressor-sweep.json",
+        "decompressor-sweep.md",
+    ]
+    assert sorted(path.name for path in folder.iterdir()) == sorted(expected)
+    assert json.loads((folder / "decompressor-sweep.json").read_text()) == rows
+    table = (folder / "decompressor-sweep.md").read_text().splitlines()
+    assert len(table) == 2 + 4
+    assert table[2].startswith("| 1 | 1.0 | ")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert main([*command, "-o", str(folder)]) == 0
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--sweep", "lanes=1", "--sweep", "lanes=2"], "cdma: --sweep names lanes twice"),
+        (["--sweep", "lanes=64"], "cdma: no point of the sweep can be: lanes is 64"),
+        (["--sweep", "lanes=1", "--jobs", "-1"], "cdma: --jobs is -1; it must be 1 or more"),
+        (["--scheduler", "tcp://127.0.0.1:1"], "cdma: --scheduler says how to sweep; give it with --sweep"),
+        (["--sweep", "lanes=1", "--compare", "45"], "cdma: --sweep and --compare are two questions"),
+        (["--compare", "45"], "cdma: --compare scales µm²; give the library with --liberty"),
+    ],
+)
+def test_command_refuses(options, message, capsys):
+    assert main(["area", "compressor", *options]) == 2
+    assert capsys.readouterr().err.startswith(message)

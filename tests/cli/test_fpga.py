@@ -1,0 +1,44 @@
+"""``cdma fpga``: JSON, refusals, and what it is made of."""
+
+import json
+
+import pytest
+
+from cdma.app import main
+from cdma.synth.fpga import measure as measure_module
+from cdma.synth.fpga.routing import Routed
+
+
+@pytest.mark.slow
+def test_command(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("CDMA_CACHE", str(tmp_path))
+    small = ["--word-bits", "8", "--window", "8", "--lanes", "1"]
+    assert main(["fpga", "decompressor", *small, "--target", "xilinx", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert list(found) == [
+        *("block", "config", "target", "device", "luts", "flip_flops", "ram_blocks", "ram_bits", "cells"),
+        *("fmax_mhz", "routed", "tools"),
+    ]
+    assert found["luts"] > 50
+    assert found["flip_flops"] > 50
+    assert (found["fmax_mhz"], found["routed"]) == (None, [])
+    assert main(["fpga", "compressor", "--seeds", "0"]) == 2
+    assert capsys.readouterr().err == "cdma: --seeds is 0; it must be from 1 to 100\n"
+    assert main(["fpga", "compressor", "--frequency", "0"]) == 2
+    assert capsys.readouterr().err == "cdma: --frequency is 0.0; it must be from 1 to 2000 MHz\n"
+
+
+@pytest.mark.slow
+def test_memories_of_a_pipelined_codec_are_made_of_look_up_tables(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("CDMA_CACHE", str(tmp_path))
+    monkeypatch.setattr(measure_module, "place_and_route", lambda *_: [Routed(1, 100.0, "a", "b")])
+    small = ["--word-bits", "8", "--window", "8", "--lanes", "2"]
+    for block in ("compressor", "decompressor"):
+        for pipelined in ([], ["--pipelined"]):
+            options = [block, *small, *pipelined, "--target", "ecp5", "--device", "85k-8"]
+            assert main(["fpga", *options, "--json"]) == 0
+            found = json.loads(capsys.readouterr().out)
+            assert found["device"] == "85k-8"
+            assert found["config"]["pipelined"] == bool(pipelined)
+            assert found["ram_blocks"] == 0
+            assert ("TRELLIS_DPR16X4" in found["cells"]) == bool(pipelined)

@@ -1,0 +1,146 @@
+"""Small circuits have the cells that can be worked out by hand."""
+
+import re
+
+import pytest
+from amaranth.back import verilog
+from amaranth.hdl import Module, Signal
+from amaranth.lib import fifo, wiring
+from amaranth.lib.wiring import In, Out
+
+from cdma.synth.asic.netlist import synthesise
+from cdma.synth.asic.recipe import Options
+from cdma.synth.circuits import Circuit
+from tests.support.small_circuits import circuit, tiny_library
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return tiny_library()
+
+
+PLAIN = Options()
+
+
+def from_amaranth(component: wiring.Component) -> Circuit:
+    text = verilog.convert(component, name="top", emit_src=False, strip_internal_attrs=True)
+    return Circuit("test", {}, "top", re.sub(r"(reg .*) = \d+'h[0-9a-f]+;", r"\1;", text))
+
+
+def cells(text: Circuit, library, options: Options = PLAIN) -> dict[str, int]:
+    return dict(synthesise(text, library, options).count(library).cells)
+
+
+def test_one_gate(tiny):
+    assert cells(circuit("assign y = ~(a & b);", "input a, input b, output y"), tiny) == {"NAND2": 1}
+    assert cells(circuit("assign y = ~a;", "input a, output y"), tiny) == {"INV": 1}
+    assert cells(circuit("assign y = ~(a & b | c & d);", "input a, b, c, d, output y"), tiny) == {"AOI22": 1}
+
+
+def test_register(tiny):
+    netlist = synthesise(circuit("always @(posedge clk) q <= d;"), tiny, Options())
+    count = netlist.count(tiny)
+    assert count.cells == {"DFF": 8}
+    assert (count.area, count.sequential_area, count.flip_flops) == (8 * 17, 8 * 17, 8)
+    assert netlist.memory_bits == 0
+    assert netlist.clocks(tiny) == ["clk"]
+
+
+def test_enable_is_a_multiplexer_and_gating_takes_it_away(tiny):
+    enabled = circuit("always @(posedge clk) if (e) q <= d;")
+    assert cells(enabled, tiny) == {"DFF": 8, "MUX2": 8}
+    assert cells(enabled, tiny, Options(clock_gating=True)) == {"DFF": 8, "CLOCKGATE": 1}
+
+
+@pytest.mark.parametrize("body", ["if (r) q <= 0; else if (e) q <= d;", "if (e) if (r) q <= 0; else q <= d;"])
+def test_register_with_enable_and_reset_is_gated(tiny, body):
+    found = cells(circuit(f"always @(posedge clk) {body}"), tiny, Options(clock_gating=True))
+    assert found["CLOCKGATE"] == 1
+    assert "MUX2" not in found
+
+
+def test_too_few_flip_flops_are_not_gated(tiny):
+    small = circuit("always @(posedge clk) if (e) q[2:0] <= d[2:0];")
+    assert "CLOCKGATE" not in cells(small, tiny, Options(clock_gating=True))
+
+
+class Counter(wiring.Component):
+    enable: In(1)
+    count: Out(6)
+
+    def elaborate(self, platform):
+        m = Module()
+        with m.If(self.enable):
+            m.d.sync += self.count.eq(self.count + 1)
+        return m
+
+
+class Rotator(wiring.Component):
+    by: In(3)
+    word: In(8)
+    rotated: Out(8)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.comb += self.rotated.eq(self.word.rotate_left(0))
+        words = [self.word]
+        for level in range(3):
+            after = Signal(8, name=f"after_{level}")
+            with m.If(self.by[level]):
+                m.d.comb += after.eq(words[-1].rotate_left(1 << level))
+            with m.Else():
+                m.d.comb += after.eq(words[-1])
+            words.append(after)
+        m.d.comb += self.rotated.eq(words[-1])
+        return m
+
+
+class Queue(wiring.Component):
+    put: In(8)
+    puts: In(1)
+    get: Out(8)
+    gets: In(1)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.queue = queue = fifo.SyncFIFOBuffered(width=8, depth=17)
+        m.d.comb += [
+            queue.w_data.eq(self.put),
+            queue.w_en.eq(self.puts),
+            self.get.eq(queue.r_data),
+            queue.r_en.eq(self.gets),
+        ]
+        return m
+
+
+def test_counter(tiny):
+    found = synthesise(from_amaranth(Counter()), tiny, Options()).count(tiny)
+    assert found.flip_flops == 6
+    # An exclusive or per bit and the carry between them, but no more than an adder's worth.
+    assert 6 * 17 + 5 * 6 < found.area < 6 * 17 + 6 * (6 + 7 + 6)
+
+
+def test_rotator(tiny):
+    found = synthesise(from_amaranth(Rotator()), tiny, Options())
+    # Three levels of eight multiplexers is the known area; buffers for the three selects come on top.
+    count = found.count(tiny)
+    assert count.flip_flops == 0
+    assert count.area <= 3 * 8 * 7 + 3 * 2 * 4
+    assert count.area >= 3 * 8 * 7 * 0.8
+
+
+def test_memory_is_apart_or_in_flip_flops(tiny):
+    queue = from_amaranth(Queue())
+    apart = synthesise(queue, tiny, Options())
+    inside = synthesise(queue, tiny, Options(flip_flop_memories=True))
+    assert apart.memory_bits == inside.memory_bits == 8 * 16
+    assert 0 < apart.count(tiny).flip_flops < 32
+    assert inside.count(tiny).flip_flops >= apart.count(tiny).flip_flops + 8 * 16
+
+
+def test_target_period_sizes_gates(tiny):
+    """A gate with many loads gets larger or more gates when there is less time."""
+    loads = circuit("always @(posedge clk) q <= {8{&d}};")
+    fast = synthesise(loads, tiny, Options(target_ns=0.05))
+    slow = synthesise(loads, tiny, Options(target_ns=10.0))
+    assert fast.count(tiny).area > slow.count(tiny).area

@@ -1,0 +1,66 @@
+"""The clock of circuits whose paths can be worked out by hand."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from cdma.synth.asic.netlist import synthesise
+from cdma.synth.asic.recipe import Options
+from cdma.synth.asic.timing import find_opensta
+from cdma.synth.errors import ToolError
+from tests.support.small_circuits import PORTS, circuit, tiny_library
+
+needs_opensta = pytest.mark.skipif(shutil.which("sta") is None, reason="OpenSTA is not installed")
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return tiny_library()
+
+
+@needs_opensta
+def test_period_by_hand(tiny):
+    """Clock to output with one inverter as load, the inverter with one flip-flop as load, and set-up."""
+    shift = circuit(
+        "reg a, b; always @(posedge clk) begin a <= d; b <= ~a; end assign q = b;",
+        "input clk, input d, output q",
+    )
+    timing = find_opensta().analyse(synthesise(shift, tiny, Options()), tiny)
+    assert timing.period_ns == pytest.approx((0.1 + 0.002) + (0.01 + 0.002) + 0.05, abs=1e-4)
+    assert timing.output_ns == pytest.approx(0.1 + 4 * 0.002, abs=1e-4)
+    assert timing.input_ns == pytest.approx(0.05, abs=5e-3)
+    assert timing.through_ns is None
+    assert (timing.start, timing.end) == ("a", "b")
+    assert "Startpoint: a" in timing.report
+
+
+@needs_opensta
+def test_a_memory_that_is_left_out_does_not_hide_paths(tiny):
+    """The path in front of the memory's flip-flops is the same as without a memory beside it."""
+    text = "reg a, b; reg [7:0] m[0:15]; always @(posedge clk) begin a <= e; b <= ~a; if (e) m[d] <= d; end "
+    with_memory = circuit(text + "always @(posedge clk) q <= m[d]; assign y = b;", PORTS + ", output y")
+    netlist = synthesise(with_memory, tiny, Options())
+    timing = find_opensta().analyse(netlist, tiny)
+    assert netlist.memory_bits == 128
+    assert timing.period_ns == pytest.approx((0.1 + 0.002) + (0.01 + 0.002) + 0.05, abs=1e-4)
+    assert (timing.start, timing.end) == ("a", "b")
+
+
+@needs_opensta
+def test_what_opensta_cannot_read_is_an_error(tiny):
+    netlist = synthesise(circuit("always @(posedge clk) q <= d;"), tiny, Options())
+    with pytest.raises(
+        ToolError, match=r"^OpenSTA did not time the circuit: netlist\.v, line \d+ syntax error"
+    ):
+        find_opensta().analyse(replace(netlist, verilog=netlist.verilog.replace(".D(", "D(")), tiny)
+
+
+@needs_opensta
+def test_nothing_between_registers_has_no_period(tiny):
+    timing = find_opensta().analyse(
+        synthesise(circuit("always @(posedge clk) q <= d;"), tiny, Options()), tiny
+    )
+    assert timing.period_ns is None
+    gates = circuit("assign y = ~a;", "input a, output y")
+    assert find_opensta().analyse(synthesise(gates, tiny, Options()), tiny).period_ns is None

@@ -1,0 +1,57 @@
+"""FPGA figures of circuits whose resources are known."""
+
+import pytest
+
+from cdma.synth.cache import Cache
+from cdma.synth.errors import MeasureError
+from cdma.synth.fpga import measure as measure_module
+from cdma.synth.fpga.measure import measure_fpga
+from cdma.synth.fpga.routing import Routed
+from cdma.synth.fpga.targets import TARGETS
+from tests.support.small_circuits import circuit
+
+ENABLED = circuit("always @(posedge clk) if (e) q <= q ^ {d[0], d[7:1]};")
+
+
+MEMORY = circuit(
+    "reg [7:0] m[0:511]; always @(posedge clk) begin if (e) m[a] <= d; q <= m[a]; end",
+    "input clk, input e, input [8:0] a, input [7:0] d, output reg [7:0] q",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["ecp5", "ice40", "xilinx"])
+def test_resources(target, tmp_path, monkeypatch):
+    monkeypatch.setattr(measure_module, "place_and_route", lambda *_: [Routed(1, 100.0, "a", "b")])
+    found = measure_fpga(ENABLED, TARGETS[target], cache=Cache(tmp_path))
+    assert (found.luts, found.flip_flops, found.ram_blocks) == (8, 8, 0)
+    memory = measure_fpga(MEMORY, TARGETS[target], cache=Cache(tmp_path))
+    assert memory.ram_blocks == 1
+    assert memory.ram_bits == {"ecp5": 18432, "ice40": 4096, "xilinx": 18432}[target]
+    if target != "ice40":  # whose RAM does not give what is being overwritten; logic has to
+        assert memory.flip_flops == 0
+    assert (memory.fmax_mhz is None) == (target == "xilinx")
+
+
+@pytest.mark.parametrize("target", ["ice40", "ecp5"])
+@pytest.mark.slow
+def test_placed_and_routed(target, tmp_path, monkeypatch):
+    pytest.importorskip(f"yowasp_nextpnr_{target}")
+    # A long chain of logic is slower than a short one.
+    short = circuit("always @(posedge clk) q <= d + 8'd1;")
+    long = circuit("always @(posedge clk) q <= (((d * d) + q) * (d ^ q)) + (d * q);")
+    found = [measure_fpga(given, TARGETS[target], cache=Cache(tmp_path)) for given in (short, long)]
+    assert 0 < found[1].fmax_mhz < found[0].fmax_mhz
+    assert found[1].routed[0].start
+    assert found[1].routed[0].end
+    monkeypatch.setattr(measure_module, "place_and_route", lambda *_: pytest.fail("routed again"))
+    assert measure_fpga(long, TARGETS[target], cache=Cache(tmp_path)) == found[1]
+
+
+def test_unknown_device(tmp_path):
+    with pytest.raises(
+        MeasureError, match=r"^device is '99k'; ecp5 has 25k, 12k, 45k, 85k, 25k-7, .*, 85k-8$"
+    ):
+        measure_fpga(ENABLED, TARGETS["ecp5"], device="99k", cache=Cache(tmp_path))
+    with pytest.raises(MeasureError, match=r"^device is 'xc7'; xilinx has none, it is only synthesised$"):
+        measure_fpga(ENABLED, TARGETS["xilinx"], device="xc7", cache=Cache(tmp_path))

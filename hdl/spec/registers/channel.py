@@ -27,7 +27,7 @@ def channel_block(config: EngineConfig) -> Block:
             *_INTERRUPT,
             *_rings(config),
             *_ERROR,
-            _table(config),
+            *([_table(config)] if config.codec.table_size else []),
             _COUNTER_HOLD,
             *record_registers(COMPLETION, 0xC0, "result", Access.RO, prefix="completion_"),
         ),
@@ -223,7 +223,7 @@ _ERROR = (
 
 
 def _table(config: EngineConfig) -> Register:
-    """The table of frequent values; there is address space for the 15 entries of 4-bit codes."""
+    """The table of frequent values, for a codec that has one; there is address space for the 15 entries of 4-bit codes."""
     return register(
         "table",
         0x50,

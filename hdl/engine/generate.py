@@ -6,6 +6,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.texts.fusesoc import fusesoc_core
+from cdma.hdl.texts.registers import register_texts
+from cdma.hdl.verilog.emit import emit, module_prefix
+from cdma.hdl.verilog.instance import instance_template
+from cdma.hdl.verilog.waivers import verilator_waivers
+
+from .engine import engine_ports, engine_shell
 
 __all__ = ["engine_files", "engine_verilog"]
 
@@ -14,31 +21,14 @@ def engine_verilog(
     config: EngineConfig, *, name: str = "cdma_engine", prefix: str | None = None, init: bool = True
 ) -> str:
     """The Verilog of the engine as a module called ``name``."""
-    from cdma.hdl.verilog.emit import emit
-
-    from .engine import engine_shell
-
-    form = config.format
+    module_prefix(name, prefix)
     return emit(
         engine_shell(config),
         name,
         prefix=prefix,
         init=init,
         title="compressing DMA engine with AXI4 ports",
-        parameters={
-            "word bits": form.word_bits,
-            "lanes": config.lanes,
-            "window": form.window,
-            "code bits": form.code_bits,
-            "dev port": f"{config.dev_data_bits} bits of data, {config.dev_address_bits} of address",
-            "host port": f"{config.host_data_bits} bits of data, {config.host_address_bits} of address",
-            "alignment": f"to a {config.alignment}",
-            "bursts": f"up to {config.burst_beats} beats, {config.outstanding} under way",
-            "read buffer": f"{config.read_buffer} beats",
-            "write buffer": f"{config.write_buffer} beats",
-            "registers": "yes" if config.registers else "no",
-            **({"pipelined": "yes"} if config.pipelined else {}),
-        },
+        parameters=config.describe(),
     )
 
 
@@ -55,14 +45,7 @@ def engine_files(
 
     ``headers`` are C headers of the engine's driver, by file name.
     """
-    from cdma.hdl.texts.fusesoc import fusesoc_core
-    from cdma.hdl.texts.registers import register_texts
-    from cdma.hdl.verilog.instance import instance_template
-    from cdma.hdl.verilog.waivers import verilator_waivers
-
-    from .engine import engine_ports
-
-    beside = {
+    others = {
         **(register_texts(config) if config.registers else {}),
         **headers,
         "cdma.vlt": verilator_waivers(),
@@ -70,6 +53,6 @@ def engine_files(
     return {
         f"{name}.v": engine_verilog(config, name=name, prefix=prefix, init=init),
         f"{name}_inst.v": instance_template(name, engine_ports(config)),
-        f"{name}.core": fusesoc_core(name, "Compressing DMA engine with AXI4 ports", beside),
-        **beside,
+        f"{name}.core": fusesoc_core(name, "Compressing DMA engine with AXI4 ports", others),
+        **others,
     }

@@ -1,8 +1,8 @@
-"""The counters of a channel, in the order in which they are read; plain data, without Amaranth."""
+"""The counters of a channel, in the order of their registers. Plain data, without Amaranth."""
 
 __all__ = ["COUNTERS"]
 
-#: Name and meaning; each counts modulo 2**64.
+#: The name and the meaning of each. They count modulo 2**64.
 COUNTERS = (
     ("cycles", "Clock cycles with at least one descriptor under way."),
     ("bytes_read", "Bytes read from sources, summed over completions."),

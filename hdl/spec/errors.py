@@ -1,10 +1,10 @@
-"""The errors a user can cause, under one base so that a front end can tell them from bugs."""
+"""The errors that a user can cause. They have one base, so that a front end can tell them from bugs."""
 
 __all__ = ["CdmaError", "ParameterError"]
 
 
 class CdmaError(Exception):
-    """Something the user gave cannot be used; the message says what was given, what is allowed and why."""
+    """An input of the user's is invalid; the message says what was given, what is allowed and why."""
 
 
 class ParameterError(CdmaError, ValueError):

@@ -1,7 +1,7 @@
 """Descriptors and completions as software sees them: 64 bytes each, little-endian, every bit named.
 
-Plain data, without Amaranth: the RTL (:mod:`.descriptor`), the register document, the C header and the
-drivers are all made from these tables, so they cannot disagree.
+Plain data, without Amaranth: the RTL (:mod:`~cdma.hdl.engine.channel.descriptor`), the register document, the C
+header and the drivers are all made from these tables, so they cannot disagree.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ LENGTH_BITS = 33
 
 
 class Mode(enum.IntEnum):
-    """What happens to the data on the way."""
+    """How a channel changes the data that it moves."""
 
-    #: Copied as it is.
+    #: Copied without a change.
     RAW = 0
     #: Compressed or decompressed with a table of zeros: only zero words are left out.
     ZVC = 1
@@ -42,9 +42,9 @@ class Mode(enum.IntEnum):
 
 
 class Status(enum.IntEnum):
-    """How a descriptor ended; the first cause found, in the order in which data flows."""
+    """How a descriptor ended: the first cause found, in the order in which data flows."""
 
-    #: All went well.
+    #: No error.
     OK = 0
     #: A read of the data was answered SLVERR or DECERR; ``address`` is the first such beat.
     READ_SLVERR = 1
@@ -52,26 +52,27 @@ class Status(enum.IntEnum):
     #: A write of the data was answered SLVERR or DECERR; ``address`` is where that burst began.
     WRITE_SLVERR = 3
     WRITE_DECERR = 4
-    #: The read of the descriptor itself was answered so; ``address`` is the descriptor's, ``tag`` is 0.
+    #: The read of the descriptor was answered SLVERR or DECERR; ``address`` is the descriptor's, ``tag`` is 0.
     FETCH_SLVERR = 5
     FETCH_DECERR = 6
-    #: The write of a completion was answered so; in the error register only. ``address`` is the completion's.
+    #: The write of a completion was answered SLVERR or DECERR; in the error register only. ``address`` is the
+    #: completion's.
     COMPLETION_SLVERR = 7
     COMPLETION_DECERR = 8
-    #: A reserved field is not 0, or the mode is not one of this engine's.
+    #: A reserved field is not 0, or this engine does not have the mode.
     RESERVED = 9
     #: ``source`` or ``destination`` is not aligned; ``address`` is the one that is not.
     ALIGNMENT = 10
-    #: ``length``, or where it is needed ``compressed_length``, is 0.
+    #: ``length`` is 0, or ``compressed_length`` where the mode needs it.
     ZERO_LENGTH = 11
-    #: A length is not a whole number of words, too long, or given where it means nothing.
+    #: A length is not a whole number of words, is too long, or is given in a mode that has no use for it.
     LENGTH = 12
     #: The result does not fit ``capacity``; ``address`` is the first byte that could not be written.
     CAPACITY = 13
     #: The source, the destination, the descriptor or (error register only) the completion is not inside the
     #: window of its port; ``address`` is where it begins.
     WINDOW = 14
-    #: The compressed stream ended before all words were there.
+    #: The compressed stream ended before the last word.
     STREAM_TRUNCATED = 15
     #: The compressed stream had words left over.
     STREAM_TRAILING = 16
@@ -79,13 +80,13 @@ class Status(enum.IntEnum):
     STREAM_CODE = 17
     #: A port did not answer for the watchdog's time; ``address`` is that of the oldest open transaction.
     WATCHDOG = 18
-    #: The descriptor was under way or waiting when the channel was aborted.
+    #: The channel was aborted while the descriptor was in flight or waiting.
     ABORTED = 19
 
 
 @dataclass(frozen=True)
 class RecordField:
-    """Bits of a record. A field without a name's meaning is ``reserved…`` and must be 0."""
+    """Bits of a record, the first of them in ``byte``. A field called ``reserved…`` has no meaning and must be 0."""
 
     name: str
     byte: int
@@ -108,7 +109,7 @@ def _record(*fields: tuple[str, int, str]) -> tuple[RecordField, ...]:
     return tuple(record)
 
 
-#: A descriptor; ``byte`` is where a field starts, all but the flags start on a byte.
+#: A descriptor. All fields but the reserved flags start on a byte.
 DESCRIPTOR = _record(
     (
         "source",
@@ -134,8 +135,8 @@ DESCRIPTOR = _record(
     ("reserved", 144, "Must be 0."),
 )
 
-#: A completion. Its last 32 bits are in the last beat of the write at every bus width: who polls memory polls
-#: these.
+#: A completion. Its last 32 bits are in the last beat of the write at every bus width, so software that polls memory
+#: polls these.
 COMPLETION = _record(
     ("tag", 32, "The descriptor's tag."),
     ("literals", 32, "Words stored as literals; literals / words is the tensor's density. 0 for a raw copy."),

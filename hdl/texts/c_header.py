@@ -58,8 +58,7 @@ def c_header(registers: RegisterMap) -> str:
 
 
 def _struct(name: str, record: tuple[RecordField, ...], shared: str) -> Iterator[str]:
-    """A record as a struct: 32- and 64-bit members, little-endian in memory; masks for the fields that share
-    one."""
+    """A record as a struct of 32- and 64-bit members, with masks for the fields of the member ``shared``."""
     members: list[tuple[str, str, int, list[RecordPart]]] = []
     for word, group in groupby(record_parts(record, shared), lambda part: part.word):
         parts = list(group)

@@ -105,7 +105,7 @@ def _first_sentence(text: str) -> str:
 
 
 def _drawing(register: Register) -> list[str]:
-    """The register as boxes, highest bit left; as many rows as the page is too narrow."""
+    """The register as boxes, its highest bit on the left, in rows that fit the width of the page."""
     cells: list[tuple[str, str]] = []
     above = REGISTER_BITS
     for field in sorted(register.fields, key=lambda field: -field.lsb):

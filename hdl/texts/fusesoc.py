@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 __all__ = ["fusesoc_core"]
 
-#: What FuseSoC is told about a file beside the Verilog, by the end of its name; the others are documents.
+#: The attributes of a file beside the Verilog, by the end of its name; files of other names are documents.
 _FILE_TYPES = {".h": "{file_type: cSource, is_include_file: true}", ".vlt": "{file_type: vlt}"}
 
 

@@ -81,8 +81,7 @@ def _field(field: Field) -> Iterator[str]:
         yield "    singlepulse;"
     if field.choices:
         yield f"    encode = {field.name}_e;"
-    # Hardware drives a read-only field from the first cycle on, so such a field has no reset value of its
-    # own.
+    # Hardware drives a read-only field from the first cycle on, so the field has no reset value of its own.
     reset = "" if field.access is Access.RO else f" = {field.bits}'h{field.reset:x}"
     yield f"}} {field.name}[{field.msb}:{field.lsb}]{reset};"
 

@@ -1,7 +1,6 @@
-"""Drops wires that say nothing of their own.
+"""Drops wires that are other names of a wire, and wires without bits.
 
-In: a module in which several names stand for one wire, and wires may have no bits. Out: the module without the
-names and wires asked for.
+In: a module as it was parsed. Out: the same module without them.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def drop_empty(module: Module) -> None:
 def drop_aliases(module: Module, is_alias: Callable[[str], bool]) -> None:
     """Drops public wires that only are another name of a whole public wire, where ``is_alias`` holds for the name.
 
-    Amaranth refers to such a wire in no other place.
+    Nothing else in the module refers to such a wire.
     """
     dropped: set[str] = set()
     for left, right in module.connects:

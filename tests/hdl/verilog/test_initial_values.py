@@ -76,7 +76,7 @@ def test_reset_clears_every_unknown(pipelined: bool, tmp_path: Path) -> None:
     said = _run("compressor", CodecConfig(pipelined=pipelined), [[7] * 8], tmp_path)
     words = f"{7:08x}"
     assert said[0] == "in reset 000"
-    # One header of eight literals, then seven words in its beat and one more behind.
+    # A header of eight literals and seven words in the first beat, one more word in the second.
     packets = [line.split()[1] for line in said[1:] if line.startswith("1 ") and "report" not in line]
     assert packets[0] == words * 7 + f"{0xFF:08x}"
     assert packets[1].endswith(words)

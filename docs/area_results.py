@@ -51,7 +51,7 @@ def sections(liberty: str, feature_size: str, others: list[str], quick: bool) ->
         "Yosys and ABC map each block to the cells of a library. GE is the area divided by that of the "
         "library's smallest NAND2. OpenSTA calculates the period from register to register; before placement "
         "it knows no wires, which add to the period. Gates are sized for 1 ns. The recipe is in "
-        "`synth/recipe.py`. The libraries are not part of the project: pass your own with `--liberty`. The "
+        "`synth/asic/recipe.py`. The libraries are not part of the project: pass your own with `--liberty`. The "
         f"tables were made with pyosys {version('pyosys')} and the libraries that they name.\n"
     )
     for block in ("compressor", "decompressor"):
@@ -60,7 +60,7 @@ def sections(liberty: str, feature_size: str, others: list[str], quick: bool) ->
     yield (
         "With `clock gating`, registers with a common enable have a gated clock instead of a multiplexer per "
         "bit; neither figure includes the clock tree. The structural floor is what the format forces on any "
-        "codec (`synth/floor.py`): the window or the header, one output beat, and a network from any lane to "
+        "codec (`synth/asic/floor.py`): the window or the header, one output beat, and a network from any lane to "
         "any other.\n"
     )
     yield "### Other libraries, and none\n"
@@ -96,7 +96,7 @@ def sections(liberty: str, feature_size: str, others: list[str], quick: bool) ->
     yield "## FPGA\n"
     yield (
         "Look-up tables, flip-flops and RAM are those of the block by itself. For placing and routing, the "
-        "block is put between two shift registers (`synth/fpga.py`), and paths from and to them count. "
+        "block is put between two shift registers (`synth/fpga/harness.py`), and paths from and to them count. "
         "`--pipelined` selects the codecs that are meant for FPGAs. `85k` is an ECP5-85F of the slowest speed "
         "grade, 6; `85k-8` is the fastest.\n"
     )

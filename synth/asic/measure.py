@@ -104,7 +104,7 @@ class Measurement:
 
     @property
     def blocks_kge(self) -> float:
-        """What the blocks add up to: more than the flattened circuit, see :mod:`~cdma.synth.breakdown`."""
+        """What the blocks add up to: more than the flattened circuit, see :mod:`.breakdown`."""
         return sum(block.kge for block in self.blocks)
 
     def as_json(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ class Circuit:
 
 
 def codec_circuit(block: str, config: CodecConfig) -> Circuit:
-    """The compressor or the decompressor of ``config``, without initial values, as for an ASIC."""
+    """Returns the compressor or the decompressor of ``config``, without initial values, as for an ASIC."""
     from cdma.hdl.codec.generate import codec_verilog
 
     top = f"cdma_{block}"
@@ -30,7 +30,7 @@ def codec_circuit(block: str, config: CodecConfig) -> Circuit:
 
 
 def engine_circuit(config: EngineConfig) -> Circuit:
-    """The whole engine of ``config``, without initial values."""
+    """Returns the whole engine of ``config``, without initial values."""
     from cdma.hdl.engine.generate import engine_verilog
 
     return Circuit(

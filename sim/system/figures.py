@@ -162,10 +162,10 @@ def _accuracy(result: Study) -> dict[str, float]:
 def _stairs(levels: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
     """Points that draw each level until the next begins."""
     times, gib = [], []
-    for place, (time, used) in enumerate(levels):
-        if place:
+    for index, (time, used) in enumerate(levels):
+        if index:
             times.append(time)
-            gib.append(levels[place - 1][1] / 2**30)
+            gib.append(levels[index - 1][1] / 2**30)
         times.append(time)
         gib.append(used / 2**30)
     return times, gib

@@ -19,7 +19,7 @@ from .step import Step
 
 __all__ = ["NO_ALGORITHM", "Model", "Result", "moments", "tensor_rows"]
 
-#: What stands in the place of an algorithm where none matters.
+#: What stands in the index of an algorithm where none matters.
 NO_ALGORITHM = "none"
 
 
@@ -179,10 +179,10 @@ def tensor_rows(model: Model, algorithm: str) -> list[dict[str, Any]]:
             "bytes": model.planner.bytes_of(item),
             "density": _mean(situation.density(item) for situation in situations),
             "ratio": 1 / _mean(one.compression.fraction(item, one.progress) for one in situations),
-            "cswap_compresses": _mean(float(decisions[place]) for decisions in by_kernel),
-            "engine_compresses": _mean(float(decisions[place]) for decisions in by_engine),
+            "cswap_compresses": _mean(float(decisions[index]) for decisions in by_kernel),
+            "engine_compresses": _mean(float(decisions[index]) for decisions in by_engine),
         }
-        for place, item in enumerate(items)
+        for index, item in enumerate(items)
     ]
 
 

@@ -24,7 +24,7 @@ class Task:
     #: How long it takes with the memory to itself.
     seconds: float
     dram_bytes: float = 0.0
-    #: Tasks, by place in the list, that must have ended, and that must have begun, before it begins.
+    #: Tasks, by index in the list, that must have ended, and that must have begun, before it begins.
     after: tuple[int, ...] = ()
     with_start_of: tuple[int, ...] = ()
 
@@ -42,8 +42,8 @@ def simulate(tasks: Sequence[Task], dram_bytes_per_s: float) -> list[Span]:
     # No task is quicker than the memory alone would be with its bytes.
     alone = [max(task.seconds, task.dram_bytes / dram_bytes_per_s) for task in tasks]
     waiting: dict[str, list[int]] = {queue: [] for queue in QUEUES}
-    for place in reversed(range(len(tasks))):
-        waiting[tasks[place].queue].append(place)
+    for index in reversed(range(len(tasks))):
+        waiting[tasks[index].queue].append(index)
     start: dict[int, float] = {}
     end: dict[int, float] = {}
     running: dict[int, float] = {}  # seconds left, of time with the memory to itself
@@ -53,36 +53,36 @@ def simulate(tasks: Sequence[Task], dram_bytes_per_s: float) -> list[Span]:
         begun = True
         while begun:
             begun = False
-            for queue, places in waiting.items():
-                if queue in busy or not places:
+            for queue, indexes in waiting.items():
+                if queue in busy or not indexes:
                     continue
-                place = places[-1]
-                task = tasks[place]
+                index = indexes[-1]
+                task = tasks[index]
                 if all(other in end for other in task.after) and all(
                     other in start for other in task.with_start_of
                 ):
-                    places.pop()
-                    start[place] = now
+                    indexes.pop()
+                    start[index] = now
                     begun = True
-                    if alone[place] > 0:
-                        running[place] = alone[place]
+                    if alone[index] > 0:
+                        running[index] = alone[index]
                         busy.add(queue)
                     else:
-                        end[place] = now
+                        end[index] = now
         if not running:
             if not any(waiting.values()):
                 break
-            stuck = [tasks[places[-1]].name for places in waiting.values() if places]
+            stuck = [tasks[indexes[-1]].name for indexes in waiting.values() if indexes]
             raise ValueError(f"tasks wait for each other in a circle: {', '.join(stuck)}")
-        asked = sum(tasks[place].dram_bytes / alone[place] for place in running)
+        asked = sum(tasks[index].dram_bytes / alone[index] for index in running)
         share = min(1.0, dram_bytes_per_s / asked) if asked else 1.0
-        speed = {place: share if tasks[place].dram_bytes else 1.0 for place in running}
-        step = min(left / speed[place] for place, left in running.items())
+        speed = {index: share if tasks[index].dram_bytes else 1.0 for index in running}
+        step = min(left / speed[index] for index, left in running.items())
         now += step
-        for place in list(running):
-            running[place] -= step * speed[place]
-            if running[place] <= 1e-12 * alone[place]:
-                del running[place]
-                end[place] = now
-                busy.discard(tasks[place].queue)
-    return [Span(start[place], end[place]) for place in range(len(tasks))]
+        for index in list(running):
+            running[index] -= step * speed[index]
+            if running[index] <= 1e-12 * alone[index]:
+                del running[index]
+                end[index] = now
+                busy.discard(tasks[index].queue)
+    return [Span(start[index], end[index]) for index in range(len(tasks))]

@@ -13,8 +13,8 @@ __all__ = ["trace_events"]
 def trace_events(step: Step) -> dict[str, Any]:
     """One track for each queue, and the device memory as a counter; times are in microseconds."""
     tracks: list[dict[str, Any]] = [
-        {"name": "thread_name", "ph": "M", "pid": 1, "tid": place, "args": {"name": queue}}
-        for place, queue in enumerate(QUEUES)
+        {"name": "thread_name", "ph": "M", "pid": 1, "tid": index, "args": {"name": queue}}
+        for index, queue in enumerate(QUEUES)
     ]
     spans = [
         {

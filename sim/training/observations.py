@@ -63,8 +63,8 @@ def _first_near_half(network: str, layers: Sequence[LayerRecord]) -> Finding:
 def _pooling_raises(network: str, layers: Sequence[LayerRecord]) -> Finding:
     gains = np.concatenate(
         [
-            layer.density - _density_before(layers, place)
-            for place, layer in enumerate(layers)
+            layer.density - _density_before(layers, index)
+            for index, layer in enumerate(layers)
             if layer.kind == "pool"
         ]
     )
@@ -105,11 +105,11 @@ def _later_is_sparser(network: str, layers: Sequence[LayerRecord]) -> Finding:
     )
 
 
-def _density_before(layers: Sequence[LayerRecord], place: int) -> NDArray[np.float64]:
+def _density_before(layers: Sequence[LayerRecord], index: int) -> NDArray[np.float64]:
     """The density of a pooling layer's input: of the layers before it that together have its channels."""
-    channels = layers[place].shape[0] if layers[place].shape else 0
-    density, seen = np.zeros_like(layers[place].density), 0
-    for layer in reversed(layers[:place]):
+    channels = layers[index].shape[0] if layers[index].shape else 0
+    density, seen = np.zeros_like(layers[index].density), 0
+    for layer in reversed(layers[:index]):
         width = layer.shape[0] if layer.shape else 1
         density, seen = density + width * layer.density, seen + width
         if seen >= channels:

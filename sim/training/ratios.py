@@ -28,8 +28,8 @@ def load_ratios(path: Path | None = None) -> list[Row]:
         raise TableError(f"{table.where} has codecs = {names!r}; it must be a list of names")
     keys = _columns(names)
     rows = []
-    for place, values in enumerate(table.get("rows"), 1):
-        where = f"{table.where}, row {place}"
+    for index, values in enumerate(table.get("rows"), 1):
+        where = f"{table.where}, row {index}"
         if not isinstance(values, list) or len(values) != len(keys):
             raise TableError(f"{where} is {values!r}; it must be a list of {len(keys)} values")
         row = Table(where, dict(zip(keys, values, strict=True)))

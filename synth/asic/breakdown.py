@@ -1,9 +1,8 @@
-"""What each block of a circuit takes.
+"""The area of each block of a circuit.
 
-A flattened circuit has no blocks left: logic of one is merged into another. So the circuit is synthesised
-once more with the boundaries of its blocks kept, and what is within each is counted. Nothing is shared or
-simplified across a boundary that is kept, so the blocks add up to somewhat more than the flattened circuit;
-how much more is reported.
+In a flattened circuit the logic of one block is merged with that of another. So the circuit is synthesised once more
+with the boundaries of its blocks kept, and the cells within each are counted. Nothing is shared or simplified across a
+boundary that is kept, so the sum of the blocks is somewhat larger than the flattened circuit; it is reported, too.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ __all__ = ["InstanceCount", "block_modules", "breakdown"]
 
 @dataclass(frozen=True)
 class InstanceCount:
-    """What one instance contains by itself; ``path`` is empty for the top."""
+    """The content of one instance; ``path`` is empty for the top."""
 
     path: tuple[str, ...]
     count: CellCount
@@ -40,7 +39,7 @@ def breakdown(
     yosys: Yosys | None = None,
     progress: Progress | None = None,
 ) -> list[InstanceCount]:
-    """The blocks of ``circuit`` down to ``depth`` levels of instances, in the order of their paths."""
+    """Counts the blocks of ``circuit`` down to ``depth`` levels of instances, in the order of their paths."""
     yosys = yosys or find_yosys()
     keep = block_modules(circuit, yosys, depth)
     netlist = synthesise(circuit, library, options, keep=keep, yosys=yosys, progress=progress)
@@ -58,7 +57,7 @@ def _instances(netlist: Netlist) -> Iterator[tuple[tuple[str, ...], str]]:
 
 
 def block_modules(circuit: Circuit, yosys: Yosys, depth: int) -> list[str]:
-    """The modules down to ``depth`` levels below the top; what is below those is part of them."""
+    """Returns the modules down to ``depth`` levels below the top; deeper ones count as parts of them."""
     with scratch() as folder:
         (folder / "circuit.v").write_text(circuit.verilog)
         yosys.run(

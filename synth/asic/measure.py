@@ -27,9 +27,9 @@ _REVISION = 1
 
 @dataclass(frozen=True)
 class Figures:
-    """What one way of synthesising gives. Areas in µm² are None where the library has none of its own.
+    """The figures of one way to synthesise. Areas in µm² are None for a library without areas in µm².
 
-    ``delay_ns`` is ABC's, of the logic alone; ``timing`` is OpenSTA's, None where it is not installed or the
+    ``delay_ns`` is ABC's, of the logic alone. ``timing`` is OpenSTA's; it is None if OpenSTA is not installed or the
     library has no delays.
     """
 
@@ -70,7 +70,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Block:
-    """What one instance contains by itself, without the instances in it that have a row of their own."""
+    """The content of one instance, without the instances in it that have a row of their own."""
 
     name: str
     area_um2: float | None
@@ -91,7 +91,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Measurement:
-    """A circuit on a library: the plain figures, the same with gated clocks if asked for, and its blocks."""
+    """A circuit on a library: the plain figures, those with gated clocks if they were measured, and its blocks."""
 
     block: str
     config: dict[str, Any]
@@ -104,7 +104,7 @@ class Measurement:
 
     @property
     def blocks_kge(self) -> float:
-        """What the blocks add up to: more than the flattened circuit, see :mod:`.breakdown`."""
+        """The sum of the blocks, which is more than the flattened circuit: see :mod:`.breakdown`."""
         return sum(block.kge for block in self.blocks)
 
     def as_json(self) -> dict[str, Any]:
@@ -138,10 +138,11 @@ def measure(
 ) -> Measurement:
     """Measures ``circuit`` on ``library``; with ``options.clock_gating``, both with and without it.
 
-    With a ``block_depth``, the blocks down to so many levels of instances are measured as well.
+    With a ``block_depth``, the blocks down to so many levels of instances are measured as well. ``opensta`` is by
+    default the one on the PATH.
 
-    The parts of a measurement run side by side, two at a time, and each is kept by itself: asking again with
-    the breakdown runs the breakdown alone. ``opensta`` is the one on the PATH by default.
+    The parts of a measurement run in parallel, two at a time, and each is kept by itself: to ask again with the
+    breakdown runs the breakdown alone.
     """
     cache = cache or Cache()
     yosys = yosys or find_yosys()
@@ -178,7 +179,7 @@ class _NotKept(Exception):
 
 
 class _OnlyKept(Cache):
-    """A cache in which everything must be."""
+    """A cache that must have every value."""
 
     def load(self, key: str) -> Any:
         value = super().load(key)
@@ -190,7 +191,7 @@ class _OnlyKept(Cache):
 def kept_measurement(
     circuit: Circuit, library: Library, options: Options, cache: Cache
 ) -> Measurement | None:
-    """What :func:`measure` without blocks would return at once, None if it would have to measure."""
+    """Returns what :func:`measure` without blocks has in the cache; None if it would have to measure."""
     try:
         return measure(circuit, library, options, cache=_OnlyKept(cache.folder))
     except _NotKept:
@@ -199,7 +200,7 @@ def kept_measurement(
 
 @dataclass(frozen=True)
 class _Kept:
-    """The parts of a measurement, from the cache or made and kept."""
+    """The parts of a measurement, from the cache, or made and kept."""
 
     circuit: Circuit
     library: Library

@@ -1,7 +1,7 @@
 """The scripts that turn Verilog into cells.
 
-They are part of what a figure means, so they are few, in one place, and part of the key under which a result
-is kept.
+The meaning of a figure depends on them, so they are few, they stand together, and they are part of the key under
+which a result is kept.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cdma.synth.library.library import Library
 
 __all__ = ["MEMORY_LEFT_OUT", "Options", "abc_constraints", "abc_script", "reset_map", "yosys_script"]
 
-#: What stands for a memory that is left out. No library's cell is called so.
+#: The cell that replaces a memory that is left out; no library has a cell of this name.
 MEMORY_LEFT_OUT = "MEMORY_LEFT_OUT"
 
 _MEMORY_PARAMETERS = (
@@ -31,8 +31,7 @@ _MEMORY_PARAMETERS = (
     "WR_WIDE_CONTINUATION",
 )
 
-#: Fewer flip-flops than this under one enable are not worth a clock gate, which is as large as three
-#: multiplexers.
+#: A clock gate is as large as three multiplexers, so fewer flip-flops than this under one enable get none.
 _SMALLEST_GATED = 4
 
 
@@ -43,9 +42,9 @@ class Options:
     ``target_ns``
         The clock period to size gates for.
     ``clock_gating``
-        Registers with a common enable get a gated clock instead of a multiplexer per bit.
+        Whether registers with a common enable get a gated clock instead of a multiplexer per bit.
     ``flip_flop_memories``
-        Memories become flip-flops and multiplexers; otherwise they are left out, and their bits counted.
+        Whether memories become flip-flops and multiplexers; otherwise they are left out, and their bits are counted.
     """
 
     target_ns: float = 1.0
@@ -57,10 +56,9 @@ class Options:
             raise MeasureError(f"the clock period is {self.target_ns!r} ns; it must be from 0.001 to 1000")
 
 
-#: Chosen by measuring, on the compressor and the decompressor of 8 lanes of 32 bits, two dozen scripts for
-#: area and period. ``&if -g`` rebuilds the logic for depth, which took a third off the period of Yosys's own
-#: script (``&dch -f`` and ``&nf`` alone); ``&syn4`` before it took the area back, and ``&synch2`` gives the
-#: mapper choices.
+#: The best of two dozen scripts, in area and period of the compressor and the decompressor of 8 lanes of 32 bits.
+#: ``&if -g`` rebuilds the logic for depth, which made the period a third shorter than that of Yosys's own script
+#: (``&dch -f`` and ``&nf`` alone); ``&syn4`` before it keeps the area small, and ``&synch2`` gives the mapper choices.
 _ABC = """\
 strash
 &get -n
@@ -80,8 +78,8 @@ strash
 &put
 """
 
-#: Needs delays; a library without any has gates of one size. Fewer than 16 loads per gate cost area and
-#: bought no time.
+#: Sizing needs delays; a library without delays has gates of one size. Fewer than 16 loads per gate cost area and
+#: saved no time.
 _ABC_SIZING = """\
 buffer -c -N 16
 topo
@@ -90,27 +88,27 @@ dnsize -D {picoseconds}
 stime -p
 """
 
-#: What logic may take of a period. ABC sees logic alone; the rest is the flip-flop's, clock to output and
-#: set-up.
+#: The part of a period that logic may take. ABC sees logic alone; the rest is for the flip-flop, from clock to output
+#: and for its set-up.
 _LOGIC_SHARE = 0.8
 
 
 def abc_script(library: Library, options: Options) -> str:
-    """What ABC does with the logic between registers."""
+    """Returns ABC's script for the logic between registers."""
     picoseconds = round(options.target_ns * 1000 * _LOGIC_SHARE)
     sizing = _ABC_SIZING.format(picoseconds=picoseconds) if library.timed else ""
     return _ABC + sizing
 
 
 def abc_constraints(library: Library) -> str:
-    """What ABC takes to drive each input and to load each output of the logic."""
+    """Returns the driver of each input and the load of each output of the logic, as ABC assumes them."""
     return f"set_driving_cell {library.driver.name}\nset_load {library.load_ff:.4g}\n"
 
 
 def yosys_script(
     top: str, library: Library, files: Sequence[str], options: Options, keep: Sequence[str] = ()
 ) -> str:
-    """What Yosys does; ``files`` are the library's, ``keep`` names the modules whose boundaries stay."""
+    """Returns Yosys's script; ``files`` are those of the library, ``keep`` names the modules whose boundaries stay."""
     liberty = " ".join(f"-liberty {name}" for name in files)
     unused = "".join(f" -dont_use {cell.name}" for cell in library.cells.values() if cell.dont_use)
     kept = {cell.name for cell in library.flip_flops}
@@ -131,20 +129,19 @@ def yosys_script(
     ]
     if not options.flip_flop_memories:
         lines.append(f"chtype -set {MEMORY_LEFT_OUT} t:$mem_v2")
-    # ABC runs once, with the library; to run it on general gates before costs as much time again and gains
-    # nothing.
+    # ABC runs once, with the library. A run on general gates before that takes as long again and gains nothing.
     lines.append(f"synth -top {top} -noabc -run fine:check")
     if options.clock_gating:
         lines += _gate_clocks(library)
     lines += [
         f"dfflibmap -prepare {registers}",
-        # A flip-flop is called after the register that it holds, so that a path can be read.
+        # A flip-flop has the name of the register that it is a part of, so that a path can be read.
         "rename -wire t:$_*DFF*",
         f"dfflibmap -map-only {registers}",
         f"abc {liberty}{unused} -constr abc.constraints -script abc.script",
         "opt_clean -purge",
         "write_json netlist.json",
-        # A timing analyser reads no parameters.
+        # A timing analyser does not read parameters.
         *(f"setparam -unset {parameter} t:{MEMORY_LEFT_OUT}" for parameter in _MEMORY_PARAMETERS),
         "splitnets -ports",
         "write_verilog -noattr -noexpr -nohex -simple-lhs netlist.v",
@@ -153,10 +150,10 @@ def yosys_script(
 
 
 def reset_map() -> str:
-    """Verilog that turns the synchronous reset of a register with an enable into logic that leaves the enable.
+    """Returns Verilog that turns the synchronous reset of a register into logic, and leaves its enable an enable.
 
-    Otherwise the enable becomes logic, and there is no clock to gate. The reset wins over the enable in ``SDFFE``
-    and needs it in ``SDFFCE``.
+    Without it the enable would become logic, and no clock could be gated. The reset has priority over the enable in
+    ``SDFFE``, and needs the enable in ``SDFFCE``.
     """
     modules = []
     for reset, value, enable in itertools.product("PN", "01", "PN"):

@@ -1,9 +1,8 @@
 """Measured areas beside the paper's, at the paper's feature size, and beside the nearest open designs.
 
-The paper (cDMA, HPCA 2018) gives 1.5 mm² in 28 nm for everything: six units, one at each memory controller,
-and the 70 KB buffer. A figure measured with another library has to be scaled, and nobody scales without
-assumptions; so there are two rules, one as good as scaling can be and one worse than it is, and the truth
-lies between.
+The paper (cDMA, HPCA 2018) gives 1.5 mm² in 28 nm for all of it: six units, one at each memory controller, and the
+70 KB buffer. A figure that was measured with another library has to be scaled, which needs assumptions. So there are
+two rules, one as good as scaling can be and one worse than it is; the true area lies between.
 
 ``ideal``
     Area shrinks with the square of the feature size, rows of cells are full, and the buffer is nothing but
@@ -42,7 +41,7 @@ _SRAM_BIT_UM2 = 0.16
 
 @dataclass(frozen=True)
 class Rule:
-    """How an area is scaled: the exponent of the feature size, and what part of it is cells or bits."""
+    """How an area is scaled: the exponent of the feature size, and the parts of the area that are cells and bits."""
 
     name: str
     exponent: float
@@ -80,13 +79,13 @@ class ScaledArea:
 
 
 def check_feature_size(feature_nm: float) -> None:
-    """Refuses a feature size that is none."""
+    """Refuses a feature size that no process has."""
     if not 3 <= feature_nm <= 1000:
         raise MeasureError(f"the library's feature size is {feature_nm!r} nm; it must be from 3 to 1000")
 
 
 def scale_to_paper(unit_um2: float, feature_nm: float) -> list[ScaledArea]:
-    """A compressor with its decompressor, ``unit_um2`` as measured at ``feature_nm``, by each rule."""
+    """Scales a compressor with its decompressor, which take ``unit_um2`` at ``feature_nm``, by each rule."""
     check_feature_size(feature_nm)
     return [
         ScaledArea(

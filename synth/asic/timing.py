@@ -1,7 +1,7 @@
-"""The clock period by static timing analysis with OpenSTA, where it is installed.
+"""The clock period by static timing analysis with OpenSTA, if it is installed.
 
-ABC's own delay leaves out what a flip-flop takes: from its clock to its output, and the time its input must
-be stable before the next edge. There are no wires before placement, so neither figure has any.
+ABC's own delay leaves out the flip-flop: the time from its clock to its output, and the time that its input must be
+stable before the next edge. Neither figure includes wires, which exist only after placement.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ __all__ = ["OpenSta", "Timing", "find_opensta"]
 
 @dataclass(frozen=True)
 class Timing:
-    """The longest paths of a circuit, in nanoseconds; None where there is no such path.
+    """The longest paths of a circuit in nanoseconds; None for a kind of path that it does not have.
 
-    ``period_ns`` is from register to register, which is what a circuit can answer for by itself. ``input_ns``
-    is from an input to a register, ``output_ns`` from the clock to an output, ``through_ns`` from an input to
-    an output. ``start`` and ``end`` are the registers of the longest path, and ``report`` is how it goes.
+    ``period_ns`` is from register to register, which depends on the circuit alone. ``input_ns`` is from an input to a
+    register, ``output_ns`` from the clock to an output, ``through_ns`` from an input to an output. ``start`` and
+    ``end`` are the registers of the longest path, and ``report`` lists its cells.
     """
 
     period_ns: float | None
@@ -50,7 +50,7 @@ class OpenSta:
         return f"OpenSTA {self.version}"
 
     def analyse(self, netlist: Netlist, library: Library) -> Timing:
-        """Times a flattened netlist; every clock of it is taken to be the same, and ideal."""
+        """Times a flattened netlist; all its clocks are assumed to be one ideal clock."""
         clocks = netlist.clocks(library)
         if not clocks:
             return Timing(None, None, None, None, "", "", "")
@@ -66,7 +66,7 @@ class OpenSta:
 
 @cache
 def find_opensta() -> OpenSta | None:
-    """OpenSTA on the PATH as ``sta``, or None."""
+    """Returns the OpenSTA that is on the PATH as ``sta``, or None."""
     executable = shutil.which("sta")
     if executable is None:
         return None
@@ -78,7 +78,7 @@ def find_opensta() -> OpenSta | None:
     return OpenSta(executable, match[0]) if match else None
 
 
-#: Any period does: paths are compared with it and the slack is taken off again.
+#: Any period serves: a path is as long as the period without its slack.
 _PERIOD_NS = 100.0
 
 _GROUPS = {
@@ -162,5 +162,5 @@ def _parse(log: str, time_ns: float) -> Timing:
 
 
 def _register(instance: str) -> str:
-    """The register that a flip-flop holds a bit of, from the name that synthesis gave the flip-flop."""
+    """Returns the register that a flip-flop holds a bit of, from the name that synthesis gave the flip-flop."""
     return instance.replace("\\", "").partition("$_")[0]

@@ -1,9 +1,9 @@
-"""The project's own table of gates, for figures without anybody's cell library.
+"""The project's own table of gates, for figures without a maker's cell library.
 
-A gate's area is counted in columns of a row of standard cells: one for each pair of transistors, and one to
-keep it apart from its neighbour. A NAND2 has three columns and is one gate equivalent (GE). Gates are taken
-to be static CMOS, one size each; the flip-flop is the usual one of two transmission-gate latches, 16 columns
-and the one apart. The table has no delays: how fast a gate is belongs to a process, and this belongs to none.
+The area of a gate is counted in columns of a row of standard cells: one for each pair of transistors, and one that
+separates it from its neighbour. A NAND2 has three columns and is one gate equivalent (GE). All gates are static CMOS
+of one size; the flip-flop is the usual one of two transmission-gate latches, 16 columns and the separating one. The
+table has no delays: the speed of a gate depends on a process, and this table belongs to none.
 """
 
 from __future__ import annotations
@@ -95,5 +95,5 @@ def _text() -> str:
 
 @cache
 def normalised_library() -> Library:
-    """The table as a library, with areas in gate equivalents."""
+    """Returns the table as a library, with areas in gate equivalents."""
     return merge_libraries([(NAME, parse_library(_text().encode(), NAME))])

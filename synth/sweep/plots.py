@@ -19,7 +19,7 @@ __all__ = ["LanesFit", "fit_lanes", "plot_sweep"]
 
 @dataclass(frozen=True)
 class LanesFit:
-    """``kge = constant + slope * lanes * log2(lanes)``, and by what part a point is off at most."""
+    """``kge = constant + slope * lanes * log2(lanes)``; ``worst`` is the largest relative error of a point."""
 
     constant: float
     slope: float
@@ -30,7 +30,7 @@ class LanesFit:
 
 
 def fit_lanes(lanes: Sequence[int], kge: Sequence[float]) -> LanesFit:
-    """The least squares of the relative error, so that small configurations count as much as large."""
+    """Fits by least squares of the relative error, so that small configurations count as much as large ones."""
     growth = np.array([count * math.log2(count) for count in lanes])
     area = np.array(kge, dtype=float)
     system = np.column_stack([np.ones_like(growth), growth]) / area[:, None]
@@ -40,7 +40,7 @@ def fit_lanes(lanes: Sequence[int], kge: Sequence[float]) -> LanesFit:
 
 
 def plot_sweep(sweep: Sweep, folder: Path) -> list[Path]:
-    """Draws what the sweep's axes allow into ``folder`` and returns the files, which are SVG."""
+    """Draws the plots that the axes of the sweep allow into ``folder``, as SVG; returns the files."""
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure
@@ -75,7 +75,7 @@ def plot_sweep(sweep: Sweep, folder: Path) -> list[Path]:
             axes.legend(fontsize="small")
         axes.set_title(f"{sweep.block}, {sweep.library}", fontsize="medium")
         path = folder / f"{sweep.block}-{name}.svg"
-        # No date and no random names: the same sweep gives the same file.
+        # Without a date and random names, the same sweep gives the same file.
         with mpl.rc_context({"svg.hashsalt": "cdma"}):
             figure.savefig(path, metadata={"Date": None})
         drawn.append(path)
@@ -94,7 +94,7 @@ def _kge(outcome: Outcome) -> float | None:
 
 
 def _lines(sweep: Sweep, x: str) -> list[tuple[str, list[Outcome]]]:
-    """The outcomes as lines over the axis ``x``: one for each combination of the other axes."""
+    """Returns the outcomes as lines over the axis ``x``, one line for each combination of the other axes."""
     lines: dict[tuple[tuple[str, Any], ...], list[Outcome]] = {}
     for outcome in sweep.measured:
         others = tuple((name, value) for name, value in outcome.point.axes.items() if name != x)

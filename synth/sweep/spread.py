@@ -1,4 +1,4 @@
-"""Many independent jobs, on this machine or on a Dask cluster; a lost job costs nothing but itself."""
+"""Many independent jobs, on this machine or on a Dask cluster; a lost job costs no other one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 
 #: Seconds without a single worker after which a cluster counts as gone.
 _PATIENCE = 60.0
-#: A worker that the job before has killed may not yet be known to be dead.
+#: A job alone is tried twice: the scheduler may not know yet that the job before has killed a worker.
 _ATTEMPTS_ALONE = 2
 #: Seconds between looks at what is done.
 _POLL = 0.1
@@ -25,7 +25,7 @@ _POLL = 0.1
 
 @dataclass(frozen=True)
 class Lost:
-    """Takes the place of a result; ``reason`` is one line."""
+    """Stands for a result that was lost; ``reason`` is one line."""
 
     reason: str
 
@@ -41,19 +41,18 @@ def spread(
     scheduler: str | None = None,
     patience: float = _PATIENCE,
 ) -> Iterator[tuple[int, Any]]:
-    """The place of each item and what ``function`` made of it, or :class:`Lost`, as they are done.
+    """Yields the index of each item and the result of ``function``, or :class:`Lost`, in the order in which they end.
 
-    Here, ``jobs`` threads share the work, which suits work that waits for another process. With
-    ``scheduler``, the address of a Dask scheduler, its workers do it: the function and the items travel
-    there, and a job whose worker dies is done again by another worker. A job that was on several workers when
-    they died is done once more at the end, alone, lest it be lost for what its neighbours do; one that then
-    still kills its workers is lost.
+    On this machine ``jobs`` threads share the work, which suits work that waits for another process. With the address
+    of a Dask ``scheduler``, its workers share it: the function and the items are sent there, and a job whose worker
+    dies is repeated by another worker. A job whose workers died several times is repeated alone at the end, because
+    another job on the same workers may have killed them. If its workers die again, the job is lost.
     """
     if scheduler is not None:
         yield from _on_cluster(function, items, scheduler, patience)
         return
     with ThreadPoolExecutor(jobs) as pool:
-        futures = {pool.submit(function, item): place for place, item in enumerate(items)}
+        futures = {pool.submit(function, item): index for index, item in enumerate(items)}
         try:
             for future in as_completed(futures):
                 try:
@@ -78,26 +77,26 @@ def _on_cluster(
         raise MeasureError(f"there is no Dask scheduler at {scheduler}: {error}") from None
     with client:
         suspects = []
-        for place, outcome in _gather(client, function, dict(enumerate(items)), patience):
+        for index, outcome in _gather(client, function, dict(enumerate(items)), patience):
             if outcome == _KILLED:
-                suspects.append(place)
+                suspects.append(index)
             else:
-                yield place, outcome
-        for place in suspects:
+                yield index, outcome
+        for index in suspects:
             for _ in range(_ATTEMPTS_ALONE):
-                ((_, outcome),) = _gather(client, function, {place: items[place]}, patience)
+                ((_, outcome),) = _gather(client, function, {index: items[index]}, patience)
                 if outcome != _KILLED:
                     break
-            yield place, outcome
+            yield index, outcome
 
 
 def _gather(
     client: Any, function: Callable[[Item], Any], items: dict[int, Item], patience: float
 ) -> Iterator[tuple[int, Any]]:
-    """Does all ``items`` at once; gives each under its key as it is done."""
+    """Submits all ``items`` at once, and yields each key with its result as it ends."""
     from distributed.scheduler import KilledWorker
 
-    futures = {client.submit(function, item, pure=False): place for place, item in items.items()}
+    futures = {client.submit(function, item, pure=False): index for index, item in items.items()}
     seen = time.monotonic()
     while futures:
         done = [future for future in futures if future.done()]
@@ -110,15 +109,15 @@ def _gather(
                 f"the Dask scheduler at {client.scheduler.address} has had no worker for {patience:.0f} s"
             )
         for future in done:
-            place = futures.pop(future)
+            index = futures.pop(future)
             if future.status == "finished":
-                yield place, future.result()
+                yield index, future.result()
                 continue
             failure = future.exception()
-            # No failure: the result was lost with its worker before it could be fetched.
+            # Without a failure, the result was lost with its worker before it was fetched.
             if failure is None or isinstance(failure, KilledWorker):
-                yield place, _KILLED
+                yield index, _KILLED
             elif isinstance(failure, CdmaError):
-                yield place, Lost(str(failure))
+                yield index, Lost(str(failure))
             else:
-                yield place, Lost(f"{type(failure).__name__}: {failure}")
+                yield index, Lost(f"{type(failure).__name__}: {failure}")

@@ -3,8 +3,9 @@
 The names here are imported on first use: ``cdma.compress`` needs numpy, but not Amaranth.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from cdma.hdl.spec.lazy import names_of
 
 from ._version import __version__
 
@@ -18,18 +19,18 @@ if TYPE_CHECKING:
     from cdma.sim.engine.descriptors import Completion, Descriptor
 
 _HOME = {
-    "Analysis": "sim.codec.results",
-    "CdmaError": "hdl.spec.errors",
-    "CodecConfig": "hdl.spec.codec",
-    "Completion": "sim.engine.descriptors",
-    "CorruptStream": "sim.codec.results",
-    "Descriptor": "sim.engine.descriptors",
-    "Driver": "sim.driver.driver",
-    "Format": "hdl.spec.format",
-    "ParameterError": "hdl.spec.errors",
-    "analyse": "sim.codec.model",
-    "compress": "sim.codec.model",
-    "decompress": "sim.codec.model",
+    "Analysis": ".sim.codec.results",
+    "CdmaError": ".hdl.spec.errors",
+    "CodecConfig": ".hdl.spec.codec",
+    "Completion": ".sim.engine.descriptors",
+    "CorruptStream": ".sim.codec.results",
+    "Descriptor": ".sim.engine.descriptors",
+    "Driver": ".sim.driver.driver",
+    "Format": ".hdl.spec.format",
+    "ParameterError": ".hdl.spec.errors",
+    "analyse": ".sim.codec.model",
+    "compress": ".sim.codec.model",
+    "decompress": ".sim.codec.model",
 }
 
 __all__ = [
@@ -48,8 +49,4 @@ __all__ = [
     "decompress",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f".{_HOME[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = names_of(__name__, _HOME)

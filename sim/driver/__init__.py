@@ -3,8 +3,7 @@
 Names are imported on first use; nothing here imports Amaranth.
 """
 
-from importlib import import_module
-from typing import Any
+from cdma.hdl.spec.lazy import names_of
 
 _HOME = {
     "Backend": ".registers",
@@ -22,8 +21,4 @@ _HOME = {
 
 __all__ = list(_HOME)
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(_HOME[name], __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = names_of(__name__, _HOME)

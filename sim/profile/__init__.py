@@ -1,13 +1,7 @@
 """What compression buys on a user's own tensors: :func:`record` watches a PyTorch model, ``cdma profile`` reads files."""
 
-from typing import Any
+from cdma.hdl.spec.lazy import names_of
 
 __all__ = ["record"]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "record":
-        from .recording import record
-
-        return record
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = names_of(__name__, {"record": ".recording"})

@@ -1,0 +1,1 @@
+"""Blocks that any design could use."""

@@ -1,0 +1,1 @@
+"""What plain and pipelined codecs are both made of."""

@@ -1,1 +1,1 @@
-"""The codec for FPGAs: the same streams, with memories for rows, and pipelines that never stop."""
+"""Codecs for FPGAs: for the same streams, with memories, and with pipelines that never stop."""

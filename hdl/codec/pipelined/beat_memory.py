@@ -68,10 +68,10 @@ class BeatMemory(wiring.Component):
         ]
         m.d.sync += reads.eq(reads ^ leaves)
 
-        m.submodules.places = places = Credit(2 * _DEPTH, 2)
+        m.submodules.places = credit = Credit(2 * _DEPTH, 2)
         m.d.comb += [
-            places.taken.eq(pushed[0] + pushed[1]),
-            places.given.eq(leaves),
-            self.room.eq(places.there),
+            credit.taken.eq(pushed[0] + pushed[1]),
+            credit.given.eq(leaves),
+            self.room.eq(credit.there),
         ]
         return m

@@ -1,4 +1,4 @@
-"""A decompressor for FPGAs."""
+"""The pipelined decompressor, made for FPGAs."""
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
@@ -6,7 +6,7 @@ from amaranth.lib import wiring
 from cdma.hdl.blocks.credit import Credit
 from cdma.hdl.blocks.gates import thermometer
 from cdma.hdl.blocks.memory_queue import MemoryQueue
-from cdma.hdl.codec.parts.interface import codec_members
+from cdma.hdl.codec.parts.interface import codec_members, connect_table
 from cdma.hdl.spec.codec import CodecConfig
 
 from .beat_planner import BeatPlanner
@@ -17,19 +17,20 @@ from .window_reader import WindowReader
 
 __all__ = ["PipelinedDecompressor"]
 
-#: Beats that are planned, but have not left: what an FPGA's smallest memories hold.
+#: Beats that are planned and have not left: as many as an FPGA's smallest memories hold.
 _BEATS = 16
 
 
 class PipelinedDecompressor(wiring.Component):
-    """Does what a :class:`~cdma.hdl.codec.decompressor.Decompressor` does, with memories and a pipeline that never stops.
+    """A decompressor with memories and a pipeline that never stops.
 
-    Headers are read ahead of the beats that are decompressed. A beat is planned only if there is room for it in the queue
-    behind the pipeline, so nothing in between waits, and no signal has to reach all of it within a cycle: what makes a
-    decompressor slow on an FPGA is not logic but wires.
+    It has the ports and the contract of :class:`~cdma.hdl.codec.decompressor.Decompressor`, but takes more cycles.
+    Throughput: a window takes at least four cycles, however short it is, and a packet that follows another without a pause
+    costs two more.
 
-    Work-conserving as that one is, but for what a header may cost: a window takes four cycles at least, however short, and a
-    packet behind another two more.
+    Headers are read ahead of the beats that are decompressed. A beat is planned only with credit for it in the queue after
+    the pipeline. So nothing in the pipeline waits, and no signal has to reach all of it within a cycle: on an FPGA the
+    wires are slow, not the logic.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -45,7 +46,7 @@ class PipelinedDecompressor(wiring.Component):
         m.submodules.spreader = spreader = Spreader(config)
         m.submodules.reports = reports = Reports(config)
         m.submodules.beats = beats = MemoryQueue(SpreadBeat(config), _BEATS)
-        m.submodules.room = room = Credit(_BEATS)
+        m.submodules.room = credit = Credit(_BEATS)
         wiring.connect(m, wiring.flipped(self.input), intake.input)
         wiring.connect(m, wiring.flipped(self.length), reader.length)
         wiring.connect(m, reader.window, planner.window)
@@ -65,14 +66,13 @@ class PipelinedDecompressor(wiring.Component):
             intake.place[1].eq(spreader.place),
             intake.above[1].eq(spreader.place.beat + 1),
             spreader.words.eq(intake.words[1]),
-            planner.go.eq(room.there),
+            planner.go.eq(credit.there),
             spreader.planned.eq(planner.planned),
             spreader.there.eq(planner.there),
             reports.planned.eq(planner.planned),
             reports.there.eq(planner.there),
         ]
-        if config.runtime_values:
-            m.d.comb += spreader.values.eq(self.values)
+        connect_table(m, config, self, spreader)
         free = Signal.like(intake.free)
         m.d.comb += intake.free.eq(free)
         with m.If(spreader.reading):
@@ -84,8 +84,8 @@ class PipelinedDecompressor(wiring.Component):
         m.d.comb += [
             beats.input.valid.eq(spreader.done),
             beats.input.payload.eq(spreader.beat),
-            room.taken.eq(planner.plans),
-            room.given.eq(beats.output.valid & beats.output.ready),
+            credit.taken.eq(planner.plans),
+            credit.given.eq(beats.output.valid & beats.output.ready),
             self.output.valid.eq(beats.output.valid),
             beats.output.ready.eq(self.output.ready),
             output.data.eq(beat.data),

@@ -1,4 +1,4 @@
-"""The beats that a pipelined decompressor has at hand, in memories."""
+"""The input beats that a pipelined decompressor still needs, in memories."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -17,27 +17,43 @@ __all__ = ["Intake", "PacketEnd", "Position", "rows_of"]
 
 #: Packets whose end is known, and which are not finished.
 _ENDS = 8
-#: Rows beside those of a window: so many beats arrive on the way of a beat from the input to its end in the output.
+#: Rows besides those of a window: the beats that arrive while a beat is on its way from the input to the output.
 _WAY = 20
-#: Cycles from a beat's arrival until its packet's end is known, if it is the last.
+#: Cycles from the arrival of a packet's last beat until the end of the packet is known.
 _KNOWN = 3
 
 
 def rows_of(config: CodecConfig) -> int:
-    """How many beats the memories hold: a window's, wherever it begins, and those that come meanwhile."""
+    """The number of beats in the memories: those of a window, wherever it begins, and those that arrive meanwhile."""
     header_beats = -(-config.format.header_words // config.lanes)
     return 1 << (config.beats + header_beats + 1 + _WAY - 1).bit_length()
 
 
 class Position(data.StructLayout):
-    """A word of the input: its lane, and the number of its beat modulo twice the rows."""
+    """The position of a word in the input.
+
+    ``lane``
+        Lane of the word.
+    ``beat``
+        Number of its beat, modulo twice the rows of the memories.
+    """
 
     def __init__(self, config: CodecConfig) -> None:
         super().__init__({"lane": exact_log2(config.lanes), "beat": range(2 * rows_of(config))})
 
 
 class PacketEnd(data.StructLayout):
-    """Where a packet ends, and the next begins; the words of all its beats, and whether one is malformed."""
+    """The end of a packet.
+
+    ``place``
+        Position after the last word.
+    ``next``
+        Number of the first beat of the next packet.
+    ``words``
+        Number of words in all beats.
+    ``malformed``
+        Says that a beat was malformed.
+    """
 
     def __init__(self, config: CodecConfig) -> None:
         super().__init__(
@@ -46,18 +62,32 @@ class PacketEnd(data.StructLayout):
 
 
 class Intake(wiring.Component):
-    """Stores beats as they come, each in a row, until they are ``free``.
+    """Stores each beat in a row of its own until it is ``free``.
 
-    ``reach``, ``ended``
-        How far the words go that can be read of the oldest packet, and whether that is its end.
-    ``end``, ``pop``
-        Its end, if that is known, and goes on to the next packet. In the cycle after that nothing is known of it, and
-        ``reach`` is the end of the packet before.
+    ``input``
+        Beats of all packets.
+    ``reach``
+        Position after the last word that can be read of the oldest packet.
+    ``ended``
+        Says that ``reach`` is the end of this packet, and that ``end`` is valid.
+    ``end``
+        The end of this packet.
+    ``pop``
+        Goes on to the next packet. In the next cycle nothing is known of that, and ``reach`` is still the end of the packet
+        before.
     ``free``
-        The oldest beat that is still needed.
-    ``read``, ``place``, ``above``, ``words``
-        Two readers; each can ``read`` ``lanes`` words from a place on, ``above`` being the number of the next beat, and
-        finds them in the next cycle, in the lanes where they arrived, until it reads again.
+        Number of the oldest beat that is still needed.
+
+    Two readers can each read ``lanes`` consecutive words.
+
+    ``read``
+        Reads in this cycle.
+    ``place``
+        Position of the first word to read.
+    ``above``
+        Number of the next beat after it.
+    ``words``
+        The words in the next cycle, and until the reader reads again. They are in the lanes in which they arrived.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -81,50 +111,68 @@ class Intake(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        config, rows = self.config, self.rows
-        fmt, lanes = config.format, config.lanes
-        beat = self.input.payload
+        rows = self.rows
         accept = Signal()
         write_index = Signal(range(2 * rows))
         room = Signal(init=1)
-        m.submodules.ends = ends = MemoryQueue(PacketEnd(config), _ENDS)
-        m.submodules.end_room = end_room = Credit(_ENDS)
+        m.submodules.ends = ends = MemoryQueue(PacketEnd(self.config), _ENDS)
+        m.submodules.end_room = credit = Credit(_ENDS)
         m.d.comb += [
-            self.input.ready.eq(room & end_room.there),
+            self.input.ready.eq(room & credit.there),
             accept.eq(self.input.valid & self.input.ready),
-            end_room.taken.eq(accept & beat.last),
-            end_room.given.eq(self.pop),
+            credit.taken.eq(accept & self.input.payload.last),
+            credit.given.eq(self.pop),
         ]
-        # A beat comes in while this is found, and another before it is known.
+        # One beat may arrive while this is compared, and another before the result is out of its register.
         m.d.sync += [
             write_index.eq(write_index + accept),
             room.eq((write_index - self.free)[: len(write_index)] < rows - 2),
         ]
+        self._store(m, accept, write_index)
+        arrived = self._find_end(m, accept, ends)
+        m.d.comb += [ends.output.ready.eq(self.pop), self.end.eq(ends.output.payload)]
+        with m.If(self.pop):
+            m.d.sync += self.ended.eq(0)
+        with m.Else():
+            position = Mux(
+                ends.output.valid, Value.cast(self.end.place), arrived << exact_log2(self.config.lanes)
+            )
+            m.d.sync += [self.ended.eq(ends.output.valid), self.reach.eq(position)]
+        return m
 
-        for lane in range(lanes):
-            m.submodules[f"lane_{lane}"] = memory = Memory(shape=fmt.word_bits, depth=rows, init=[])
+    def _store(self, m: Module, accept: Value, write_index: Signal) -> None:
+        """Adds a memory for each lane, with a port for each reader."""
+        for lane in range(self.config.lanes):
+            shape = self.config.format.word_bits
+            m.submodules[f"lane_{lane}"] = memory = Memory(shape=shape, depth=self.rows, init=[])
             write = memory.write_port()
             m.d.comb += [
                 write.addr.eq(write_index),
-                write.data.eq(beat.data[lane]),
+                write.data.eq(self.input.payload.data[lane]),
                 write.en.eq(accept),
             ]
             for reader in range(2):
                 read = memory.read_port(domain="comb")
-                # An address of its own for each lane, lest one register drive all memories.
-                address = Signal(range(rows), name=f"address_{reader}_{lane}")
+                # Each lane has an address register of its own, because a single one would drive all memories.
+                address = Signal(range(self.rows), name=f"address_{reader}_{lane}")
                 place = self.place[reader]
                 with m.If(self.read[reader]):
                     m.d.sync += address.eq(Mux(place.lane > lane, self.above[reader], place.beat))
                 m.d.comb += [read.addr.eq(address), self.words[reader][lane].eq(read.data)]
 
-        # What is counted is counted a cycle later. A beat has arrived when its packet's end would be known.
+    def _find_end(self, m: Module, accept: Value, ends: MemoryQueue) -> Signal:
+        """Counts the words of packets, and queues the end of each; returns the number of beats that have arrived.
+
+        A beat is counted a cycle after its arrival. It counts as arrived when the end of its packet would be known.
+        """
+        lanes, beat, end = self.config.lanes, self.input.payload, ends.input.payload
         late_words = Signal(range(lanes + 1))
         late_last = Signal()
         late_bad = Signal()
         late = [Signal(name=f"late_{cycle}") for cycle in range(_KNOWN)]
-        arrived = Signal.like(write_index)
+        arrived = Signal(range(2 * self.rows))
         bad = Signal()
+        #: The packet has ended in the cycle before.
         counted = Signal()
         m.submodules.counter = counter = WideCounter(lanes, lookahead=True)
         m.d.sync += [
@@ -136,9 +184,9 @@ class Intake(wiring.Component):
             bad.eq((bad & ~counted) | late_bad),
             arrived.eq(arrived + late[-1]),
         ]
-        newest = Signal.like(write_index)
+        #: Number of the beat that is counted.
+        newest = Signal.like(arrived)
         m.d.sync += newest.eq(newest + late[0])
-        end = ends.input.payload
         m.d.comb += [
             counter.clear.eq(counted),
             counter.amount.eq(late_words),
@@ -147,16 +195,5 @@ class Intake(wiring.Component):
             end.next.eq(newest + 1),
             end.words.eq(Mux(counted, 0, counter.value) + late_words),
             end.malformed.eq((bad & ~counted) | late_bad),
-            ends.output.ready.eq(self.pop),
-            self.end.eq(ends.output.payload),
         ]
-        with m.If(self.pop):
-            m.d.sync += self.ended.eq(0)
-        with m.Else():
-            m.d.sync += [
-                self.ended.eq(ends.output.valid),
-                self.reach.eq(
-                    Mux(ends.output.valid, Value.cast(self.end.place), arrived << exact_log2(lanes))
-                ),
-            ]
-        return m
+        return arrived

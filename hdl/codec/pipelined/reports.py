@@ -1,4 +1,4 @@
-"""Reports of packets whose input and output are not seen at the same time."""
+"""Reports of packets, whose input and output are counted at different times."""
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
@@ -8,7 +8,7 @@ from cdma.hdl.blocks.counter import WideCounter
 from cdma.hdl.blocks.credit import Credit
 from cdma.hdl.blocks.memory_queue import MemoryQueue
 from cdma.hdl.blocks.stream_register import StreamRegister
-from cdma.hdl.codec.parts.streams import Error, Report
+from cdma.hdl.codec.parts.streams import Error, Report, first_error
 from cdma.hdl.spec.codec import CodecConfig
 
 from .beat_planner import PlannedBeat
@@ -16,12 +16,18 @@ from .window_reader import PacketInfo
 
 __all__ = ["Outcome", "Reports"]
 
-#: Packets whose reports can wait: what an FPGA's smallest memories hold.
+#: Packets whose reports can wait: as many as an FPGA's smallest memories hold.
 _DEPTH = 16
 
 
 class Outcome(data.StructLayout):
-    """What is known of a packet when its last beat is planned: the words delivered, the literals among them, the error."""
+    """What is known of a packet when its last beat is planned.
+
+    ``words``, ``literals``
+        Number of words delivered, and of literals among them.
+    ``error``
+        The error of its last beat.
+    """
 
     def __init__(self) -> None:
         super().__init__({"words": 32, "literals": 32, "error": Error})
@@ -31,10 +37,12 @@ class Reports(wiring.Component):
     """Joins what is counted of each packet's beats with what is known of its input.
 
     ``planned``, ``there``
-        A beat that will be delivered, and whether there is one. Beats of a packet come only when the ``info`` of the packet
-        before it has been accepted, so that outcomes need no room of their own.
+        A beat to deliver, and whether it is valid in this cycle. The first beat of a packet must come after the ``info`` of
+        the packet before has been accepted; so outcomes need no credit of their own.
     ``info``
-        Of each packet's input.
+        What is known of the input of each packet.
+    ``report``
+        Report of each packet.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -55,10 +63,10 @@ class Reports(wiring.Component):
         m.submodules.literals = literals = WideCounter(lanes, lookahead=True)
         m.submodules.outcomes = outcomes = MemoryQueue(Outcome(), _DEPTH)
         m.submodules.infos = infos = MemoryQueue(PacketInfo(), _DEPTH)
-        m.submodules.info_room = info_room = Credit(_DEPTH)
+        m.submodules.info_room = credit = Credit(_DEPTH)
         m.submodules.report = report = StreamRegister(Report)
 
-        # Counted a cycle later, and complete in the next.
+        # A beat is counted a cycle later, and the counts of a packet are complete in the cycle after that.
         delivers = Signal()
         last = Signal()
         done = Signal()
@@ -82,23 +90,27 @@ class Reports(wiring.Component):
             outcomes.input.payload.words.eq(words.value),
             outcomes.input.payload.literals.eq(literals.value),
             outcomes.input.payload.error.eq(error),
-            self.info.ready.eq(info_room.there),
+            self.info.ready.eq(credit.there),
             infos.input.valid.eq(self.info.valid & self.info.ready),
             infos.input.payload.eq(self.info.payload),
-            info_room.taken.eq(infos.input.valid),
+            credit.taken.eq(infos.input.valid),
             report.input.valid.eq(outcomes.output.valid & infos.output.valid),
             joins.eq(report.input.valid & report.input.ready),
             outcomes.output.ready.eq(joins),
             infos.output.ready.eq(joins),
-            info_room.given.eq(joins),
+            credit.given.eq(joins),
         ]
-        ends_badly = Mux(info.trailing, Error.TRAILING, Error.NONE)
-        failed = Mux(outcome.error != Error.NONE, outcome.error, ends_badly)
         m.d.comb += [
             report.input.payload.words_in.eq(info.words),
             report.input.payload.words_out.eq(outcome.words),
             report.input.payload.literals.eq(outcome.literals),
-            report.input.payload.error.eq(Mux(info.malformed, Error.BEAT, failed)),
+            report.input.payload.error.eq(
+                first_error(
+                    (info.malformed, Error.BEAT),
+                    (outcome.error != Error.NONE, outcome.error),
+                    (info.trailing, Error.TRAILING),
+                )
+            ),
         ]
         wiring.connect(m, report.output, wiring.flipped(self.report))
         return m

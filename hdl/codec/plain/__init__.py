@@ -1,0 +1,1 @@
+"""Codecs of logic and flip-flops, with the fewest cycles of latency."""

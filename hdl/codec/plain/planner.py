@@ -1,4 +1,4 @@
-"""What a decompressor plans: the codes of each beat, and how its literals must be spread."""
+"""Plans the beats of a decompressor: their codes, and how their literals must be spread."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -7,21 +7,28 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.gates import thermometer
 from cdma.hdl.codec.parts.butterfly import Ranking, Routes
-from cdma.hdl.codec.parts.streams import Error
+from cdma.hdl.codec.parts.classifier import literals_of
+from cdma.hdl.codec.parts.streams import Error, first_error
 from cdma.hdl.spec.codec import CodecConfig
 
 __all__ = ["Plan", "Planner"]
 
 
 class Plan(data.StructLayout):
-    """One beat.
+    """One beat to deliver.
 
-    ``codes``, ``swap``
-        Of its words; the exchanges that spread its literals.
-    ``literals``, ``words``
-        How many there are; of words one less.
-    ``last``, ``error``
-        It is the packet's last; it cannot be delivered, and why.
+    ``codes``
+        Codes of its words.
+    ``swap``, ``straight``
+        Settings of the exchanges that spread its literals, for each level.
+    ``literals``
+        Number of literals.
+    ``words``
+        Number of words, less one.
+    ``last``
+        Ends the packet.
+    ``error``
+        Says why the beat cannot be delivered.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -40,19 +47,34 @@ class Plan(data.StructLayout):
 
 
 class Planner(wiring.Component):
-    """Goes through packets beat by beat, from one ``length`` and the headers; ``plan`` holds the beat planned last.
+    """Plans packets beat by beat.
 
-    ``known``, ``fresh``
-        There is a length; the next beat is the first of its packet.
+    ``length``
+        Number of words of each packet.
+    ``known``
+        Says that the length of the next beat's packet is known.
+    ``fresh``
+        Says that the next beat is the first of its packet.
     ``wants_header``
-        The next beat begins a window, so ``header`` is looked at; ``header_missing`` says that it is not to be had.
+        Says that the next beat begins a window, so that ``header`` is looked at.
+    ``header``
+        The header of the next beat's window, or the next part of a header longer than a part.
+    ``header_missing``
+        Says that the header will not arrive.
     ``take``
-        Plans the next beat, of which ``count`` words are literals, the first in lane ``offset``; or, if it is not
-        ``whole``, reads one part of a header that is longer than a part.
+        Plans the next beat, if it is ``whole``, or takes one part of its header.
+    ``whole``
+        Says that the header of the next beat is whole with this part.
+    ``count``
+        Number of literals of the next beat.
+    ``offset``
+        Lane of its first literal.
+    ``plan``
+        The beat planned last, from the cycle after ``take``.
     ``closes``
-        ``take`` plans the last beat of its packet, or one that cannot be.
+        Says that ``take`` plans the last beat of its packet, or one that cannot be delivered.
     ``give_up``
-        Forgets the packet.
+        Drops the packet.
     """
 
     def __init__(self, config: CodecConfig, header_part: int) -> None:
@@ -80,57 +102,32 @@ class Planner(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config, parts = self.config, self.parts
-        fmt, lanes, beats = config.format, config.lanes, config.beats
-        levels, code_bits = exact_log2(lanes), fmt.code_bits
+        #: Number of words left of the packet.
         remaining = Signal(32)
-        place = Signal(range(beats))  # of the next beat in its window
-        part = Signal(range(parts))  # of the next part in its header
-        header_rest = Signal(fmt.window * code_bits, reset_less=True)
-        bits_of_part = self.header_part * fmt.word_bits
+        #: Position of the next beat in its window.
+        place = Signal(range(config.beats))
+        #: Position of the next part in its header.
+        part = Signal(range(parts))
+        #: What the planned beats have left of the header.
+        header_rest = Signal(config.format.window * config.format.code_bits, reset_less=True)
+        bits_of_part = self.header_part * config.format.word_bits
 
-        rest = Signal(fmt.window * code_bits)
-        codes = Signal(lanes * code_bits)
-        literal = Signal(lanes)
+        #: The header from the codes of the next beat on.
+        rest = Signal(len(header_rest))
+        codes = Signal(config.lanes * config.format.code_bits)
+        literal = Signal(config.lanes)
         header = Cat(header_rest[: (parts - 1) * bits_of_part], self.header)
         m.d.comb += [
             self.wants_header.eq(place == 0),
             self.whole.eq(~self.wants_header | (part == parts - 1) | self.header_missing),
             rest.eq(Mux(self.wants_header, header, header_rest)),
             codes.eq(rest),
-            literal.eq(Cat(codes.word_select(lane, code_bits).all() for lane in range(lanes))),
+            literal.eq(literals_of(codes, config)),
         ]
-
-        # What the beat has, and whether its codes may be so.
-        full_beats, odd = remaining >> levels, remaining[:levels]
-        last = Signal()
-        keep = Signal(lanes)
-        m.d.comb += [
-            last.eq((full_beats == 0) | ((full_beats == 1) & (odd == 0))),
-            keep.eq(Mux(full_beats == 0, thermometer(odd, lanes), ~0)),
-        ]
-        undefined = Signal()
-        wrong = []
-        for lane in range(lanes):
-            code = codes.word_select(lane, code_bits)
-            if config.table_size < fmt.literal_code:
-                wrong.append((code >= config.table_size) & ~code.all())
-            wrong.append(~keep[lane] & code.any())
-        if beats > 1:
-            beyond = Signal(fmt.window * code_bits)
-            # Places of beats which the window does not have: what is left of the header after this beat. The rest of
-            # the header is shifted out with zeros behind it, so a whole window's last beat leaves nothing.
-            m.d.comb += beyond.eq(rest >> lanes * code_bits)
-            wrong.append(last & beyond.any())
-        m.d.comb += undefined.eq(Cat(wrong).any())
-
-        m.submodules.ranking = ranking = Ranking(lanes)
-        m.submodules.routes = routes = Routes(lanes)
+        last, undefined = self._check(m, remaining, rest, codes)
+        swap = self._route(m, literal)
         takes_beat = Signal()
         m.d.comb += [
-            ranking.literal.eq(literal),
-            routes.ranks.eq(ranking.ranks),
-            routes.offset.eq(self.offset),
-            self.count.eq(ranking.ranks.count),
             takes_beat.eq(self.take & self.whole),
             self.closes.eq(takes_beat & (last | self.header_missing | undefined)),
         ]
@@ -139,20 +136,20 @@ class Planner(wiring.Component):
         with m.If(takes_beat):
             m.d.sync += [
                 self.fresh.eq(self.closes),
-                place.eq(Mux(self.closes | (place == beats - 1), 0, place + 1)),
+                place.eq(Mux(self.closes | (place == config.beats - 1), 0, place + 1)),
                 part.eq(0),
-                header_rest.eq(rest >> lanes * code_bits),
+                header_rest.eq(rest >> len(codes)),
                 plan.codes.eq(codes),
-                plan.swap.eq(routes.swap),
-                plan.straight.eq(~Value.cast(routes.swap)),
+                plan.swap.eq(swap),
+                plan.straight.eq(~Value.cast(swap)),
                 plan.literals.eq(self.count),
-                plan.words.eq(Mux(last, odd - 1, lanes - 1)),
+                plan.words.eq(Mux(last, self._beats_of(remaining)[1] - 1, config.lanes - 1)),
                 plan.last.eq(last),
                 plan.error.eq(
-                    Mux(
-                        remaining == 0,
-                        Error.TRAILING,
-                        Mux(self.header_missing, Error.TRUNCATED, Mux(undefined, Error.CODE, Error.NONE)),
+                    first_error(
+                        (remaining == 0, Error.TRAILING),
+                        (self.header_missing, Error.TRUNCATED),
+                        (undefined, Error.CODE),
                     )
                 ),
             ]
@@ -163,15 +160,64 @@ class Planner(wiring.Component):
                     m.d.sync += header_rest[i * bits_of_part : (i + 1) * bits_of_part].eq(self.header)
         with m.If(self.give_up):
             m.d.sync += [self.fresh.eq(1), place.eq(0), part.eq(0)]
+        self._count_down(m, remaining, takes_beat, last)
+        return m
 
-        # A length is taken in advance, when the packet before it has been planned. Where that could not be, it is taken
-        # a cycle later, lest it wait for the codes to be looked at.
+    def _check(self, m: Module, remaining: Signal, rest: Signal, codes: Signal) -> tuple[Signal, Signal]:
+        """Whether the next beat is the last of its packet, and whether a code of it is invalid."""
+        config, lanes = self.config, self.config.lanes
+        full_beats, odd = self._beats_of(remaining)
+        last = Signal()
+        keep = Signal(lanes)
+        m.d.comb += [
+            last.eq((full_beats == 0) | ((full_beats == 1) & (odd == 0))),
+            keep.eq(Mux(full_beats == 0, thermometer(odd, lanes), ~0)),
+        ]
+        undefined = Signal()
+        wrong = []
+        for lane in range(lanes):
+            code = codes.word_select(lane, config.format.code_bits)
+            if config.table_size < config.format.literal_code:
+                wrong.append((code >= config.table_size) & ~code.all())
+            wrong.append(~keep[lane] & code.any())
+        if config.beats > 1:
+            # The codes after the last beat, which no word has. They are 0 after a whole window, because zeros are shifted
+            # into the rest of its header.
+            beyond = Signal(len(rest))
+            m.d.comb += beyond.eq(rest >> len(codes))
+            wrong.append(last & beyond.any())
+        m.d.comb += undefined.eq(Cat(wrong).any())
+        return last, undefined
+
+    def _beats_of(self, remaining: Signal) -> tuple[Value, Value]:
+        """The number of full beats in the words left, and of words beyond them."""
+        levels = exact_log2(self.config.lanes)
+        return remaining >> levels, remaining[:levels]
+
+    def _route(self, m: Module, literal: Signal) -> Value:
+        """Counts the literals of the next beat; returns the settings of the exchanges."""
+        m.submodules.ranking = ranking = Ranking(self.config.lanes)
+        m.submodules.routes = routes = Routes(self.config.lanes)
+        m.d.comb += [
+            ranking.literal.eq(literal),
+            routes.ranks.eq(ranking.ranks),
+            routes.offset.eq(self.offset),
+            self.count.eq(ranking.ranks.count),
+        ]
+        return routes.swap
+
+    def _count_down(self, m: Module, remaining: Signal, takes_beat: Signal, last: Signal) -> None:
+        """Takes lengths, and counts them down.
+
+        A length is taken in advance, when the last beat of the packet before is planned. If it is not valid by then, or if
+        that packet ends early because its codes are invalid, the length is taken a cycle later, so that it does not wait
+        for the codes to be checked.
+        """
         m.d.comb += self.length.ready.eq(~self.known | (takes_beat & last))
         with m.If(self.length.ready):
             m.d.sync += [remaining.eq(self.length.payload), self.known.eq(self.length.valid)]
         with m.Else():
             with m.If(takes_beat):
-                m.d.sync += remaining.eq(remaining - lanes)
+                m.d.sync += remaining.eq(remaining - self.config.lanes)
             with m.If(self.closes | self.give_up):
                 m.d.sync += self.known.eq(0)
-        return m

@@ -1,0 +1,270 @@
+"""The plain decompressor, made of logic and flip-flops."""
+
+from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.utils import exact_log2
+
+from cdma.hdl.blocks.beats import malformed
+from cdma.hdl.blocks.gates import popcount, thermometer
+from cdma.hdl.codec.parts.classifier import decoded, table_of
+from cdma.hdl.codec.parts.levels import exchange
+from cdma.hdl.codec.parts.streams import Error, first_error
+from cdma.hdl.codec.parts.tally import DecompressorTally
+from cdma.hdl.spec.codec import CodecConfig
+
+from .planner import Planner
+from .word_rows import WordRows
+
+__all__ = ["PlainDecompressor"]
+
+
+class PlainDecompressor(Elaboratable):
+    """Drives the ``ports`` of a :class:`~cdma.hdl.codec.decompressor.Decompressor`, and is what that elaborates to.
+
+    It takes two steps, of a cycle each. The *planner* takes the codes of the next beat from a header, which it reads where
+    the window before ends, and finds the settings of the butterfly. The *spreader* takes the literals of the planned beat
+    from the window of words that slides over the rows, and spreads them to their lanes of the output, which comes from
+    there through gates. The planner is at most one beat ahead, so that the header and the literals of a window's first beat
+    leave the rows in consecutive cycles.
+
+    There are as many rows as work conservation needs: a window that is limited by the output fills them all, and the beat
+    at the input counts as one.
+    """
+
+    def __init__(self, config: CodecConfig, ports: wiring.PureInterface) -> None:
+        self.config = config
+        self.ports = ports
+        fmt, lanes = config.format, config.lanes
+        self.levels = exact_log2(lanes)
+        self.header_part = min(fmt.header_words, lanes)
+        self.row_count = 2 if self.header_part <= 2 else 3
+        self.rows = WordRows(fmt.word_bits, lanes, self.row_count, self.header_part)
+        self.planner = Planner(config, self.header_part)
+        self.tally = DecompressorTally(lanes)
+
+        #: A beat is planned, and not yet delivered.
+        self.planned = Signal()
+        #: Position of the next word to plan, counted from lane 0 of the oldest beat in the rows.
+        self.position = Signal(range(2 * lanes))
+        #: A packet is in flight: one of its beats is planned, and it is not finished.
+        self.busy = Signal()
+        #: What is left of the packet in flight is discarded.
+        self.discarding = Signal()
+        #: The last beat of the packet in flight is in the rows, and ends with this lane.
+        self.ended = Signal()
+        self.last_lane = Signal(range(lanes), reset_less=True)
+        #: The beat at the input is of the packet in flight; it arrives in this cycle.
+        self.belongs = Signal()
+        self.arrives = Signal()
+        #: The beat at the input is accepted.
+        self.accept = Signal()
+        #: Literals of the planned beat are missing.
+        self.missing = Signal()
+        #: The packet in flight ends where its last literal is.
+        self.ends_well = Signal()
+        #: The planned beat cannot be delivered, and an empty last beat goes out in its place.
+        self.fails = Signal()
+        #: The planned beat is delivered; with it, the packet ends.
+        self.spread = Signal()
+        self.ends = Signal()
+        #: Another beat may be planned.
+        self.moves = Signal()
+        #: The beat at the input is the first of a packet, whose first beat is planned.
+        self.starts = Signal()
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.rows = self.rows
+        m.submodules.planner = self.planner
+        m.submodules.tally = self.tally
+        wiring.connect(m, wiring.flipped(self.ports.length), self.planner.length)
+        wiring.connect(m, self.tally.report, wiring.flipped(self.ports.report))
+        m.d.comb += [
+            self.belongs.eq(self.busy & ~self.ended & ~self.discarding),
+            self.arrives.eq(self.belongs & self.ports.input.valid & ~self.tally.stall),
+        ]
+        self._offer(m)
+        self._spread(m)
+        header_there, header_ends = self._find_header(m)
+        self._plan(m, header_there, header_ends)
+        self._accept(m)
+        self._finish(m)
+        return m
+
+    def _offer(self, m: Module) -> None:
+        """Offers the planned beat when its literals are in the rows, or are known to be missing."""
+        plan, output, lanes = self.planner.plan, self.ports.output, self.config.lanes
+        # Number of beats with words before `position`, and the last lane of these words.
+        needed, needed_lane = (self.position + lanes - 1) >> self.levels, (self.position - 1)[: self.levels]
+        invalid = plan.error != Error.NONE
+        stored = self.rows.stored
+        m.d.comb += [
+            # A partial beat is the last of its packet, so that literals which are missing then will not arrive.
+            output.valid.eq(self.planned & ((needed <= stored) | self.ended | invalid) & ~self.tally.full),
+            self.missing.eq(
+                self.ended
+                & ((needed > stored) | ((needed == stored) & (needed != 0) & (needed_lane > self.last_lane)))
+            ),
+            self.ends_well.eq(
+                self.ended & (needed == stored) & ((needed == 0) | (needed_lane == self.last_lane))
+            ),
+            self.fails.eq((plan.error != Error.NONE) | self.missing),
+            self.spread.eq(output.valid & output.ready),
+            self.ends.eq(self.spread & (plan.last | self.fails)),
+            output.payload.keep.eq(Mux(self.fails, 0, thermometer(plan.words, lanes) << 1 | 1)),
+            output.payload.last.eq(plan.last | self.fails),
+        ]
+
+    def _spread(self, m: Module) -> None:
+        """Spreads the literals to their lanes, and adds the words that are not literals."""
+        plan, levels = self.planner.plan, range(self.levels)
+        settings = {level: (plan.swap[level], plan.straight[level]) for level in levels}
+        moved = exchange(m, self.config, self.rows.window, reversed(levels), settings)
+        table = table_of(self.ports, self.config)
+        for lane in range(self.config.lanes):
+            code = plan.codes.word_select(lane, self.config.format.code_bits)
+            # Literals that are missing are not stable, so they must not reach the output.
+            word = decoded(code, table, code.all() & ~self.fails, moved[lane])
+            m.d.comb += self.ports.output.payload.data[lane].eq(word)
+
+    def _find_header(self, m: Module) -> tuple[Signal, Signal]:
+        """Whether all of the next header, or of its next part, has arrived, and whether the packet ends by then."""
+        arriving, stored = self.ports.input.payload, self.rows.stored
+        header_there = Signal()
+        header_ends = Signal()
+        m.d.comb += self.moves.eq(self.spread | ~self.planned)
+        header_last = self.position + (self.header_part - 1)
+        header_beat, header_lane = header_last >> self.levels, header_last[: self.levels]
+        # A beat that is partial without being the last is malformed. It counts as a whole beat, lest the packet never end.
+        at_input = header_beat == stored
+        fits = ~arriving.last | arriving.keep.bit_select(header_lane, 1)
+        with m.If(self.planner.fresh):
+            m.d.comb += [
+                header_there.eq(~arriving.last | arriving.keep[self.header_part - 1]),
+                header_ends.eq(arriving.last),
+            ]
+        with m.Else():
+            m.d.comb += [
+                header_there.eq(
+                    (header_beat + 1 < stored)
+                    | ((header_beat + 1 == stored) & (~self.ended | (header_lane <= self.last_lane)))
+                    | (self.arrives & at_input & fits)
+                ),
+                header_ends.eq(self.ended | (self.arrives & arriving.last)),
+            ]
+        return header_there, header_ends
+
+    def _plan(self, m: Module, header_there: Value, header_ends: Value) -> None:
+        """Plans the next beat while the one before leaves.
+
+        Whether that leaves is known last, so nothing but ``moves`` depends on it.
+        """
+        planner, plan, part_size = self.planner, self.planner.plan, self.header_part
+        may_start = Signal()
+        may_continue = Signal()
+        plans = Signal()
+        gives_up = Signal()
+        m.d.comb += [
+            # The first beat of a packet is read at the input, when the packet in flight has all its beats or there is none.
+            may_start.eq(
+                planner.fresh
+                & planner.known
+                & self.ports.input.valid
+                & ~self.tally.stall
+                & (~self.busy | (self.planned & plan.last & (plan.error == Error.NONE) & self.ends_well))
+            ),
+            # This holds in the cycle in which a packet fails, too. What is planned then is given up at once.
+            may_continue.eq(
+                ~planner.fresh
+                & self.busy
+                & ~self.discarding
+                & (~planner.wants_header | header_there | header_ends)
+            ),
+            self.starts.eq(self.moves & may_start),
+            plans.eq(self.moves & (may_start | may_continue)),
+            gives_up.eq(self.spread & self.fails & ~planner.fresh),
+            planner.header.eq(self.rows.header),
+            planner.header_missing.eq(planner.wants_header & ~header_there & header_ends),
+            planner.offset.eq(
+                Mux(
+                    planner.wants_header,
+                    Mux(planner.fresh, 0, self.position) + part_size,
+                    self.position,
+                )
+            ),
+            planner.take.eq(plans),
+            planner.give_up.eq(gives_up),
+        ]
+        # The position is loaded even if nothing is planned. Then no packet is in flight, and the position is ignored, or
+        # the header has not arrived, and the position stays.
+        reads = Signal()
+        m.d.comb += [reads.eq(planner.wants_header & header_there), self.rows.read.eq(reads)]
+        gone = Mux(planner.fresh, 0, self.position[: self.levels]) + Mux(reads, part_size, 0)
+        with m.If(self.moves):
+            m.d.sync += [
+                self.position.eq(
+                    gone[: self.levels]
+                    + Mux((~planner.wants_header | reads) & planner.whole, planner.count, 0)
+                ),
+                self.planned.eq(plans & planner.whole & ~gives_up),
+            ]
+
+    def _accept(self, m: Module) -> None:
+        """Accepts the beat at the input into the rows."""
+        input_, rows = self.ports.input, self.rows
+        arriving = input_.payload
+        m.d.comb += [
+            input_.ready.eq(
+                ~self.tally.stall
+                & (
+                    self.starts
+                    | (self.belongs & ((rows.stored < self.row_count) | rows.leaves))
+                    | (self.discarding & ~self.ended)
+                )
+            ),
+            self.accept.eq(input_.valid & input_.ready),
+            rows.arriving.eq(arriving.data),
+            rows.accept.eq(self.accept),
+            rows.position.eq(self.position),
+            rows.move.eq(self.moves),
+            rows.forget.eq(self.discarding),
+            rows.fresh.eq(self.planner.fresh),
+        ]
+        with m.If(self.accept):
+            m.d.sync += self.last_lane.eq(popcount(arriving.keep[1:]))
+        m.d.sync += self.ended.eq(Mux(self.accept, arriving.last, self.ended & ~self.starts))
+
+    def _finish(self, m: Module) -> None:
+        """Ends a packet. What is left of a packet that fails, or that has words left over, is discarded first."""
+        plan, arriving, events = self.planner.plan, self.ports.input.payload, self.tally.events
+        finished_well = Signal()
+        finished = Signal()
+        error = Signal(Error, reset_less=True)
+        m.d.comb += [
+            finished_well.eq(self.ends & ~self.fails & self.ends_well),
+            finished.eq(finished_well | (self.discarding & self.ended & ~self.tally.stall)),
+        ]
+        with m.If(self.ends & ~finished_well):
+            m.d.sync += [
+                self.discarding.eq(1),
+                error.eq(
+                    first_error(
+                        (plan.error != Error.NONE, plan.error),
+                        (self.missing, Error.TRUNCATED),
+                        otherwise=Error.TRAILING,
+                    )
+                ),
+            ]
+        with m.Elif(finished):
+            m.d.sync += self.discarding.eq(0)
+        m.d.sync += self.busy.eq(self.starts | (self.busy & ~finished))
+        delivers = self.spread & ~self.fails
+        m.d.comb += [
+            events.words_in.eq(Mux(self.accept, popcount(arriving.keep[1:]) + arriving.keep[0], 0)),
+            events.malformed.eq(self.accept & malformed(arriving)),
+            events.starts.eq(self.starts),
+            events.words_out.eq(Mux(delivers, plan.words + 1, 0)),
+            events.literals.eq(Mux(delivers, plan.literals, 0)),
+            events.finished.eq(finished),
+            events.error.eq(Mux(self.discarding, error, Error.NONE)),
+        ]

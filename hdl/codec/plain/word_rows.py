@@ -1,4 +1,4 @@
-"""The words that a decompressor has at hand."""
+"""The words that a decompressor has: a window that slides over them, and the beats after it."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
@@ -11,28 +11,38 @@ __all__ = ["WordRows"]
 
 
 class WordRows(wiring.Component):
-    """A window of ``lanes`` words that slides over a packet, the beats behind it, and the beat at the input.
+    """A window of ``lanes`` words that slides over a packet, and the beats after it.
 
-    Beat 0 is the oldest that has words in the window; ``stored`` beats are here, beat ``stored`` is the one at the input,
-    ``arriving``, which ``accept`` adds. Words keep their lanes: ``window[l]`` is lane ``l`` of beat 0 from some lane on,
-    and of beat 1 below. So the window holds ``lanes`` words wherever it begins, and no multiplexer lies behind it.
+    Beat 0 is the oldest beat that has words in the window. Words keep their lanes: the window holds the lanes of beat 0
+    from some lane on, and the lanes of beat 1 below. So it has ``lanes`` words wherever it begins, and needs no multiplexer
+    after it.
 
+    ``stored``
+        Number of stored beats. The beat at the input comes after them, so it is beat ``stored``.
+    ``arriving``, ``accept``
+        The beat at the input; stores it.
     ``move``
-        The window slides on to ``position``, counted from lane 0 of beat 0, and beats before that leave. With ``read``
-        the header at ``position`` is left behind, too. What the beat at the input has for the window goes there at once.
+        Slides the window to ``position``. Beats before that leave, and words of the beat at the input that belong to the
+        window go there at once.
+    ``position``
+        The new beginning of the window, counted from lane 0 of beat 0.
+    ``read``
+        Skips the header at ``position``: the window slides to the word after it.
     ``fresh``
-        The header is the one at the beginning of the beat at the input, and with ``move`` that becomes beat 0.
+        Says that the header is at the beginning of the beat at the input, which becomes beat 0 with ``move``.
     ``forget``
-        The beats are forgotten.
+        Drops all stored beats.
     ``leaves``
-        Whether a beat leaves.
+        Says that a beat leaves.
+    ``window``
+        The words of the window.
     ``header``
-        The words from ``position`` on or, of a ``fresh`` packet, the first.
+        The words from ``position`` on or, if ``fresh``, the first words of the beat at the input.
     """
 
     def __init__(self, word_bits: int, lanes: int, beats: int, header_words: int) -> None:
         self.lanes = lanes
-        #: How many are stored at most: the window counts as one, and each row behind it.
+        #: Number of beats stored at most: one for the window, and one for each row after it.
         self.beats = beats
         self.header_words = header_words
         row = data.ArrayLayout(word_bits, lanes)
@@ -54,9 +64,8 @@ class WordRows(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        levels = exact_log2(self.lanes)
         window = Signal.like(self.window, reset_less=True)
-        #: The row behind the window for beat 1, beat 2, ...
+        #: The rows after the window, for beat 1, beat 2, ...
         rows = {
             beat: Signal.like(self.window, name=f"row_{beat}", reset_less=True)
             for beat in range(1, self.beats)
@@ -65,10 +74,26 @@ class WordRows(wiring.Component):
         offset = Signal(range(self.lanes))
         stored = Signal.like(self.stored)
         m.d.comb += [self.window.eq(window), self.stored.eq(stored)]
+        has = [stored > beat for beat in range(self.beats)]
+        gone = self._slide(m, window, rows, has, offset)
+        retire = self._shift(m, rows, has, gone)
+        with m.If(self.move):
+            m.d.sync += offset.eq(gone)
+        before = Mux((self.move & self.fresh) | self.forget, 0, stored)
+        m.d.sync += stored.eq(Mux(retire > before, 0, before - retire + self.accept))
+        self._select_header(m, [window, *rows.values()], stored, has)
+        return m
 
-        # Where the window will be if it moves is looked at in advance, because whether it does is known late.
+    def _slide(
+        self, m: Module, window: data.View, rows: dict[int, data.View], has: list[Value], offset: Signal
+    ) -> Value:
+        """Loads the window; returns where it begins if it moves, counted from lane 0 of beat 0 or of the fresh beat.
+
+        Where the window would go is found in advance, because whether it moves is known late.
+        """
+        levels = exact_log2(self.lanes)
         skipped = self.position + self.header_words
-        # Signals, not expressions: what stands in every lane is elaborated once.
+        # These are signals, not expressions, so that what all lanes use is elaborated once.
         target = Signal(range(3 * self.lanes + 1))
         target_below = Signal(self.lanes)
         below = Signal(self.lanes)
@@ -77,11 +102,11 @@ class WordRows(wiring.Component):
             target_below.eq(thermometer(target[:levels], self.lanes)),
             below.eq(thermometer(offset, self.lanes)),
         ]
-        has = [stored > beat for beat in range(self.beats)]
         for lane in range(self.lanes):
+            #: Number of the beat whose word the lane wants.
             wants = (target >> levels) + target_below[lane]
-            kept = (has[0] & ~below[lane] & (wants == 0)) | (has[1 % self.beats] & below[lane] & (wants == 1))
-            keeps = Mux(self.move, kept & ~self.fresh, Mux(below[lane], has[1 % self.beats], has[0]))
+            kept = (has[0] & ~below[lane] & (wants == 0)) | (has[1] & below[lane] & (wants == 1))
+            keeps = Mux(self.move, kept & ~self.fresh, Mux(below[lane], has[1], has[0]))
             takes = [
                 (self.move & ~self.fresh & ~kept & has[beat] & (wants == beat), row[lane])
                 for beat, row in rows.items()
@@ -90,10 +115,15 @@ class WordRows(wiring.Component):
             for condition, _ in takes:
                 taken = taken | condition
             m.d.sync += window[lane].eq(one_of((keeps, window[lane]), *takes, (~taken, self.arriving[lane])))
+        return Mux(self.fresh, self.header_words, target)
 
+    def _shift(self, m: Module, rows: dict[int, data.View], has: list[Value], gone: Value) -> Signal:
+        """Shifts the rows down by the beats that leave; returns the number of these."""
         retire = Signal(range(4))
-        gone = Mux(self.fresh, self.header_words, target)
-        m.d.comb += [retire.eq(Mux(self.move, gone >> levels, 0)), self.leaves.eq(retire != 0)]
+        m.d.comb += [
+            retire.eq(Mux(self.move, gone >> exact_log2(self.lanes), 0)),
+            self.leaves.eq(retire != 0),
+        ]
         for beat, row in rows.items():
             cases = [((retire == later - beat) & has[later], rows[later]) for later in rows if later >= beat]
             taken = Value.cast(0)
@@ -101,16 +131,16 @@ class WordRows(wiring.Component):
                 taken = taken | condition
             words = [(condition, Value.cast(source)) for condition, source in cases]
             m.d.sync += row.eq(one_of(*words, (~taken, Value.cast(self.arriving))))
-        with m.If(self.move):
-            m.d.sync += offset.eq(gone)
-        before = Mux((self.move & self.fresh) | self.forget, 0, stored)
-        m.d.sync += stored.eq(Mux(retire > before, 0, before - retire + self.accept))
+        return retire
 
-        # Each word of the header is selected at once by its beat and lane.
+    def _select_header(self, m: Module, sources: list[data.View], stored: Signal, has: list[Value]) -> None:
+        """Selects each word of the header by its beat and lane, in one step."""
+        levels = exact_log2(self.lanes)
         for word in range(self.header_words):
             place = Signal(range(3 * self.lanes + 1), name=f"place_{word}")
             m.d.comb += place.eq(self.position + word)
             lane, beat = place[:levels], place[levels:]
+            #: In which beat the word is; the last bit stands for the beat at the input.
             there = Signal(self.beats + 1, name=f"there_{word}")
             m.d.comb += there.eq(
                 Cat(
@@ -121,9 +151,8 @@ class WordRows(wiring.Component):
             cases = []
             for number in range(self.lanes):
                 here = lane == number
-                for source_beat, source in enumerate([window, *rows.values()]):
+                for source_beat, source in enumerate(sources):
                     cases.append((here & there[source_beat], source[number]))
                 at_input = here & there[self.beats]
                 cases.append((at_input | self.fresh if number == word else at_input, self.arriving[number]))
             m.d.comb += self.header[word].eq(one_of(*cases))
-        return m

@@ -9,6 +9,14 @@ from .beats import Beat
 __all__ = ["Narrow", "Widen", "connect_width"]
 
 
+def _members(word_bits: int, lanes_in: int, lanes_out: int) -> dict[str, wiring.Member]:
+    """The ports of both adapters."""
+    return {
+        "input": In(stream.Signature(Beat(word_bits, lanes_in))),
+        "output": Out(stream.Signature(Beat(word_bits, lanes_out))),
+    }
+
+
 class Widen(wiring.Component):
     """Gathers beats of ``lanes_in`` words into beats of ``lanes_out``.
 
@@ -20,12 +28,7 @@ class Widen(wiring.Component):
         self.word_bits = word_bits
         self.lanes_in = lanes_in
         self.parts = lanes_out // lanes_in
-        super().__init__(
-            {
-                "input": In(stream.Signature(Beat(word_bits, lanes_in))),
-                "output": Out(stream.Signature(Beat(word_bits, lanes_out))),
-            }
-        )
+        super().__init__(_members(word_bits, lanes_in, lanes_out))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -61,12 +64,7 @@ class Narrow(wiring.Component):
         self.word_bits = word_bits
         self.lanes_out = lanes_out
         self.parts = lanes_in // lanes_out
-        super().__init__(
-            {
-                "input": In(stream.Signature(Beat(word_bits, lanes_in))),
-                "output": Out(stream.Signature(Beat(word_bits, lanes_out))),
-            }
-        )
+        super().__init__(_members(word_bits, lanes_in, lanes_out))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -36,7 +36,6 @@ ARROWS: dict[str, list[str]] = {
         "hdl/codec/pipelined",
         "hdl/codec/parts",
         "hdl/verilog",
-        "hdl/blocks",
         "hdl/spec",
     ],
     # The engine: rings on control on channels, and channels on the AXI ports and on what codecs are connected by. The

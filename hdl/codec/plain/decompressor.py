@@ -23,9 +23,9 @@ class PlainDecompressor(Elaboratable):
 
     It takes two steps, of a cycle each. The *planner* takes the codes of the next beat from a header, which it reads where
     the window before ends, and finds the settings of the butterfly. The *spreader* takes the literals of the planned beat
-    from the window of words that slides over the rows, and spreads them to their lanes of the output, which comes from
-    there through gates. The planner is at most one beat ahead, so that the header and the literals of a window's first beat
-    leave the rows in consecutive cycles.
+    from the window of words that slides over the rows, and spreads them to their lanes of the output, with no register in
+    between. The planner is at most one beat ahead, so that the header and the literals of a window's first beat leave the
+    rows in consecutive cycles.
 
     There are as many rows as work conservation needs: a window that is limited by the output fills them all, and the beat
     at the input counts as one.
@@ -135,7 +135,7 @@ class PlainDecompressor(Elaboratable):
         m.d.comb += self.moves.eq(self.spread | ~self.planned)
         header_last = self.position + (self.header_part - 1)
         header_beat, header_lane = header_last >> self.levels, header_last[: self.levels]
-        # A beat that is partial without being the last is malformed. It counts as a whole beat, lest the packet never end.
+        # A beat that is partial without being the last is malformed. It counts as a whole beat, so that the packet ends.
         at_input = header_beat == stored
         fits = ~arriving.last | arriving.keep.bit_select(header_lane, 1)
         with m.If(self.planner.fresh):
@@ -165,7 +165,7 @@ class PlainDecompressor(Elaboratable):
         plans = Signal()
         gives_up = Signal()
         m.d.comb += [
-            # The first beat of a packet is read at the input, when the packet in flight has all its beats or there is none.
+            # The first beat of a packet is read at the input, when no packet is in flight or that packet has all its beats.
             may_start.eq(
                 planner.fresh
                 & planner.known

@@ -122,8 +122,8 @@ class WindowStore(wiring.Component):
         may_load = [~Cat(valid[number:]).all() | leaves for number in range(len(stages))]
         counted = ~self.arrival.valid | self.arrival.ready
         hold = valid[0] & ~counted
-        # Ready must not wait for valid. If all stages hold beats of a window without its end, then the end is the beat
-        # at the input: whether the top beat may leave is known without looking there.
+        # Ready must not wait for valid. If all stages hold beats of a window without its end, then the beat at the input is
+        # the end. So whether the top beat may leave is known without that beat.
         m.d.comb += self.input.ready.eq(~hold & (~Cat(valid).all() | may_leave))
         moves = [stage & may for stage, may in zip(valid[:-1], may_load[1:], strict=True)]
         may_move = moves[0]
@@ -226,7 +226,7 @@ class WindowStore(wiring.Component):
     def _header(
         self, codes: Sequence[Value], ends: Sequence[Value], valid: Sequence[Value]
     ) -> tuple[Value, Value]:
-        """The header of the window whose first beat is the first of these, and whether all its beats are there."""
+        """The header of the window that begins with the first of these beats, and whether all its beats are valid."""
         beats = range(self.config.beats)
         complete = Cat(Cat(valid[: beat + 1]).all() & ends[beat] for beat in beats).any()
         header = []

@@ -19,11 +19,13 @@ class WordRows(wiring.Component):
 
     ``stored``
         Number of stored beats. The beat at the input comes after them, so it is beat ``stored``.
-    ``arriving``, ``accept``
-        The beat at the input; stores it.
+    ``arriving``
+        The beat at the input.
+    ``accept``
+        Stores this beat.
     ``move``
         Slides the window to ``position``. Beats before that leave, and words of the beat at the input that belong to the
-        window go there at once.
+        window go into it at once.
     ``position``
         The new beginning of the window, counted from lane 0 of beat 0.
     ``read``

@@ -13,7 +13,7 @@ from cdma.hdl.blocks.counter import WideCounter
 @pytest.mark.parametrize(("full", "clears"), [(True, 0), (False, 0.002), (False, 0.2), (True, 0.03)])
 @pytest.mark.parametrize("lookahead", [False, True], ids=["plain", "lookahead"])
 def test_counts_like_an_integer(most: int, width: int, full: bool, clears: float, lookahead: bool) -> None:
-    """``full``: at the most that may be added, so that the lowest part overflows as often as it can."""
+    """With ``full``, the largest amount is always added, so that the lowest part overflows as often as it can."""
     dut = WideCounter(most, width, lookahead=lookahead)
     source = random.Random(f"{most} {width} {full} {clears}")
     cycles = 1500 if clears else min(4000, 5 * (1 << width) // most)

@@ -43,7 +43,7 @@ def _run(
     for number, (shift, count) in enumerate(packets):
         some = _shifted(_words(number, count), shift if down else 0, lanes) if count else []
         if down:
-            # As a reader gives it, with words of somebody else before.
+            # A reader delivers beats like this, with words of another transfer before the first.
             some[0]["keep"] |= (1 << shift) - 1
         if empty_ends or not some:
             for beat in some:
@@ -79,7 +79,7 @@ def _as_seen(beats: list[dict[str, Any]], lanes: int) -> list[tuple[dict[int, in
 
 
 def _every(lanes: int, least: int) -> list[Packet]:
-    """Every shift with every length up to three beats, each behind another shift; no two runs of one shift."""
+    """Every shift with every length up to three beats, each after another shift; no two runs of one shift."""
     cases = list(itertools.product(range(lanes), range(least, 3 * lanes + 2)))
     random.Random(lanes).shuffle(cases)
     return cases
@@ -88,8 +88,8 @@ def _every(lanes: int, least: int) -> list[Packet]:
 @pytest.mark.parametrize("pause", [0.0, 0.4])
 @pytest.mark.parametrize("lanes", [2, 4, 16])
 def test_up(lanes: int, pause: float) -> None:
-    """The words begin in lane ``shift``; nothing is said of the lanes below; no beat is empty but that of a packet
-    without words."""
+    """The words begin in lane ``shift``; nothing is said of the lanes below; only a packet without
+    words has an empty beat."""
     packets = _every(lanes, 0)
     seen, _ = _run(lanes, packets, down=False, pause=pause)
     for number, (shift, count) in enumerate(packets):
@@ -110,7 +110,7 @@ def test_down(lanes: int, pause: float) -> None:
 @pytest.mark.parametrize("pause", [0.0, 0.4])
 @pytest.mark.parametrize("lanes", [4, 8])
 def test_an_empty_last_beat_ends_the_packet(lanes: int, pause: float) -> None:
-    """Also behind a beat that is not full."""
+    """This holds after a beat that is not full, too."""
     packets = _every(lanes, 0)
     seen, _ = _run(lanes, packets, down=False, empty_ends=True, pause=pause)
     for number, (shift, count) in enumerate(packets):
@@ -123,12 +123,12 @@ def test_an_empty_last_beat_ends_the_packet(lanes: int, pause: float) -> None:
 
 @pytest.mark.parametrize("down", [False, True])
 def test_a_beat_per_cycle(down: bool) -> None:
-    """No gap within packets or between them but what realigning takes."""
+    """There is no gap within packets or between them, but for the cycles that realigning takes."""
     lanes = 4
     packets = _every(lanes, 1)
     _, cycles = _run(lanes, packets, down)
     if down:
-        # The first beat of a packet that begins in its middle gives nothing yet.
+        # If a packet begins in the middle of its first beat, no beat leaves with that.
         assert cycles == sum(-(-count // lanes) + (shift > 0) for shift, count in packets)
     else:
         assert cycles == sum(-(-(shift + count) // lanes) for shift, count in packets)

@@ -1,4 +1,4 @@
-"""Where the words of a step belong, against a list of them."""
+"""The positions of a step's words in the output beats: against a list of the words."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ CONFIGS = [
 def step(
     config: CodecConfig, source: random.Random, start: int, first: bool, literals: int
 ) -> dict[str, Any]:
-    """A step as a window store makes it, literals being 1, 2, 3 and so on; lanes without one hold something."""
+    """A step as a window store makes it. Its literals are 1, 2, 3 and so on; lanes without a literal hold anything."""
     lanes, parts = config.lanes, config.format.header_words
     header_part = min(parts, lanes)
-    # The parts of a long header before the last have filled the beat, if nothing else had.
+    # The parts of a long header before the last have filled the beat, if it was empty.
     before = lanes if first and start == 0 and parts > lanes else start
     after_header = before + (header_part if first else 0)
     words = [source.randrange(200, 250) for _ in range(lanes)]
@@ -48,7 +48,7 @@ def step(
 
 
 def pack(config: CodecConfig, partial: list[int], placed: Any) -> tuple[list[list[int]], list[int]]:
-    """Full beats, and the words of the last one that any words go to: what a packer does with what is placed."""
+    """Does what a packer does: the full beats, and the words of the last beat that has any."""
     lanes = config.lanes
     header = [placed.header[lane % len(placed.header)] for lane in range(lanes)]
     header_part = min(config.format.header_words, lanes)
@@ -78,7 +78,7 @@ def test_every_word_in_its_place(config: CodecConfig, pauses: float) -> None:
         for start in range(lanes + 1)
         for first in (True, False)
         for literals in range(lanes + 1)
-        # Only a packet's first step finds nothing in the beat.
+        # The beat is empty only before the first step of a packet.
         if start or first
     ]
     source.shuffle(cases)

@@ -1,4 +1,4 @@
-"""Pipelined codecs in Amaranth's simulator: the words and reports of the model, whatever waits, and the limits."""
+"""Pipelined codecs in Amaranth's simulator: the words and reports of the model, with and without pauses, and the limits."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_decompresses_corrupt_packets(number: int, pauses: float) -> None:
 
 @pytest.mark.parametrize("number", NUMBERS)
 def test_short_packets(number: int) -> None:
-    """Many packets of a few words: what one leaves behind must not reach the next."""
+    """Many packets of a few words: nothing of one may reach the next."""
     config = PIPELINED[number]
     source = random.Random(number)
     packets = [random_words(source, config, source.randint(1, 3), source.random()) for _ in range(60)]
@@ -75,8 +75,8 @@ def test_short_packets(number: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("report_pauses", [0.9, 0.98])
-def test_reports_that_wait_stop_what_is_behind_them(report_pauses: float) -> None:
-    """More packets than reports can wait; none is lost, and none waits for ever."""
+def test_reports_that_wait_stop_the_next_packets(report_pauses: float) -> None:
+    """More packets come than reports can wait; none is lost, and none waits for ever."""
     source = random.Random(report_pauses)
     packets = [random_words(source, STANDARD, source.randint(1, 12), 0.5) for _ in range(60)]
     compress_packets(STANDARD, packets, report_pauses=report_pauses)
@@ -129,7 +129,7 @@ def test_latency(number: int) -> None:
 
 
 def test_back_to_back() -> None:
-    """Packets of two windows each, one behind the other."""
+    """Packets of two windows each, one after the other."""
     words = windows_of_beats(STANDARD, [[8, 8, 8, 8], [3, 0, 4, 0]])
     number = 20
     bench, packets = compress_packets(STANDARD, [words] * number)
@@ -161,7 +161,7 @@ def test_malformed_beat_is_reported(keep: int, last: int) -> None:
 
 @pytest.mark.parametrize("beats", [26, 29, 31, 35])
 def test_what_is_left_over_makes_way(beats: int) -> None:
-    """A packet's end is known, and fills the memories, while most of what it becomes still waits; then comes another."""
+    """The end of a packet is known and fills the memories while most of its output still waits; then another packet comes."""
     source = random.Random(beats)
     zeros = [0] * 8 * STANDARD.format.window
     stream = stream_of(zeros, STANDARD)
@@ -174,7 +174,7 @@ def test_what_is_left_over_makes_way(beats: int) -> None:
 
 @pytest.mark.parametrize("beats", range(28, 35))
 def test_what_is_left_over_makes_way_when_nothing_leaves(beats: int) -> None:
-    """The same, with an output that takes nothing until all that can come in is in."""
+    """The same, with an output that takes nothing until the input is full."""
     zeros = [0] * 8 * STANDARD.format.window
     stream = stream_of(zeros, STANDARD)
     good = [9, 0, 3]

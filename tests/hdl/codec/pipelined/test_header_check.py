@@ -31,7 +31,7 @@ def test_header_check(config: CodecConfig) -> None:
             beats = -(-words // lanes)
             codes = [source.choice(good) for _ in range(words)] + [0] * (fmt.window - words)
             if turn % 3:
-                # One place or many where anything may stand.
+                # One code or many of any value.
                 for _ in range(source.choice([1, 1, 2, fmt.window])):
                     codes[source.randrange(fmt.window)] = source.getrandbits(fmt.code_bits)
             ctx.set(dut.codes, sum(code << fmt.code_bits * word for word, code in enumerate(codes)))

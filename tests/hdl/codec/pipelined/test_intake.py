@@ -1,4 +1,4 @@
-"""The beats that a pipelined decompressor has at hand: against a list of all beats that ever came."""
+"""The input beats that a pipelined decompressor still needs: against a list of all beats."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KNOWN = 5
 
 @dataclass
 class Sent:
-    """A packet: its beats, and where it ends, in words from the very first beat on."""
+    """A packet: its beats, and its end, counted in words from the very first beat on."""
 
     beats: list[dict[str, Any]] = field(default_factory=list)
     end: int = 0
@@ -88,7 +88,7 @@ def test_what_came_can_be_read_until_it_is_free(
         return place.beat * lanes + (place.lane if lanes > 1 else 0)
 
     async def check(ctx: Any) -> None:
-        #: The cycles in which beats came; the oldest packet; the oldest beat needed; what the readers are to find.
+        # The cycles in which beats came; the oldest packet; the oldest beat needed; what the readers must find.
         came: list[int] = []
         oldest, start, free = 0, 0, 0
         popped, reach = -1, 0
@@ -104,7 +104,7 @@ def test_what_came_can_be_read_until_it_is_free(
                     assert found[lane] == value, f"cycle {cycle}, reader {reader}, lane {lane}"
 
             # What is known of the oldest packet.
-            # If the reach went back, it would seem to have gone on by nearly all that can be counted.
+            # A reach that went back would look like one that went ahead by nearly the whole range.
             reach += (number_of(ctx.get(dut.reach)) - reach) % modulus
             ended = bool(ctx.get(dut.ended))
             assert reach <= min(packet.end, len(came) * lanes), f"cycle {cycle}"
@@ -122,7 +122,7 @@ def test_what_came_can_be_read_until_it_is_free(
                 assert reach >= min((start + early) * lanes, packet.end)
                 assert ended or early < len(packet.beats)
 
-            # The readers: one from anywhere, one from the oldest beat that is there.
+            # One reader reads from anywhere, and one from the oldest beat.
             for reader in range(2):
                 low, high = free * lanes, reach
                 reads = high > low and source.random() < 0.8
@@ -149,7 +149,7 @@ def test_what_came_can_be_read_until_it_is_free(
                 offers = False
                 assert len(came) - free <= rows, f"cycle {cycle}"
             if (writes, frees, pops) == ("always", "always", "always") and packet.next - start > 8:
-                # Nothing but many short packets holds it up.
+                # Only many short packets may hold the input up.
                 assert ready or len(came) - packet.next > 4
             await ctx.tick()
             cycle += 1

@@ -57,7 +57,7 @@ def test_words_left(config: CodecConfig) -> None:
                 if here:
                     assert ctx.get(dut.more) == thermometer(-(-here // lanes) - 1)
                     assert ctx.get(dut.words) == (here - 1) % lanes
-                # It stays so.
+                # The outputs hold.
                 for _ in range(source.randint(0, 2)):
                     await ctx.tick()
                 assert ctx.get(dut.exists) == thermometer(here)

@@ -45,7 +45,7 @@ def test_bound(patterns: list[list[int]]) -> None:
 
 @pytest.mark.parametrize("before", range(8))
 def test_bound_with_two_dense_windows_again_and_again(before: int) -> None:
-    """Two dense windows, and one that makes the sum a whole number of beats: with one row too few, each of them loses a cycle."""
+    """Two dense windows, and one that makes the sum a whole number of beats: with a row too few, each costs a cycle."""
     config = CONFIGS[0]
     words = windows_of_beats(config, [[before, 0, 0, 0], *[[8, 8, 8, 8], [8, 8, 8, 8], [5, 0, 0, 0]] * 20])
     bench, (packet,) = decompress_packets(config, [(stream_of(words, config), len(words))])

@@ -161,7 +161,7 @@ def test_malformed_beat_is_reported(keep: int, last: int) -> None:
 
 @pytest.mark.parametrize("beats", [26, 29, 31, 35])
 def test_what_is_left_over_makes_way(beats: int) -> None:
-    """The end of a packet is known and fills the memories while most of its output still waits; then another packet comes."""
+    """The end of a packet is known and fills the memories while its output still waits; then another packet comes."""
     source = random.Random(beats)
     zeros = [0] * 8 * STANDARD.format.window
     stream = stream_of(zeros, STANDARD)

@@ -11,7 +11,7 @@ __all__ = ["instance_template"]
 
 def instance_template(name: str, ports: Sequence[Port]) -> str:
     """An instance of the module ``name`` with a wire for every port, of the port's name."""
-    wires = [f"wire {_range(port.width)}{port.name};" for port in ports]
+    wires = [f"wire {port.range}{port.name};" for port in ports]
     longest = max(len(port.name) for port in ports)
     pins = [f"  .{port.name:{longest}} ({port.name})" for port in ports]
     return (
@@ -21,7 +21,3 @@ def instance_template(name: str, ports: Sequence[Port]) -> str:
         + ",\n".join(pins)
         + "\n);\n"
     )
-
-
-def _range(width: int) -> str:
-    return "" if width == 1 else f"[{width - 1}:0] "

@@ -26,6 +26,11 @@ class Port:
     direction: Direction
     width: int = 1
 
+    @property
+    def range(self) -> str:
+        """What a declaration has before the name: the range of a vector, or nothing."""
+        return "" if self.width == 1 else f"[{self.width - 1}:0] "
+
 
 #: A clock, and a synchronous, active-low reset: the first ports of every module.
 CLOCK_AND_RESET = (Port("aclk", "input"), Port("aresetn", "input"))

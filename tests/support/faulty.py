@@ -1,50 +1,53 @@
-"""A design with faults at its ports, one of which is chosen when the simulation starts: one build for them all."""
+"""A design with faults at its ports: the design itself inside a module of the same name and ports."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-__all__ = ["faulty"]
+from cdma.hdl.verilog.ports import Port
 
-_PORT = re.compile(r"^  (input|output)\s+(?:wire|reg)\s+(\[\d+:0\])?\s*(\w+)", re.MULTILINE)
+__all__ = ["faulty", "wrapped"]
 
 
-def faulty(text: str, top: str, faults: Mapping[str, Mapping[str, str]], state: str = "") -> str:
-    """The module ``top`` of ``text`` inside a module of the same name and ports.
+def wrapped(
+    text: str, top: str, ports: Sequence[Port], expressions: Mapping[str, str], state: str = ""
+) -> str:
+    """The module ``top`` of ``text`` with other ``expressions`` for some of its ports, by their names.
 
-    ``faults`` says, for each fault, which ports are driven by other expressions, in which ``x_port`` is the port of
-    the design itself and ``state`` may have registers. ``+fault=N`` chooses the N-th, from 1; 0 is none.
+    In these and in the declarations ``state``, ``x_port`` is the port of the design itself.
     """
-    header = re.search(rf"^module {top} \(\n(.*?)^\);$", text, re.MULTILINE | re.DOTALL)
-    assert header is not None
-    ports = _PORT.findall(header[1])
-    changed = {port for changes in faults.values() for port in changes}
-    assert changed <= {name for _, _, name in ports}, changed
-
-    def driven(name: str, sound: str) -> str:
-        choice = sound
-        for number, changes in enumerate(faults.values(), 1):
-            if name in changes:
-                choice = f"fault == {number} ? ({changes[name]}) : {choice}"
-        return choice
-
+    assert set(expressions) <= {port.name for port in ports}, expressions
     lines = [f"module {top} ("]
-    lines.append(",\n".join(f"  {direction} wire {width} {name}" for direction, width, name in ports))
-    lines += [
-        ");",
-        "  reg [31:0] fault;",
-        '  initial if (!$value$plusargs("fault=%d", fault)) fault = 0;',
-        state,
-    ]
-    for direction, width, name in ports:
-        inner = f"x_{name}"
-        lines.append(f"  wire {width} {inner};")
-        if direction == "output":
-            lines.append(f"  assign {name} = {driven(name, inner)};")
-        else:
-            lines.append(f"  assign {inner} = {driven(name, name)};")
-    lines.append("  inner sound (" + ", ".join(f".{name}(x_{name})" for _, _, name in ports) + ");")
+    lines.append(",\n".join(f"  {port.direction} wire {port.range}{port.name}" for port in ports))
+    lines.append(");")
+    lines += [f"  wire {port.range}x_{port.name};" for port in ports]
+    lines.append(state)
+    for port in ports:
+        outer, inner = port.name, f"x_{port.name}"
+        target, source = (outer, inner) if port.direction == "output" else (inner, outer)
+        lines.append(f"  assign {target} = {expressions.get(outer, source)};")
+    lines.append("  inner sound (" + ", ".join(f".{port.name}(x_{port.name})" for port in ports) + ");")
     lines.append("endmodule")
     renamed = re.sub(rf"^module {top} \(", "module inner (", text, flags=re.MULTILINE)
     return renamed + "\n" + "\n".join(lines) + "\n"
+
+
+def faulty(
+    text: str, top: str, ports: Sequence[Port], faults: Mapping[str, Mapping[str, str]], state: str = ""
+) -> str:
+    """The module ``top`` of ``text`` with all ``faults``, one of which is chosen when the simulation starts, so that
+    one build serves them all.
+
+    Each fault has expressions as :func:`wrapped` takes them. ``+fault=N`` chooses the N-th, from 1; 0 is none.
+    """
+    expressions: dict[str, str] = {}
+    for port in ports:
+        choice = f"x_{port.name}" if port.direction == "output" else port.name
+        for number, changes in enumerate(faults.values(), 1):
+            if port.name in changes:
+                choice = f"fault == {number} ? ({changes[port.name]}) : {choice}"
+        expressions[port.name] = choice
+    assert {name for changes in faults.values() for name in changes} <= set(expressions)
+    chosen = '  reg [31:0] fault;\n  initial if (!$value$plusargs("fault=%d", fault)) fault = 0;\n'
+    return wrapped(text, top, ports, expressions, chosen + state)

@@ -9,8 +9,10 @@ import re
 
 import pytest
 
+from cdma.hdl.codec.shell import codec_ports
 from cdma.verif.codec.design import CodecDesign
 from cdma.verif.codec.regression import verify
+from tests.support.faulty import wrapped
 
 pytestmark = [pytest.mark.verilator, pytest.mark.slow]
 
@@ -23,33 +25,10 @@ def texts() -> dict[str, str]:
     return {design.block: design.verilog() for design in (COMPRESSOR, DECOMPRESSOR)}
 
 
-def wrapped(text: str, design: CodecDesign, faults: dict[str, str], state: str = "") -> str:
-    """The design inside a module of the same ports, some of which are driven by other expressions.
-
-    In these, ``x_port`` is the port of the design itself.
-    """
-    top = design.top
-    header = re.search(rf"^module {top} \(\n(.*?)^\);$", text, re.MULTILINE | re.DOTALL)
-    assert header is not None
-    ports = re.findall(r"^  (input|output)\s+(?:wire|reg)\s+(\[\d+:0\])?\s*(\w+)", header[1], re.MULTILINE)
-    lines = [f"module {top} ("]
-    lines.append(",\n".join(f"  {direction} wire {width} {name}" for direction, width, name in ports))
-    lines.append(");")
-    for direction, width, name in ports:
-        lines.append(f"  wire {width} x_{name};")
-        if direction == "output":
-            lines.append(f"  assign {name} = {faults.get(name, f'x_{name}')};")
-        else:
-            lines.append(f"  assign x_{name} = {faults.get(name, name)};")
-    lines.append(state)
-    lines.append("  inner wrapped (" + ", ".join(f".{name}(x_{name})" for _, _, name in ports) + ");")
-    lines.append("endmodule")
-    return (
-        re.sub(rf"^module {top} \(", "module inner (", text, flags=re.MULTILINE)
-        + "\n"
-        + "\n".join(lines)
-        + "\n"
-    )
+def broken(text: str, design: CodecDesign, expressions: dict[str, str], state: str = "") -> str:
+    """The design with other expressions for some of its ports."""
+    ports = codec_ports(design.config, length=design.block == "decompressor")
+    return wrapped(text, design.top, ports, expressions, state)
 
 
 COUNT = "  reg [9:0] count = 0;\n  always @(posedge aclk) count <= count + 1;"
@@ -138,8 +117,8 @@ PORT_FAULTS = {
 @pytest.mark.parametrize("fault", PORT_FAULTS)
 def test_fault_at_the_ports(fault: str, texts: dict[str, str]) -> None:
     changes, state, test, message = PORT_FAULTS[fault]
-    broken = wrapped(texts["compressor"], COMPRESSOR, changes, state)
-    (outcome,) = verify(COMPRESSOR, tests=[test], packets=300, seed=3, verilog=broken).outcomes
+    text = broken(texts["compressor"], COMPRESSOR, changes, state)
+    (outcome,) = verify(COMPRESSOR, tests=[test], packets=300, seed=3, verilog=text).outcomes
     if message is None:
         assert outcome.failure is None
     else:
@@ -149,8 +128,8 @@ def test_fault_at_the_ports(fault: str, texts: dict[str, str]) -> None:
 
 def test_decompressor_that_forgets_an_error(texts: dict[str, str]) -> None:
     changes = {"m_report_tdata": "{8'd0, x_m_report_tdata[95:0]}"}
-    broken = wrapped(texts["decompressor"], DECOMPRESSOR, changes)
+    text = broken(texts["decompressor"], DECOMPRESSOR, changes)
     for test in ("corrupt", "malformed"):
-        (outcome,) = verify(DECOMPRESSOR, tests=[test], packets=300, verilog=broken).outcomes
+        (outcome,) = verify(DECOMPRESSOR, tests=[test], packets=300, verilog=text).outcomes
         assert outcome.failure is not None
         assert "error" in outcome.failure

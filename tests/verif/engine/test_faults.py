@@ -8,6 +8,7 @@ from functools import cache
 
 import pytest
 
+from cdma.hdl.engine.engine import engine_ports
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.engine.regression import verify_engine
 from tests.support.faulty import faulty
@@ -156,7 +157,7 @@ def _verilog(registers: bool) -> tuple[EngineDesign, str]:
     design = EngineDesign(dataclasses.replace(SMALL, registers=registers))
     faults = {name: changes for name, (changes, _, _) in FAULTS[registers].items()}
     state = STATE + (REGISTER_STATE if registers else "")
-    return design, faulty(design.verilog(), design.top, faults, state)
+    return design, faulty(design.verilog(), design.top, engine_ports(design.config), faults, state)
 
 
 @pytest.mark.parametrize(

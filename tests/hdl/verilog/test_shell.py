@@ -29,8 +29,8 @@ _BARE = replace(_ENGINE, registers=False)
     [
         (codec_ports(_CODEC, length=False), lambda: codec_shell("compressor", _CODEC)),
         (codec_ports(_CODEC, length=True), lambda: codec_shell("decompressor", _CODEC)),
-        (engine_ports(_ENGINE), lambda: engine_shell(_ENGINE)),
-        (engine_ports(_BARE), lambda: engine_shell(_BARE)),
+        pytest.param(engine_ports(_ENGINE), lambda: engine_shell(_ENGINE), marks=pytest.mark.slow),
+        pytest.param(engine_ports(_BARE), lambda: engine_shell(_BARE), marks=pytest.mark.slow),
     ],
     ids=["compressor", "decompressor", "engine", "bare engine"],
 )

@@ -6,13 +6,13 @@ import random
 
 import pytest
 from amaranth.hdl import Module
-from amaranth.sim import Simulator
 
 from cdma.hdl.engine.control.registers import RegisterBlock
 from cdma.hdl.engine.control.windows import StoredWindows
 from cdma.hdl.spec.counters import COUNTERS
 from cdma.hdl.spec.engine import EngineConfig
 from tests.support.register_configs import each_config
+from tests.support.simulate import simulate
 
 
 class Bus:
@@ -64,14 +64,11 @@ def run(config: EngineConfig, bench, windows: StoredWindows | None = None) -> No
     if windows is not None:
         m.submodules.windows = windows
         m.d.comb += windows.changes.eq(block.control.changes)
-    simulator = Simulator(m)
-    simulator.add_clock(1e-9)
 
     async def testbench(ctx):
         await bench(ctx, block, Bus(ctx, block))
 
-    simulator.add_testbench(testbench)
-    simulator.run()
+    simulate(m, testbench)
 
 
 @each_config

@@ -1,4 +1,4 @@
-"""``cdma characterise``: what activations of real networks are like, and what each codec makes of them."""
+"""``cdma characterise``: densities of the activations of real networks, and the ratio of each codec on them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def register(subparsers: Any) -> None:
     """Adds the command's parser."""
     parser = subparsers.add_parser(
         "characterise",
-        help="what activations of trained networks are like",
-        description="Show densities of activations while small networks train, and what each codec makes of "
-        "them: from the records that come with cdma, or from networks trained now.",
+        help="densities of activations of trained networks, and codecs on them",
+        description="Show densities of activations while small networks train, and the ratio of each codec on "
+        "them, from the records that come with cdma or from networks that are trained now.",
     )
     parser.add_argument(
         "--records", type=Path, metavar="DIR", help="read the records in DIR, which --train wrote"
@@ -41,7 +41,9 @@ def register(subparsers: Any) -> None:
     parser.add_argument("--seed", type=int, metavar="N", help="seed of the training (default 1)")
     parser.add_argument("--figures", type=Path, metavar="DIR", help="draw the figures into DIR, as SVG")
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--json", action="store_true", help="print everything as JSON, each tensor by itself")
+    group.add_argument(
+        "--json", action="store_true", help="print everything as JSON, with a row for each tensor"
+    )
     group.add_argument("--markdown", action="store_true", help="print the tables in Markdown")
     parser.set_defaults(run=_run)
 

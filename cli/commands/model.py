@@ -25,10 +25,10 @@ def register(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "model",
         help="what compression buys a network on a machine",
-        description="Work out steps of training under every policy of offloading: traffic, time, speedup "
+        description="Evaluate steps of training under every policy of offloading: traffic, time, speedup "
         "over vDNN, memory. docs/model.md says what is measured, what is recorded and what is assumed.",
     )
-    group = parser.add_argument_group("what is asked")
+    group = parser.add_argument_group("question")
     group.add_argument(
         "--network",
         nargs="+",
@@ -42,7 +42,7 @@ def register(subparsers: Any) -> None:
         metavar="M",
         help="names, or TOML files (default titan_xp)",
     )
-    group.add_argument("--link", nargs="+", metavar="LINK", help="instead of the machines' own link")
+    group.add_argument("--link", nargs="+", metavar="LINK", help="links in the place of the machines' own")
     group.add_argument("--policy", nargs="+", metavar="P", help="only these policies (default: all)")
     group.add_argument(
         "--algorithm",
@@ -51,7 +51,7 @@ def register(subparsers: Any) -> None:
         metavar="A",
         help="codecs: zv, rl, zl, or zl_hw for zlib as fast as known hardware (default zv rl zl)",
     )
-    group.add_argument("--batch", type=int, metavar="N", help="images of a step, instead of the network's")
+    group.add_argument("--batch", type=int, metavar="N", help="images of a step (default: the network's)")
     group.add_argument(
         "--densities",
         default="recorded",
@@ -62,34 +62,38 @@ def register(subparsers: Any) -> None:
         "--assumptions",
         type=Path,
         metavar="FILE",
-        help="TOML file that changes what the model takes for granted",
+        help="TOML file that changes assumptions of the model",
     )
-    group = parser.add_argument_group("what comes out")
+    group = parser.add_argument_group("output")
     group.add_argument("--json", action="store_true", help="print the rows as JSON")
     group.add_argument(
-        "--tensors", action="store_true", help="each map instead: density, ratio, and what CSWAP decides"
+        "--tensors",
+        action="store_true",
+        help="print a row for each map: density, ratio, and what CSWAP decides",
     )
     group.add_argument(
         "--trace",
         type=Path,
         metavar="FILE",
-        help="write the timeline of one step as a trace for Perfetto or chrome://tracing; takes one network, "
-        "one machine, one policy",
+        help="write the timeline of one step as a trace for Perfetto or chrome://tracing; needs one network, "
+        "one machine and one policy",
     )
     group.add_argument(
-        "--figures", type=Path, metavar="DIR", help="draw the papers' figures into DIR, and stop"
+        "--figures", type=Path, metavar="DIR", help="draw the papers' figures into DIR, and end"
     )
     group.add_argument(
-        "--show-assumptions", action="store_true", help="print the table of assumptions, to edit, and stop"
+        "--show-assumptions",
+        action="store_true",
+        help="print the table of assumptions, which can be edited, and end",
     )
     group.add_argument(
-        "--list", action="store_true", help="list networks, machines, links, policies, and stop"
+        "--list", action="store_true", help="list networks, machines, links and policies, and end"
     )
     group.add_argument(
         "--measure-engine",
         type=Path,
         metavar="FILE",
-        help="count cycles of codec and engine under Verilator, which takes minutes, into FILE, and stop",
+        help="write the cycles of codec and engine, counted under Verilator, to FILE, which takes minutes, and end",
     )
     parser.set_defaults(run=_run)
 
@@ -152,7 +156,7 @@ def _rows(arguments: argparse.Namespace, models: list[Model]) -> None:
     from cdma.output import status
     from cdma.sim.system.policies import COMPRESSING, POLICIES
 
-    # Every policy is every one that can do with one of the algorithms.
+    # Without --policy, those that do not compress, or can use one of the algorithms.
     policies = arguments.policy or [
         policy
         for policy in POLICIES
@@ -237,7 +241,7 @@ def _print_table(titles: list[str], rows: list[list[str]], left: int) -> None:
         table.add_row(*row)
     console = Console()
     if not console.is_terminal:
-        console.width = 200  # who reads a pipe wants every column whole
+        console.width = 200  # In a pipe no column may be cut.
     console.print(table)
 
 

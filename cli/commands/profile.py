@@ -45,10 +45,10 @@ def register(subparsers: Any) -> None:
         type=_positive,
         default=32.0,
         metavar="GB/S",
-        help="raw data that one unit takes or gives (default 32: 8 words of 32 bits at 1 GHz)",
+        help="raw data per second of one unit (default 32: 8 words of 32 bits at 1 GHz)",
     )
     group.add_argument("--units", type=_count, default=1, metavar="N", help="units of the engine (default 1)")
-    group = parser.add_argument_group("what transfers compete with")
+    group = parser.add_argument_group("computation beside the transfers")
     group.add_argument(
         "--hidden-forward",
         type=_time,
@@ -73,7 +73,7 @@ def register(subparsers: Any) -> None:
         "--kernel-rate",
         type=_positive,
         metavar="GB/S",
-        help="rate of compressing in software, for CSWAP's inequality (default: that of the units)",
+        help="rate of compression in software, for CSWAP's inequality (default: that of the units)",
     )
     group = parser.add_argument_group("report")
     group.add_argument("--json", action="store_true", help="print the report as JSON")
@@ -203,7 +203,7 @@ def _answers(report: Report) -> list[str]:
     answers = [
         f"{report.raw / 1e6:,.3f} MB become {report.compressed / 1e6:,.3f} MB, ratio "
         f"{report.raw / report.compressed:.2f}.",
-        f"On the link, both ways: {plain:.4g} ms as it is, {compressed:.4g} ms compressed with "
+        f"On the link, both ways: {plain:.4g} ms without compression, {compressed:.4g} ms compressed with "
         f"{settings.units} unit(s): {report.speedup:.2f} times as fast.",
         f"Compressing only what is worth it, waits are {report.speedup_selected:.2f} times shorter.",
         f"Units for this link: {report.units_enough} are enough in all, {report.units_at_peak} so that no "

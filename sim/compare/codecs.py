@@ -1,4 +1,4 @@
-"""Every codec of the comparison behind one interface: what a tensor becomes, and back.
+"""Every codec of the comparison with one interface: to compress a tensor, and to decompress it.
 
 ==========  =====================================================================================
 ``zv``      zero-value compression: one mask bit per word, :class:`~cdma.hdl.spec.format.Format`
@@ -36,7 +36,7 @@ __all__ = ["CODECS", "Codec", "MissingCodec", "available", "make"]
 
 
 class MissingCodec(CdmaError, ImportError):
-    """A codec whose library is not installed."""
+    """A codec was chosen whose library is not installed."""
 
 
 class Codec(Protocol):
@@ -51,13 +51,13 @@ class Codec(Protocol):
         """Bytes that must travel beside the stream, such as a table."""
 
     def compress(self, words: Words) -> bytes:
-        """The compressed bytes of a packet."""
+        """Compresses a packet."""
 
     def decompress(self, data: bytes, words: int) -> Words:
-        """The packet of ``words`` words again, or :class:`~cdma.sim.codec.results.CorruptStream`."""
+        """Decompresses a packet of ``words`` words, or raises :class:`~cdma.sim.codec.results.CorruptStream`."""
 
     def size(self, words: Words) -> int:
-        """Bytes of the compressed packet and of what travels beside it."""
+        """Returns the bytes of the compressed packet and of what travels beside it."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class _General:
 
 
 def _zlib_restore(data: bytes, expected: int) -> bytes:
-    """At most one byte more than expected: what is not a packet must not fill the memory."""
+    """Decompresses at most one byte more than expected, so that data which are no packet cannot fill the memory."""
     stream = zlib.decompressobj()
     try:
         raw = stream.decompress(data, expected + 1)
@@ -191,7 +191,7 @@ CODECS: dict[str, Callable[[int, Words], Codec]] = {
 
 
 def make(name: str, word_bits: int, sample: Words) -> Codec:
-    """The codec ``name`` for words of 8, 16 or 32 bits; codecs with a table learn it from ``sample``."""
+    """Returns the codec ``name`` for words of 8, 16 or 32 bits; codecs with a table learn it from ``sample``."""
     if name not in CODECS:
         raise ParameterError(f"codec is {name!r}; it must be one of {', '.join(CODECS)}")
     if word_bits not in (8, 16, 32):
@@ -200,7 +200,7 @@ def make(name: str, word_bits: int, sample: Words) -> Codec:
 
 
 def available() -> tuple[str, ...]:
-    """The codecs whose libraries are installed."""
+    """Returns the codecs whose libraries are installed."""
     try:
         _lz4()
     except MissingCodec:

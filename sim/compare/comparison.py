@@ -1,4 +1,4 @@
-"""Codecs side by side: what each makes of a tensor, in every number type and layout."""
+"""Codecs side by side: the ratio of each on a tensor, in every number type and layout."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def compare(
     layouts: Sequence[str] = tuple(LAYOUTS),
     names: Sequence[str] | None = None,
 ) -> Iterator[Row]:
-    """One row for each number type and layout; ``names`` are the codecs, by default all installed."""
+    """Yields one row for each number type and layout; ``names`` are the codecs, by default all installed."""
     if not tensor.size:
         raise ParameterError(f"{network} {layer} has the shape {tensor.shape}; an empty tensor has no ratio")
     names = codecs.available() if names is None else names
@@ -91,7 +91,7 @@ def compare(
 
 
 def summarise(rows: Iterable[Row]) -> list[Summary]:
-    """One summary for each number type and layout, in the order in which they first occur."""
+    """Returns one summary for each number type and layout, in the order in which they first occur."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row.number_type, row.layout), []).append(row)
@@ -109,7 +109,7 @@ def summarise(rows: Iterable[Row]) -> list[Summary]:
 
 
 def _average(rows: Sequence[Row], ratios: Sequence[float]) -> float:
-    """The mean over networks of all raw bytes over all compressed bytes."""
+    """Returns the mean over networks of all raw bytes per compressed byte."""
     raw: dict[str, float] = {}
     compressed: dict[str, float] = {}
     for row, ratio in zip(rows, ratios, strict=True):

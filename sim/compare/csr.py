@@ -89,7 +89,7 @@ class CsrFormat:
 
 @dataclass(frozen=True)
 class CsrAnalysis:
-    """What compressing a tensor gives, without the compressed words."""
+    """What a packet of compressed sparse rows would hold."""
 
     format: CsrFormat
     #: Words of the tensor.
@@ -102,23 +102,13 @@ class CsrAnalysis:
         """Words of the packet: row pointers, column numbers and literals."""
         return self.format.pointer_words(self.words) + self.format.index_words(self.literals) + self.literals
 
-    @property
-    def density(self) -> float:
-        """Literals per word, 0 to 1; 0 for no words."""
-        return self.literals / self.words if self.words else 0.0
-
-    @property
-    def ratio(self) -> float:
-        """Words per compressed word; 1 for no words."""
-        return self.words / self.compressed_words if self.words else 1.0
-
 
 #: Rows of 256 words of 32 bits, the format where none is given.
 _DEFAULT = CsrFormat()
 
 
 def compress_words(words: ArrayLike, format: CsrFormat = _DEFAULT) -> Words:
-    """The compressed packet of a word array, as a word array."""
+    """Compresses a word array to a packet, as a word array."""
     source = as_words(words, format)
     literals = np.flatnonzero(source)
     edges = np.arange(format.rows(len(source)) + 1) * format.columns
@@ -130,7 +120,7 @@ def compress_words(words: ArrayLike, format: CsrFormat = _DEFAULT) -> Words:
 
 
 def decompress_words(stream: ArrayLike, words: int, format: CsrFormat = _DEFAULT) -> Words:
-    """The ``words`` words that a packet stands for; raises :class:`~cdma.sim.codec.results.CorruptStream`.
+    """Decompresses a packet to ``words`` words, or raises :class:`~cdma.sim.codec.results.CorruptStream`.
 
     A literal may be zero, although no compressor writes one.
     """
@@ -168,29 +158,29 @@ def decompress_words(stream: ArrayLike, words: int, format: CsrFormat = _DEFAULT
         at = pointer_words + index_words - 1
         raise CorruptStream("code", at, f"stream word {at} is not filled up with zeros after the last column")
     rows = np.repeat(np.arange(len(pointers) - 1), np.diff(pointers))
-    places = rows * format.columns + columns
-    wrong = (columns >= format.columns) | (places >= words)
-    wrong[1:] |= places[1:] <= places[:-1]
+    positions = rows * format.columns + columns
+    wrong = (columns >= format.columns) | (positions >= words)
+    wrong[1:] |= positions[1:] <= positions[:-1]
     if wrong.any():
         literal = int(wrong.argmax())
         at = pointer_words + literal * format.index_bits // format.word_bits
-        room = min(format.columns, words - int(rows[literal]) * format.columns)
+        available = min(format.columns, words - int(rows[literal]) * format.columns)
         raise CorruptStream(
             "code",
             at,
             f"stream word {at} says column {columns[literal]} for literal {literal}; "
-            f"columns rise within a row of {room} words",
+            f"columns rise within a row of {available} words",
         )
     result = np.zeros(words, source.dtype)
-    result[places] = source[pointer_words + index_words :]
+    result[positions] = source[pointer_words + index_words :]
     return result
 
 
 def _check_pointers(pointers: np.ndarray, words: int, format: CsrFormat) -> None:
     """Refuses row pointers that do not begin at 0, fall, or give a row more literals than it has words."""
     counts = np.diff(pointers)
-    room = np.minimum(format.columns, words - np.arange(len(counts)) * format.columns)
-    wrong = np.concatenate(([pointers[0] != 0], (counts < 0) | (counts > room)))
+    available = np.minimum(format.columns, words - np.arange(len(counts)) * format.columns)
+    wrong = np.concatenate(([pointers[0] != 0], (counts < 0) | (counts > available)))
     if wrong.any():
         row = int(wrong.argmax())
         at = row * _POINTER_BYTES // format.word_bytes
@@ -201,18 +191,18 @@ def _check_pointers(pointers: np.ndarray, words: int, format: CsrFormat) -> None
             + (
                 "the first is 0"
                 if row == 0
-                else f"after {pointers[row - 1]} it may be up to {room[row - 1]} more"
+                else f"after {pointers[row - 1]} it may be up to {available[row - 1]} more"
             ),
         )
 
 
 def compress(array: ArrayLike, format: CsrFormat = _DEFAULT) -> bytes:
-    """The compressed packet of a tensor of any shape, by bit pattern; see :func:`decompress`."""
+    """Compresses a tensor of any shape to a packet, by bit pattern; see :func:`decompress`."""
     return words_to_bytes(compress_words(words_of(array, format), format))
 
 
 def decompress(data: bytes | bytearray | memoryview, words: int, format: CsrFormat = _DEFAULT) -> Words:
-    """The ``words`` unsigned words that ``data`` stands for; ``.view(dtype).reshape(shape)`` undoes it."""
+    """Decompresses ``data`` to ``words`` unsigned words; ``.view(dtype).reshape(shape)`` restores the tensor."""
     stream = words_from_bytes(data, format)
     result = decompress_words(stream, words, format)
     if len(data) > stream.nbytes:

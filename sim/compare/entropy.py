@@ -1,4 +1,4 @@
-"""How far a tensor could be compressed at best; ``docs/codecs.md`` says what is bounded."""
+"""Bounds of the compression ratio of a tensor; ``docs/codecs.md`` says what they bound."""
 
 from __future__ import annotations
 

@@ -45,11 +45,11 @@ class RunFormat:
 
     @property
     def longest_run(self) -> int:
-        """The most zeros that two words can stand for; a longer run takes several pairs."""
+        """The most zeros that two words can encode; a longer run takes several pairs."""
         return (1 << self.word_bits) - 1
 
     def bound(self, words: int) -> int:
-        """The most words that a packet of ``words`` words can become: every other word a lone zero."""
+        """Returns the most words that a packet of ``words`` words can become: every other word is a lone zero."""
         if isinstance(words, bool) or not isinstance(words, int) or words < 0:
             raise ParameterError(f"words is {words!r}; it must be a whole number of words, 0 or more")
         return words + -(-words // 2)
@@ -57,14 +57,14 @@ class RunFormat:
 
 @dataclass(frozen=True)
 class RunAnalysis:
-    """What compressing a tensor gives, without the compressed words."""
+    """What a run-length stream would hold."""
 
     format: RunFormat
     #: Words of the tensor.
     words: int
     #: Words that are not zero.
     literals: int
-    #: Pairs of words that stand for runs.
+    #: Pairs of words that encode runs.
     runs: int
 
     @property
@@ -72,30 +72,20 @@ class RunAnalysis:
         """Words of the compressed stream: literals, and two for each run."""
         return self.literals + 2 * self.runs
 
-    @property
-    def density(self) -> float:
-        """Literals per word, 0 to 1; 0 for no words."""
-        return self.literals / self.words if self.words else 0.0
-
-    @property
-    def ratio(self) -> float:
-        """Words per compressed word; 1 for no words."""
-        return self.words / self.compressed_words if self.words else 1.0
-
 
 #: Run-length coding of 32-bit words, the format where none is given.
 _DEFAULT = RunFormat()
 
 
 def _runs(source: Words) -> tuple[np.ndarray, np.ndarray]:
-    """Where the runs of zeros begin, and how long they are."""
+    """Returns where the runs of zeros begin, and their lengths."""
     edges = np.diff(np.concatenate(([0], (source == 0).view(np.int8), [0])))
     starts = np.flatnonzero(edges == 1)
     return starts, np.flatnonzero(edges == -1) - starts
 
 
 def compress_words(words: ArrayLike, format: RunFormat = _DEFAULT) -> Words:
-    """The compressed stream of a word array, as a word array."""
+    """Compresses a word array to a stream, as a word array."""
     source = as_words(words, format)
     starts, lengths = _runs(source)
     pairs = -(-lengths // format.longest_run)
@@ -108,16 +98,16 @@ def compress_words(words: ArrayLike, format: RunFormat = _DEFAULT) -> Words:
     taken = np.zeros(len(source), np.int64)
     taken[source != 0] = 1
     taken[piece_start] = 2
-    place = np.cumsum(taken) - taken
+    position = np.cumsum(taken) - taken
     stream = np.zeros(int(taken.sum()), source.dtype)
     literal = source != 0
-    stream[place[literal]] = source[literal]
-    stream[place[piece_start] + 1] = piece_length
+    stream[position[literal]] = source[literal]
+    stream[position[piece_start] + 1] = piece_length
     return stream
 
 
 def decompress_words(stream: ArrayLike, words: int, format: RunFormat = _DEFAULT) -> Words:
-    """The ``words`` words that a stream stands for; raises :class:`~cdma.sim.codec.results.CorruptStream`.
+    """Decompresses a stream to ``words`` words, or raises :class:`~cdma.sim.codec.results.CorruptStream`.
 
     Runs must fill the packet exactly; neighbouring runs need not be one.
     """
@@ -163,7 +153,7 @@ def decompress_words(stream: ArrayLike, words: int, format: RunFormat = _DEFAULT
 
 
 def _require_end(source: Words, words: int, end: int) -> Words:
-    """No words, if the stream has none from ``end`` on."""
+    """Refuses a stream with words from ``end`` on; returns the empty rest."""
     if end < len(source):
         raise CorruptStream(
             "trailing",
@@ -175,12 +165,12 @@ def _require_end(source: Words, words: int, end: int) -> Words:
 
 
 def compress(array: ArrayLike, format: RunFormat = _DEFAULT) -> bytes:
-    """The compressed stream of a tensor of any shape, by bit pattern; see :func:`decompress`."""
+    """Compresses a tensor of any shape to a stream, by bit pattern; see :func:`decompress`."""
     return words_to_bytes(compress_words(words_of(array, format), format))
 
 
 def decompress(data: bytes | bytearray | memoryview, words: int, format: RunFormat = _DEFAULT) -> Words:
-    """The ``words`` unsigned words that ``data`` stands for; ``.view(dtype).reshape(shape)`` undoes it."""
+    """Decompresses ``data`` to ``words`` unsigned words; ``.view(dtype).reshape(shape)`` restores the tensor."""
     require_byte_words(format)
     stream = words_from_bytes(data, format)
     result = decompress_words(stream, words, format)

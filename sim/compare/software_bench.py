@@ -1,4 +1,4 @@
-"""How fast the golden model is as a codec, beside the codecs that people would use instead.
+"""The speed of the golden model as a codec, beside codecs that one could use in its place.
 
 All run on one thread, from one buffer in memory to another, and every result is compared with the input.
 Rates are by the processor time of this process, which is the time on the clock where nothing else wants
@@ -26,12 +26,12 @@ __all__ = ["Codec", "Row", "WrongRoundTrip", "codecs", "measure"]
 
 
 class WrongRoundTrip(CdmaError):
-    """A codec that gave back something else."""
+    """A codec did not restore the data that it compressed."""
 
 
 @dataclass(frozen=True)
 class Codec:
-    """A pair of functions; both take and give anything with a buffer."""
+    """A pair of functions; both take and return anything with a buffer."""
 
     name: str
     compress: Callable[[NDArray[Any]], Any]
@@ -40,7 +40,7 @@ class Codec:
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured of one codec, in bytes of raw data per second."""
+    """The figures of one codec; rates are in bytes of raw data per second."""
 
     codec: str
     ratio: float
@@ -49,7 +49,7 @@ class Row:
 
 
 def codecs(tensor: NDArray[Any], format: StreamFormat) -> tuple[list[Codec], list[str]]:
-    """The codecs to measure on ``tensor``, ours first, and the names of packages that are not installed."""
+    """Returns the codecs to measure on ``tensor``, ours first, and the names of packages that are not installed."""
     words = analyse(tensor, format).words
     found = [
         Codec("cDMA", partial(compress, format=format), partial(decompress, words=words, format=format)),
@@ -89,7 +89,7 @@ def _blosc2(tensor: NDArray[Any]) -> Codec:
 
 
 def measure(tensor: NDArray[Any], contenders: list[Codec], rounds: int) -> Iterator[list[Row]]:
-    """The rows as they stand after each of the ``rounds``; ``tensor`` is contiguous and has bytes."""
+    """Yields the rows after each of the ``rounds``; ``tensor`` is contiguous and not empty."""
     best = {codec.name: [np.inf, np.inf] for codec in contenders}
     packed = {}
     flat = tensor.reshape(-1).view(np.uint8)

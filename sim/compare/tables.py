@@ -1,4 +1,4 @@
-"""Tables of frequent values learnt from a tensor's histogram."""
+"""Tables of frequent values, learnt from the histogram of a tensor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SAMPLE = 1 << 20
 
 
 def frequent_values(words: Words, count: int) -> tuple[int, ...]:
-    """Up to ``count`` different words, the most frequent first, of equals the least first.
+    """Returns up to ``count`` different words, the most frequent first, and of equally frequent ones the least first.
 
     Of more than a million words a million drawn evenly decide; that moves only values that are rare, or about
     equally frequent. Of no words it is ``(0,)``.
@@ -34,6 +34,6 @@ def frequent_values(words: Words, count: int) -> tuple[int, ...]:
 
 
 def learn_format(words: Words, word_bits: int, code_bits: int, window: int = 32) -> Format:
-    """The frequent-value format whose table has the most frequent words of a tensor."""
+    """Returns the frequent-value format whose table has the most frequent words of a tensor."""
     values = frequent_values(words, (1 << code_bits) - 1)
     return Format(word_bits=word_bits, window=window, code_bits=code_bits, values=values)

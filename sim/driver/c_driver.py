@@ -1,4 +1,4 @@
-"""The C driver's own text, for who generates an engine and wants everything in one place."""
+"""The text of the C driver, for the folder that an engine is generated into."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ __all__ = ["c_driver"]
 
 
 def c_driver() -> str:
-    """The text of ``cdma.h``; it includes the ``cdma_regs.h`` of any engine."""
+    """Returns the text of ``cdma.h``, which includes the ``cdma_regs.h`` of any engine."""
     return (files(__package__) / "cdma.h").read_text(encoding="utf-8")

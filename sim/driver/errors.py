@@ -11,7 +11,7 @@ __all__ = ["DriverError", "EngineError"]
 
 
 class DriverError(CdmaError):
-    """The driver was asked for something that this engine, or its present state, does not allow."""
+    """A request that this engine, or its present state, does not allow."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""One channel of the engine, descriptor by descriptor: what must happen, without when."""
+"""One channel of the engine, descriptor by descriptor, without clock cycles."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ class ErrorRecord:
 
 
 class ChannelModel:
-    """What one channel does.
+    """One channel: a call of :meth:`step` carries out one descriptor or delivers one completion.
 
     ``settings(path)``
-        The stored field ``register.field`` of this channel's registers.
+        Returns the stored field ``register.field`` of this channel's registers.
     ``interrupt(cause)``
-        Called to set a bit of ``irq_status``.
+        Sets a bit of ``irq_status``.
 
-    A call of :meth:`step` carries out one descriptor or delivers one completion. Of a descriptor that failed
-    on the way, hardware may have written less than the model does; its completion says how much."""
+    Of a descriptor that fails in flight, hardware may have written less than the model does; its completion says how
+    much.
+    """
 
     def __init__(
         self,
@@ -58,7 +59,7 @@ class ChannelModel:
         self.clear_counters()
 
     def forget(self) -> None:
-        """Back to the state after reset, but for the counters."""
+        """Returns to the state after reset, except for the counters."""
         self.clock = 0
         self.head = self.completion_head = 0
         self.halted = False
@@ -71,17 +72,17 @@ class ChannelModel:
         self._first_event = 0
 
     def clear_counters(self) -> None:
-        """All counters to 0."""
+        """Sets all counters to 0."""
         self.counters = {name: 0 for name, _ in COUNTERS}
 
     @property
     def busy(self) -> bool:
-        """A descriptor waits to be carried out, or a completion to be written."""
+        """Whether a descriptor waits to be carried out, or a completion to be written."""
         ring = self.settings("control.ring_enable") and self.head != self.settings("ring_tail.value")
         return bool(self.pushed or ring or (self.waiting and self.settings("control.completion_ring_enable")))
 
     def step(self) -> bool:
-        """Does the next thing, and says whether there was one."""
+        """Carries out a descriptor or delivers a completion; returns whether one was waiting."""
         if not self.settings("control.ring_enable"):
             self.head = 0
         if not self.settings("control.completion_ring_enable"):
@@ -94,7 +95,7 @@ class ChannelModel:
         return done
 
     def pop(self) -> None:
-        """Software has read the completion in the registers."""
+        """Removes the completion in the registers, which software has read."""
         if not self.settings("control.completion_ring_enable"):
             self.waiting = None
 
@@ -141,7 +142,7 @@ class ChannelModel:
         self.interrupt("completion")
 
     def _fail(self, record: ErrorRecord, extra: bool = True) -> None:
-        """An error: ``extra`` is one without a completion of its own."""
+        """Records an error; an ``extra`` one has no completion of its own."""
         self.error = self.error or record
         self.counters["errors"] += extra
         self.halted |= bool(self.settings("control.halt_on_error"))

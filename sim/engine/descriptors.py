@@ -1,4 +1,4 @@
-"""Descriptors and completions as objects, and as the 64 bytes that they are in memory."""
+"""Descriptors and completions as objects, and as the 64 bytes that they take in memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pack(record: tuple[RecordField, ...], values: Mapping[str, int]) -> bytes:
 
 
 def unpack(record: tuple[RecordField, ...], raw: bytes | bytearray | memoryview) -> dict[str, int]:
-    """The record's fields, reserved ones too."""
+    """Returns all fields of a record, the reserved ones too."""
     if len(raw) != RECORD_BYTES:
         raise ParameterError(f"a record has {RECORD_BYTES} bytes; these are {len(raw)}")
     number = int.from_bytes(raw, "little")
@@ -53,7 +53,7 @@ class Descriptor:
     interrupt: bool = False
 
     def pack(self) -> bytes:
-        """The descriptor as it lies in memory."""
+        """Returns the descriptor as it lies in memory."""
         return pack(DESCRIPTOR, {field.name: int(getattr(self, field.name)) for field in fields(self)})
 
 
@@ -71,12 +71,12 @@ class Completion:
 
     @classmethod
     def unpack(cls, raw: bytes | bytearray | memoryview) -> Completion:
-        """The completion that lies in memory."""
+        """Returns the completion that lies in memory."""
         values = unpack(COMPLETION, raw)
         numbers = {field.name: values[field.name] for field in fields(cls) if field.name != "status"}
         return cls(status=Status(values["status"]), **numbers)
 
     def pack(self, phase: int) -> bytes:
-        """The completion as it lies in memory, written in a pass with that phase."""
+        """Returns the completion as it lies in memory, written in a pass of the ring with that phase."""
         values = {field.name: int(getattr(self, field.name)) for field in fields(self)}
         return pack(COMPLETION, values | {"phase": phase})

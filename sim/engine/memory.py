@@ -1,4 +1,4 @@
-"""Memory behind a port of the engine model: bytes at addresses, with places that answer with an error."""
+"""The memory at a port of the engine model: bytes at addresses, some of which answer with an error."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ class BusError(Exception):
 
 
 class Memory:
-    """``buffer`` at ``base``; an access outside answers DECERR, one that touches ``faults`` what is said
-    there."""
+    """``buffer`` at ``base``. An access outside answers DECERR, one to an address in ``faults`` the response there."""
 
     def __init__(self, buffer: bytearray | memoryview, base: int = 0) -> None:
         self.buffer = memoryview(buffer)
@@ -39,9 +38,9 @@ class Memory:
         return slice(first, first + count)
 
     def read(self, address: int, count: int) -> bytes:
-        """``count`` bytes from ``address`` on, or :class:`BusError`."""
+        """Reads ``count`` bytes from ``address`` on, or raises :class:`BusError`."""
         return bytes(self.buffer[self._slice(address, count)])
 
     def write(self, address: int, data: bytes) -> None:
-        """Stores ``data`` from ``address`` on, or raises :class:`BusError` and stores nothing."""
+        """Writes ``data`` from ``address`` on, or raises :class:`BusError` and writes nothing."""
         self.buffer[self._slice(address, len(data))] = data

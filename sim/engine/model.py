@@ -1,8 +1,7 @@
 """The engine as software sees it: registers, rings and memory, without clock cycles.
 
-An executable specification, and something to develop a driver against: :class:`EngineModel` has the
-``read32`` and
-``write32`` that :class:`cdma.sim.driver.driver.Driver` asks for, works on memory buffers, and does its work when
+It is an executable specification, and an engine to develop a driver with: :class:`EngineModel` has the ``read32`` and
+``write32`` that :class:`cdma.sim.driver.driver.Driver` needs, works on memory buffers, and advances when
 :meth:`EngineModel.step` is called.
 """
 
@@ -65,7 +64,7 @@ class EngineModel:
         return any(self._asserts(name) for name in DIRECTIONS)
 
     def read32(self, address: int) -> int:
-        """Reads a register; raises :class:`BusError` where there is none."""
+        """Reads a register; raises :class:`BusError` if there is none at ``address``."""
         placed = self._placed(address)
         value = self._stored.get(placed.address, 0)
         if any(field.access is Access.RO for field in placed.register.fields):
@@ -73,7 +72,7 @@ class EngineModel:
         return value
 
     def write32(self, address: int, value: int) -> None:
-        """Writes a register; raises :class:`BusError` where there is none."""
+        """Writes a register; raises :class:`BusError` if there is none at ``address``."""
         placed = self._placed(address)
         register = placed.register
         if register.locked_by and self._field(f"{placed.instance}.{register.locked_by}"):
@@ -97,11 +96,11 @@ class EngineModel:
             self._act(placed.instance, name)
 
     def step(self) -> bool:
-        """Lets each channel do its next thing; says whether there was any."""
+        """Lets each channel carry out one descriptor or deliver one completion; returns whether any did."""
         return self.channels["offload"].step() | self.channels["prefetch"].step()
 
     def run(self) -> None:
-        """Steps until there is nothing left to do."""
+        """Steps until no channel has anything to do."""
         while self.step():
             pass
 
@@ -165,7 +164,7 @@ class EngineModel:
             case "push", _:
                 self.channels[command].pushed.append(self._staged())
             case _, "abort_now":
-                # Nothing is ever under way between two steps.
+                # No descriptor is in flight between two steps.
                 self.channels[instance].halted = True
             case _, "resume":
                 self.channels[instance].halted = False
@@ -181,7 +180,7 @@ class EngineModel:
         return pack(DESCRIPTOR, values)
 
     def _driven(self, placed: Placed) -> int:
-        """The read-only fields of a register."""
+        """Returns the read-only fields of a register."""
         register = placed.register
         if placed.block.external:
             name, _, half = register.name.rpartition("_")

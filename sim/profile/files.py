@@ -48,18 +48,18 @@ class BadTensorFile(CdmaError, ValueError):
 
 @dataclass(frozen=True)
 class StoredTensor:
-    """A tensor in a file, not yet read."""
+    """A tensor in a file that has not been read yet."""
 
     name: str
     bytes: int
-    #: What it holds, where numpy has no type for it.
+    #: The type of its elements, if numpy has none for it.
     dtype: str | None
     #: Reads it; large ones are mapped.
     read: Callable[[], NDArray[Any]]
 
 
 def find_tensors(path: Path) -> list[StoredTensor]:
-    """The tensors in a file, or in all files of a directory and those in it, in the order of their names."""
+    """Finds the tensors in a file, or in all files below a directory, in the order of the files' names."""
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
         if not files:
@@ -84,7 +84,7 @@ def _in_file(path: Path, stem: str) -> Iterator[StoredTensor]:
         raise BadTensorFile(f"cannot read {path}: {error.strerror or error}") from None
     if not tensors:
         raise BadTensorFile(f"{path} holds no tensor")
-    # Of a file with one tensor the file's name says enough.
+    # The only tensor of a file has the name of the file.
     for tensor in tensors:
         name = f"{stem}/{tensor.name}" if tensor.name else stem
         yield StoredTensor(name, tensor.bytes, tensor.dtype, tensor.read)
@@ -130,7 +130,7 @@ def _npz_member(path: Path, name: str) -> NDArray[Any]:
 
 
 def _reason(error: Exception) -> str:
-    """numpy's reason without its advice to allow pickled objects, which would run what a file says."""
+    """Returns numpy's reason without its advice to allow pickled objects, which would run code from the file."""
     text = str(error) or type(error).__name__
     objects = "pickle" in text.lower() or "Python objects" in text
     return "it holds pickled objects" if objects else text
@@ -159,7 +159,7 @@ def _safetensors(path: Path) -> Iterator[StoredTensor]:
             yield _safetensor(path, name, entry, begin, size - begin)
 
 
-def _safetensor(path: Path, name: str, entry: Any, begin: int, room: int) -> StoredTensor:
+def _safetensor(path: Path, name: str, entry: Any, begin: int, available: int) -> StoredTensor:
     where = f"{path}, tensor {name!r}"
     if not isinstance(entry, dict):
         raise BadTensorFile(f"{where} is described by {entry!r}, not by a JSON object")
@@ -172,9 +172,9 @@ def _safetensor(path: Path, name: str, entry: Any, begin: int, room: int) -> Sto
         raise BadTensorFile(f"{where} has data_offsets {offsets!r}; it must be a list of two whole numbers")
     dtype, shown = np.dtype(_SAFETENSORS[kind][0]), _SAFETENSORS[kind][1]
     first, end = offsets
-    if end > room:
+    if end > available:
         raise BadTensorFile(
-            f"{where} ends at byte {end} of the data, but the file has only {room}: it is cut short"
+            f"{where} ends at byte {end} of the data, but the file has only {available}: it is cut short"
         )
     if end - first != math.prod(shape) * dtype.itemsize:
         raise BadTensorFile(

@@ -1,4 +1,4 @@
-"""A tensor's transfers: how long they take, plain and compressed, and whether compressing is worth it."""
+"""The transfers of a tensor: their duration, plain and compressed, and whether compression is worth it."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ class Hidden:
 
 @dataclass(frozen=True)
 class Settings:
-    """The link, the engine at it, and what is done meanwhile; bytes per second and seconds."""
+    """The link, the engine, and the computation beside the transfers; in bytes per second and seconds."""
 
     #: The link's effective rate to the host, and back.
     link: float = 12.8e9
     link_back: float | None = None
-    #: Units, and the raw bytes per second that each takes or gives: 8 words of 4 bytes at 1 GHz.
+    #: Units, and the raw bytes per second that each compresses or decompresses: 8 words of 4 bytes at 1 GHz.
     units: int = 1
     unit_rate: float = 32e9
-    #: The rate of compressing, and of decompressing, in software on the device, for CSWAP's inequality, whose
-    #: codecs do not overlap with the transfer; by default that of the units.
+    #: The rate of compression, and of decompression, in software on the device, which does not overlap with the
+    #: transfer. CSWAP's inequality uses it; by default it is the rate of the units.
     kernel_rate: float | None = None
-    #: What computation hides: of every tensor, and of single ones by name.
+    #: What computation hides: of every tensor, and of single tensors by name.
     hidden: Hidden = Hidden()
     hidden_by_name: Mapping[str, Hidden] = field(default_factory=dict)
 
@@ -89,7 +89,7 @@ class Transfer:
         return self.tensor.raw / out, self.tensor.raw / back
 
     def compressed(self, units: float | None = None) -> tuple[float, float]:
-        """Seconds of offload and prefetch: the link's, or the units' where they are slower."""
+        """Returns seconds of offload and prefetch: those of the link, or of the units if they are slower."""
         most = self.settings.unit_rate * (self.settings.units if units is None else units)
         size, raw = self.tensor.best.compressed, self.tensor.raw / most
         out, back = self.settings.rates
@@ -102,7 +102,7 @@ class Transfer:
 
     @property
     def cswap(self) -> Verdict:
-        """CSWAP's inequality: compression, then the transfer of the elements that are not zero, no mask."""
+        """CSWAP's inequality: first compression, then the transfer of the elements that are not zero, without a mask."""
         kernel = self.settings.kernel_rate or self.settings.units * self.settings.unit_rate
         out, back = self.plain
         density = self.tensor.density

@@ -11,7 +11,7 @@ from .report import Report
 
 __all__ = ["page"]
 
-#: Tensors that a bar chart shows; the table has all.
+#: The most tensors in a bar chart; the table has all.
 _SHOWN = 24
 
 _STYLE = """
@@ -31,7 +31,7 @@ svg { max-width: 100%; height: auto; }
 
 
 def page(report: Report, title: str) -> str:
-    """The page; ``title`` says what was profiled."""
+    """Returns the page; ``title`` says what was profiled."""
     settings, engine = report.settings, report.formats()[0]
     answers = [
         (f"{report.raw / report.compressed:.2f}", "compression ratio, all tensors"),
@@ -75,8 +75,8 @@ def page(report: Report, title: str) -> str:
 {_ratios(report)}
 {_seconds(report)}
 <h2>Units at the memory port</h2>
-<p>A unit takes or gives {settings.unit_rate / 1e9:g} GB/s of raw data. With too few, they and not the link
-limit transfers of sparse tensors; {report.units_at_peak} are needed so that none is limited.</p>
+<p>A unit compresses or decompresses {settings.unit_rate / 1e9:g} GB/s of raw data. With too few units, they and not
+the link limit the transfers of sparse tensors; {report.units_at_peak} are needed so that no tensor is limited.</p>
 {_units(report)}
 <h2>Every tensor</h2>
 <div class="wide">

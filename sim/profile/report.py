@@ -21,7 +21,7 @@ _ENOUGH = 1.01
 
 @dataclass(frozen=True)
 class Report:
-    """Every tensor of a network under one set of settings."""
+    """All tensors of a network under one set of settings."""
 
     tensors: tuple[TensorProfile, ...]
     settings: Settings
@@ -31,9 +31,7 @@ class Report:
             raise NothingToProfile("there is no tensor to profile")
         names = {tensor.name for tensor in self.tensors}
         if unknown := [name for name in self.settings.hidden_by_name if name not in names]:
-            raise ParameterError(
-                f"hidden times are given for {unknown[0]!r}; there is no tensor of that name"
-            )
+            raise ParameterError(f"hidden times are given for {unknown[0]!r}, but no tensor has that name")
 
     @cached_property
     def transfers(self) -> tuple[Transfer, ...]:
@@ -47,11 +45,11 @@ class Report:
 
     @property
     def compressed(self) -> int:
-        """Bytes of all tensors, each in its best fit."""
+        """Compressed bytes of all tensors, each in its best format."""
         return sum(tensor.best.compressed for tensor in self.tensors)
 
     def link_seconds(self, *, compressed: bool, units: float | None = None) -> float:
-        """Seconds on the link, both ways, of all tensors."""
+        """Returns seconds on the link, both ways, of all tensors."""
         if compressed:
             return sum(sum(transfer.compressed(units)) for transfer in self.transfers)
         return sum(self.raw / rate for rate in self.settings.rates)
@@ -63,7 +61,7 @@ class Report:
 
     @property
     def speedup_selected(self) -> float:
-        """The same when only tensors that are worth it are compressed; what is hidden does not count."""
+        """The same if only the tensors are compressed that are worth it; hidden seconds do not count."""
         waits = [transfer.ours for transfer in self.transfers]
         plain, chosen = (
             sum(wait.plain for wait in waits),
@@ -73,7 +71,7 @@ class Report:
 
     @property
     def units_at_peak(self) -> int:
-        """The fewest units with which the link limits every tensor's transfers."""
+        """The fewest units with which the link, and not they, limits the transfers of every tensor."""
         return max(transfer.units for transfer in self.transfers)
 
     @property
@@ -90,7 +88,7 @@ class Report:
         )
 
     def formats(self) -> list[tuple[int, int, int]]:
-        """Word bits, code bits and the bytes of all tensors, fewest first.
+        """Returns word bits, code bits and the bytes of all tensors, fewest bytes first.
 
         An engine has one word size and one code size, fixed when it is generated; its table is set for each
         tensor. Formats that do not fit the elements of some tensor are left out.

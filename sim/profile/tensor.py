@@ -1,4 +1,4 @@
-"""One tensor: how dense it is, and which format of the codec suits it."""
+"""One tensor: its density, and the format of the codec that suits it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cdma.sim.compare.tables import frequent_values
 
 __all__ = ["Fit", "NothingToProfile", "TensorProfile", "profile"]
 
-#: Words looked at at once: a processor's cache holds them, and a mapped file is never in memory as a whole.
+#: Words counted at once. They fit the cache of a processor, and a mapped file is never in memory as a whole.
 _CHUNK = 1 << 18
 _CODE_BITS = (1, 2, 4)
 #: Another format than zero-value compression must make a tensor this much smaller to be worth a table.
@@ -25,12 +25,12 @@ _CLEARLY = 0.99
 
 
 class NothingToProfile(CdmaError, ValueError):
-    """Tensors were asked for, and there are none, or none with elements."""
+    """A profile needs a tensor with elements, and none was given."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A format for a tensor and the bytes that it makes of it."""
+    """A format for a tensor, and the bytes that the tensor takes in it."""
 
     word_bits: int
     code_bits: int
@@ -87,15 +87,15 @@ def profile(
     dtype: str | None = None,
     progress: Callable[[int], None] = lambda count: None,
 ) -> TensorProfile:
-    """Profiles one tensor; ``dtype`` says what it holds if numpy has no type for it, such as bfloat16.
+    """Profiles one tensor; ``dtype`` names its type if numpy has none for it, such as bfloat16.
 
-    ``progress`` is told of bytes dealt with, in the end, but for rounding, of all bytes of the tensor.
+    ``progress`` is called with bytes that have been counted; together they are, up to rounding, those of the tensor.
     """
     if array.dtype.kind not in "biufc":
         raise ParameterError(f"tensor {name!r} holds {array.dtype}, not integers or floating-point numbers")
     if not array.size:
         raise NothingToProfile(f"tensor {name!r} has the shape {array.shape}, and so no elements")
-    # The order of elements does not change what these formats make of them: that in memory is the quickest.
+    # The order of elements does not change their size in these formats, and that in memory is the quickest.
     flat = array.reshape(-1, order="F" if array.flags.f_contiguous else "C")
     kind = dtype or str(array.dtype)
     largest = next(bits for bits in (32, 16, 8) if array.dtype.itemsize * 8 % bits == 0)
@@ -115,11 +115,11 @@ def profile(
 
 
 def _fits(words: int, word_bits: int, code_bits: int, counts: Mapping[int, int]) -> Iterable[Fit]:
-    """The format with a table of the most frequent values, and before it zero-value compression."""
-    room = (1 << code_bits) - 1
+    """Yields the format with a table of the most frequent values, and before it zero-value compression."""
+    entries = (1 << code_bits) - 1
     present = (value for value in counts if counts[value])
     ranked = sorted(present, key=lambda value: (-counts[value], value))
-    tables = [tuple(ranked[:room]) or (0,)]
+    tables = [tuple(ranked[:entries]) or (0,)]
     if code_bits == 1 and tables[0] != (0,):
         tables.insert(0, (0,))
     for values in tables:
@@ -131,7 +131,7 @@ def _fits(words: int, word_bits: int, code_bits: int, counts: Mapping[int, int])
 
 
 def _counts(words: Words, values: Sequence[int], progress: Callable[[int], None]) -> dict[int, int]:
-    """How often each value occurs; ``progress`` is told of bytes counted."""
+    """Counts how often each value occurs; ``progress`` is called with the bytes counted."""
     counts = dict.fromkeys(values, 0)
     for start in range(0, len(words), _CHUNK):
         chunk = words[start : start + _CHUNK]
@@ -147,7 +147,7 @@ def _counts(words: Words, values: Sequence[int], progress: Callable[[int], None]
 
 
 def _density(flat: NDArray[Any], words: Words, zero_words: int) -> float:
-    """Part of the elements with any bit set."""
+    """Returns the part of the elements with any bit set."""
     if len(words) == len(flat):
         return (len(words) - zero_words) / len(words)
     per_element = len(words) // len(flat)
@@ -155,7 +155,7 @@ def _density(flat: NDArray[Any], words: Words, zero_words: int) -> float:
 
 
 def _minus_zeros(flat: NDArray[Any], kind: str) -> int:
-    """Elements whose only set bit is the sign; of numbers that have one."""
+    """Counts the elements whose only set bit is the sign; 0 for types without a minus zero."""
     if flat.dtype.kind == "c" or not kind.startswith(("float", "bfloat")):
         return 0
     bits = flat.view(f"u{flat.dtype.itemsize}")

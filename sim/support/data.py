@@ -1,4 +1,4 @@
-"""Where the recorded figures and descriptions lie that come with the package."""
+"""Where the package has its recorded figures and descriptions."""
 
 from __future__ import annotations
 

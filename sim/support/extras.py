@@ -11,7 +11,7 @@ __all__ = ["MissingTorch", "require"]
 
 
 class MissingTorch(CdmaError, ImportError):
-    """Training was asked for, and the extra that it needs is not installed."""
+    """Training needs an extra that is not installed."""
 
     def __init__(self, package: str) -> None:
         super().__init__(f"training needs the package {package}: pip install 'cdma[torch]'")

@@ -1,4 +1,4 @@
-"""NumPy's ``.npy`` files as streams: their description and nothing of their data."""
+"""NumPy's ``.npy`` files as streams: their description without their data."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["NotATensor", "Tensor", "read_npy_header", "write_npy_header"]
 
 
 class NotATensor(CdmaError, ValueError):
-    """A file that is no ``.npy`` file, or one whose elements are not numbers."""
+    """A file is no ``.npy`` file, or its elements are not numbers."""
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """What a ``.npy`` file says about its data."""
+    """The description of the data of a ``.npy`` file."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -39,7 +39,7 @@ class Tensor:
 
 
 def read_npy_header(file: BinaryIO) -> Tensor:
-    """Reads up to the first byte of data."""
+    """Reads the description, up to the first byte of data."""
     try:
         version = np.lib.format.read_magic(file)
         if version == (1, 0):
@@ -58,7 +58,7 @@ def read_npy_header(file: BinaryIO) -> Tensor:
 
 
 def write_npy_header(file: BinaryIO, tensor: Tensor) -> None:
-    """Writes everything that stands before the data."""
+    """Writes everything before the first byte of data."""
     description = {
         "descr": np.lib.format.dtype_to_descr(tensor.dtype),
         "fortran_order": tensor.fortran_order,

@@ -1,8 +1,8 @@
-"""Seeded tensors to measure and test with.
+"""Seeded tensors for measurements and tests.
 
-``activations`` makes what a first convolution with ReLU makes, without a network: drawings are filtered
-with random kernels, and a threshold per channel leaves the density asked for. Zeros cluster as they do in
-activations, and some channels are much emptier than others.
+``activations`` resembles the output of a first convolution with ReLU, without a network: drawings are filtered with
+random kernels, and a threshold per channel leaves the wanted density. Zeros cluster as they do in activations, and
+some channels are much emptier than others.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _KERNELS = 32
 
 
 def activations(size: int, density: float, seed: int = 0) -> NDArray[np.float32]:
-    """At least ``size`` numbers as (n, c, h, w), the fraction ``density`` of them positive and the rest 0."""
+    """Returns at least ``size`` numbers as (n, c, h, w); the fraction ``density`` is positive, the rest is 0."""
     if not 0 <= density <= 1:
         raise ParameterError(f"density is {density}; it is the fraction of words that are not 0, from 0 to 1")
     rng = np.random.default_rng(seed)
@@ -31,7 +31,7 @@ def activations(size: int, density: float, seed: int = 0) -> NDArray[np.float32]
         for column in range(3):
             shifted = drawings[:, None, row : row + _SIDE, column : column + _SIDE]
             maps += kernels[:, row, column][:, None, None] * shifted
-    # Channels differ: their densities spread about the one asked for.
+    # The densities of the channels spread about the wanted one.
     spread = min(density, 1 - density)
     wanted = density + spread * np.linspace(-0.8, 0.8, _KERNELS)
     for channel, share in enumerate(rng.permutation(wanted)):
@@ -44,7 +44,7 @@ def activations(size: int, density: float, seed: int = 0) -> NDArray[np.float32]
 
 
 def _drawing(rng: np.random.Generator) -> NDArray[np.float32]:
-    """Soft blobs and a few hard edges, with a little noise as of a camera."""
+    """Draws soft blobs and a few hard edges, with a little noise like that of a camera."""
     side = _SIDE + 2
     y, x = np.mgrid[:side, :side].astype(np.float32)
     image = rng.normal(0, 0.03, (side, side)).astype(np.float32)

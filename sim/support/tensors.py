@@ -1,4 +1,4 @@
-"""A recorded float32 tensor as a device would hold it: in other number types and other layouts."""
+"""A recorded float32 tensor in other number types and other layouts, as a device would hold it."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from cdma.hdl.spec.errors import ParameterError
 
 __all__ = ["LAYOUTS", "NUMBER_TYPES", "arrange", "bfloat16_bits", "convert", "quantise", "word_bits_of"]
 
-#: What :func:`convert` converts to. ``int8`` is symmetric, its zero is 0; ``int8-affine`` has a zero point.
+#: The types that :func:`convert` knows. ``int8`` is symmetric, and its zero is 0; ``int8-affine`` has a zero point.
 NUMBER_TYPES = ("float32", "float16", "bfloat16", "int8", "int8-affine")
 
-#: The order of the axes of an (images, channels, height, width) tensor in memory, the last runs fastest.
+#: The order of the axes of an (images, channels, height, width) tensor in memory; the last one runs fastest.
 LAYOUTS = {"NCHW": (0, 1, 2, 3), "NHWC": (0, 2, 3, 1), "CHWN": (1, 2, 3, 0)}
 
 
 def word_bits_of(number_type: str) -> int:
-    """Bits of one element of a number type."""
+    """Returns the bits of one element of a number type."""
     if number_type not in NUMBER_TYPES:
         raise ParameterError(f"number type is {number_type!r}; it must be one of {', '.join(NUMBER_TYPES)}")
     return {"float32": 32, "float16": 16, "bfloat16": 16}.get(number_type, 8)
 
 
 def bfloat16_bits(array: NDArray[np.float32]) -> NDArray[np.uint16]:
-    """The bits of the nearest bfloat16 numbers, ties to even; NaN stays NaN."""
+    """Returns the bits of the nearest bfloat16 numbers, ties to even; NaN stays NaN."""
     bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
     rounded = (bits + (np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1)))) >> np.uint32(16)
     quiet = bits >> np.uint32(16) | np.uint32(0x40)
@@ -34,11 +34,11 @@ def bfloat16_bits(array: NDArray[np.float32]) -> NDArray[np.uint16]:
 
 
 def quantise(array: NDArray[np.float32], *, affine: bool) -> tuple[NDArray[np.int8], int]:
-    """The tensor in 8 bits with one scale for all of it, and the number that stands for zero.
+    """Returns the tensor in 8 bits, with one scale for all of it, and the number that represents zero.
 
-    Symmetric: the largest magnitude becomes 127, and zero 0. Affine: the range from the least value (at
-    most 0) to the greatest (at least 0) becomes -128 to 127, and zero becomes the zero point. Numbers that
-    are not finite are refused: there is no scale for them.
+    Symmetric: the largest magnitude becomes 127, and zero becomes 0. Affine: the range from the least value (at most
+    0) to the greatest (at least 0) becomes -128 to 127, and zero becomes the zero point. Numbers that are not finite
+    are refused, because no scale includes them.
     """
     if not np.isfinite(array).all():
         raise ParameterError("the tensor holds numbers that are not finite, which have no 8-bit scale")
@@ -55,7 +55,7 @@ def quantise(array: NDArray[np.float32], *, affine: bool) -> tuple[NDArray[np.in
 
 
 def convert(array: NDArray[np.float32], number_type: str) -> NDArray[Any]:
-    """The tensor in a number type; bfloat16 as its bits in ``uint16``."""
+    """Converts a tensor to a number type; bfloat16 is returned as its bits in ``uint16``."""
     word_bits_of(number_type)
     if number_type == "float32":
         return array
@@ -68,7 +68,7 @@ def convert(array: NDArray[np.float32], number_type: str) -> NDArray[Any]:
 
 
 def arrange(array: NDArray[Any], layout: str) -> NDArray[Any]:
-    """The tensor, contiguous, in a layout; one without height and width is taken to have 1 of each."""
+    """Returns the tensor, contiguous, in a layout; one without height and width has 1 of each."""
     if layout not in LAYOUTS:
         raise ParameterError(f"layout is {layout!r}; it must be one of {', '.join(LAYOUTS)}")
     if array.ndim not in (2, 4):

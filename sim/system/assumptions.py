@@ -1,4 +1,4 @@
-"""What the system model takes for granted, in one table that a user can edit."""
+"""The assumptions of the system model, in one table that a user can edit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Compute:
-    """How near computation comes to the machine's peaks."""
+    """The parts of the machine's peaks that computation reaches."""
 
     conv_efficiency: float = field(metadata={"above": 0, "most": 1})
     winograd_gain: float = field(metadata={"least": 1})
@@ -44,7 +44,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class LinkUse:
-    """How near transfers come to the link's peak."""
+    """The part of the link's peak that transfers reach."""
 
     efficiency: float = field(metadata={"above": 0, "most": 1})
     latency_us: float = field(metadata={"least": 0})
@@ -52,7 +52,7 @@ class LinkUse:
 
 @dataclass(frozen=True)
 class Training:
-    """How a step is run, and how often in a training it is looked at."""
+    """How a step runs, and how many moments of a training are evaluated."""
 
     moments: int = field(metadata={"least": 1})
     lookahead: int = field(metadata={"least": 1})
@@ -61,7 +61,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Codecs:
-    """Rates of codecs that are not this engine's."""
+    """Rates of codecs that this engine does not have."""
 
     zl_hw_GBps: float = field(metadata={"above": 0})
 
@@ -111,12 +111,12 @@ class Assumptions:
 
 
 def default_assumptions_path() -> Path:
-    """The table that comes with the package, to copy and edit."""
+    """Returns the table that comes with the package, which a user can copy and edit."""
     return DATA / "assumptions.toml"
 
 
 def load_assumptions(path: Path | None = None) -> Assumptions:
-    """The assumptions in a file; what it leaves out, or all without a file, is as in the package's own."""
+    """Reads the assumptions in a file; those that it leaves out are those of the table that comes with the package."""
     base = read_toml(default_assumptions_path())
     given = base if path is None else read_toml(path)
     sections = {}

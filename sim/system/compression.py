@@ -1,4 +1,4 @@
-"""How far the maps of a network compress, by algorithm and moment of the training."""
+"""The compressed size of the maps of a network, by algorithm and moment of the training."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from .networks import Network
 
 __all__ = ["ALGORITHMS", "Compression"]
 
-#: Zero-value compression, zero run-length coding, and zlib: in hardware that keeps up with the others, as the
-#: cDMA paper takes it to be, and in hardware that is known to exist (``zl_hw``).
+#: Zero-value compression, zero run-length coding, and zlib: in hardware that is as fast as the others, as the cDMA
+#: paper assumes, and in hardware that is known to exist (``zl_hw``).
 ALGORITHMS = ("zv", "rl", "zl", "zl_hw")
 
 
 @dataclass(frozen=True)
 class Compression:
-    """One network's maps under one algorithm.
+    """The maps of one network under one algorithm.
 
-    Zero-value compression needs nothing but the density. What the others make of a tensor depends on where
-    its zeros lie, so the recorded ratio is taken; where there is only a density, the straight line through
-    all records of the codec, ``lines``, stands in.
+    The ratio of zero-value compression follows from the density. That of the other algorithms depends on where the
+    zeros lie, so the recorded ratio is used. Without a recorded ratio, that on the straight line through all records
+    of the codec in ``lines`` is used.
     """
 
     network: Network
@@ -35,7 +35,7 @@ class Compression:
     format: Format = field(default_factory=Format)
 
     def density(self, item: FeatureMap, progress: float) -> float:
-        """Part of a map's words that is not zero."""
+        """Returns the part of a map's words that is not zero."""
         parts = [
             part.elements * part.density(self.densities, self.network.densities, progress)
             for part in item.sources
@@ -43,7 +43,7 @@ class Compression:
         return sum(parts) / sum(part.elements for part in item.sources)
 
     def fraction(self, item: FeatureMap, progress: float) -> float:
-        """Compressed bytes of a map per raw byte."""
+        """Returns compressed bytes of a map per raw byte."""
         parts = [part.elements * self._fraction(part, progress) for part in item.sources]
         return sum(parts) / sum(part.elements for part in item.sources)
 
@@ -58,7 +58,7 @@ class Compression:
                 self.network.densities, part.kind, part.depth, progress, quantity=codec
             )
         if codec == "rl" and density == 1.0:
-            return 1.0  # no run, nothing added
+            return 1.0  # Without a run nothing is added.
         base, slope = self._line(codec)
         return max(base + slope * density, 1e-3)
 

@@ -1,9 +1,8 @@
 """CSWAP's question: is it worth compressing this tensor? (Chen et al., CLUSTER 2021, equations 1 to 4.)
 
-The kernels that compress on a GPU are not here to be timed. :class:`KernelTimes` stands in for them: it says
-what one would measure, with a rate that grows with the size of the tensor, a part that depends on the
-density, and jitter. The regression sees only such timings and is linear in the size and in size times
-density, so it errs, as CSWAP's does.
+Kernels that compress on a GPU cannot be timed without one. :class:`KernelTimes` replaces them: it returns what one
+would measure, with a rate that grows with the size of the tensor, a part that depends on the density, and jitter. The
+regression knows only such timings, and is linear in the size and in size times density, so it errs, as CSWAP's does.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ __all__ = ["CostModel", "KernelTimes", "Predictor", "learn"]
 
 @dataclass(frozen=True)
 class KernelTimes:
-    """Times of the kernels, as a machine would show them."""
+    """Times of the kernels on a machine."""
 
     kernels: Kernels
     dram_bytes_per_s: float
 
     def cost(self, raw_bytes: float, density: float, link_bytes: float) -> Cost:
-        """Compressing or decompressing one tensor: both read the one form and write the other."""
+        """Returns the cost to compress or to decompress one tensor: both read one form of it and write the other."""
         moved = raw_bytes + link_bytes
         half = self.kernels.half_rate_MiB * 2**20
         rate = self.dram_bytes_per_s * self.kernels.dram_share * raw_bytes / (raw_bytes + half)
@@ -38,7 +37,7 @@ class KernelTimes:
     def timing(
         self, raw_bytes: float, density: float, link_bytes: float, random: np.random.Generator
     ) -> float:
-        """One measurement of it."""
+        """Returns one measurement of that cost, in seconds."""
         factor = 1 + self.kernels.jitter * float(random.standard_normal())
         return self.cost(raw_bytes, density, link_bytes).seconds * max(factor, 0.1)
 
@@ -50,16 +49,16 @@ class Predictor:
     weights: NDArray[np.float64]
 
     def seconds(self, raw_bytes: float, density: float) -> float:
-        """The prediction; a kernel never takes less than nothing."""
+        """Returns the prediction, at least 0."""
         return max(float(self.weights @ (1.0, raw_bytes, raw_bytes * density)), 0.0)
 
 
 def learn(
     times: KernelTimes, smallest: float, largest: float, fraction: Callable[[float], float], seed: int
 ) -> Predictor:
-    """The regression over timings of tensors from ``smallest`` to ``largest`` bytes, at any density.
+    """Returns the regression over timings of tensors from ``smallest`` to ``largest`` bytes, at random densities.
 
-    ``fraction`` gives the compressed bytes per raw byte at a density.
+    ``fraction`` returns compressed bytes per raw byte at a density.
     """
     random = np.random.default_rng(seed)
     count = times.kernels.samples
@@ -72,7 +71,7 @@ def learn(
         ]
     )
     features = np.stack([np.ones(count), sizes, sizes * densities], axis=1)
-    # Relative errors count, or the largest tensors would be all that matters.
+    # Relative errors count, because absolute ones would be those of the largest tensors alone.
     weights = np.linalg.lstsq(features / seconds[:, None], np.ones(count), rcond=None)[0]
     return Predictor(weights)
 
@@ -90,15 +89,15 @@ class CostModel:
 
     @property
     def plain(self) -> float:
-        """T', the exposed time of swapping it as it is (equation 1)."""
+        """T', the exposed time to swap it without compression (equation 1)."""
         return self._exposed(self.size)
 
     def compressed(self, compress_s: float, decompress_s: float) -> float:
-        """T, the exposed time of swapping it compressed (equations 2 to 4, which leave the mask out)."""
+        """Returns T, the exposed time to swap it compressed (equations 2 to 4, which leave out the mask)."""
         return compress_s + decompress_s + self._exposed(self.size * self.density)
 
     def worth_it(self, compress_s: float, decompress_s: float) -> bool:
-        """Whether to compress: T < T'."""
+        """Returns whether to compress: T < T'."""
         return self.compressed(compress_s, decompress_s) < self.plain
 
     def _exposed(self, size: float) -> float:

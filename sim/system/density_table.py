@@ -1,6 +1,6 @@
-"""Recorded densities of small trained networks, and what they say about a layer of a large one.
+"""Recorded densities of small trained networks, from which those of layers of large networks are derived.
 
-The file (``densities.json`` beside this module, or a user's) is a JSON object::
+The file (``data/densities.json``, or a user's) is a JSON object::
 
     {
       "source": "the command that recorded it",
@@ -20,10 +20,9 @@ The file (``densities.json`` beside this module, or a user's) is a JSON object::
 
 Layers stand in the order of computation. ``kind`` is ``relu`` (after a convolution), ``fc`` (a ReLU after a
 fully connected layer) or ``pool`` (maximum pooling). ``progress`` runs from 0, untrained, to 1, trained, and
-rises; ``density`` is the part of the float32 words that is not zero; ``ratio``, which may be left out, gives
-for each codec raw bytes per compressed byte, of NCHW tensors; ``shape``, which may be left out, is that of
-one image's activations. A key ``default`` beside ``networks`` names the
-one that stands for every network without a record of its own.
+rises; ``density`` is the part of the float32 words that is not zero; ``ratio``, which may be left out, is for
+each codec raw bytes per compressed byte of NCHW tensors; ``shape``, which may be left out, is that of one image's
+activations. A key ``default`` beside ``networks`` names the network whose record serves every network without one.
 
 Large networks are not trained here. :meth:`DensityTable.look_up` gives a layer of a large network the record
 of the small one at the same kind, relative depth and progress, each interpolated linearly.
@@ -55,12 +54,12 @@ KINDS = ("relu", "fc", "pool")
 
 
 def recorded_densities_path() -> Path:
-    """The densities that come with the package."""
+    """Returns the path of the densities that come with the package."""
     return DATA / "densities.json"
 
 
 def bundled_densities() -> dict[str, Path]:
-    """The sources of densities that come with the package, by name."""
+    """Returns the files of densities that come with the package, by name."""
     return {
         "recorded": recorded_densities_path(),
         **{path.stem: path for path in sorted((DATA / "densities").glob("*.json"))},
@@ -69,18 +68,18 @@ def bundled_densities() -> dict[str, Path]:
 
 @dataclass(frozen=True)
 class LayerRecord:
-    """One layer's density, and compressed bytes per raw byte by codec, over the training."""
+    """The density of one layer, and compressed bytes per raw byte by codec, over the training."""
 
     name: str
     kind: str
     progress: NDArray[np.float64]
     density: NDArray[np.float64]
     fraction: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-    #: Channels, height and width of one image's activations, or features alone; () where not recorded.
+    #: Channels, height and width of one image's activations, or features alone; () if not recorded.
     shape: tuple[int, ...] = ()
 
     def at(self, progress: float, quantity: str = "density") -> float:
-        """Density, or the compressed fraction by a codec, at a moment of the training."""
+        """Returns the density, or the compressed fraction by a codec, at a moment of the training."""
         values = self.density if quantity == "density" else self.fraction[quantity]
         return float(np.interp(progress, self.progress, values))
 
@@ -91,27 +90,27 @@ class DensityTable:
 
     source: str
     networks: Mapping[str, Sequence[LayerRecord]]
-    #: The network that stands for every one without a record of its own.
+    #: The network whose record serves every network without one.
     default: str | None = None
 
     def look_up(
         self, network: str, kind: str, depth: float, progress: float, quantity: str = "density"
     ) -> float:
-        """What ``network``'s layers of ``kind`` say at relative ``depth``, 0 to 1 from first to last.
+        """Interpolates between the layers of ``kind`` of ``network`` at a relative ``depth``, 0 to 1 from first to last.
 
-        Where the network has no layer of that kind, its ReLU layers answer.
+        If the network has no layer of that kind, its ReLU layers are used.
         """
         layers = self._layers(network, kind)
-        places = np.linspace(0.0, 1.0, len(layers)) if len(layers) > 1 else np.zeros(1)
-        return float(np.interp(depth, places, [layer.at(progress, quantity) for layer in layers]))
+        depths = np.linspace(0.0, 1.0, len(layers)) if len(layers) > 1 else np.zeros(1)
+        return float(np.interp(depth, depths, [layer.at(progress, quantity) for layer in layers]))
 
     def codecs(self, network: str) -> tuple[str, ...]:
-        """The codecs whose ratio is recorded for every layer of ``network``."""
+        """Returns the codecs whose ratio is recorded for every layer of ``network``."""
         layers = self._network(network)
         return tuple(name for name in layers[0].fraction if all(name in layer.fraction for layer in layers))
 
     def line(self, codec: str) -> tuple[float, float]:
-        """Base and slope of a codec's compressed fraction over density, by least squares over all records."""
+        """Returns base and slope of a codec's compressed fraction over density, by least squares over all records."""
         density, fraction = [], []
         for layers in self.networks.values():
             for layer in layers:
@@ -132,7 +131,7 @@ class DensityTable:
             network = self.default
         if network not in self.networks:
             names = ", ".join(self.networks)
-            raise TableError(f"densities of {network!r} are asked for; {self.source} has {names}")
+            raise TableError(f"{self.source} has no densities of {network!r}; it has {names}")
         return self.networks[network]
 
     def _layers(self, network: str, kind: str) -> Sequence[LayerRecord]:

@@ -1,7 +1,7 @@
-"""How long the engine and its codec take, from cycles that were counted on the RTL.
+"""The time that the engine and its codec take, from cycles that were counted on the RTL.
 
-The codec is work-conserving: a window keeps it busy for as long as the longer of its two sides takes to pass.
-So a packet takes ::
+The codec is work-conserving: a window keeps it busy for as long as the longer of its two sides takes to pass. So a
+packet takes ::
 
     cycles = per_beat * sum over windows of max(words in, words out) / lanes + per_packet
 
@@ -10,8 +10,8 @@ in either direction. A whole engine between two memories moves tensors back to b
     cycles = per_beat * beats + per_latency * latency + start
 
 where beats are those of the busiest of device port, codec and host port, and latency is the memories' in
-cycles. The constants are no assumption: they are fitted by least squares to ``engine_cycles.json`` beside
-this module, which ``cdma model --measure-engine`` writes under Verilator.
+cycles. The constants are not assumed: they are fitted by least squares to ``data/engine_cycles.json``, which
+``cdma model --measure-engine`` writes under Verilator.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class EngineLaw:
     start: float
 
     def cycles(self, beats: float, latency: float) -> float:
-        """Clock cycles from the first address of the data to the last answer."""
+        """Returns clock cycles from the first address of the data to the last answer."""
         return self.per_beat * beats + self.start_up(latency)
 
     def start_up(self, latency: float) -> float:
-        """Cycles that do not depend on how much is moved."""
+        """Returns the cycles that do not depend on how much is moved."""
         return self.per_latency * latency + self.start
 
 
@@ -76,19 +76,19 @@ class CycleLaw:
     per_packet: float
 
     def cycles(self, work_words: float, lanes: int) -> float:
-        """Clock cycles of a packet whose windows have ``work_words`` on their longer sides, all together."""
+        """Returns clock cycles of a packet whose windows together have ``work_words`` on their longer sides."""
         return self.per_beat * work_words / lanes + self.per_packet
 
 
 def scattered_work(density: float, format: StreamFormat) -> float:
-    """Words on the longer side of a window per raw word, on average over literals that are independent of each other."""
+    """Returns words on the longer side of a window per raw word, on average over literals at independent positions."""
     count = np.arange(format.window + 1)
     longer = np.maximum(format.window, format.header_words + count)
     return float((_binomial(format.window, density) * longer).sum() / format.window)
 
 
 def unit_bytes_per_s(engine: Engine, direction: str, density: float) -> float:
-    """Raw bytes per second that all units of an engine deal with together, on long tensors."""
+    """Returns raw bytes per second of all units of an engine together, on long tensors."""
     codec = engine.codec
     law = measured_laws()[direction]
     words_per_cycle = codec.lanes / (law.per_beat * scattered_work(density, codec.format))
@@ -96,7 +96,7 @@ def unit_bytes_per_s(engine: Engine, direction: str, density: float) -> float:
 
 
 def _binomial(trials: int, chance: float) -> NDArray[np.float64]:
-    """The chances of 0 to ``trials`` successes."""
+    """Returns the probabilities of 0 to ``trials`` successes."""
     weights = np.ones(trials + 1)
     for count in range(1, trials + 1):
         weights[count] = weights[count - 1] * (trials - count + 1) / count
@@ -105,7 +105,7 @@ def _binomial(trials: int, chance: float) -> NDArray[np.float64]:
 
 
 def fit(rows: Sequence[Table]) -> Mapping[str, CycleLaw]:
-    """The laws of both directions in measured rows, each of one packet of scattered literals.
+    """Fits the laws of both directions to measured rows, each of one packet of scattered literals.
 
     A row has ``direction``, ``word_bits``, ``lanes``, ``window``, ``density``, ``in_beats``, ``out_beats``
     and ``cycles``.
@@ -129,13 +129,14 @@ def _line(direction: str, points: list[tuple[float, float]]) -> CycleLaw:
     beats, cycles = np.array(points).T
     design = np.stack([beats, np.ones_like(beats)], axis=1)
     per_beat, per_packet = np.linalg.lstsq(design, cycles, rcond=None)[0].tolist()
-    if per_beat < 1:  # no beat takes less than a cycle: what looks so is scatter of the constant part
+    if per_beat < 1:
+        # No beat takes less than a cycle; a smaller slope is scatter of the constant part.
         per_beat, per_packet = 1.0, float((cycles - beats).mean())
     return CycleLaw(per_beat, per_packet)
 
 
 def fit_engine(rows: Sequence[Table]) -> Mapping[str, EngineLaw]:
-    """The laws of whole engines in measured rows, each of some tensors of scattered literals in a row.
+    """Fits the laws of whole engines to measured rows, each of some tensors of scattered literals, back to back.
 
     A row has ``direction`` (``offload`` or ``prefetch``), ``bytes`` and ``descriptors``, ``density``,
     ``memory_latency``, ``cycles``, ``port_bytes`` of both ports, and ``word_bits``; its codec is no narrower
@@ -173,11 +174,11 @@ def _engine_law(direction: str, points: list[tuple[float, float, float]]) -> Eng
 
 @cache
 def measured_engine_laws(path: Path | None = None) -> Mapping[str, EngineLaw]:
-    """The same for whole engines."""
+    """Returns the laws of whole engines, from a file as for :func:`measured_laws`."""
     return fit_engine(read_json(path or _MEASURED).rows("engine"))
 
 
 @cache
 def measured_laws(path: Path | None = None) -> Mapping[str, CycleLaw]:
-    """The laws in a file of measured rows, by default the one that comes with the package."""
+    """Returns the laws of the codec from a file of measured rows, by default the one that comes with the package."""
     return fit(read_json(path or _MEASURED).rows("codec"))

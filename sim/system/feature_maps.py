@@ -1,8 +1,7 @@
-"""What a network keeps from its forward for its backward computation: its feature maps and who uses them.
+"""What a network keeps from its forward for its backward computation: its feature maps, and the layers that use them.
 
-Layers that work in place (ReLU, dropout) share their input's map, and layers that are only joined write
-straight into the joint map, as frameworks that save memory do. What a backward computation reads is what
-cuDNN's reads.
+Layers that work in place (ReLU, dropout) share the map of their input, and layers that are only joined write into the
+joint map directly, as in frameworks that save memory. A backward computation reads what that of cuDNN reads.
 """
 
 from __future__ import annotations
@@ -15,29 +14,29 @@ from .networks import INPUT, Network
 
 __all__ = ["FeatureMap", "Source", "copied_parts", "feature_maps"]
 
-#: The kind of source that has no zeros to speak of.
+#: The kind of a source with almost no zeros.
 _DENSE = "dense"
 
-#: Layers that never look at their own result again, so that another may work on it in place.
+#: Layers that do not read their own output again, so that another layer may work on it in place.
 _IN_PLACE_ON = ("conv", "fc", "batchnorm", "add", "concat", "relu", "dropout")
 
 
 @dataclass(frozen=True)
 class Source:
-    """A part of a map whose density comes from one place."""
+    """A part of a map whose density comes from one record."""
 
     elements: int
     #: ``relu``, ``fc`` or ``pool`` of the recorded densities, or ``dense``.
     kind: str
-    #: How deep in the network, 0 to 1, among its layers of that kind.
+    #: The depth in the network, 0 to 1, among its layers of that kind.
     depth: float = 0.0
-    #: Part that dropout left.
+    #: The part of the values that dropout keeps.
     kept: float = 1.0
-    #: A density that the network's table lays down.
+    #: The density that the table of the network fixes, if it does.
     fixed: float | None = None
 
     def density(self, table: DensityTable, network: str, progress: float) -> float:
-        """Part of the words that is not zero."""
+        """Returns the part of the words that is not zero."""
         if self.fixed is not None:
             return self.fixed
         if self.kind == _DENSE:
@@ -46,20 +45,20 @@ class Source:
 
     @property
     def recorded(self) -> bool:
-        """Whether a record stands for it as it is."""
+        """Whether its density is that of a record, without a change."""
         return self.fixed is None and self.kind != _DENSE and self.kept == 1.0
 
 
 @dataclass(frozen=True)
 class FeatureMap:
-    """One region of memory with activations. Layers are given by place in the network."""
+    """One region of memory with activations. Layers are given by their position in the network."""
 
     name: str
     #: Values for one image.
     elements: int
-    #: Layers that write it, in the order of computation; none writes the images.
+    #: Layers that write it, in the order of computation; no layer writes the images.
     writers: tuple[int, ...]
-    #: Layers that read it and give something elsewhere.
+    #: Layers that read it and write another map.
     readers: tuple[int, ...]
     #: Layers whose backward computation reads it.
     backward_users: tuple[int, ...]
@@ -82,20 +81,20 @@ class FeatureMap:
 
 
 def feature_maps(network: Network) -> list[FeatureMap]:
-    """The maps of a network, in the order in which they come into being; the images are the first."""
+    """Returns the maps of a network, in the order in which they are written, after the images."""
     home = _homes(network)
     roots = [INPUT] + [layer.name for layer in network.layers if home[layer.name] == layer.name]
     writers: dict[str, list[int]] = {root: [] for root in roots}
     readers: dict[str, list[int]] = {root: [] for root in roots}
     users: dict[str, list[int]] = {root: [] for root in roots}
-    for place, layer in enumerate(network.layers):
+    for index, layer in enumerate(network.layers):
         here = home[layer.name]
-        writers[here].append(place)
+        writers[here].append(index)
         for source in dict.fromkeys(home[name] for name in layer.inputs):
             if source != here:
-                readers[source].append(place)
+                readers[source].append(index)
         for needed in dict.fromkeys(home[name] for name in _needed(layer)):
-            users[needed].append(place)
+            users[needed].append(index)
     sources = _Sources(network)
     maps = [
         FeatureMap(
@@ -112,7 +111,7 @@ def feature_maps(network: Network) -> list[FeatureMap]:
 
 
 def copied_parts(network: Network) -> dict[str, float]:
-    """The part of each joint layer's values that is copied into it, because others read it where it is."""
+    """Returns the part of each joint layer's values that is copied into it, because other layers read its inputs."""
     home = _homes(network)
     return {
         layer.name: sum(network.elements(name) for name in layer.inputs if home[name] != home[layer.name])
@@ -123,7 +122,7 @@ def copied_parts(network: Network) -> dict[str, float]:
 
 
 def _homes(network: Network) -> dict[str, str]:
-    """The layer in whose map each layer's values lie."""
+    """Returns the layer in whose map the values of each layer lie."""
     consumers: dict[str, list[str]] = {INPUT: []}
     for layer in network.layers:
         consumers[layer.name] = []
@@ -144,7 +143,7 @@ def _homes(network: Network) -> dict[str, str]:
 
 
 def _content(network: Network, home: dict[str, str], root: str) -> str:
-    """The layer whose values a map holds at last: the joint one, or who worked on it in place."""
+    """Returns the layer whose values a map holds in the end: the joint layer, or the last that works on it in place."""
     whole = [name for name, where in home.items() if where == root]
     return [name for name in whole if network.elements(name) == network.elements(root)][-1]
 
@@ -156,7 +155,7 @@ def _root(parent: dict[str, str], name: str) -> str:
 
 
 def _needed(layer: Layer) -> tuple[str, ...]:
-    """What a layer's backward computation reads besides gradients."""
+    """Returns what the backward computation of a layer reads beside gradients."""
     if layer.kind in ("conv", "fc", "batchnorm"):
         return layer.inputs
     if layer.kind in ("relu", "softmax"):
@@ -167,7 +166,7 @@ def _needed(layer: Layer) -> tuple[str, ...]:
 
 
 class _Sources:
-    """Where the densities of layers come from."""
+    """Finds the sources of the densities of layers."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
@@ -175,7 +174,7 @@ class _Sources:
         chains: dict[str, list[str]] = {"relu": [], "fc": [], "pool": []}
         for layer in network.layers:
             if layer.kind == "relu":
-                chains["fc" if self._behind_fc(layer) else "relu"].append(layer.name)
+                chains["fc" if self._after_fc(layer) else "relu"].append(layer.name)
             elif layer.kind == "pool" and layer.mode == "max":
                 chains["pool"].append(layer.name)
         for kind, names in chains.items():
@@ -183,7 +182,7 @@ class _Sources:
             self._ranks[kind] = {name: rank / last for rank, name in enumerate(names)}
 
     def of(self, name: str) -> list[Source]:
-        """The parts of what a layer gives."""
+        """Returns the parts of the output of a layer."""
         elements = self._network.elements(name)
         if name == INPUT:
             return [Source(elements, _DENSE)]
@@ -193,7 +192,7 @@ class _Sources:
         if layer.kind == "concat":
             return [part for source in layer.inputs for part in self.of(source)]
         if layer.kind == "lrn":
-            return self.of(layer.inputs[0])  # zero stays zero
+            return self.of(layer.inputs[0])  # Zero stays zero.
         if layer.kind == "dropout":
             return [self._dropped(part, layer.rate) for part in self.of(layer.inputs[0])]
         if layer.kind == "pool" and layer.mode == "max" and self._sparse(layer.inputs[0]):
@@ -213,6 +212,6 @@ class _Sources:
     def _sparse(self, name: str) -> bool:
         return any(part.kind != _DENSE or part.fixed is not None for part in self.of(name))
 
-    def _behind_fc(self, layer: Layer) -> bool:
+    def _after_fc(self, layer: Layer) -> bool:
         source = layer.inputs[0]
         return source != INPUT and self._network.layer(source).kind == "fc"

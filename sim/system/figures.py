@@ -1,4 +1,4 @@
-"""The figures and the table of a :class:`~cdma.sim.system.study.Study`, as files for the documents."""
+"""The figures and the table of a :class:`.Study`, as files for the documents."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CODEC_TITLES = {"rl": "RL", "zv": "ZV", "zl": "ZL"}
 
 
 def model_files(result: Study, comparisons: Sequence[Comparison]) -> dict[str, str]:
-    """Texts by file name: SVG figures and ``model.md``, the table of ours beside theirs."""
+    """Returns texts by file name: SVG figures, and ``model.md``, the table of our figures beside the papers'."""
     files = {
         **_ratios(result),
         **_traffic_and_speed(result),
@@ -160,7 +160,7 @@ def _accuracy(result: Study) -> dict[str, float]:
 
 
 def _stairs(levels: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
-    """Points that draw each level until the next begins."""
+    """Returns points that draw each level until the next begins."""
     times, gib = [], []
     for index, (time, used) in enumerate(levels):
         if index:
@@ -221,7 +221,7 @@ def _page(result: Study, comparisons: Sequence[Comparison]) -> str:
 
 
 def _named(names: Sequence[str]) -> str:
-    """A few names and how many more."""
+    """Returns a few names, and the number of the others."""
     if not names:
         return "none"
     shown = ", ".join(names[:6])

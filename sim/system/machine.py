@@ -34,7 +34,7 @@ __all__ = ["Engine", "Gpu", "Link", "Machine", "link_names", "load_link", "load_
 
 @dataclass(frozen=True)
 class Gpu:
-    """What computes."""
+    """The device that computes."""
 
     flops: float
     dram_bytes_per_s: float
@@ -43,16 +43,16 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Link:
-    """What connects device and host; both directions at once."""
+    """The connection of device and host, which transfers in both directions at once."""
 
     name: str
-    #: Peak of one direction.
+    #: The peak rate of one direction.
     bytes_per_s: float
 
 
 @dataclass(frozen=True)
 class Engine:
-    """The compressing engine: as many codecs as units, fed from memory through a buffer."""
+    """The compressing engine: one codec in each unit, fed from memory through a buffer."""
 
     units: int
     codec: CodecConfig
@@ -64,14 +64,14 @@ class Engine:
 
     @property
     def fetch_bytes_per_s(self) -> float:
-        """Raw bytes per second it can have read: what is set aside, at most a buffer per memory latency."""
+        """Raw bytes per second that it can read: the bandwidth set aside, at most a buffer per memory latency."""
         buffered = self.buffer_bytes / self.latency_s if self.latency_s else float("inf")
         return min(self.read_bytes_per_s, buffered)
 
 
 @dataclass(frozen=True)
 class Machine:
-    """All of it."""
+    """A device, a link and an engine."""
 
     name: str
     gpu: Gpu
@@ -79,11 +79,11 @@ class Machine:
     engine: Engine
 
     def with_link(self, link: Link) -> Machine:
-        """The same with another link."""
+        """Returns the machine with another link."""
         return replace(self, name=f"{self.name}/{link.name}", link=link)
 
     def with_read_bandwidth(self, bytes_per_s: float) -> Machine:
-        """The same with other memory read bandwidth for the engine, and a buffer that covers it."""
+        """Returns the machine with other memory read bandwidth for the engine, and a buffer that covers it."""
         engine = self.engine
         needed = bytes_per_s * engine.latency_s
         return replace(
@@ -95,17 +95,17 @@ class Machine:
 
 
 def machine_names() -> tuple[str, ...]:
-    """The machines that come with the package."""
+    """Returns the machines that come with the package."""
     return tuple(sorted(path.stem for path in (DATA / "machines").glob("*.toml")))
 
 
 def link_names() -> tuple[str, ...]:
-    """The links that come with the package."""
+    """Returns the links that come with the package."""
     return tuple(read_toml(DATA / "links.toml").names())
 
 
 def load_link(name: str) -> Link:
-    """The link of that name that comes with the package."""
+    """Returns the link of that name that comes with the package."""
     links = read_toml(DATA / "links.toml")
     if name not in links:
         raise TableError(f"link is {name!r}; it must be one of {', '.join(links.names())}")
@@ -113,7 +113,7 @@ def load_link(name: str) -> Link:
 
 
 def load_machine(name: str) -> Machine:
-    """The machine of that name that comes with the package, or the one in that TOML file."""
+    """Returns the machine of that name that comes with the package, or the one in that TOML file."""
     if name in machine_names():
         return _read(read_toml(DATA / "machines" / f"{name}.toml"))
     path = Path(name)

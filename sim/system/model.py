@@ -1,4 +1,4 @@
-"""The question "should I?": the training of a network on a machine under a policy, step by step."""
+"""The training of a network on a machine under a policy, step by step: is compression worth it?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .step import Step
 
 __all__ = ["NO_ALGORITHM", "Model", "Result", "moments", "tensor_rows"]
 
-#: What stands in the index of an algorithm where none matters.
+#: The name of the algorithm in rows of policies that do not compress.
 NO_ALGORITHM = "none"
 
 
@@ -36,11 +36,11 @@ class Result:
     #: Bytes over the link in a step, both directions together.
     traffic_bytes: float
     step_s: float
-    #: How many times faster than offloading the same without compression.
+    #: How many times as fast as to offload the same maps without compression.
     speedup_over_vdnn: float
-    #: Seconds of a step in which the device would compute if it never waited.
+    #: Seconds of computation in a step, without waits.
     compute_s: float
-    #: The most device memory in use, and whether the device has so much.
+    #: The most device memory in use, and whether the device has that much.
     peak_bytes: float
     fits: bool
     #: The most host memory that offloaded data take.
@@ -52,12 +52,12 @@ class Result:
 
 
 def moments(count: int) -> list[float]:
-    """The middles of ``count`` equal parts of the training."""
+    """Returns the middles of ``count`` equal parts of the training."""
     return [(part + 0.5) / count for part in range(count)]
 
 
 class Model:
-    """Answers for one network on one machine."""
+    """Evaluates one network on one machine."""
 
     def __init__(
         self,
@@ -79,26 +79,26 @@ class Model:
 
     @property
     def network(self) -> Network:
-        """What is trained."""
+        """The network that is trained."""
         return self.planner.network
 
     @property
     def machine(self) -> Machine:
-        """What it is trained on."""
+        """The machine that it is trained on."""
         return self.planner.machine
 
     def situation(self, algorithm: str, progress: float) -> Situation:
-        """The network at one moment of its training."""
+        """Returns the network at one moment of its training."""
         compression = Compression(self.network, self._densities, algorithm, self._lines)
         return Situation(self.planner, compression, progress)
 
     def step(self, policy: str, algorithm: str, progress: float) -> Step:
-        """How one step runs."""
+        """Runs one step."""
         _known(policy, algorithm)
         return self.planner.run(plan(policy, self.situation(algorithm, progress)))
 
     def evaluate(self, policy: str, algorithm: str = "zv") -> Result:
-        """The row of a policy, averaged over the training."""
+        """Returns the row of a policy, averaged over the training."""
         _known(policy, algorithm)
         depends = policy in COMPRESSING
         count = self.planner.assumptions.training.moments if depends else 1
@@ -123,13 +123,13 @@ class Model:
 
     @property
     def compute_seconds(self) -> float:
-        """A step's computation without a wait."""
+        """Seconds of the computation of a step, without waits."""
         planner = self.planner
         return sum(cost.seconds for cost in (*planner.forward, *planner.backward, planner.update))
 
     @property
     def vdnn_seconds(self) -> float:
-        """A step when everything is offloaded as it is."""
+        """Seconds of a step in which everything is offloaded without compression."""
         if self._vdnn is None:
             self._vdnn = self.step("vdnn_all", "zv", 0.5).seconds
         return self._vdnn
@@ -140,7 +140,7 @@ class Model:
         algorithms: Sequence[str],
         progress: Callable[[str], None] = lambda what: None,
     ) -> list[Result]:
-        """The rows of all policies with all algorithms that matter to them, at least one of each policy."""
+        """Returns the rows of all policies, each with all algorithms that it can use; at least one row of each policy."""
         for policy in policies:
             for algorithm in algorithms:
                 _known(policy, algorithm)
@@ -150,7 +150,7 @@ class Model:
             chosen = [name for name in algorithms if name in usable]
             if not chosen:
                 raise ParameterError(
-                    f"policy {policy} is asked for with {', '.join(algorithms)}; it compresses with "
+                    f"policy {policy} is given with {', '.join(algorithms)}; it compresses with "
                     f"{', '.join(usable)} only"
                 )
             for algorithm in chosen:
@@ -160,7 +160,7 @@ class Model:
 
 
 def tensor_rows(model: Model, algorithm: str) -> list[dict[str, Any]]:
-    """One row for each map that may be offloaded: averages over the training, and how often it pays."""
+    """Returns a row for each map that may be offloaded: averages over the training, and how often to compress it pays."""
     _known("cswap", algorithm)
     items = model.planner.offloadable
     situations = [

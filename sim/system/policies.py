@@ -1,12 +1,12 @@
-"""What is offloaded, and who compresses it: one function for each policy.
+"""What is offloaded, and what compresses it: one function for each policy.
 
 ================  ==================================================================================
 ``none``          nothing is offloaded; does it fit?
-``vdnn_all``      every map that a feature-extracting layer reads, as it is
+``vdnn_all``      every map that a feature-extracting layer reads, uncompressed
 ``vdnn_conv``     only what convolutions read
-``lms``           what is larger than a threshold, once a fraction of the device memory is spoken for
+``lms``           what is larger than a threshold, once a fraction of the device memory is in use
 ``vdnn++``        as ``vdnn_all``, compressed by the host's processors: the link carries raw data
-``cdma``          as ``vdnn_all``, all of it compressed by the engine on its way
+``cdma``          as ``vdnn_all``, all of it compressed by the engine in flight
 ``cdma_select``   the same, but each map by CSWAP's equations with the engine's times
 ``static``        as ``vdnn_all``, all of it compressed by kernels on the device
 ``cswap``         the same, but each map by CSWAP's equations, decided anew every epoch
@@ -43,10 +43,10 @@ _FREE = Cost(0.0, 0.0)
 
 @dataclass(frozen=True)
 class Decision:
-    """What CSWAP's equations say about one map at one moment."""
+    """The decisions of CSWAP's equations on one map at one moment."""
 
     name: str
-    #: By predicted times of the kernels, and by their true ones.
+    #: Whether to compress it, by predicted times of the kernels and by true ones.
     predicted: bool
     true: bool
 
@@ -60,12 +60,12 @@ class Situation:
     progress: float
 
     def at(self, progress: float) -> Situation:
-        """The same at another moment."""
+        """Returns the situation at another moment."""
         return replace(self, progress=progress)
 
     @property
     def link_bytes_per_s(self) -> float:
-        """What arrives over the link in one direction."""
+        """Bytes per second that the link transfers in one direction."""
         return self.planner.machine.link.bytes_per_s * self.planner.assumptions.link.efficiency
 
     @property
@@ -79,21 +79,21 @@ class Situation:
         return KernelTimes(self.planner.assumptions.kernels, self.planner.dram_bytes_per_s)
 
     def link_bytes(self, item: FeatureMap) -> float:
-        """Bytes of a map when compressed."""
+        """Returns the bytes of a compressed map."""
         return self.planner.bytes_of(item) * self.compression.fraction(item, self.progress)
 
     def density(self, item: FeatureMap) -> float:
-        """Part of a map's words that is not zero."""
+        """Returns the part of a map's words that is not zero."""
         return self.compression.density(item, self.progress)
 
     def plain(self, item: FeatureMap) -> Transfer:
-        """A map that goes over the link as it is."""
+        """Returns the transfer of a map without compression."""
         raw = self.planner.bytes_of(item)
         cost = Cost(raw / self.link_bytes_per_s + self.link_latency_s, raw)
         return Transfer(raw, raw, cost, cost, host_bytes=raw)
 
     def by_engine(self, item: FeatureMap) -> Transfer:
-        """A map that the engine compresses on its way out and decompresses on its way in."""
+        """Returns the transfer of a map that the engine compresses on its way out and decompresses on its way in."""
         raw, link = self.planner.bytes_of(item), self.link_bytes(item)
         engine, density = self.planner.machine.engine, min(self.density(item), 1.0)
         fetch = engine.fetch_bytes_per_s
@@ -112,14 +112,14 @@ class Situation:
         return Transfer(raw, link, offload, prefetch, host_bytes=link)
 
     def by_kernel(self, item: FeatureMap) -> Transfer:
-        """A map that kernels of the device compress before, and decompress after, it is on the link."""
+        """Returns the transfer of a map that kernels of the device compress before it, and decompress after it."""
         raw, link = self.planner.bytes_of(item), self.link_bytes(item)
         on_link = Cost(link / self.link_bytes_per_s + self.link_latency_s, link)
         kernel = self.kernel_times.cost(raw, self.density(item), link)
         return Transfer(raw, link, on_link, on_link, kernel, kernel, host_bytes=link)
 
     def by_host(self, item: FeatureMap) -> Transfer:
-        """A map that the host compresses as it comes in, and decompresses as it goes out."""
+        """Returns the transfer of a map that the host compresses as it arrives, and decompresses as it leaves."""
         raw, cpu = self.planner.bytes_of(item), self.planner.assumptions.cpu
         out = max(raw / self.link_bytes_per_s, raw / (cpu.compress_GBps * 1e9))
         back = max(raw / self.link_bytes_per_s, raw / (cpu.decompress_GBps * 1e9))
@@ -130,7 +130,7 @@ class Situation:
 
     @property
     def predictor(self) -> Predictor:
-        """The regression for the times of this machine's kernels."""
+        """The regression for the times of the kernels of this machine."""
         sizes = [self.planner.bytes_of(item) for item in self.planner.offloadable]
         seed = self.planner.assumptions.kernels.seed
         return learn(self.kernel_times, min(sizes), max(sizes), self._zero_value_fraction, seed)
@@ -140,7 +140,7 @@ class Situation:
         return form.header_words / form.window + density
 
     def decisions(self, predictor: Predictor) -> list[Decision]:
-        """What CSWAP decides about each map: with predicted times, and what it would with true ones."""
+        """Returns what CSWAP decides about each map with predicted times, and what it would decide with true ones."""
         result = []
         for item, model in self._models():
             density, raw = self.density(item), self.planner.bytes_of(item)
@@ -150,7 +150,7 @@ class Situation:
         return result
 
     def engine_decisions(self) -> list[bool]:
-        """The same question for the engine: whether it makes less of a map, and no more time exposed."""
+        """Returns whether the engine makes each map smaller without more exposed time."""
         chosen = []
         for item, model in self._models():
             transfer = self.by_engine(item)
@@ -211,7 +211,7 @@ def _cdma_select(situation: Situation) -> dict[str, Transfer]:
 
 
 def _cswap(situation: Situation) -> dict[str, Transfer]:
-    """Decided with the densities at the beginning of the epoch, and kept until the next."""
+    """Decides with the densities at the beginning of the epoch, for the whole epoch."""
     epochs = situation.planner.assumptions.kernels.epochs
     decided = situation.at(int(situation.progress * epochs) / epochs)
     return {
@@ -226,7 +226,7 @@ def _oracle(situation: Situation) -> dict[str, Transfer]:
     return _all(situation, lambda item: replace(situation.plain(item), offload=_FREE, prefetch=_FREE))
 
 
-#: From the name of a policy to what it offloads and how.
+#: From the name of a policy to the function that returns its transfers.
 POLICIES: dict[str, Callable[[Situation], dict[str, Transfer]]] = {
     "none": lambda situation: {},
     "vdnn_all": lambda situation: _all(situation, situation.plain),
@@ -242,5 +242,5 @@ POLICIES: dict[str, Callable[[Situation], dict[str, Transfer]]] = {
 
 
 def plan(policy: str, situation: Situation) -> dict[str, Transfer]:
-    """The maps that ``policy`` offloads in a situation, and how."""
+    """Returns the transfers of the maps that ``policy`` offloads in a situation, by name."""
     return POLICIES[policy](situation)

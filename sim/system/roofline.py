@@ -1,4 +1,4 @@
-"""How long a layer computes: its arithmetic or its memory traffic, whichever takes longer."""
+"""The time that a layer computes: that of its arithmetic or of its memory traffic, whichever is longer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FLOAT_BYTES = 4
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds with the memory to itself, and the bytes that it moves to and from memory meanwhile."""
+    """Seconds without other users of the memory, and the bytes that move to and from memory in that time."""
 
     seconds: float
     dram_bytes: float
@@ -30,7 +30,7 @@ def _cost(gpu: Gpu, rates: Compute, flops: float, efficiency: float, moved: floa
 
 
 def _sizes(network: Network, layer: Layer) -> tuple[float, float]:
-    """Bytes that a layer reads and gives, for a batch."""
+    """Returns the bytes that a layer reads, and those of its output, for a batch."""
     read = sum(network.elements(name) for name in layer.inputs)
     return read * network.batch * FLOAT_BYTES, layer.elements * network.batch * FLOAT_BYTES
 
@@ -42,18 +42,18 @@ def _efficiency(layer: Layer, rates: Compute) -> float:
 
 
 def forward(network: Network, layer: Layer, gpu: Gpu, rates: Compute, copied: float = 1.0) -> Cost:
-    """A layer's forward computation; ``copied`` is the part of a joint layer that is not written in place."""
+    """Returns the cost of a layer's forward computation; ``copied`` is the part of a joint layer that is copied into it."""
     read, given = _sizes(network, layer)
     if layer.kind == "concat":
         return _cost(gpu, rates, 0, 1, (read + given) * copied, 1 if copied else 0)
-    passes = 2 if layer.kind == "batchnorm" else 1  # mean and variance first
+    passes = 2 if layer.kind == "batchnorm" else 1  # The first pass computes mean and variance.
     weights = layer.parameters * FLOAT_BYTES
     flops = 2.0 * layer.macs * network.batch
     return _cost(gpu, rates, flops, _efficiency(layer, rates), passes * read + given + weights, 1)
 
 
 def backward(network: Network, layer: Layer, gpu: Gpu, rates: Compute, copied: float = 1.0) -> Cost:
-    """A layer's backward computation: gradients of what it reads, unless images, and of its parameters."""
+    """Returns the cost of a layer's backward computation: gradients of its inputs, except images, and of its parameters."""
     read, given = _sizes(network, layer)
     weights = layer.parameters * FLOAT_BYTES
     if layer.kind in ("conv", "fc"):
@@ -66,7 +66,7 @@ def backward(network: Network, layer: Layer, gpu: Gpu, rates: Compute, copied: f
     if layer.kind == "concat":
         return _cost(gpu, rates, 0, 1, (read + given) * copied, 1 if copied else 0)
     if layer.kind == "add":
-        return Cost(0.0, 0.0)  # the gradient of a sum is the gradient of each part
+        return Cost(0.0, 0.0)  # The gradient of a sum is the gradient of each part.
     moved = {
         "relu": 2 * given + read,
         "dropout": given + read,
@@ -79,5 +79,5 @@ def backward(network: Network, layer: Layer, gpu: Gpu, rates: Compute, copied: f
 
 
 def update(network: Network, gpu: Gpu, rates: Compute) -> Cost:
-    """The new parameters: parameter, gradient and momentum are read, parameter and momentum written."""
+    """Returns the cost of new parameters: parameter, gradient and momentum are read, parameter and momentum written."""
     return _cost(gpu, rates, 0, 1, 5.0 * network.parameters * FLOAT_BYTES, 1)

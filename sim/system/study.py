@@ -1,4 +1,4 @@
-"""The papers' questions asked of the model: every figure of theirs that we can put one of our own beside."""
+"""The figures of the papers that the model can answer with one of its own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _READ_GBPS = (12.5, 25, 37.5, 50, 75, 100, 150, 200, 300)
 
 @dataclass(frozen=True)
 class Choice:
-    """What CSWAP decides for one network in one epoch."""
+    """The decisions of CSWAP for one network in one epoch."""
 
     epoch: int
     maps: int
@@ -39,7 +39,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Study:
-    """All that the figures show. Networks come first in every mapping."""
+    """The numbers of all figures. In every mapping the network is the first key."""
 
     #: By network and codec.
     ratio_average: Mapping[str, Mapping[str, float]]
@@ -60,7 +60,7 @@ class Study:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A reference figure and ours."""
+    """A figure of a paper, and ours."""
 
     what: str
     theirs: float
@@ -75,7 +75,7 @@ def study(
     lines: DensityTable,
     progress: Callable[[str], None] = lambda what: None,
 ) -> Study:
-    """Works everything out; takes about a minute."""
+    """Evaluates all networks; takes about a minute."""
 
     def model(network: str, machine: Machine) -> Model:
         return Model(load_network(network), machine, assumptions, densities, lines)
@@ -119,7 +119,7 @@ def study(
 
 
 def compare(result: Study, link_bytes_per_s: float) -> list[Comparison]:
-    """The reference figures of ``data/paper.toml`` beside ours; ``link_bytes_per_s`` arrive over PCIe 3."""
+    """Returns the figures of ``data/paper.toml`` beside ours; ``link_bytes_per_s`` is the effective rate of PCIe 3."""
     ratios = [result.ratio_average[name]["zv"] for name in PAPER_NETWORKS]
     best = max(result.ratio_maximum[name]["zv"] for name in PAPER_NETWORKS)
     speedups = [result.speedup[name]["cdma", "zv"].speedup_over_vdnn for name in PAPER_NETWORKS]
@@ -160,7 +160,7 @@ def _best_ratio(model: Model, codec: str) -> float:
 
 
 def _choices(model: Model) -> list[Choice]:
-    """CSWAP's decisions at the beginning of every epoch."""
+    """Returns the decisions of CSWAP at the beginning of every epoch."""
     epochs = model.planner.assumptions.kernels.epochs
     start = model.situation("zv", 0.0)
     predictor = start.predictor

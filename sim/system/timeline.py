@@ -1,7 +1,7 @@
-"""Work on several queues that share one memory, as it runs.
+"""Simulates tasks on several queues that share one memory.
 
-A queue does its tasks one after the other. A task moves bytes to and from memory at an even pace while it
-runs; when all that run together ask for more than the memory gives, each gets the same part of what it asks.
+A queue runs its tasks one after the other. A task moves bytes to and from memory at a constant rate while it runs. If
+all running tasks together exceed the bandwidth of the memory, each gets the same part of its rate.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ QUEUES = ("compute", "offload", "prefetch")
 
 @dataclass(frozen=True)
 class Task:
-    """Something that one queue does."""
+    """Work of one queue."""
 
     name: str
     queue: str
-    #: How long it takes with the memory to itself.
+    #: Its duration without other users of the memory.
     seconds: float
     dram_bytes: float = 0.0
     #: Tasks, by index in the list, that must have ended, and that must have begun, before it begins.
@@ -38,15 +38,15 @@ class Span:
 
 
 def simulate(tasks: Sequence[Task], dram_bytes_per_s: float) -> list[Span]:
-    """When each task runs; tasks of a queue run in the order of the list."""
-    # No task is quicker than the memory alone would be with its bytes.
+    """Returns when each task runs; tasks of a queue run in the order of the list."""
+    # No task is quicker than the memory is with its bytes.
     alone = [max(task.seconds, task.dram_bytes / dram_bytes_per_s) for task in tasks]
     waiting: dict[str, list[int]] = {queue: [] for queue in QUEUES}
     for index in reversed(range(len(tasks))):
         waiting[tasks[index].queue].append(index)
     start: dict[int, float] = {}
     end: dict[int, float] = {}
-    running: dict[int, float] = {}  # seconds left, of time with the memory to itself
+    running: dict[int, float] = {}  # Seconds left, without other users of the memory.
     busy: set[str] = set()
     now = 0.0
     while any(waiting.values()) or running:

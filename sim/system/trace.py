@@ -11,7 +11,7 @@ __all__ = ["trace_events"]
 
 
 def trace_events(step: Step) -> dict[str, Any]:
-    """One track for each queue, and the device memory as a counter; times are in microseconds."""
+    """Returns one track for each queue, and the device memory as a counter; times are in microseconds."""
     tracks: list[dict[str, Any]] = [
         {"name": "thread_name", "ph": "M", "pid": 1, "tid": index, "args": {"name": queue}}
         for index, queue in enumerate(QUEUES)

@@ -13,7 +13,7 @@ from cdma.sim.system.density_table import DensityTable, LayerRecord
 
 __all__ = ["Training", "figures", "over_training"]
 
-#: How the figures name codecs.
+#: The names of codecs in the figures.
 _TITLES = {"zv": "ZV (zero value)", "rl": "RL (run length)", "zl": "ZL (zlib)"}
 
 
@@ -32,7 +32,7 @@ class Training:
 
 
 def over_training(table: DensityTable) -> dict[str, dict[str, Training]]:
-    """By network and codec, for the codecs that are recorded for every layer of the network."""
+    """Returns a row by network and codec, for the codecs that are recorded for every layer of the network."""
     return {
         network: {codec: Training(layers, codec) for codec in table.codecs(network)}
         for network, layers in table.networks.items()
@@ -40,7 +40,7 @@ def over_training(table: DensityTable) -> dict[str, dict[str, Training]]:
 
 
 def figures(table: DensityTable, rows: Sequence[Row]) -> dict[str, str]:
-    """SVG texts by file name."""
+    """Returns SVG texts by file name."""
     result = {f"density-{network}.svg": _densities(network, table) for network in table.networks}
     training = over_training(table)
     codecs = list(next(iter(training.values())))

@@ -1,8 +1,7 @@
 """Small networks in the shape of the well-known ones, for 32 x 32 grey images (needs the ``torch`` extra).
 
-Only what makes activations what they are is kept of the originals: which layers follow which, where the
-pooling is, where batch normalisation is, how the channels grow. The widths are cut so that one trains in a
-minute.
+They have in common with the originals what determines activations: the order of the layers, the positions of pooling
+and of batch normalisation, the growth of the channels. Their widths are smaller, so that one trains in a minute.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def _alexnet(classes: int) -> nn.Module:
 
 
 class _Residual(nn.Module):
-    """Two 3 x 3 convolutions with batch normalisation, and a way around them."""
+    """Two 3 x 3 convolutions with batch normalisation, and a connection around them."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()

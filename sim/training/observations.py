@@ -16,7 +16,7 @@ from cdma.sim.system.density_table import DensityTable, LayerRecord
 
 __all__ = ["Finding", "findings"]
 
-#: How far from one half the first convolution may be.
+#: The most that the density of the first convolution may differ from one half.
 _HALF = 0.1
 #: The least fall of density that counts, and the least rise after it.
 _FALL, _RISE = 0.05, 0.005
@@ -36,7 +36,7 @@ class Finding:
 
 
 def findings(table: DensityTable) -> list[Finding]:
-    """Each observation on each network that it can be made on."""
+    """Returns each observation on each network with the layers that it is about."""
     result = []
     for network, layers in table.networks.items():
         result.append(_first_near_half(network, layers))
@@ -106,7 +106,7 @@ def _later_is_sparser(network: str, layers: Sequence[LayerRecord]) -> Finding:
 
 
 def _density_before(layers: Sequence[LayerRecord], index: int) -> NDArray[np.float64]:
-    """The density of a pooling layer's input: of the layers before it that together have its channels."""
+    """Returns the density of a pooling layer's input: of the layers before it that together have its channels."""
     channels = layers[index].shape[0] if layers[index].shape else 0
     density, seen = np.zeros_like(layers[index].density), 0
     for layer in reversed(layers[:index]):

@@ -98,11 +98,11 @@ class TestAnalyse:
 
     def test_of_nothing(self):
         analysis = analyse(np.zeros(0, np.uint8), RunFormat(8))
-        assert (analysis.density, analysis.ratio, analysis.compressed_words) == (0, 1, 0)
+        assert (analysis.literals, analysis.compressed_words) == (0, 0)
 
     def test_ratio_and_density(self):
         analysis = analyse(np.array([0, 0, 0, 0, 0, 1, 0, 0], np.uint32))
-        assert (analysis.runs, analysis.ratio, analysis.density) == (2, 8 / 5, 1 / 8)
+        assert (analysis.runs, analysis.compressed_words, analysis.literals) == (2, 5, 1)
 
 
 class TestCorrupt:

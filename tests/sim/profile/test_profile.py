@@ -231,7 +231,7 @@ class TestReport:
 
     def test_hidden_time_of_no_tensor(self):
         with pytest.raises(
-            ParameterError, match="hidden times are given for 'relu9'; there is no tensor of that"
+            ParameterError, match="hidden times are given for 'relu9', but no tensor has that name"
         ):
             Report(self.tensors, Settings(hidden_by_name={"relu9": Hidden()}))
 

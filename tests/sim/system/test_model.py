@@ -308,7 +308,7 @@ def test_densities_are_interpolated() -> None:
     assert table.look_up("vgg", "relu", 0.25, 0.5) == pytest.approx(0.325)
     assert table.look_up("vgg", "pool", 0.7, 0.5) == 0.9
     assert table.look_up("vgg", "fc", 1.0, 0.0) == pytest.approx(0.1)
-    with pytest.raises(TableError, match="densities of 'alexnet' are asked for; here has vgg"):
+    with pytest.raises(TableError, match="here has no densities of 'alexnet'; it has vgg"):
         table.look_up("alexnet", "relu", 0, 0)
     with pytest.raises(TableError, match="here has no ratio of 'zl'; record it, or choose another algorithm"):
         table.line("zl")
@@ -393,7 +393,7 @@ def test_what_is_there(capsys: pytest.CaptureFixture[str]) -> None:
         (["--algorithm", "zip"], "algorithm is 'zip'; it must be one of zv, rl"),
         (
             ["--policy", "cswap", "--algorithm", "rl"],
-            "policy cswap is asked for with rl; it compresses with zv",
+            "policy cswap is given with rl; it compresses with zv",
         ),
         (["--densities", "none.json"], "cannot read none.json"),
     ],

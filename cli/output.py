@@ -96,11 +96,11 @@ def output() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=_WIDTH)
 
 
-def new_table(*titles: str, texts: int = 1, title: str | None = None) -> Table:
+def new_table(*titles: str, texts: int = 1) -> Table:
     """A table without lines. Its first ``texts`` columns are words, and all others are numbers."""
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
     for position, name in enumerate(titles):
         table.add_column(name, justify="left" if position < texts else "right")
     return table

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import argparse
-import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from cdma.options import ENGINE, add_block_options, engine_config_from
+from cdma.hdl.spec.errors import ParameterError
+from cdma.options import ENGINE, add_block_options
+
+from .bench_rows import Columns, Row, add_row_options, show_rows
+from .designs import design_from, with_rings
 
 __all__ = ["register"]
+
+_COLUMNS: Columns = {
+    "direction": lambda row: _label(row),
+    "mode": lambda row: row["mode"],
+    "density": lambda row: f"{row['density']:.2f}",
+    "bytes": lambda row: f"{row['bytes']:,}",
+    "latency": lambda row: str(row["memory_latency"]),
+    "descriptors": lambda row: str(row["descriptors"]),
+    "cycles": lambda row: f"{row['cycles']:,}",
+    "bytes/cycle": lambda row: f"{row['bytes_per_cycle']:.2f}",
+    "utilisation": lambda row: f"{row['utilisation']:.1%}",
+}
 
 
 def register(subparsers: Any) -> None:
@@ -36,9 +52,7 @@ def register(subparsers: Any) -> None:
     group.add_argument(
         "--memory-latencies", type=int, nargs="+", metavar="N", help="cycles (default 10 100 300)"
     )
-    output = parser.add_mutually_exclusive_group()
-    output.add_argument("--json", action="store_true", help="print the rows as JSON")
-    output.add_argument("--markdown", action="store_true", help="print a Markdown table, as in the documents")
+    add_row_options(parser)
     parser.add_argument(
         "--plot", type=Path, metavar="FILE", help="also draw utilisation over density (.svg, .png)"
     )
@@ -46,20 +60,29 @@ def register(subparsers: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    design = with_rings(design_from(arguments))
 
-    from cdma.hdl.spec.errors import ParameterError
-    from cdma.verif.engine.design import EngineDesign
-    from cdma.verif.engine.measure import DENSITIES, LATENCIES, SIZES, cases, measure_engine
+    from cdma.output import step_progress
+    from cdma.verif.engine.measure import measure_engine, rows_of
 
-    config = engine_config_from(arguments)
-    if not config.registers:
-        raise ParameterError("registers is false; the bench drives rings, which come with the register block")
+    wanted = _cases(arguments, design.config.format.word_bits // 8)
+    with step_progress("building and measuring", rows_of(wanted)) as advance:
+        rows = measure_engine(design, wanted, advance)
+    if arguments.plot is not None:
+        from .bench_plot import plot_utilisation
+
+        plot_utilisation(rows, arguments.plot)
+    show_rows(arguments, rows, columns=_COLUMNS, texts=2, group=_label, markdown=_markdown)
+    return 0
+
+
+def _cases(arguments: argparse.Namespace, word: int) -> list[dict[str, Any]]:
+    """The cases that are asked for; ``word`` is the bytes of one."""
+    from cdma.verif.engine.measure import DENSITIES, LATENCIES, SIZES, cases
+
     densities = arguments.densities or DENSITIES
     sizes = arguments.bytes or SIZES
     latencies = arguments.memory_latencies or LATENCIES
-    word = config.format.word_bits // 8
     for density in densities:
         if not 0 <= density <= 1:
             raise ParameterError(f"densities has {density:g}; a density is from 0 to 1")
@@ -71,100 +94,20 @@ def _run(arguments: argparse.Namespace) -> int:
     for latency in latencies:
         if not 0 <= latency <= 10000:
             raise ParameterError(f"memory-latencies has {latency}; it must be from 0 to 10000 cycles")
-    wanted = cases(densities, sizes, latencies)
-    total = sum(2 if case["direction"] == "both" else 1 for case in wanted)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("building and measuring", total=total)
-        rows = measure_engine(
-            EngineDesign(config), wanted, lambda done: progress.update(task, completed=done)
-        )
-    if arguments.plot is not None:
-        _plot(rows, arguments.plot)
-    if arguments.json:
-        print(json.dumps(rows, indent=2))
-    elif arguments.markdown:
-        _markdown(rows)
-    else:
-        _table(rows)
-    return 0
+    return cases(densities, sizes, latencies)
 
 
-def _label(row: dict[str, Any]) -> str:
+def _label(row: Row) -> str:
     return row["direction"] + (" (both at once)" if row["concurrent"] else "")
 
 
-def _table(rows: list[dict[str, Any]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for title in ("direction", "mode"):
-        table.add_column(title)
-    for title in ("density", "bytes", "latency", "descriptors", "cycles", "bytes/cycle", "utilisation"):
-        table.add_column(title, justify="right")
-    previous = None
-    for row in rows:
-        if previous is not None and _label(row) != previous:
-            table.add_section()
-        previous = _label(row)
-        table.add_row(
-            _label(row),
-            row["mode"],
-            f"{row['density']:.2f}",
-            f"{row['bytes']:,}",
-            str(row["memory_latency"]),
-            str(row["descriptors"]),
-            f"{row['cycles']:,}",
-            f"{row['bytes_per_cycle']:.2f}",
-            f"{row['utilisation']:.1%}",
-        )
-    Console().print(table)
-
-
-def _markdown(rows: list[dict[str, Any]]) -> None:
+def _markdown(rows: Sequence[Row]) -> Iterator[Sequence[str]]:
     """The least utilisation over all densities, a line per direction, mode and size, a column per latency."""
     latencies = sorted({row["memory_latency"] for row in rows})
-    print("| direction | mode | bytes | " + " | ".join(f"latency {latency}" for latency in latencies) + " |")
-    print("|---|---|---:|" + "---:|" * len(latencies))
+    yield ["direction", "mode", "bytes", *(f"latency {latency}" for latency in latencies)]
     groups: dict[tuple[str, str, int], dict[int, float]] = {}
     for row in rows:
         cells = groups.setdefault((_label(row), row["mode"], row["bytes"]), {})
         cells[row["memory_latency"]] = min(cells.get(row["memory_latency"], 1), row["utilisation"])
     for (label, mode, size), cells in groups.items():
-        shown = " | ".join(f"{cells[latency]:.1%}" for latency in latencies)
-        print(f"| {label} | {mode} | {size:,} | {shown} |")
-
-
-def _plot(rows: list[dict[str, Any]], path: Path) -> None:
-    from cdma.files import replacing
-    from cdma.hdl.spec.errors import CdmaError
-
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise CdmaError("a plot needs matplotlib: install cdma[plot]") from None
-    kind = path.suffix[1:]
-    if kind not in ("svg", "png"):
-        raise CdmaError(f"{path} has no ending .svg or .png; those are what can be drawn")
-    chosen = [row for row in rows if row["mode"] == "zvc" and not row["concurrent"]]
-    latencies = sorted({row["memory_latency"] for row in chosen})
-    figure = Figure(figsize=(4 * len(latencies), 3.4), layout="constrained")
-    axes = figure.subplots(1, len(latencies), sharey=True, squeeze=False)[0]
-    for axis, latency in zip(axes, latencies, strict=True):
-        lines: dict[tuple[str, int], list[tuple[float, float]]] = {}
-        for row in chosen:
-            if row["memory_latency"] == latency:
-                line = lines.setdefault((row["direction"], row["bytes"]), [])
-                line.append((row["density"], row["utilisation"]))
-        for (direction, size), points in lines.items():
-            style = "-" if direction == "offload" else "--"
-            axis.plot(
-                *zip(*sorted(points), strict=True), style, marker="o", label=f"{direction}, {size:,} bytes"
-            )
-        axis.set(title=f"memory latency {latency} cycles", xlabel="density", ylim=(0, 1.02))
-        axis.grid(alpha=0.3)
-    axes[0].set_ylabel("utilisation")
-    axes[-1].legend(fontsize="small", loc="lower right")
-    with replacing(path) as file:
-        figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else None)
+        yield [label, mode, f"{size:,}", *(f"{cells[latency]:.1%}" for latency in latencies)]

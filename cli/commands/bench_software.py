@@ -63,8 +63,8 @@ def _run(arguments: argparse.Namespace) -> int:
             | {"rows": [asdict(row) for row in rows]}
         )
         if not arguments.json:
-            title = f"{what}: {tensor.nbytes / 1e6:.1f} MB of {tensor.dtype}, density {density:.2f}"
-            table = new_table("codec", "ratio", "compress GB/s", "decompress GB/s", title=title)
+            print(f"{what}: {tensor.nbytes / 1e6:.1f} MB of {tensor.dtype}, density {density:.2f}")
+            table = new_table("codec", "ratio", "compress GB/s", "decompress GB/s")
             for row in rows:
                 speeds = (row.compress_bytes_per_second, row.decompress_bytes_per_second)
                 table.add_row(row.codec, f"{row.ratio:.2f}", *(f"{speed / 1e9:.2f}" for speed in speeds))

@@ -5,18 +5,25 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.options import add_block_options, codec_config_from
-
-from . import verify_engine
+from cdma.hdl.spec.codecs import BLOCKS
+from cdma.options import ENGINE, add_block_options
 
 if TYPE_CHECKING:
-    from cdma.verif.codec.regression import Regression
+    from cdma.verif.regression import Regression
+    from cdma.verif.simulator.plan import TestPoint
     from cdma.verif.simulator.simulate import Outcome
 
 __all__ = ["register"]
+
+_ENGINE_DESCRIPTION = (
+    "Run the engine, with registers and rings or (--no-registers) driven by streams, between two memories of "
+    "cocotbext-axi, with random back-pressure, latency and errors, guard bytes around every destination, "
+    "and a protocol checker on every port on every cycle."
+)
 
 
 def register(subparsers: Any) -> None:
@@ -28,74 +35,69 @@ def register(subparsers: Any) -> None:
         "with the golden model. The status is 1 if anything fails.",
     )
     blocks = parser.add_subparsers(title="blocks", metavar="BLOCK", required=True)
-    for kind in ("compressor", "decompressor"):
-        block = blocks.add_parser(kind, help=f"the {kind}", description=f"Run the regression on a {kind}.")
-        add_block_options(block, kind)
-        group = block.add_argument_group("regression")
-        group.add_argument(
-            "--no-init", dest="init", action="store_false", help="the Verilog without initial values"
-        )
-        group.add_argument("--tests", nargs="+", metavar="NAME", help="only these tests (see --list)")
-        group.add_argument(
-            "--list", action="store_true", help="list the tests and what each is about, and stop"
-        )
-        group.add_argument(
-            "--seed", type=int, default=1, metavar="N", help="of all random choices (default 1)"
-        )
-        group.add_argument(
-            "--packets",
-            type=int,
-            default=2000,
-            metavar="N",
-            help="random packets of the longest test; others take a share (default 2000)",
-        )
-        group.add_argument(
-            "--jobs",
-            type=int,
-            default=os.cpu_count() or 1,
-            metavar="N",
-            help="simulations at once (default: one per processor)",
-        )
-        group.add_argument(
-            "--waves",
-            nargs="?",
-            type=Path,
-            const=Path("waves"),
-            metavar="DIR",
-            help="write a VCD of every test into DIR (default waves)",
-        )
-        group.add_argument("--log", action="store_true", help="print the simulation's log of what fails")
-        group.add_argument("--json", action="store_true", help="print the results as JSON")
-        block.set_defaults(run=_run, kind=kind)
-    verify_engine.register(blocks)
+    for name in BLOCKS:
+        block = blocks.add_parser(name, help=f"the {name}", description=f"Run the regression on a {name}.")
+        _add_options(block, name, ["--packets", "--transfers"], "random packets", 2000)
+    engine = blocks.add_parser(
+        ENGINE, help="the engine, between two memories", description=_ENGINE_DESCRIPTION
+    )
+    _add_options(engine, ENGINE, ["--transfers", "--packets"], "random descriptors", 1000)
+
+
+def _add_options(
+    block: argparse.ArgumentParser, name: str, budget: Sequence[str], counted: str, default: int
+) -> None:
+    """Adds all options; ``budget`` are the names of the one that says how many are ``counted``."""
+    add_block_options(block, name)
+    group = block.add_argument_group("regression")
+    group.add_argument(
+        "--no-init", dest="init", action="store_false", help="the Verilog without initial values"
+    )
+    group.add_argument("--tests", nargs="+", metavar="NAME", help="only these tests (see --list)")
+    group.add_argument("--list", action="store_true", help="list the tests and what each is about, and stop")
+    group.add_argument("--seed", type=int, default=1, metavar="N", help="of all random choices (default 1)")
+    group.add_argument(
+        *budget,
+        dest="packets",
+        type=int,
+        metavar="N",
+        help=f"{counted} of the longest test; others take a share (default {default})",
+    )
+    group.add_argument(
+        "--jobs",
+        type=int,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="simulations at once (default: one per processor)",
+    )
+    group.add_argument(
+        "--waves",
+        nargs="?",
+        type=Path,
+        const=Path("waves"),
+        metavar="DIR",
+        help="write a VCD of every test into DIR (default waves)",
+    )
+    group.add_argument("--log", action="store_true", help="print the simulation's log of what fails")
+    group.add_argument("--json", action="store_true", help="print the results as JSON")
+    block.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    config = codec_config_from(arguments)
+    from cdma.output import step_progress
+    from cdma.verif.regression import plan_of, verify
 
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from .designs import design_from
 
-    from cdma.verif.codec.design import CodecDesign
-    from cdma.verif.codec.regression import choose_tests, verify
-
-    design = CodecDesign(arguments.kind, config, arguments.init)
-    points = choose_tests(design, arguments.tests)
+    design = design_from(arguments, init=arguments.init)
+    points = plan_of(design).choose(design, arguments.tests)
     if arguments.list:
         _list(points, arguments.json)
         return 0
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("building and running", total=len(points))
+    with step_progress("building and running", len(points)) as advance:
 
         def report(outcome: Outcome) -> None:
-            state = "failed" if outcome.failure else "passed"
-            progress.update(task, advance=1, description=f"{outcome.test} {state}")
+            advance(what=f"{outcome.test} {'failed' if outcome.failure else 'passed'}")
 
         result = verify(
             design,
@@ -113,7 +115,7 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0 if result.passed else 1
 
 
-def _list(points: Any, as_json: bool) -> None:
+def _list(points: Sequence[TestPoint], as_json: bool) -> None:
     if as_json:
         print(json.dumps([{"test": point.name, "statement": point.statement} for point in points], indent=2))
         return
@@ -123,38 +125,31 @@ def _list(points: Any, as_json: bool) -> None:
 
 
 def _show(result: Regression, arguments: argparse.Namespace) -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from cdma.output import new_table, output
+    from cdma.verif.regression import COUNTS, plan_of, replay_command
 
-    from cdma.verif.codec.regression import replay_options
-
-    console = Console()
-    table = Table(
-        title=f"{result.design}, seed {result.seed}", title_justify="left", box=None, pad_edge=False
-    )
-    table.add_column("test")
-    table.add_column("result")
-    for name in ("packets", "words", "cycles", "checks", "seconds"):
-        table.add_column(name, justify="right")
+    titles = [plan_of(result.design).unit, *COUNTS[1:], "seconds"]
+    table = new_table("test", "result", *titles, texts=2)
+    failed = [outcome for outcome in result.outcomes if outcome.failure]
     for outcome in result.outcomes:
         table.add_row(
             outcome.test,
             "[red]failed[/]" if outcome.failure else "[green]passed[/]",
-            *(f"{getattr(outcome, name):,}" for name in ("packets", "words", "cycles", "checks")),
+            *(f"{getattr(outcome, name):,}" for name in COUNTS),
             f"{outcome.seconds:.1f}",
         )
     table.add_section()
-    failed = [outcome for outcome in result.outcomes if outcome.failure]
     table.add_row(
         "all",
         f"[red]{len(failed)} failed[/]" if failed else "[green]passed[/]",
-        *(f"{result.total(name):,}" for name in ("packets", "words", "cycles", "checks")),
+        *(f"{result.total(name):,}" for name in COUNTS),
         f"{sum(outcome.seconds for outcome in result.outcomes):.1f}",
     )
-    console.print(table)
+    print(f"{result.design}, seed {result.seed}")
+    output().print(table)
     for outcome in failed:
         print(f"\n{outcome.test} failed: {outcome.failure}")
-        again = replay_options(result.design, outcome.test, result.seed, result.packets)
+        again = replay_command(result.design, outcome.test, result.seed, result.packets)
         print(f"  again, with waves: {again} --waves")
         if arguments.log and outcome.log:
             print(outcome.log)

@@ -1,17 +1,28 @@
-"""``cdma wave``: a waveform that explains a block."""
+"""``cdma wave``: waveforms that explain a block: short runs of a codec or of the engine."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 from typing import Any
 
-from cdma.options import add_block_options, codec_config_from
-
-from . import wave_engine
-from .wave_options import add_wave_options
+from cdma.options import ENGINE, add_block_options
 
 __all__ = ["register"]
+
+#: The kinds of files that a waveform can be written as.
+_KINDS = ("vcd", "gtkw", "svg")
+
+#: Each block's summary and description.
+_BLOCKS = {
+    "compressor": ("the compressor", "Write the waveform of a compressor."),
+    "decompressor": ("the decompressor", "Write the waveform of a decompressor."),
+    ENGINE: (
+        "the engine: a descriptor from fetch to completion, an error, an abort",
+        "Write three waveforms of the engine between two memories.",
+    ),
+}
 
 
 def register(subparsers: Any) -> None:
@@ -24,30 +35,52 @@ def register(subparsers: Any) -> None:
         "waveform.",
     )
     blocks = parser.add_subparsers(title="blocks", metavar="BLOCK", required=True)
-    for kind in ("compressor", "decompressor"):
-        block = blocks.add_parser(kind, help=f"the {kind}", description=f"Write the waveform of a {kind}.")
-        add_block_options(block, kind)
-        add_wave_options(block)
-        block.set_defaults(run=_run, kind=kind)
-    wave_engine.register(blocks)
+    for name, (summary, description) in _BLOCKS.items():
+        block = blocks.add_parser(name, help=summary, description=description)
+        add_block_options(block, name)
+        _add_output_options(block)
+        block.set_defaults(run=_run)
+
+
+def _add_output_options(block: argparse.ArgumentParser) -> None:
+    group = block.add_argument_group("output")
+    group.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path(),
+        metavar="DIR",
+        help="directory (default: the current one)",
+    )
+    group.add_argument(
+        "--only", nargs="+", choices=_KINDS, default=_KINDS, metavar="KIND", help="only vcd, gtkw or svg"
+    )
+    group.add_argument("--json", action="store_true", help="print what was written as JSON")
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    config = codec_config_from(arguments)
-
     from cdma.output import status
     from cdma.verif.codec.design import CodecDesign
     from cdma.verif.codec.wave import wave
+    from cdma.verif.engine.wave import engine_wave
 
-    design = CodecDesign(arguments.kind, config)
+    from .designs import design_from, with_rings
+
+    design = design_from(arguments)
     with status() as say:
-        say(f"building and simulating the {design}")
-        paths = wave(design, arguments.output, tuple(arguments.only))
+        say(f"building and simulating the {arguments.block}")
+        if isinstance(design, CodecDesign):
+            paths = wave(design, arguments.output, arguments.only)
+        else:
+            paths = engine_wave(with_rings(design), arguments.output, arguments.only)
     if arguments.json:
-        print(json.dumps({path.suffix[1:]: str(path) for path in paths}))
+        # A codec has one run, and the kind of a file says which it is.
+        names = {path.suffix[1:]: str(path) for path in paths}
+        print(json.dumps([str(path) for path in paths] if arguments.block == ENGINE else names))
         return 0
     for path in paths:
         print(path)
-    if "gtkw" in arguments.only and "vcd" in arguments.only:
-        print(f"open with: gtkwave {arguments.output / arguments.kind}.gtkw")
+    saved = [path for path in paths if path.suffix == ".gtkw"]
+    if saved and "vcd" in arguments.only:
+        print(f"open with: gtkwave {saved[0]}")
     return 0

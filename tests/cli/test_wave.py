@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from cdma import CodecConfig, Format
 from cdma.app import main
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.sim.codec.model import compress_words
 from cdma.sim.codec.words import words_from_bytes
 from cdma.verif.codec.design import CodecDesign
-from cdma.verif.codec.wave import _Speller, wave
+from cdma.verif.codec.wave import wave
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.engine.wave import SCENARIOS
 from cdma.verif.simulator.vcd_trace import read_trace
@@ -105,7 +104,7 @@ def test_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     )
     design = EngineDesign(EngineConfig())
     for name in names:
-        trace = read_trace(tmp_path / f"{name}.vcd", design.top, design.ports())
+        trace = read_trace(tmp_path / f"{name}.vcd", design.top, design.ports)
         svg = ElementTree.parse(tmp_path / f"{name}.svg")
         texts = ["".join(element.itertext()) for element in svg.iter() if element.tag.endswith("text")]
         for port in ("dev", "host"):
@@ -119,15 +118,3 @@ def test_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         signals = set(re.findall(rf"^{design.top}\.(\w+)(?:\[\d+:0\])?$", saved, re.MULTILINE))
         assert {"irq", "m_axi_dev_araddr", "m_axi_host_wdata", "s_axil_rdata"} <= signals
         assert signals <= set(trace.top.signals)
-
-
-def test_spelling() -> None:
-    design = CodecDesign("compressor")
-    stream = _Speller(design, raw=False)
-    # Header with three literals, these, then the header of an empty window.
-    data = 0b111 | 9 << 32 | 8 << 64 | 7 << 96 | 0 << 128
-    assert stream.beat(data, (1 << 20) - 1, True) == "HLLLH---"
-    raw = _Speller(design, raw=True)
-    assert raw.beat(1 | 1 << 96, (1 << 32) - 1, False) == "L..L...."
-    wide = _Speller(CodecDesign("compressor", CodecConfig(Format(8), 32)), raw=True)
-    assert wide.beat(0x010001, (1 << 32) - 1, False) == "2L 30."

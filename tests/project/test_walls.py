@@ -89,11 +89,10 @@ ARROWS: dict[str, list[str]] = {
         "sim/codec",
         "sim/engine",
         "hdl/engine",
-        "hdl/verilog",
         "hdl/spec",
         "hdl/spec/registers",
     ],
-    "verif": ["verif/codec", "verif/engine", "hdl/spec"],
+    "verif": ["verif/codec", "verif/engine", "verif/simulator", "hdl/spec"],
     # Area and clock.
     "synth": ["hdl/codec", "hdl/engine", "hdl/verilog", "hdl/spec"],
     "synth/library": ["synth"],
@@ -147,7 +146,6 @@ LIBRARIES: dict[str, list[str]] = {
 #: Circles that are being mended; in the end there is none, and this list goes.
 STILL_TO_MEND = [
     ["hdl/spec/codec.py", "hdl/spec/codecs.py"],
-    ["verif/engine/bench.py", "verif/engine/memory.py"],
 ]
 
 

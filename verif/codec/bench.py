@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +19,8 @@ from cdma.verif.monitors.pauses import Pause, always
 from cdma.verif.monitors.rules import Beat, RuleError, StreamRules
 
 from .design import CodecDesign
+from .packet_check import PacketCheck
+from .stream_ends import StreamSink, StreamSource
 from .traffic import Packet
 
 __all__ = ["Bench", "Delivery", "Tally"]
@@ -56,94 +57,6 @@ class Delivery:
         return self.last_out - self.first_in + 1
 
 
-class _Source:
-    """Drives one stream; what it offers stays until it is taken."""
-
-    def __init__(self, dut: Any, name: str, fields: Sequence[str]) -> None:
-        self.name = name
-        self._fields = [getattr(dut, f"{name}_t{part}") for part in fields]
-        self._valid = getattr(dut, f"{name}_tvalid")
-        self._ready = getattr(dut, f"{name}_tready")
-        self.queue: deque[tuple[int, ...]] = deque()
-        self.pause: Pause = always(random.Random())
-        #: The cycles in which a transfer happened.
-        self.taken: list[int] = []
-        #: May hold back the transfer at the head of the queue for as long as it says so.
-        self.gate: Callable[[], bool] | None = None
-        self._offering = False
-        self._valid.value = 0
-
-    def step(self, cycle: int) -> bool:
-        """One clock edge; says whether a transfer happened."""
-        moved = False
-        ready = int(self._ready.value) == 1
-        if self._offering and ready:
-            self.queue.popleft()
-            self.taken.append(cycle)
-            moved = True
-        if moved or not self._offering:
-            offering = bool(self.queue) and not self.pause(ready) and (self.gate is None or not self.gate())
-            if offering:
-                for signal, value in zip(self._fields, self.queue[0], strict=True):
-                    signal.value = value
-            if offering != self._offering:
-                self._valid.value = int(offering)
-                self._offering = offering
-        return moved
-
-    def clear(self) -> None:
-        """Forgets everything, as a neighbour in the same reset does."""
-        self.queue.clear()
-        self._offering = False
-        self._valid.value = 0
-
-
-class _Sink:
-    """Takes from one stream, and watches its rules."""
-
-    def __init__(self, dut: Any, name: str, rules: StreamRules, packed: bool) -> None:
-        self.name = name
-        self.rules = rules
-        self._data = getattr(dut, f"{name}_tdata")
-        self._keep = getattr(dut, f"{name}_tkeep") if packed else None
-        self._last = getattr(dut, f"{name}_tlast") if packed else None
-        self._valid = getattr(dut, f"{name}_tvalid")
-        self._ready = getattr(dut, f"{name}_tready")
-        self.pause: Pause = always(random.Random())
-        self.received: list[tuple[int, Beat]] = []
-        self._willing = False
-        self._ready.value = 0
-
-    def step(self, cycle: int) -> Beat | None:
-        """One clock edge; the beat on offer, whether taken or not."""
-        beat = None
-        if int(self._valid.value):
-            data = int(self._data.value)
-            if self._keep is not None and self._last is not None:
-                keep = int(self._keep.value)
-                beat = Beat(data, keep, bool(int(self._last.value)))
-            else:
-                beat = Beat(data)
-        self.rules.sample(beat, self._willing)
-        if beat is not None and self._willing:
-            self.received.append((cycle, beat))
-        willing = not self.pause(beat is not None)
-        if willing != self._willing:
-            self._ready.value = int(willing)
-            self._willing = willing
-        return beat
-
-    def step_in_reset(self) -> None:
-        """One clock edge with reset applied."""
-        self.rules.reset(bool(int(self._valid.value)))
-
-    def clear(self) -> None:
-        """Forgets everything, as a neighbour in the same reset does."""
-        self.received.clear()
-        self._willing = False
-        self._ready.value = 0
-
-
 class Bench:
     """A codec with a source or a sink at every stream.
 
@@ -156,21 +69,21 @@ class Bench:
         self.rng = rng
         self.tally = tally
         form = design.config.format
-        self._word_bytes = form.word_bits // 8
-        beat_bytes = design.config.lanes * self._word_bytes
-        self.input = _Source(dut, "s_axis", ("data", "keep", "last"))
-        self.length = _Source(dut, "s_length", ("data",)) if design.block == "decompressor" else None
-        self._rules = StreamRules("m_axis", beat_bytes, self._word_bytes, design.block == "decompressor")
-        self.output = _Sink(dut, "m_axis", self._rules, True)
-        self.report = _Sink(dut, "m_report", StreamRules("m_report"), False)
+        word_bytes = form.word_bits // 8
+        beat_bytes = design.config.lanes * word_bytes
+        self.input = StreamSource(dut, "s_axis", ("data", "keep", "last"))
+        self.length = StreamSource(dut, "s_length", ("data",)) if design.block == "decompressor" else None
+        self._rules = StreamRules("m_axis", beat_bytes, word_bytes, design.block == "decompressor")
+        self.output = StreamSink(dut, "m_axis", self._rules, True)
+        self.report = StreamSink(dut, "m_report", StreamRules("m_report"), False)
         self._edge = RisingEdge(dut.aclk)
-        self._masks: dict[int, int] = {}
+        self._compare = PacketCheck(form.word_bits)
         self._digest = hashlib.sha256()
         self.now = 0
         dut.aresetn.value = 0
 
     @property
-    def sources(self) -> list[_Source]:
+    def sources(self) -> list[StreamSource]:
         """The sources of the bench."""
         return [self.input] if self.length is None else [self.input, self.length]
 
@@ -232,21 +145,11 @@ class Bench:
         taken = len(self.output.received) + len(self.report.received)
         beat = self.output.step(now)
         report = self.report.step(now)
-        shown = (moved, beat and (self._masked(beat), beat.keep, beat.last), report and report.data)
+        shown = (moved, beat and (self._compare.masked(beat), beat.keep, beat.last), report and report.data)
         self._digest.update(repr(shown).encode())
         self.tally.cycles += 1
         self.tally.checks += 2
         return moved or len(self.output.received) + len(self.report.received) > taken
-
-    def _masked(self, beat: Beat) -> int:
-        mask = self._masks.get(beat.keep)
-        if mask is None:
-            mask = 0
-            for index in range(beat.keep.bit_length()):
-                if beat.keep >> index & 1:
-                    mask |= 0xFF << (8 * index)
-            self._masks[beat.keep] = mask
-        return beat.data & mask
 
     async def run(self, packets: Sequence[Packet]) -> list[Delivery]:
         """Sends packets back to back, waits until all have come out, and checks every bit of them.
@@ -294,7 +197,7 @@ class Bench:
             zip(packets, groups, self.report.received, strict=True)
         ):
             try:
-                self._check_packet(packet, [beat for _, beat in group], report.data)
+                self.tally.checks += self._compare(packet, [beat for _, beat in group], report.data)
             except RuleError as error:
                 raise RuleError(f"packet {index} of {len(packets)} ({packet.words} words): {error}") from None
             taken = self.input.taken[start : start + len(packet.beats)]
@@ -303,40 +206,3 @@ class Bench:
             self.tally.packets += 1
             self.tally.words += packet.words
         return deliveries
-
-    def _check_packet(self, packet: Packet, beats: Sequence[Beat], report: int) -> None:
-        fields = (report & 0xFFFFFFFF, report >> 32 & 0xFFFFFFFF, report >> 64 & 0xFFFFFFFF, report >> 96)
-        words_out = sum(beat.keep.bit_count() for beat in beats) // self._word_bytes
-        want = packet.report
-        self.tally.checks += len(beats) + 4
-        if packet.expected is None:
-            if fields[3] != want.error:
-                raise RuleError(f"the report's error is {fields[3]}, not {want.error}")
-            if fields[1] != words_out:
-                raise RuleError(f"the report says {fields[1]} words out, {words_out} came")
-            return
-        for index, (beat, expected) in enumerate(zip(beats, packet.expected, strict=False)):
-            if (beat.keep, beat.last) != (expected.keep, expected.last):
-                raise RuleError(
-                    f"beat {index} has keep {beat.keep:#x} and last {int(beat.last)}, "
-                    f"not keep {expected.keep:#x} and last {int(expected.last)}"
-                )
-            if self._masked(beat) != expected.data:
-                wrong = self._masked(beat) ^ expected.data
-                bits = self.design.config.format.word_bits
-                lane = ((wrong & -wrong).bit_length() - 1) // bits
-                got, right = (
-                    value >> (lane * bits) & ((1 << bits) - 1) for value in (beat.data, expected.data)
-                )
-                raise RuleError(f"beat {index}, lane {lane} is {got:#x}, not {right:#x}")
-        if len(beats) != len(packet.expected):
-            raise RuleError(f"{len(beats)} beats came out, not {len(packet.expected)}")
-        expected_fields = (want.words_in, want.words_out, want.literals, want.error)
-        if fields != expected_fields:
-            names = ("words in", "words out", "literals", "error")
-            raise RuleError(
-                "the report has "
-                + ", ".join(f"{name} {value}" for name, value in zip(names, fields, strict=True))
-                + "; it should have "
-                + ", ".join(f"{name} {value}" for name, value in zip(names, expected_fields, strict=True))
-            )

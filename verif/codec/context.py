@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import functools
-import json
-import os
 import random
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import cocotb
@@ -18,6 +14,7 @@ import numpy as np
 from cdma.sim.codec.words import Words
 from cdma.verif.monitors.pauses import Pause, pattern
 from cdma.verif.monitors.rules import RuleError
+from cdma.verif.simulator.result import bench_settings, leaving_result
 
 from . import stimulus
 from .bench import Bench, Tally
@@ -32,10 +29,9 @@ class Context:
     """What a test has to work with: the bench, its parameters, and its random numbers."""
 
     def __init__(self, dut: Any, name: str) -> None:
-        self.settings = settings = json.loads(os.environ["CDMA_BENCH"])
+        self.settings = settings = bench_settings()
         self.design = CodecDesign.from_json(settings["design"])
         self.budget: int = settings["packets"]
-        self.result = Path(settings["result"])
         seed = f"{settings['seed']}/{name}"
         self.rng = random.Random(seed)
         self.np = np.random.default_rng(list(seed.encode()))
@@ -49,6 +45,10 @@ class Context:
         self.compresses = self.design.block == "compressor"
         self.codec_bench = bench_of(self.config)
         self.limits = self.codec_bench.limits(self.config, self.design.block)
+
+    def explain(self, error: BaseException) -> str:
+        """What a failure is, in a sentence."""
+        return f"cycle {self.bench.now}: {error}" if isinstance(error, RuleError) else repr(error)
 
     def packet(self, words: Words) -> Packet:
         """The packet of these raw words for the block under test."""
@@ -104,20 +104,8 @@ def codec_test(body: Callable[[Context], Awaitable[None]]) -> Any:
     @functools.wraps(body)
     async def run(dut: Any) -> None:
         context = Context(dut, name)
-        failure = None
-        began = time.monotonic()
-        try:
+        with leaving_result(name, lambda: asdict(context.tally), context.explain):
             await context.bench.start()
             await body(context)
-            if not context.tally.packets or not context.tally.checks:
-                raise RuleError("the test checked nothing")
-        except Exception as error:
-            failure = f"cycle {context.bench.now}: {error}" if isinstance(error, RuleError) else repr(error)
-            raise
-        finally:
-            seconds = time.monotonic() - began
-            record = {**asdict(context.tally), "test": name, "failure": failure, "seconds": seconds}
-            with context.result.open("a") as results:
-                results.write(json.dumps(record) + "\n")
 
     return cocotb.test()(run)

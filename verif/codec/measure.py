@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.format import Format
-from cdma.verif.simulator.build import build
-from cdma.verif.simulator.simulate import SimulationError, simulate
+from cdma.verif.simulator.run import measure
 
 from .design import CodecDesign
 
-__all__ = ["SHAPES", "measure_codec"]
+__all__ = ["ROWS", "SHAPES", "measure_codec", "standard_designs"]
 
+#: The rows of a measurement, one for each density 0, 0.1 … 1.
+ROWS = 11
 #: Bits of a word and lanes of the configurations that are always measured.
 SHAPES = ((32, 8), (8, 32), (16, 16), (32, 32))
 
 
-def measure_codec(design: CodecDesign, seed: int = 1) -> list[dict[str, Any]]:
+def measure_codec(
+    design: CodecDesign, seed: int = 1, report: Callable[[int], None] | None = None
+) -> list[dict[str, Any]]:
     """One row per density 0, 0.1 … 1: a packet of 64 windows with its literals anywhere.
 
     ``cycles`` counts from the first beat in to the last beat out, ``bound`` is what the contract allows,
-    ``latency`` is from the first beat in to the first beat out, ``bytes_per_cycle`` is of raw data.
+    ``latency`` is from the first beat in to the first beat out, ``bytes_per_cycle`` is of raw data. ``report`` is
+    called with the number of new rows.
     """
-    executable = build(design.verilog(), design.top, design.ports)
-    settings = {"design": design.to_json(), "packets": 1, "seed": seed}
-    (outcome,) = simulate(executable, design.top, "cdma.verif.codec.measure_tests", ["measure"], settings)
-    if outcome.failure is not None:
-        raise SimulationError(f"measuring the {design} failed: {outcome.failure}")
     config = design.config
     raw = 64 * config.format.window * config.format.word_bits // 8
     shape = {
@@ -37,9 +37,8 @@ def measure_codec(design: CodecDesign, seed: int = 1) -> list[dict[str, Any]]:
         "lanes": config.lanes,
         "window": config.format.window,
     }
-    return [
-        {**shape, **row, "bytes_per_cycle": round(raw / row["cycles"], 2)} for row in outcome.notes["rows"]
-    ]
+    rows = measure(design, "cdma.verif.codec.measure_tests", report=report, seed=seed)
+    return [{**shape, **row, "bytes_per_cycle": round(raw / row["cycles"], 2)} for row in rows]
 
 
 def standard_designs() -> list[CodecDesign]:

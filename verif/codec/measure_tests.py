@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from cdma.verif.simulator.result import leave_row
+
 from .context import Context, codec_test
 
 __all__: list[str] = []
@@ -19,13 +21,12 @@ async def measure(context: Context) -> None:
     config, bench = context.config, context.bench
     bench.set_pauses()
     count = _WINDOWS * config.format.window
-    rows = []
     for tenths in _TENTHS:
         literal = np.zeros(count, bool)
         literal[context.np.permutation(count)[: count * tenths // 10]] = True
         (delivery,) = await bench.run([context.from_mask(literal)])
         assert delivery.packet.expected is not None
-        rows.append(
+        leave_row(
             {
                 "density": tenths / 10,
                 "in_beats": len(delivery.packet.beats),
@@ -35,4 +36,3 @@ async def measure(context: Context) -> None:
                 "latency": delivery.first_out - delivery.first_in,
             }
         )
-    context.tally.notes["rows"] = rows

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 
 from cdma.sim.codec.model import analyse
 from cdma.sim.codec.words import words_of
-from cdma.verif.simulator.build import build
-from cdma.verif.simulator.simulate import SimulationError, simulate
+from cdma.verif.simulator.run import run_test
 
 from .design import CodecDesign
 
@@ -45,15 +44,11 @@ def run_tensor(
     """
     form = design.config.format
     words = words_of(array, form)
-    text = design.verilog() if verilog is None else verilog
-    executable = build(text, design.top, design.ports, trace=trace)
     with tempfile.TemporaryDirectory(prefix="cdma-") as directory:
         path = Path(directory) / "words.npy"
         np.save(path, words)
-        settings = {"design": design.to_json(), "packets": 1, "seed": 1, "words": str(path)}
-        (outcome,) = simulate(executable, design.top, "cdma.verif.codec.tensor_tests", ["tensor"], settings)
-    if outcome.failure is not None:
-        raise SimulationError(f"the {design} failed on the tensor: {outcome.failure}")
+        module = "cdma.verif.codec.tensor_tests"
+        outcome = run_test(design, module, "tensor", verilog=verilog, trace=trace, words=str(path))
     found = analyse(words, form)
     size = form.word_bits // 8
     return TensorRun(design.block, found.words * size, found.compressed_words * size, **outcome.notes)

@@ -83,6 +83,7 @@ class EngineBench:
         }
         self.checkers: dict[str, AxiChecker | AxiLiteChecker] = {}
         self.checks = self.transfers = self.words = self.cycles = 0
+        self.notes: dict[str, Any] = {}
         self.tag = 0
         self.failure: BaseException | None = None
 
@@ -120,7 +121,7 @@ class EngineBench:
 
     def make_memory(self, name: str) -> Any:
         """The memory behind one port."""
-        return EngineMemory(self, f"m_axi_{name}")
+        return EngineMemory(self.dut, f"m_axi_{name}", self.rng, self.blaming)
 
     def sampler(self, prefix: str) -> Callable[[str], int]:
         """Reads the ports of a bus, by what follows the prefix."""
@@ -316,8 +317,22 @@ class EngineBench:
                 return
         raise AssertionError(f"{channel}: the abort did not end")
 
+    def tally(self) -> dict[str, Any]:
+        """What the test has done, so that nothing can pass by doing nothing."""
+        return {
+            "packets": self.transfers,
+            "words": self.words,
+            "checks": self.checks,
+            "cycles": self.cycles,
+            "notes": self.notes,
+        }
+
+    def explain(self, error: BaseException) -> str:
+        """What a failure is, in a sentence: the first one of those that the bench has kept."""
+        return f"cycle {self.cycles}: {self.failure or error!r}"
+
     def finish(self) -> None:
-        """Nothing may be under way at the end."""
+        """Objects to anything still in flight at the end."""
         if self.failure is not None:
             raise self.failure
         for checker in self.checkers.values():

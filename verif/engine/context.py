@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import functools
-import json
-import os
 import random
-import time
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import cocotb
 from cocotb.triggers import ClockCycles
 
-from .bench import CHANNELS
+from cdma.verif.simulator.result import bench_settings, leaving_result
+
+from .bench import CHANNELS, EngineBench
 from .design import EngineDesign
 from .ring import RingBench
 from .stream import StreamBench
@@ -22,39 +20,25 @@ from .stream import StreamBench
 __all__ = ["both", "engine_test"]
 
 
-def engine_test(body: Callable[[Any, int], Awaitable[None]]) -> Any:
-    """Makes a cocotb test of ``body``, which gets the bench, started, and the budget of transfers."""
+def engine_test(body: Callable[[Any, int], Awaitable[None]], kind: type[EngineBench] | None = None) -> Any:
+    """Makes a cocotb test of ``body``, which gets the bench, started, and the budget of transfers.
+
+    ``kind`` is the bench to take; without it the bench is the one for engines with registers, or without.
+    """
     name = body.__name__
 
     @functools.wraps(body)
     async def run(dut: Any) -> None:
-        settings = json.loads(os.environ["CDMA_BENCH"])
-        rng = random.Random(f"{settings['seed']}/{name}")
+        settings = bench_settings()
         design = EngineDesign.from_json(settings["design"])
-        bench = (RingBench if design.config.registers else StreamBench)(dut, design, rng)
-        failure = None
-        began = time.monotonic()
-        try:
+        make = kind or (RingBench if design.config.registers else StreamBench)
+        bench = make(dut, design, random.Random(f"{settings['seed']}/{name}"))
+        with leaving_result(name, bench.tally, bench.explain):
             await bench.start()
             await body(bench, settings["packets"])
             # The last completion is in memory before its write is answered.
             await ClockCycles(dut.aclk, 100)
             bench.finish()
-        except BaseException as error:
-            failure = f"cycle {bench.cycles}: {bench.failure or error!r}"
-            raise
-        finally:
-            record = {
-                "test": name,
-                "failure": failure,
-                "packets": bench.transfers,
-                "words": bench.words,
-                "checks": bench.checks,
-                "cycles": bench.cycles,
-                "seconds": time.monotonic() - began,
-            }
-            with Path(settings["result"]).open("a") as results:
-                results.write(json.dumps(record) + "\n")
 
     return cocotb.test()(run)
 

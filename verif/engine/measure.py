@@ -1,23 +1,15 @@
-"""How busy the engine keeps its ports, against density, tensor size and memory latency, measured under
-Verilator.
-"""
+"""How busy the engine keeps its ports, against density, tensor size and memory latency, under Verilator."""
 
 from __future__ import annotations
 
-import json
-import tempfile
-import threading
-import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
-from cdma.verif.simulator.build import build
-from cdma.verif.simulator.simulate import SimulationError, simulate
+from cdma.verif.simulator.run import measure
 
 from .design import EngineDesign
 
-__all__ = ["DENSITIES", "LATENCIES", "SIZES", "cases", "measure_engine"]
+__all__ = ["DENSITIES", "LATENCIES", "SIZES", "cases", "measure_engine", "rows_of"]
 
 DENSITIES = (0.0, 0.25, 0.5, 0.75, 1.0)
 SIZES = (4096, 65536, 1 << 20)
@@ -58,29 +50,11 @@ def measure_engine(
     ``cycles`` counts from the first read address of the data to the last write response; ``utilisation`` is
     the share of them in which the busier of the two ports could not have done less: ``max(raw bytes / device
     width, compressed bytes / host width) / cycles``. ``descriptors`` tensors of ``bytes`` bytes each are
-    moved back to back. ``report`` hears how many rows there are."""
-    executable = build(design.verilog(), design.top, design.ports())
-    with tempfile.TemporaryDirectory(prefix="cdma-") as directory:
-        rows = Path(directory) / "rows.jsonl"
-        rows.touch()
-        done = threading.Event()
+    moved back to back. ``report`` is called with the number of new rows.
+    """
+    return measure(design, "cdma.verif.engine.measure_tests", report=report, cases=list(wanted))
 
-        def watch() -> None:
-            while not done.is_set():
-                if report is not None:
-                    report(rows.read_bytes().count(b"\n"))
-                time.sleep(0.5)
 
-        watcher = threading.Thread(target=watch)
-        watcher.start()
-        try:
-            settings = {"design": design.to_json(), "cases": list(wanted), "rows": str(rows)}
-            (outcome,) = simulate(
-                executable, design.top, "cdma.verif.engine.measure_tests", ["measure"], settings, timeout=7200
-            )
-        finally:
-            done.set()
-            watcher.join()
-        if outcome.failure is not None:
-            raise SimulationError(f"measuring the engine failed: {outcome.failure}")
-        return [json.loads(line) for line in rows.read_text().splitlines()]
+def rows_of(wanted: Sequence[dict[str, Any]]) -> int:
+    """How many rows the cases become."""
+    return sum(2 if case["direction"] == "both" else 1 for case in wanted)

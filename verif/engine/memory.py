@@ -5,13 +5,11 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager
+from typing import Any
 
 from cocotb.triggers import ClockCycles, RisingEdge
 from cocotbext.axi import AxiBus, AxiRam, AxiResp
-
-if TYPE_CHECKING:
-    from .bench import EngineBench
 
 __all__ = ["DATA", "GUARD", "SIZE", "EngineMemory", "Far"]
 
@@ -59,6 +57,10 @@ class Far:
 class EngineMemory(AxiRam):
     """A memory that answers with an error where it is told to, and takes its time.
 
+    ``rng``
+        Draws how long an answer takes.
+    ``blaming``
+        Keeps what is raised inside, because a memory of cocotbext-axi makes an answer of it.
     ``bad``
         The response of a beat that touches one of these bytes; the first one of a burst of writes counts.
     ``writable``
@@ -71,12 +73,15 @@ class EngineMemory(AxiRam):
         What lies beyond :data:`SIZE`, if anything.
     """
 
-    def __init__(self, bench: EngineBench, prefix: str) -> None:
-        dut = bench.dut
+    def __init__(
+        self, dut: Any, prefix: str, rng: random.Random, blaming: Callable[[], AbstractContextManager[None]]
+    ) -> None:
         super().__init__(
             AxiBus.from_prefix(dut, prefix), dut.aclk, dut.aresetn, reset_active_level=False, size=SIZE
         )
-        self.bench = bench
+        self.clock = dut.aclk
+        self.rng = rng
+        self.blaming = blaming
         self.bad: dict[int, AxiResp] = {}
         self.writable = bytearray(SIZE)
         self.next = DATA
@@ -120,14 +125,14 @@ class EngineMemory(AxiRam):
 
     async def _wait(self, address: int) -> None:
         while self.frozen:
-            await RisingEdge(self.bench.dut.aclk)
+            await RisingEdge(self.clock)
         if self.latency and address % 256 == 0:
-            await ClockCycles(self.bench.dut.aclk, self.bench.rng.randint(0, self.latency))
+            await ClockCycles(self.clock, self.rng.randint(0, self.latency))
 
     async def _read(self, address: int, length: int) -> bytes:
         await self._wait(address)
         self._refuse("rresp", max(address, self._asked.start), min(address + length, self._asked.stop))
-        with self.bench.blaming():
+        with self.blaming():
             if address >= SIZE:
                 assert self.far is not None, f"a read of {address:#x}, where nothing is"
                 return self.far.get(address, length)
@@ -136,7 +141,7 @@ class EngineMemory(AxiRam):
     async def _write(self, address: int, data: bytes) -> None:
         await self._wait(address)
         self._refuse("bresp", address, address + len(data))
-        with self.bench.blaming():
+        with self.blaming():
             if address >= SIZE:
                 assert self.far is not None, f"a write to {address:#x}, where nothing is"
                 self.far.put(address, bytes(data))

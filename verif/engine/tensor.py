@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 
 from cdma.hdl.spec.errors import ParameterError
 from cdma.sim.codec.words import words_of
-from cdma.verif.simulator.build import build
-from cdma.verif.simulator.simulate import SimulationError, simulate
+from cdma.verif.simulator.run import run_test
 
 from .design import EngineDesign
 
@@ -38,21 +37,13 @@ class RoundTrip:
 
 
 def round_trip(design: EngineDesign, array: ArrayLike, *, verilog: str | None = None) -> RoundTrip:
-    """Offloads the tensor, and prefetches it to another place from where it landed; raises where a bit
-    differs.
-    """
+    """Offloads the tensor and prefetches it from there to another address; raises where a bit differs."""
     words = words_of(array, design.config.format)
     if not 0 < words.nbytes <= MOST_BYTES:
         raise ParameterError(f"the tensor has {words.nbytes} bytes; it must have 1 to {MOST_BYTES} here")
-    text = design.verilog() if verilog is None else verilog
-    executable = build(text, design.top, design.ports())
     with tempfile.TemporaryDirectory(prefix="cdma-") as directory:
         path = Path(directory) / "words.npy"
         np.save(path, words)
-        settings = {"design": design.to_json(), "words": str(path)}
-        (outcome,) = simulate(
-            executable, design.top, "cdma.verif.engine.measure_tests", ["round_trip"], settings
-        )
-    if outcome.failure is not None:
-        raise SimulationError(f"the engine failed on the tensor: {outcome.failure}")
+        module = "cdma.verif.engine.measure_tests"
+        outcome = run_test(design, module, "round_trip", verilog=verilog, words=str(path))
     return RoundTrip(raw_bytes=words.nbytes, **outcome.notes)

@@ -1,24 +1,20 @@
-"""Short, telling runs of the engine as pictures: a VCD, a GTKWave save file for it, and a timing diagram."""
+"""Short, telling runs of the engine as pictures."""
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
-from vcd.gtkw import GTKWColor, GTKWSave
+from vcd.gtkw import GTKWColor
 
-from cdma.verif.simulator.build import build
-from cdma.verif.simulator.simulate import SimulationError, simulate
-from cdma.verif.simulator.timing_diagram import timing_diagram
-from cdma.verif.simulator.vcd_trace import Scope, Trace, read_trace
+from cdma.verif.simulator.vcd_trace import Scope, Trace
+from cdma.verif.simulator.waveform import KINDS, Group, Scene, draw, levels, top_line
 
 from .design import EngineDesign
 
-__all__ = ["KINDS", "SCENARIOS", "engine_wave"]
+__all__ = ["SCENARIOS", "engine_wave"]
 
-KINDS = ("vcd", "gtkw", "svg")
 #: Runs, as :mod:`~cdma.verif.engine.wave_tests` has them.
 SCENARIOS = ("descriptor", "error", "abort")
 
@@ -33,64 +29,39 @@ _CHANNELS = ("aw", "w", "b", "ar", "r")
 def engine_wave(
     design: EngineDesign,
     directory: Path,
-    kinds: tuple[str, ...] = KINDS,
-    scenarios: tuple[str, ...] = SCENARIOS,
+    kinds: Sequence[str] = KINDS,
+    scenarios: Sequence[str] = SCENARIOS,
 ) -> list[Path]:
-    """Simulates each scenario, checked like the regression, and writes ``engine_SCENARIO.vcd``, ``.gtkw``,
-    ``.svg``.
-    """
-    directory.mkdir(parents=True, exist_ok=True)
-    ports = design.ports()
-    executable = build(design.verilog(), design.top, ports, trace=True)
-    settings = {"design": design.to_json(), "packets": 1, "seed": 1}
+    """Simulates each scenario, checked like the regression; writes ``engine_SCENARIO.vcd``, ``.gtkw``, ``.svg``."""
     written = []
     for scenario in scenarios:
-        name = f"engine_{scenario}"
-        with tempfile.TemporaryDirectory(dir=directory, prefix=".wave-") as temporary:
-            place = Path(temporary)
-            vcd = place / f"{name}.vcd"
-            (outcome,) = simulate(
-                executable, design.top, "cdma.verif.engine.wave_tests", [scenario], settings, waves=vcd
-            )
-            if outcome.failure is not None:
-                raise SimulationError(f"the run {scenario} of the engine failed: {outcome.failure}")
-            trace = read_trace(vcd, design.top, ports)
-            if "gtkw" in kinds:
-                _write_gtkw(place / f"{name}.gtkw", vcd.name, design.top, trace.top)
-            if "svg" in kinds:
-                (place / f"{name}.svg").write_text(_svg(scenario, trace))
-            for kind in kinds:
-                target = directory / f"{name}.{kind}"
-                os.replace(place / target.name, target)
-                written.append(target)
+        scene = Scene(
+            name=f"engine_{scenario}",
+            module="cdma.verif.engine.wave_tests",
+            test=scenario,
+            groups=_groups,
+            diagram=partial(_diagram, scenario),
+        )
+        written += draw(design, scene, directory, kinds)
     return written
 
 
-def _write_gtkw(path: Path, dump: str, top: str, scope: Scope) -> None:
-    with path.open("w") as file:
-        save = GTKWSave(file)
-        save.dumpfile(dump, abspath=False)
-        save.treeopen(f"{top}.")
-        save.signals_width(260)
-        save.sst_expanded(False)
-
-        def trace(signal: str, color: GTKWColor) -> None:
-            width = scope.signals[signal]
-            save.trace(f"{top}.{signal}{f'[{width - 1}:0]' if width > 1 else ''}", color=color)
-
-        for signal in ("aclk", "aresetn", "irq"):
-            trace(signal, GTKWColor.normal)
-        for prefix, (title, color) in _PORTS.items():
-            for channel in _CHANNELS:
-                with save.group(f"{title}: {channel.upper()}"):
-                    for field in ("valid", "ready", "id", "addr", "len", "data", "strb", "last", "resp"):
-                        if f"{prefix}_{channel}{field}" in scope.signals:
-                            trace(f"{prefix}_{channel}{field}", color)
+def _groups(top: Scope) -> Iterator[Group]:
+    """The clock, the interrupt, and the channels of each port."""
+    yield Group("", [top_line(top, signal) for signal in ("aclk", "aresetn", "irq")])
+    for prefix, (title, color) in _PORTS.items():
+        for channel in _CHANNELS:
+            fields = ("valid", "ready", "id", "addr", "len", "data", "strb", "last", "resp")
+            names = [f"{prefix}_{channel}{field}" for field in fields]
+            lines = [top_line(top, name, color) for name in names if name in top.signals]
+            yield Group(f"{title}: {channel.upper()}", lines)
 
 
-def _svg(scenario: str, trace: Trace) -> str:
-    """One line per channel that has transfers, high in the cycles of a transfer; boxes say the addresses. Cycles
-    in which nothing happens are left out where there are many."""
+def _diagram(scenario: str, trace: Trace) -> dict[str, object]:
+    """One line per channel that has transfers, high in the cycles of a transfer; boxes say the addresses.
+
+    Cycles in which nothing happens are left out where there are many.
+    """
     moves = [_moves(cycle) for cycle in trace.cycles]
     telling = [
         bool(moved) or here["irq"] != before["irq"] for moved, here, before in _neighbours(moves, trace)
@@ -109,10 +80,9 @@ def _svg(scenario: str, trace: Trace) -> str:
         ]
         if lines:
             signal += [[title, *lines], {}]
-    signal.append({"name": "irq", "wave": _levels([cycle and cycle["irq"] for cycle in cycles])})
+    signal.append({"name": "irq", "wave": levels([cycle and cycle["irq"] for cycle in cycles])})
     text = f"engine, {scenario}: cycles with a transfer on each channel; addresses in hexadecimal"
-    source = {"signal": signal, "config": {"hscale": 1}, "head": {"text": text}}
-    return timing_diagram(source)
+    return {"signal": signal, "config": {"hscale": 1}, "head": {"text": text}}
 
 
 def _moves(cycle: dict[str, int]) -> set[str]:
@@ -157,25 +127,13 @@ def _numbers(shown: list[int | None], first: int) -> dict[str, object]:
 def _transfers(cycles: list[dict[str, int] | None], name: str) -> dict[str, object]:
     addressed = name.endswith(("ar", "aw"))
     labels = []
-    levels: list[object] = []
+    moves: list[object] = []
     for cycle in cycles:
         moved = cycle and cycle[f"{name}valid"] and cycle[f"{name}ready"]
         if cycle and moved and addressed:
             labels.append(f"{cycle[f'{name}addr']:x}")
-            levels.append("=")
+            moves.append("=")
         else:
-            levels.append(moved)
-    wave = _levels(levels)
+            moves.append(moved)
+    wave = levels(moves)
     return {"wave": wave, "data": labels} if labels else {"wave": wave}
-
-
-def _levels(values: Sequence[object]) -> str:
-    """A wave of levels; None is a gap, and every "=" a box of its own."""
-    wave, previous = "", None
-    for value in values:
-        if value is None:
-            wave += "|"
-            continue
-        wave += "." if value == previous and value != "=" else str(value)
-        previous = value
-    return wave

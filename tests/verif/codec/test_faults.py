@@ -11,7 +11,7 @@ import pytest
 
 from cdma.hdl.codec.shell import codec_ports
 from cdma.verif.codec.design import CodecDesign
-from cdma.verif.codec.regression import verify
+from cdma.verif.regression import verify
 from tests.support.faulty import wrapped
 
 pytestmark = [pytest.mark.verilator, pytest.mark.slow]

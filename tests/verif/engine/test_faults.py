@@ -10,7 +10,7 @@ import pytest
 
 from cdma.hdl.engine.engine import engine_ports
 from cdma.verif.engine.design import SMALL, EngineDesign
-from cdma.verif.engine.regression import verify_engine
+from cdma.verif.regression import verify
 from tests.support.faulty import faulty
 
 pytestmark = [pytest.mark.verilator, pytest.mark.slow]
@@ -169,9 +169,9 @@ def test_notices(registers: bool, fault: str) -> None:
     design, verilog = _verilog(registers)
     _, test, message = FAULTS[registers][fault]
     number = list(FAULTS[registers]).index(fault) + 1
-    (outcome,) = verify_engine(
-        design, [test], seed=3, transfers=20, verilog=verilog, plusargs=[f"+fault={number}"]
-    )
+    (outcome,) = verify(
+        design, tests=[test], seed=3, packets=20, verilog=verilog, plusargs=[f"+fault={number}"]
+    ).outcomes
     assert outcome.failure is not None, "the fault was not found"
     assert re.search(message, outcome.failure), outcome.failure
 
@@ -179,5 +179,5 @@ def test_notices(registers: bool, fault: str) -> None:
 @pytest.mark.parametrize("registers", [True, False], ids=["registers", "streams"])
 def test_the_wrapper_itself_is_sound(registers: bool) -> None:
     design, verilog = _verilog(registers)
-    (outcome,) = verify_engine(design, ["lengths"], seed=3, transfers=20, verilog=verilog)
+    (outcome,) = verify(design, tests=["lengths"], seed=3, packets=20, verilog=verilog).outcomes
     assert outcome.failure is None

@@ -10,12 +10,10 @@ import pytest
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
-from cdma.verif.engine import regression as engine_regression
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.engine.measure import cases, measure_engine
-from cdma.verif.engine.regression import verify_engine
 from cdma.verif.engine.tensor import round_trip
-from cdma.verif.simulator.simulate import Outcome
+from cdma.verif.regression import Regression, plan_of, verify
 from tests.support.samples import load_samples
 
 pytestmark = [pytest.mark.verilator, pytest.mark.slow]
@@ -53,17 +51,19 @@ TO_A_WORD = dataclasses.replace(SMALL, alignment="word", host_data_bits=512)
 TO_A_BYTE = dataclasses.replace(WIDE, alignment="word")
 
 
-def _failures(outcomes: list[Outcome]) -> dict[str, str]:
-    return {outcome.test: outcome.failure for outcome in outcomes if outcome.failure is not None}
+def _failures(result: Regression) -> dict[str, str]:
+    return {outcome.test: outcome.failure for outcome in result.outcomes if outcome.failure is not None}
 
 
 @pytest.mark.parametrize("registers", [True, False], ids=["registers", "streams"])
 def test_regression(registers: bool) -> None:
     """Every test of the plan, on a configuration with small queues."""
     design = EngineDesign(dataclasses.replace(SMALL, registers=registers))
-    outcomes = verify_engine(design, engine_regression.tests_for(design), seed=1, transfers=60)
-    assert not _failures(outcomes)
-    assert [outcome.test for outcome in outcomes] == list(engine_regression.tests_for(design))
+    result = verify(design, seed=1, packets=60)
+    assert not _failures(result)
+    assert [outcome.test for outcome in result.outcomes] == [
+        point.name for point in plan_of(design).choose(design)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -79,21 +79,20 @@ def test_regression(registers: bool) -> None:
 )
 def test_other_shapes(config: EngineConfig, more: list[str]) -> None:
     tests = ["soak", "lengths", "limits", "windows", "aborts", *more]
-    assert not _failures(verify_engine(EngineDesign(config), tests, seed=2, transfers=40))
+    assert not _failures(verify(EngineDesign(config), tests=tests, seed=2, packets=40))
 
 
 def test_regression_to_a_word() -> None:
     """Every test of the plan with sources and destinations at any word."""
     design = EngineDesign(TO_A_WORD)
-    outcomes = verify_engine(design, engine_regression.tests_for(design), seed=4, transfers=60)
-    assert not _failures(outcomes)
-    assert [outcome.test for outcome in outcomes] == list(engine_regression.tests_for(design))
+    assert not _failures(verify(design, seed=4, packets=60))
 
 
 def test_without_initial_values() -> None:
     """Reset alone brings the engine up, from random registers and memories."""
     design = EngineDesign(SMALL, init=False)
-    assert not _failures(verify_engine(design, ["soak", "registers", "hard_resets"], seed=3, transfers=20))
+    tests = ["soak", "registers", "hard_resets"]
+    assert not _failures(verify(design, tests=tests, seed=3, packets=20))
 
 
 @pytest.mark.parametrize("pipelined", [False, True], ids=["plain", "pipelined"])
@@ -106,11 +105,6 @@ def test_keeps_the_ports_busy(pipelined: bool) -> None:
     for row in measure_engine(design, wanted):
         least = 0.75 if row["bytes"] == 4096 else 0.93
         assert row["utilisation"] >= least, row
-
-
-def test_names_the_configuration() -> None:
-    design = EngineDesign(dataclasses.replace(SMALL, burst_beats=16))
-    assert EngineDesign.from_json(design.to_json()) == design
 
 
 def test_takes_a_real_tensor_out_and_back() -> None:

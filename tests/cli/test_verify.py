@@ -1,0 +1,93 @@
+"""``cdma verify`` as a user meets it: status, replay, JSON, the list of tests; the simulations are stand-ins."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from cdma.app import main
+from cdma.verif import regression
+from cdma.verif.regression import Regression, plan_of
+from cdma.verif.simulator.design import Design
+from cdma.verif.simulator.simulate import Outcome
+
+BLOCKS = ("compressor", "decompressor", "engine")
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Stands in for the regression: keeps what was asked for; ``bound`` and ``soak`` fail as ``failures`` says."""
+    kept: dict[str, Any] = {"failures": {}}
+
+    def fake(design: Design, **options: Any) -> Regression:
+        kept.update(options, design=design)
+        names = ("soak", "bound")
+        outcomes = [Outcome(name, kept["failures"].get(name), 3, 30, 300, log="said") for name in names]
+        for outcome in outcomes:
+            options["report"](outcome)
+        return Regression(design, options["seed"], options["packets"] or 50, outcomes)
+
+    monkeypatch.setattr(regression, "verify", fake)
+    return kept
+
+
+def test_status_and_replay(asked: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    asked["failures"] = {"bound": "one cycle too many"}
+    assert main(["verify", "decompressor", "--lanes", "4", "--no-init", "--seed", "7"]) == 1
+    printed = capsys.readouterr().out
+    assert printed.startswith(
+        "decompressor 4x32, window 32, 1-bit codes, zero-value, no initial values, seed 7\n"
+    )
+    assert "bound failed: one cycle too many\n" in printed
+    again = "cdma verify decompressor --lanes 4 --no-init --tests bound --seed 7 --packets 50 --waves\n"
+    assert again in printed
+    assert "said" not in printed
+    assert main(["verify", "engine", "--no-registers", "--word-bits", "16", "--log"]) == 1
+    printed = capsys.readouterr().out
+    assert "cdma verify engine --no-registers --word-bits 16 --tests bound --seed 1 --transfers 50" in printed
+    assert "\nsaid\n" in printed
+    asked["failures"] = {}
+    assert main(["verify", "compressor"]) == 0
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("budget", ["--packets", "--transfers"])
+def test_every_option_arrives(block: str, budget: str, asked: dict[str, Any]) -> None:
+    options = [budget, "9", "--seed", "3", "--jobs", "2", "--tests", "soak", "--waves", "--no-init"]
+    assert main(["verify", block, *options]) == 0
+    assert (asked["packets"], asked["seed"], asked["jobs"], asked["tests"]) == (9, 3, 2, ["soak"])
+    assert str(asked["waves"]) == "waves"
+    assert (asked["design"].block, asked["design"].init) == (block, False)
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_json(block: str, asked: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", block, "--json", "--seed", "7"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["passed"] is True
+    assert (result["packets"], result["words"], result["checks"], result["seed"]) == (6, 60, 600, 7)
+    assert [row["test"] for row in result["tests"]] == ["soak", "bound"]
+    assert "log" not in result["tests"][0]
+    assert result["design"]["block"] == block
+    assert result["design"]["config"]["lanes"] == 8
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_list(block: str, asked: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", block]) == 0
+    points = plan_of(asked["design"]).choose(asked["design"])
+    capsys.readouterr()
+    assert main(["verify", block, "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(maxsplit=1) for line in lines] == [[point.name, point.statement] for point in points]
+    assert main(["verify", block, "--list", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert rows == [{"test": point.name, "statement": point.statement} for point in points]
+
+
+def test_an_unknown_test(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "engine", "--tests", "bound"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("cdma: tests has 'bound'; the tests of the engine are soak, lengths, limits,")

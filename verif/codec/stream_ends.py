@@ -1,0 +1,108 @@
+"""The bench's ends of a stream: a source and a sink that look at every clock edge.
+
+All signals are read as the clock edge sees them, and driven just after it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cdma.verif.monitors.pauses import Pause, always
+from cdma.verif.monitors.rules import Beat, StreamRules
+
+__all__ = ["StreamSink", "StreamSource"]
+
+
+class StreamSource:
+    """Drives one stream; what it offers stays until it is taken.
+
+    ``fields``
+        Are the parts of the payload, such as ``data``, in the order of the tuples in ``queue``.
+    """
+
+    def __init__(self, dut: Any, name: str, fields: Sequence[str]) -> None:
+        self.name = name
+        self._fields = [getattr(dut, f"{name}_t{part}") for part in fields]
+        self._valid = getattr(dut, f"{name}_tvalid")
+        self._ready = getattr(dut, f"{name}_tready")
+        self.queue: deque[tuple[int, ...]] = deque()
+        self.pause: Pause = always(random.Random())
+        #: The cycles in which a transfer happened.
+        self.taken: list[int] = []
+        #: May hold back the transfer at the head of the queue for as long as it says so.
+        self.gate: Callable[[], bool] | None = None
+        self._offering = False
+        self._valid.value = 0
+
+    def step(self, cycle: int) -> bool:
+        """Sees one clock edge; returns whether a transfer happened."""
+        moved = False
+        ready = int(self._ready.value) == 1
+        if self._offering and ready:
+            self.queue.popleft()
+            self.taken.append(cycle)
+            moved = True
+        if moved or not self._offering:
+            offering = bool(self.queue) and not self.pause(ready) and (self.gate is None or not self.gate())
+            if offering:
+                for signal, value in zip(self._fields, self.queue[0], strict=True):
+                    signal.value = value
+            if offering != self._offering:
+                self._valid.value = int(offering)
+                self._offering = offering
+        return moved
+
+    def clear(self) -> None:
+        """Forgets everything, as a neighbour in the same reset does."""
+        self.queue.clear()
+        self._offering = False
+        self._valid.value = 0
+
+
+class StreamSink:
+    """Takes from one stream, and watches its rules."""
+
+    def __init__(self, dut: Any, name: str, rules: StreamRules, packed: bool) -> None:
+        self.name = name
+        self.rules = rules
+        self._data = getattr(dut, f"{name}_tdata")
+        self._keep = getattr(dut, f"{name}_tkeep") if packed else None
+        self._last = getattr(dut, f"{name}_tlast") if packed else None
+        self._valid = getattr(dut, f"{name}_tvalid")
+        self._ready = getattr(dut, f"{name}_tready")
+        self.pause: Pause = always(random.Random())
+        self.received: list[tuple[int, Beat]] = []
+        self._willing = False
+        self._ready.value = 0
+
+    def step(self, cycle: int) -> Beat | None:
+        """Sees one clock edge; returns the beat on offer, whether taken or not."""
+        beat = None
+        if int(self._valid.value):
+            data = int(self._data.value)
+            if self._keep is not None and self._last is not None:
+                keep = int(self._keep.value)
+                beat = Beat(data, keep, bool(int(self._last.value)))
+            else:
+                beat = Beat(data)
+        self.rules.sample(beat, self._willing)
+        if beat is not None and self._willing:
+            self.received.append((cycle, beat))
+        willing = not self.pause(beat is not None)
+        if willing != self._willing:
+            self._ready.value = int(willing)
+            self._willing = willing
+        return beat
+
+    def step_in_reset(self) -> None:
+        """Sees one clock edge with reset applied."""
+        self.rules.reset(bool(int(self._valid.value)))
+
+    def clear(self) -> None:
+        """Forgets everything, as a neighbour in the same reset does."""
+        self.received.clear()
+        self._willing = False
+        self._ready.value = 0

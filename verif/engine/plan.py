@@ -1,0 +1,122 @@
+"""The test plan of the engine: each test's stimulus and what it checks, in one line each."""
+
+from __future__ import annotations
+
+from cdma.verif.simulator.design import Design
+from cdma.verif.simulator.plan import TestPlan, TestPoint
+
+__all__ = ["ENGINE_PLAN"]
+
+
+def _with_registers(design: Design) -> bool:
+    return bool(design.config.registers)
+
+
+_CHANNELS = (
+    TestPoint(
+        "soak",
+        "random descriptors and tables on both channels at once, random back-pressure and latency, many ring wraps",
+        weight=8,
+    ),
+    TestPoint(
+        "lengths",
+        "every length around a beat, a window, a burst and a page, raw and compressed, in both directions, no pauses",
+        weight=2,
+    ),
+    TestPoint(
+        "limits",
+        "lengths of 2^k bytes and a few more, to the largest, over 2^32, until aborted; longer ones refused, each bit",
+        weight=8,
+    ),
+    TestPoint(
+        "refusals",
+        "every objection to a descriptor: nothing moves, cause and address are reported, the next descriptor runs",
+        weight=3,
+    ),
+    TestPoint("windows", "source and destination on both sides of each edge of their windows"),
+    TestPoint(
+        "bus_errors",
+        "SLVERR and DECERR on reads and writes of data, first and last beat and burst: reported once, in order, with "
+        "the address; the channel goes on, or halts where it should",
+        weight=5,
+    ),
+    TestPoint(
+        "corrupt",
+        "streams with flipped bits, cut or prolonged: the model's error and data, and nothing past the end",
+    ),
+    TestPoint(
+        "capacity",
+        "compressed data that do not fit: whole beats up to the capacity, nothing past it; the next descriptor runs",
+    ),
+    TestPoint(
+        "aborts",
+        "aborts at random moments: transactions end legally, what had started is ABORTED or done, the rest runs",
+        weight=2,
+    ),
+    TestPoint(
+        "hard_resets",
+        "aresetn at random moments: nothing is offered or taken meanwhile, nothing is left, data move right after it",
+        weight=2,
+    ),
+    TestPoint(
+        "watchdog",
+        "a memory that falls silent: WATCHDOG with an address in time, the channel is stuck until the memory answers",
+    ),
+    TestPoint(
+        "halting", "after an error the channel halts if it should: what had not started waits for resume"
+    ),
+)
+
+_REGISTERS = (
+    TestPoint(
+        "ring_windows",
+        "a locked window, and rings outside of it; a hardware reset opens the lock",
+        _with_registers,
+    ),
+    TestPoint(
+        "ring_wrap",
+        "both rings of both channels round and round, of two entries and more, until the indexes themselves wrap",
+        _with_registers,
+        weight=6,
+    ),
+    TestPoint(
+        "ring_errors",
+        "SLVERR and DECERR on fetches and completions, first and last beat: reported once, in order, with the address; "
+        "the channel goes on, or halts where it should",
+        _with_registers,
+        weight=2,
+    ),
+    TestPoint(
+        "soft_resets",
+        "soft resets at random moments: the ports fall silent legally, and everything works again after",
+        _with_registers,
+        weight=2,
+    ),
+    TestPoint(
+        "registers",
+        "without rings: descriptors and completions through registers, interrupts with coalescing, counters",
+        _with_registers,
+    ),
+    TestPoint(
+        "register_bus",
+        "reads and writes at once, of registers and of addresses without one, with strobes, under back-pressure",
+        _with_registers,
+    ),
+    TestPoint(
+        "silent_host",
+        "a host that falls silent under a fetch: error register and interrupt, a halt, and nothing lost after it",
+        _with_registers,
+    ),
+)
+
+_TESTS = "cdma.verif.engine.tests"
+
+ENGINE_PLAN = TestPlan(
+    modules=tuple(
+        f"{_TESTS}.{name}"
+        for name in ("transfers", "limits", "refusals", "errors", "stops", "rings", "registers")
+    ),
+    points=(*_CHANNELS, *_REGISTERS),
+    unit="transfers",
+    budget=1000,
+)

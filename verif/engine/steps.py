@@ -1,0 +1,56 @@
+"""Steps that several tests of an engine take."""
+
+from __future__ import annotations
+
+from cdma.hdl.spec.records import Status
+from cdma.sim.engine.transfer import Outcome
+
+from .bench import EngineBench
+from .promises import check_promises
+from .transfer import Transfer
+
+__all__ = ["changed", "expect_refusal", "some_length", "some_table"]
+
+
+def some_table(bench: EngineBench) -> list[int]:
+    top = (1 << bench.config.format.word_bits) - 1
+    return [
+        bench.rng.choice((0, 1, top, bench.rng.randint(0, top))) for _ in range(bench.config.codec.table_size)
+    ]
+
+
+def some_length(bench: EngineBench) -> int:
+    """Words: short ones, boundaries of beats, windows, bursts and pages, one more and one less."""
+    config, rng = bench.config, bench.rng
+    word_bytes = config.format.word_bits // 8
+    choice = rng.random()
+    if choice < 0.3:
+        return rng.randint(1, 3 * config.lanes)
+    if choice < 0.8:
+        beat = rng.choice((config.dev_data_bits, config.host_data_bits)) // 8
+        unit = rng.choice((beat, beat * config.burst_beats, config.format.window * word_bytes, 4096))
+        return max(1, unit // word_bytes * rng.randint(1, 2) + rng.choice((-1, 0, 1)))
+    return rng.randint(1, 2000)
+
+
+def changed(made: Transfer, **fields: int) -> Transfer:
+    made.descriptor |= fields
+    return made
+
+
+async def expect_refusal(
+    bench: EngineBench, channel: str, made: Transfer, status: Status, address: int
+) -> None:
+    """Runs a descriptor that must be refused, by the specification and by the engine.
+
+    ``address`` -1 stands for the first byte past the capacity.
+    """
+    if address == -1:
+        address = made.descriptor["destination"] + made.descriptor["capacity"]
+    made.expected = Outcome(status, address=address)
+    assert bench.refusal(channel, made) == made.expected, (made.descriptor, bench.refusal(channel, made))
+    end = bench.channels[channel]
+    await end.submit([made.record()])
+    bench.checks += made.check(await end.next())
+    check_promises(bench.config, channel, made.descriptor, made.completion)
+    bench.transfers += 1

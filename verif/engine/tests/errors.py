@@ -1,0 +1,125 @@
+"""Data that fail on their way: errors of the bus, damaged streams, results that do not fit."""
+
+from __future__ import annotations
+
+import itertools
+
+from cocotbext.axi import AxiResp
+
+from cdma.hdl.spec.records import COMPLETION, Mode, Status
+from cdma.sim.codec.model import encode_packet
+from cdma.sim.codec.words import words_from_bytes, words_to_bytes
+from cdma.sim.engine.descriptors import unpack
+from cdma.verif.engine.bench import EngineBench
+from cdma.verif.engine.context import both, engine_test
+from cdma.verif.engine.transfer import random_words
+
+__all__: list[str] = []
+
+
+def _error_places(bench: EngineBench, start: int, length: int, beat: int) -> list[int]:
+    """Bytes of the first beat, the last one, both sides of the last burst's edge, and any."""
+    block = beat * bench.config.burst(8 * beat)
+    edge = (start + length - 1) // block * block
+    places = [start, start + length - 1, bench.rng.randrange(start, start + length)]
+    return [*places, *(at for at in (edge - 1, edge) if start <= at < start + length)]
+
+
+@engine_test
+async def bus_errors(bench: EngineBench, budget: int) -> None:
+    config, rng = bench.config, bench.rng
+    bench.pauses(0.2)
+    beats = {"dev": config.dev_data_bits // 8, "host": config.host_data_bits // 8}
+    statuses = {
+        ("read", AxiResp.SLVERR): Status.READ_SLVERR,
+        ("read", AxiResp.DECERR): Status.READ_DECERR,
+        ("write", AxiResp.SLVERR): Status.WRITE_SLVERR,
+        ("write", AxiResp.DECERR): Status.WRITE_DECERR,
+    }
+    word = config.format.word_bits // 8
+    words = max(config.burst(8 * beat) * beat for beat in beats.values()) * 5 // 2 // word
+
+    async def one(channel: str, side: str, response: AxiResp, mode: Mode, which: int, halt: bool) -> None:
+        end = bench.channels[channel]
+        port = {"read": "dev", "write": "host"}[side]
+        if channel == "prefetch":
+            port = {"dev": "host", "host": "dev"}[port]
+        memory, beat = bench.memory[port], beats[port]
+        before, after = (bench.transfer(channel, 3, mode=Mode.RAW) for _ in range(2))
+        made = bench.transfer(channel, words, mode=mode)
+        field = "source" if side == "read" else "destination"
+        start, data = made.descriptor[field], made.source if side == "read" else made.expected.written
+        places = _error_places(bench, start, len(data), beat)
+        at = places[which % len(places)]
+        other = next(each for each in AxiResp if each in (2, 3) and each != response)
+        # A second error, of the other kind, behind the first: it is not told.
+        second = max(places)
+        block = beat * config.burst(8 * beat)
+        bad = {second: other} if second // block > at // block else {}
+        bad[at] = response
+        # The other channel uses the same memory at the same time.
+        memory.bad |= bad
+        await end.submit([made.record() for made in (before, made, after)])
+        bench.check(channel, before, await end.next())
+        got = unpack(COMPLETION, await end.next())
+        address = at // beat * beat if side == "read" else max(start, at // block * block)
+        want = (statuses[side, response], address, made.descriptor["tag"])
+        assert (got["status"], got["address"], got["tag"]) == want, (made.descriptor, got, want)
+        assert got["bytes_read"] == made.expected.bytes_read, (made.descriptor, got)
+        if side == "write" or mode == Mode.RAW:
+            # A failed burst has been sent all the same; what a failed read makes of a codec is anyone's guess.
+            assert got["bytes_written"] == made.expected.bytes_written, (made.descriptor, got)
+        await end.check_error(*want)
+        for place in bad:
+            del memory.bad[place]
+        assert await end.flag("halted") == halt
+        if halt:
+            await end.resume()
+        bench.check_memory(channel, made, exact=False)
+        bench.check(channel, after, await end.next())
+        bench.transfers += 1
+        bench.checks += 4
+
+    async def job(channel: str) -> None:
+        end = bench.channels[channel]
+        chosen = itertools.product(("read", "write"), (AxiResp.SLVERR, AxiResp.DECERR), (Mode.RAW, Mode.ZVC))
+        for number, (side, response, mode) in enumerate(chosen):
+            halt = bool(number % 2)
+            await end.enable(halt_on_error=int(halt))
+            for which in rng.sample(range(5), 3):
+                await one(channel, side, response, mode, which, halt)
+            await end.disable()
+
+    await both(bench, job)
+
+
+@engine_test
+async def corrupt(bench: EngineBench, budget: int) -> None:
+    await bench.channels["prefetch"].enable()
+    bench.pauses(0.3)
+    word = bench.config.format.word_bits // 8
+    for _ in range(max(20, budget // 4)):
+        words = bench.rng.randint(1, 300)
+        form = bench.rules["prefetch"].format(Mode.FVC, bench.tables["prefetch"])
+        raw = random_words(bench.np, words, bench.config, bench.tables["prefetch"])
+        stream = bytearray(words_to_bytes(encode_packet(words_from_bytes(raw, form), form).words))
+        for _ in range(bench.rng.randint(0, 3)):
+            stream[bench.rng.randrange(len(stream))] ^= 1 << bench.rng.randrange(8)
+        choice = bench.rng.random()
+        if choice < 0.3:
+            stream = stream[: word * bench.rng.randint(1, len(stream) // word)]
+        elif choice < 0.6:
+            stream += bytes(bench.rng.randrange(256) for _ in range(word * bench.rng.randint(1, 40)))
+        made = bench.transfer("prefetch", words, mode=Mode.FVC, stream=bytes(stream))
+        await bench.run("prefetch", [made, bench.transfer("prefetch", bench.rng.randint(1, 60))])
+
+
+@engine_test
+async def capacity(bench: EngineBench, budget: int) -> None:
+    await bench.channels["offload"].enable()
+    bench.pauses(0.2)
+    for _ in range(max(10, budget // 8)):
+        words = bench.rng.randint(20, 600)
+        room = bench.rng.randint(1, words * bench.config.format.word_bits // 8)
+        made = bench.transfer("offload", words, mode=Mode.ZVC, capacity=room)
+        await bench.run("offload", [made, bench.transfer("offload", bench.rng.randint(1, 60))])

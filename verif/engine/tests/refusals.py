@@ -1,0 +1,103 @@
+"""Descriptors that must be refused."""
+
+from __future__ import annotations
+
+from cdma.hdl.spec.records import Mode, Status
+from cdma.verif.engine.bench import CHANNELS, EngineBench
+from cdma.verif.engine.context import engine_test
+from cdma.verif.engine.memory import GUARD
+from cdma.verif.engine.steps import changed, expect_refusal
+from cdma.verif.engine.transfer import Transfer
+
+__all__: list[str] = []
+
+
+@engine_test
+async def refusals(bench: EngineBench, budget: int) -> None:
+    config = bench.config
+    word = config.format.word_bits // 8
+    bench.pauses(0.2)
+    for channel in CHANNELS:
+        await bench.channels[channel].enable()
+
+        def change(mode: int = Mode.RAW, channel: str = channel, **fields: int) -> Transfer:
+            made = bench.transfer(channel, 40, mode=mode)
+            made.descriptor |= fields
+            return made
+
+        async def refuse(made: Transfer, status: Status, address: int = 0, channel: str = channel) -> None:
+            memory = bench.memory["host" if channel == "offload" else "dev"]
+            before = bytes(memory.read(0x10000, 0x10000))
+            await expect_refusal(bench, channel, made, status, address)
+            assert bytes(memory.read(0x10000, 0x10000)) == before
+            good = bench.transfer(channel, 9)
+            await bench.run(channel, [good])
+
+        await refuse(change(length=0), Status.ZERO_LENGTH)
+        await refuse(change(length=(1 << 32) + word), Status.LENGTH)
+        if word > 1:
+            await refuse(change(length=word + 1), Status.LENGTH)
+        await refuse(change(compressed_length=word), Status.LENGTH)
+        await refuse(change(mode=3), Status.RESERVED)
+        await refuse(change(reserved=1 << 143), Status.RESERVED)
+        await refuse(change(reserved_flags=64), Status.RESERVED)
+        await refuse(change(capacity=0), Status.CAPACITY, -1)
+        made = change()
+        await refuse(changed(made, capacity=40 * word - 1), Status.CAPACITY, -1)
+        widths = (config.dev_data_bits, config.host_data_bits)
+        fields = ("source", "destination") if channel == "offload" else ("destination", "source")
+        for field, bits in zip(fields, widths, strict=True):
+            for step in {1, word} if config.realign else {1, word, bits // 16}:
+                if step % config.align(bits):
+                    made = change()
+                    place = made.descriptor[field] + step
+                    await refuse(changed(made, **{field: place}), Status.ALIGNMENT, place)
+        if channel == "prefetch":
+            await refuse(change(Mode.ZVC, compressed_length=0), Status.ZERO_LENGTH)
+            if word > 1:
+                await refuse(change(Mode.ZVC, compressed_length=word + 1), Status.LENGTH)
+        bits = config.dev_address_bits if channel == "offload" else config.host_address_bits
+        for bit in range(bits, 64):
+            await refuse(change(source=1 << bit), Status.WINDOW, 1 << bit)
+
+
+@engine_test
+async def windows(bench: EngineBench, budget: int) -> None:
+    low, high = 0x20000, 0x40000
+    for port in ("dev", "host"):
+        # The rings, if any, lie in the first pages: only the device port's window begins later.
+        await bench.set_window(port, low if port == "dev" else 0, high - 1)
+    for memory in bench.memory.values():
+        memory.next = low
+    word = bench.config.format.word_bits // 8
+    for channel in CHANNELS:
+        end = bench.channels[channel]
+        await end.enable()
+        await bench.run(channel, [bench.transfer(channel, 30, mode=Mode.RAW)])
+        bits = {"dev": bench.config.dev_data_bits, "host": bench.config.host_data_bits}
+        beats = {port: width // 8 for port, width in bits.items()}
+        steps = {port: bench.config.align(width) for port, width in bits.items()}
+        ports = ("dev", "host") if channel == "offload" else ("host", "dev")
+        for field, port in zip(("source", "destination"), ports, strict=True):
+            count = max(64, beats[port]) // word + 1
+            outside = [high - beats[port], high, high + 4096]
+            if port == "dev":
+                # The last beat before the window, and one that ends in it.
+                outside += [low - beats[port], low - 4096, low - steps[port]]
+            # The first place from which the last word is outside.
+            outside.append((high - count * word) // steps[port] * steps[port] + steps[port])
+            for place in outside:
+                made = changed(bench.transfer(channel, count, mode=Mode.RAW), **{field: place})
+                await expect_refusal(bench, channel, made, Status.WINDOW, place)
+        # Up to the window's very last byte is fine, and so is its first.
+        memory, port = bench.memory[ports[1]], ports[1]
+        size = max(64 * word, beats[port])
+        inside = [(high - size, size), (high - size - steps[port], size + steps[port])]
+        if port == "dev":
+            inside.append((low, size))
+        for at, count in inside:
+            made = bench.transfer(channel, count // word, mode=Mode.RAW)
+            memory.allow(at, count)
+            memory.write(at - 128, bytes([GUARD]) * (count + 256))
+            await bench.run(channel, [changed(made, destination=at)])
+        await end.disable()

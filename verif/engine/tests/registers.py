@@ -1,0 +1,169 @@
+"""What an engine with registers has besides its channels: registers, interrupt, soft reset."""
+
+from __future__ import annotations
+
+import cocotb
+from cocotb.triggers import ClockCycles
+from cocotbext.axi import AxiResp
+
+from cdma.hdl.spec.records import Mode, Status
+from cdma.verif.engine.bench import CHANNELS
+from cdma.verif.engine.context import engine_test
+from cdma.verif.engine.ring import RingBench
+
+__all__: list[str] = []
+
+
+@engine_test
+async def soft_resets(bench: RingBench, budget: int) -> None:
+    for _ in range(max(5, budget // 30)):
+        bench.pauses()
+        made = {}
+        for channel in CHANNELS:
+            await bench.rings[channel].enable()
+            made[channel] = [bench.transfer(channel, bench.rng.randint(1, 800)) for _ in range(5)]
+            await bench.rings[channel].submit([each.record() for each in made[channel]])
+        await ClockCycles(bench.dut.aclk, bench.rng.randint(1, 900))
+        await bench.poke("engine.command", soft_reset=1)
+        for _ in range(2000):
+            if not await bench.peek("engine.status", "resetting"):
+                break
+        else:
+            raise AssertionError("the soft reset did not end")
+        for checker in bench.checkers.values():
+            checker.finish()
+        for channel in CHANNELS:
+            assert await bench.peek(f"{channel}.control") == 0
+            assert await bench.peek(f"{channel}.completion_head") == 0
+            for each in made[channel]:
+                bench.check_memory(channel, each, exact=False)
+            await bench.set_table(channel, [0] * bench.config.codec.table_size)
+            await bench.rings[channel].enable()
+            await bench.run(channel, [bench.transfer(channel, 100)])
+            await bench.rings[channel].disable()
+
+
+@engine_test
+async def registers(bench: RingBench, budget: int) -> None:
+    for channel in CHANNELS:
+        await bench.poke(f"{channel}.control", enable=1)
+        await bench.poke(f"{channel}.irq_enable", completion=1)
+        await bench.poke(f"{channel}.coalesce_count", value=2)
+        await bench.poke("engine.command", clear_counters=1)
+        await ClockCycles(bench.dut.aclk, 40)
+        raw_words = literals = read = written = 0
+        for number in range(4):
+            made = bench.transfer(channel, 100 + number, mode=Mode.ZVC, interrupt=1)
+            for name, value in made.descriptor.items():
+                if name in ("source", "destination", "length", "capacity", "compressed_length"):
+                    await bench.poke(f"push.{name}_low", value=value & 0xFFFFFFFF)
+                    await bench.poke(f"push.{name}_high", value=value >> 32)
+            await bench.poke("push.tag", value=made.descriptor["tag"])
+            await bench.poke("push.flags", mode=Mode.ZVC, interrupt=1)
+            await bench.poke("push.submit", **{channel: 1})
+            for _ in range(500):
+                if await bench.peek(f"{channel}.status", "completion_waiting"):
+                    break
+            assert await bench.peek(f"{channel}.completion_tag") == made.descriptor["tag"]
+            assert await bench.peek(f"{channel}.completion_result", "status") == Status.OK
+            assert await bench.peek(f"{channel}.completion_literals") == made.expected.literals
+            assert await bench.peek(f"{channel}.completion_bytes_written_low") == made.expected.bytes_written
+            assert int(bench.dut.irq.value) == number % 2, f"interrupt after {number + 1} of two completions"
+            await bench.poke(f"{channel}.command", pop_completion=1)
+            if number % 2:
+                await bench.poke(f"{channel}.irq_status", completion=1)
+                await ClockCycles(bench.dut.aclk, 3)
+                assert not int(bench.dut.irq.value)
+            bench.check_memory(channel, made)
+            bench.transfers += 1
+            bench.checks += 6
+            raw_words += 100 + number
+            literals += made.expected.literals
+            read += made.expected.bytes_read
+            written += made.expected.bytes_written
+        want = {"raw_words": raw_words, "literals": literals, "bytes_read": read, "bytes_written": written}
+        want |= {"descriptors": 4, "errors": 0}
+        for name, value in want.items():
+            got = await bench.peek(f"{channel}_counters.{name}_low")
+            assert got == value, f"counter {name} is {got}, not {value}"
+            bench.checks += 1
+        # Held, they stand still while the next descriptor is counted.
+        await bench.poke(f"{channel}.counter_hold", hold=1)
+        while not await bench.peek(f"{channel}.counter_hold", "held"):
+            pass
+        assert await bench.peek(f"{channel}_counters.descriptors_low") == 4
+        # One completion that nobody follows: the time brings the interrupt.
+        await bench.poke(f"{channel}.coalesce_cycles", value=300)
+        await bench.rings[channel].enable()
+        await bench.run(channel, [bench.transfer(channel, 20, interrupt=1)])
+        assert await bench.peek(f"{channel}_counters.descriptors_low") == 4, "the counters are held"
+        await bench.poke(f"{channel}.counter_hold", hold=0)
+        while await bench.peek(f"{channel}.counter_hold", "held"):
+            pass
+        await ClockCycles(bench.dut.aclk, 32)
+        assert await bench.peek(f"{channel}_counters.descriptors_low") == 5
+        bench.checks += 3
+        for _ in range(200):
+            if int(bench.dut.irq.value):
+                break
+            await ClockCycles(bench.dut.aclk, 4)
+        else:
+            raise AssertionError("no interrupt after the coalescing time")
+        await bench.poke(f"{channel}.irq_status", completion=1)
+        await bench.poke(f"{channel}.irq_enable")
+
+
+@engine_test
+async def register_bus(bench: RingBench, budget: int) -> None:
+    rng = bench.rng
+    placed = {each.address: each for each in bench.registers.placed()}
+    last = max(placed)
+    stored: dict[int, int] = {}
+    # Plain storage, which nothing else touches here.
+    plain = [
+        bench.registers[f"{channel}.{name}"].address for channel in CHANNELS for name in ("coalesce_cycles",)
+    ]
+    plain += [bench.registers["push.tag"].address, bench.registers["push.source_low"].address]
+    masks = {address: sum(field.mask for field in placed[address].register.fields) for address in plain}
+    for address in plain:
+        await bench.bus.write(address, bytes(4))
+        stored[address] = 0
+
+    async def write(count: int) -> None:
+        for _ in range(count):
+            if rng.random() < 0.3:
+                address = rng.randrange(0, last + 256)
+                if address & ~3 not in placed:
+                    response = await bench.bus.write(address & ~3, b"\xff" * 4)
+                    assert response.resp == AxiResp.SLVERR, hex(address)
+                continue
+            address, first = rng.choice(plain), rng.randrange(4)
+            data = rng.randbytes(rng.randint(1, 4 - first))
+            response = await bench.bus.write(address + first, data)
+            assert response.resp == AxiResp.OKAY, hex(address)
+            strobed = ((1 << 8 * len(data)) - 1) << 8 * first & masks[address]
+            placed_bits = int.from_bytes(data, "little") << 8 * first & strobed
+            stored[address] = stored[address] & ~strobed | placed_bits
+            response = await bench.bus.read(address, 4)
+            got = int.from_bytes(response.data, "little")
+            assert got == stored[address], f"{address:#x} reads {got:#x}, not {stored[address]:#x}"
+            bench.checks += 1
+
+    async def read(count: int) -> None:
+        for _ in range(count):
+            address = rng.randrange(0, last + 256) & ~3
+            response = await bench.bus.read(address, 4)
+            assert (response.resp == AxiResp.OKAY) == (address in placed), hex(address)
+            bench.checks += 1
+
+    for share in (0.0, None, None, 0.8):
+        bench.pauses(share)
+        jobs = [write(30), read(60)]
+        for channel in CHANNELS:
+            await bench.rings[channel].enable()
+            jobs.append(bench.run(channel, [bench.transfer(channel, 200) for _ in range(2)]))
+        tasks = [cocotb.start_soon(bench.blame(job)) for job in jobs]
+        for task in tasks:
+            await task
+        for channel in CHANNELS:
+            await bench.rings[channel].disable()

@@ -1,0 +1,165 @@
+"""What an engine with registers has besides its channels: rings."""
+
+from __future__ import annotations
+
+from cocotb.triggers import ClockCycles
+from cocotbext.axi import AxiResp
+
+from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Mode, Status
+from cdma.sim.engine.descriptors import unpack
+from cdma.verif.engine.bench import CHANNELS
+from cdma.verif.engine.context import both, engine_test
+from cdma.verif.engine.ring import Ring, RingBench
+
+__all__: list[str] = []
+
+
+@engine_test
+async def ring_windows(bench: RingBench, budget: int) -> None:
+    page = 0x40000
+    await bench.set_window("host", 0, page - 1)
+    for name in ("dev", "host"):
+        await bench.poke(f"{name}_window.lock", locked=1)
+        before = await bench.peek(f"{name}_window.limit_low", "page")
+        await bench.poke(f"{name}_window.limit_low", page=0x12345)
+        assert await bench.peek(f"{name}_window.limit_low", "page") == before, "the lock did not hold"
+    for channel in CHANNELS:
+        ring = bench.rings[channel]
+        home = ring.base, ring.completions
+        ring.base = page
+        await ring.enable()
+        made = bench.transfer(channel, 4, mode=Mode.RAW)
+        await ring.submit([made.record()])
+        got = unpack(COMPLETION, await ring.next())
+        assert (got["status"], got["address"], got["tag"]) == (Status.WINDOW, page, 0), got
+        await ring.check_error(Status.WINDOW, page, 0)
+        await ring.disable()
+        ring.base, ring.completions = home[0], page
+        await ring.enable()
+        made = bench.transfer(channel, 4, mode=Mode.RAW)
+        await ring.submit([made.record()])
+        # The completion is dropped and logged.
+        await ring.check_error(Status.WINDOW, page, made.descriptor["tag"])
+        bench.check_memory(channel, made)
+        await ring.disable()
+        ring.base, ring.completions = home
+        bench.transfers += 2
+        bench.checks += 1
+    await bench.reset(3)
+    await bench.poke("host_window.limit_low", page=0x12345)
+    assert await bench.peek("host_window.limit_low", "page") == 0x12345, "the lock outlived a hardware reset"
+
+
+@engine_test
+async def ring_wrap(bench: RingBench, budget: int) -> None:
+    bench.pauses(0.1)
+    # A ring of more entries than this has no room here, and an index that runs further takes too long.
+    largest = min(5, bench.config.ring_entries.bit_length() - 1)
+    most = min(2 * bench.config.ring_entries, 2048) + 5
+    batch = 1 << largest
+
+    async def job(channel: str) -> None:
+        ring = bench.rings[channel]
+        for log2, count in ((1, most), (largest, 3 << largest)):
+            ring.log2, ring.size = log2, 1 << log2
+            await ring.enable()
+            # A batch at a time: the memory does not have places for all at once.
+            for first in range(0, count, batch):
+                made = [bench.transfer(channel, 1 + n % 3) for n in range(first, min(first + batch, count))]
+                await bench.run(channel, made)
+            mask = 2 * bench.config.ring_entries - 1
+            for register in ("ring_head", "completion_head"):
+                got = await bench.peek(f"{channel}.{register}")
+                assert got == count & mask, f"{channel}.{register} is {got} after {count} descriptors"
+                bench.checks += 1
+            await ring.disable()
+
+    await both(bench, job)
+
+
+@engine_test
+async def ring_errors(bench: RingBench, budget: int) -> None:
+    bench.pauses(0.2)
+    host = bench.memory["host"]
+    fetches = {AxiResp.SLVERR: Status.FETCH_SLVERR, AxiResp.DECERR: Status.FETCH_DECERR}
+    writes = {AxiResp.SLVERR: Status.COMPLETION_SLVERR, AxiResp.DECERR: Status.COMPLETION_DECERR}
+    for channel in CHANNELS:
+        ring = bench.rings[channel]
+        for halt in (False, True):
+            await bench.poke("engine.command", clear_counters=1)
+            await ring.enable(halt_on_error=int(halt))
+            errors = 0
+
+            async def go_on(halt: bool = halt, ring: Ring = ring) -> None:
+                assert await ring.flag("halted") == halt
+                if halt:
+                    await ring.resume()
+
+            for response in (AxiResp.SLVERR, AxiResp.DECERR):
+                for offset in (0, RECORD_BYTES - 1):
+                    # The fetch of the second of three.
+                    at = ring.base + (ring.submitted + 1) % ring.size * RECORD_BYTES
+                    host.bad = {at + offset: response}
+                    made = [bench.transfer(channel, 20) for _ in range(3)]
+                    await ring.submit([each.record() for each in made])
+                    bench.check(channel, made[0], await ring.next())
+                    got = unpack(COMPLETION, await ring.next())
+                    want = (fetches[response], at, 0)
+                    assert (got["status"], got["address"], got["tag"]) == want, (got, want)
+                    assert [got["bytes_read"], got["bytes_written"]] == [0, 0], got
+                    await ring.check_error(*want)
+                    await go_on()
+                    bench.check(channel, made[2], await ring.next())
+                    bench.check_memory(channel, made[1], exact=False)
+                    host.bad = {}
+
+                    # The write of the second of three completions: in the error register, for there is nowhere else.
+                    at = ring.completions + (ring.done + 1) % ring.size * RECORD_BYTES
+                    host.bad = {at + offset: response}
+                    made = [bench.transfer(channel, 20, mode=Mode.RAW) for _ in range(3)]
+                    await ring.submit([each.record() for each in made])
+                    bench.check(channel, made[0], await ring.next())
+                    await ring.check_error(writes[response], at, made[1].descriptor["tag"])
+                    host.bad = {}
+                    await go_on()
+                    bench.check_memory(channel, made[1])
+                    ring.skip()
+                    bench.check(channel, made[2], await ring.next())
+                    bench.transfers += 2
+                    bench.checks += 2
+                    errors += 2
+            counted = await bench.peek(f"{channel}_counters.errors_low")
+            assert counted == errors, f"{channel} counts {counted} errors, not {errors}"
+            await ring.disable()
+
+
+@engine_test
+async def silent_host(bench: RingBench, budget: int) -> None:
+    await bench.poke("engine.watchdog", value=200)
+    for channel in CHANNELS:
+        ring = bench.rings[channel]
+        await ring.enable()
+        await bench.poke(f"{channel}.irq_enable", error=1)
+        bench.memory["host"].frozen = True
+        made = bench.transfer(channel, 50)
+        at = ring.base + ring.submitted % ring.size * 64
+        await ring.submit([made.record()])
+        for _ in range(100):
+            if int(bench.dut.irq.value):
+                break
+            await ClockCycles(bench.dut.aclk, 10)
+        else:
+            raise AssertionError("no interrupt from a silent host")
+        found = [await bench.peek(f"{channel}.error", name) for name in ("valid", "status")]
+        assert found == [1, Status.WATCHDOG], found
+        assert await bench.peek(f"{channel}.error_address_low") == at
+        assert await bench.peek(f"{channel}.status", "stuck")
+        assert await bench.peek(f"{channel}.status", "halted")
+        bench.memory["host"].frozen = False
+        await ClockCycles(bench.dut.aclk, 100)
+        assert not await bench.peek(f"{channel}.status", "stuck")
+        assert ring.completion() is None, "a halted channel started a descriptor"
+        await bench.poke(f"{channel}.command", resume=1, clear_error=1)
+        await bench.poke(f"{channel}.irq_status", error=1)
+        bench.check(channel, made, await ring.next())
+        bench.checks += 6

@@ -1,0 +1,140 @@
+"""Channels that stop: aborts, resets, silent memories, halts after errors."""
+
+from __future__ import annotations
+
+import itertools
+
+from cocotb.triggers import ClockCycles
+
+from cdma.hdl.spec.records import COMPLETION, Mode, Status
+from cdma.sim.engine.descriptors import unpack
+from cdma.verif.engine.bench import CHANNELS, EngineBench
+from cdma.verif.engine.context import both, engine_test
+from cdma.verif.engine.steps import changed, some_table
+from cdma.verif.engine.transfer import Transfer
+
+__all__: list[str] = []
+
+
+@engine_test
+async def aborts(bench: EngineBench, budget: int) -> None:
+    for round_ in range(max(6, budget // 20)):
+        bench.pauses()
+        for memory in bench.memory.values():
+            memory.latency = bench.rng.choice((0, 40))
+
+        async def job(channel: str, round_: int = round_) -> None:
+            end = bench.channels[channel]
+            await end.enable()
+            made = [bench.transfer(channel, bench.rng.randint(1, 800)) for _ in range(6)]
+            await end.submit([each.record() for each in made])
+            await ClockCycles(bench.dut.aclk, bench.rng.randint(1, 600))
+            await end.abort()
+            await bench.settle(channel)
+            assert await end.flag("halted")
+            await end.resume()
+            for each in made:
+                data = await end.next()
+                got = unpack(COMPLETION, data)
+                if got["status"] == Status.ABORTED:
+                    assert got["tag"] == each.descriptor["tag"], got
+                    bench.check_memory(channel, each, exact=False)
+                else:
+                    bench.check(channel, each, data)
+                bench.checks += 1
+            await bench.run(channel, [bench.transfer(channel, 100)])
+            await end.disable()
+
+        await both(bench, job)
+
+
+@engine_test
+async def hard_resets(bench: EngineBench, budget: int) -> None:
+    for _ in range(max(6, budget // 20)):
+        bench.pauses()
+        for memory in bench.memory.values():
+            memory.latency = bench.rng.choice((0, 40))
+        under_way: dict[str, list[Transfer]] = {}
+
+        async def begin(channel: str, under_way: dict[str, list[Transfer]] = under_way) -> None:
+            await bench.set_table(channel, some_table(bench))
+            end = bench.channels[channel]
+            await end.enable()
+            under_way[channel] = [bench.transfer(channel, bench.rng.randint(1, 800)) for _ in range(6)]
+            await end.submit([made.record() for made in under_way[channel]])
+
+        await both(bench, begin)
+        await ClockCycles(bench.dut.aclk, bench.rng.randint(1, 700))
+        await bench.reset(bench.rng.randint(1, 5))
+        bench.pauses(bench.rng.choice((0.0, 0.3)))
+        for channel in CHANNELS:
+            end = bench.channels[channel]
+            for flag in ("busy", "halted", "aborting", "stuck"):
+                assert not await end.flag(flag), f"{channel} is {flag} after a reset"
+            await bench.set_table(channel, [0] * bench.config.codec.table_size)
+        # What has been written before the reset is no more than was allowed, and nothing comes after it.
+        await ClockCycles(bench.dut.aclk, 20)
+        for checker in bench.checkers.values():
+            checker.finish()
+        for channel, transfers in under_way.items():
+            for made in transfers:
+                bench.check_memory(channel, made, exact=False)
+
+        async def go_on(channel: str) -> None:
+            end = bench.channels[channel]
+            await end.enable()
+            await bench.run(channel, [bench.transfer(channel, bench.rng.randint(1, 200)) for _ in range(2)])
+            await end.disable()
+
+        await both(bench, go_on)
+
+
+@engine_test
+async def watchdog(bench: EngineBench, budget: int) -> None:
+    await bench.set_watchdog(200)
+    ports = ["dev"] if bench.config.registers else ["dev", "host"]  # completions need a host that answers
+    for channel, port in itertools.product(CHANNELS, ports):
+        end = bench.channels[channel]
+        await end.enable()
+        bench.memory[port].frozen = True
+        made = [bench.transfer(channel, 600, mode=Mode.RAW) for _ in range(2)]
+        await end.submit([each.record() for each in made])
+        got = unpack(COMPLETION, await end.next(3000))
+        first = made[0].descriptor
+        start = first["source" if (channel == "offload") == (port == "dev") else "destination"]
+        if (channel == "offload") == (port == "dev"):
+            # A read's is that of its beat.
+            start -= start % (
+                (bench.config.dev_data_bits if port == "dev" else bench.config.host_data_bits) // 8
+            )
+        assert (got["status"], got["tag"]) == (Status.WATCHDOG, first["tag"]), got
+        assert start <= got["address"] < start + first["length"], (hex(start), got)
+        assert await end.flag("stuck")
+        bench.memory[port].frozen = False
+        await bench.settle(channel)
+        assert not await end.flag("stuck")
+        assert await end.flag("halted")
+        await end.resume()
+        status = unpack(COMPLETION, await end.next())["status"]
+        assert status in (Status.ABORTED, Status.OK), status
+        for each in made:
+            bench.check_memory(channel, each, exact=False)
+        await bench.run(channel, [bench.transfer(channel, 100)])
+        bench.checks += 5
+
+
+@engine_test
+async def halting(bench: EngineBench, budget: int) -> None:
+    for channel in CHANNELS:
+        end = bench.channels[channel]
+        await end.enable(halt_on_error=1)
+        bad = changed(bench.transfer(channel, 30), length=0)
+        await end.submit([bad.record()])
+        assert unpack(COMPLETION, await end.next())["status"] == Status.ZERO_LENGTH
+        assert await end.flag("halted")
+        good = bench.transfer(channel, 30)
+        await end.submit([good.record()])
+        await ClockCycles(bench.dut.aclk, 300)
+        assert end.completion() is None, "a halted channel started a descriptor"
+        await end.resume()
+        bench.check(channel, good, await end.next())

@@ -1,0 +1,51 @@
+"""Transfers as they should be: everything at random, and each length around a boundary."""
+
+from __future__ import annotations
+
+from cdma.hdl.spec.records import Mode
+from cdma.verif.engine.bench import EngineBench
+from cdma.verif.engine.context import both, engine_test
+from cdma.verif.engine.steps import some_length, some_table
+
+__all__: list[str] = []
+
+
+@engine_test
+async def soak(bench: EngineBench, budget: int) -> None:
+    left = budget
+    while left > 0:
+        count = min(left, bench.rng.randint(10, 60))
+        left -= count
+        bench.pauses(bench.rng.choice((0.0, None, None)))
+        for memory in bench.memory.values():
+            memory.latency = bench.rng.choice((0, 10, 60))
+
+        async def job(channel: str, count: int = count) -> None:
+            await bench.set_table(channel, some_table(bench))
+            await bench.channels[channel].enable()
+            transfers = [bench.transfer(channel, some_length(bench)) for _ in range(count // 2 + 1)]
+            await bench.run(channel, transfers)
+            await bench.channels[channel].disable()
+
+        await both(bench, job)
+
+
+@engine_test
+async def lengths(bench: EngineBench, budget: int) -> None:
+    config = bench.config
+    word = config.format.word_bits // 8
+    sizes = set()
+    for unit in (config.dev_data_bits // 8, config.host_data_bits // 8, config.format.window * word):
+        sizes |= {unit // word + step for step in (-1, 0, 1)}
+    for bits in (config.dev_data_bits, config.host_data_bits):
+        sizes |= {config.burst(bits) * bits // 8 // word + step for step in (-1, 0, 1)}
+    sizes |= {4096 // word + step for step in (-1, 0, 1)} | {1}
+
+    async def job(channel: str) -> None:
+        await bench.channels[channel].enable()
+        for mode in (Mode.RAW, Mode.ZVC):
+            await bench.run(
+                channel, [bench.transfer(channel, size, mode=mode) for size in sorted(sizes - {0})]
+            )
+
+    await both(bench, job)

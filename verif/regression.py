@@ -1,0 +1,158 @@
+"""The regression on one design: builds it, runs the tests of its plan in parallel, and sums up."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.errors import ParameterError
+from cdma.verif.codec.plan import CODEC_PLAN
+from cdma.verif.engine.plan import ENGINE_PLAN
+from cdma.verif.simulator.build import build
+from cdma.verif.simulator.design import Design
+from cdma.verif.simulator.plan import TestPlan, TestPoint
+from cdma.verif.simulator.simulate import Outcome, simulate
+
+__all__ = ["COUNTS", "Regression", "plan_of", "replay_command", "verify"]
+
+#: What every outcome counts.
+COUNTS = ("packets", "words", "checks", "cycles")
+
+
+@dataclass(frozen=True)
+class Regression:
+    """What a regression did; it passed if it ran something and nothing failed.
+
+    ``packets``
+        Is the budget of the longest test, in the unit of the plan: packets of a codec, transfers of an engine.
+    """
+
+    design: Design
+    seed: int
+    packets: int
+    outcomes: Sequence[Outcome]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every test passed, and there was one."""
+        return bool(self.outcomes) and all(outcome.failure is None for outcome in self.outcomes)
+
+    def total(self, what: str) -> int:
+        """The sum over all tests of one of :data:`COUNTS`."""
+        return sum(getattr(outcome, what) for outcome in self.outcomes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: everything but the logs."""
+        rows = [dataclasses.asdict(outcome) for outcome in self.outcomes]
+        for row in rows:
+            del row["log"]
+        design = {
+            "block": self.design.block,
+            "config": dataclasses.asdict(self.design.config),
+            "init": self.design.init,
+            "text": str(self.design),
+        }
+        totals = {what: self.total(what) for what in COUNTS}
+        return {"design": design, "seed": self.seed, "passed": self.passed, **totals, "tests": rows}
+
+
+def plan_of(design: Design) -> TestPlan:
+    """The plan of a codec or of an engine."""
+    return CODEC_PLAN if design.block in BLOCKS else ENGINE_PLAN
+
+
+def replay_command(design: Design, test: str, seed: int, packets: int) -> str:
+    """The command line that runs one test again just as it was."""
+    budget = f"--{plan_of(design).unit} {packets}"
+    words = ["cdma verify", design.block, design.options(), f"--tests {test} --seed {seed}", budget]
+    return " ".join(filter(None, words))
+
+
+def verify(
+    design: Design,
+    *,
+    tests: Sequence[str] | None = None,
+    seed: int = 1,
+    packets: int | None = None,
+    jobs: int = 1,
+    waves: Path | None = None,
+    verilog: str | None = None,
+    plusargs: Sequence[str] = (),
+    report: Callable[[Outcome], None] | None = None,
+) -> Regression:
+    """Runs the tests of the plan, or those named in ``tests``, on one design.
+
+    ``packets`` is the budget of the longest test; ``jobs`` is how many simulations may run at once; ``waves`` is a
+    directory that takes a VCD of every test; ``report`` is called with each outcome. ``verilog`` replaces the design's
+    own text and ``plusargs`` reach the simulation, which is how the bench itself is tested.
+    """
+    plan = plan_of(design)
+    budget = plan.budget if packets is None else packets
+    if budget < 1:
+        raise ParameterError(f"{plan.unit} is {budget}; a regression that moves nothing proves nothing")
+    points = plan.choose(design, tests)
+    text = design.verilog() if verilog is None else verilog
+    executable = build(text, design.top, design.ports, trace=waves is not None)
+    settings = {"design": design.to_json(), "packets": budget, "seed": seed}
+
+    def run(names: Sequence[str], start: int, hear: Callable[[Outcome], None] | None = None) -> list[Outcome]:
+        # A lot with waves has one test, and the VCD is that of its first start.
+        trace = waves / f"{names[0]}.vcd" if waves is not None and start == seed else None
+        return simulate(
+            executable,
+            design.top,
+            ",".join(plan.modules),
+            names,
+            settings,
+            start=start,
+            waves=trace,
+            plusargs=plusargs,
+            report=hear,
+        )
+
+    def run_lot(lot: Sequence[TestPoint]) -> list[Outcome]:
+        once = [point.name for point in lot if point.starts == 1]
+        outcomes = run(once, seed, report) if once else []
+        for point in lot:
+            if point.starts > 1:
+                runs = [run([point.name], seed + index)[0] for index in range(point.starts)]
+                outcomes.append(_merge_starts(runs))
+                if report is not None:
+                    report(outcomes[-1])
+        return outcomes
+
+    lots = [[point] for point in points] if waves is not None else _lots(points, jobs)
+    with ThreadPoolExecutor(max(1, jobs)) as pool:
+        outcomes = {outcome.test: outcome for lot in pool.map(run_lot, lots) for outcome in lot}
+    return Regression(design, seed, budget, [outcomes[point.name] for point in points])
+
+
+def _lots(points: Sequence[TestPoint], jobs: int) -> list[list[TestPoint]]:
+    """The points shared out over simulations: a process takes longer to start than most tests to run."""
+    lots: list[list[TestPoint]] = [[] for _ in range(max(1, min(jobs, len(points))))]
+    for point in sorted(points, key=lambda point: -point.weight):
+        min(lots, key=lambda lot: sum(other.weight for other in lot)).append(point)
+    return lots
+
+
+def _merge_starts(runs: Sequence[Outcome]) -> Outcome:
+    """One outcome of a test that ran from several random start values, which must not show on any cycle."""
+    for outcome in runs:
+        if outcome.failure is not None:
+            return outcome
+    failure = None
+    if len({outcome.notes["digest"] for outcome in runs}) > 1:
+        failure = "the outputs differ between runs that differ only in the start values of registers"
+    totals = {what: sum(getattr(outcome, what) for outcome in runs) for what in COUNTS}
+    return Outcome(
+        runs[0].test,
+        failure,
+        **{**totals, "checks": totals["checks"] + len(runs) - 1},
+        seconds=sum(outcome.seconds for outcome in runs),
+        notes={"starts": len(runs)},
+    )

@@ -1,0 +1,89 @@
+"""A block as ``cdma generate`` writes it: what is built, simulated and measured."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
+
+from cdma.hdl.spec.codecs import BLOCKS, codec_of
+from cdma.hdl.verilog.cache import content_key, generator_key, kept_text
+
+__all__ = ["Design"]
+
+
+class Design(ABC):
+    """One block with its parameters. It travels to the simulation process as JSON.
+
+    ``block``
+        Is ``compressor``, ``decompressor`` or ``engine``.
+    ``config``
+        Has the parameters: a :class:`.CodecConfig` or an :class:`.EngineConfig`.
+    ``init``
+        Says whether the Verilog has initial values.
+    """
+
+    block: str
+    config: Any
+    init: bool
+
+    @property
+    def top(self) -> str:
+        """The name of the module."""
+        return f"cdma_{self.block}"
+
+    @property
+    @abstractmethod
+    def ports(self) -> tuple[str, ...]:
+        """The names of the ports, all of which a bench reads or drives."""
+
+    @property
+    @abstractmethod
+    def summary(self) -> str:
+        """The parameters in a few words."""
+
+    @abstractmethod
+    def generate(self) -> str:
+        """Makes the Verilog."""
+
+    @classmethod
+    @abstractmethod
+    def from_json(cls, text: str) -> Design:
+        """The design that :meth:`to_json` wrote."""
+
+    def to_json(self) -> str:
+        """The design as JSON text."""
+        return json.dumps({"block": self.block, "config": self.config.settings(), "init": self.init})
+
+    def verilog(self) -> str:
+        """The text that a user gets; kept by what it is made from, because making it takes a while."""
+        key = content_key(generator_key(), *self._codec_sources(), self.to_json())
+        return kept_text("verilog", key, ".v", self.generate)
+
+    def options(self) -> str:
+        """The options of the command line that ask for this design, without those that are at their defaults."""
+        defaults = type(self.config)().settings()
+        engine_only = [option.name for option in codec_of(self.config.format).options if not option.engine]
+        unsaid = engine_only if self.block not in BLOCKS else []
+        words = []
+        for name, value in self.config.settings().items():
+            if name in unsaid or value == defaults.get(name):
+                continue
+            option = name.replace("_", "-")
+            if isinstance(value, bool):
+                words.append(f"--{option}" if value else f"--no-{option}")
+            else:
+                values = map(hex, value) if isinstance(value, list) else [str(value)]
+                words.append(" ".join([f"--{option}", *values]))
+        return " ".join(words if self.init else [*words, "--no-init"])
+
+    def __str__(self) -> str:
+        start = "" if self.init else ", no initial values"
+        return f"{self.block} {self.summary}{start}"
+
+    def _codec_sources(self) -> list[bytes]:
+        """The sources beside those of the codec's hardware, which need not lie with the generator's."""
+        home = inspect.getfile(codec_of(self.config.format).load("compressor"))
+        return [path.read_bytes() for path in sorted(Path(home).parent.glob("*.py"))]

@@ -1,5 +1,7 @@
 """One direction of the engine: requests in, completions out, data from one port to the other."""
 
+from typing import NamedTuple
+
 from amaranth.hdl import Module, ResetInserter, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -40,30 +42,65 @@ def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, Po
     return shape(*read, config.read_buffer), shape(*write, config.write_buffer)
 
 
+class _Parts(NamedTuple):
+    """The parts of a channel, in the order in which a descriptor passes them."""
+
+    checker: Checker
+    slots: Slots
+    path: DataPath
+    completer: Completer
+
+
+class _State(NamedTuple):
+    """What the channel keeps.
+
+    ``halted``
+        High from an error or an abort until ``resume``.
+    ``timeout``
+        High from a watchdog's time until the channel is cleared.
+    ``reported``
+        High once the descriptor of the timeout is completed.
+    ``at_write``
+        The port that did not answer is the one that is written.
+    ``fired``
+        A port does not answer.
+    """
+
+    halted: Signal
+    timeout: Signal
+    reported: Signal
+    at_write: Signal
+    fired: Signal
+
+
 class Channel(wiring.Component):
     """Carries out requests in order, several at once, and completes them in order.
 
+    Nothing is started while ``enable`` is low, or while ``status.halted`` is high: from an error with
+    ``halt_on_error``, or from an abort, until ``resume``.
+
+    ``abort`` lets every open transaction finish, drops the data that are still inside, and completes as ``ABORTED`` all
+    that had started. A watchdog fires when a port has not answered for the time that ``watchdog_tick`` divides. It
+    completes the oldest descriptor as ``WATCHDOG`` at once and then does the same as an abort; ``status.stuck`` is high
+    for as long as the port does not answer.
+
     ``compressing``
-        An offload channel (device port to host port, through a compressor), or a prefetch channel the other
-        way.
-
-    Nothing is started while ``enable`` is low, or while ``status.halted`` is high: after an error if
-    ``halt_on_error`` is high, and after an abort; until ``resume``.
-
-    ``abort`` lets every open transaction finish, drops the data that is still inside and completes all that
-    had started as ``ABORTED``. The watchdog, when a port has not answered for the time that
-    ``watchdog_tick`` divides, completes the oldest descriptor as ``WATCHDOG`` at once and then does the same;
-    for as long as the port does not answer, ``status.stuck`` is high.
-
+        Makes an offload channel: from the device port to the host port, through a compressor. A prefetch channel goes
+        the other way, through a decompressor.
+    ``completion_interrupt``, ``completion_words``
+        Belong to ``completion``: whether it counts towards the interrupt, and the raw words that went through the codec.
+    ``source``, ``sink``
+        The AXI4 ports that are read and written.
     ``now``, ``watchdog_tick``
-        From the :class:`~cdma.hdl.axi.watchdog.Timebase`.
-    ``checking``
-        High while a request at the input is being looked at: it must stay.
+        The time, from the :class:`~cdma.hdl.axi.watchdog.Timebase`.
     ``halt``
-        A pulse that halts the channel as an error does.
+        Pulse: halts the channel as an error does.
     ``stop``
-        Like an abort without completions; ``stopped`` is high as soon as nothing is under way. The channel is
-        then to be reset.
+        Acts like an abort without completions.
+    ``stopped``
+        High while ``stop`` is high and nothing is in flight: the channel is then to be reset.
+    ``checking``
+        High while the request at the input is checked: it must stay.
     """
 
     def __init__(self, config: EngineConfig, compressing: bool) -> None:
@@ -98,14 +135,42 @@ class Channel(wiring.Component):
             config.codec
         )
         clear = Signal()
-        path = DataPath(config, codec, self.read, self.write)
-        m.submodules.path = ResetInserter(clear)(path)
-        m.submodules.checker = checker = Checker(self.read, self.write, compressing=self.compressing)
         addresses = (self.read.address_bits, self.write.address_bits)
-        slots = Slots(*addresses, config.descriptors)
-        m.submodules.slots = ResetInserter(clear)(slots)
-        m.submodules.completer = completer = Completer(*addresses)
+        parts = _Parts(
+            path=DataPath(config, codec, self.read, self.write),
+            checker=Checker(self.read, self.write, compressing=self.compressing),
+            slots=Slots(*addresses, config.descriptors),
+            completer=Completer(*addresses),
+        )
+        m.submodules.path = ResetInserter(clear)(parts.path)
+        m.submodules.checker = parts.checker
+        m.submodules.slots = ResetInserter(clear)(parts.slots)
+        m.submodules.completer = parts.completer
+        self._connect_streams(m, parts)
 
+        m.submodules.read_watchdog = read_watchdog = Watchdog()
+        m.submodules.write_watchdog = write_watchdog = Watchdog()
+        self._watch(m, parts.path, read_watchdog, write_watchdog)
+        state = _State(
+            halted=Signal(name="halted"),
+            timeout=Signal(name="timeout"),
+            reported=Signal(name="told"),
+            at_write=Signal(name="at_write"),
+            fired=Signal(name="fired"),
+        )
+        quiet = Signal()
+        with m.If(state.fired & ~state.timeout):
+            m.d.sync += [state.timeout.eq(1), state.at_write.eq(~read_watchdog.fired)]
+        m.d.comb += [
+            state.fired.eq(read_watchdog.fired | write_watchdog.fired),
+            quiet.eq(parts.path.read_idle & parts.path.write_idle),
+        ]
+        self._connect_parts(m, parts, state)
+        self._supervise(m, parts, state, quiet, clear)
+        return m
+
+    def _connect_streams(self, m: Module, parts: _Parts) -> None:
+        checker, slots, path, completer = parts
         wiring.connect(m, wiring.flipped(self.requests), checker.requests)
         wiring.connect(m, checker.windows, wiring.flipped(self.windows))
         wiring.connect(m, checker.slot, slots.input)
@@ -118,30 +183,23 @@ class Channel(wiring.Component):
         wiring.connect(m, path.source, wiring.flipped(self.source))
         wiring.connect(m, path.sink, wiring.flipped(self.sink))
 
-        m.submodules.read_watchdog = read_watchdog = Watchdog()
-        m.submodules.write_watchdog = write_watchdog = Watchdog()
+    def _watch(self, m: Module, path: DataPath, read: Watchdog, write: Watchdog) -> None:
+        """One watchdog for each port."""
         m.d.comb += [
-            read_watchdog.tick.eq(self.watchdog_tick),
-            read_watchdog.waiting.eq(~path.read_idle),
-            read_watchdog.progress.eq(path.read_progress),
-            write_watchdog.tick.eq(self.watchdog_tick),
-            write_watchdog.waiting.eq(~path.write_idle),
-            write_watchdog.progress.eq(path.write_progress),
+            read.tick.eq(self.watchdog_tick),
+            read.waiting.eq(~path.read_idle),
+            read.progress.eq(path.read_progress),
+            write.tick.eq(self.watchdog_tick),
+            write.waiting.eq(~path.write_idle),
+            write.progress.eq(path.write_progress),
         ]
 
-        halted = Signal()
-        timeout = Signal()
-        told = Signal()
-        at_write = Signal()
-        quiet = Signal()
-        fired = Signal()
-        with m.If(fired & ~timeout):
-            m.d.sync += [timeout.eq(1), at_write.eq(~read_watchdog.fired)]
+    def _connect_parts(self, m: Module, parts: _Parts, state: _State) -> None:
+        """What the parts report to each other beside the streams."""
+        _, slots, path, completer = parts
         m.d.comb += [
-            fired.eq(read_watchdog.fired | write_watchdog.fired),
-            quiet.eq(path.read_idle & path.write_idle),
             path.values.eq(self.values),
-            path.mark.eq(fired),
+            path.mark.eq(state.fired),
             slots.now.eq(self.now),
             slots.end.eq(path.end),
             slots.overflow.eq(path.overflow),
@@ -150,45 +208,49 @@ class Channel(wiring.Component):
             slots.result_place.eq(completer.result_place),
             slots.at_stages.eq(completer.late),
             completer.heard.eq(slots.heard),
-            completer.watchdog.eq(timeout & ~told),
-            completer.at_write.eq(at_write),
+            completer.watchdog.eq(state.timeout & ~state.reported),
+            completer.at_write.eq(state.at_write),
             self.completion_interrupt.eq(completer.interrupt),
             self.completion_words.eq(completer.words),
         ]
-        # What comes after a timeout says nothing any more: the address that was marked stays.
-        for outcome, heard in (
+        # An outcome after a timeout is ignored, so that the address that was marked stays.
+        for outcome, noted in (
             (path.read_outcome, slots.read_outcome),
             (path.write_outcome, slots.write_outcome),
         ):
             m.d.comb += [
-                heard.address.eq(outcome.address),
-                heard.note.eq(outcome.note & ~timeout),
-                heard.resp.eq(outcome.resp),
-                heard.done.eq(outcome.done & ~timeout & ~fired),
+                noted.address.eq(outcome.address),
+                noted.note.eq(outcome.note & ~state.timeout),
+                noted.resp.eq(outcome.resp),
+                noted.done.eq(outcome.done & ~state.timeout & ~state.fired),
             ]
+
+    def _supervise(self, m: Module, parts: _Parts, state: _State, quiet: Signal, clear: Signal) -> None:
+        """Runs the channel; after an abort, a timeout or a stop drains it, drops what is left, and clears it."""
+        checker, slots, path, completer = parts
         with m.If(self.halt | (completer.taken & completer.failed & self.halt_on_error)):
-            m.d.sync += halted.eq(1)
+            m.d.sync += state.halted.eq(1)
         with m.Elif(self.resume):
-            m.d.sync += halted.eq(0)
+            m.d.sync += state.halted.eq(0)
 
         with m.FSM() as fsm:
             with m.State("run"):
-                m.d.comb += checker.run.eq(self.enable & ~halted)
-                with m.If(self.stop | self.abort | fired):
+                m.d.comb += checker.run.eq(self.enable & ~state.halted)
+                with m.If(self.stop | self.abort | state.fired):
                     m.next = "drain"
             with m.State("drain"):
-                # What has been heard of completely is still completed; not so after a timeout, because what
-                # comes late must not be taken for the next descriptor's.
+                # A descriptor whose outcomes have all come is still completed. After a timeout it is not, because a
+                # late outcome must not be taken for that of the next descriptor.
                 m.d.comb += [
                     path.flush.eq(1),
                     checker.flush.eq(1),
-                    completer.drop.eq(timeout & ~told),
-                    completer.hold.eq(timeout),
+                    completer.drop.eq(state.timeout & ~state.reported),
+                    completer.hold.eq(state.timeout),
                     self.stopped.eq(quiet),
                 ]
                 with m.If(completer.taken & completer.late):
-                    m.d.sync += told.eq(1)
-                with m.If(quiet & ~self.stop & (told | ~timeout)):
+                    m.d.sync += state.reported.eq(1)
+                with m.If(quiet & ~self.stop & (state.reported | ~state.timeout)):
                     m.next = "drop"
             with m.State("drop"):
                 m.d.comb += [path.flush.eq(1), checker.flush.eq(1), completer.drop.eq(1)]
@@ -198,15 +260,15 @@ class Channel(wiring.Component):
                     m.next = "clear"
             with m.State("clear"):
                 m.d.comb += [clear.eq(1), checker.flush.eq(1)]
-                m.d.sync += [timeout.eq(0), told.eq(0), halted.eq(1)]
+                m.d.sync += [state.timeout.eq(0), state.reported.eq(0), state.halted.eq(1)]
                 m.next = "run"
 
         m.d.comb += [
             self.checking.eq(checker.busy),
             self.status.busy.eq(checker.busy | ~slots.empty),
-            self.status.halted.eq(halted),
+            self.status.halted.eq(state.halted),
             self.status.aborting.eq(~fsm.ongoing("run")),
-            self.status.stuck.eq(fsm.ongoing("drain") & timeout),
+            self.status.stuck.eq(fsm.ongoing("drain") & state.timeout),
             self.events.under_way.eq(~slots.empty),
             self.events.read_beat.eq(self.source.r.valid & self.source.r.ready),
             self.events.write_beat.eq(self.sink.w.valid & self.sink.w.ready),
@@ -214,4 +276,3 @@ class Channel(wiring.Component):
             self.events.stall_codec.eq(path.refused),
             self.events.stall_sink.eq(path.blocked),
         ]
-        return m

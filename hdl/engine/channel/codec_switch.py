@@ -10,21 +10,31 @@ from cdma.hdl.spec.codec import CodecConfig
 
 __all__ = ["CodecSwitch", "Route"]
 
-#: ``raw``: around the codec. ``zeros``: with a table of zeros instead of ``values``. ``words``: of the raw
-#: packet.
+#: The way of a packet. ``raw``: around the codec. ``zeros``: with a table of zeros instead of ``values``. ``words``:
+#: of the raw packet.
 Route = data.StructLayout({"raw": 1, "zeros": 1, "words": 32})
 
 
 class CodecSwitch(wiring.Component):
-    """``codec`` is a component with the streams of a compressor or a decompressor, and, if it has one, a table at run time.
+    """Passes each packet through ``codec``, or around it.
 
-    Every packet needs an entry of ``routes``, and every packet that passes through the codec has one
-    ``report``. No more than ``packets`` may have an entry and not have left. A packet passes around the codec,
-    and the table changes between zeros and ``values``, only while no packet is inside.
+    A packet passes around the codec only while no packet is inside, and only then the table changes between zeros and
+    ``values``. No more than ``packets`` packets may have an entry of ``routes`` and not have left.
 
-    ``starved``, ``refused``, ``blocked``
-        For counters: the codec side could take a beat but there is none; there is one but it is not taken,
-        although the output does not wait; the output waits.
+    ``codec``
+        A component with the streams of a compressor or of a decompressor, and, if it has one, a table at run time.
+    ``routes``
+        One entry for every packet.
+    ``values``
+        The table.
+    ``report``
+        One for every packet that passes through the codec.
+    ``starved``
+        High when the codec could take a beat, but none is valid.
+    ``refused``
+        High when a beat is valid but not taken, although the output does not wait.
+    ``blocked``
+        High when the output waits.
     """
 
     def __init__(self, codec: wiring.Component, config: CodecConfig, packets: int) -> None:

@@ -1,4 +1,4 @@
-"""The way of a channel's data, from the port that is read to the port that is written."""
+"""The stages that a channel's data pass, from the port that is read to the port that is written."""
 
 from amaranth.hdl import Module
 from amaranth.lib import data, stream, wiring
@@ -21,16 +21,28 @@ __all__ = ["DataPath"]
 
 
 class DataPath(wiring.Component):
-    """Reader, codec and writer, each with commands of its own, so that a descriptor's reads begin while those
-    before it are still being written.
+    """Reader, codec and writer in a chain, with a stream of beats between each. Each stage has commands of its own, so
+    that the reads of a descriptor begin while those before it are still being written.
 
-    For every ``read`` command there must be one ``route`` and one ``write`` command, and at most
-    ``config.descriptors`` of them are under way; each has one outcome at ``read_outcome`` and
-    ``write_outcome``, and, unless it passes around the codec, one ``report``.
-
-    ``flush``, ``idle``, ``mark``
-        As for the reader and the writer: after ``flush`` has met ``idle``, nothing is under way and the whole
-        path may be reset.
+    ``read``, ``route``, ``write``
+        The commands of the three stages: one of each for every descriptor. At most ``config.descriptors`` descriptors
+        may be in flight.
+    ``read_outcome``, ``write_outcome``
+        One outcome per descriptor, from the reader and from the writer.
+    ``report``
+        One verdict per descriptor that does not pass around the codec.
+    ``overflow``, ``end``
+        Those of the :class:`.AxiWriter`.
+    ``values``
+        The table of the codec.
+    ``source``, ``sink``
+        The AXI4 ports.
+    ``flush``
+        Empties the reader and the writer. Once both are idle, nothing is in flight and the whole path may be reset.
+    ``read_idle``, ``read_progress``, ``write_idle``, ``write_progress``, ``mark``
+        Those of the reader and of the writer.
+    ``starved``, ``refused``, ``blocked``
+        Those of the :class:`.CodecSwitch`.
     """
 
     def __init__(
@@ -91,8 +103,14 @@ class DataPath(wiring.Component):
         ]
         wiring.connect(m, reports.output, wiring.flipped(self.report))
 
-        connect_width(m, "read_width", word_bits, reader.output, switch.input)
-        connect_width(m, "write_width", word_bits, switch.output, writer.input)
+        # The stages after the reader, each with the name of the adapter before it, which is there where the lanes
+        # differ. A further stage, with streams of beats called ``input`` and ``output``, is a further line here.
+        stages: list[tuple[str, wiring.Component]] = [("read_width", switch), ("write_width", writer)]
+        stage: wiring.Component = reader
+        for adapter, following in stages:
+            connect_width(m, adapter, word_bits, stage.output, following.input)
+            stage = following
+
         wiring.connect(m, reader.port, wiring.flipped(self.source))
         wiring.connect(m, writer.port, wiring.flipped(self.sink))
         wiring.connect(m, reader.outcome, wiring.flipped(self.read_outcome))

@@ -1,6 +1,6 @@
 """Lets each packet pass through the codec or around it."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -82,23 +82,10 @@ class CodecSwitch(wiring.Component):
             with m.If(~zeros):
                 m.d.comb += codec.values.eq(self.values)
 
-        # A packet is done entering when its last beat and, where the codec wants it, its length have been
-        # taken.
+        # A packet is done entering when its last beat and, where the codec takes it, its length have been taken.
         beats_done = Signal()
-        length_done = Signal()
         last_in = Signal()
-        if "length" in codec.signature.members:
-            length_now = Signal()
-            m.d.comb += [
-                codec.length.payload.eq(route.words),
-                codec.length.valid.eq(through & ~length_done),
-                length_now.eq(length_done | (codec.length.valid & codec.length.ready)),
-            ]
-            with m.If(through):
-                m.d.sync += length_done.eq(length_now & ~self.routes.ready)
-        else:
-            length_now = 1
-
+        length_now = self._give_length(m, through)
         m.d.comb += [
             codec.input.payload.eq(source.payload),
             codec.input.valid.eq(source.valid & through & ~beats_done),
@@ -115,17 +102,8 @@ class CodecSwitch(wiring.Component):
         with m.If(self.routes.valid):
             m.d.sync += entered.eq((through | entered) & ~self.routes.ready)
 
-        with m.If(around):
-            m.d.comb += [sink.payload.eq(source.payload), sink.valid.eq(source.valid)]
-        with m.Else():
-            m.d.comb += [
-                sink.payload.eq(codec.output.payload),
-                sink.valid.eq(codec.output.valid),
-                codec.output.ready.eq(sink.ready),
-            ]
-        m.d.comb += [
-            leave.eq(codec.output.valid & codec.output.ready & codec.output.payload.last),
-        ]
+        self._leave(m, around)
+        m.d.comb += leave.eq(codec.output.valid & codec.output.ready & codec.output.payload.last)
         m.d.comb += inside_next.eq(inside + enter - leave)
         m.d.sync += [inside.eq(inside_next), vacant.eq(inside_next == 0)]
         wiring.connect(m, codec.report, wiring.flipped(self.report))
@@ -136,3 +114,31 @@ class CodecSwitch(wiring.Component):
             self.refused.eq(source.valid & ~source.ready & ~self.blocked),
         ]
         return m
+
+    def _give_length(self, m: Module, through: Signal) -> Value | int:
+        """High once the codec has the length of the packet that goes ``through`` it, if it takes one."""
+        codec = self.codec
+        if "length" not in codec.signature.members:
+            return 1
+        length_done = Signal()
+        length_now = Signal()
+        m.d.comb += [
+            codec.length.payload.eq(self.routes.payload.words),
+            codec.length.valid.eq(through & ~length_done),
+            length_now.eq(length_done | (codec.length.valid & codec.length.ready)),
+        ]
+        with m.If(through):
+            m.d.sync += length_done.eq(length_now & ~self.routes.ready)
+        return length_now
+
+    def _leave(self, m: Module, around: Signal) -> None:
+        """Gives the output the beats of the codec, or those that pass ``around`` it."""
+        codec, source, sink = self.codec, self.input, self.output
+        with m.If(around):
+            m.d.comb += [sink.payload.eq(source.payload), sink.valid.eq(source.valid)]
+        with m.Else():
+            m.d.comb += [
+                sink.payload.eq(codec.output.payload),
+                sink.valid.eq(codec.output.valid),
+                codec.output.ready.eq(sink.ready),
+            ]

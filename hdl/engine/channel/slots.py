@@ -1,5 +1,7 @@
-"""A channel's descriptors while they are under way, one slot each: what the checker found is kept here for every
-stage, and what the stages say for the completer."""
+"""The descriptors of a channel that are in flight, one slot each: what the checker found is kept here for every stage,
+and what the stages report is kept for the completer."""
+
+from typing import NamedTuple
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -30,11 +32,13 @@ TicketFields = data.StructLayout({"tag": 32, "interrupt": 1, "raw": 1, "words": 
 class Ticket(data.StructLayout):
     """All that is known of the oldest descriptor.
 
-    From the checker: ``fields``; ``start``, the time at which it began; ``objection``, the address that belongs to
-    ``fields.status``; ``bytes`` to read; ``destination``, of which the lower bits matter. From the stages:
-    ``read_resp``, ``read_address``, ``write_resp``, ``write_address``, ``overflow`` (see :class:`.Outcome`
-    and :class:`.AxiWriter`) and ``write_end``. From the completer itself: ``finish``, ``written``,
-    ``cycles``.
+    ``fields``, ``start``, ``objection``, ``bytes``, ``destination``
+        From the checker: the fields; the time at which it began; the address that belongs to ``fields.status``; the
+        bytes to read; where they go, of which the lower bits matter.
+    ``read_resp``, ``read_address``, ``write_resp``, ``write_address``, ``overflow``, ``write_end``
+        From the stages: see :class:`.Outcome` and :class:`.AxiWriter`.
+    ``finish``, ``written``, ``cycles``
+        From the completer itself.
     """
 
     def __init__(self, read_address_bits: int, write_address_bits: int) -> None:
@@ -59,12 +63,22 @@ class Ticket(data.StructLayout):
 
 
 class SlotPort(wiring.Signature):
-    """How the checker fills the next slot, while ``ready`` says that there is one.
+    """How the checker fills the next slot.
 
-    ``begin`` notes the time. A byte of each number is written at a time, the one at ``place`` (one bit per byte):
-    with ``source``, ``first``, ``last`` and ``count`` of what is read; with ``destination``, ``first`` and ``last``
-    of where it goes; with ``objection``, ``last`` as the address of the objection. ``push`` hands the slot on, with
-    ``fields`` and ``route``; the stages see it only if ``fields.status`` is OK.
+    ``ready``
+        High while there is a free slot.
+    ``begin``
+        Notes the time.
+    ``place``
+        The byte of each number that is written, one bit per byte.
+    ``source``
+        Writes ``first``, ``last`` and ``count`` of what is read.
+    ``destination``
+        Writes ``first`` and ``last`` of where it goes.
+    ``objection``
+        Writes ``last`` as the address of the objection.
+    ``push``
+        Hands the slot on, with ``fields`` and ``route``. The stages see it only if ``fields.status`` is OK.
     """
 
     def __init__(self) -> None:
@@ -87,8 +101,15 @@ class SlotPort(wiring.Signature):
 
 
 class _Walk:
-    """A place in the slots, behind another one: ``next`` is where memories are to be read, so that what lies at
-    ``position`` is in their read registers while ``valid``."""
+    """A position in the slots, up to another one.
+
+    ``position``
+        The slot. What lies there is in the read registers of the memories while ``valid`` is high.
+    ``next``
+        The slot that memories are to read.
+    ``step``
+        Goes on to the following slot.
+    """
 
     def __init__(self, m: Module, name: str, ahead: Signal) -> None:
         self.position = Signal.like(ahead, name=f"{name}_position")
@@ -97,7 +118,7 @@ class _Walk:
         self.step = Signal(name=f"{name}_step")
         following = Signal.like(ahead, name=f"{name}_following")
         m.d.comb += [following.eq(self.position + 1), self.next.eq(Mux(self.step, following, self.position))]
-        # Whether it steps is known late.
+        # ``step`` comes late, so both cases are compared beforehand.
         m.d.sync += [
             self.position.eq(self.next),
             self.valid.eq(Mux(self.step, following != ahead, self.position != ahead)),
@@ -108,29 +129,58 @@ class _Walk:
         m.d.comb += [sink.valid.eq(self.valid), self.step.eq(self.valid & sink.ready)]
 
 
+class _Counts(NamedTuple):
+    """Numbers of slots.
+
+    ``head``
+        Slots of the tickets.
+    ``started``
+        Those among them that were started: the stages know only these.
+    ``read_done``, ``write_done``
+        Those that the reader and the writer are done with.
+    ``front``
+        The oldest ticket.
+    ``heard``
+        The oldest one that was started.
+    """
+
+    head: Signal
+    started: Signal
+    read_done: Signal
+    write_done: Signal
+    front: _Walk
+    heard: _Walk
+
+
 class Slots(wiring.Component):
-    """``depth`` slots, a power of two, walked over in order: the reader's commands, the codec's routes and the
-    writer's commands each as a stream, and the tickets.
+    """``depth`` slots, a power of two, in the order of the descriptors: the reader's commands, the codec's routes and
+    the writer's commands each as a stream, and the tickets.
 
-    Everything lies in memories with one write port and one clocked, non-transparent read port. What was pushed is
-    at the streams two cycles later.
+    Everything lies in memories with one write port and one clocked, non-transparent read port. What is pushed is
+    at the streams two cycles later, and what is written in one cycle is in the ticket two cycles later.
 
-    ``tickets``
-        ``heard``: reader and writer are done with it. ``resp``, addresses, ``overflow`` and ``write_end`` are
-        valid only then, and only where the slot was not refused.
+    ``read``, ``route``, ``write``
+        The commands of the stages.
+    ``read_outcome``, ``write_outcome``, ``overflow``
+        What the stages report.
     ``end``
-        Belongs to ``write``: where the packet ended, when its command is taken.
-    ``now``, ``stamp``
-        The time; ``stamp`` keeps it as the ticket's ``finish``.
+        Where the packet ended, when the command at ``write`` is taken.
+    ``tickets``
+        The oldest ticket.
+    ``heard``
+        High once reader and writer are done with that ticket. Its ``resp``, addresses, ``overflow`` and ``write_end``
+        are valid only then, and only where the slot was not refused.
+    ``now``
+        The time.
+    ``stamp``
+        Notes the time as the ticket's ``finish``.
     ``result``, ``result_place``
-        A byte of the ticket's ``written`` and, behind it, ``cycles``, and where it goes (one bit per byte).
+        A byte of the ticket's ``written`` and, after it, ``cycles``, and which one it is, one bit per byte.
     ``at_stages``
         While high, the addresses in the ticket are those that the stages noted for their oldest command, which
         may not be the ticket's.
     ``empty``
-        No slot is in use.
-
-    What is written in one cycle is in the ticket two cycles later.
+        High while no slot is in use.
     """
 
     def __init__(self, read_address_bits: int, write_address_bits: int, depth: int) -> None:
@@ -161,8 +211,15 @@ class Slots(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        counts = self._count(m)
+        write = self._give_commands(m, counts)
+        self._keep_checked(m, counts)
+        self._keep_outcomes(m, counts, write)
+        self._keep_results(m, counts)
+        return m
+
+    def _count(self, m: Module) -> _Counts:
         checked, ticket = self.input, self.tickets.payload
-        # Slots of the tickets, and of those among them that were started: the stages know only these.
         head = Signal(range(2 * self.depth))
         started = Signal(range(2 * self.depth))
         read_done = Signal.like(head)
@@ -187,23 +244,28 @@ class Slots(wiring.Component):
             write_done.eq(write_done + self.write_outcome.done),
             written.eq(heard.next != write_done),
         ]
+        return _Counts(head, started, read_done, write_done, front, heard)
 
-        def keep(name: str, write_at: Value, read_at: Value, value: Value, enable: Value | int) -> Value:
-            """A memory with a word per slot; each bit of ``enable`` writes its part of the word."""
-            memory = Memory(shape=len(value), depth=self.depth, init=[])
-            m.submodules[name] = memory
-            write = memory.write_port(granularity=len(value) // len(Value.cast(enable)))
-            read = memory.read_port(domain="sync")
-            m.d.comb += [
-                write.addr.eq(write_at[: len(write.addr)]),
-                write.data.eq(value),
-                write.en.eq(enable),
-                read.addr.eq(read_at[: len(read.addr)]),
-                read.en.eq(1),
-            ]
-            return read.data
+    def _keep(
+        self, m: Module, name: str, write_at: Value, read_at: Value, value: Value, enable: Value | int
+    ) -> Value:
+        """A memory with a word per slot; each bit of ``enable`` writes its part of the word."""
+        memory = Memory(shape=len(value), depth=self.depth, init=[])
+        m.submodules[name] = memory
+        write = memory.write_port(granularity=len(value) // len(Value.cast(enable)))
+        read = memory.read_port(domain="sync")
+        m.d.comb += [
+            write.addr.eq(write_at[: len(write.addr)]),
+            write.data.eq(value),
+            write.en.eq(enable),
+            read.addr.eq(read_at[: len(read.addr)]),
+            read.en.eq(1),
+        ]
+        return read.data
 
-        # For the stages.
+    def _give_commands(self, m: Module, counts: _Counts) -> _Walk:
+        """The streams of the stages; gives the walk of the writer's."""
+        checked, started = self.input, counts.started
         read, route, write = (_Walk(m, name, started) for name in ("read", "route", "write"))
         for walk, sink in ((read, self.read), (route, self.route), (write, self.write)):
             walk.give(m, sink)
@@ -214,60 +276,61 @@ class Slots(wiring.Component):
             count = -(-bits // 8)
             places = Mux(enable, checked.place[:count], 0)
             for part, value in (("first", checked.first), ("last", checked.last)):
-                stored = keep(f"{name}_{part}", started, walk.next, value.replicate(count), places)
+                stored = self._keep(m, f"{name}_{part}", started, walk.next, value.replicate(count), places)
                 m.d.comb += sink.payload[part].eq(stored)
-        stored = keep("routes", started, route.next, checked.route.as_value(), checked.push)
+        stored = self._keep(m, "routes", started, route.next, checked.route.as_value(), checked.push)
         m.d.comb += self.route.payload.eq(stored)
+        return write
 
-        # For the completer: from the checker ...
+    def _keep_checked(self, m: Module, counts: _Counts) -> None:
+        """What the ticket has from the checker."""
+        checked, ticket = self.input, self.tickets.payload
+        head, read_at = counts.head, counts.front.next
         for name, value, enable, count in (
             ("objection", checked.last, checked.objection, ADDRESS_BYTES),
             ("bytes", checked.count, checked.source, LENGTH_BYTES),
             ("destination", checked.first, checked.destination, LENGTH_BYTES),
         ):
             places = Mux(enable, checked.place[:count], 0)
-            m.d.comb += ticket[name].eq(keep(name, head, front.next, value.replicate(count), places))
-        fields = keep("fields", head, front.next, checked.fields.as_value(), checked.push)
+            m.d.comb += ticket[name].eq(self._keep(m, name, head, read_at, value.replicate(count), places))
+        fields = self._keep(m, "fields", head, read_at, checked.fields.as_value(), checked.push)
         m.d.comb += [
             ticket.fields.eq(fields),
-            ticket.start.eq(keep("start", head, front.next, self.now, checked.begin)),
+            ticket.start.eq(self._keep(m, "start", head, read_at, self.now, checked.begin)),
         ]
-        # ... from the stages ...
+
+    def _keep_outcomes(self, m: Module, counts: _Counts, write: _Walk) -> None:
+        """What the ticket has from the stages."""
+        ticket = self.tickets.payload
+        read_done, write_done, heard = counts.read_done, counts.write_done, counts.heard.next
+        read_outcome, write_outcome = self.read_outcome, self.write_outcome
         for name, outcome, done in (
-            ("read", self.read_outcome, read_done),
-            ("write", self.write_outcome, write_done),
+            ("read", read_outcome, read_done),
+            ("write", write_outcome, write_done),
         ):
-            read_at = Mux(self.at_stages, done, heard.next)
+            read_at = Mux(self.at_stages, done, heard)
             m.d.comb += ticket[f"{name}_address"].eq(
-                keep(f"{name}_addresses", done, read_at, outcome.address, outcome.note)
+                self._keep(m, f"{name}_addresses", done, read_at, outcome.address, outcome.note)
             )
+        read_resp = read_outcome.resp.as_value()
+        write_resp = Cat(write_outcome.resp, self.overflow)
         m.d.comb += [
-            ticket.read_resp.eq(
-                keep(
-                    "read_resps",
-                    read_done,
-                    heard.next,
-                    self.read_outcome.resp.as_value(),
-                    self.read_outcome.done,
-                )
-            ),
+            ticket.read_resp.eq(self._keep(m, "read_resps", read_done, heard, read_resp, read_outcome.done)),
             Cat(ticket.write_resp, ticket.overflow).eq(
-                keep(
-                    "write_resps",
-                    write_done,
-                    heard.next,
-                    Cat(self.write_outcome.resp, self.overflow),
-                    self.write_outcome.done,
-                )
+                self._keep(m, "write_resps", write_done, heard, write_resp, write_outcome.done)
             ),
-            ticket.write_end.eq(keep("ends", write.position, heard.next, self.end, write.step)),
+            ticket.write_end.eq(self._keep(m, "ends", write.position, heard, self.end, write.step)),
         ]
-        # ... and from itself.
+
+    def _keep_results(self, m: Module, counts: _Counts) -> None:
+        """What the ticket has from the completer."""
+        ticket, front = self.tickets.payload, counts.front
         count = len(self.result_place)
-        results = keep("results", front.position, front.next, self.result.replicate(count), self.result_place)
+        results = self._keep(
+            m, "results", front.position, front.next, self.result.replicate(count), self.result_place
+        )
         m.d.comb += [
-            ticket.finish.eq(keep("finish", front.position, front.next, self.now, self.stamp)),
+            ticket.finish.eq(self._keep(m, "finish", front.position, front.next, self.now, self.stamp)),
             ticket.written.eq(results),
             ticket.cycles.eq(results[8 * LENGTH_BYTES :]),
         ]
-        return m

@@ -1,4 +1,6 @@
-"""Collects what the stages say about each descriptor into one completion, in order."""
+"""Collects what the stages report about each descriptor into one completion, in order."""
+
+from typing import NamedTuple
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -20,38 +22,61 @@ _OF_STREAM = {
     Error.CODE: Status.STREAM_CODE,
 }
 
-#: What of a codec's report counts.
+#: The part of a codec's report that matters here.
 Verdict = data.StructLayout({"literals": 32, "error": Error})
 
 
+class _Kind(NamedTuple):
+    """What kind of completion is made.
+
+    ``refused``
+        The checker refused the ticket.
+    ``dropped``, ``late``
+        The ticket is completed without its stages; because of the watchdog.
+    ``moved``, ``coded``
+        Its data were moved; and through the codec.
+    """
+
+    refused: Signal
+    dropped: Signal
+    late: Signal
+    moved: Signal
+    coded: Signal
+
+
 class Completer(wiring.Component):
-    """One completion per ticket. A started descriptor is complete when its reader, its writer and, unless its
-    data passed around the codec, the codec have said how it went.
+    """One completion per ticket. A descriptor that was started is complete when its reader, its writer and, unless its
+    data passed around the codec, the codec have reported.
 
     The first cause in the order of the data's flow counts: a read that failed, a corrupt stream, a write that
-    failed, a capacity exceeded behind what was written.
+    failed, a capacity that was exceeded after what was written.
 
-    The numbers of a completion are calculated a byte at a time, with one subtractor, and kept with the ticket: a
+    The numbers of a completion are calculated a byte at a time, with one subtractor, and kept with the ticket. A
     completion is shown 11 cycles after its ticket can be completed, straight from the ticket, which goes when the
     completion is accepted.
 
     ``heard``
-        Beside the ticket: reader and writer are done.
+        High while reader and writer are done with the ticket.
+    ``report``
+        The codec's verdicts.
     ``drop``
-        While high, tickets are completed without asking the stages: as ``ABORTED``, or, if ``watchdog`` is
-        high, as ``WATCHDOG`` with the ticket's ``write_address`` if ``at_write`` is high, ``read_address``
-        otherwise; a refused one as what it was refused for.
+        While high, tickets are completed without their stages. A refused ticket keeps the status it was refused with.
+        Any other is completed as ``ABORTED`` or, if ``watchdog`` is high, as ``WATCHDOG``: with its ``write_address``
+        if ``at_write`` is high, with its ``read_address`` otherwise.
     ``hold``
-        While high, and ``drop`` is low, no completion is begun.
+        Lets no completion begin while it is high and ``drop`` is low.
     ``stamp``, ``result``, ``result_place``
-        For the ticket: see :class:`~cdma.hdl.engine.channel.slots.Slots`.
-    ``taken``, ``failed``
-        A completion is shown from the next cycle on; it tells of an error.
+        Write into the ticket: see :class:`~cdma.hdl.engine.channel.slots.Slots`.
+    ``taken``
+        Pulse: a completion is shown from the next cycle on.
+    ``failed``
+        The completion reports an error.
     ``late``
         The completion that is made or shown is the watchdog's.
-    ``words``, ``interrupt``
-        Beside ``completion``: raw words that went through the codec, and whether the completion counts
-        towards the interrupt.
+    ``words``
+        Raw words that went through the codec, valid with ``completion``.
+    ``interrupt``
+        The completion counts towards the interrupt.
     """
 
     def __init__(self, read_address_bits: int, write_address_bits: int) -> None:
@@ -87,40 +112,14 @@ class Completer(wiring.Component):
             complete.eq(refused | (self.heard & (fields.raw | self.report.valid))),
         ]
 
-        # What is decided when a completion is begun: its ticket is dropped; and that because of the watchdog.
-        dropped = Signal()
-        late = Signal()
-        moved = Signal()
-        coded = Signal()
-        m.d.comb += [moved.eq(~refused & ~dropped), coded.eq(moved & ~fields.raw)]
-
-        # The steps: the bytes of two numbers, of which the time, noted at the beginning, is the second; the last
-        # byte is read back; shown.
-        places = Signal(LENGTH_BYTES + CYCLES_BYTES)
-        written = Signal()
-        begin = Signal()
+        kind = _Kind(refused, *(Signal(name=name) for name in _Kind._fields[1:]))
         m.d.comb += [
-            begin.eq(
-                self.tickets.valid
-                & (self.drop | (complete & ~self.hold))
-                & ~(places.any() | written | self.completion.valid)
-            ),
-            self.stamp.eq(begin),
-            self.taken.eq(written),
-            self.late.eq(late),
-            self.tickets.ready.eq(self.completion.valid & self.completion.ready),
+            kind.moved.eq(~refused & ~kind.dropped),
+            kind.coded.eq(kind.moved & ~fields.raw),
+            self.late.eq(kind.late),
         ]
-        m.d.sync += [
-            places.eq(Cat(begin, places)),
-            written.eq(places[-1]),
-            self.completion.valid.eq(written | (self.completion.valid & ~self.completion.ready)),
-        ]
-        with m.If(begin):
-            m.d.sync += [
-                dropped.eq(self.drop),
-                late.eq(self.drop & self.watchdog & ~refused),
-            ]
-        self._subtract(m, places, moved)
+        places = self._sequence(m, complete, kind)
+        self._subtract(m, places, kind.moved)
 
         status = Signal(StatusShape)
         from_objection = Signal()
@@ -128,18 +127,18 @@ class Completer(wiring.Component):
         from_write = Signal()
         with m.If(refused):
             m.d.comb += [status.eq(fields.status), from_objection.eq(1)]
-        with m.Elif(dropped):
+        with m.Elif(kind.dropped):
             m.d.comb += [
-                status.eq(Mux(late, Status.WATCHDOG, Status.ABORTED)),
-                from_read.eq(late & ~self.at_write),
-                from_write.eq(late & self.at_write),
+                status.eq(Mux(kind.late, Status.WATCHDOG, Status.ABORTED)),
+                from_read.eq(kind.late & ~self.at_write),
+                from_write.eq(kind.late & self.at_write),
             ]
         with m.Else():
             self._judge(m, status, from_read, from_write)
         m.d.comb += [
             completion.tag.eq(fields.tag),
-            completion.literals.eq(Mux(coded, self.report.payload.literals, 0)),
-            completion.bytes_read.eq(Mux(moved, ticket.bytes, 0)),
+            completion.literals.eq(Mux(kind.coded, self.report.payload.literals, 0)),
+            completion.bytes_read.eq(Mux(kind.moved, ticket.bytes, 0)),
             completion.bytes_written.eq(ticket.written),
             completion.cycles.eq(ticket.cycles),
             completion.address.eq(
@@ -152,10 +151,38 @@ class Completer(wiring.Component):
             completion.status.eq(status),
             self.failed.eq(status != Status.OK),
             self.interrupt.eq(fields.interrupt | self.failed),
-            self.words.eq(Mux(coded, fields.words, 0)),
-            self.report.ready.eq(self.tickets.ready & coded),
+            self.words.eq(Mux(kind.coded, fields.words, 0)),
+            self.report.ready.eq(self.tickets.ready & kind.coded),
         ]
         return m
+
+    def _sequence(self, m: Module, complete: Signal, kind: _Kind) -> Signal:
+        """Goes through the steps of a completion: the bytes of two numbers, of which the time, noted at the beginning,
+        is the second; the last byte is read back; the completion is shown. Gives the byte, one bit each."""
+        places = Signal(LENGTH_BYTES + CYCLES_BYTES)
+        written = Signal()
+        begin = Signal()
+        m.d.comb += [
+            begin.eq(
+                self.tickets.valid
+                & (self.drop | (complete & ~self.hold))
+                & ~(places.any() | written | self.completion.valid)
+            ),
+            self.stamp.eq(begin),
+            self.taken.eq(written),
+            self.tickets.ready.eq(self.completion.valid & self.completion.ready),
+        ]
+        m.d.sync += [
+            places.eq(Cat(begin, places)),
+            written.eq(places[-1]),
+            self.completion.valid.eq(written | (self.completion.valid & ~self.completion.ready)),
+        ]
+        with m.If(begin):
+            m.d.sync += [
+                kind.dropped.eq(self.drop),
+                kind.late.eq(self.drop & self.watchdog & ~kind.refused),
+            ]
+        return places
 
     def _subtract(self, m: Module, places: Signal, moved: Signal) -> None:
         """A byte per cycle: where the packet ended less where it began, and the time likewise."""
@@ -180,7 +207,7 @@ class Completer(wiring.Component):
             self.result.eq(Mux(moved | places[LENGTH_BYTES:].any(), difference, 0)),
             self.result_place.eq(places),
         ]
-        # The numbers begin without a borrow; behind their ends, where the one may leave one, is the other's begin.
+        # Each number begins without a borrow, although the one before may leave one after its last byte.
         m.d.sync += borrow.eq(difference[-1] & ~places[LENGTH_BYTES - 1] & ~places[-1])
 
     def _judge(self, m: Module, status: Signal, from_read: Signal, from_write: Signal) -> None:

@@ -1,6 +1,8 @@
-"""Turns completions into interrupts: after so many of them, or so long after the first."""
+"""Turns completions into interrupts: after a number of them, or a time after the first."""
 
-from amaranth.hdl import Module, Mux, Signal
+from typing import NamedTuple
+
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -22,22 +24,38 @@ _FIRST = _BYTES + 1
 
 
 class Coalescing(wiring.Signature):
-    """What a channel tells the coalescer, and is told, seen from the channel.
+    """A channel as the coalescer serves it, seen from the channel.
 
-    ``interrupt`` is high for one cycle after ``count`` events (0 counts as 1), or when the first event that no
-    interrupt has told of is as long ago as the register ``coalesce_cycles`` says (0: never), or up to 16 cycles longer.
+    ``event``
+        Pulse: a completion that counts.
+    ``count``
+        Completions per interrupt; 0 counts as 1.
+    ``interrupt``
+        Pulse: ``count`` completions have come, or the first one since the last interrupt was as long ago as the
+        register ``coalesce_cycles`` says (0: never), or up to 16 cycles longer.
     """
 
     def __init__(self) -> None:
         super().__init__({"event": Out(1), "count": Out(8), "interrupt": In(1)})
 
 
+class _Look(NamedTuple):
+    """The byte of a channel's time that is looked at: its place, the channel's number, and whether it is the first byte
+    or the last."""
+
+    place: Value
+    number: Value
+    first: Signal
+    last: Signal
+
+
 class Coalescer(wiring.Component):
-    """Counts the events of both channels, and how long they have waited: the time a byte per cycle, with one adder and
-    one comparison, in memories.
+    """Counts the events of both channels, and how long they have waited.
+
+    The time is counted a byte per cycle, with one adder and one comparison, in memories.
 
     ``changes``
-        What is written into the memory of registers. A time takes effect with the next look at it.
+        All that is written into the memory of registers. A new time takes effect with the next look at it.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -53,7 +71,38 @@ class Coalescer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.waited = self.waited
-        into, waited = self.waited.write_port(), self.waited.read_port(domain="sync")
+        waited = self.waited.read_port(domain="sync")
+        into = self.waited.write_port()
+        cycles = self._copy_limits(m)
+        # The byte that is looked at, and the one that is read for the next cycle. The limit is read as a whole.
+        step = Signal(range(_ROUND))
+        following = Signal(range(_ROUND))
+        look = _Look(
+            place=step[: exact_log2(_BYTES)],
+            number=step[exact_log2(_BYTES) :],
+            first=Signal(name="first"),
+            last=Signal(name="last"),
+        )
+        m.d.sync += step.eq(following)
+        m.d.comb += [
+            following.eq(step + 1),
+            look.first.eq(look.place == 0),
+            look.last.eq(look.place == _BYTES - 1),
+            waited.addr.eq(following),
+            waited.en.eq(1),
+            cycles.addr.eq(following[len(look.place) :]),
+            cycles.en.eq(look.last),
+        ]
+        # ``running``: the time in the memory counts from the first event that waits. It begins with a look that finds
+        # an event, and no time running.
+        running = Signal(len(_CHANNELS))
+        total, over = self._add(m, look, running, waited.data, cycles.data)
+        m.d.comb += [into.addr.eq(step), into.data.eq(total[:8]), into.en.eq(1)]
+        self._interrupt(m, look, running, over)
+        return m
+
+    def _copy_limits(self, m: Module) -> wiring.PureInterface:
+        """The limits of both channels in a memory of their own; gives the port that reads them."""
         m.submodules.cycles = memory = Memory(shape=REGISTER_BITS, depth=len(_CHANNELS), init=[])
         change, cycles = memory.write_port(granularity=8), memory.read_port(domain="sync")
         m.d.comb += change.data.eq(self.changes.data)
@@ -61,27 +110,14 @@ class Coalescer(wiring.Component):
             for number, name in enumerate(_CHANNELS):
                 with m.Case(self.registers.word(f"{name}.coalesce_cycles")):
                     m.d.comb += [change.addr.eq(number), change.en.eq(self.changes.enable)]
+        return cycles
 
-        # The byte that is looked at, and the one that is read for the next cycle. The limit is read as a whole.
-        step = Signal(range(_ROUND))
-        following = Signal(range(_ROUND))
-        place, number = step[: exact_log2(_BYTES)], step[exact_log2(_BYTES) :]
-        first = Signal()
-        last = Signal()
-        m.d.sync += step.eq(following)
-        m.d.comb += [
-            following.eq(step + 1),
-            first.eq(place == 0),
-            last.eq(place == _BYTES - 1),
-            waited.addr.eq(following),
-            waited.en.eq(1),
-            cycles.addr.eq(following[len(place) :]),
-            cycles.en.eq(last),
-        ]
-
-        # ``running``: the time in the memory counts from the first event that waits. It begins with a look that finds
-        # an event, and no time running.
-        running = Signal(len(_CHANNELS))
+    def _add(
+        self, m: Module, look: _Look, running: Signal, waited: Value, limits: Value
+    ) -> tuple[Signal, Signal]:
+        """Adds the cycles of a round to the time, and compares the sum with the limit; gives the sum, and whether the
+        limit is reached."""
+        place, number, first, last = look
         begins = Signal()
         began = Signal()
         carry = Signal()
@@ -94,18 +130,19 @@ class Coalescer(wiring.Component):
         over = Signal()
         m.d.comb += [
             begins.eq(Mux(first, ~running.bit_select(number, 1), began)),
-            total.eq(Mux(begins, Mux(first, _FIRST, 0), waited.data + Mux(first, _ROUND, carry))),
-            limit.eq(cycles.data.word_select(place, 8)),
+            total.eq(Mux(begins, Mux(first, _FIRST, 0), waited + Mux(first, _ROUND, carry))),
+            limit.eq(limits.word_select(place, 8)),
             less.eq(total[:8] - limit - (borrow & ~first)),
             limited.eq((limit != 0) | (some & ~first)),
             # A time that no longer fits is longer than any limit.
             over.eq(last & limited & (~less[-1] | total[-1])),
-            into.addr.eq(step),
-            into.data.eq(total[:8]),
-            into.en.eq(1),
         ]
         m.d.sync += [began.eq(begins), carry.eq(total[-1]), borrow.eq(less[-1]), some.eq(limited)]
+        return total, over
 
+    def _interrupt(self, m: Module, look: _Look, running: Signal, over: Signal) -> None:
+        """Counts the events of each channel, up to its interrupt."""
+        _, number, first, _ = look
         for index, name in enumerate(_CHANNELS):
             channel = getattr(self, name)
             events = Signal(8, name=f"{name}_events")
@@ -123,4 +160,3 @@ class Coalescer(wiring.Component):
                 m.d.sync += events.eq(events + channel.event)
                 with m.If(first & (number == index) & (events != 0)):
                     m.d.sync += running[index].eq(1)
-        return m

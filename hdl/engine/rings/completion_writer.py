@@ -1,6 +1,8 @@
 """Writes completions into rings in host memory."""
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal
+from typing import NamedTuple
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -13,21 +15,34 @@ from cdma.hdl.spec.records import RECORD_BYTES
 
 from .interfaces import WORD_BITS
 
-__all__ = ["CompletionRing", "CompletionWriter"]
+__all__ = ["CompletionWriter"]
 
-#: Completions that wait to be taken by the bus, of all rings; and of one ring, without an answer so far.
+#: Completions of all rings that wait to be taken by the bus.
 _WAITING = 4
-_UNDER_WAY = 4
+
+
+class _Records(NamedTuple):
+    """The records: how many are written, and how many of their beats are read, both counted to twice what the memory
+    holds; and the port that reads them."""
+
+    filled: Signal
+    sent: Signal
+    read: wiring.PureInterface
 
 
 class CompletionWriter(wiring.Component):
-    """Each completion is one burst. It comes as words of 32 bits, which ``word_valid`` writes; ``commit`` then
-    sends it to ``address``.
+    """Writes completions to memory, each as one burst.
 
     ``room``
-        A completion can be begun. It stays so until ``commit``.
+        High while a completion can be begun. It stays high until ``commit``.
+    ``word_valid``, ``word``, ``data``
+        Write a word of the completion.
+    ``commit``
+        Sends the completion of ``channel`` to ``address``.
     ``sending``
         The channel whose completion ``port.w`` offers.
+    ``port``
+        The AXI4 port. The :class:`.CompletionRing` takes its responses.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -53,7 +68,7 @@ class CompletionWriter(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        aw, w = self.port.aw, self.port.w
+        aw = self.port.aw
         where = data.StructLayout({"channel": 1, "address": len(self.address)})
         m.submodules.addresses = addresses = Fifo(where, _WAITING)
         m.d.comb += [
@@ -68,7 +83,14 @@ class CompletionWriter(wiring.Component):
             aw.payload.size.eq(exact_log2(self.part_bits // 8)),
         ]
 
-        # The records themselves: written a word at a time, read a beat at a time.
+        records = self._store(m)
+        self._count(m, records, addresses.input.ready)
+        self._strobe(m, records)
+        return m
+
+    def _store(self, m: Module) -> _Records:
+        """The records: written a word at a time, read a beat at a time."""
+        w = self.port.w
         m.submodules.records = records = Memory(shape=self.part_bits, depth=_WAITING * self.parts, init=[])
         write, read = records.write_port(granularity=WORD_BITS), records.read_port(domain="sync")
         lanes = self.part_bits // WORD_BITS
@@ -84,7 +106,14 @@ class CompletionWriter(wiring.Component):
             read.addr.eq(sent[:-1]),
             read.en.eq((sent[part_bits:] != filled) & (~w.valid | w.ready)),
         ]
-        # Beats of a record that wait in the read register have left `sent`; the bursts are counted apart.
+        return _Records(filled, sent, read)
+
+    def _count(self, m: Module, records: _Records, queue_ready: Value) -> None:
+        """Counts records and beats. A beat that waits in the read register has left ``sent``, so the records that are
+        not sent yet are counted apart."""
+        w = self.port.w
+        filled, sent, read = records
+        part_bits = (self.parts - 1).bit_length()
         unsent = Signal(range(_WAITING + 1))
         last = Signal()
         with m.If(self.commit):
@@ -97,12 +126,17 @@ class CompletionWriter(wiring.Component):
         done = w.valid & w.ready & w.payload.last
         m.d.sync += unsent.eq(unsent + self.commit - done)
         m.d.comb += [
-            self.room.eq((unsent != _WAITING) & addresses.input.ready),
+            self.room.eq((unsent != _WAITING) & queue_ready),
             w.payload.last.eq(last),
         ]
 
+    def _strobe(self, m: Module, records: _Records) -> None:
+        """Data and strobes of a beat. Where a beat holds two records, one half of it is written."""
+        w = self.port.w
+        filled, sent, read = records
+        place, part_bits = len(filled) - 1, (self.parts - 1).bit_length()
         strobes = C((1 << self.part_bits // self.config.format.word_bits) - 1)
-        # Beside each record: whose it is and, where a beat holds two records, which half this one takes.
+        # For each record: its channel, and the half that it takes.
         beside = data.StructLayout({"channel": 1, "upper": 1})
         m.submodules.beside = notes = Memory(shape=beside, depth=_WAITING, init=[])
         note, noted = notes.write_port(), notes.read_port(domain="sync")
@@ -122,72 +156,3 @@ class CompletionWriter(wiring.Component):
                 w.payload.data.eq(Cat(read.data, read.data)),
                 w.payload.keep.eq(Mux(noted.data.upper, strobes << len(strobes), strobes)),
             ]
-        return m
-
-
-class CompletionRing(wiring.Component):
-    """The state of one ring of completions: while ``enable`` is high, at most ``2**ring_log2`` of them are ahead
-    of ``tail``.
-
-    ``head``, ``index``
-        Completions whose write response has come, and the index of the next one. Both are 0 while ``enable`` is
-        low and nothing is ``under_way``.
-    ``may_begin``, ``phase``
-        Software has left the next slot; what the phase bit of its completion is.
-    ``commit``, ``tag``, ``interrupt``
-        The completion at ``index``, of this tag, is on its way.
-    ``answer``, ``counts``, ``answered_tag``
-        Write responses, in order, and what ``interrupt`` and ``tag`` were with the completion that the next one
-        belongs to.
-    """
-
-    def __init__(self, config: EngineConfig) -> None:
-        index = config.index_bits
-        super().__init__(
-            {
-                "enable": In(1),
-                "ring_log2": In(4),
-                "tail": In(index),
-                "head": Out(index),
-                "index": Out(index),
-                "may_begin": Out(1),
-                "phase": Out(1),
-                "commit": In(1),
-                "tag": In(32),
-                "interrupt": In(1),
-                "answer": In(1),
-                "counts": Out(1),
-                "answered_tag": Out(32),
-                "expects": Out(1),
-                "under_way": Out(1),
-            }
-        )
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        m.submodules.pending = pending = Fifo(data.StructLayout({"tag": 32, "interrupt": 1}), _UNDER_WAY)
-        closing = Signal()
-        ahead = Signal.like(self.head)
-        m.d.comb += [
-            self.under_way.eq(self.index != self.head),
-            ahead.eq(self.index - self.tail),
-            self.may_begin.eq(
-                self.enable & ~closing & ((ahead >> self.ring_log2) == 0) & pending.input.ready
-            ),
-            self.phase.eq(~self.index.bit_select(self.ring_log2, 1)),
-            pending.input.valid.eq(self.commit),
-            pending.input.payload.tag.eq(self.tag),
-            pending.input.payload.interrupt.eq(self.interrupt),
-            pending.output.ready.eq(self.answer),
-            self.expects.eq(pending.output.valid),
-            self.counts.eq(pending.output.payload.interrupt),
-            self.answered_tag.eq(pending.output.payload.tag),
-        ]
-        m.d.sync += [self.index.eq(self.index + self.commit), self.head.eq(self.head + self.answer)]
-        # A ring that was disabled, however shortly, begins anew, but not before the old one's answers are
-        # there.
-        with m.If((~self.enable | closing) & ~self.under_way & ~self.commit):
-            m.d.sync += [self.head.eq(0), self.index.eq(0), closing.eq(0)]
-        with m.Elif(~self.enable):
-            m.d.sync += closing.eq(1)
-        return m

@@ -9,7 +9,7 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import Status
 
 from .bus_watch import BusWatch
-from .completion_writer import CompletionRing
+from .completion_ring import CompletionRing
 from .fetcher import Fetcher
 from .jobs import Cause, Job, Wish
 from .sequencer import Conclusion, Sequencer

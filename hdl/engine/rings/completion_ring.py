@@ -1,0 +1,88 @@
+"""The state of a ring of completions in host memory."""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from cdma.hdl.blocks.fifo import Fifo
+from cdma.hdl.spec.engine import EngineConfig
+
+__all__ = ["CompletionRing"]
+
+#: Completions of a ring that may be in flight.
+_IN_FLIGHT = 4
+
+
+class CompletionRing(wiring.Component):
+    """The state of one ring of completions: at most ``2**ring_log2`` of them are ahead of ``tail``.
+
+    ``enable``
+        Enables the ring.
+    ``head``, ``index``
+        Index after the last completion whose write response has come, and of the next completion. Both are 0 while
+        ``enable`` is low and nothing is ``under_way``.
+    ``may_begin``
+        High while software has left the slot at ``index`` free.
+    ``phase``
+        Phase bit of the completion at ``index``.
+    ``commit``, ``tag``, ``interrupt``
+        Pulse: the completion at ``index`` is sent, with its tag, and whether it counts towards the interrupt.
+    ``expects``
+        High while a completion waits for its response.
+    ``answer``
+        Pulse: the response to the oldest one. They come in order.
+    ``counts``, ``answered_tag``
+        ``interrupt`` and ``tag`` of the oldest one.
+    ``under_way``
+        High while a completion is in flight.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        index = config.index_bits
+        super().__init__(
+            {
+                "enable": In(1),
+                "ring_log2": In(4),
+                "tail": In(index),
+                "head": Out(index),
+                "index": Out(index),
+                "may_begin": Out(1),
+                "phase": Out(1),
+                "commit": In(1),
+                "tag": In(32),
+                "interrupt": In(1),
+                "answer": In(1),
+                "counts": Out(1),
+                "answered_tag": Out(32),
+                "expects": Out(1),
+                "under_way": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.pending = pending = Fifo(data.StructLayout({"tag": 32, "interrupt": 1}), _IN_FLIGHT)
+        closing = Signal()
+        ahead = Signal.like(self.head)
+        m.d.comb += [
+            self.under_way.eq(self.index != self.head),
+            ahead.eq(self.index - self.tail),
+            self.may_begin.eq(
+                self.enable & ~closing & ((ahead >> self.ring_log2) == 0) & pending.input.ready
+            ),
+            self.phase.eq(~self.index.bit_select(self.ring_log2, 1)),
+            pending.input.valid.eq(self.commit),
+            pending.input.payload.tag.eq(self.tag),
+            pending.input.payload.interrupt.eq(self.interrupt),
+            pending.output.ready.eq(self.answer),
+            self.expects.eq(pending.output.valid),
+            self.counts.eq(pending.output.payload.interrupt),
+            self.answered_tag.eq(pending.output.payload.tag),
+        ]
+        m.d.sync += [self.index.eq(self.index + self.commit), self.head.eq(self.head + self.answer)]
+        # A ring that was disabled, however shortly, begins anew, but not before all responses have come.
+        with m.If((~self.enable | closing) & ~self.under_way & ~self.commit):
+            m.d.sync += [self.head.eq(0), self.index.eq(0), closing.eq(0)]
+        with m.Elif(~self.enable):
+            m.d.sync += closing.eq(1)
+        return m

@@ -1,0 +1,86 @@
+"""A ring of completions: never more than software has left slots for, and the phase of each."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from typing import Any
+
+import pytest
+
+from cdma.hdl.engine.rings.completion_ring import CompletionRing
+from cdma.hdl.spec.engine import EngineConfig
+from tests.support.simulate import simulate
+
+
+@pytest.mark.parametrize(("entries", "log2"), [(1024, 3), (2, 1), (8, 0), (16, 4)])
+def test_the_ring_is_never_overrun_and_the_phase_turns(entries: int, log2: int) -> None:
+    config = EngineConfig(ring_entries=entries)
+    dut = CompletionRing(config)
+    modulus = 1 << config.index_bits
+
+    async def testbench(ctx: Any) -> None:
+        rng = random.Random(entries)
+        ctx.set(dut.enable, 1)
+        ctx.set(dut.ring_log2, log2)
+        sent = answered = consumed = 0
+        tags: deque[tuple[int, int]] = deque()
+        full = 0
+        for _ in range(6 * modulus + 4000):
+            if consumed < answered and rng.random() < 0.3:
+                consumed += 1
+            ctx.set(dut.tail, consumed % modulus)
+            assert ctx.get(dut.head) == answered % modulus
+            assert ctx.get(dut.index) == sent % modulus
+            may = bool(ctx.get(dut.may_begin))
+            credit = sent - consumed < 1 << log2
+            full += not credit
+            assert credit or not may, "it would overwrite"
+            commit = may and rng.random() < 0.7
+            if commit:
+                assert ctx.get(dut.phase) == 1 - (sent >> log2 & 1)
+                tags.append((rng.getrandbits(32), rng.getrandbits(1)))
+                ctx.set(dut.tag, tags[-1][0])
+                ctx.set(dut.interrupt, tags[-1][1])
+            ctx.set(dut.commit, commit)
+            answer = bool(ctx.get(dut.expects)) and rng.random() < 0.5
+            ctx.set(dut.answer, answer)
+            if answer:
+                assert (ctx.get(dut.answered_tag), ctx.get(dut.counts)) == tags.popleft()
+            assert ctx.get(dut.under_way) == (sent != answered)
+            await ctx.tick()
+            sent += commit
+            answered += answer
+        assert full
+        assert sent > 2 * modulus or entries == 1024
+
+    simulate(dut, testbench)
+
+
+def test_a_disabled_ring_begins_anew_when_all_is_answered() -> None:
+    dut = CompletionRing(EngineConfig())
+
+    async def testbench(ctx: Any) -> None:
+        ctx.set(dut.enable, 1)
+        ctx.set(dut.ring_log2, 4)
+        await ctx.tick().repeat(2)
+        for _ in range(3):
+            assert ctx.get(dut.may_begin)
+            ctx.set(dut.commit, 1)
+            await ctx.tick()
+        ctx.set(dut.commit, 0)
+        ctx.set(dut.enable, 0)
+        await ctx.tick()
+        ctx.set(dut.enable, 1)
+        for _ in range(3):
+            await ctx.tick().repeat(4)
+            assert not ctx.get(dut.may_begin), "responses of the old ring are still to come"
+            assert ctx.get(dut.index) == 3
+            ctx.set(dut.answer, 1)
+            await ctx.tick()
+            ctx.set(dut.answer, 0)
+        await ctx.tick().repeat(2)
+        assert (ctx.get(dut.head), ctx.get(dut.index)) == (0, 0)
+        assert ctx.get(dut.may_begin)
+
+    simulate(dut, testbench)

@@ -12,7 +12,7 @@ from cdma.hdl.engine.channel.interfaces import ChannelControl, ChannelStatus
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
 
-from .register_file import ChangeLayout, ReportLayout, StoredSignature
+from .register_ports import ChangeLayout, ReportLayout, StoredSignature
 
 __all__ = ["ChannelSignature", "ControlSignature", "CounterPort", "Window"]
 

@@ -4,22 +4,22 @@ Rules that a driver can rely on:
 
 - An access answers SLVERR exactly where no register is: it then reads as 0 and writes nothing. Writes to
   read-only fields and to locked registers change nothing and answer OKAY.
-- Writes take byte strobes. The two low address bits are ignored: a register is read whole, strobes say what
+- Writes obey byte strobes. The two low address bits are ignored: a register is read whole, and strobes say what
   is written.
 - The write address and the write data may come in any order. A write has taken effect when its response is
-  there: any read that starts after it sees it.
-- Addresses and write data are taken when they are needed, not before, so that none is stored: an access
-  every second cycle in each direction. Every output but read data comes from a flip-flop, and no output
-  depends on an input in the same cycle. An access waits for nothing but its own response channel, an
-  external block's answer and the end of a reset, so a subordinate never hangs.
+  valid: any read that starts after that sees it.
+- Addresses and write data are taken when they are needed, not before, so that none is stored: there is an access
+  every second cycle in each direction. Every output except read data comes from a flip-flop, and no output
+  depends on an input in the same cycle. An access waits only for its own response channel, an external block's
+  answer and the end of a reset, so a subordinate never hangs.
 
-What software writes is read back from a memory, not from the flip-flops that hardware sees: so there is no
+Software reads back what it has written from a memory, not from the flip-flops that hardware sees. So there is no
 multiplexer over all of them, and what hardware needs only now and then has no flip-flops at all. After a
 reset, and after a soft reset, the memory's words get their reset values one by one; accesses wait meanwhile.
 """
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory, ReadPort, WritePort
 from amaranth.lib.wiring import In, Out
 
@@ -29,105 +29,31 @@ from cdma.hdl.spec.registers.description import (
     REGISTER_BITS,
     REGISTER_BYTES,
     Access,
-    Block,
     Field,
     Placed,
-    Register,
     RegisterMap,
 )
 
-__all__ = [
-    "ChangeLayout",
-    "ExternalSignature",
-    "RegisterFile",
-    "ReportLayout",
-    "StoredSignature",
-    "block_signature",
-]
+from .register_ports import ChangeLayout, ReportLayout, StoredSignature, block_signature
 
-
-class ExternalSignature(wiring.Signature):
-    """How the register file reads a block that others keep.
-
-    ``request`` stays high, with ``word`` (the register's number within the block) stable, until ``done``,
-    which comes with ``data`` in the same cycle or any later one."""
-
-    def __init__(self, block: Block) -> None:
-        words = block.span // REGISTER_BYTES
-        super().__init__(
-            {"request": Out(1), "word": Out(range(words)), "done": In(1), "data": In(REGISTER_BITS)},
-        )
-
-
-class StoredSignature(wiring.Signature):
-    """How hardware reads the memory of registers, seen from hardware: ``data`` is the word at the ``index`` of
-    one cycle before."""
-
-    def __init__(self, words: int) -> None:
-        super().__init__({"index": Out(range(words)), "data": In(REGISTER_BITS)})
-
-
-class ReportLayout(data.StructLayout):
-    """What hardware writes into the memory of registers, and at which ``index``."""
-
-    def __init__(self, words: int) -> None:
-        super().__init__({"index": range(words), "data": REGISTER_BITS})
-
-
-class ChangeLayout(data.StructLayout):
-    """What is written into the memory of registers in a cycle: the bytes of ``data`` that ``enable`` names."""
-
-    def __init__(self, words: int) -> None:
-        super().__init__({"index": range(words), "data": REGISTER_BITS, "enable": REGISTER_BYTES})
-
-
-def _field_member(field: Field) -> wiring.Member | None:
-    match field.access:
-        case Access.CONSTANT:
-            return None
-        case Access.RO:
-            return In(field.bits)
-        case Access.PULSE:
-            return Out(field.bits)
-        case Access.W1C:
-            return Out(wiring.Signature({"set": In(field.bits), "value": Out(field.bits, init=field.reset)}))
-        case _:
-            return Out(field.bits, init=field.reset)
-
-
-def _register_signature(register: Register) -> wiring.Signature:
-    members = {field.name: _field_member(field) for field in register.fields if not field.in_memory}
-    if register.count:
-        members = {name: member and member.array(register.count) for name, member in members.items()}
-    return wiring.Signature({name: member for name, member in members.items() if member is not None})
-
-
-def block_signature(block: Block) -> wiring.Signature:
-    """What hardware sees of one instance of ``block``: ``register.field``, or ``register.field[index]``.
-
-    A read-only field is an input and any other an output, seen from the register file; a field of access
-    ``W1C`` has ``set`` and ``value``. Constant fields have no port, nor have fields in memory."""
-    if block.external:
-        return ExternalSignature(block)
-    signatures = {register.name: _register_signature(register) for register in block.registers}
-    return wiring.Signature(
-        {name: Out(signature) for name, signature in signatures.items() if signature.members}
-    )
+__all__ = ["RegisterFile"]
 
 
 class RegisterFile(wiring.Component):
     """The registers of ``registers``, on ``bus``; every instance of a block is a port of its name.
 
-    ``soft_reset`` returns stored fields to their reset values, but for locks and for blocks that survive it;
-    it wins over everything else in that cycle.
-
-    ``stored``, ``report``
-        For hardware: reads what software has written, and writes fields that are in memory, a register at a
-        time. Indexes are those of :meth:`.RegisterMap.word`.
+    ``soft_reset``
+        Returns stored fields to their reset values, except locks and the blocks that survive it. It wins over
+        everything else in that cycle.
+    ``stored``
+        Reads what software has written, for hardware. Indexes are those of :meth:`.RegisterMap.word`.
+    ``report``
+        Writes, for hardware, the fields of a register that are in memory.
     ``changes``
-        For hardware with copies of its own: all that is written there, by software, by hardware or after a reset.
+        All that is written into that memory, by software, by hardware or after a reset, for hardware that keeps
+        copies.
     ``settled``
-        Low while the memory is being given its reset values.
+        Low while the memory gets its reset values.
     """
 
     def __init__(self, registers: RegisterMap) -> None:
@@ -204,7 +130,7 @@ class RegisterFile(wiring.Component):
     def _writes(self, m: Module, memory: WritePort, may_begin: Value) -> None:
         bus = self.bus
         hit = Signal()
-        # Address and data are there, and the answer to the access before is not in the way.
+        # Address and data are valid, and the access before is answered.
         m.d.sync += bus.awready.eq(
             bus.awvalid & bus.wvalid & ~bus.awready & (~bus.bvalid | bus.bready) & may_begin
         )
@@ -267,34 +193,38 @@ class RegisterFile(wiring.Component):
         for field in register.fields:
             if not field.access.writable or field.in_memory:
                 continue
-            bits = slice(field.lsb, field.lsb + field.bits)
-            ones = bus.wdata[bits] & mask[bits]
-            port = self._port(placed, field.name)
-            match field.access:
-                case Access.PULSE:
-                    m.d.sync += port.eq(Mux(select, ones, 0))
-                case Access.W1C:
-                    m.d.sync += port.value.eq((port.value & ~Mux(select, ones, 0)) | port.set)
-                case Access.LOCK:
-                    with m.If(select):
-                        m.d.sync += port.eq(port | ones)
-                case _:
-                    # Byte by byte, so that each byte's flip-flops have one enable.
-                    for byte in range(field.lsb // 8, field.msb // 8 + 1):
-                        low, high = max(field.lsb, 8 * byte), min(field.msb + 1, 8 * byte + 8)
-                        with m.If(select & bus.wstrb[byte]):
-                            m.d.sync += port[low - field.lsb : high - field.lsb].eq(bus.wdata[low:high])
-            if field.access in (Access.RW, Access.W1C) and not placed.block.survives_soft_reset:
-                stored = port.value if field.access is Access.W1C else port
-                with m.If(self.soft_reset):
-                    m.d.sync += stored.eq(field.reset)
+            self._write_field(m, placed, field, select, mask)
+
+    def _write_field(self, m: Module, placed: Placed, field: Field, select: Value, mask: Value) -> None:
+        bus = self.bus
+        bits = slice(field.lsb, field.lsb + field.bits)
+        ones = bus.wdata[bits] & mask[bits]
+        port = self._port(placed, field.name)
+        match field.access:
+            case Access.PULSE:
+                m.d.sync += port.eq(Mux(select, ones, 0))
+            case Access.W1C:
+                m.d.sync += port.value.eq((port.value & ~Mux(select, ones, 0)) | port.set)
+            case Access.LOCK:
+                with m.If(select):
+                    m.d.sync += port.eq(port | ones)
+            case _:
+                # Byte by byte, so that each byte's flip-flops have one enable.
+                for byte in range(field.lsb // 8, field.msb // 8 + 1):
+                    low, high = max(field.lsb, 8 * byte), min(field.msb + 1, 8 * byte + 8)
+                    with m.If(select & bus.wstrb[byte]):
+                        m.d.sync += port[low - field.lsb : high - field.lsb].eq(bus.wdata[low:high])
+        if field.access in (Access.RW, Access.W1C) and not placed.block.survives_soft_reset:
+            stored = port.value if field.access is Access.W1C else port
+            with m.If(self.soft_reset):
+                m.d.sync += stored.eq(field.reset)
 
     def _reads(self, m: Module, memory: ReadPort, may_begin: Value) -> None:
         bus = self.bus
         address = bus.araddr[2:]
         hit = Signal()
         done = Signal()
-        # What no memory keeps; the rest is added behind the memory's own register.
+        # What no memory keeps. The rest is added after the memory's own register.
         value = Signal(REGISTER_BITS)
         live = Signal(REGISTER_BITS)
         keeping = Signal()

@@ -11,7 +11,7 @@ from cdma.hdl.spec.registers.description import REGISTER_BITS
 from cdma.hdl.spec.registers.map import register_map
 
 from .interfaces import Window
-from .register_file import ChangeLayout
+from .register_ports import ChangeLayout
 
 __all__ = ["DrivenWindows", "StoredWindows"]
 

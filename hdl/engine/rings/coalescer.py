@@ -8,7 +8,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.engine.control.register_file import ChangeLayout
+from cdma.hdl.engine.control.register_ports import ChangeLayout
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.description import REGISTER_BITS
 from cdma.hdl.spec.registers.map import register_map

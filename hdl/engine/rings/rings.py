@@ -14,7 +14,7 @@ from amaranth.utils import exact_log2
 from cdma.hdl.axi.ports import ReadPort, WritePort
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.engine.control.interfaces import ChannelSignature
-from cdma.hdl.engine.control.register_file import ChangeLayout, ReportLayout, StoredSignature
+from cdma.hdl.engine.control.register_ports import ChangeLayout, ReportLayout, StoredSignature
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
 

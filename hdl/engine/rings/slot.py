@@ -12,7 +12,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.engine.control.register_file import StoredSignature
+from cdma.hdl.engine.control.register_ports import StoredSignature
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.hdl.spec.registers.description import REGISTER_BITS

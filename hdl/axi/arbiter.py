@@ -1,5 +1,4 @@
-"""Several clients on one AXI4 port, told apart by ID: each client has one or more of its own, which it counts
-from 0."""
+"""Several clients on one AXI4 port, each with one or more IDs of its own, which the client counts from 0."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -25,24 +24,25 @@ Ids = Sequence[Sequence[int]]
 
 
 def _bits(ids: Sequence[int]) -> int:
-    """Bits of an ID as its client counts."""
+    """Bits of a client's own ID."""
     return (len(ids) - 1).bit_length()
 
 
 def _choose(m: Module, id: Value, ids: Sequence[int], own: Value) -> Value:
-    """Whether ``id`` is one of a client's, and which of them, as ``own``."""
+    """High if ``id`` is one of the client's ``ids``; drives ``own`` with the client's number for it."""
     for number, each in enumerate(ids[1:], 1):
         with m.If(id == each):
             m.d.comb += own.eq(number)
     return Cat(id == each for each in ids).any()
 
 
-def _grant(m: Module, ids: Ids, asking: list, port: stream.Interface, room: Value) -> Signal:
-    """Passes on the address of the highest client that asks, while there is ``room`` for its transaction, and
-    gives that client's number. Nothing is copied: a client that asks goes on asking, unchanged, until its
-    address is taken, and the choice is kept until then.
+def _grant(m: Module, ids: Ids, asking: list, port: stream.Interface, credit: Value) -> Signal:
+    """Passes on the address of the highest client that has one, and gives that client's number.
 
-    ``room`` must not be taken back while an address waits.
+    Nothing is copied: a client's address stays until it is taken, and the choice is kept until then.
+
+    ``credit``
+        High while a transaction can be begun. It must stay high while an address waits.
     """
     winner = Signal(range(len(asking)))
     kept = Signal(range(len(asking)))
@@ -53,12 +53,15 @@ def _grant(m: Module, ids: Ids, asking: list, port: stream.Interface, room: Valu
             with m.If(client.valid):
                 m.d.comb += winner.eq(number)
     m.d.comb += [
-        port.valid.eq(Cat(client.valid for client in asking).any() & room),
+        port.valid.eq(Cat(client.valid for client in asking).any() & credit),
     ]
     m.d.sync += [kept.eq(winner), waits.eq(port.valid & ~port.ready)]
     chosen = [Signal(name=f"chosen_{number}") for number in range(len(asking))]
     for number, client in enumerate(asking):
-        m.d.comb += [chosen[number].eq(winner == number), client.ready.eq(chosen[number] & port.ready & room)]
+        m.d.comb += [
+            chosen[number].eq(winner == number),
+            client.ready.eq(chosen[number] & port.ready & credit),
+        ]
         with m.If(chosen[number]), m.Switch(client.payload.id):
             for own, id in enumerate(ids[number]):
                 with m.Case(own):
@@ -73,9 +76,10 @@ def _grant(m: Module, ids: Ids, asking: list, port: stream.Interface, room: Valu
 
 
 class ReadArbiter(wiring.Component):
-    """Clients with higher numbers go first: they are the rings, which ask seldom and for little.
+    """Gives the reading half of a port to its clients. Those with higher numbers go first: they are the rings, whose
+    bursts are few and short.
 
-    A client must be able to take the data of all it has asked for, at any time: the port is always ready.
+    A client must be able to take the data of all its bursts at any time, because the port is always ready.
     """
 
     def __init__(self, ids: Ids, data_bits: int, address_bits: int, id_bits: int) -> None:
@@ -107,9 +111,10 @@ class ReadArbiter(wiring.Component):
 
 
 class WriteArbiter(wiring.Component):
-    """Clients with higher numbers go first. Data follow the addresses, in their order.
+    """Gives the writing half of a port to its clients. Those with higher numbers go first. Data follow the addresses, in
+    their order.
 
-    A client offers the data of a burst without waiting for anything but its address being taken.
+    A client must offer the data of a burst as soon as its address is taken, without waiting for anything else.
     """
 
     def __init__(self, ids: Ids, data_bits: int, address_bits: int, word_bits: int, id_bits: int) -> None:

@@ -1,4 +1,4 @@
-"""AXI4-Lite: the signature, and the buffer that keeps a subordinate's ports free of combinational paths."""
+"""AXI4-Lite."""
 
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -9,8 +9,7 @@ __all__ = ["AxiLiteSignature"]
 
 
 class AxiLiteSignature(wiring.Signature):
-    """AXI4-Lite with 32 data bits, seen from the manager; flat members with the names of the
-    specification."""
+    """AXI4-Lite with 32 data bits, seen from the manager: flat members with the names of the specification."""
 
     def __init__(self, address_bits: int) -> None:
         self.address_bits = address_bits

@@ -1,4 +1,4 @@
-"""What a stage says about the commands it carries out."""
+"""What a stage reports about the commands that it carries out."""
 
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
@@ -9,11 +9,13 @@ __all__ = ["Outcome"]
 
 
 class Outcome(wiring.Signature):
-    """Told by pulses, in the order of the commands; whoever listens must always be able to hear.
+    """The outcomes of commands, in their order, as pulses that nothing delays.
 
-    ``note``: ``address`` is to be kept for the command at hand; of several the last counts. ``done``: the command
-    is done, and ``resp`` was the first response that was not OKAY, if there was one: then its address was noted,
-    in this cycle or before.
+    ``note``, ``address``
+        The address is to be kept for the command in hand. Of several, the last one counts.
+    ``done``, ``resp``
+        The command is done, and this was the first response that was not OKAY, if there was one. The address of that
+        was noted in this cycle or before.
     """
 
     def __init__(self, address_bits: int) -> None:

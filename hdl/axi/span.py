@@ -9,8 +9,8 @@ from cdma.hdl.spec.records import LENGTH_BITS
 
 __all__ = ["SPAN_BITS", "Blocks"]
 
-#: No command reaches over more than ``2**LENGTH_BITS`` bytes, so that this many bits of an address tell all its
-#: bytes apart, and at most one multiple of that size lies in it.
+#: A command spans at most ``2**LENGTH_BITS`` bytes. So this many bits of an address tell all of its bytes apart, and at
+#: most one multiple of their range lies in it.
 SPAN_BITS = LENGTH_BITS + 1
 
 
@@ -18,8 +18,8 @@ SPAN_BITS = LENGTH_BITS + 1
 class Blocks:
     """Memory in blocks, a burst's longest length each, whose bytes divide 4 KiB.
 
-    Only the lower bits of a block's number are counted. Those above are either the command's first or its last
-    address's: which, says whether the count has passed zero.
+    Only the lower bits of a block's number are counted. The upper bits are those of the command's first address, until
+    the count has passed zero; from then on, they are those of its last address.
     """
 
     address_bits: int
@@ -33,7 +33,7 @@ class Blocks:
 
     @property
     def place_bits(self) -> int:
-        """Bits of a beat's place in its block."""
+        """Bits of a beat's number in its block."""
         return (self.burst - 1).bit_length()
 
     @property
@@ -42,19 +42,19 @@ class Blocks:
         return SPAN_BITS - self.beat_log2 - self.place_bits
 
     def lane(self, address: Value, word_bits: int) -> Value:
-        """Which word of its beat."""
+        """Number of the word in its beat."""
         return address[exact_log2(word_bits // 8) : self.beat_log2]
 
     def place(self, address: Value) -> Value:
-        """Which beat of its block."""
+        """Number of the beat in its block."""
         return address[self.beat_log2 :][: self.place_bits]
 
     def block(self, address: Value) -> Value:
-        """Which block."""
+        """Number of the block, as it is counted."""
         return address[self.beat_log2 + self.place_bits : SPAN_BITS]
 
     def beat(self, first: Value, last: Value, wrapped: Value, block: Value, place: Value) -> Value:
-        """The address of a beat, in beats: of the command from ``first`` to ``last``."""
+        """The address, in beats, of a beat of the command from ``first`` to ``last``."""
         high = Mux(wrapped, last[SPAN_BITS:], first[SPAN_BITS:])
         return Cat(place, block, high)[: self.address_bits - self.beat_log2]
 

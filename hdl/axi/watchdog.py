@@ -6,18 +6,19 @@ from amaranth.lib.wiring import In, Out
 
 __all__ = ["Timebase", "Watchdog"]
 
-#: Parts that a watchdog's time is measured in.
+#: A watchdog's time is measured in eighths.
 _PARTS_LOG2 = 3
 
 
 class Timebase(wiring.Component):
-    """What all that measure time share.
+    """The time that all watchdogs and time stamps share.
 
+    ``watchdog_cycles``
+        The time of the watchdogs, in cycles; 0 turns them off.
     ``now``
         Counts cycles.
     ``tick``
-        High for one cycle each time that a part of ``watchdog_cycles`` has passed: an eighth, rounded down, and a
-        cycle. Never where that is 0.
+        Pulse, each time that a part of ``watchdog_cycles`` has passed: an eighth, rounded down, and a cycle.
     """
 
     watchdog_cycles: In(32)
@@ -27,7 +28,7 @@ class Timebase(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         count = Signal(32 - _PARTS_LOG2)
-        # Not only when equal: the time may have been made shorter meanwhile.
+        # The count may be greater, because the time may have become shorter meanwhile.
         over = count >= self.watchdog_cycles[_PARTS_LOG2:]
         m.d.comb += self.tick.eq(over & (self.watchdog_cycles != 0))
         m.d.sync += count.eq(Mux(over, 0, count + 1))
@@ -36,11 +37,17 @@ class Timebase(wiring.Component):
 
 
 class Watchdog(wiring.Component):
-    """``fired`` is high once ``waiting`` has been high without ``progress`` for the time that ``tick`` divides, until
-    either changes: at the earliest after the ``watchdog_cycles`` of the :class:`Timebase`, at the latest an eighth
-    of that and ten cycles later.
+    """Notices that nothing has happened for too long. It waits for nine ticks, because the first may come at once.
 
-    Nine ticks are waited for, because the first may come at once.
+    ``tick``
+        That of the :class:`Timebase`.
+    ``waiting``
+        Something is expected.
+    ``progress``
+        Something has happened.
+    ``fired``
+        High once ``waiting`` has been high without ``progress`` for the ``watchdog_cycles`` of the timebase, or up to an
+        eighth of that and ten cycles longer, until either changes.
     """
 
     tick: In(1)

@@ -31,8 +31,16 @@ class ChannelPorts(wiring.Signature):
 
 
 class EngineCore(wiring.Component):
-    """An offload and a prefetch channel; each port's reading half belongs to one and its writing half to the
-    other.
+    """An offload and a prefetch channel. Of each port, one channel reads and the other one writes.
+
+    ``offload``, ``prefetch``
+        The logic that drives each channel.
+    ``dev_window``, ``host_window``
+        The addresses of each port that the channels may touch.
+    ``watchdog_cycles``
+        The time after which a port counts as silent; 0 turns the watchdogs off.
+    ``dev_read``, ``dev_write``, ``host_read``, ``host_write``
+        The AXI4 ports.
     """
 
     def __init__(self, config: EngineConfig) -> None:

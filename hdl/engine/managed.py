@@ -1,4 +1,6 @@
-"""Both channels behind rings, on two AXI4 ports: what the register block controls."""
+"""Both channels with their rings, on two AXI4 ports: what the register block controls."""
+
+from typing import NamedTuple
 
 from amaranth.hdl import Module, ResetInserter, Signal
 from amaranth.lib import wiring
@@ -17,18 +19,35 @@ from cdma.hdl.spec.engine import EngineConfig
 
 __all__ = ["HOST_ID_BITS", "ManagedEngine"]
 
-#: Data, and the rings of two channels.
+#: IDs of the arbiters' clients: data, and the rings of two channels.
 _IDS = ((0,), (1, 2))
 HOST_ID_BITS = 2
+
+
+class _Parts(NamedTuple):
+    """The parts of the engine."""
+
+    timebase: Timebase
+    offload: Channel
+    prefetch: Channel
+    rings: Rings
+    windows: StoredWindows
+    counters: Counters
 
 
 class ManagedEngine(wiring.Component):
     """The engine without its register block.
 
-    On the host port, ID 0 is data, ID 1 the rings of the offload channel, ID 2 those of the prefetch channel.
+    A soft reset lets every open transaction finish and then resets everything except the windows, which belong to the
+    register block. ``control.resetting`` is high until then.
 
-    A soft reset lets every open transaction finish and then resets all but the windows, which are the
-    register block's; ``control.resetting`` is high until then."""
+    ``control``
+        The register block.
+    ``dev_read``, ``dev_write``
+        The device port.
+    ``host_read``, ``host_write``
+        The host port: ID 0 is data, ID 1 the rings of the offload channel, ID 2 those of the prefetch channel.
+    """
 
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
@@ -48,15 +67,41 @@ class ManagedEngine(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config, control = self.config, self.control
-        host = (config.host_data_bits, config.host_address_bits)
-        offload, prefetch = Channel(config, compressing=True), Channel(config, compressing=False)
         clear = Signal()
-        m.submodules.timebase = timebase = Timebase()
-        m.d.comb += timebase.watchdog_cycles.eq(control.watchdog_cycles)
-        m.submodules.offload = ResetInserter(clear)(offload)
-        m.submodules.prefetch = ResetInserter(clear)(prefetch)
-        rings = Rings(config)
-        m.submodules.rings = ResetInserter(clear)(rings)
+        parts = _Parts(
+            timebase=Timebase(),
+            offload=Channel(config, compressing=True),
+            prefetch=Channel(config, compressing=False),
+            rings=Rings(config),
+            windows=StoredWindows(config),
+            counters=Counters(),
+        )
+        m.submodules.timebase = parts.timebase
+        m.d.comb += parts.timebase.watchdog_cycles.eq(control.watchdog_cycles)
+        m.submodules.offload = ResetInserter(clear)(parts.offload)
+        m.submodules.prefetch = ResetInserter(clear)(parts.prefetch)
+        m.submodules.rings = ResetInserter(clear)(parts.rings)
+        self._connect_ports(m, parts)
+        m.submodules.windows = parts.windows
+        m.submodules.counters = ResetInserter(clear)(parts.counters)
+        self._connect_registers(m, parts)
+        self._connect_channel(m, parts, 0, "offload", parts.offload)
+        self._connect_channel(m, parts, 1, "prefetch", parts.prefetch)
+
+        with m.If(control.soft_reset):
+            m.d.sync += control.resetting.eq(1)
+        with m.Elif(clear):
+            m.d.sync += control.resetting.eq(0)
+        m.d.comb += clear.eq(
+            control.resetting & parts.offload.stopped & parts.prefetch.stopped & parts.rings.stopped
+        )
+        return m
+
+    def _connect_ports(self, m: Module, parts: _Parts) -> None:
+        """Gives the device port to the channels, and the host port to the channels and the rings."""
+        config = self.config
+        host = (config.host_data_bits, config.host_address_bits)
+        offload, prefetch, rings = parts.offload, parts.prefetch, parts.rings
         m.submodules.host_reads = reads = ReadArbiter(_IDS, *host, HOST_ID_BITS)
         m.submodules.host_writes = writes = WriteArbiter(_IDS, *host, config.format.word_bits, HOST_ID_BITS)
         wiring.connect(m, offload.source, wiring.flipped(self.dev_read))
@@ -67,46 +112,45 @@ class ManagedEngine(wiring.Component):
         wiring.connect(m, rings.complete, writes.client_1)
         wiring.connect(m, reads.port, wiring.flipped(self.host_read))
         wiring.connect(m, writes.port, wiring.flipped(self.host_write))
+
+    def _connect_registers(self, m: Module, parts: _Parts) -> None:
+        """What the register block gives to, and takes from, more than one channel."""
+        control, rings = self.control, parts.rings
         wiring.connect(m, rings.stored, wiring.flipped(control.stored))
         wiring.connect(m, rings.report, wiring.flipped(control.report))
         m.d.comb += [
-            rings.watchdog_tick.eq(timebase.tick),
+            rings.watchdog_tick.eq(parts.timebase.tick),
             rings.stop.eq(control.resetting),
+            parts.windows.changes.eq(control.changes),
+            rings.changes.eq(control.changes),
+            parts.counters.clear.eq(control.clear_counters),
         ]
-        m.submodules.windows = windows = StoredWindows(config)
-        m.d.comb += [windows.changes.eq(control.changes), rings.changes.eq(control.changes)]
-        counters = Counters()
-        m.submodules.counters = ResetInserter(clear)(counters)
-        m.d.comb += counters.clear.eq(control.clear_counters)
-        for index, (name, channel) in enumerate((("offload", offload), ("prefetch", prefetch))):
-            half, client, counting = getattr(control, name), getattr(rings, name), getattr(counters, name)
-            wiring.connect(m, wiring.flipped(half), getattr(rings, f"{name}_control"))
-            wiring.connect(m, wiring.flipped(getattr(control, f"{name}_counters")), counting.read)
-            ChannelControl(config).connect(m, half, channel)
-            wiring.connect(m, channel.windows, getattr(windows, name))
-            wiring.connect(m, client.requests, channel.requests)
-            wiring.connect(m, channel.completion, counting.input)
-            wiring.connect(m, counting.output, client.completion)
-            m.d.comb += [
-                channel.now.eq(timebase.now),
-                channel.watchdog_tick.eq(timebase.tick),
-                channel.stop.eq(control.resetting),
-                channel.halt.eq(client.halt),
-                client.checking.eq(channel.checking),
-                client.interrupt.eq(channel.completion_interrupt),
-                counting.words.eq(channel.completion_words),
-                counting.events.eq(channel.events),
-                counting.extra_error.eq(client.extra_error),
-                counting.hold.eq(half.hold_counters),
-                half.counters_held.eq(counting.held),
-                half.status.busy.eq(channel.status.busy | rings.busy[index]),
-                half.status.halted.eq(channel.status.halted),
-                half.status.aborting.eq(channel.status.aborting),
-                half.status.stuck.eq(channel.status.stuck | rings.stuck[index]),
-            ]
-        with m.If(control.soft_reset):
-            m.d.sync += control.resetting.eq(1)
-        with m.Elif(clear):
-            m.d.sync += control.resetting.eq(0)
-        m.d.comb += clear.eq(control.resetting & offload.stopped & prefetch.stopped & rings.stopped)
-        return m
+
+    def _connect_channel(self, m: Module, parts: _Parts, index: int, name: str, channel: Channel) -> None:
+        """Connects a channel to its registers, its rings, its windows and its counters."""
+        control, rings, timebase = self.control, parts.rings, parts.timebase
+        half, client, counting = getattr(control, name), getattr(rings, name), getattr(parts.counters, name)
+        wiring.connect(m, wiring.flipped(half), getattr(rings, f"{name}_control"))
+        wiring.connect(m, wiring.flipped(getattr(control, f"{name}_counters")), counting.read)
+        ChannelControl(self.config).connect(m, half, channel)
+        wiring.connect(m, channel.windows, getattr(parts.windows, name))
+        wiring.connect(m, client.requests, channel.requests)
+        wiring.connect(m, channel.completion, counting.input)
+        wiring.connect(m, counting.output, client.completion)
+        m.d.comb += [
+            channel.now.eq(timebase.now),
+            channel.watchdog_tick.eq(timebase.tick),
+            channel.stop.eq(control.resetting),
+            channel.halt.eq(client.halt),
+            client.checking.eq(channel.checking),
+            client.interrupt.eq(channel.completion_interrupt),
+            counting.words.eq(channel.completion_words),
+            counting.events.eq(channel.events),
+            counting.extra_error.eq(client.extra_error),
+            counting.hold.eq(half.hold_counters),
+            half.counters_held.eq(counting.held),
+            half.status.busy.eq(channel.status.busy | rings.busy[index]),
+            half.status.halted.eq(channel.status.halted),
+            half.status.aborting.eq(channel.status.aborting),
+            half.status.stuck.eq(channel.status.stuck | rings.stuck[index]),
+        ]

@@ -2,6 +2,7 @@
 
 from functools import reduce
 from operator import or_
+from typing import NamedTuple
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
@@ -18,7 +19,7 @@ from .interfaces import CounterPort
 __all__ = ["ChannelCounting", "Counters"]
 
 _CHANNELS = ("offload", "prefetch")
-#: Places of a channel; a power of two.
+#: Counters of a channel for which the memory has rows; a power of two.
 _SLOTS = 16
 
 #: The event that counts a cycle or a beat.
@@ -31,23 +32,38 @@ _EVENTS = {
     "stall_sink": "stall_sink",
 }
 
-#: What a completion adds to: neighbours in the memory, so that they are visited one after the other.
+#: The counters that a completion adds to. They are neighbours in the memory, so they are visited one after the other.
 _OF_COMPLETIONS = ("bytes_read", "bytes_written", "literals", "raw_words", "descriptors", "errors")
 
-#: Errors without a completion that one round can bring: more than the rings can report in so many cycles.
+#: Bits that count errors without a completion in one round: enough for more than the rings can report.
 _EXTRA_BITS = 4
 
 
-class ChannelCounting(wiring.Signature):
-    """What one channel gives its counters, seen from the channel.
+class _Terms(NamedTuple):
+    """What is added to the counter that is visited: numbers, and single bits. No two numbers are other than 0 at once,
+    nor two bits."""
 
-    ``input``, ``words``, ``extra_error``
-        A completion, and beside it: raw words that passed through the codec. An error that has no completion.
+    addends: list[Value]
+    ones: list[Value]
+
+
+class ChannelCounting(wiring.Signature):
+    """The counters of one channel, seen from the channel.
+
+    ``events``
+        What happens in this cycle.
+    ``input``, ``words``
+        A completion, and the raw words of it that passed through the codec.
     ``output``
         The completion, once all its numbers are added.
-    ``hold``, ``held``
-        While ``held`` is high, ``read`` sees all counters as they were in the round of 32 cycles before it rose,
-        and they go on counting; it follows ``hold`` within two rounds, or three after ``clear``.
+    ``extra_error``
+        Pulse: an error that has no completion.
+    ``hold``
+        Asks for ``held``, which follows within two rounds of 32 cycles, or three after ``clear``.
+    ``held``
+        While high, ``read`` sees all counters as they were in the round before it rose, and they go on counting.
+    ``read``
+        Reads the counters.
     """
 
     def __init__(self) -> None:
@@ -68,14 +84,14 @@ class ChannelCounting(wiring.Signature):
 class Counters(wiring.Component):
     """Counts the events of both channels, and completions as they pass.
 
-    The memory is visited round and round, a counter per cycle. Events wait in a few bits of their own for
-    their turn; a completion waits until its counters have had their turn, at most 38 cycles.
+    The memory is visited round and round, a counter per cycle. Events wait in a few bits of their own until their
+    counter is visited. A completion waits until all of its counters are visited, at most 38 cycles.
 
-    Reads have a copy of their own, written beside the memory unless it is held. It is read a row at a time, and
+    Reads have a copy of their own, which is written with the memory unless it is held. It is read a row at a time, and
     the row that the last read of a low half left in the memory's register gives the high half.
 
     ``clear``
-        All counters are 0 within two rounds; so they are after a reset. What is held stays.
+        Pulse: all counters are 0 within two rounds, as they are after a reset. What is held stays.
     """
 
     def __init__(self) -> None:
@@ -103,7 +119,7 @@ class Counters(wiring.Component):
             m.d.sync += [clearing.eq(asked), asked.eq(0)]
         with m.If(self.clear):
             m.d.sync += asked.eq(1)
-        # The one more goes in where a carry does.
+        # ``one_more`` takes the place of a carry.
         total = (Cat(C(1, 1), fetch.data) + Cat(one_more, addend))[1:65]
         m.d.comb += [value.eq(Mux(clearing, 0, total)), write.data.eq(value)]
 
@@ -114,28 +130,33 @@ class Counters(wiring.Component):
             first = index * _SLOTS
             at = {counter: Signal(name=f"{name}_at_{counter}") for counter in names}
             m.d.comb += [at[counter].eq(slot == first + place) for place, counter in enumerate(names)]
-            self._completions(m, name, channel, at, addends, ones)
-            self._events(m, name, channel, at, addends, ones)
-
-            # The copy that is read. It changes over between two rounds.
-            m.submodules[f"{name}_copy"] = copy = Memory(shape=64, depth=_SLOTS, init=[])
-            into, out = copy.write_port(), copy.read_port(domain="sync")
-            port = channel.read
-            fresh = Signal(name=f"{name}_fresh")
-            with m.If(slot == rows - 1):
-                m.d.sync += channel.held.eq(channel.hold & (channel.held | ~asked))
-            m.d.sync += fresh.eq(port.request & ~fresh)
-            m.d.comb += [
-                into.addr.eq(slot[: len(into.addr)]),
-                into.data.eq(value),
-                into.en.eq((slot[len(into.addr) :] == index) & ~channel.held),
-                out.addr.eq(port.word[1:]),
-                out.en.eq(port.request & ~port.word[0] & ~fresh),
-                port.done.eq(fresh | port.word[0]),
-                port.data.eq(Mux(port.word[0], out.data[32:], out.data[:32])),
-            ]
+            for terms in (self._completions(m, name, channel, at), self._events(m, name, channel, at)):
+                addends += terms.addends
+                ones += terms.ones
+            self._copy(m, index, slot, value, asked)
         m.d.comb += [addend.eq(reduce(or_, addends)), one_more.eq(reduce(or_, ones))]
         return m
+
+    def _copy(self, m: Module, index: int, slot: Signal, value: Signal, clear_asked: Signal) -> None:
+        """The copy that is read. It begins to be held, and ends, between two rounds."""
+        name = _CHANNELS[index]
+        channel = getattr(self, name)
+        m.submodules[f"{name}_copy"] = copy = Memory(shape=64, depth=_SLOTS, init=[])
+        into, out = copy.write_port(), copy.read_port(domain="sync")
+        port = channel.read
+        fresh = Signal(name=f"{name}_fresh")
+        with m.If(slot == len(_CHANNELS) * _SLOTS - 1):
+            m.d.sync += channel.held.eq(channel.hold & (channel.held | ~clear_asked))
+        m.d.sync += fresh.eq(port.request & ~fresh)
+        m.d.comb += [
+            into.addr.eq(slot[: len(into.addr)]),
+            into.data.eq(value),
+            into.en.eq((slot[len(into.addr) :] == index) & ~channel.held),
+            out.addr.eq(port.word[1:]),
+            out.en.eq(port.request & ~port.word[0] & ~fresh),
+            port.done.eq(fresh | port.word[0]),
+            port.data.eq(Mux(port.word[0], out.data[32:], out.data[:32])),
+        ]
 
     def _completions(
         self,
@@ -143,10 +164,8 @@ class Counters(wiring.Component):
         name: str,
         channel: wiring.PureInterface,
         at: dict[str, Signal],
-        addends: list[Value],
-        ones: list[Value],
-    ) -> None:
-        """A completion's numbers stand at the input while its counters have their turn."""
+    ) -> _Terms:
+        """Adds the numbers of a completion, which stays at the input while its counters are visited."""
         completion = channel.input.payload
         waits, adding, added = (Signal(name=f"{name}_{what}") for what in ("waits", "adding", "added"))
         begins = Signal(name=f"{name}_begins")
@@ -171,11 +190,10 @@ class Counters(wiring.Component):
             "literals": completion.literals,
             "raw_words": channel.words,
         }
-        addends += [Mux(now & at[counter], number, 0) for counter, number in numbers.items()]
-        ones += [
-            now & at["descriptors"],
-            now & at["errors"] & (completion.status != Status.OK),
-        ]
+        return _Terms(
+            addends=[Mux(now & at[counter], number, 0) for counter, number in numbers.items()],
+            ones=[now & at["descriptors"], now & at["errors"] & (completion.status != Status.OK)],
+        )
 
     def _events(
         self,
@@ -183,17 +201,17 @@ class Counters(wiring.Component):
         name: str,
         channel: wiring.PureInterface,
         at: dict[str, Signal],
-        addends: list[Value],
-        ones: list[Value],
-    ) -> None:
-        """Events since their counter's last turn; the one of this very cycle is added beside them."""
+    ) -> _Terms:
+        """Adds the events since the last visit of their counter, and that of this cycle."""
+        terms = _Terms([], [])
         full = range(len(_CHANNELS) * _SLOTS)
         for counter, event in _EVENTS.items():
             count = Signal(full, name=f"{name}_{counter}_events")
             happens = channel.events[event]
             m.d.sync += count.eq(Mux(at[counter], 0, count + happens))
-            addends.append(Mux(at[counter], count, 0))
-            ones.append(at[counter] & happens)
+            terms.addends.append(Mux(at[counter], count, 0))
+            terms.ones.append(at[counter] & happens)
         extra = Signal(_EXTRA_BITS, name=f"{name}_extra_errors")
         m.d.sync += extra.eq(Mux(at["errors"], C(0), extra) + channel.extra_error)
-        addends.append(Mux(at["errors"], extra, 0))
+        terms.addends.append(Mux(at["errors"], extra, 0))
+        return terms

@@ -16,18 +16,23 @@ from .register_ports import ChangeLayout, ReportLayout, StoredSignature
 
 __all__ = ["ChannelSignature", "ControlSignature", "CounterPort", "Window"]
 
-#: Addresses that may be touched, ``base`` to ``limit``, both included, in units of 4 KiB: the low 12 bits are
-#: taken as 0 and as ones. Nothing is allowed where ``limit`` is below ``base``.
+#: The addresses that the engine may touch: ``base`` to ``limit``, both included, in units of 4 KiB. The low 12 bits
+#: count as 0 in the base and as ones in the limit. Nothing is allowed where ``limit`` is below ``base``.
 Window = data.StructLayout({"base": 64, "limit": 64})
 
 
 class RingSignature(wiring.Signature):
     """A ring in host memory. Indexes run freely and wrap at twice the largest ring: slot = index modulo size.
 
-    Descriptor ring: ``tail`` is written by software (the doorbell), ``head`` counts descriptors fetched.
-    Completion ring: ``head`` counts completions that are in memory, ``tail`` is written by software as it
-    consumes them, and the engine waits rather than overwrite. Head is 0 while ``enable`` is low; software
-    writes tail = 0 before it sets ``enable``. Where the ring lies is in the registers that hardware reads.
+    Where the ring lies is in the registers that hardware reads. Software writes a tail of 0 before it sets ``enable``.
+
+    ``enable``
+        Enables the ring.
+    ``tail``
+        Is written by software: the doorbell of a ring of descriptors, or the completions that it has consumed. The
+        engine waits rather than overwrite others.
+    ``head``
+        Counts the descriptors that are fetched, or the completions that are in memory. It is 0 while ``enable`` is low.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -54,8 +59,8 @@ class ChannelSignature(wiring.Signature):
                 "push_taken": In(1),  # ... this pulse
                 "completion_waiting": In(1),  # one is in the registers, until ...
                 "pop": Out(1),  # ... this pulse
-                "hold_counters": Out(1),  # their readers go on seeing what there was ...
-                "counters_held": In(1),  # ... now
+                "hold_counters": Out(1),  # readers of the counters see the values of one moment ...
+                "counters_held": In(1),  # ... while this is high
                 "coalesce_count": Out(8),  # completions per interrupt; 0 is taken as 1
                 "completion_irq": In(1),  # pulse: sets the interrupt status bit
                 "error_irq": In(1),  # pulse
@@ -67,10 +72,13 @@ class ChannelSignature(wiring.Signature):
 
 
 class CounterPort(wiring.Signature):
-    """Reads a counter, 32 bits at a time: word 2n is the low and 2n + 1 the high half of counter n.
+    """Reads a counter of a channel, 32 bits at a time.
 
-    Reading the low half latches the high half. ``request`` stays until ``done``. Counters: see
-    :data:`~cdma.hdl.spec.counters.COUNTERS`; one port per channel.
+    ``request``, ``word``
+        Ask for a word, until ``done``: word 2n is the low and 2n + 1 the high half of counter n, in the order of
+        :data:`~cdma.hdl.spec.counters.COUNTERS`. Reading the low half latches the high half.
+    ``done``, ``data``
+        The word, in the same cycle or a later one.
     """
 
     def __init__(self) -> None:

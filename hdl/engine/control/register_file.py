@@ -258,8 +258,7 @@ class RegisterFile(wiring.Component):
                     m.d.comb += getattr(self, instance).word.eq(address)
 
         m.d.sync += bus.arready.eq(asked & done)
-        # An external block's answer is there with its `done`; anything else is looked at when the address is
-        # taken.
+        # An external block's value is valid with its `done`; any other is read when the address is taken.
         with m.If(Mux(external, asked & done, bus.arready)):
             m.d.sync += live.eq(value)
         with m.If(bus.arready):

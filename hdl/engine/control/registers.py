@@ -20,7 +20,7 @@ class _Reset(enum.Enum):
     """Where a soft reset is."""
 
     NONE = 0
-    #: The engine has just been told.
+    #: The engine has just got the command.
     BEGIN = 1
     #: The engine finishes its transactions.
     WAIT = 2
@@ -29,10 +29,16 @@ class _Reset(enum.Enum):
 
 
 class RegisterBlock(wiring.Component):
-    """Registers on ``bus``, the engine behind ``control``, and the interrupt, which is a level out of a
-    flip-flop.
+    """The registers of the engine, and its interrupt.
 
     A soft reset keeps the channels from starting anything until the registers that would let them are clear.
+
+    ``bus``
+        AXI4-Lite.
+    ``control``
+        The engine.
+    ``irq``
+        The interrupt: a level, out of a flip-flop.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -62,7 +68,7 @@ class RegisterBlock(wiring.Component):
         return m
 
     def _soft_reset(self, m: Module, file: RegisterFile) -> Signal:
-        """High where rings must already be seen disabled although the registers are not yet clear."""
+        """Gives a signal that is high while rings must count as disabled although the registers are not clear yet."""
         control = self.control
         state = Signal(_Reset)
         forget = Signal()
@@ -101,8 +107,7 @@ class RegisterBlock(wiring.Component):
             ]
 
     def _push(self, m: Module, file: RegisterFile) -> None:
-        """The staged descriptor stays until the channel has it, because its registers are locked
-        meanwhile."""
+        """Keeps a pushed descriptor pending until the channel has taken it; its registers are locked meanwhile."""
         pending = Signal(len(_CHANNELS))
         submit = Cat(file.push.submit.offload, file.push.submit.prefetch)
         m.d.comb += file.push.status.pending.eq((pending | submit).any())
@@ -117,7 +122,7 @@ class RegisterBlock(wiring.Component):
                 m.d.sync += pending[index].eq(0)
 
     def _channel(self, m: Module, file: RegisterFile, name: str, forget: Value) -> Value:
-        """Wires one channel, and gives whether it asserts the interrupt."""
+        """Connects one channel to its registers; gives whether it asserts the interrupt."""
         registers = getattr(file, name)
         channel = getattr(self.control, name)
         m.d.comb += [

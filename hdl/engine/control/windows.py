@@ -1,4 +1,4 @@
-"""The addresses that may be touched, as the checkers of both channels read them: half an address at a time."""
+"""The addresses that the engine may touch, as the checkers of both channels read them: half an address at a time."""
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
@@ -23,8 +23,8 @@ _IN_PAGE = (1 << _PAGE_LOG2) - 1
 
 
 def _asked(m: Module, name: str, port: wiring.PureInterface, written: int) -> tuple[Value, Signal, Signal]:
-    """What the channel of that name asks for, as a number: now, one cycle ago, two cycles ago. Bit 0: a high half,
-    bit 1: of the host port's window."""
+    """The half that the channel of that name asks for: now, one cycle ago, two cycles ago. It is a number whose bit 0
+    means the high half, and bit 1 the host port's window."""
     now = Cat(port.at.high, port.at.write == written)
     before = Signal(2, name=f"{name}_before")
     long_before = Signal(2, name=f"{name}_long_before")
@@ -33,7 +33,13 @@ def _asked(m: Module, name: str, port: wiring.PureInterface, written: int) -> tu
 
 
 class DrivenWindows(wiring.Component):
-    """Windows that other logic drives. A checker sees a change from the next cycle on, even in the midst of a check."""
+    """Windows that other logic drives. A checker sees a change from the next cycle on, even during a check.
+
+    ``dev_window``, ``host_window``
+        The windows of the two ports.
+    ``offload``, ``prefetch``
+        The checkers of the two channels.
+    """
 
     dev_window: In(Window)
     host_window: In(Window)
@@ -56,11 +62,13 @@ class DrivenWindows(wiring.Component):
 
 
 class StoredWindows(wiring.Component):
-    """Copies of the registers of both windows, in memories of a few words. A checker sees a change from the cycle behind
-    the write on, even in the midst of a check.
+    """Copies of the registers of both windows, in memories of a few words. A checker sees a change from the cycle after
+    the write on, even during a check.
 
     ``changes``
-        What is written into the memory of registers.
+        All that is written into the memory of registers.
+    ``offload``, ``prefetch``
+        The checkers of the two channels.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -77,9 +85,23 @@ class StoredWindows(wiring.Component):
         m = Module()
         m.submodules.bases = bases = Memory(shape=REGISTER_BITS, depth=4, init=[])
         m.submodules.limits = limits = Memory(shape=REGISTER_BITS, depth=4, init=[])
+        missing = self._copy(m, bases, limits)
+        for name, written in _CHANNELS:
+            port = getattr(self, name)
+            now, before, long_before = _asked(m, name, port, written)
+            for memory, half, asked, given in (
+                (bases, port.base, now, before),
+                (limits, port.limit, before, long_before),
+            ):
+                read = memory.read_port(domain="sync")
+                absent = Cat(given == row for row in missing).any()
+                m.d.comb += [read.addr.eq(asked), read.en.eq(1), half.eq(Mux(absent, 0, read.data))]
+        return m
+
+    def _copy(self, m: Module, bases: Memory, limits: Memory) -> list[int]:
+        """Copies the registers; gives the rows that no register has, because the port has few address bits."""
         writes = {"base": bases.write_port(granularity=8), "limit": limits.write_port(granularity=8)}
         m.d.comb += [write.data.eq(self.changes.data) for write in writes.values()]
-        # A port with few address bits has no high halves.
         missing = []
         with m.Switch(self.changes.index):
             for number, port in enumerate(_PORTS):
@@ -93,15 +115,4 @@ class StoredWindows(wiring.Component):
                             m.d.comb += [write.addr.eq(row), write.en.eq(self.changes.enable)]
                             if (edge, half) == ("limit", "low"):
                                 m.d.comb += write.data.eq(self.changes.data | _IN_PAGE)
-
-        for name, written in _CHANNELS:
-            port = getattr(self, name)
-            now, before, long_before = _asked(m, name, port, written)
-            for memory, half, asked, given in (
-                (bases, port.base, now, before),
-                (limits, port.limit, before, long_before),
-            ):
-                read = memory.read_port(domain="sync")
-                absent = Cat(given == row for row in missing).any()
-                m.d.comb += [read.addr.eq(asked), read.en.eq(1), half.eq(Mux(absent, 0, read.data))]
-        return m
+        return missing

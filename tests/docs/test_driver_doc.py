@@ -14,13 +14,12 @@ from cdma.sim.driver.c_driver import c_driver
 from cdma.sim.engine.memory import Memory
 from cdma.sim.engine.model import EngineModel
 from tests.support.c_driver_library import CALL, READ, SIM, WARNINGS, WRITE, Io
+from tests.support.documents import blocks
 from tests.support.paths import DOCS
-
-TEXT = (DOCS / "driver.md").read_text(encoding="utf-8")
 
 
 def examples(language: str) -> list[str]:
-    found = re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
+    found = blocks(DOCS / "driver.md", language)
     assert len(found) == 2
     return found
 

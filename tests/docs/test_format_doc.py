@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import sys
 
 import numpy as np
@@ -13,6 +12,7 @@ import cdma
 from cdma.sim.codec.container import pack_file, read_header, unpack_file
 from cdma.sim.support.npy import Tensor
 from tests.support import reference
+from tests.support.documents import blocks
 from tests.support.paths import DOCS
 
 if sys.version_info >= (3, 11):
@@ -20,8 +20,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-DOCUMENT = (DOCS / "format.md").read_text(encoding="utf-8")
-EXAMPLES = [tomllib.loads(text) for text in re.findall(r"^```toml\n(.*?)^```$", DOCUMENT, re.M | re.S)]
+DOCUMENT = DOCS / "format.md"
+EXAMPLES = [tomllib.loads(text) for text in blocks(DOCUMENT, "toml")]
 GOOD = [example for example in EXAMPLES if "words" in example]
 CORRUPT = [example for example in EXAMPLES if "kind" in example]
 
@@ -63,7 +63,7 @@ def test_corrupt_example(example):
 
 
 def test_file_example():
-    (dump,) = re.findall(r"^```hexdump\n(.*?)^```$", DOCUMENT, re.M | re.S)
+    (dump,) = blocks(DOCUMENT, "hexdump")
     stated = bytes.fromhex("".join(line[6:53] for line in dump.splitlines()))
     tensor = np.array([[0, 7, 0], [0, 0, 9]], np.uint8)
     made = io.BytesIO()

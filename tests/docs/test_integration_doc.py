@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cdma.app import main
+from tests.support.documents import blocks
 from tests.support.paths import DOCS
 
 if sys.version_info >= (3, 11):
@@ -17,12 +18,10 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-TEXT = (DOCS / "integration.md").read_text(encoding="utf-8")
-
 
 def block(language: str, mark: str) -> str:
-    found = re.findall(rf"^```{language}\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
-    (chosen,) = (text for text in found if mark in text)
+    """Returns the one block that contains ``mark``."""
+    (chosen,) = (text for text in blocks(DOCS / "integration.md", language) if mark in text)
     return chosen
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from amaranth.hdl import Fragment
 
+from tests.support.documents import blocks
 from tests.support.paths import ROOT
-
-TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def run(mark: str) -> dict[str, object]:
     """Runs the one example that contains ``mark``, and returns its names."""
-    (example,) = (text for text in re.findall(r"^```python\n(.*?)^```$", TEXT, re.M | re.S) if mark in text)
+    (example,) = (text for text in blocks(ROOT / "README.md", "python") if mark in text)
     names: dict[str, object] = {}
     exec(compile(example, "README.md", "exec"), names)
     return names

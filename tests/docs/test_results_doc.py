@@ -7,17 +7,14 @@ import pytest
 
 from cdma import app
 from docs import area_results
+from tests.support.documents import blocks
 from tests.support.paths import DOCS
 
 DOCUMENT = DOCS / "results.md"
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def commands() -> list[str]:
-    text = DOCUMENT.read_text()
-    return [
-        line[2:] for _, body in BLOCK.findall(text) for line in body.splitlines() if line.startswith("$ ")
-    ]
+    return [line[2:] for body in blocks(DOCUMENT) for line in body.splitlines() if line.startswith("$ ")]
 
 
 def test_there_are_commands():
@@ -33,9 +30,8 @@ def test_commands_exist(command):
 
 
 def test_each_block_of_figures_begins_with_its_command():
-    for kind, body in BLOCK.findall(DOCUMENT.read_text()):
-        if kind == "console":
-            assert body.startswith("$ "), body.splitlines()[0]
+    for body in blocks(DOCUMENT, "console"):
+        assert body.startswith("$ "), body.splitlines()[0]
 
 
 def test_each_section_with_a_table_names_its_command():

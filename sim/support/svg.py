@@ -107,12 +107,12 @@ def bar_chart(
         parts.append(_text(x, frame.bottom + 14, group, "end" if tilted else "middle", turn))
     for index, (name, values) in enumerate(bars.items()):
         colour = _COLOURS[index % len(_COLOURS)]
-        for index, value in enumerate(values):
-            x = frame.left + (index + 0.1) * slot + index * bar
+        for position, value in enumerate(values):
+            x = frame.left + (position + 0.1) * slot + index * bar
             y = frame.up(value)
             parts.append(
                 f'<rect x="{x:.1f}" y="{y:.1f}" width="{bar:.1f}" height="{frame.bottom - y:.1f}" '
-                f'fill="{colour}"><title>{escape(f"{groups[index]}, {name}: {value:.3g}")}</title></rect>'
+                f'fill="{colour}"><title>{escape(f"{groups[position]}, {name}: {value:.3g}")}</title></rect>'
             )
         y = _TOP + _LINE * index + 8
         parts.append(f'<rect x="{frame.right + 12}" y="{y - 5}" width="22" height="10" fill="{colour}"/>')

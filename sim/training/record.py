@@ -67,16 +67,16 @@ def record(
     recorded: dict[str, Any] = {}
     rows: list[Row] = []
     samples: dict[str, NDArray[np.float32]] = {}
-    for index, network in enumerate(networks):
+    for done, network in enumerate(networks):
         series = _Series()
         for snapshot in train(network, schedule):
-            progress(f"training {network}", (index + 0.8 * snapshot.step / schedule.steps) / len(networks))
+            progress(f"training {network}", (done + 0.8 * snapshot.step / schedule.steps) / len(networks))
             series.add(snapshot, snapshot.step / schedule.steps)
         recorded[network] = series.as_dict()
         for index, (layer, tensor) in enumerate(snapshot.activations.items(), 1):
             rows += compare(tensor, network=network, layer=layer, kind=_kind(snapshot, layer), names=names)
             part = 0.8 + 0.2 * index / len(snapshot.activations)
-            progress(f"comparing codecs on {network}", (index + part) / len(networks))
+            progress(f"comparing codecs on {network}", (done + part) / len(networks))
         for layer, images in _SAMPLES[network].items():
             samples[f"{network}.{layer}"] = snapshot.activations[layer][:images]
     provenance = {

@@ -9,13 +9,11 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any
 
-from amaranth.sim import Simulator
-
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.verif.monitors.axi import AxiChecker
 
-__all__ = ["GUARD", "PORTS", "AxiMemory", "outcomes", "send", "take"]
+__all__ = ["GUARD", "PORTS", "AxiMemory", "outcomes"]
 
 #: Data bits, longest burst, and the share of cycles in which a channel rests: bursts of 4 KiB are among them.
 PORTS = [(64, 16, 0.4), (128, 256, 0.0), (512, 64, 0.0), (1024, 8, 0.4)]
@@ -59,14 +57,11 @@ class AxiMemory:
             "memory", lambda name: self._values.get(name, 0), width, longest=longest, outstanding=outstanding
         )
 
-    def attach(self, simulator: Simulator) -> None:
-        """Adds the process that answers."""
-        simulator.add_testbench(self._process, background=True)
-
     def _rest(self) -> bool:
         return self.pause > 0 and self.random.random() < self.pause
 
-    async def _process(self, ctx: Any) -> None:
+    async def answer(self, ctx: Any) -> None:
+        """Answers for as long as the simulation runs."""
         reads: deque[tuple[int, int, int, int, int]] = deque()  # due, id, address, size, last
         writes: deque[tuple[int, int, int, int]] = deque()  # id, address, beats, size
         answers: deque[tuple[int, int, int]] = deque()  # due, id, resp
@@ -168,22 +163,6 @@ class AxiMemory:
                 if name in ("ar", "aw"):
                     values[f"{name}burst"] = 1
         return values
-
-
-async def send(ctx: Any, stream: Any, payload: Any) -> None:
-    """Offers one payload until it is taken."""
-    ctx.set(stream.payload, payload)
-    ctx.set(stream.valid, 1)
-    await ctx.tick().until(stream.ready)
-    ctx.set(stream.valid, 0)
-
-
-async def take(ctx: Any, stream: Any) -> Any:
-    """Takes one payload."""
-    ctx.set(stream.ready, 1)
-    (payload,) = await ctx.tick().sample(stream.payload).until(stream.valid)
-    ctx.set(stream.ready, 0)
-    return payload
 
 
 async def outcomes(ctx: Any, dut: AxiReader | AxiWriter, count: int) -> AsyncIterator[tuple[int, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from tests.support.simulate import WILLING
+from tests.support.pauses import WILLING
 
 __all__ = ["LOADS", "check_beats", "check_capacity"]
 

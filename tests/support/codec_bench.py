@@ -11,7 +11,8 @@ from cdma.hdl.codec.decompressor import Decompressor
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.sim.codec.model import decode_packet, encode_packet
 
-from .stream_bench import Packet, StreamBench, beats_of, never, sometimes
+from .pauses import never, sometimes
+from .stream_bench import Packet, StreamBench, beats_of
 
 __all__ = ["compress_packets", "cycles_taken", "decompress_packets"]
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from tests.support.simulate import WILLING
+from tests.support.pauses import WILLING
 
 __all__ = ["check_stream"]
 

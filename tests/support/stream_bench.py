@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,20 +9,9 @@ from typing import Any
 from amaranth.hdl import Elaboratable
 from amaranth.sim import Simulator
 
+from .pauses import Pause, never
+
 __all__ = ["Packet", "StreamBench", "beats_of"]
-
-Pause = Callable[[], bool]
-
-
-def never() -> bool:
-    """No pauses."""
-    return False
-
-
-def sometimes(seed: object, share: float) -> Pause:
-    """Pauses at random, for the given share of cycles."""
-    source = random.Random(repr(seed))
-    return lambda: source.random() < share
 
 
 def beats_of(words: Sequence[int], lanes: int) -> list[dict[str, Any]]:

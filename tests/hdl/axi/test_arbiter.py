@@ -8,19 +8,12 @@ from typing import Any
 
 import pytest
 from amaranth.hdl import Value
-from amaranth.sim import Simulator
 
 from cdma.hdl.axi.arbiter import ReadArbiter, WriteArbiter
+from tests.support.simulate import simulate
 
 IDS = ((0,), (1, 2))
 ID_BITS = 2
-
-
-def run(dut: Any, testbench: Any) -> None:
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-9)
-    simulator.add_testbench(testbench)
-    simulator.run()
 
 
 class Addresses:
@@ -104,7 +97,7 @@ def test_reads_come_back_to_who_asked(pause: float) -> None:
         assert taken[1] > 100
         assert pause == 0.0 or taken[0] > 50
 
-    run(dut, testbench)
+    simulate(dut, testbench)
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.3, 0.8])
@@ -158,4 +151,4 @@ def test_data_follow_addresses_and_answers_find_their_client(pause: float) -> No
         assert not any(due)
         assert bursts > 150
 
-    run(dut, testbench)
+    simulate(dut, testbench)

@@ -6,11 +6,12 @@ import random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.axi.reader import AxiReader
-from tests.support.axi_bench import PORTS, AxiMemory, outcomes, send, take
+from tests.support.axi_bench import PORTS, AxiMemory, outcomes
+from tests.support.handshake import send, take
+from tests.support.simulate import simulate
 
 
 def _reader(data_bits: int, burst: int, outstanding: int = 3, realign: bool = False) -> AxiReader:
@@ -57,12 +58,7 @@ def _read(
         async for outcome in outcomes(ctx, dut, len(commands)):
             statuses.append(outcome)
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-9)
-    memory.attach(simulator)
-    for process in (ask, collect, listen):
-        simulator.add_testbench(process)
-    simulator.run()
+    simulate(dut, ask, collect, listen, background=memory.answer)
     return packets, statuses
 
 
@@ -148,10 +144,6 @@ def test_reader_requests_only_what_its_buffer_can_hold() -> None:
             waited.append(ctx.get(dut.port.r.valid) and not ctx.get(dut.port.r.ready))
             await ctx.tick()
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-9)
-    memory.attach(simulator)
-    simulator.add_testbench(drive)
-    simulator.run()
+    simulate(dut, drive, background=memory.answer)
     assert sum(count for _, count in memory.asked) == dut.shape.buffer
     assert not any(waited)

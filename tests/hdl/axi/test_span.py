@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
-from tests.support.axi_bench import send
+from tests.support.handshake import send
+from tests.support.simulate import simulate
 from tests.support.stream_bench import beats_of
 
 
@@ -38,16 +38,8 @@ def test_addresses_carry_past_the_bits_that_are_counted(kind: type[AxiReader] | 
             (payload,) = await ctx.tick().sample(port.payload).until(port.valid)
             seen.append(payload.address)
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-9)
-    simulator.add_testbench(command)
-    if isinstance(dut, AxiWriter):
-        simulator.add_testbench(feed)
+    async def accept(ctx: Any) -> None:
+        ctx.set(dut.port.w.ready, 1)
 
-        async def accept(ctx: Any) -> None:
-            ctx.set(dut.port.w.ready, 1)
-
-        simulator.add_testbench(accept)
-    simulator.add_testbench(addresses)
-    simulator.run()
+    simulate(dut, command, *([feed, accept] if isinstance(dut, AxiWriter) else []), addresses)
     assert seen == [first + offset for first in firsts for offset in (0, 64, 128)]

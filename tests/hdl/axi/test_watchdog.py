@@ -7,23 +7,17 @@ from typing import Any
 
 import pytest
 from amaranth.hdl import Module
-from amaranth.sim import Simulator
 
 from cdma.hdl.axi.watchdog import Timebase, Watchdog
+from tests.support.simulate import simulate
 
 
 class _Bench:
     def __init__(self) -> None:
         self.timebase, self.watchdog = Timebase(), Watchdog()
-        m = Module()
+        self.module = m = Module()
         m.submodules.timebase, m.submodules.watchdog = self.timebase, self.watchdog
         m.d.comb += self.watchdog.tick.eq(self.timebase.tick)
-        self.simulator = Simulator(m)
-        self.simulator.add_clock(1e-9)
-
-    def run(self, process: Any) -> None:
-        self.simulator.add_testbench(process)
-        self.simulator.run()
 
     async def wait(self, ctx: Any, limit: int) -> int | None:
         """Cycles of waiting until it has fired, if it has within ``limit``."""
@@ -54,7 +48,7 @@ def test_fires_in_time(cycles: int) -> None:
             await ctx.tick().repeat(5)
             assert ctx.get(bench.watchdog.fired)
 
-    bench.run(drive)
+    simulate(bench.module, drive)
 
 
 def test_a_transfer_in_time_keeps_it_quiet() -> None:
@@ -70,7 +64,7 @@ def test_a_transfer_in_time_keeps_it_quiet() -> None:
             await ctx.tick()
             ctx.set(bench.watchdog.progress, 0)
 
-    bench.run(drive)
+    simulate(bench.module, drive)
 
 
 def test_never_without_a_time_and_at_once_with_a_shorter_one() -> None:
@@ -83,7 +77,7 @@ def test_never_without_a_time_and_at_once_with_a_shorter_one() -> None:
         ctx.set(bench.timebase.watchdog_cycles, 64)
         assert (await bench.wait(ctx, 500) or 500) <= 64 * 9 / 8 + 10
 
-    bench.run(drive)
+    simulate(bench.module, drive)
 
 
 def test_now_counts() -> None:
@@ -94,4 +88,4 @@ def test_now_counts() -> None:
             assert ctx.get(bench.timebase.now) == cycle
             await ctx.tick()
 
-    bench.run(drive)
+    simulate(bench.module, drive)

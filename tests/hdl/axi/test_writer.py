@@ -7,11 +7,12 @@ import random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.axi.writer import AxiWriter
-from tests.support.axi_bench import GUARD, PORTS, AxiMemory, outcomes, send
+from tests.support.axi_bench import GUARD, PORTS, AxiMemory, outcomes
+from tests.support.handshake import send
+from tests.support.simulate import simulate
 from tests.support.stream_bench import beats_of
 
 
@@ -67,12 +68,7 @@ def _write(
             fields = {"bytes": written[len(statuses)], "overflow": overflow, "resp": resp, "address": address}
             statuses.append(fields)
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-9)
-    memory.attach(simulator)
-    for process in (command, feed, collect):
-        simulator.add_testbench(process)
-    simulator.run()
+    simulate(dut, command, feed, collect, background=memory.answer)
     return statuses
 
 

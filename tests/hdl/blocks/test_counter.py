@@ -4,9 +4,9 @@ import random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from cdma.hdl.blocks.counter import WideCounter
+from tests.support.simulate import simulate
 
 
 @pytest.mark.parametrize(("most", "width"), [(1, 12), (8, 16), (16, 14), (64, 20)])
@@ -30,7 +30,4 @@ def test_counts_like_an_integer(most: int, width: int, full: bool, clears: float
             value = ((first if clear else value) + amount) % (1 << width)
             assert ctx.get(dut.value) == value
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-9)
-    simulator.add_testbench(check)
-    simulator.run()
+    simulate(dut, check)

@@ -9,8 +9,9 @@ from amaranth.hdl import Elaboratable, Module
 
 from cdma.hdl.blocks.credit import Credit
 from cdma.hdl.blocks.memory_queue import MemoryQueue
+from tests.support.pauses import PAIRS
 from tests.support.queue_check import check_stream
-from tests.support.simulate import PAIRS, simulate
+from tests.support.simulate import simulate
 
 
 class Counted(Elaboratable):

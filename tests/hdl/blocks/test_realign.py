@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from cdma.hdl.blocks.realign import Realign
-from tests.support.stream_bench import StreamBench, beats_of, never, sometimes
+from tests.support.pauses import never, sometimes
+from tests.support.stream_bench import StreamBench, beats_of
 
 #: What lies in lanes that do not count.
 _STALE = 0x5A

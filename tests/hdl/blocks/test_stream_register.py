@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from cdma.hdl.blocks.stream_register import StreamRegister
+from tests.support.pauses import PAIRS
 from tests.support.queue_check import check_stream
-from tests.support.simulate import PAIRS, simulate
+from tests.support.simulate import simulate
 
 
 @pytest.mark.parametrize(("writes", "reads"), PAIRS)

@@ -11,7 +11,8 @@ import pytest
 from cdma.hdl.codec.pipelined.intake import Intake
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
-from tests.support.simulate import WILLING, simulate
+from tests.support.pauses import WILLING
+from tests.support.simulate import simulate
 
 CONFIGS = [
     CodecConfig(Format(8, 32), 8, pipelined=True),

@@ -10,7 +10,8 @@ from cdma.hdl.codec.plain.beat_queue import BeatQueue
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from tests.support.beat_queue_check import LOADS, check_beats, check_capacity
-from tests.support.simulate import PAIRS, simulate
+from tests.support.pauses import PAIRS
+from tests.support.simulate import simulate
 
 
 @pytest.mark.parametrize(("writes", "reads"), PAIRS)

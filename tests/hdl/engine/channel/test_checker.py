@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from amaranth.hdl import Module
 from amaranth.lib import wiring
-from amaranth.sim import Simulator
 
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.engine.channel.checker import Checker
 from cdma.hdl.engine.control.windows import DrivenWindows
 from cdma.hdl.spec.records import Mode, Status
+from tests.support.simulate import simulate
 
 _LAST_PAGE = (1 << 52) - 1
 _LENGTH_LIMIT = (1 << 33) - 1
@@ -189,10 +189,7 @@ def _check(
                 )
             )
 
-    simulator = Simulator(m)
-    simulator.add_clock(1e-9)
-    simulator.add_testbench(drive)
-    simulator.run()
+    simulate(m, drive)
     return seen
 
 
@@ -331,7 +328,4 @@ def test_waits_for_a_slot_and_for_permission() -> None:
         await ctx.tick()
         assert ctx.get(dut.busy)
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-9)
-    simulator.add_testbench(drive)
-    simulator.run()
+    simulate(dut, drive)

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from amaranth.hdl import Module
 from amaranth.lib import wiring
-from amaranth.sim import Simulator
 
 from cdma.hdl.axi.ports import Response
 from cdma.hdl.codec.parts.streams import Error
 from cdma.hdl.engine.channel.completer import Completer
 from cdma.hdl.engine.channel.slots import Slots
 from cdma.hdl.spec.records import Status
+from tests.support.simulate import simulate
 
 _MASK = (1 << 34) - 1
 
@@ -94,8 +94,7 @@ class Bench:
             slots.at_stages.eq(completer.late),
         ]
         m.d.sync += slots.now.eq(slots.now + 1)
-        self.simulator = Simulator(m)
-        self.simulator.add_clock(1e-9)
+        self.module = m
         self.begun: list[int] = []
 
     async def push(self, ctx: Any, case: Case) -> None:
@@ -213,9 +212,7 @@ def _run(cases: list[Case], seed: int = 0) -> list[dict[str, int]]:
             assert 0 < completion["cycles"] <= elapsed
             completions.append(completion)
 
-    for process in (check, read, write, report, collect):
-        bench.simulator.add_testbench(process)
-    bench.simulator.run()
+    simulate(bench.module, check, read, write, report, collect)
     return completions
 
 
@@ -297,8 +294,7 @@ def test_the_watchdog_takes_the_first_and_drops_the_rest(late: str) -> None:
         await ctx.tick().repeat(3)
         assert ctx.get(slots.empty)
 
-    bench.simulator.add_testbench(drive)
-    bench.simulator.run()
+    simulate(bench.module, drive)
     assert [each["status"] for each in completions] == [
         Status.WINDOW,
         Status.WATCHDOG,
@@ -330,8 +326,7 @@ def test_holds_but_does_not_lose() -> None:
             assert ctx.get(bench.completer.completion.valid) == (cycle == 11)
             await ctx.tick()
 
-    bench.simulator.add_testbench(drive)
-    bench.simulator.run()
+    simulate(bench.module, drive)
 
 
 def test_what_a_length_borrows_is_not_taken_from_the_cycles() -> None:
@@ -350,8 +345,7 @@ def test_what_a_length_borrows_is_not_taken_from_the_cycles() -> None:
             assert completion["bytes_written"] == 64
             cycles.append(completion["cycles"])
 
-        bench.simulator.add_testbench(drive)
-        bench.simulator.run()
+        simulate(bench.module, drive)
     assert cycles[0] == cycles[1]
 
 
@@ -370,5 +364,4 @@ def test_no_more_than_there_are_slots() -> None:
         assert (await bench.complete(ctx))["tag"] == 3
         assert ctx.get(bench.slots.empty)
 
-    bench.simulator.add_testbench(drive)
-    bench.simulator.run()
+    simulate(bench.module, drive)

@@ -6,11 +6,11 @@ import random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from cdma.hdl.engine.control.counters import Counters
 from cdma.hdl.spec.counters import COUNTERS
 from cdma.hdl.spec.records import Status
+from tests.support.simulate import simulate
 
 CHANNELS = ("offload", "prefetch")
 NAMES = [name for name, _ in COUNTERS]
@@ -102,8 +102,6 @@ class Bench:
 
 def run(rate: float, seed: int, body: Any) -> None:
     dut = Counters()
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-9)
 
     async def testbench(ctx: Any) -> None:
         bench = Bench(ctx, dut, random.Random(f"{rate} {seed}"), rate)
@@ -112,8 +110,7 @@ def run(rate: float, seed: int, body: Any) -> None:
             await ctx.tick()
         await body(bench)
 
-    simulator.add_testbench(testbench)
-    simulator.run()
+    simulate(dut, testbench)
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])

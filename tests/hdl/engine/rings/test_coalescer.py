@@ -6,10 +6,10 @@ from collections.abc import Collection
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from cdma.hdl.engine.rings.coalescer import Coalescer
 from cdma.hdl.spec.engine import EngineConfig
+from tests.support.simulate import simulate
 
 #: How much later than asked for the interrupt may come.
 LATE = 16
@@ -31,8 +31,6 @@ def times(
     ``waited`` is a cycle, and for how long the first event has waited by then.
     """
     dut = Coalescer(EngineConfig())
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-9)
     found = []
     mine = getattr(dut, channel)
     other_name = {"offload": "prefetch", "prefetch": "offload"}[channel]
@@ -59,8 +57,7 @@ def times(
                 found.append(cycle)
             await ctx.tick()
 
-    simulator.add_testbench(testbench)
-    simulator.run()
+    simulate(dut, testbench)
     return found
 
 

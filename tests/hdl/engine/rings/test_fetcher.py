@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from amaranth.hdl import Value
-from amaranth.sim import Simulator
 
 from cdma.hdl.axi.ports import Response
 from cdma.hdl.engine.rings.fetcher import Fetcher
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import Status
+from tests.support.simulate import simulate
 
 FAULTS = {
     Response.OKAY: Status.OK,
@@ -139,14 +139,11 @@ class Bench:
 
 def run(config: EngineConfig, seed: str, body: Any) -> None:
     dut = Fetcher(config)
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-9)
 
     async def testbench(ctx: Any) -> None:
         await body(ctx, dut, Bench(ctx, dut, config, random.Random(seed)))
 
-    simulator.add_testbench(testbench)
-    simulator.run()
+    simulate(dut, testbench)
 
 
 @pytest.mark.slow

@@ -6,11 +6,11 @@ import random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from cdma.hdl.engine.rings.slot import RingSlot
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
+from tests.support.simulate import simulate
 
 PAGE = 4096
 CHANNELS = ("offload", "prefetch")
@@ -57,14 +57,11 @@ class Bench:
 
 def run(config: EngineConfig, body: Any) -> None:
     dut = RingSlot(config)
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-9)
 
     async def testbench(ctx: Any) -> None:
         await body(Bench(ctx, dut, config), random.Random(config.host_address_bits))
 
-    simulator.add_testbench(testbench)
-    simulator.run()
+    simulate(dut, testbench)
 
 
 @pytest.mark.parametrize("bits", [64, 48, 40, 33, 32, 20, 16, 13])

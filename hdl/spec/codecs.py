@@ -6,15 +6,12 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from .errors import ParameterError
 from .stream_format import StreamFormat
 
-if TYPE_CHECKING:
-    from .codec import CodecConfig
-
-__all__ = ["BLOCKS", "CODECS", "DEFAULT", "Codec", "Option", "codec_named", "codec_of"]
+__all__ = ["BLOCKS", "CODECS", "DEFAULT", "Codec", "Option", "Shape", "codec_named", "codec_of"]
 
 #: The two blocks of a codec.
 BLOCKS = ("compressor", "decompressor")
@@ -64,6 +61,22 @@ class Option:
     engine: bool = True
 
 
+class Shape(Protocol):
+    """What the hardware of a codec is to be built for. A :class:`~cdma.hdl.spec.codec.CodecConfig` is one."""
+
+    @property
+    def format(self) -> StreamFormat: ...
+
+    @property
+    def lanes(self) -> int: ...
+
+    @property
+    def beats(self) -> int: ...
+
+    @property
+    def pipelined(self) -> bool: ...
+
+
 @dataclass(frozen=True)
 class Codec:
     """One codec: its format, its hardware, its model, and what its tests need to know.
@@ -84,10 +97,11 @@ class Codec:
     ``pipelined``
         Whether its hardware can be built for FPGAs.
     ``check``
-        Refuses a :class:`.CodecConfig` that the hardware cannot be built for.
+        Refuses a :class:`Shape` that the hardware cannot be built for.
     ``compressor``, ``decompressor``
-        Components made from a :class:`.CodecConfig`, with the ports of ``cdma.hdl.codec.parts.interface``. Each packet
-        has one report: the words that came in and went out, the literals and an error, in packet order.
+        Components made from a :class:`~cdma.hdl.spec.codec.CodecConfig`, with the ports of
+        ``cdma.hdl.codec.parts.interface``. Each packet has one report: the words that came in and went out, the
+        literals and an error, in packet order.
     ``model``
         The :class:`cdma.sim.codec.codec_model.CodecModel` that its hardware must agree with.
     ``bench``
@@ -100,7 +114,7 @@ class Codec:
     options: tuple[Option, ...]
     runtime_table: bool
     pipelined: bool
-    check: Callable[[CodecConfig], None]
+    check: Callable[[Shape], None]
     compressor: str
     decompressor: str
     model: str

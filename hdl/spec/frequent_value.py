@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from .codec import CodecConfig
-from .codecs import DEFAULT, Codec, Option
+from .codecs import DEFAULT, Codec, Option, Shape
 from .errors import ParameterError
 from .format import Format
 
@@ -13,15 +12,15 @@ __all__ = ["CODEC"]
 _PIPELINE_BEATS = 4
 
 
-def _check(config: CodecConfig) -> None:
-    if config.lanes > config.format.window:
+def _check(shape: Shape) -> None:
+    if shape.lanes > shape.format.window:
         raise ParameterError(
-            f"lanes is {config.lanes}; it must not exceed the window of {config.format.window} words, "
+            f"lanes is {shape.lanes}; it must not exceed the window of {shape.format.window} words, "
             "because a beat never spans two windows"
         )
-    if config.pipelined and config.beats < _PIPELINE_BEATS:
+    if shape.pipelined and shape.beats < _PIPELINE_BEATS:
         raise ParameterError(
-            f"lanes is {config.lanes} with a window of {config.format.window} words; a pipelined codec needs windows of "
+            f"lanes is {shape.lanes} with a window of {shape.format.window} words; a pipelined codec needs windows of "
             f"at least {_PIPELINE_BEATS} beats, because it takes so many cycles from one header to the next"
         )
 

@@ -21,7 +21,8 @@ SOURCES = [
     ".ci/run",
 ]
 
-_NAME = re.compile(r"(?<![\w/.])cdma(?:\.[A-Za-z_]\w*)+")
+#: As in ``cdma.hdl.spec.format.Format``, or with a colon before what is loaded by its name.
+_NAME = re.compile(r"(?<![\w/.])cdma(?:\.[A-Za-z_]\w*)+(?::[A-Za-z_]\w*)?")
 _FILE = re.compile(
     r"(?<![\w/.-])(?:cli|hdl|sim|verif|synth|tests|docs)/[\w/]+\.(?:py|md|toml|svg|json|npz|vlt|h|c)\b"
 )
@@ -45,7 +46,7 @@ def _names_in(file: str) -> frozenset[str]:
 
 def exists(name: str) -> bool:
     """Whether a dotted name is a module, a package's data file, or something that a module defines."""
-    module, rest = name, ""
+    module, rest = name.replace(":", "."), ""
     while module not in MODULES:
         module, _, last = module.rpartition(".")
         rest = f"{last}.{rest}".rstrip(".")
@@ -74,12 +75,12 @@ def test_what_the_source_names_exists() -> None:
 
 
 def test_what_does_not_exist_is_found() -> None:
-    right = "cdma.hdl.spec.format.Format.word_bits, cdma.Format, cdma.hdl.Format, docs/format.md and cdma.v"
+    right = "cdma.hdl.spec.format.Format.word_bits, cdma.Format, cdma.hdl.spec.format:Format, docs/format.md and cdma.v"
     assert list(broken(right)) == []
-    wrong = "cdma.hdl.spec.formats, cdma.hdl.spec.format.Formats, cdma.Nothing and docs/formats.md"
+    wrong = "cdma.hdl.spec.formats, cdma.hdl.spec.format.Formats, cdma.hdl.spec.format:Formats and docs/formats.md"
     assert list(broken(wrong)) == [
         "cdma.hdl.spec.formats",
         "cdma.hdl.spec.format.Formats",
-        "cdma.Nothing",
+        "cdma.hdl.spec.format:Formats",
         "docs/formats.md",
     ]

@@ -143,11 +143,6 @@ LIBRARIES: dict[str, list[str]] = {
     "distributed": ["synth"],
 }
 
-#: Circles that are being mended; in the end there is none, and this list goes.
-STILL_TO_MEND = [
-    ["hdl/spec/codec.py", "hdl/spec/codecs.py"],
-]
-
 
 def broken_walls(imports: list[Import], arrows: Mapping[str, list[str]]) -> list[str]:
     """One sentence for each import that follows no arrow, and for each arrow that no import follows."""
@@ -196,7 +191,7 @@ def test_every_library_stays_in_its_rooms(imports: list[Import]) -> None:
 
 
 def test_no_circles(imports: list[Import]) -> None:
-    assert [group for group in circles(imports) if group not in STILL_TO_MEND] == []
+    assert circles(imports) == []
 
 
 def test_tests_share_only_what_lies_in_support() -> None:

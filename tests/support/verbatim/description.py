@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from cdma.hdl.spec.checks import check_choice
-from cdma.hdl.spec.codec import CodecConfig
-from cdma.hdl.spec.codecs import Codec, Option
+from cdma.hdl.spec.codecs import Codec, Option, Shape
 from cdma.hdl.spec.stream_format import StreamFormat
 
 __all__ = ["CODEC", "LINE", "Verbatim"]
@@ -32,7 +31,7 @@ class Verbatim(StreamFormat):
         )
 
 
-def _check(config: CodecConfig) -> None:
+def _check(shape: Shape) -> None:
     """Every number of lanes will do."""
 
 

@@ -20,6 +20,17 @@ def test_bars_are_as_high_as_their_values():
     assert heights[0] == pytest.approx(2 * heights[1], abs=0.2)
 
 
+def test_bars_of_a_group_stand_beside_each_other():
+    svg = bar_chart("t", ["a", "b"], {"n": [1.0, 2.0], "m": [3.0, 4.0]}, y_label="y")
+    bars = re.findall(r'<rect x="([\d.]+)" .*<title>(.*): (.*)</title>', svg)
+    assert [(name, value) for _, name, value in sorted(bars, key=lambda bar: float(bar[0]))] == [
+        ("a, n", "1"),
+        ("a, m", "3"),
+        ("b, n", "2"),
+        ("b, m", "4"),
+    ]
+
+
 def test_points_lie_where_their_values_are():
     svg = line_chart("t", [Line("n", [0, 1], [0, 1])], x_label="x", y_label="y")
     (points,) = re.findall(r'points="([^"]+)"', svg)

@@ -7,6 +7,7 @@ import pytest
 
 from cdma.synth.errors import MeasureError
 from cdma.synth.sweep.spread import Lost, spread
+from tests.support.dask_cluster import local_cluster
 
 
 def test_a_point_that_fails_costs_only_itself():
@@ -25,17 +26,7 @@ def test_a_mistake_of_ours_is_not_a_lost_point():
 
 @pytest.fixture(scope="module")
 def cluster():
-    """A scheduler and two worker processes; a job is lost when it has killed two workers."""
-    distributed = pytest.importorskip("distributed")
-    dask = pytest.importorskip("dask")
-    with (
-        dask.config.set(
-            {"distributed.scheduler.allowed-failures": 1, "distributed.worker.memory.terminate": False}
-        ),
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
-        ) as running,
-    ):
+    with local_cluster() as running:
         yield running
 
 

@@ -9,6 +9,7 @@ from cdma.synth.asic.recipe import Options
 from cdma.synth.cache import Cache
 from cdma.synth.sweep.points import points
 from cdma.synth.sweep.sweep import run_sweep
+from tests.support.dask_cluster import local_cluster
 from tests.support.small_circuits import tiny_library
 
 SMALL = CodecConfig(Format(word_bits=8, window=8), lanes=1)
@@ -49,17 +50,7 @@ def test_a_sweep_goes_on_where_it_stopped(tiny, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def cluster():
-    """A scheduler and two worker processes; a job is lost when it has killed two workers."""
-    distributed = pytest.importorskip("distributed")
-    dask = pytest.importorskip("dask")
-    with (
-        dask.config.set(
-            {"distributed.scheduler.allowed-failures": 1, "distributed.worker.memory.terminate": False}
-        ),
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
-        ) as running,
-    ):
+    with local_cluster() as running:
         yield running
 
 

@@ -1,0 +1,81 @@
+"""``cdma profile``: tables, JSON, pages and refusals."""
+
+import json
+
+import numpy as np
+import pytest
+
+from cdma.app import main
+from tests.support.tensors import tensor
+
+
+class TestCommand:
+    @pytest.fixture
+    def path(self, tmp_path):
+        folder = tmp_path / "acts"
+        folder.mkdir()
+        np.save(folder / "relu0.npy", tensor(0.5))
+        np.save(folder / "relu1.npy", tensor(0.1))
+        return folder
+
+    def test_report(self, path, capsys):
+        assert main(["profile", str(path)]) == 0
+        out = " ".join(capsys.readouterr().out.split())
+        assert "relu0" in out
+        assert "ratio 3.02" in out
+        assert "-0.0" not in out
+
+    def test_json(self, path, capsys):
+        assert (
+            main(["profile", str(path), "--json", "--link", "25", "--link-back", "20", "--units", "2"]) == 0
+        )
+        report = json.loads(capsys.readouterr().out)
+        assert report["settings"]["link"] == 25e9
+        assert report["settings"]["link_back"] == 20e9
+        assert [row["name"] for row in report["tensors"]] == ["relu0", "relu1"]
+        assert report["link_s"] == pytest.approx(2 * 16384 * (1 / 25e9 + 1 / 20e9))
+
+    def test_html(self, path, tmp_path, capsys):
+        target = tmp_path / "report.html"
+        assert main(["profile", str(path), "--html", str(target)]) == 0
+        assert target.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+        assert main(["profile", str(path / "none.npy"), "--html", str(tmp_path / "other.html")]) == 2
+        assert not (tmp_path / "other.html").exists()
+        assert "cannot read" in capsys.readouterr().err
+
+    def test_hidden_times(self, path, tmp_path, capsys):
+        times = tmp_path / "hidden.toml"
+        times.write_text("[relu0]\nforward = 1000\nbackward = 1000\n", encoding="utf-8")
+        assert main(["profile", str(path), "--json", "--hidden", str(times)]) == 0
+        rows = json.loads(capsys.readouterr().out)["tensors"]
+        assert [row["worth"] for row in rows] == [False, True]
+        for text, message in (
+            ("[relu0]\nforwards = 1\n", "has the unknown key 'forwards'; it may have backward, forward"),
+            ("[relu0]\nforward = -1\n", "has forward = -1; it must be a finite number and at least 0"),
+            ("[relu0]\nforward = nan\n", "has forward = nan"),
+            ("[relu7]\nforward = 1\n", "hidden times are given for 'relu7'"),
+            ("relu0 = 1\n", "relu0 is 1; it must be a table"),
+            ("", "is empty"),
+        ):
+            times.write_text(text, encoding="utf-8")
+            assert main(["profile", str(path), "--hidden", str(times)]) == 2
+            assert message in capsys.readouterr().err
+
+    def test_minus_zeros_are_told(self, path, capsys):
+        np.save(path / "relu2.npy", np.full(100, -0.0, np.float32))
+        assert main(["profile", str(path)]) == 0
+        assert "100 elements are -0.0" in capsys.readouterr().out
+
+    @pytest.mark.parametrize(
+        "options", [["--link", "0"], ["--link", "nan"], ["--units", "1.5"], ["--hidden-forward", "-1"]]
+    )
+    def test_refusals(self, path, options, capsys):
+        with pytest.raises(SystemExit) as stopped:
+            main(["profile", str(path), *options])
+        assert stopped.value.code == 2
+        assert f"{options[1]!r} is not a" in capsys.readouterr().err
+
+    def test_empty_tensor(self, path, capsys):
+        np.save(path / "none.npy", np.zeros((0, 4), np.float32))
+        assert main(["profile", str(path)]) == 2
+        assert "tensor 'none' has the shape (0, 4), and so no elements" in capsys.readouterr().err

@@ -1,0 +1,81 @@
+"""One tensor: its density, its formats, and the best of them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdma import ParameterError, compress
+from cdma.sim.profile.tensor import NothingToProfile, profile
+from cdma.sim.support.tensors import quantise
+from tests.support.tensors import tensor
+
+
+class TestTensor:
+    @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "u2", "i4", "i8", "c8", "?"])
+    def test_sizes_are_those_of_the_codec(self, dtype):
+        array = (tensor(0.3, 1000) * 20).astype(dtype)
+        result = profile("t", array)
+        assert result.raw == array.nbytes
+        assert result.density == np.count_nonzero(array) / array.size
+        for fit in result.fits:
+            table = 0 if fit.values == (0,) else len(fit.values) * fit.word_bits // 8
+            assert fit.compressed == len(compress(array, fit.format)) + table
+
+    @given(st.lists(st.sampled_from([0, 0, 1, 2, 3, 70_000]), min_size=1, max_size=200))
+    def test_zero_value_compression_comes_first(self, words):
+        array = np.array(words, np.uint32)
+        result = profile("t", array)
+        assert (result.zvc.word_bits, result.zvc.code_bits, result.zvc.values) == (32, 1, (0,))
+        assert result.best.compressed <= result.zvc.compressed
+
+    def test_dense_and_sparse_choose_zero_value_compression(self):
+        for density in (0.05, 0.5):
+            assert str(profile("t", tensor(density)).best) == "ZVC 32"
+
+    def test_zero_point_chooses_a_table(self):
+        quantised, zero_point = quantise(tensor(0.3), affine=True)
+        result = profile("q", quantised)
+        assert str(result.best) == "FVC 8, c=1"
+        assert result.best.values == (zero_point & 0xFF,)
+        assert result.density > 0.99
+
+    def test_few_values_choose_wide_codes(self):
+        array = np.random.default_rng(1).integers(0, 15, 20_000).astype(np.uint32) + 1000
+        result = profile("t", array)
+        assert (result.best.word_bits, result.best.code_bits) == (32, 4)
+        assert set(result.best.values) == set(range(1000, 1015))
+
+    def test_small_numbers_in_large_words_choose_smaller_words(self):
+        array = np.random.default_rng(1).integers(1, 255, 20_000).astype(np.uint32)
+        assert profile("t", array).best.word_bits == 8
+
+    def test_a_table_is_not_free(self):
+        # Fifteen different words, each once: a table would hold the whole tensor.
+        words = np.random.default_rng(1).integers(2**28, 2**32, 15).astype(np.uint32)
+        assert profile("t", words).best.compressed >= words.nbytes
+
+    def test_shape_and_order_do_not_matter(self):
+        array = tensor(0.3, 4096).reshape(8, 16, 32)
+        plain = profile("t", array)
+        for other in (np.asfortranarray(array), array.transpose(2, 0, 1), array[::-1]):
+            assert profile("t", other).fits == plain.fits
+
+    def test_more_than_a_chunk(self):
+        array = tensor(0.3, 600_000)
+        told = []
+        assert profile("t", array, progress=told.append).zvc.compressed == len(compress(array))
+        assert len(told) > 3
+        assert sum(told) == pytest.approx(array.nbytes, abs=len(told))
+
+    def test_minus_zero(self):
+        result = profile("t", np.array([-0.0, 0.0, 1.0] * 100, np.float16))
+        assert (result.minus_zeros, result.density) == (100, 2 / 3)
+        assert profile("t", np.full(64, 0x8000, np.uint16), "bfloat16").minus_zeros == 64
+        assert profile("t", np.full(64, 0x8000, np.uint16)).minus_zeros == 0
+
+    def test_refusals(self):
+        with pytest.raises(NothingToProfile, match=r"tensor 't' has the shape \(0, 3\), and so no elements"):
+            profile("t", np.zeros((0, 3)))
+        with pytest.raises(ParameterError, match="tensor 't' holds object, not integers or floating-point"):
+            profile("t", np.array([None]))

@@ -1,0 +1,23 @@
+"""Tensors for tests, and files of them."""
+
+import json
+import struct
+
+import numpy as np
+
+__all__ = ["safetensors", "tensor"]
+
+
+def tensor(density=0.25, size=4096, seed=1, dtype=np.float32):
+    """Numbers of which exactly that part is not zero."""
+    random = np.random.default_rng(seed)
+    flat = np.zeros(size, dtype)
+    places = random.permutation(size)[: round(density * size)]
+    flat[places] = random.standard_normal(len(places)) * 2
+    return flat
+
+
+def safetensors(header, data=b""):
+    """A safetensors file with that header and those data."""
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data

@@ -7,6 +7,7 @@ import argparse
 import pytest
 
 from cdma import CdmaError, CodecConfig, Format, ParameterError
+from cdma.app import main
 from cdma.hdl.spec.codecs import CODECS, DEFAULT
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.options import (
@@ -174,3 +175,25 @@ def test_an_engine_has_no_fixed_table(config):
 def test_the_configuration_is_the_block_s(block):
     found = config_from(_parser(block).parse_args(["--lanes", "4"]))
     assert found == (EngineConfig if block == "engine" else CodecConfig)(lanes=4)
+
+
+def test_an_engine_from_a_file(config, capsys):
+    path = config("word_bits = 16\ndev_data_bits = 512\noutstanding = 4\n")
+    arguments = _parser("engine").parse_args(["--config", str(path), "--outstanding", "8"])
+    assert engine_config_from(arguments) == EngineConfig(Format(16), dev_data_bits=512, outstanding=8)
+    config('alignment = "word"\n')
+    for options, alignment in (([], "word"), (["--alignment", "beat"], "beat")):
+        arguments = _parser("engine").parse_args(["--config", str(path), *options])
+        assert engine_config_from(arguments) == EngineConfig(alignment=alignment)
+    config("pipelined = true\n")
+    for options, pipelined in (([], True), (["--no-pipelined"], False)):
+        arguments = _parser("engine").parse_args(["--config", str(path), *options])
+        assert engine_config_from(arguments).codec.pipelined is pipelined
+    config("registers = 1\n")
+    with pytest.raises(ParameterError, match=r"has registers = 1; it must be true or false$"):
+        engine_config_from(_parser("engine").parse_args(["--config", str(path)]))
+    config("outstandings = 4\n")
+    assert main(["generate", "engine", "--config", str(path)]) == 2
+    assert "unknown key 'outstandings'" in capsys.readouterr().err
+    assert main(["generate", "engine", "--alignment", "byte"]) == 2
+    assert "alignment is 'byte'" in capsys.readouterr().err

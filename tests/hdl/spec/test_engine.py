@@ -1,0 +1,58 @@
+"""The parameters of an engine, and what follows from them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.errors import ParameterError
+from cdma.hdl.spec.format import Format
+
+
+def test_buffer_follows_bandwidth_times_latency() -> None:
+    assert EngineConfig().read_buffer == 512
+    assert EngineConfig(latency=100).read_buffer == 128
+    assert EngineConfig(latency=1).read_buffer == 64, "two bursts are the least"
+    assert EngineConfig(read_buffer_beats=1024).read_buffer == 1024
+    assert EngineConfig().write_buffer == 128
+
+
+@pytest.mark.parametrize(("bits", "beats"), [(64, 256), (128, 256), (256, 128), (512, 64), (1024, 32)])
+def test_a_burst_never_has_more_than_a_page(bits: int, beats: int) -> None:
+    assert EngineConfig(burst_beats=256).burst(bits) == beats
+
+
+@pytest.mark.parametrize(("alignment", "bytes_"), [("beat", (32, 64)), ("word", (2, 2))])
+def test_alignment_in_bytes(alignment: str, bytes_: tuple[int, int]) -> None:
+    config = EngineConfig(format=Format(word_bits=16), alignment=alignment)
+    assert (config.align(256), config.align(512)) == bytes_
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"dev_data_bits": 96}, "dev_data_bits is 96; it must be one of 64, 128, 256, 512, 1024"),
+        ({"host_address_bits": 65}, "host_address_bits is 65; it must be a whole number from 13 to 64"),
+        ({"alignment": "byte"}, "alignment is 'byte'; it must be one of beat, word"),
+        ({"alignment": 4}, "alignment is 4"),
+        ({"burst_beats": 7}, "burst_beats is 7"),
+        ({"outstanding": 0}, "outstanding is 0; it must be a whole number from 1 to 256"),
+        ({"outstanding": True}, "outstanding is True"),
+        ({"latency": 0}, "latency is 0"),
+        ({"read_buffer_beats": 32}, "read_buffer_beats is 32"),
+        ({"write_buffer_beats": 100}, "write_buffer_beats is 100"),
+        ({"descriptors": 3}, "descriptors is 3"),
+        ({"ring_entries": 100}, "ring_entries is 100"),
+        ({"registers": 1}, "registers is 1; it must be true or false"),
+        ({"pipelined": 1}, "pipelined is 1; it must be true or false"),
+        ({"pipelined": True, "lanes": 16}, "a pipelined codec needs windows of at least 4 beats"),
+        ({"lanes": 64}, "lanes is 64; it must not exceed the window of 32 words"),
+        ({"format": Format(word_bits=4)}, "word_bits is 4; an engine needs words of 8, 16 or 32 bits"),
+        ({"format": 8}, "format is 8; it must be a Format"),
+    ],
+)
+def test_refuses(parameters: dict[str, object], message: str) -> None:
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        EngineConfig(**parameters)  # type: ignore[arg-type]

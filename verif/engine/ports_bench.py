@@ -1,0 +1,168 @@
+"""The two memory ports of an engine: clock, memories, pauses, and a protocol checker that sees every cycle."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import random
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import ClockCycles, RisingEdge
+
+from cdma.hdl.spec.records import RECORD_BYTES
+from cdma.verif.monitors.axi import AxiChecker
+from cdma.verif.monitors.axi_lite import AxiLiteChecker
+
+from .design import EngineDesign
+from .memory import EngineMemory
+
+__all__ = ["PortsBench"]
+
+
+class PortsBench:
+    """An engine between two memories of cocotbext-axi.
+
+    ``cycles``
+        Counts clock cycles.
+    ``failure``
+        Is the first failure of anything that runs beside the test.
+    """
+
+    #: Whether the ports are checked on every cycle.
+    checked = True
+
+    def __init__(self, dut: Any, design: EngineDesign, rng: random.Random) -> None:
+        self.dut = dut
+        self.config = design.config
+        self.rng = rng
+        self.checkers: dict[str, AxiChecker | AxiLiteChecker] = {}
+        self.cycles = 0
+        self.failure: BaseException | None = None
+
+    async def start(self) -> None:
+        """Starts clock, memories and checkers, and resets."""
+        dut = self.dut
+        for name in ("cocotbext", "cocotb"):
+            logging.getLogger(name).setLevel(logging.WARNING)
+        dut.aresetn.value = 0
+        cocotb.start_soon(Clock(dut.aclk, 10, unit="ns").start())
+        self.memory = {name: self.make_memory(name) for name in ("dev", "host")}
+        config = self.config
+        widths = {"dev": config.dev_data_bits, "host": config.host_data_bits}
+        for name, bits in widths.items() if self.checked else ():
+            self.checkers[name] = AxiChecker(
+                name,
+                self.sampler(f"m_axi_{name}"),
+                bits,
+                longest=max(config.burst(bits), RECORD_BYTES * 8 // bits),
+                outstanding=config.outstanding,
+                # Descriptors that are fetched ahead, and a few completions.
+                others=max(config.descriptors, 4),
+                on_write=self.memory[name].guard,
+            )
+        self.connect()
+        await ClockCycles(dut.aclk, 2)
+        cocotb.start_soon(self.blame(self._watch()))
+        await ClockCycles(dut.aclk, 3)
+        dut.aresetn.value = 1
+        await ClockCycles(dut.aclk, 40)
+
+    def connect(self) -> None:
+        """Connects everything beside the two memories, before reset ends."""
+        raise NotImplementedError
+
+    def make_memory(self, name: str) -> Any:
+        """Makes the memory of one port."""
+        return EngineMemory(self.dut, f"m_axi_{name}", self.rng, self.blaming)
+
+    def sampler(self, prefix: str) -> Callable[[str], int]:
+        """Reads the ports of a bus, by what follows the prefix."""
+        handles: dict[str, Any] = {}
+
+        def sample(name: str) -> int:
+            handle = handles.get(name)
+            if handle is None:
+                handle = handles[name] = getattr(self.dut, f"{prefix}_{name}")
+            return int(handle.value)
+
+        return sample
+
+    @contextlib.contextmanager
+    def blaming(self) -> Iterator[None]:
+        """Keeps the first failure of what is done inside.
+
+        The test itself only sees that it is cancelled, and a memory of cocotbext-axi answers instead of failing.
+        """
+        try:
+            yield
+        except Exception as error:
+            self.failure = self.failure or error
+            raise
+
+    async def blame(self, job: Awaitable[None]) -> None:
+        """Runs a job beside the test, and keeps the first failure."""
+        with self.blaming():
+            await job
+
+    async def _watch(self) -> None:
+        while True:
+            await RisingEdge(self.dut.aclk)
+            self.cycles += 1
+            if self.failure is not None:
+                raise self.failure
+            if int(self.dut.aresetn.value):
+                for checker in self.checkers.values():
+                    checker.cycle()
+            else:
+                self.check_reset()
+
+    def check_reset(self) -> None:
+        """Looks at one rising edge in reset."""
+        for checker in self.checkers.values():
+            checker.reset()
+
+    def pausable(self) -> list[Any]:
+        """The sides of all AXI channels that the bench has."""
+        return [
+            channel
+            for memory in self.memory.values()
+            for channel in (
+                memory.read_if.ar_channel,
+                memory.read_if.r_channel,
+                memory.write_if.aw_channel,
+                memory.write_if.w_channel,
+                memory.write_if.b_channel,
+            )
+        ]
+
+    def some_share(self, share: float | None) -> float:
+        """``share``, or a random one."""
+        return self.rng.choice((0.0, 0.1, 0.5, 0.8)) if share is None else share
+
+    def pauses(self, share: float | None = None) -> None:
+        """Random back-pressure on all channels, each with a share of its own; None draws the shares."""
+        for channel in self.pausable():
+            wanted = self.some_share(share)
+            channel.clear_pause_generator()
+            channel.pause = False
+            if wanted:
+                channel.set_pause_generator(_shares(random.Random(self.rng.random()), wanted))
+
+    def explain(self, error: BaseException) -> str:
+        """What a failure is, in a sentence: the first one of those that the bench has kept."""
+        return f"cycle {self.cycles}: {self.failure or error!r}"
+
+    def finish(self) -> None:
+        """Objects to anything still in flight at the end."""
+        if self.failure is not None:
+            raise self.failure
+        for checker in self.checkers.values():
+            checker.finish()
+
+
+def _shares(rng: random.Random, share: float) -> Any:
+    while True:
+        yield rng.random() < share

@@ -1,6 +1,6 @@
-"""The ``.cdma`` file: a tensor's description, its format, and its words in chunks with checksums.
+"""The ``.cdma`` file: the description of a tensor, its format, and its words in chunks with checksums.
 
-``docs/format.md`` describes it byte by byte. Reading and writing keep one chunk in memory, whatever the size.
+``docs/format.md`` describes it byte by byte. Reader and writer keep one chunk in memory, at any size of the file.
 """
 
 from __future__ import annotations
@@ -35,34 +35,34 @@ __all__ = [
 
 MAGIC = b"\x89cDMA\r\n\x1a"
 VERSION = 1
-#: Bytes of raw data in a chunk that this module writes: many windows, few enough to stay in a cache.
+#: Bytes of raw data in a chunk that this module writes: many windows, which stay in a cache.
 CHUNK_BYTES = 1 << 22
-#: Bytes of raw data in a chunk that it reads, so that no file can ask for more memory than that.
+#: The most bytes of raw data in a chunk that it reads, which limits the memory that a file can require.
 _MOST_CHUNK_BYTES = 1 << 28
 _MOST_HEADER_BYTES = 1 << 16
 
-#: What a header says of the tensor and its chunks; the rest of it is the format.
+#: The keys of a header for the tensor and its chunks; the others are those of the format.
 _OF_TENSOR = ("dtype", "shape", "fortran_order", "chunk_words")
 
 _PREAMBLE = struct.Struct("<8sII")
 _CHUNK = struct.Struct("<II")
 _CRC = struct.Struct("<I")
 
-#: Told the bytes of raw data that have been dealt with since the last call.
+#: Called with the bytes of raw data since the last call.
 Progress = Callable[[int], object]
 
 
 class BadFile(CdmaError, ValueError):
-    """A file that cannot be read: foreign, truncated or damaged."""
+    """A file is of another kind, truncated or damaged."""
 
 
 @dataclass(frozen=True)
 class Container:
-    """What the header of a file says."""
+    """The header of a file."""
 
     tensor: Tensor
     format: StreamFormat
-    #: Words of every chunk but the last, which has what is left.
+    #: Words of every chunk except the last, which has the rest.
     chunk_words: int
 
     def __post_init__(self) -> None:
@@ -131,7 +131,7 @@ def unpack_file(source: BinaryIO, container: Container, target: BinaryIO, progre
 
 
 def read_header(source: BinaryIO) -> Container:
-    """Reads up to the first chunk."""
+    """Reads the header, up to the first chunk."""
     preamble = source.read(_PREAMBLE.size)
     if preamble[: len(MAGIC)] != MAGIC[: len(preamble)] or not preamble:
         raise BadFile("it is not a cDMA file")
@@ -189,7 +189,7 @@ def _read(source: BinaryIO, length: int, where: str) -> bytes:
 
 
 def _in_little_endian(raw: bytes, tensor: Tensor) -> bytes:
-    """Data of a big-endian tensor with the bytes of every element turned round, and of any other as it is."""
+    """Reverses the bytes of every element of a big-endian tensor; returns other data unchanged."""
     if tensor.dtype == tensor.dtype.newbyteorder("<"):
         return raw
     return np.frombuffer(raw, tensor.dtype).byteswap().tobytes()

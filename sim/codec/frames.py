@@ -1,8 +1,7 @@
 """Frames: a header and a whole window, side by side, for many windows at once.
 
-A stream is what is left of the frames when the words that are not stored are taken out, so one list of
-positions, made from one mask, serves both directions. Headers and windows are moved as opaque items of
-their whole size: one move per window and not one per word.
+A stream consists of the stored words of the frames, so one list of positions, made from one mask, serves both
+directions. Headers and windows are moved as opaque items of their whole size: one move per window, not one per word.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from .words import Words, word_dtype
 
 __all__ = ["FRAME_WORDS", "Frames"]
 
-#: Words of the windows that are framed at a time: their frames, masks and positions stay in a cache.
+#: Words of a group of windows, few enough for their frames, masks and positions to stay in a cache.
 FRAME_WORDS = 1 << 16
 
 
 class Frames:
-    """Room for ``capacity`` frames, used again for one group of windows after the other."""
+    """A buffer of ``capacity`` frames, used for one group of windows after the other."""
 
     def __init__(self, format: Format) -> None:
         self.format = format
@@ -39,13 +38,13 @@ class Frames:
         self._zero_only = not self._table.any()
 
     def _fields(self, flat: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The headers and the windows of the frames that lie in ``flat``, as items."""
+        """Returns the headers and the windows of the frames in ``flat``, as items."""
         header, window = self.format.header_words * flat.itemsize, self.format.window * flat.itemsize
         frames = flat.view([("header", f"V{header}"), ("window", f"V{window}")])
         return frames["header"], frames["window"]
 
     def compress(self, words: Words) -> Words:
-        """The stream that whole windows, at most ``capacity`` of them, become."""
+        """Compresses whole windows, at most ``capacity`` of them, to a stream."""
         windows = len(words) // self.format.window
         codes = codes_of(words, self.format)
         headers = pack(codes.reshape(windows, self.format.window), self.format)
@@ -63,7 +62,7 @@ class Frames:
             words += np.take(self._table, codes.reshape(-1))
 
     def _positions(self, codes: Codes) -> NDArray[np.intp]:
-        """The places in the frames of the words that are stored: headers and literals."""
+        """Returns the positions in the frames of the stored words: headers and literals."""
         windows = len(codes) // self.format.window
         is_literal = codes.view(bool) if self.format.code_bits == 1 else codes == self.format.literal_code
         self._stored_windows[:windows] = is_literal.view(self._stored_windows.dtype)

@@ -1,4 +1,4 @@
-"""Codes and the headers that hold them: what stands in front of a window's literals."""
+"""Codes, and the headers that hold them, one before the literals of each window."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = ["Codes", "codes_of", "literals_at", "pack", "unpack"]
 #: One code per element.
 Codes = NDArray[np.uint8]
 
-#: Words that are dealt with at a time, few enough for what is made of them to stay in a cache.
+#: Words of a block, few enough for its intermediate results to stay in a cache.
 _BLOCK = 1 << 14
 
 
 def codes_of(words: Words, format: Format) -> Codes:
-    """The code of every word: the lowest k with ``values[k]`` equal to it, or the literal code."""
+    """Returns the code of every word: the lowest k with ``values[k]`` equal to it, or the literal code."""
     if format.code_bits == 1:
         return (words != words.dtype.type(format.values[0])).view(np.uint8)
-    # Each word equals at most one of the values that differ, so the terms below never meet.
+    # A word equals at most one of the different values, so at most one term of the sum is not 0.
     below_literal = np.zeros(words.shape, np.uint8)
     for code, value in enumerate(format.values):
         if value not in format.values[:code]:
@@ -37,7 +37,7 @@ def codes_of(words: Words, format: Format) -> Codes:
 
 
 def pack(codes: Codes, format: Format) -> Words:
-    """The header words, one row per window, of codes with one row per window."""
+    """Returns header words, one row per window, of codes with one row per window."""
     word = word_dtype(format)
     if format.word_bits < 8:
         bits = np.unpackbits(codes[..., None], axis=-1, count=format.code_bits, bitorder="little")
@@ -47,7 +47,7 @@ def pack(codes: Codes, format: Format) -> Words:
     if format.code_bits == 1:
         packed = np.packbits(flat, bitorder="little")
     elif format.code_bits == 2:
-        # Four codes in the four bytes of x: the product gathers them in its top byte, and nothing carries.
+        # Four codes stand in the four bytes: the product gathers them in its top byte, without a carry.
         packed = (flat.view("<u4") * np.uint32(0x01041040) >> np.uint32(24)).astype(np.uint8)
     else:
         pairs = flat.view("<u2")
@@ -59,14 +59,14 @@ def pack(codes: Codes, format: Format) -> Words:
 
 @cache
 def _codes_of_byte(code_bits: int) -> NDArray[Any]:
-    """For every byte of a header the codes in it, side by side in one unsigned integer."""
+    """Returns for every byte of a header the codes in it, side by side in one unsigned integer."""
     bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=-1, bitorder="little")
     codes = np.packbits(bits.reshape(256, 8 // code_bits, code_bits), axis=-1, bitorder="little")
     return np.ascontiguousarray(codes[..., 0]).view(f"u{8 // code_bits}")[:, 0]
 
 
 def unpack(headers: Words, format: Format) -> Codes:
-    """The codes, one row per window, of header words with one row per window."""
+    """Returns codes, one row per window, of header words with one row per window."""
     shape = (len(headers), format.window)
     if format.word_bits < 8:
         bits = np.unpackbits(headers[..., None], axis=-1, count=format.word_bits, bitorder="little")
@@ -78,15 +78,15 @@ def unpack(headers: Words, format: Format) -> Codes:
 
 
 def literals_at(stream: Words, format: Format) -> NDArray[np.uint8]:
-    """For every position with room for a header: the literal codes that a header there would have."""
-    room = max(0, len(stream) - format.header_words + 1)
+    """Counts, for every position that a header fits at, the literal codes that a header there would have."""
+    positions = max(0, len(stream) - format.header_words + 1)
     if format.word_bits < 8:
-        headers = sliding_window_view(stream, format.header_words) if room else stream[:0, None]
+        headers = sliding_window_view(stream, format.header_words) if positions else stream[:0, None]
         return np.count_nonzero(unpack(headers, format) == format.literal_code, axis=1).astype(np.uint8)
     per_word = np.empty(len(stream), np.uint8)
     for begin in range(0, len(stream), _BLOCK):
         block = stream[begin : begin + _BLOCK]
-        # A code is all ones where ANDing its bits into its lowest one leaves a one.
+        # A code is all ones if the AND of its bits, in its lowest bit, is one.
         shift = 1
         while shift < format.code_bits:
             block = block & block >> block.dtype.type(shift)
@@ -96,7 +96,7 @@ def literals_at(stream: Words, format: Format) -> NDArray[np.uint8]:
         np.bitwise_count(block, out=per_word[begin : begin + _BLOCK])
     if format.header_words == 1:
         return per_word
-    literals = per_word[:room] + per_word[1 : 1 + room]
+    literals = per_word[:positions] + per_word[1 : 1 + positions]
     for word in range(2, format.header_words):
-        literals += per_word[word : word + room]
+        literals += per_word[word : word + positions]
     return literals

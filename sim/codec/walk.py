@@ -22,9 +22,9 @@ from .words import Words
 
 __all__ = ["find_headers"]
 
-#: Windows from which many walkers pay.
+#: From this number of windows on, many walkers are faster than one.
 _MANY_WINDOWS = 4096
-#: Steps that the walkers take between two looks at who has arrived.
+#: Steps of the walkers between two checks of which have arrived.
 _STRIDE = 32
 
 _Positions = NDArray[np.intp]
@@ -33,7 +33,7 @@ _Positions = NDArray[np.intp]
 def find_headers(stream: Words, windows: int, format: Format) -> tuple[_Positions, int]:
     """The positions of the headers of the first ``windows`` windows, and the end of the last one's literals.
 
-    Fewer than ``windows`` if the stream has no room for the next header; the position may be past its end.
+    Fewer than ``windows`` if the next header does not fit the stream; the position may be past its end.
     """
     lengths = literals_at(stream, format)
     lengths += np.uint8(format.header_words)
@@ -51,10 +51,10 @@ def find_headers(stream: Words, windows: int, format: Format) -> tuple[_Position
 
 def _walk(lengths: NDArray[np.uint8], windows: int) -> _Positions:
     """One walker, one step per window."""
-    steps, room = lengths.data, len(lengths)
+    steps, length = lengths.data, len(lengths)
     positions = np.empty(windows, np.intp)
     put, count, position = positions.data, 0, 0
-    while position < room and count < windows:
+    while position < length and count < windows:
         put[count] = position
         position += steps[position]
         count += 1
@@ -63,10 +63,10 @@ def _walk(lengths: NDArray[np.uint8], windows: int) -> _Positions:
 
 def _walk_together(lengths: NDArray[np.uint8], walkers: int) -> _Positions:
     """Many walkers, all of the chain."""
-    room = len(lengths)
-    bounds = np.linspace(0, room, walkers + 1).astype(np.intp)
+    length = len(lengths)
+    bounds = np.linspace(0, length, walkers + 1).astype(np.intp)
     begins, ends = bounds[:-1], bounds[1:]
-    seen = np.zeros(room, bool)
+    seen = np.zeros(length, bool)
     exits = np.empty(walkers, np.intp)
     walking, at = np.arange(walkers), begins
     while len(walking):

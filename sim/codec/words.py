@@ -1,7 +1,7 @@
-"""Arrays of words: what a tensor is to the codec.
+"""Arrays of words, which is how the codec sees a tensor.
 
 A word array is one-dimensional and unsigned, one word per element: ``uint32``, ``uint16`` or ``uint8``.
-Words of 2 and 4 bits, which only small hardware for proofs has, also take a ``uint8`` each.
+Words of 2 and 4 bits, which only small hardware for proofs has, take a ``uint8`` each, too.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class WordFormat(Protocol):
 
 
 def word_dtype(format: WordFormat) -> np.dtype[Any]:
-    """The type of the elements of a word array."""
+    """Returns the type of the elements of a word array."""
     return np.dtype(f"u{max(1, format.word_bits // 8)}")
 
 
 def require_byte_words(format: WordFormat) -> None:
-    """Refuses formats whose words are not whole bytes, where bytes are asked for."""
+    """Refuses formats whose words are not whole bytes."""
     if format.word_bits < 8:
         raise ParameterError(
             f"word_bits is {format.word_bits}; bytes hold words of 8, 16 or 32 bits "
@@ -51,9 +51,9 @@ def require_byte_words(format: WordFormat) -> None:
 
 
 def words_of(array: ArrayLike, format: WordFormat) -> Words:
-    """The words of a tensor in C order, bit for bit; an element of several words gives its low word first.
+    """Returns the words of a tensor in C order, bit for bit, of each element the low word first.
 
-    A view where the tensor is contiguous and little-endian, a copy otherwise.
+    The result is a view of a tensor that is contiguous and little-endian, else a copy.
     """
     require_byte_words(format)
     tensor = np.asarray(array)
@@ -73,7 +73,7 @@ def words_of(array: ArrayLike, format: WordFormat) -> Words:
 
 
 def as_words(words: ArrayLike, format: WordFormat) -> Words:
-    """A word array from a sequence of whole numbers; refuses what a word cannot hold."""
+    """Returns a word array of whole numbers; refuses a number that does not fit a word."""
     array = np.asarray(words)
     word = word_dtype(format)
     if array.ndim != 1:
@@ -94,7 +94,7 @@ def as_words(words: ArrayLike, format: WordFormat) -> Words:
 
 
 def words_from_bytes(data: bytes | bytearray | memoryview, format: WordFormat) -> Words:
-    """The whole words at the start of little-endian bytes; what is left of a cut word is not looked at."""
+    """Returns the whole words at the start of little-endian bytes; the bytes of a truncated word are ignored."""
     word = word_dtype(format)
     return np.frombuffer(data, word.newbyteorder("<"), memoryview(data).nbytes // word.itemsize).astype(
         word, copy=False
@@ -102,5 +102,5 @@ def words_from_bytes(data: bytes | bytearray | memoryview, format: WordFormat) -
 
 
 def words_to_bytes(words: Words) -> bytes:
-    """Little-endian bytes of a word array."""
+    """Returns the little-endian bytes of a word array."""
     return words.astype(words.dtype.newbyteorder("<"), copy=False).tobytes()

@@ -9,14 +9,29 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any
 
+from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.verif.monitors.axi import AxiChecker
 
-__all__ = ["GUARD", "PORTS", "AxiMemory", "outcomes"]
+__all__ = ["GUARD", "PORTS", "AxiMemory", "outcomes", "port_shape"]
 
 #: Data bits, longest burst, and the share of cycles in which a channel rests: bursts of 4 KiB are among them.
 PORTS = [(64, 16, 0.4), (128, 256, 0.0), (512, 64, 0.0), (1024, 8, 0.4)]
+
+
+def port_shape(data_bits: int, burst: int, outstanding: int = 3, realign: bool = False) -> PortShape:
+    """A port with 20 address bits, words of 32 bits, and a buffer of two bursts."""
+    return PortShape(
+        word_bits=32,
+        data_bits=data_bits,
+        address_bits=20,
+        burst=burst,
+        outstanding=outstanding,
+        buffer=2 * burst,
+        realign=realign,
+    )
+
 
 #: What memory holds before anyone writes to it.
 GUARD = 0xA5

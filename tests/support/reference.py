@@ -1,31 +1,41 @@
-"""The stream format once more, from the text of docs/format.md: slow, obvious, no line of it the model's.
+"""A second implementation of the stream format, from the text of docs/format.md: slow and obvious.
 
-Bits are characters, words are Python integers, and everything goes one word at a time.
+It shares no line with the model. Bits are characters, words are Python integers, and everything goes one word at a
+time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+__all__ = ["bits_of", "compress", "decompress", "hardware", "number_of"]
+
+#: What is wrong with a stream: its kind, and the word of the stream in which it is found.
+Fault = tuple[str, int]
+
 
 def bits_of(number: int, count: int) -> str:
     """Bits of a number, bit 0 first."""
-    return "".join("1" if number >> place & 1 else "0" for place in range(count))
+    return "".join("1" if number >> index & 1 else "0" for index in range(count))
 
 
 def number_of(bits: str) -> int:
     """The number whose bits these are, bit 0 first."""
-    return sum(1 << place for place, bit in enumerate(bits) if bit == "1")
+    return sum(1 << index for index, bit in enumerate(bits) if bit == "1")
 
 
-def compress(words, word_bits, window, code_bits, values):
+def compress(
+    words: Sequence[int], word_bits: int, window: int, code_bits: int, values: Sequence[int]
+) -> list[int]:
     """The words of the stream."""
     all_ones = 2**code_bits - 1
-    stream = []
+    stream: list[int] = []
     for begin in range(0, len(words), window):
         header, literals = "", []
-        for place in range(window):
+        for index in range(window):
             code = 0
-            if begin + place < len(words):
-                word = words[begin + place]
+            if begin + index < len(words):
+                word = words[begin + index]
                 if word in values:
                     code = list(values).index(word)
                 else:
@@ -38,25 +48,28 @@ def compress(words, word_bits, window, code_bits, values):
     return stream
 
 
-def decompress(stream, count, word_bits, window, code_bits, values):
+def decompress(
+    stream: Sequence[int], count: int, word_bits: int, window: int, code_bits: int, values: Sequence[int]
+) -> tuple[list[int], None] | tuple[None, Fault]:
     """The words of the packet and None, or None and what is wrong: its kind and the stream word."""
     all_ones = 2**code_bits - 1
     header_words = window * code_bits // word_bits
-    words, position = [], 0
+    words: list[int] = []
+    position = 0
     while len(words) < count:
         header = ""
         for index in range(header_words):
             if position + index == len(stream):
                 return None, ("truncated", len(stream))
             header += bits_of(stream[position + index], word_bits)
-        codes = [number_of(header[place * code_bits : (place + 1) * code_bits]) for place in range(window)]
-        there = min(window, count - len(words))
-        for place, code in enumerate(codes):
-            allowed = code == 0 if place >= there else code < len(values) or code == all_ones
+        codes = [number_of(header[index * code_bits : (index + 1) * code_bits]) for index in range(window)]
+        valid = min(window, count - len(words))
+        for index, code in enumerate(codes):
+            allowed = code == 0 if index >= valid else code < len(values) or code == all_ones
             if not allowed:
-                return None, ("code", position + place * code_bits // word_bits)
+                return None, ("code", position + index * code_bits // word_bits)
         position += header_words
-        for code in codes[:there]:
+        for code in codes[:valid]:
             if code == all_ones:
                 if position == len(stream):
                     return None, ("truncated", len(stream))
@@ -69,35 +82,44 @@ def decompress(stream, count, word_bits, window, code_bits, values):
     return words, None
 
 
-def hardware(stream, count, word_bits, window, code_bits, values, lanes):
+def hardware(
+    stream: Sequence[int],
+    count: int,
+    word_bits: int,
+    window: int,
+    code_bits: int,
+    values: Sequence[int],
+    lanes: int,
+) -> tuple[list[int], int, int]:
     """What the decompressor delivers, the literals among it, and its error: 0, 1, 2 or 3."""
     all_ones = 2**code_bits - 1
     header_words = window * code_bits // word_bits
-    delivered, literals, position = [], 0, 0
+    delivered: list[int] = []
+    literals = position = 0
     while len(delivered) < count:
         header = stream[position : position + header_words]
         if len(header) < header_words:
             return delivered, literals, 1
         position += header_words
         bits = "".join(bits_of(word, word_bits) for word in header)
-        codes = [number_of(bits[place * code_bits : (place + 1) * code_bits]) for place in range(window)]
-        there = min(window, count - len(delivered))
-        for first in range(0, there, lanes):
-            places = range(first, min(first + lanes, there))
-            if any(len(values) <= codes[place] < all_ones for place in places):
+        codes = [number_of(bits[index * code_bits : (index + 1) * code_bits]) for index in range(window)]
+        valid = min(window, count - len(delivered))
+        for first in range(0, valid, lanes):
+            indices = range(first, min(first + lanes, valid))
+            if any(len(values) <= codes[index] < all_ones for index in indices):
                 return delivered, literals, 3
-            is_last = places[-1] == there - 1
-            if is_last and any(code != 0 for code in codes[there:]):
+            is_last = indices[-1] == valid - 1
+            if is_last and any(code != 0 for code in codes[valid:]):
                 return delivered, literals, 3
             beat, taken = [], 0
-            for place in places:
-                if codes[place] == all_ones:
+            for index in indices:
+                if codes[index] == all_ones:
                     if position + taken == len(stream):
                         return delivered, literals, 1
                     beat.append(stream[position + taken])
                     taken += 1
                 else:
-                    beat.append(values[codes[place]])
+                    beat.append(values[codes[index]])
             position += taken
             literals += taken
             delivered += beat

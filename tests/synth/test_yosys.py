@@ -6,12 +6,7 @@ from cdma.synth.asic.netlist import synthesise
 from cdma.synth.asic.recipe import Options
 from cdma.synth.errors import ToolError
 from cdma.synth.yosys import find_yosys
-from tests.support.small_circuits import circuit, tiny_library
-
-
-@pytest.fixture(scope="module")
-def tiny():
-    return tiny_library()
+from tests.support.small_circuits import circuit
 
 
 def test_broken_verilog_says_where(tiny):

@@ -7,25 +7,10 @@ from typing import Any
 
 import pytest
 
-from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.axi.reader import AxiReader
-from tests.support.axi_bench import PORTS, AxiMemory, outcomes
+from tests.support.axi_bench import PORTS, AxiMemory, outcomes, port_shape
 from tests.support.handshake import send, take
 from tests.support.simulate import simulate
-
-
-def _reader(data_bits: int, burst: int, outstanding: int = 3, realign: bool = False) -> AxiReader:
-    return AxiReader(
-        PortShape(
-            word_bits=32,
-            data_bits=data_bits,
-            address_bits=20,
-            burst=burst,
-            outstanding=outstanding,
-            buffer=2 * burst,
-            realign=realign,
-        )
-    )
 
 
 def _read(
@@ -69,7 +54,7 @@ def test_reader_reads_any_length(data_bits: int, burst: int, pause: float) -> No
     """
     rng = random.Random(data_bits)
     beat = data_bits // 8
-    dut = _reader(data_bits, burst)
+    dut = AxiReader(port_shape(data_bits, burst))
     memory = AxiMemory(read=dut.port, pause=pause, seed=1, longest=burst, outstanding=3)
     memory.bytes[:] = rng.randbytes(len(memory.bytes))
     commands = [(4096 - beat, 4), (4096 - beat, beat), (4096 - beat, beat + 4), (8192 - 4 * beat, 8 * beat)]
@@ -90,7 +75,7 @@ def test_reader_realigns(data_bits: int, burst: int, pause: float) -> None:
     rng = random.Random(data_bits)
     beat = data_bits // 8
     block = burst * beat
-    dut = _reader(data_bits, burst, realign=True)
+    dut = AxiReader(port_shape(data_bits, burst, realign=True))
     memory = AxiMemory(read=dut.port, pause=pause, seed=1, longest=burst, outstanding=3)
     memory.bytes[:] = rng.randbytes(len(memory.bytes))
     commands = []
@@ -113,7 +98,7 @@ def test_reader_realigns(data_bits: int, burst: int, pause: float) -> None:
 
 def test_reader_that_realigns_reports_the_beat_of_a_fault() -> None:
     """Also of one in the words before the first."""
-    dut = _reader(64, 8, realign=True)
+    dut = AxiReader(port_shape(64, 8, realign=True))
     memory = AxiMemory(read=dut.port)
     memory.faults = {8: 2, 140: 3, 256: 2}
     _, statuses = _read(dut, memory, [(12, 100), (116, 20), (124, 20), (132, 124), (252, 8)])
@@ -122,7 +107,7 @@ def test_reader_that_realigns_reports_the_beat_of_a_fault() -> None:
 
 
 def test_reader_reports_the_first_fault_and_goes_on() -> None:
-    dut = _reader(64, 8)
+    dut = AxiReader(port_shape(64, 8))
     memory = AxiMemory(read=dut.port)
     memory.faults = {40: 3, 100: 2, 308: 2}
     _, statuses = _read(dut, memory, [(0, 200), (200, 40), (256, 128)])
@@ -133,7 +118,7 @@ def test_reader_reports_the_first_fault_and_goes_on() -> None:
 
 def test_reader_requests_only_what_its_buffer_can_hold() -> None:
     """While nothing takes the data, no more is requested than the buffer holds, and the port never waits."""
-    dut = _reader(64, 8, outstanding=64)
+    dut = AxiReader(port_shape(64, 8, outstanding=64))
     memory = AxiMemory(read=dut.port)
     waited = []
 

@@ -8,26 +8,11 @@ from typing import Any
 
 import pytest
 
-from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.axi.writer import AxiWriter
-from tests.support.axi_bench import GUARD, PORTS, AxiMemory, outcomes
+from tests.support.axi_bench import GUARD, PORTS, AxiMemory, outcomes, port_shape
 from tests.support.handshake import send
 from tests.support.simulate import simulate
 from tests.support.stream_bench import beats_of
-
-
-def _writer(data_bits: int, burst: int, outstanding: int = 3, realign: bool = False) -> AxiWriter:
-    return AxiWriter(
-        PortShape(
-            word_bits=32,
-            data_bits=data_bits,
-            address_bits=20,
-            burst=burst,
-            outstanding=outstanding,
-            buffer=2 * burst,
-            realign=realign,
-        )
-    )
 
 
 def _write(
@@ -76,7 +61,7 @@ def _write(
 def test_writer_writes_any_length(data_bits: int, burst: int, pause: float) -> None:
     """Exactly the words, in as few bursts as boundaries allow, none of them empty."""
     beat = data_bits // 8
-    dut = _writer(data_bits, burst)
+    dut = AxiWriter(port_shape(data_bits, burst))
     memory = AxiMemory(write=dut.port, pause=pause, seed=2, longest=burst, outstanding=3)
     lengths = (
         [beat // 4 + step for step in (-1, 0, 1)] + [beat * burst // 4 + step for step in (-1, 0, 1)] + [1]
@@ -113,7 +98,7 @@ def test_writer_realigns(data_bits: int, burst: int, pause: float, empty_end: bo
     rng = random.Random(data_bits)
     beat = data_bits // 8
     block = burst * beat
-    dut = _writer(data_bits, burst, realign=True)
+    dut = AxiWriter(port_shape(data_bits, burst, realign=True))
     memory = AxiMemory(size=1 << 20, write=dut.port, pause=pause, seed=2, longest=burst, outstanding=3)
     cases = []
     for offset in range(0, beat, 4):
@@ -148,7 +133,7 @@ def test_writer_that_realigns_never_writes_past_the_capacity(offset: int, empty_
     written is reported, and the next packet is unharmed."""
     first = 128 + offset
     for capacity in [*range(1, 40), 60, 64, 68, 115, 116, 117, 124, 128, 132]:
-        dut = _writer(128, 8, realign=True)
+        dut = AxiWriter(port_shape(128, 8, realign=True))
         memory = AxiMemory(write=dut.port, pause=0.3)
         statuses = _write(dut, memory, [(first, 60, capacity), (1028, 3, 12)], empty_end=empty_end)
         fits = max(0, (first + capacity) // 16 * 16 - first)
@@ -160,7 +145,7 @@ def test_writer_that_realigns_never_writes_past_the_capacity(offset: int, empty_
 
 def test_writer_that_realigns_reports_where_a_burst_begins() -> None:
     """The first with its first word."""
-    dut = _writer(128, 8, realign=True)
+    dut = AxiWriter(port_shape(128, 8, realign=True))
     memory = AxiMemory(write=dut.port)
     memory.faults = {140: 2, 512: 3, 1024: 2}
     statuses = _write(dut, memory, [(132, 40, 4096), (504, 4, 4096), (900, 60, 4096)])
@@ -170,7 +155,7 @@ def test_writer_that_realigns_reports_where_a_burst_begins() -> None:
 @pytest.mark.parametrize("words", [0, 1, 16, 17, 32])
 def test_writer_takes_an_empty_last_beat(words: int) -> None:
     """It ends the packet, with no burst of its own: 16 words are one whole burst here."""
-    dut = _writer(64, 8)
+    dut = AxiWriter(port_shape(64, 8))
     memory = AxiMemory(write=dut.port)
     statuses = _write(dut, memory, [(0, words, 4096), (1024, 3, 4096)], empty_end=True)
     assert [status["bytes"] for status in statuses] == [4 * words, 12]
@@ -182,7 +167,7 @@ def test_writer_takes_an_empty_last_beat(words: int) -> None:
 
 @pytest.mark.parametrize("capacity", [4, 8, 60, 64, 68, 124])
 def test_writer_never_writes_past_the_capacity(capacity: int) -> None:
-    dut = _writer(64, 8)
+    dut = AxiWriter(port_shape(64, 8))
     memory = AxiMemory(write=dut.port, pause=0.3)
     statuses = _write(dut, memory, [(64, 40, capacity), (1024, 3, 12)])
     whole = capacity // 8 * 8
@@ -193,7 +178,7 @@ def test_writer_never_writes_past_the_capacity(capacity: int) -> None:
 
 
 def test_writer_reports_the_first_fault_and_goes_on() -> None:
-    dut = _writer(64, 8)
+    dut = AxiWriter(port_shape(64, 8))
     memory = AxiMemory(write=dut.port)
     memory.faults = {64: 2, 130: 3, 1030: 3}
     statuses = _write(dut, memory, [(0, 80, 4096), (512, 4, 4096), (1024, 4, 4096)])

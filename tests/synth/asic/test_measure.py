@@ -13,13 +13,7 @@ from cdma.synth.circuits import Circuit
 from cdma.synth.errors import MeasureError, ToolError
 from cdma.synth.library.gates import normalised_library
 from cdma.synth.yosys import Yosys, find_yosys
-from tests.support.small_circuits import circuit, tiny_library
-
-
-@pytest.fixture(scope="module")
-def tiny():
-    return tiny_library()
-
+from tests.support.small_circuits import circuit
 
 BLOCKS = """
 module low(input clk, input [3:0] d, output reg [3:0] q); always @(posedge clk) q <= d; endmodule

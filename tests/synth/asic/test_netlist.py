@@ -11,13 +11,7 @@ from amaranth.lib.wiring import In, Out
 from cdma.synth.asic.netlist import synthesise
 from cdma.synth.asic.recipe import Options
 from cdma.synth.circuits import Circuit
-from tests.support.small_circuits import circuit, tiny_library
-
-
-@pytest.fixture(scope="module")
-def tiny():
-    return tiny_library()
-
+from tests.support.small_circuits import circuit
 
 PLAIN = Options()
 

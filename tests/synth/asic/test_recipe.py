@@ -7,12 +7,7 @@ import pytest
 from cdma.synth.asic.netlist import synthesise
 from cdma.synth.asic.recipe import Options
 from cdma.synth.errors import LibraryError, MeasureError
-from tests.support.small_circuits import circuit, tiny_library
-
-
-@pytest.fixture(scope="module")
-def tiny():
-    return tiny_library()
+from tests.support.small_circuits import circuit
 
 
 def test_no_clock_gate(tiny):

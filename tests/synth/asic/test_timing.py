@@ -9,14 +9,9 @@ from cdma.synth.asic.netlist import synthesise
 from cdma.synth.asic.recipe import Options
 from cdma.synth.asic.timing import find_opensta
 from cdma.synth.errors import ToolError
-from tests.support.small_circuits import PORTS, circuit, tiny_library
+from tests.support.small_circuits import PORTS, circuit
 
 needs_opensta = pytest.mark.skipif(shutil.which("sta") is None, reason="OpenSTA is not installed")
-
-
-@pytest.fixture(scope="module")
-def tiny():
-    return tiny_library()
 
 
 @needs_opensta

@@ -8,12 +8,6 @@ import pytest
 from cdma.synth.errors import LibraryError
 from cdma.synth.library.load import load_libraries, parse_library
 from tests.support.paths import TINY
-from tests.support.small_circuits import tiny_library
-
-
-@pytest.fixture(scope="module")
-def tiny():
-    return tiny_library()
 
 
 def cell(body: str) -> str:

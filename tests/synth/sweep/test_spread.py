@@ -7,7 +7,6 @@ import pytest
 
 from cdma.synth.errors import MeasureError
 from cdma.synth.sweep.spread import Lost, spread
-from tests.support.dask_cluster import local_cluster
 
 
 def test_a_point_that_fails_costs_only_itself():
@@ -22,12 +21,6 @@ def test_a_point_that_fails_costs_only_itself():
 def test_a_mistake_of_ours_is_not_a_lost_point():
     with pytest.raises(ZeroDivisionError):
         list(spread(lambda number: 1 // number, [0], jobs=1))
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    with local_cluster() as running:
-        yield running
 
 
 @pytest.mark.slow

@@ -9,15 +9,8 @@ from cdma.synth.asic.recipe import Options
 from cdma.synth.cache import Cache
 from cdma.synth.sweep.points import points
 from cdma.synth.sweep.sweep import run_sweep
-from tests.support.dask_cluster import local_cluster
-from tests.support.small_circuits import tiny_library
 
 SMALL = CodecConfig(Format(word_bits=8, window=8), lanes=1)
-
-
-@pytest.fixture(scope="module")
-def tiny():
-    return tiny_library()
 
 
 @pytest.mark.slow
@@ -46,12 +39,6 @@ def test_a_sweep_goes_on_where_it_stopped(tiny, tmp_path, monkeypatch):
     assert areas == sorted(areas)
     assert outcomes[1].ge_per_byte == pytest.approx(1000 * areas[1] / 2)
     assert outcomes[1].floor_ratio == pytest.approx(areas[1] / outcomes[1].floor.kge)
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    with local_cluster() as running:
-        yield running
 
 
 def figures(outcome):

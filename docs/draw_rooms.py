@@ -72,9 +72,9 @@ FLOORS = {
 ROOMS = {
     "cli/commands": Box(330, 35, 290, "one file per command"),
     "cli": Box(670, 35, 290, "application, options, output"),
-    "verif": Box(40, 130, 580, "regression; cycles counted for the system model"),
-    "verif/codec": Box(40, 190, 170, "bench, tests"),
-    "verif/engine": Box(430, 190, 190, "bench, tests"),
+    "verif": Box(230, 130, 390, "the regression; cycles counted for the system model"),
+    "verif/codec": Box(40, 190, 280, "bench, plan, tests"),
+    "verif/engine": Box(340, 190, 280, "bench, plan, tests"),
     "verif/simulator": Box(40, 250, 280, "builds, runs, waveforms"),
     "verif/monitors": Box(340, 250, 280, "rules of AXI and of streams"),
     "synth/sweep": Box(830, 130, 135, "many measurements"),

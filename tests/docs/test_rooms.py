@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from cdma.hdl.spec.codecs import DEFAULT, codec_named
 from docs.draw_rooms import (
     BY_NAME,
@@ -34,6 +36,17 @@ def test_every_file_lies_in_a_room_of_the_picture() -> None:
 
 def test_rooms_lie_within_their_folders() -> None:
     assert [room for room, box in ROOMS.items() if not FLOORS[floor_of(room)].contains(box)] == []
+
+
+def test_no_room_covers_another_or_the_caption_of_a_folder() -> None:
+    captions = [Box(box.left + 14, box.top, 7 * len(box.text), "", height=45) for box in FLOORS.values()]
+    boxes = [*ROOMS.items(), *zip(FLOORS, captions, strict=True)]
+    covered = [(one, other) for (one, a), (other, b) in itertools.combinations(boxes, 2) if overlap(a, b)]
+    assert covered == []
+
+
+def overlap(a: Box, b: Box) -> bool:
+    return a.left < b.right and b.left < a.right and a.top < b.bottom and b.top < a.bottom
 
 
 def test_no_arrow_leads_up() -> None:

@@ -1,4 +1,4 @@
-"""Output files that are either whole or not there."""
+"""Output files that are either whole or absent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class FileError(CdmaError, OSError):
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """An input file; what the system has against reading it becomes a :class:`FileError`."""
+    """Opens an input file; an error of the system becomes a :class:`FileError`."""
     try:
         with path.open("rb") as file:
             yield file
@@ -35,9 +35,9 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def replacing(path: Path, source: Path | None = None) -> Iterator[BinaryIO]:
-    """A new file that takes the place of ``path`` when the block ends well, and vanishes when it does not.
+    """Opens a new file that replaces ``path`` when the block ends well, and vanishes when it does not.
 
-    It does so also when the process is told to terminate. ``source``, which the block reads, is refused.
+    It vanishes also when the process gets SIGTERM. ``source``, which the block reads, is refused as ``path``.
     """
     # The target of a symbolic link is replaced, not the link.
     final = Path(os.path.realpath(path))

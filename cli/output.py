@@ -35,12 +35,8 @@ def status() -> Iterator[Callable[[str], None]]:
     """Shows a line that says what is going on; the function it gives changes what the line says."""
     from rich.status import Status
 
-    console = _progress_console()
-    if not console.is_terminal:
-        yield lambda step: None
-        return
     began = time.monotonic()
-    with Status("", console=console) as line:
+    with Status("", console=_progress_console()) as line:
         yield lambda step: line.update(f"{step}  [dim]{time.monotonic() - began:.0f} s[/]")
 
 

@@ -100,7 +100,9 @@ def verify(
     executable = build(text, design.top, design.ports, trace=waves is not None)
     settings = {"design": design.to_json(), "packets": budget, "seed": seed}
 
-    def run(names: Sequence[str], start: int, hear: Callable[[Outcome], None] | None = None) -> list[Outcome]:
+    def run(
+        names: Sequence[str], start: int, report_each: Callable[[Outcome], None] | None = None
+    ) -> list[Outcome]:
         # A lot with waves has one test, and the VCD is that of its first start.
         trace = waves / f"{names[0]}.vcd" if waves is not None and start == seed else None
         return simulate(
@@ -112,7 +114,7 @@ def verify(
             start=start,
             waves=trace,
             plusargs=plusargs,
-            report=hear,
+            report=report_each,
         )
 
     def run_lot(lot: Sequence[TestPoint]) -> list[Outcome]:

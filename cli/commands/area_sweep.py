@@ -95,8 +95,8 @@ def _write(sweep: Sweep, rows: str, folder: Path) -> None:
     from cdma.synth.sweep.plots import plot_sweep
 
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".sweep-") as place:
-        scratch = Path(place)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".sweep-") as temporary:
+        scratch = Path(temporary)
         (scratch / f"{sweep.block}-sweep.json").write_text(rows + "\n")
         (scratch / f"{sweep.block}-sweep.md").write_text(_markdown(sweep))
         plot_sweep(sweep, scratch)

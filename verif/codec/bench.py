@@ -103,7 +103,7 @@ class Bench:
         await self.reset()
 
     async def reset(self, cycles: int = 4) -> None:
-        """Applies reset, during which valid must be low, and forgets what was under way."""
+        """Applies reset, during which valid must be low, and forgets what was in flight."""
         self.dut.aresetn.value = 0
         for source in self.sources:
             source.clear()

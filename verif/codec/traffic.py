@@ -93,7 +93,7 @@ def corrupt_packet(stream: Words, length: int, config: CodecConfig, cost: int = 
     result = decode_packet(stream, length, config.format, config.lanes)
     delivered = beats_of(result.words, config)
     if result.report.error in (1, 3) and len(result.words):
-        # The packet was cut short behind whole beats: an empty beat closes it.
+        # The packet was cut short after whole beats: an empty beat closes it.
         delivered = [*(Beat(beat.data, beat.keep) for beat in delivered), Beat(0, 0, True)]
     return Packet(beats_of(stream, config), length, delivered, result.report, cost, result.report.words_in)
 

@@ -110,11 +110,11 @@ class EngineBench(PortsBench):
             **options,
         )
         sizes = {"source": len(made.source), "destination": made.descriptor["capacity"]}
-        places = {
+        bases = {
             field: self.memory[port].place(rng, offsets[port] + sizes[field], bits[port] // 8)
             for field, port in (("source", read), ("destination", write))
         }
-        made.move(places["source"], places["destination"])
+        made.move(bases["source"], bases["destination"])
         source, destination = made.descriptor["source"], made.descriptor["destination"]
         self.memory[read].write(source, made.source)
         self.memory[write].allow(destination, made.descriptor["capacity"])

@@ -113,7 +113,7 @@ async def _measure(bench: PacedBench, case: dict[str, Any]) -> list[dict[str, An
 
 @_paced_test
 async def measure(bench: PacedBench, budget: int) -> None:
-    """Every case of the settings; each row goes to the rows' file as soon as it is there."""
+    """Measures every case of the settings, and leaves each row at once."""
     for case in bench_settings()["cases"]:
         for row in await _measure(bench, case):
             leave_row(row)
@@ -139,8 +139,8 @@ async def round_trip(bench: PacedBench, budget: int) -> None:
         bench.transfers += 1
         return got
 
-    room = form.bound(len(words)) * form.word_bits // 8
-    out = await move("offload", Descriptor(SOURCE, DESTINATION, len(raw), room))
+    capacity = form.bound(len(words)) * form.word_bits // 8
+    out = await move("offload", Descriptor(SOURCE, DESTINATION, len(raw), capacity))
     assert out["bytes_written"] == len(stream)
     assert host.read(DESTINATION, len(stream)) == stream, "the stream is not the model's"
     stored = Descriptor(DESTINATION, DESTINATION, len(raw), len(raw), compressed_length=out["bytes_written"])

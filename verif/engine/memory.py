@@ -1,4 +1,4 @@
-"""The memory behind a port of the engine: one of cocotbext-axi's, slow and faulty where it is told to be."""
+"""The memory at a port of the engine: one of cocotbext-axi's, slow and faulty where a test wants it so."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["DATA", "GUARD", "SIZE", "EngineMemory", "Far"]
 SIZE = 1 << 20
 #: What memory holds where nobody has written.
 GUARD = 0xA5
-#: Data of transfers lie from here on; below is room for rings.
+#: Data of transfers lie from here on, and rings below.
 DATA = 0x10000
 
 
@@ -25,8 +25,7 @@ class _Injected(Exception):
 
 
 class Far:
-    """Addresses beyond the memory that stores anything: what is read there follows from the address, and what is
-    written is checked as it comes and forgotten.
+    """Addresses beyond the memory: data read there follow from the address, data written are checked and forgotten.
 
     Reads and writes must each go through it in order, from ``start`` on.
     """
@@ -55,22 +54,22 @@ class Far:
 
 
 class EngineMemory(AxiRam):
-    """A memory that answers with an error where it is told to, and takes its time.
+    """A memory that answers some addresses with an error, and others late.
 
     ``rng``
         Draws how long an answer takes.
     ``blaming``
         Keeps what is raised inside, because a memory of cocotbext-axi makes an answer of it.
     ``bad``
-        The response of a beat that touches one of these bytes; the first one of a burst of writes counts.
+        Maps bytes to the response of a beat that touches them; the first one of a burst of writes counts.
     ``writable``
-        Which bytes the engine may write at present.
+        Says which bytes the engine may write at present.
     ``latency``
-        Up to so many cycles pass at every 256th byte.
+        Bounds the cycles that pass at every 256th byte.
     ``frozen``
-        While true, nothing is answered.
+        Holds back all answers while it is true.
     ``far``
-        What lies beyond :data:`SIZE`, if anything.
+        Stands for the addresses beyond :data:`SIZE`, if anything does.
     """
 
     def __init__(
@@ -155,7 +154,7 @@ class EngineMemory(AxiRam):
                 raise _Injected
 
     def allow(self, address: int, length: int, allowed: bool = True) -> None:
-        """Whether the engine may write these bytes."""
+        """Sets whether the engine may write these bytes."""
         self.writable[address : address + length] = bytes([allowed]) * length
 
     def guard(self, address: int, strobes: int) -> None:
@@ -169,11 +168,11 @@ class EngineMemory(AxiRam):
             lane += 1
 
     def forget(self) -> None:
-        """The answers that a reset has cut off."""
+        """Forgets the answers that a reset has cut off."""
         self._meant = dict.fromkeys(self._meant)
 
     def place(self, rng: random.Random, length: int, align: int) -> int:
-        """A place for ``length`` bytes with guard bytes on both sides, often near a 4 KiB boundary."""
+        """Returns an address for ``length`` bytes with guard bytes on both sides, often near a 4 KiB boundary."""
         if self.next + length + 0x3000 > SIZE:
             self.next = DATA
         self.next += 2 * 128 + rng.choice((0, 0, 64, 512, 1024))
@@ -185,6 +184,6 @@ class EngineMemory(AxiRam):
             self.next = near if near >= self.next else near + 0x1000
         address = -(-self.next // align) * align
         self.next = address + length
-        # What older transfers left here is no guard.
+        # What older transfers left here must not pass for guard bytes.
         self.write(address - 128, bytes([GUARD]) * (length + 256))
         return address

@@ -60,7 +60,7 @@ class PacedMemory:
         writes: deque[tuple[int, int, int]] = deque()
         answers: deque[tuple[int, int]] = deque()
         r_shown = b_shown = False
-        place = 0
+        beats_done = 0
         while True:
             await RisingEdge(self.clock)
             self.cycle += 1
@@ -78,8 +78,8 @@ class PacedMemory:
                 b_shown = False
             if pins["wvalid"].value:
                 address, size, id = writes[0]
-                at = (address + (place << size)) // beat_bytes * beat_bytes
-                place += 1
+                at = (address + (beats_done << size)) // beat_bytes * beat_bytes
+                beats_done += 1
                 data = int(pins["wdata"].value).to_bytes(beat_bytes, "little")
                 strobes = int(pins["wstrb"].value)
                 if strobes + 1 == 1 << beat_bytes:
@@ -90,7 +90,7 @@ class PacedMemory:
                             self.bytes[at + lane] = data[lane]
                 if pins["wlast"].value:
                     writes.popleft()
-                    place = 0
+                    beats_done = 0
                     answers.append((cycle + self.latency, id))
                     if address >= DESTINATION:
                         self.last_answer = cycle + self.latency

@@ -1,5 +1,4 @@
-"""The engine with registers on the bench: a bus master with a checker on its port, and software's side of the
-rings."""
+"""The engine with registers on the bench: a bus master with a checker on its port, and the rings of the software."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ _RINGS = {"offload": 0x1000, "prefetch": 0x6000}
 
 
 class Ring:
-    """Software's side of one channel: its two rings and its registers."""
+    """The software's side of one channel: its two rings and its registers."""
 
     def __init__(self, bench: RingBench, name: str, log2: int) -> None:
         self.bench, self.name, self.log2 = bench, name, log2
@@ -36,7 +35,7 @@ class Ring:
         self.forget()
 
     def forget(self) -> None:
-        """Nothing is under way any more."""
+        """Forgets everything in flight."""
         self.submitted = self.done = 0
 
     async def enable(self, *, halt_on_error: int = 0) -> None:
@@ -61,7 +60,7 @@ class Ring:
         await self.bench.poke(f"{self.name}.control", enable=0)
 
     async def submit(self, records: Sequence[bytes]) -> None:
-        """Puts descriptors into the ring, as room allows, and rings the doorbell once for all."""
+        """Puts descriptors into the ring, which must have credit for them, and rings the doorbell once for all."""
         for record in records:
             slot = self.submitted % self.size
             self.bench.memory["host"].write(self.base + slot * RECORD_BYTES, record)
@@ -70,7 +69,7 @@ class Ring:
         await self.bench.poke(f"{self.name}.ring_tail", value=self.submitted & mask)
 
     def completion(self) -> bytes | None:
-        """The next completion, if it is in memory already."""
+        """Returns the next completion, if it is in memory already."""
         slot = self.done % self.size
         data = self.bench.memory["host"].read(self.completions + slot * RECORD_BYTES, RECORD_BYTES)
         phase = 1 - (self.done // self.size & 1)
@@ -97,15 +96,15 @@ class Ring:
         self.done += 1
 
     async def abort(self) -> None:
-        """Ends what has started."""
+        """Aborts the descriptors that have started."""
         await self.bench.poke(f"{self.name}.command", abort_now=1)
 
     async def resume(self) -> None:
-        """Goes on after a halt."""
+        """Resumes after a halt."""
         await self.bench.poke(f"{self.name}.command", resume=1)
 
     async def flag(self, name: str) -> int:
-        """One bit of the status: busy, halted, aborting or stuck."""
+        """Reads one bit of the status: busy, halted, aborting or stuck."""
         return await self.bench.peek(f"{self.name}.status", name)
 
     async def set_table(self, values: Sequence[int]) -> None:
@@ -114,11 +113,11 @@ class Ring:
             await self.bench.poke(f"{self.name}.table[{index}]", entry=value)
 
     async def clear_error(self) -> None:
-        """Makes room in the error register for the next first error."""
+        """Clears the error register, which keeps the first error."""
         await self.bench.poke(f"{self.name}.command", clear_error=1)
 
     async def check_error(self, status: Status, address: int, tag: int) -> None:
-        """The error register holds this, once something is there; then it is cleared."""
+        """Waits until the error register is valid, compares it, and clears it."""
         bench, name = self.bench, self.name
         for _ in range(300):
             if await bench.peek(f"{name}.error", "valid"):

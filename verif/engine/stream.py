@@ -21,8 +21,7 @@ __all__ = ["DescriptorStream", "StreamBench"]
 
 
 class DescriptorStream:
-    """The logic that drives one channel: with what :class:`.Ring` can do, so that a test need not know
-    which of the two it has.
+    """The logic that drives one channel. It can do what :class:`.Ring` can, so that tests need not tell them apart.
 
     ``pauses``
         The share of cycles in which the descriptors' source, and the completions' sink, holds back.
@@ -38,7 +37,7 @@ class DescriptorStream:
         self.forget()
 
     def forget(self) -> None:
-        """Nothing is under way any more."""
+        """Forgets everything in flight."""
         self._waiting: deque[bytes] = deque()
         self._arrived: deque[bytes] = deque()
 
@@ -88,7 +87,7 @@ class DescriptorStream:
         self._waiting += records
 
     def completion(self) -> bytes | None:
-        """The next completion, if it has come."""
+        """Returns the next completion, if it has arrived."""
         return self._arrived[0] if self._arrived else None
 
     async def next(self, limit: int = 20000) -> bytes:
@@ -109,15 +108,15 @@ class DescriptorStream:
         await ClockCycles(self.bench.dut.aclk, 2)
 
     async def abort(self) -> None:
-        """Ends what has started."""
+        """Aborts the descriptors that have started."""
         await self._pulse("abort")
 
     async def resume(self) -> None:
-        """Goes on after a halt."""
+        """Resumes after a halt."""
         await self._pulse("resume")
 
     async def flag(self, name: str) -> int:
-        """One bit of the status: busy, halted, aborting or stuck."""
+        """Reads one bit of the status: busy, halted, aborting or stuck."""
         await RisingEdge(self.bench.dut.aclk)
         return int(self._pin(f"{self.name}_{name}").value)
 
@@ -128,10 +127,10 @@ class DescriptorStream:
             self._pin(f"{self.name}_values").value = sum(value << n * bits for n, value in enumerate(values))
 
     async def clear_error(self) -> None:
-        """There is no error register."""
+        """Does nothing: there is no error register."""
 
     async def check_error(self, status: Status, address: int, tag: int) -> None:
-        """There is no error register: the completion has said it all."""
+        """Does nothing: there is no error register, and the completion reports everything."""
 
 
 class StreamBench(EngineBench):

@@ -17,7 +17,7 @@ from .design import EngineDesign
 
 __all__ = ["MOST_BYTES", "RoundTrip", "round_trip"]
 
-#: What the simulated memories have room for.
+#: The largest tensor that the simulated memories can hold.
 MOST_BYTES = 1 << 21
 
 

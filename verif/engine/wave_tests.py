@@ -41,7 +41,7 @@ async def error(bench: RingBench, budget: int) -> None:
 
 @engine_test
 async def abort(bench: RingBench, budget: int) -> None:
-    """An abort when the first burst of a prefetch is written: the transactions under way end, then the completion says
+    """An abort when the first burst of a prefetch is written: the transactions in flight end, then the completion says
     ABORTED."""
     ring = bench.rings["prefetch"]
     await ring.enable()

@@ -47,9 +47,9 @@ class AxiChecker:
     ``sample``
         Gives the value of a signal such as ``"arvalid"`` at the rising edge.
     ``data_bits``, ``longest``
-        Width of the data, and the most beats of a burst that the configuration allows.
+        Are the width of the data, and the most beats of a burst that the configuration allows.
     ``outstanding``, ``others``
-        The most bursts of ID 0, and of each other ID, under way that it allows.
+        Bound the bursts in flight of ID 0, and of each other ID.
     ``on_write``
         Called with each beat written: the address of the port's lane 0, and the strobes.
     """
@@ -95,7 +95,7 @@ class AxiChecker:
 
     @property
     def quiet(self) -> bool:
-        """Whether no transaction is under way."""
+        """Whether no transaction is in flight."""
         return not (
             any(self._reads.values())
             or any(self._to_answer.values())
@@ -134,7 +134,7 @@ class AxiChecker:
     def _count(self, kind: str, id: int, count: int) -> None:
         most = self.others if id else self.outstanding
         if count > most:
-            self._object(f"{count} {kind} of ID {id} are under way, more than {most}")
+            self._object(f"{count} {kind} of ID {id} are in flight, more than {most}")
 
     def _ar(self, id: int, address: int, length: int, size: int, burst: int) -> None:
         queue = self._reads.setdefault(id, deque())

@@ -35,9 +35,9 @@ class AxiLiteChecker:
     ``sample``
         Gives the value of a signal such as ``"arvalid"`` at the rising edge.
     ``known``
-        The addresses of registers; every other one answers SLVERR.
+        Holds the addresses of registers; every other one answers SLVERR.
     ``patience``
-        The most cycles from a request to the offer of its response, beyond those in which an earlier response
+        Bounds the cycles from a request to the offer of its response, without those in which an earlier response
         waits.
     """
 
@@ -92,7 +92,7 @@ class AxiLiteChecker:
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing is under way."""
+        """Whether nothing is in flight."""
         return not (self._reads or self._addresses or self._data or not self._handshakes.quiet)
 
     def finish(self) -> None:

@@ -7,20 +7,20 @@ from collections.abc import Callable
 
 __all__ = ["PATTERNS", "Pause", "always", "bursts", "long_stalls", "never_first", "pattern", "scattered"]
 
-#: Called once per cycle with whether the other side is there; says whether to hold back in the next one.
+#: Called once per cycle with whether the other side is willing; returns whether to hold back in the next cycle.
 Pause = Callable[[bool], bool]
 
 
 def always(rng: random.Random) -> Pause:
     """Never holds back."""
-    return lambda there: False
+    return lambda willing: False
 
 
 def scattered(rng: random.Random) -> Pause:
     """Holds back in random cycles, rarely or often."""
     share = rng.choice((0.05, 0.3, 0.5, 0.8, 0.95))
     draw = rng.random
-    return lambda there: draw() < share
+    return lambda willing: draw() < share
 
 
 def bursts(rng: random.Random) -> Pause:
@@ -28,7 +28,7 @@ def bursts(rng: random.Random) -> Pause:
     longest = rng.choice((3, 8, 20))
     left, holding = 0, False
 
-    def pause(there: bool) -> bool:
+    def pause(willing: bool) -> bool:
         nonlocal left, holding
         if left == 0:
             left, holding = rng.randint(1, longest), not holding
@@ -42,7 +42,7 @@ def long_stalls(rng: random.Random) -> Pause:
     """Free running with now and then a stall long enough to fill every buffer."""
     left = 0
 
-    def pause(there: bool) -> bool:
+    def pause(willing: bool) -> bool:
         nonlocal left
         if left:
             left -= 1
@@ -57,9 +57,9 @@ def never_first(rng: random.Random) -> Pause:
     """A sink that is ready only once it has seen valid, for one cycle: a valid that waits for it hangs."""
     waited = 0
 
-    def pause(there: bool) -> bool:
+    def pause(willing: bool) -> bool:
         nonlocal waited
-        waited = waited + 1 if there else 0
+        waited = waited + 1 if willing else 0
         return waited == 0 or waited % 2 == 0
 
     return pause

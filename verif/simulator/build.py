@@ -49,13 +49,13 @@ def build(verilog: str, top: str, ports: Sequence[str], *, trace: bool = False) 
     runtime_key, runtime = _runtime(tool, flags, trace)
     key = content_key(runtime_key, version("cocotb"), libraries, top, *ports, verilog)
 
-    def make(place: Path) -> None:
+    def make(folder: Path) -> None:
         visible = "".join(f'public_flat_rw -module "{top}" -var "{port}"\n' for port in ports)
-        (place / "ports.vlt").write_text(f"`verilator_config\n{visible}")
+        (folder / "ports.vlt").write_text(f"`verilator_config\n{visible}")
         options = ["--vpi", "--x-assign", "unique", "--x-initial", "unique", "ports.vlt"]
         main = str(cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp")
         link = [f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lcocotbvpi_verilator"]
-        _build_design(place, runtime, tool, flags, verilog, top, trace, options, main, link)
+        _build_design(folder, runtime, tool, flags, verilog, top, trace, options, main, link)
 
     return kept_folder("sim", key, make) / "sim"
 
@@ -67,17 +67,17 @@ def build_with_main(verilog: str, top: str, main: str) -> Path:
     flags = _flags(trace=False)
     runtime_key, runtime = _runtime(tool, flags, trace=False)
 
-    def make(place: Path) -> None:
-        (place / "main.cpp").write_text(main)
-        _build_design(place, runtime, tool, flags, verilog, top, False, ["-O3"], "main.cpp", [])
+    def make(folder: Path) -> None:
+        (folder / "main.cpp").write_text(main)
+        _build_design(folder, runtime, tool, flags, verilog, top, False, ["-O3"], "main.cpp", [])
 
     return kept_folder("main", content_key(runtime_key, top, verilog, main), make) / "sim"
 
 
 def _runtime(tool: toolchain.Verilator, flags: Sequence[str], trace: bool) -> tuple[str, Path]:
-    """The key and the place of Verilator's own objects."""
+    """The key of Verilator's own objects, and the folder that holds them."""
     key = content_key(_REVISION, tool.version, tool.compiler_version, str(tool.include), *flags)
-    return key, kept_folder("runtime", key, lambda place: _build_runtime(place, tool, flags, trace))
+    return key, kept_folder("runtime", key, lambda folder: _build_runtime(folder, tool, flags, trace))
 
 
 def _flags(trace: bool) -> list[str]:
@@ -94,13 +94,13 @@ def _includes(tool: toolchain.Verilator) -> list[str]:
     return [f"-I{tool.include}", f"-I{tool.include / 'vltstd'}"]
 
 
-def _build_runtime(place: Path, tool: toolchain.Verilator, flags: Sequence[str], trace: bool) -> None:
+def _build_runtime(folder: Path, tool: toolchain.Verilator, flags: Sequence[str], trace: bool) -> None:
     """Verilator's own C++, as objects."""
 
     def compile_one(source: str) -> None:
         command = [tool.compiler, *flags, *_includes(tool)]
         command += ["-c", "-o", f"{source}.o", str(tool.include / f"{source}.cpp")]
-        _run(command, place, f"compiling Verilator's {source}.cpp")
+        _run(command, folder, f"compiling Verilator's {source}.cpp")
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for _ in pool.map(compile_one, (*_RUNTIME, *(_TRACE_RUNTIME if trace else ()))):
@@ -108,7 +108,7 @@ def _build_runtime(place: Path, tool: toolchain.Verilator, flags: Sequence[str],
 
 
 def _build_design(
-    place: Path,
+    folder: Path,
     runtime: Path,
     tool: toolchain.Verilator,
     flags: Sequence[str],
@@ -120,7 +120,7 @@ def _build_design(
     link: Sequence[str],
 ) -> None:
     """The design's C++ and the main program as one file, linked with the runtime and with ``link``."""
-    (place / "design.sv").write_text(verilog)
+    (folder / "design.sv").write_text(verilog)
     _run(
         [
             *tool.command,
@@ -130,32 +130,32 @@ def _build_design(
             *options,
             "design.sv",
         ],
-        place,
+        folder,
         f"Verilator on {top}",
         tool.environment,
     )
-    parts = sorted(path.name for path in place.glob("Vtop*.cpp"))
-    (place / "all.cpp").write_text("".join(f'#include "{part}"\n' for part in (*parts, main)))
+    parts = sorted(path.name for path in folder.glob("Vtop*.cpp"))
+    (folder / "all.cpp").write_text("".join(f'#include "{part}"\n' for part in (*parts, main)))
     _run(
         [tool.compiler, *flags, *_includes(tool), "-I.", "-c", "-o", "all.o", "all.cpp"],
-        place,
+        folder,
         f"compiling the simulation of {top}",
     )
     _run(
         [tool.compiler, "-o", "sim", "all.o", *sorted(runtime.glob("*.o")), *link, "-pthread"],
-        place,
+        folder,
         f"linking the simulation of {top}",
     )
-    for path in place.iterdir():
+    for path in folder.iterdir():
         if path.name not in ("sim", "design.sv"):
             path.unlink()
 
 
 def _run(
-    command: Sequence[str | Path], place: Path, what: str, environment: Mapping[str, str] | None = None
+    command: Sequence[str | Path], folder: Path, what: str, environment: Mapping[str, str] | None = None
 ) -> None:
     done = subprocess.run(
-        command, cwd=place, env=environment, capture_output=True, text=True, errors="replace"
+        command, cwd=folder, env=environment, capture_output=True, text=True, errors="replace"
     )
     if done.returncode:
         said = "\n".join((done.stderr or done.stdout).strip().splitlines()[:20])

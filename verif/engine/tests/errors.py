@@ -17,12 +17,12 @@ from cdma.verif.engine.transfer import random_words
 __all__: list[str] = []
 
 
-def _error_places(bench: EngineBench, start: int, length: int, beat: int) -> list[int]:
-    """Bytes of the first beat, the last one, both sides of the last burst's edge, and any."""
+def _error_addresses(bench: EngineBench, start: int, length: int, beat: int) -> list[int]:
+    """Returns bytes of the first beat, the last one, both sides of the last burst's edge, and any."""
     block = beat * bench.config.burst(8 * beat)
     edge = (start + length - 1) // block * block
-    places = [start, start + length - 1, bench.rng.randrange(start, start + length)]
-    return [*places, *(at for at in (edge - 1, edge) if start <= at < start + length)]
+    addresses = [start, start + length - 1, bench.rng.randrange(start, start + length)]
+    return [*addresses, *(at for at in (edge - 1, edge) if start <= at < start + length)]
 
 
 @engine_test
@@ -49,11 +49,11 @@ async def bus_errors(bench: EngineBench, budget: int) -> None:
         made = bench.transfer(channel, words, mode=mode)
         field = "source" if side == "read" else "destination"
         start, data = made.descriptor[field], made.source if side == "read" else made.expected.written
-        places = _error_places(bench, start, len(data), beat)
-        at = places[which % len(places)]
+        addresses = _error_addresses(bench, start, len(data), beat)
+        at = addresses[which % len(addresses)]
         other = next(each for each in AxiResp if each in (2, 3) and each != response)
-        # A second error, of the other kind, behind the first: it is not told.
-        second = max(places)
+        # A second error, of the other kind, after the first: it is not reported.
+        second = max(addresses)
         block = beat * config.burst(8 * beat)
         bad = {second: other} if second // block > at // block else {}
         bad[at] = response
@@ -70,8 +70,8 @@ async def bus_errors(bench: EngineBench, budget: int) -> None:
             # A failed burst has been sent all the same; what a failed read makes of a codec is anyone's guess.
             assert got["bytes_written"] == made.expected.bytes_written, (made.descriptor, got)
         await end.check_error(*want)
-        for place in bad:
-            del memory.bad[place]
+        for byte in bad:
+            del memory.bad[byte]
         assert await end.flag("halted") == halt
         if halt:
             await end.resume()
@@ -120,6 +120,6 @@ async def capacity(bench: EngineBench, budget: int) -> None:
     bench.pauses(0.2)
     for _ in range(max(10, budget // 8)):
         words = bench.rng.randint(20, 600)
-        room = bench.rng.randint(1, words * bench.config.format.word_bits // 8)
-        made = bench.transfer("offload", words, mode=Mode.ZVC, capacity=room)
+        most = bench.rng.randint(1, words * bench.config.format.word_bits // 8)
+        made = bench.transfer("offload", words, mode=Mode.ZVC, capacity=most)
         await bench.run("offload", [made, bench.transfer("offload", bench.rng.randint(1, 60))])

@@ -50,8 +50,8 @@ async def refusals(bench: EngineBench, budget: int) -> None:
             for step in {1, word} if config.realign else {1, word, bits // 16}:
                 if step % config.align(bits):
                     made = change()
-                    place = made.descriptor[field] + step
-                    await refuse(changed(made, **{field: place}), Status.ALIGNMENT, place)
+                    address = made.descriptor[field] + step
+                    await refuse(changed(made, **{field: address}), Status.ALIGNMENT, address)
         if channel == "prefetch":
             await refuse(change(Mode.ZVC, compressed_length=0), Status.ZERO_LENGTH)
             if word > 1:
@@ -84,11 +84,11 @@ async def windows(bench: EngineBench, budget: int) -> None:
             if port == "dev":
                 # The last beat before the window, and one that ends in it.
                 outside += [low - beats[port], low - 4096, low - steps[port]]
-            # The first place from which the last word is outside.
+            # The first address from which the last word is outside.
             outside.append((high - count * word) // steps[port] * steps[port] + steps[port])
-            for place in outside:
-                made = changed(bench.transfer(channel, count, mode=Mode.RAW), **{field: place})
-                await expect_refusal(bench, channel, made, Status.WINDOW, place)
+            for address in outside:
+                made = changed(bench.transfer(channel, count, mode=Mode.RAW), **{field: address})
+                await expect_refusal(bench, channel, made, Status.WINDOW, address)
         # Up to the window's very last byte is fine, and so is its first.
         memory, port = bench.memory[ports[1]], ports[1]
         size = max(64 * word, beats[port])

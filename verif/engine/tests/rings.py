@@ -53,7 +53,7 @@ async def ring_windows(bench: RingBench, budget: int) -> None:
 @engine_test
 async def ring_wrap(bench: RingBench, budget: int) -> None:
     bench.pauses(0.1)
-    # A ring of more entries than this has no room here, and an index that runs further takes too long.
+    # A larger ring does not fit into this memory, and an index that runs further takes too long.
     largest = min(5, bench.config.ring_entries.bit_length() - 1)
     most = min(2 * bench.config.ring_entries, 2048) + 5
     batch = 1 << largest
@@ -63,7 +63,7 @@ async def ring_wrap(bench: RingBench, budget: int) -> None:
         for log2, count in ((1, most), (largest, 3 << largest)):
             ring.log2, ring.size = log2, 1 << log2
             await ring.enable()
-            # A batch at a time: the memory does not have places for all at once.
+            # A batch at a time: the memory cannot hold all at once.
             for first in range(0, count, batch):
                 made = [bench.transfer(channel, 1 + n % 3) for n in range(first, min(first + batch, count))]
                 await bench.run(channel, made)

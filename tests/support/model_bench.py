@@ -1,0 +1,93 @@
+"""The model of an engine between two memories, with a driver."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.format import Format
+from cdma.sim.driver import Driver, Mode, RingMemory
+from cdma.sim.engine.memory import Memory
+from cdma.sim.engine.model import EngineModel
+
+__all__ = [
+    "BACK",
+    "CONFIGS",
+    "DEV",
+    "FVC",
+    "GUARD",
+    "HOST",
+    "OUT",
+    "RINGS",
+    "SIZE",
+    "ModelBench",
+    "stream_format",
+    "tensor",
+]
+
+FVC = EngineConfig(
+    format=Format(word_bits=16, code_bits=2, values=(0, 7)),
+    dev_data_bits=128,
+    host_data_bits=64,
+    burst_beats=4,
+    dev_address_bits=40,
+    host_address_bits=34,
+    ring_entries=16,
+)
+#: The engines that the driver is tried on.
+CONFIGS = {"default": EngineConfig(ring_entries=16), "fvc": FVC}
+
+#: Where the memories are, and where transfers write in them.
+DEV = 0x1000_0000
+HOST = 0x2_0000_0000
+OUT = HOST + 0x8000
+BACK = DEV + 0x8000
+SIZE = 1 << 16
+#: Bytes of both rings of a channel.
+RINGS = 8192
+#: What memory holds where nobody has written.
+GUARD = 0xA5
+
+
+class ModelBench:
+    """A model between two memories full of guard bytes, and a driver for it."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        self.config = config
+        self.dev_bytes = bytearray([GUARD]) * SIZE
+        self.host_bytes = bytearray([GUARD]) * SIZE
+        self.dev, self.host = Memory(self.dev_bytes, DEV), Memory(self.host_bytes, HOST)
+        self.model = EngineModel(config, self.dev, self.host)
+        self.irq_waits = 0
+        self.driver = Driver(self.model, idle=self.model.step, wait_irq=self.wait_irq)
+        self.rings = {
+            "offload": RingMemory(HOST, memoryview(self.host_bytes)[:RINGS]),
+            "prefetch": RingMemory(HOST + RINGS, memoryview(self.host_bytes)[RINGS : 2 * RINGS]),
+        }
+
+    def wait_irq(self, timeout: float) -> None:
+        self.irq_waits += 1
+        for _ in range(1000):
+            if self.model.irq:
+                return
+            self.model.step()
+
+    def start(self, entries: int = 4, **options) -> None:
+        self.driver.offload.start(self.rings["offload"], entries, **options)
+        self.driver.prefetch.start(self.rings["prefetch"], entries, **options)
+
+    def peek(self, memory: Memory, address: int, count: int) -> bytes:
+        return bytes(memory.buffer[address - memory.base : address - memory.base + count])
+
+
+def tensor(config: EngineConfig, words: int, seed: int = 1) -> bytes:
+    """Words of which about half are 0."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(1, 200, words) * (rng.random(words) < 0.5)
+    return values.astype(f"u{config.format.word_bits // 8}").tobytes()
+
+
+def stream_format(config: EngineConfig, mode: Mode) -> Format:
+    """The format of the streams of a mode, with the table of the configuration."""
+    form = config.format
+    return form if mode is Mode.FVC else Format(form.word_bits, form.window, form.code_bits, (0,))

@@ -11,21 +11,12 @@ from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.realign import Realign
 
+from .command import Command
 from .outcome import Outcome
 from .port_shape import PortShape
 from .ports import ReadPort, Response
 
-__all__ = ["AxiReader", "ReadCommand"]
-
-
-class ReadCommand(data.StructLayout):
-    """Read the bytes from ``first`` to ``last``, both included: whole words, at most ``2**33`` bytes.
-
-    ``first`` is aligned to a beat, or to a word if the reader realigns.
-    """
-
-    def __init__(self, address_bits: int) -> None:
-        super().__init__({"first": address_bits, "last": address_bits})
+__all__ = ["AxiReader"]
 
 
 class _Pulses(NamedTuple):
@@ -58,7 +49,7 @@ class AxiReader(wiring.Component):
     A response that is not OKAY does not end a command: all of its data, right or wrong, still come.
 
     ``command``
-        Is taken with the address of its last burst.
+        The bytes that are read: whole words. It is taken with the address of its last burst.
     ``flush``
         While high, no burst is begun, and data that come are dropped. Once ``idle`` is high as well, nothing is in
         flight, and the reader may be reset.
@@ -74,7 +65,7 @@ class AxiReader(wiring.Component):
         self.shape = shape
         super().__init__(
             {
-                "command": In(stream.Signature(ReadCommand(shape.address_bits))),
+                "command": In(stream.Signature(Command(shape.address_bits))),
                 "output": Out(stream.Signature(Beat(shape.word_bits, shape.lanes))),
                 "outcome": Out(Outcome(shape.address_bits)),
                 "port": Out(ReadPort(shape.data_bits, shape.address_bits)),

@@ -11,22 +11,13 @@ from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.realign import Realign
 
+from .command import Command
 from .outcome import Outcome
 from .port_shape import PortShape
 from .ports import Response, WritePort
 from .span import SPAN_BITS
 
-__all__ = ["AxiWriter", "WriteCommand"]
-
-
-class WriteCommand(data.StructLayout):
-    """Write a packet from ``first`` on, and nothing after the byte at ``last``, at most ``2**33`` bytes away.
-
-    ``first`` is aligned to a beat, or to a word if the writer realigns.
-    """
-
-    def __init__(self, address_bits: int) -> None:
-        super().__init__({"first": address_bits, "last": address_bits})
+__all__ = ["AxiWriter"]
 
 
 class _Queues(NamedTuple):
@@ -113,7 +104,8 @@ class AxiWriter(wiring.Component):
     burst at all. Every beat has at least one strobe. Data follow their address, in order, and at most
     ``shape.outstanding`` bursts wait for their response.
 
-    A beat that would go past the command's ``last`` is dropped, and so is the rest of its packet.
+    A beat that would go past the command's ``last`` is dropped, and so is the rest of its packet; the packet need not
+    reach it.
 
     Where ``shape.realign`` is set, the words are moved to the lane where the packet begins, and the lanes before it
     get no strobe. Bursts have the addresses of whole beats all the same.
@@ -141,7 +133,7 @@ class AxiWriter(wiring.Component):
         self.shape = shape
         super().__init__(
             {
-                "command": In(stream.Signature(WriteCommand(shape.address_bits))),
+                "command": In(stream.Signature(Command(shape.address_bits))),
                 "input": In(stream.Signature(Beat(shape.word_bits, shape.lanes))),
                 "end": Out(SPAN_BITS),
                 "outcome": Out(Outcome(shape.address_bits)),

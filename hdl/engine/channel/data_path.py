@@ -4,12 +4,13 @@ from amaranth.hdl import Module
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from cdma.hdl.axi.command import Command
 from cdma.hdl.axi.outcome import Outcome
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.axi.ports import ReadPort, WritePort
-from cdma.hdl.axi.reader import AxiReader, ReadCommand
+from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.span import SPAN_BITS
-from cdma.hdl.axi.writer import AxiWriter, WriteCommand
+from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.width import connect_width
 from cdma.hdl.spec.engine import EngineConfig
@@ -58,9 +59,9 @@ class DataPath(wiring.Component):
         self.writer = AxiWriter(write)
         super().__init__(
             {
-                "read": In(stream.Signature(ReadCommand(read.address_bits))),
+                "read": In(stream.Signature(Command(read.address_bits))),
                 "route": In(stream.Signature(Route)),
-                "write": In(stream.Signature(WriteCommand(write.address_bits))),
+                "write": In(stream.Signature(Command(write.address_bits))),
                 "read_outcome": Out(Outcome(read.address_bits)),
                 "report": Out(stream.Signature(Verdict)),
                 "write_outcome": Out(Outcome(write.address_bits)),

@@ -20,9 +20,9 @@ Descriptor = _layout(DESCRIPTOR)
 #: 64 bytes, as they lie in memory.
 Completion = _layout(COMPLETION)
 
-#: What a channel takes: a descriptor, or, where it could not be fetched, why (``fault`` is a
-#: :class:`~cdma.hdl.spec.records.Status`) and where. Logic that drives a channel itself leaves ``fault`` and ``address`` at
-#: 0.
+#: What a channel takes: a descriptor. Where it could not be fetched, ``fault`` is the
+#: :class:`~cdma.hdl.spec.records.Status` of that and ``address`` is where it lies; logic that drives a channel itself
+#: leaves both at 0.
 Request = data.StructLayout({"descriptor": Descriptor, "fault": StatusShape, "address": 64})
 
 assert max(Status) < 1 << StatusShape

@@ -10,7 +10,7 @@ from cdma.hdl.spec.registers.description import REGISTER_BITS
 __all__ = ["ChannelControl", "ChannelEvents", "ChannelStatus", "WindowHalf", "WindowPort"]
 
 
-#: For counters, one bit per cycle each: see :mod:`~cdma.hdl.spec.counters`.
+#: What the counters count, one bit per cycle each: see :mod:`~cdma.hdl.spec.counters`.
 ChannelEvents = data.StructLayout(
     {
         "under_way": 1,
@@ -22,21 +22,25 @@ ChannelEvents = data.StructLayout(
     }
 )
 
-#: ``busy``: a descriptor is under way, or a ring has one. ``halted``: stopped after an error, goes on after
-#: ``resume``. ``aborting``: open transactions of an abort are still being finished. ``stuck``: the watchdog
-#: has fired, and a port has not answered since.
+#: ``busy``: a descriptor is in flight, or a ring has one. ``halted``: nothing is started until ``resume``, after an
+#: error or an abort. ``aborting``: the open transactions of an abort are being finished. ``stuck``: the watchdog has
+#: fired, and a port has not answered since.
 ChannelStatus = data.StructLayout({"busy": 1, "halted": 1, "aborting": 1, "stuck": 1})
 
-#: The high halves of the addresses, or the low ones, of the window of the port that the channel writes to, or of the
-#: one that it reads.
+#: One half of the addresses of a window: ``high`` or low, of the port that the channel writes (``write``) or reads.
 WindowHalf = data.StructLayout({"high": 1, "write": 1})
 
 
 class WindowPort(wiring.Signature):
     """How a channel's checker reads its two windows, seen from the checker.
 
-    ``base`` belongs to the ``at`` of one cycle before, ``limit`` to that of two cycles before: a sum is compared with
-    the limit a cycle later. The low 12 bits are 0 in a base and ones in a limit.
+    ``at``
+        The half that is asked for.
+    ``base``
+        The half that was asked for one cycle before. The low 12 bits of a base are 0.
+    ``limit``
+        The half that was asked for two cycles before, because a sum is compared with it a cycle later. The low 12 bits
+        of a limit are ones.
     """
 
     def __init__(self) -> None:

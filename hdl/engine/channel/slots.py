@@ -8,11 +8,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from cdma.hdl.axi.command import Command
 from cdma.hdl.axi.outcome import Outcome
 from cdma.hdl.axi.ports import Response
-from cdma.hdl.axi.reader import ReadCommand
 from cdma.hdl.axi.span import SPAN_BITS
-from cdma.hdl.axi.writer import WriteCommand
 from cdma.hdl.spec.records import LENGTH_BITS, Status
 
 from .codec_switch import Route
@@ -140,8 +139,8 @@ class _Counts(NamedTuple):
         Those that the reader and the writer are done with.
     ``front``
         The oldest ticket.
-    ``heard``
-        The oldest one that was started.
+    ``oldest``
+        The oldest ticket that was started.
     """
 
     head: Signal
@@ -149,7 +148,7 @@ class _Counts(NamedTuple):
     read_done: Signal
     write_done: Signal
     front: _Walk
-    heard: _Walk
+    oldest: _Walk
 
 
 class Slots(wiring.Component):
@@ -191,9 +190,9 @@ class Slots(wiring.Component):
         super().__init__(
             {
                 "input": In(SlotPort()),
-                "read": Out(stream.Signature(ReadCommand(read_address_bits))),
+                "read": Out(stream.Signature(Command(read_address_bits))),
                 "route": Out(stream.Signature(Route)),
-                "write": Out(stream.Signature(WriteCommand(write_address_bits))),
+                "write": Out(stream.Signature(Command(write_address_bits))),
                 "end": In(SPAN_BITS),
                 "read_outcome": In(Outcome(read_address_bits)),
                 "write_outcome": In(Outcome(write_address_bits)),
@@ -226,7 +225,7 @@ class Slots(wiring.Component):
         write_done = Signal.like(head)
         starts = Signal()
         front = _Walk(m, "ticket", head)
-        heard = _Walk(m, "heard", read_done)
+        oldest = _Walk(m, "heard", read_done)
         written = Signal()
         m.d.comb += [
             starts.eq(checked.push & (checked.fields.status == Status.OK)),
@@ -234,17 +233,17 @@ class Slots(wiring.Component):
             self.empty.eq(head == front.position),
             self.tickets.valid.eq(front.valid),
             front.step.eq(self.tickets.valid & self.tickets.ready),
-            heard.step.eq(front.step & (ticket.fields.status == Status.OK)),
-            self.heard.eq(heard.valid & written),
+            oldest.step.eq(front.step & (ticket.fields.status == Status.OK)),
+            self.heard.eq(oldest.valid & written),
         ]
         m.d.sync += [
             head.eq(head + checked.push),
             started.eq(started + starts),
             read_done.eq(read_done + self.read_outcome.done),
             write_done.eq(write_done + self.write_outcome.done),
-            written.eq(heard.next != write_done),
+            written.eq(oldest.next != write_done),
         ]
-        return _Counts(head, started, read_done, write_done, front, heard)
+        return _Counts(head, started, read_done, write_done, front, oldest)
 
     def _keep(
         self, m: Module, name: str, write_at: Value, read_at: Value, value: Value, enable: Value | int
@@ -302,24 +301,24 @@ class Slots(wiring.Component):
     def _keep_outcomes(self, m: Module, counts: _Counts, write: _Walk) -> None:
         """What the ticket has from the stages."""
         ticket = self.tickets.payload
-        read_done, write_done, heard = counts.read_done, counts.write_done, counts.heard.next
+        read_done, write_done, oldest = counts.read_done, counts.write_done, counts.oldest.next
         read_outcome, write_outcome = self.read_outcome, self.write_outcome
         for name, outcome, done in (
             ("read", read_outcome, read_done),
             ("write", write_outcome, write_done),
         ):
-            read_at = Mux(self.at_stages, done, heard)
+            read_at = Mux(self.at_stages, done, oldest)
             m.d.comb += ticket[f"{name}_address"].eq(
                 self._keep(m, f"{name}_addresses", done, read_at, outcome.address, outcome.note)
             )
         read_resp = read_outcome.resp.as_value()
         write_resp = Cat(write_outcome.resp, self.overflow)
         m.d.comb += [
-            ticket.read_resp.eq(self._keep(m, "read_resps", read_done, heard, read_resp, read_outcome.done)),
+            ticket.read_resp.eq(self._keep(m, "read_resps", read_done, oldest, read_resp, read_outcome.done)),
             Cat(ticket.write_resp, ticket.overflow).eq(
-                self._keep(m, "write_resps", write_done, heard, write_resp, write_outcome.done)
+                self._keep(m, "write_resps", write_done, oldest, write_resp, write_outcome.done)
             ),
-            ticket.write_end.eq(self._keep(m, "ends", write.position, heard, self.end, write.step)),
+            ticket.write_end.eq(self._keep(m, "ends", write.position, oldest, self.end, write.step)),
         ]
 
     def _keep_results(self, m: Module, counts: _Counts) -> None:

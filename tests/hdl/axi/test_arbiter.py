@@ -17,7 +17,7 @@ ID_BITS = 2
 
 
 class Addresses:
-    """Clients that ask for random bursts, and the port that takes them; each address is its transaction's name."""
+    """Clients that ask for random bursts, and the port that takes them; each transaction is known by its address."""
 
     def __init__(self, ctx: Any, clients: list[Any], port: Any, rng: random.Random, pause: float) -> None:
         self.ctx, self.clients, self.port, self.rng, self.pause = ctx, clients, port, rng, pause
@@ -68,7 +68,7 @@ class Addresses:
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.3, 0.8])
-def test_reads_come_back_to_who_asked(pause: float) -> None:
+def test_data_come_back_to_the_client_that_asked(pause: float) -> None:
     dut = ReadArbiter(IDS, 64, 40, ID_BITS)
 
     async def testbench(ctx: Any) -> None:

@@ -70,8 +70,8 @@ def test_reader_reads_any_length(data_bits: int, burst: int, pause: float) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize(("data_bits", "burst", "pause"), PORTS)
 def test_reader_realigns(data_bits: int, burst: int, pause: float) -> None:
-    """From every word of a beat, around beats, bursts and pages: the bytes from there on, of no more beats than they
-    lie in."""
+    """From every word of a beat, around beats, bursts and pages: the bytes from there on, in no more beats than they lie
+    in."""
     rng = random.Random(data_bits)
     beat = data_bits // 8
     block = burst * beat

@@ -1,4 +1,4 @@
-"""The completer, and the slots behind it: what the stages say becomes one completion each, in order."""
+"""The completer and the slots: what the stages report becomes one completion for each descriptor, in order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MASK = (1 << 34) - 1
 
 @dataclass(frozen=True)
 class Case:
-    """A descriptor in its slot, and what the stages say of it. ``None`` for an address: nothing is noted."""
+    """A descriptor in its slot, and what the stages report of it. ``None`` for an address: nothing is noted."""
 
     refused: int = Status.OK
     objection: int = 0
@@ -172,7 +172,7 @@ class Bench:
 
 
 def _run(cases: list[Case], seed: int = 0) -> list[dict[str, int]]:
-    """All cases one behind the other, each side at its own pace."""
+    """All cases one after the other, each side at its own pace."""
     bench = Bench()
     rng = random.Random(seed)
     started = [case for case in cases if case.refused == Status.OK]
@@ -256,7 +256,7 @@ def test_the_first_cause_in_the_order_of_the_data_counts() -> None:
 
 
 def test_lengths_with_borrows_through_every_byte() -> None:
-    """Also where the end's lower bits are below the beginning's."""
+    """Also where the lower bits of the end are less than those of the beginning."""
     rng = random.Random(2)
     cases = []
     for bit in range(33):
@@ -268,7 +268,7 @@ def test_lengths_with_borrows_through_every_byte() -> None:
 
 @pytest.mark.parametrize("late", ["read", "write"])
 def test_the_watchdog_takes_the_first_and_drops_the_rest(late: str) -> None:
-    """A refused one before keeps its status; the address is the stage's, which is at a later slot by then."""
+    """A refused descriptor before it keeps its status. The address is that of the stage, which may be at a later slot."""
     bench = Bench(depth=8)
     cases = [Case(refused=Status.WINDOW, objection=0xABC), *(Case(tag=tag) for tag in (5, 6, 7))]
     completions = []
@@ -308,7 +308,7 @@ def test_the_watchdog_takes_the_first_and_drops_the_rest(late: str) -> None:
 
 
 def test_holds_but_does_not_lose() -> None:
-    """While ``hold`` is high nothing is completed, though all has been heard."""
+    """While ``hold`` is high nothing is completed, although all stages have reported."""
     bench = Bench()
     case = Case(raw=1)
 
@@ -330,7 +330,7 @@ def test_holds_but_does_not_lose() -> None:
 
 
 def test_what_a_length_borrows_is_not_taken_from_the_cycles() -> None:
-    """The end's lower bits are below the beginning's: the same time as where they are not."""
+    """The time is the same whether or not the lower bits of the end are less than those of the beginning."""
     cycles = []
     for destination in (0x1000, (1 << 34) - 32):
         bench = Bench()

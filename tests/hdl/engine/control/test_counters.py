@@ -211,7 +211,7 @@ def test_clearing_while_counting_and_holding() -> None:
 
 
 @pytest.mark.parametrize("wait", range(0, 40, 3))
-def test_a_hold_right_behind_a_clear_sees_zeros(wait: int) -> None:
+def test_a_hold_right_after_a_clear_sees_zeros(wait: int) -> None:
     async def body(bench: Bench) -> None:
         ctx, dut = bench.ctx, bench.dut
         for _ in range(200):

@@ -1,4 +1,4 @@
-"""Interrupts: after so many completions, or so long after the first that none has told of."""
+"""Interrupts: after a number of completions, or a time after the first that no interrupt has reported."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_each_event_at_once(count: int) -> None:
     assert times({5, 6, 20}, count, 0, 40) == [6, 7, 21]
 
 
-def test_after_so_many() -> None:
+def test_after_a_number_of_events() -> None:
     assert times({5, 9, 10, 11, 30, 31}, 3, 0, 60) == [11, 32]
     assert times(set(range(12)), 3, 0, 60) == [3, 6, 9, 12]
     assert len(times(set(range(600)), 255, 0, 700)) == 2
@@ -79,7 +79,7 @@ def test_never_without_a_time() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("channel", ["offload", "prefetch"])
 @pytest.mark.parametrize("cycles", [1, 2, 5, 6, 12, 13, 14, 15, 16, 17, 100, 255, 256, 257])
-def test_so_long_after_the_first(cycles: int, channel: str) -> None:
+def test_a_time_after_the_first(cycles: int, channel: str) -> None:
     for start in range(8):
         (found,) = times({5, 7}, 200, cycles, cycles + 40, channel=channel, start=start)
         assert 5 + cycles <= found <= 5 + cycles + LATE
@@ -96,8 +96,8 @@ def test_one_event_makes_one_interrupt_by_count_or_by_time() -> None:
     assert len(times({5, 6, 7}, 2, 50, 500)) == 2, "two by count, the third by time"
 
 
-def test_the_time_begins_anew_behind_an_interrupt_by_count() -> None:
-    """Whenever it comes, and the next event at once behind it."""
+def test_the_time_begins_anew_after_an_interrupt_by_count() -> None:
+    """Whenever it comes, with the next event right after it."""
     for second in range(6, 30):
         found = times({5, second, second + 1}, 2, 40, second + 120)
         assert found[0] == second + 1

@@ -1,4 +1,4 @@
-"""The fetcher: descriptors in the order of the ring, pushed ones first, faults in their places."""
+"""The fetcher: descriptors in the order of the ring, pushed ones first, each with its fault."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_order_faults_and_pushes(bits: int, entries: int, depth: int, pause: flo
     run(config, f"{bits} {pause}", body)
 
 
-def test_a_push_goes_before_what_was_fetched_and_nobody_looked_at() -> None:
+def test_a_push_goes_before_what_was_fetched_and_is_not_checked_yet() -> None:
     async def body(ctx: Any, dut: Fetcher, bench: Bench) -> None:
         ctx.set(dut.enable, 1)
         ctx.set(dut.tail, 3)

@@ -1,0 +1,15 @@
+"""The commands of a reader and of a writer."""
+
+from amaranth.lib import data
+
+__all__ = ["Command"]
+
+
+class Command(data.StructLayout):
+    """The memory of one packet: the bytes from ``first`` to ``last``, both included, at most ``2**33``.
+
+    ``first`` is aligned to a beat, or to a word where the port's shape says ``realign``.
+    """
+
+    def __init__(self, address_bits: int) -> None:
+        super().__init__({"first": address_bits, "last": address_bits})

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import Out
 
 from cdma.hdl.axi.ports import ReadPort, WritePort
 from cdma.hdl.engine.channel.descriptor import Completion, Descriptor
-from cdma.hdl.engine.channel.interfaces import ChannelControl, ChannelStatus
+from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelControl, ChannelStatus
 from cdma.hdl.engine.control.registers import RegisterBlock
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
@@ -72,7 +72,7 @@ def _bare_ports(config: EngineConfig) -> tuple[Port, ...]:
             for edge in ("base", "limit")
         ),
     ]
-    for channel in ("offload", "prefetch"):
+    for channel in CHANNELS:
         ports += [
             *axis_ports(f"s_{channel}_descriptor", "input", data=Descriptor.size),
             *axis_ports(f"m_{channel}_completion", "output", data=Completion.size),
@@ -168,7 +168,7 @@ class BareEngine(_AxiShell):
         for window in ("dev_window", "host_window"):
             for edge in ("base", "limit"):
                 m.d.comb += getattr(core, window)[edge].eq(self.port(f"{window}_{edge}"))
-        for name in ("offload", "prefetch"):
+        for name in CHANNELS:
             channel = getattr(core, name)
             self.accept(m, f"s_{name}_descriptor", channel.requests)
             self.offer(m, f"m_{name}_completion", channel.completion)

@@ -265,7 +265,7 @@ class Checker(wiring.Component):
                 m.d.comb += unreachable.eq((beyond & ~late_place[0]) | (late_last & ~reachable).any())
         m.d.comb += over.eq(limit - late_last - (above & ~late_place[0]))
 
-        # The windows are asked for a cycle ahead: while nothing is checked, for what comes first.
+        # A half of a window is asked for a cycle ahead; while nothing is checked, the one that is needed first.
         windows = self.windows
         halves = [
             Cat(*pair).any() for pair in zip(place[:REGISTER_BYTES], place[REGISTER_BYTES:], strict=True)

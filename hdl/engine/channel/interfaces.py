@@ -7,8 +7,10 @@ from amaranth.lib.wiring import In, Out
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.description import REGISTER_BITS
 
-__all__ = ["ChannelControl", "ChannelEvents", "ChannelStatus", "WindowHalf", "WindowPort"]
+__all__ = ["CHANNELS", "ChannelControl", "ChannelEvents", "ChannelStatus", "WindowHalf", "WindowPort"]
 
+#: The channels of an engine, in the order of their numbers.
+CHANNELS = ("offload", "prefetch")
 
 #: What the counters count, one bit per cycle each: see :mod:`~cdma.hdl.spec.counters`.
 ChannelEvents = data.StructLayout(

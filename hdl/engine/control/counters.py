@@ -10,7 +10,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.engine.channel.descriptor import Completion
-from cdma.hdl.engine.channel.interfaces import ChannelEvents
+from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelEvents
 from cdma.hdl.spec.counters import COUNTERS
 from cdma.hdl.spec.records import LENGTH_BITS, Status
 
@@ -18,7 +18,6 @@ from .interfaces import CounterPort
 
 __all__ = ["ChannelCounting", "Counters"]
 
-_CHANNELS = ("offload", "prefetch")
 #: Counters of a channel for which the memory has rows; a power of two.
 _SLOTS = 16
 
@@ -95,11 +94,11 @@ class Counters(wiring.Component):
     """
 
     def __init__(self) -> None:
-        super().__init__({**{name: In(ChannelCounting()) for name in _CHANNELS}, "clear": In(1)})
+        super().__init__({**{name: In(ChannelCounting()) for name in CHANNELS}, "clear": In(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        rows = len(_CHANNELS) * _SLOTS
+        rows = len(CHANNELS) * _SLOTS
         m.submodules.memory = memory = Memory(shape=64, depth=rows, init=[])
         write, fetch = memory.write_port(), memory.read_port(domain="sync")
         names = [name for name, _ in COUNTERS]
@@ -125,7 +124,7 @@ class Counters(wiring.Component):
 
         addends: list[Value] = []
         ones: list[Value] = []
-        for index, name in enumerate(_CHANNELS):
+        for index, name in enumerate(CHANNELS):
             channel = getattr(self, name)
             first = index * _SLOTS
             at = {counter: Signal(name=f"{name}_at_{counter}") for counter in names}
@@ -139,13 +138,13 @@ class Counters(wiring.Component):
 
     def _copy(self, m: Module, index: int, slot: Signal, value: Signal, clear_asked: Signal) -> None:
         """The copy that is read. It begins to be held, and ends, between two rounds."""
-        name = _CHANNELS[index]
+        name = CHANNELS[index]
         channel = getattr(self, name)
         m.submodules[f"{name}_copy"] = copy = Memory(shape=64, depth=_SLOTS, init=[])
         into, out = copy.write_port(), copy.read_port(domain="sync")
         port = channel.read
         fresh = Signal(name=f"{name}_fresh")
-        with m.If(slot == len(_CHANNELS) * _SLOTS - 1):
+        with m.If(slot == len(CHANNELS) * _SLOTS - 1):
             m.d.sync += channel.held.eq(channel.hold & (channel.held | ~clear_asked))
         m.d.sync += fresh.eq(port.request & ~fresh)
         m.d.comb += [
@@ -204,7 +203,7 @@ class Counters(wiring.Component):
     ) -> _Terms:
         """Adds the events since the last visit of their counter, and that of this cycle."""
         terms = _Terms([], [])
-        full = range(len(_CHANNELS) * _SLOTS)
+        full = range(len(CHANNELS) * _SLOTS)
         for counter, event in _EVENTS.items():
             count = Signal(full, name=f"{name}_{counter}_events")
             happens = channel.events[event]

@@ -5,6 +5,7 @@ from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.lite import AxiLiteSignature
+from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
 
@@ -12,8 +13,6 @@ from .interfaces import ControlSignature
 from .register_file import RegisterFile
 
 __all__ = ["RegisterBlock"]
-
-_CHANNELS = ("offload", "prefetch")
 
 
 class _Reset(enum.Enum):
@@ -62,7 +61,7 @@ class RegisterBlock(wiring.Component):
         forget = self._soft_reset(m, file)
         self._shared(m, file)
         self._push(m, file)
-        irqs = [self._channel(m, file, name, forget) for name in _CHANNELS]
+        irqs = [self._channel(m, file, name, forget) for name in CHANNELS]
         m.d.comb += [file.engine.status.offload_irq.eq(irqs[0]), file.engine.status.prefetch_irq.eq(irqs[1])]
         m.d.sync += self.irq.eq(irqs[0] | irqs[1])
         return m
@@ -96,7 +95,7 @@ class RegisterBlock(wiring.Component):
             control.clear_counters.eq(file.engine.command.clear_counters),
             control.watchdog_cycles.eq(file.engine.watchdog.value),
         ]
-        for channel in _CHANNELS:
+        for channel in CHANNELS:
             counters = getattr(file, f"{channel}_counters")
             port = getattr(control, f"{channel}_counters")
             m.d.comb += [
@@ -108,10 +107,10 @@ class RegisterBlock(wiring.Component):
 
     def _push(self, m: Module, file: RegisterFile) -> None:
         """Keeps a pushed descriptor pending until the channel has taken it; its registers are locked meanwhile."""
-        pending = Signal(len(_CHANNELS))
+        pending = Signal(len(CHANNELS))
         submit = Cat(file.push.submit.offload, file.push.submit.prefetch)
         m.d.comb += file.push.status.pending.eq((pending | submit).any())
-        for index, name in enumerate(_CHANNELS):
+        for index, name in enumerate(CHANNELS):
             channel = getattr(self.control, name)
             m.d.comb += channel.push.eq(pending[index])
             with m.If(file.soft_reset):

@@ -8,6 +8,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.engine.control.register_ports import ChangeLayout
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.description import REGISTER_BITS
@@ -15,10 +16,9 @@ from cdma.hdl.spec.registers.map import register_map
 
 __all__ = ["Coalescer", "Coalescing"]
 
-_CHANNELS = ("offload", "prefetch")
 _BYTES = REGISTER_BITS // 8
 #: Cycles from one look at a channel's time to the next: a byte of each in turn.
-_ROUND = _BYTES * len(_CHANNELS)
+_ROUND = _BYTES * len(CHANNELS)
 #: Cycles that have passed at least since the first event, when the first look at the time is over.
 _FIRST = _BYTES + 1
 
@@ -64,7 +64,7 @@ class Coalescer(wiring.Component):
         super().__init__(
             {
                 "changes": In(ChangeLayout(len(self.registers.kept))),
-                **{name: In(Coalescing()) for name in _CHANNELS},
+                **{name: In(Coalescing()) for name in CHANNELS},
             }
         )
 
@@ -95,7 +95,7 @@ class Coalescer(wiring.Component):
         ]
         # ``running``: the time in the memory counts from the first event that waits. It begins with a look that finds
         # an event, and no time running.
-        running = Signal(len(_CHANNELS))
+        running = Signal(len(CHANNELS))
         total, over = self._add(m, look, running, waited.data, cycles.data)
         m.d.comb += [into.addr.eq(step), into.data.eq(total[:8]), into.en.eq(1)]
         self._interrupt(m, look, running, over)
@@ -103,11 +103,11 @@ class Coalescer(wiring.Component):
 
     def _copy_limits(self, m: Module) -> wiring.PureInterface:
         """The limits of both channels in a memory of their own; gives the port that reads them."""
-        m.submodules.cycles = memory = Memory(shape=REGISTER_BITS, depth=len(_CHANNELS), init=[])
+        m.submodules.cycles = memory = Memory(shape=REGISTER_BITS, depth=len(CHANNELS), init=[])
         change, cycles = memory.write_port(granularity=8), memory.read_port(domain="sync")
         m.d.comb += change.data.eq(self.changes.data)
         with m.Switch(self.changes.index):
-            for number, name in enumerate(_CHANNELS):
+            for number, name in enumerate(CHANNELS):
                 with m.Case(self.registers.word(f"{name}.coalesce_cycles")):
                     m.d.comb += [change.addr.eq(number), change.en.eq(self.changes.enable)]
         return cycles
@@ -143,7 +143,7 @@ class Coalescer(wiring.Component):
     def _interrupt(self, m: Module, look: _Look, running: Signal, over: Signal) -> None:
         """Counts the events of each channel, up to its interrupt."""
         _, number, first, _ = look
-        for index, name in enumerate(_CHANNELS):
+        for index, name in enumerate(CHANNELS):
             channel = getattr(self, name)
             events = Signal(8, name=f"{name}_events")
             enough = Signal(name=f"{name}_enough")

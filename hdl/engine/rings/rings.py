@@ -13,6 +13,7 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import ReadPort, WritePort
 from cdma.hdl.blocks.fifo import Fifo
+from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.engine.control.interfaces import ChannelSignature
 from cdma.hdl.engine.control.register_ports import ChangeLayout, ReportLayout, StoredSignature
 from cdma.hdl.spec.engine import EngineConfig
@@ -29,7 +30,6 @@ from .slot import RingSlot
 
 __all__ = ["Rings"]
 
-_NAMES = ("offload", "prefetch")
 #: Reads of descriptors that wait to be taken by the bus.
 _READS = 4
 
@@ -61,8 +61,8 @@ class Rings(wiring.Component):
         host = (config.host_data_bits, config.host_address_bits)
         super().__init__(
             {
-                **{name: Out(RingClient()) for name in _NAMES},
-                **{f"{name}_control": In(ChannelSignature(config)) for name in _NAMES},
+                **{name: Out(RingClient()) for name in CHANNELS},
+                **{f"{name}_control": In(ChannelSignature(config)) for name in CHANNELS},
                 "watchdog_tick": In(1),
                 "stored": Out(StoredSignature(words)),
                 "report": Out(stream.Signature(ReportLayout(words))),
@@ -80,7 +80,7 @@ class Rings(wiring.Component):
         m = Module()
         m.submodules.slot = slot = RingSlot(self.config)
         m.submodules.writer = writer = CompletionWriter(self.config)
-        ports = [RingPort(self.config, index, name, self) for index, name in enumerate(_NAMES)]
+        ports = [RingPort(self.config, index, name, self) for index, name in enumerate(CHANNELS)]
         for port in ports:
             m.submodules[f"{port.name}_fetcher"] = port.fetcher
             m.submodules[f"{port.name}_completions"] = port.completions

@@ -12,6 +12,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.engine.control.register_ports import StoredSignature
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES
@@ -151,7 +152,7 @@ class RingSlot(wiring.Component):
         """Asks for the register that the next step needs."""
         per_word = REGISTER_BITS // _LIMB
         with m.Switch(Cat(phase, self.completions, self.channel)):
-            for channel, name in enumerate(("offload", "prefetch")):
+            for channel, name in enumerate(CHANNELS):
                 for completions, ring in enumerate(("ring", "completion")):
                     for number, what in (
                         (_BASE, f"{name}.{ring}_base"),

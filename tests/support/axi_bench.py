@@ -37,19 +37,6 @@ def port_shape(data_bits: int, burst: int, outstanding: int = 3, realign: bool =
 GUARD = 0xA5
 
 
-def port_shape(data_bits: int, burst: int, outstanding: int = 3, *, realign: bool = False) -> PortShape:
-    """A port with words of 32 bits and few addresses, and a buffer of two bursts."""
-    return PortShape(
-        word_bits=32,
-        data_bits=data_bits,
-        address_bits=20,
-        burst=burst,
-        outstanding=outstanding,
-        buffer=2 * burst,
-        realign=realign,
-    )
-
-
 class AxiMemory:
     """A memory behind a component's read or write port, or both.
 

@@ -14,12 +14,12 @@ __all__ = [
     "BACK",
     "CONFIGS",
     "DEV",
-    "FVC",
     "GUARD",
     "HOST",
     "OUT",
     "RINGS",
     "SIZE",
+    "GuardedModel",
     "ModelBench",
     "stream_format",
     "tensor",
@@ -49,8 +49,8 @@ RINGS = 8192
 GUARD = 0xA5
 
 
-class ModelBench:
-    """A model between two memories full of guard bytes, and a driver for it."""
+class GuardedModel:
+    """A model of an engine between two memories full of guard bytes."""
 
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
@@ -59,25 +59,35 @@ class ModelBench:
         self.dev, self.host = Memory(self.dev_bytes, DEV), Memory(self.host_bytes, HOST)
         self.model = EngineModel(config, self.dev, self.host)
         self.irq_waits = 0
-        self.driver = Driver(self.model, idle=self.model.step, wait_irq=self.wait_irq)
-        self.rings = {
-            "offload": RingMemory(HOST, memoryview(self.host_bytes)[:RINGS]),
-            "prefetch": RingMemory(HOST + RINGS, memoryview(self.host_bytes)[RINGS : 2 * RINGS]),
-        }
 
-    def wait_irq(self, timeout: float) -> None:
+    def wait_irq(self, timeout: object) -> None:
+        """Steps until the interrupt is asserted."""
         self.irq_waits += 1
         for _ in range(1000):
             if self.model.irq:
                 return
             self.model.step()
 
+    def peek(self, memory: Memory, address: int, count: int) -> bytes:
+        """Bytes of a memory."""
+        return bytes(memory.buffer[address - memory.base : address - memory.base + count])
+
+
+class ModelBench(GuardedModel):
+    """A model with the Python driver on it."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        super().__init__(config)
+        self.driver = Driver(self.model, idle=self.model.step, wait_irq=self.wait_irq)
+        self.rings = {
+            "offload": RingMemory(HOST, memoryview(self.host_bytes)[:RINGS]),
+            "prefetch": RingMemory(HOST + RINGS, memoryview(self.host_bytes)[RINGS : 2 * RINGS]),
+        }
+
     def start(self, entries: int = 4, **options) -> None:
+        """Starts both channels with rings."""
         self.driver.offload.start(self.rings["offload"], entries, **options)
         self.driver.prefetch.start(self.rings["prefetch"], entries, **options)
-
-    def peek(self, memory: Memory, address: int, count: int) -> bytes:
-        return bytes(memory.buffer[address - memory.base : address - memory.base + count])
 
 
 def tensor(config: EngineConfig, words: int, seed: int = 1) -> bytes:

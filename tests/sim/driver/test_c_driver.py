@@ -15,8 +15,6 @@ from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.texts.c_header import c_header
 from cdma.sim.codec.model import compress
 from cdma.sim.driver import Mode, Status
-from cdma.sim.engine.memory import Memory
-from cdma.sim.engine.model import EngineModel
 from tests.support.c_driver_library import (
     BAD_ARGUMENT,
     BAD_VERSION,
@@ -44,22 +42,7 @@ from tests.support.c_driver_library import (
     Transfer,
     build,
 )
-
-CONFIGS = {
-    "default": EngineConfig(ring_entries=16),
-    "fvc": EngineConfig(
-        format=Format(word_bits=16, code_bits=2, values=(0, 7)),
-        dev_data_bits=128,
-        host_data_bits=64,
-        dev_address_bits=40,
-        host_address_bits=34,
-        ring_entries=16,
-    ),
-}
-DEV, HOST = 0x1000_0000, 0x2_0000_0000
-OUT, BACK = HOST + 0x8000, DEV + 0x8000
-SIZE = 1 << 16
-GUARD = 0xA5
+from tests.support.model_bench import BACK, CONFIGS, DEV, GUARD, HOST, OUT, SIZE, GuardedModel
 
 
 @pytest.fixture(scope="module", params=["c99", "c11", "c++11"])
@@ -67,17 +50,12 @@ def library(request, tmp_path_factory) -> ct.CDLL:
     return build(tmp_path_factory.mktemp("driver"), request.param, SOURCE)
 
 
-class Bench:
-    """A model between two memories full of guard bytes, and the C driver on it."""
+class Bench(GuardedModel):
+    """A model with the C driver on it."""
 
     def __init__(self, library: ct.CDLL, config: EngineConfig, *, interrupt: bool = True) -> None:
+        super().__init__(config)
         self.library = library
-        self.config = config
-        self.dev_bytes = bytearray([GUARD]) * SIZE
-        self.host_bytes = bytearray([GUARD]) * SIZE
-        self.dev, self.host = Memory(self.dev_bytes, DEV), Memory(self.host_bytes, HOST)
-        self.model = EngineModel(config, self.dev, self.host)
-        self.irq_waits = 0
         self.read32 = self.model.read32
         self.accesses: list[tuple[str, int]] = []
         self.rings = (ct.c_ubyte * SIZE).from_buffer(self.host_bytes)
@@ -86,7 +64,7 @@ class Bench:
             READ(lambda _, offset: self._read(offset)),
             WRITE(lambda _, offset, value: self._write(offset, value)),
             CALL(lambda _: self.model.step() and None),
-            CALL(self._wait_irq) if interrupt else CALL(),
+            CALL(self.wait_irq) if interrupt else CALL(),
         )
 
     def _read(self, offset: int) -> int:
@@ -96,13 +74,6 @@ class Bench:
     def _write(self, offset: int, value: int) -> None:
         self.accesses.append(("write", offset))
         self.model.write32(offset, value)
-
-    def _wait_irq(self, _: object) -> None:
-        self.irq_waits += 1
-        for _step in range(1000):
-            if self.model.irq:
-                return
-            self.model.step()
 
     def open(self) -> int:
         status = ct.c_int()
@@ -132,9 +103,6 @@ class Bench:
         results = (Result * count)()
         found = self.library.c_poll(channel, how, results, count)
         return found, list(results)[: max(found, 0)]
-
-    def peek(self, memory: Memory, address: int, count: int) -> bytes:
-        return bytes(memory.buffer[address - memory.base : address - memory.base + count])
 
     def counter(self, channel: ct.c_void_p, name: str) -> int:
         low = 8 * [counter for counter, _ in COUNTERS].index(name)

@@ -147,7 +147,7 @@ def record(root: Path, chosen: Sequence[str]) -> dict[str, dict[str, str]]:
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
         package = link_package(root, Path(folder))
         results = pool.map(lambda commands: made_by(commands, package), wanted.values())
-        made = {}
+        made: dict[str, dict[str, str]] = {}
         for name, result in zip(wanted, results, strict=True):
             print(f"{len(made) + 1}/{len(wanted)} {name}", file=sys.stderr)
             made[name] = result

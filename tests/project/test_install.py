@@ -21,7 +21,7 @@ def test_every_module_is_installed_and_is_the_file_of_this_repository() -> None:
 
 
 def test_a_type_checker_finds_the_package_from_any_folder(tmp_path: Path) -> None:
-    """It follows links and folders, and runs none of the hooks by which an editable install can do without them."""
+    """Type checkers and editors follow links and folders; they do not run the import hooks of other editable installs."""
     code = "from cdma.hdl.spec.format import Format\nreveal_type(Format())"
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--cache-dir", tmp_path, "-c", code],

@@ -95,7 +95,7 @@ def test_make_stops_at_what_is_missing(project: Path) -> None:
 
 @pytest.fixture
 def installed(project: Path) -> Path:
-    """The same after the installation, in which pip does nothing: its name is that of a command that succeeds."""
+    """The same folder after an installation, with a command in place of Python that only prints a word."""
     links = project / "build" / "__editable__.cdma"
     links.mkdir(parents=True)
     fake = project / ".venv" / "bin" / "python"
@@ -107,7 +107,7 @@ def installed(project: Path) -> Path:
 
 
 def _install(folder: Path) -> str:
-    """What making the installation prints, which is nothing where it is up to date."""
+    """Returns what the installation prints, which is nothing when it is up to date."""
     done = _make(folder, "--silent", ".venv/.installed", "PYTHON=true", "-o", "machine")
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -30,7 +30,7 @@ _FILE = re.compile(
 
 @cache
 def _names_in(file: str) -> frozenset[str]:
-    """What a module defines at its top level, imports, or gives out by a name in a string."""
+    """Returns the names that a module defines, imports, or has in a string."""
     found = set()
     for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -45,7 +45,7 @@ def _names_in(file: str) -> frozenset[str]:
 
 
 def exists(name: str) -> bool:
-    """Whether a dotted name is a module, a package's data file, or something that a module defines."""
+    """Returns whether a dotted name is a module, a data file of a package, or a name in a module."""
     module, rest = name.replace(":", "."), ""
     while module not in MODULES:
         module, _, last = module.rpartition(".")
@@ -55,7 +55,7 @@ def exists(name: str) -> bool:
 
 
 def broken(text: str) -> Iterator[str]:
-    """The names and files in ``text`` that do not exist."""
+    """Yields the names and files in ``text`` that do not exist."""
     for name in _NAME.findall(text):
         # Files that the generators write.
         if not re.fullmatch(r"cdma\.(h|v|vlt|core)", name) and not exists(name):

@@ -16,8 +16,8 @@ import pytest
 from tests.support.imports import Import, circles, imports_of, modules_in, room_of
 from tests.support.paths import PACKAGES, ROOT
 
-#: The rooms from the ground up, each with the rooms that it may import from. An arrow to a room is none to the rooms
-#: inside it or around it: each is named by itself.
+#: The rooms from the ground up, each with the rooms that it may import from. An arrow to a room does not include the
+#: rooms inside it: each is named by itself. A new import may need a new arrow here; an arrow without an import goes.
 ARROWS: dict[str, list[str]] = {
     # Parameters, records, registers: plain data, on which everything else stands.
     "hdl/spec": [],
@@ -125,7 +125,7 @@ ARROWS: dict[str, list[str]] = {
     ],
 }
 
-#: The libraries that the package may import, each with the rooms that may, the rooms inside those included.
+#: The libraries that the package imports, each with the rooms that may import it, including the rooms inside those.
 LIBRARIES: dict[str, list[str]] = {
     "amaranth": ["hdl/blocks", "hdl/verilog", "hdl/codec", "hdl/axi", "hdl/engine", "cli/commands"],
     "numpy": ["sim", "verif", "synth", "cli/commands"],
@@ -145,7 +145,7 @@ LIBRARIES: dict[str, list[str]] = {
 
 
 def broken_walls(imports: list[Import], arrows: Mapping[str, list[str]]) -> list[str]:
-    """One sentence for each import that follows no arrow, and for each arrow that no import follows."""
+    """Returns one sentence for each import that follows no arrow, and for each arrow that no import follows."""
     missing, used = [], set()
     for item in imports:
         source, target = room_of(item.file, arrows), room_of(item.target, arrows)
@@ -163,7 +163,7 @@ def broken_walls(imports: list[Import], arrows: Mapping[str, list[str]]) -> list
 
 
 def stray_libraries(imports: list[Import], libraries: Mapping[str, list[str]]) -> list[str]:
-    """One sentence for each import of a library that the importing room is not listed for."""
+    """Returns one sentence for each import of a library by a room that is not listed for it."""
     return [
         f"{item}: the table does not list {item.file.rpartition('/')[0]} for it"
         for item in imports
@@ -210,7 +210,7 @@ def test_tests_have_the_rooms_of_what_they_test() -> None:
 
 
 def test_what_the_walls_refuse() -> None:
-    """Every kind of sentence, so that an empty list of them means something."""
+    """The checks above expect empty lists; here every kind of sentence appears once."""
     arrows = {"a": [], "a/inner": ["a"], "b": ["a", "a/inner"]}
     imports = [
         Import("a/inner/x.py", 1, "a/y.py"),
@@ -268,7 +268,7 @@ def later():
 
 
 def _loads(code: str, *libraries: str) -> list[str]:
-    """Those of ``libraries`` that a fresh interpreter has loaded after it ran ``code``."""
+    """Returns those of ``libraries`` that a new interpreter has loaded after running ``code``."""
     asked = f"print(*(name for name in {libraries!r} if name in sys.modules), file=sys.stderr)"
     done = subprocess.run(
         [sys.executable, "-c", f"import sys\ntry:\n    {code}\nexcept SystemExit:\n    pass\n{asked}"],

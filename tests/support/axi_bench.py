@@ -1,6 +1,4 @@
-"""An AXI4 memory for Amaranth's own simulator, with latency, pauses and injected errors, and our checker on
-its port.
-"""
+"""An AXI4 memory for Amaranth's own simulator, with latency, pauses, injected errors and a protocol checker."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ PORTS = [(64, 16, 0.4), (128, 256, 0.0), (512, 64, 0.0), (1024, 8, 0.4)]
 
 
 def port_shape(data_bits: int, burst: int, outstanding: int = 3, realign: bool = False) -> PortShape:
-    """A port with 20 address bits, words of 32 bits, and a buffer of two bursts."""
+    """Returns a port with 20 address bits, words of 32 bits, and a buffer of two bursts."""
     return PortShape(
         word_bits=32,
         data_bits=data_bits,
@@ -38,10 +36,11 @@ GUARD = 0xA5
 
 
 class AxiMemory:
-    """A memory behind a component's read or write port, or both.
+    """A memory on a component's read port, its write port, or both.
 
     ``pause`` is the share of cycles in which each channel rests; ``faults`` maps byte addresses to the
-    response that a beat there gets."""
+    response that a beat with one of them gets.
+    """
 
     def __init__(
         self,
@@ -61,91 +60,102 @@ class AxiMemory:
         self.pause = pause
         self.random = random.Random(seed)
         self.faults: dict[int, int] = {}
-        self.hang = False
         self.asked: list[tuple[int, int]] = []
         self.written: list[tuple[int, int]] = []
         self.cycle = 0
         self._values: dict[str, int] = {}
+        #: The beats to be read, each with the cycle from which it may come: due, id, address, size, last.
+        self._reads: deque[tuple[int, int, int, int, int]] = deque()
+        #: The bursts being written: id, address, size. Of the first, the beats that came and their worst response.
+        self._writes: deque[tuple[int, int, int]] = deque()
+        self._beats_done = self._worst = 0
+        #: The answers to writes: due, id, response.
+        self._answers: deque[tuple[int, int, int]] = deque()
+        #: Whether the payload on the channel stays until it is taken.
+        self._r_held = self._b_held = False
         width = (read.r.payload.data if read is not None else write.w.payload.data).shape().width
         self.beat_bytes = width // 8
         self.checker = AxiChecker(
             "memory", lambda name: self._values.get(name, 0), width, longest=longest, outstanding=outstanding
         )
 
-    def _rest(self) -> bool:
-        return self.pause > 0 and self.random.random() < self.pause
-
     async def answer(self, ctx: Any) -> None:
         """Answers for as long as the simulation runs."""
-        reads: deque[tuple[int, int, int, int, int]] = deque()  # due, id, address, size, last
-        writes: deque[tuple[int, int, int, int]] = deque()  # id, address, beats, size
-        answers: deque[tuple[int, int, int]] = deque()  # due, id, resp
-        place = done = worst = 0
-        r_held = b_held = False
         while True:
-            # Drive what this cycle offers.
             if self.read is not None:
-                ar, r = self.read.ar, self.read.r
-                ctx.set(ar.ready, int(not self._rest() and not self.hang))
-                if not r_held and reads and reads[0][0] <= self.cycle and not self._rest() and not self.hang:
-                    _, id, address, size, last = reads[0]
-                    lane = address % self.beat_bytes
-                    start = address - lane
-                    data = int.from_bytes(self.bytes[start : start + self.beat_bytes], "little")
-                    self._r = {"id": id, "data": data, "resp": self._fault(address, 1 << size), "last": last}
-                    ctx.set(r.payload, self._r)
-                    r_held = True
-                ctx.set(r.valid, int(r_held))
+                self._offer_read(ctx)
             if self.write is not None:
-                aw, w, b = self.write.aw, self.write.w, self.write.b
-                ctx.set(aw.ready, int(not self._rest() and not self.hang))
-                ctx.set(w.ready, int(bool(writes) and not self._rest() and not self.hang))
-                if (
-                    not b_held
-                    and answers
-                    and answers[0][0] <= self.cycle
-                    and not self._rest()
-                    and not self.hang
-                ):
-                    self._b = {"id": answers[0][1], "resp": answers[0][2]}
-                    ctx.set(b.payload, self._b)
-                    b_held = True
-                ctx.set(b.valid, int(b_held))
+                self._offer_write(ctx)
             await ctx.delay(0.1e-9)
             self._values = self._sample(ctx)
-            values = self._values
             await ctx.tick()
             self.checker.cycle()
             self.cycle += 1
-            if values.get("arvalid") and values["arready"]:
-                beats = values["arlen"] + 1
-                self.asked.append((values["araddr"], beats))
-                for beat in range(beats):
-                    address = values["araddr"] + (beat << values["arsize"])
-                    due = self.cycle + self.latency
-                    reads.append((due, values["arid"], address, values["arsize"], int(beat == beats - 1)))
-            if values.get("rvalid") and values["rready"]:
-                reads.popleft()
-                r_held = False
-            if values.get("awvalid") and values["awready"]:
-                self.written.append((values["awaddr"], values["awlen"] + 1))
-                writes.append((values["awid"], values["awaddr"], values["awlen"] + 1, values["awsize"]))
-            if values.get("wvalid") and values["wready"]:
-                id, address, beats, size = writes[0]
-                place = address + (done << size)
-                done += 1
-                start = place - place % self.beat_bytes
-                worst = max(worst, self._fault(place, 1 << size))
-                for lane in range(self.beat_bytes):
-                    if values["wstrb"] >> lane & 1:
-                        self.bytes[start + lane] = values["wdata"] >> 8 * lane & 0xFF
-                if values["wlast"]:
-                    answers.append((self.cycle + self.latency, id, worst))
-                    writes.popleft()
-                    done = worst = 0
-            if values.get("bvalid") and values["bready"]:
-                answers.popleft()
-                b_held = False
+            self._take_read(self._values)
+            self._take_write(self._values)
+
+    def _rests(self) -> bool:
+        """Draws whether a channel rests in this cycle."""
+        return self.pause > 0 and self.random.random() < self.pause
+
+    def _offer_read(self, ctx: Any) -> None:
+        """Drives what a read port sees in this cycle: whether it may ask, and the next beat when that is due."""
+        r = self.read.r
+        ctx.set(self.read.ar.ready, int(not self._rests()))
+        if not self._r_held and self._reads and self._reads[0][0] <= self.cycle and not self._rests():
+            _, id, address, size, last = self._reads[0]
+            start = address - address % self.beat_bytes
+            data = int.from_bytes(self.bytes[start : start + self.beat_bytes], "little")
+            resp = self._fault(address, 1 << size)
+            ctx.set(r.payload, {"id": id, "data": data, "resp": resp, "last": last})
+            self._r_held = True
+        ctx.set(r.valid, int(self._r_held))
+
+    def _offer_write(self, ctx: Any) -> None:
+        """Drives what a write port sees in this cycle: whether it may send, and the next answer when that is due."""
+        b = self.write.b
+        ctx.set(self.write.aw.ready, int(not self._rests()))
+        ctx.set(self.write.w.ready, int(bool(self._writes) and not self._rests()))
+        if not self._b_held and self._answers and self._answers[0][0] <= self.cycle and not self._rests():
+            _, id, resp = self._answers[0]
+            ctx.set(b.payload, {"id": id, "resp": resp})
+            self._b_held = True
+        ctx.set(b.valid, int(self._b_held))
+
+    def _take_read(self, values: dict[str, int]) -> None:
+        """Notes the read that was asked for in this cycle, and the beat that was taken."""
+        if values.get("arvalid") and values["arready"]:
+            beats = values["arlen"] + 1
+            self.asked.append((values["araddr"], beats))
+            for beat in range(beats):
+                address = values["araddr"] + (beat << values["arsize"])
+                due = self.cycle + self.latency
+                self._reads.append((due, values["arid"], address, values["arsize"], int(beat == beats - 1)))
+        if values.get("rvalid") and values["rready"]:
+            self._reads.popleft()
+            self._r_held = False
+
+    def _take_write(self, values: dict[str, int]) -> None:
+        """Notes the write that was asked for in this cycle, stores the beat that came, and the answer that was taken."""
+        if values.get("awvalid") and values["awready"]:
+            self.written.append((values["awaddr"], values["awlen"] + 1))
+            self._writes.append((values["awid"], values["awaddr"], values["awsize"]))
+        if values.get("wvalid") and values["wready"]:
+            id, first, size = self._writes[0]
+            address = first + (self._beats_done << size)
+            self._beats_done += 1
+            self._worst = max(self._worst, self._fault(address, 1 << size))
+            start = address - address % self.beat_bytes
+            for lane in range(self.beat_bytes):
+                if values["wstrb"] >> lane & 1:
+                    self.bytes[start + lane] = values["wdata"] >> 8 * lane & 0xFF
+            if values["wlast"]:
+                self._answers.append((self.cycle + self.latency, id, self._worst))
+                self._writes.popleft()
+                self._beats_done = self._worst = 0
+        if values.get("bvalid") and values["bready"]:
+            self._answers.popleft()
+            self._b_held = False
 
     def _fault(self, address: int, count: int) -> int:
         return (
@@ -181,8 +191,10 @@ class AxiMemory:
 
 
 async def outcomes(ctx: Any, dut: AxiReader | AxiWriter, count: int) -> AsyncIterator[tuple[int, int]]:
-    """``(response, address noted)`` of so many commands, each in the cycle in which it is done; the address is 0
-    where none was noted."""
+    """Yields ``(response, address)`` for ``count`` commands, each in the cycle in which it is done.
+
+    The address is the one that was noted, or 0.
+    """
     outcome, noted = dut.outcome, 0
     while count:
         if ctx.get(outcome.note):

@@ -125,7 +125,7 @@ class Error(ct.Structure):
 
 
 def build(folder: Path, dialect: str, source: str | Path, include: Path = SIM) -> ct.CDLL:
-    """Compiles ``source`` to a library; ``dialect`` says as which language."""
+    """Compiles ``source``, as C or C++ as ``dialect`` says, and loads the library."""
     language = "c++" if "+" in dialect else "c"
     library = folder / "driver.so"
     command = ["cc", f"-std={dialect}", "-O1", *WARNINGS, "-shared", "-fPIC", f"-I{include}", "-x", language]
@@ -134,7 +134,7 @@ def build(folder: Path, dialect: str, source: str | Path, include: Path = SIM) -
 
 
 def load(library: Path) -> ct.CDLL:
-    """A library that :func:`build` made, with its functions' types."""
+    """Loads a library that :func:`build` has made, and sets the types of its functions."""
     loaded = ct.CDLL(str(library))
     for name in ("c_open", "c_channel"):
         getattr(loaded, name).restype = ct.c_void_p
@@ -187,7 +187,7 @@ def _refuse(status: int) -> None:
 
 
 class CChannel:
-    """One channel of it."""
+    """One channel of the C driver."""
 
     def __init__(self, driver: CDriver, number: int) -> None:
         self.driver = driver

@@ -29,7 +29,7 @@ def compress_packets(
     report_pauses: float | None = None,
     seed: object = 0,
 ) -> tuple[StreamBench, list[Packet]]:
-    """Compresses ``packets``; asserts that data and reports are the model's."""
+    """Compresses ``packets``; checks that data and reports are the model's."""
     bench = StreamBench(Compressor(config))
     source, sink, reports = _pauses(3, pauses, seed)
     if report_pauses is not None:
@@ -58,7 +58,7 @@ def decompress_packets(
     report_pauses: float | None = None,
     seed: object = 0,
 ) -> tuple[StreamBench, list[Packet]]:
-    """Decompresses ``packets`` (stream, number of words); asserts that data and reports are the model's."""
+    """Decompresses ``packets`` (stream, number of words); checks that data and reports are the model's."""
     bench = StreamBench(Decompressor(config))
     source, sink, reports, lengths = _pauses(4, pauses, seed)
     if report_pauses is not None:
@@ -89,5 +89,5 @@ def _limit(words: int, packets: int, config: CodecConfig) -> int:
 
 
 def cycles_taken(bench: StreamBench, packet: Packet) -> int:
-    """Cycles from the first beat in to the last beat out."""
+    """Counts the cycles from the first beat in to the last beat out."""
     return packet.cycles[-1] - bench.accepted["input"][0] + 1

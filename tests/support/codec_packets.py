@@ -54,7 +54,7 @@ PIPELINED = [
 
 
 def random_words(source: random.Random, config: CodecConfig, count: int, density: float) -> list[int]:
-    """``count`` words, of which about ``density`` are anything and the others entries of the table."""
+    """Returns ``count`` words: a share ``density`` of any value, and the others from the table."""
     values, bits = config.format.values, config.format.word_bits
     return [
         source.getrandbits(bits) if source.random() < density else source.choice(values) for _ in range(count)
@@ -62,7 +62,7 @@ def random_words(source: random.Random, config: CodecConfig, count: int, density
 
 
 def stream_of(words: Sequence[int], config: CodecConfig) -> list[int]:
-    """The compressed words of a packet."""
+    """Returns the compressed words of a packet."""
     return [int(word) for word in compress_words(np.array(words, dtype=np.uint32), config.format)]
 
 
@@ -80,7 +80,7 @@ LOADS = [
 
 
 def windows_of_beats(config: CodecConfig, patterns: list[list[int]]) -> list[int]:
-    """The words of windows; a window is the number of literals of each of its beats."""
+    """Returns the words of windows; a window is the number of literals of each of its beats."""
     words = []
     for pattern in patterns:
         for literals in pattern:
@@ -89,7 +89,7 @@ def windows_of_beats(config: CodecConfig, patterns: list[list[int]]) -> list[int
 
 
 def work(config: CodecConfig, words: list[int]) -> int:
-    """The sum over the windows of the words that come in or go out, whichever are more."""
+    """Adds up the words that each window brings in or sends out, whichever are more."""
     window = config.format.window
     return sum(
         max(len(words[start : start + window]), len(stream_of(words[start : start + window], config)))
@@ -102,7 +102,7 @@ MALFORMED = [(0b10111111, 1), (0b00000000, 1), (0b00001111, 0), (0b11111110, 0)]
 
 
 def raw_packets(config: CodecConfig, source: random.Random, count: int) -> list[list[int]]:
-    """Packets of the lengths around which something changes and of others, from empty streams to dense ones."""
+    """Returns packets of any density, with lengths around those of beats and windows and with others."""
     lanes, window = config.lanes, config.format.window
     edges = [1, lanes - 1 or 1, lanes, lanes + 1, window - 1, window, window + 1, 2 * window]
     lengths = [source.choice([*edges, source.randrange(1, 3 * window)]) for _ in range(count)]
@@ -110,12 +110,12 @@ def raw_packets(config: CodecConfig, source: random.Random, count: int) -> list[
 
 
 def streams(config: CodecConfig, source: random.Random, count: int) -> list[Stream]:
-    """Such packets, compressed."""
+    """Returns such packets, compressed."""
     return [(stream_of(words, config), len(words)) for words in raw_packets(config, source, count)]
 
 
 def corrupt(config: CodecConfig, source: random.Random, packet: Stream) -> Stream:
-    """The stream cut, continued, with one bit changed, replaced, with another length, or as it is."""
+    """Returns the stream cut, extended, with one bit changed, replaced, with another length, or as it is."""
     stream, length = packet
     word = config.format.word_bits
     kind = source.randrange(6)

@@ -18,7 +18,7 @@ __all__ = ["exercise"]
 
 
 def exercise(machine: Machine, driver: Any) -> None:
-    """Runs the whole of it, and compares the engine's counters with the sum of what was reported."""
+    """Runs every step, and compares the engine's counters with the sum of what was reported."""
     _lock_the_windows(driver)
     trial = _Exercise(machine, driver)
     trial.round_trips()
@@ -31,7 +31,7 @@ def exercise(machine: Machine, driver: Any) -> None:
 
 
 def _lock_the_windows(driver: Any) -> None:
-    """Opens all of both memories; then the window of host memory moves no more."""
+    """Opens both memories as a whole, and checks that the locked window of host memory stays as it is."""
     driver.set_window("dev", 0, SIZE - 1)
     driver.set_window("host", 0, SIZE - 1, lock=True)
     try:
@@ -49,9 +49,9 @@ class _Exercise:
         self.machine, self.driver, self.bench = machine, driver, machine.bench
         self.config = machine.bench.config
         self.word = self.config.format.word_bits // 8
-        #: Four words as they are, which is right whatever came before.
+        #: Copies four words, which works whatever came before.
         self.good = Descriptor(RAW, PACKED, 4 * self.word, CAPACITY, Mode.RAW, tag=2)
-        #: It begins past the window of device memory.
+        #: Has a destination past the window of host memory.
         self.outside = Descriptor(RAW, SIZE, 4 * self.word, 64, Mode.RAW, tag=1)
         self.sums = {"bytes_read": 0, "bytes_written": 0, "literals": 0, "descriptors": 0}
 
@@ -73,7 +73,7 @@ class _Exercise:
         return done
 
     def round_trips(self) -> None:
-        """A tensor out and back in every mode, waiting in every way, with rings and without."""
+        """Sends tensors out and back in every mode, waits in every way, with rings and without."""
         table = [3, 9, 0][: self.config.codec.table_size]
         for how, rings in itertools.product(("memory", "registers", "interrupt"), (True, False)):
             for name in RINGS:
@@ -82,7 +82,7 @@ class _Exercise:
                 self.round_trip(mode, how, tuple(table) if mode is Mode.FVC else (0,))
 
     def round_trip(self, mode: Mode, how: str, values: tuple[int, ...]) -> None:
-        """One tensor out and back."""
+        """Sends one tensor out and back."""
         bench, form = self.bench, self.config.format
         words = bench.rng.randint(1, 700)
         raw = bench.np.integers(0, 12, words) * bench.np.integers(0, 2, words)
@@ -109,7 +109,7 @@ class _Exercise:
         bench.checks += 8
 
     def full_rings(self) -> None:
-        """Several times round a ring, with as many descriptors in flight as it has entries."""
+        """Fills the ring several times, so that it has as many descriptors in flight as entries."""
         self.start("offload")
         offload = self.driver.offload
         for first in range(0, 5 * ENTRIES, ENTRIES):
@@ -123,7 +123,7 @@ class _Exercise:
             self.bench.checks += ENTRIES
 
     def refusals(self) -> None:
-        """A descriptor that is refused, reported with its address, and halts the channel until it is resumed."""
+        """Checks that a refused descriptor is reported with its address and halts the channel until it is resumed."""
         offload = self.start("offload", halt=True)
         offload.submit(self.outside, self.good)
         (done,) = (self.note(each) for each in offload.wait(1))
@@ -137,14 +137,14 @@ class _Exercise:
         assert (done.tag, done.status) == (2, Status.OK), done
 
     def counters(self) -> None:
-        """The counters are what the completions add up to."""
+        """Checks that the counters are the sums of the completions."""
         counters = self.driver.offload.counters()
         assert {key: counters[key] for key in self.sums} == self.sums, (counters, self.sums)
         assert counters["errors"] == 1
         assert 0 < counters["read_beats"] <= counters["cycles"]
 
     def resets(self) -> None:
-        """An abort lasts until the channel is resumed; a soft reset forgets everything but the windows."""
+        """Checks that an abort lasts until the channel is resumed, and that a soft reset keeps only the windows."""
         offload = self.driver.offload
         offload.abort()
         assert offload.halted

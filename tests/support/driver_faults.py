@@ -1,4 +1,4 @@
-"""What goes wrong on the way, as a driver hears of it."""
+"""Errors of buses, streams and memories, as they are reported to a driver on the real engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["exercise_faults"]
 
 
 def exercise_faults(machine: Machine, driver: Any) -> None:
-    """Bus errors, corrupt streams, and a memory that falls silent; after each of them the channel works again."""
+    """Runs every step; after each error the channel works again."""
     trial = _Faults(machine, driver)
     for name in RINGS:
         getattr(driver, name).start(machine.rings(name), ENTRIES)
@@ -57,14 +57,14 @@ class _Faults:
         }
 
     def bus_errors(self, name: str) -> None:
-        """A byte that a memory refuses to read or to write: the status says which, the address says where."""
+        """Lets a memory refuse one byte: the status says whether a read or a write failed, the address says where."""
         channel, rng = getattr(self.driver, name), self.bench.rng
         ports = {"read": "dev", "write": "host"} if name == "offload" else {"read": "host", "write": "dev"}
         for (side, port), kind in itertools.product(ports.items(), (AxiResp.SLVERR, AxiResp.DECERR)):
             job = replace(self.jobs[name], tag=rng.getrandbits(32))
             start = job.source if side == "read" else job.destination
             at = start + rng.randrange(self.bytes if port == "dev" else len(self.packed))
-            # A read error belongs to a beat, and a write error to a burst.
+            # A read is answered beat by beat, and a write burst by burst.
             beat = self.beats[port]
             burst = beat * self.config.burst(8 * beat)
             address = at // beat * beat if side == "read" else max(start, at // burst * burst)
@@ -81,7 +81,7 @@ class _Faults:
             self.bench.checks += 3
 
     def corrupt_streams(self) -> None:
-        """Too few words, too many, and a header with codes that mean nothing."""
+        """Sends streams with too few words, with too many, and with codes that are invalid."""
         host = self.bench.memory["host"]
         job, length = replace(self.jobs["prefetch"], tag=7), len(self.packed)
         self.fails("prefetch", replace(job, compressed_length=length - self.word), Status.STREAM_TRUNCATED)
@@ -96,12 +96,12 @@ class _Faults:
         self.fails("prefetch", job, Status.STREAM_CODE)
 
     def a_full_destination(self) -> None:
-        """A stream that is longer than its destination has bytes."""
+        """Sends a stream that is longer than the capacity of its destination."""
         job = replace(self.jobs["offload"], capacity=2 * self.beats["host"], tag=9)
         self.fails("offload", job, Status.CAPACITY, PACKED, PACKED + 1000)
 
     def fails(self, name: str, job: Descriptor, status: Status, first: int = 0, last: int = 0) -> None:
-        """The job ends so, with an address from ``first`` to ``last``; the error registers agree; the next runs."""
+        """Checks that ``job`` ends with ``status`` and an address from ``first`` to ``last``, and that the next one runs."""
         channel = getattr(self.driver, name)
         done = channel.transfer(job)
         assert (done.tag, done.status) == (job.tag, status), (name, job, done)
@@ -114,7 +114,7 @@ class _Faults:
         self.bench.checks += 5
 
     def a_silent_memory(self, name: str) -> None:
-        """Device memory that stops answering: the watchdog ends the descriptor, and may end the one after it."""
+        """Stops device memory: the watchdog ends the descriptor, and perhaps the one after it."""
         dev, channel, job = self.bench.memory["dev"], getattr(self.driver, name), self.jobs[name]
         start = job.source if name == "offload" else job.destination
         dev.frozen = True

@@ -21,7 +21,7 @@ RINGS = {"offload": 0x1000, "prefetch": 0x6000}
 ENTRIES = 8
 #: Where a tensor comes from in device memory, where it goes to in host memory, and where it comes back to.
 RAW, PACKED, BACK = 0x20000, 0x40000, 0x60000
-#: Bytes that there are for it at each of them.
+#: Bytes reserved for it at each of these addresses.
 CAPACITY = 0x4000
 
 

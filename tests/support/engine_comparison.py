@@ -18,7 +18,7 @@ __all__ = ["compare"]
 
 
 def _any_descriptor(bench: RingBench, name: str, tag: int) -> tuple[Descriptor, bytes]:
-    """A descriptor, mostly right, often wrong in one way, and what lies at its source."""
+    """Returns a descriptor, which is sometimes wrong in one way, and the data at its source."""
     rng, config = bench.rng, bench.config
     word = config.format.word_bits // 8
     words = rng.choice((1, rng.randint(1, 40), rng.randint(1, 400)))
@@ -66,7 +66,7 @@ def _any_descriptor(bench: RingBench, name: str, tag: int) -> tuple[Descriptor, 
 
 
 def compare(machine: Machine, driver: Driver, budget: int) -> None:
-    """The same descriptors for the hardware and for the model: the same completions, the same memory."""
+    """Gives the same descriptors to the hardware and to the model, and compares completions and memories."""
     bench = machine.bench
     dev, host = bench.memory["dev"], bench.memory["host"]
     dev.mem = bytearray(bytes(dev.read(0, SIZE)))

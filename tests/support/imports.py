@@ -25,7 +25,7 @@ class Import:
 
 
 def modules_in(root: Path, folders: Mapping[str, str]) -> dict[str, str]:
-    """The file of every module below ``root``, by the module's dotted name.
+    """Returns the file of every module below ``root``, by the module's dotted name.
 
     ``folders`` maps each folder to the package that it is.
     """
@@ -40,7 +40,7 @@ def modules_in(root: Path, folders: Mapping[str, str]) -> dict[str, str]:
 
 
 def imports_of(root: Path, modules: Mapping[str, str]) -> list[Import]:
-    """Every import of the given modules, but for those of Python's own library.
+    """Returns every import of the given modules, except those of Python's standard library.
 
     Imports inside functions and under ``TYPE_CHECKING`` count like any other. An import by name, as
     ``importlib.import_module`` does it, is not seen.
@@ -65,7 +65,7 @@ def imports_of(root: Path, modules: Mapping[str, str]) -> list[Import]:
 
 
 def _names(tree: ast.AST, package: str) -> Iterator[tuple[int, str]]:
-    """The line and the full dotted name of everything that a module of ``package`` imports."""
+    """Yields the line and the full dotted name of everything that a module of ``package`` imports."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -78,12 +78,12 @@ def _names(tree: ast.AST, package: str) -> Iterator[tuple[int, str]]:
 
 
 def room_of(file: str, rooms: Collection[str]) -> str | None:
-    """The innermost of ``rooms``, which are folders, that holds ``file``."""
+    """Returns the innermost of ``rooms``, which are folders, that contains ``file``."""
     return next((folder.as_posix() for folder in Path(file).parents if folder.as_posix() in rooms), None)
 
 
 def circles(imports: Collection[Import]) -> list[list[str]]:
-    """Each group of files that import one another in a circle, in alphabetical order."""
+    """Returns each group of files that import one another in a circle, in alphabetical order."""
     ahead: dict[str, set[str]] = {}
     for item in imports:
         ahead.setdefault(item.file, set()).add(item.target)
@@ -96,7 +96,7 @@ def circles(imports: Collection[Import]) -> list[list[str]]:
 
 
 def _reachable(start: str, ahead: Mapping[str, Collection[str]]) -> set[str]:
-    """The files that one gets to from ``start`` over one or more imports."""
+    """Returns the files that ``start`` imports, directly or through others."""
     seen: set[str] = set()
     waiting = list(ahead[start])
     while waiting:

@@ -1,7 +1,7 @@
-"""Codecs that cost almost nothing to simulate, in place of the real ones: a beat more, or a beat less, after every
-window of beats, as dense data have it, and the report that belongs to it.
+"""Codecs that cost almost nothing to simulate and take the place of the real ones in an engine.
 
-The engine treats them as it treats the real ones, so what it counts can be followed over whole descriptors of
+The compressor adds a beat after every window of beats, as dense data have it, and the decompressor removes it; both
+report. The engine treats them as it treats the real ones, so its counters can be followed over whole descriptors of
 4 GiB.
 """
 
@@ -39,29 +39,29 @@ class _Padding(wiring.Component):
         super().__init__({**members, "values": In(table), **more})
 
     def connect(self, m: Module) -> Signal:
-        """Counts beats at both ends and reports once per packet; gives the beat's place in its window."""
-        place = Signal(range(WINDOW_BEATS + 1))
+        """Counts beats at both ends and reports once per packet; returns the position of the beat in its window."""
+        position = Signal(range(WINDOW_BEATS + 1))
         ends = Signal()
         m.d.comb += [
             self.output.payload.eq(self.input.payload),
             ends.eq(self.output.valid & self.output.ready & self.output.payload.last),
         ]
         with m.If(ends):
-            m.d.sync += [self.report.valid.eq(1), place.eq(0)]
+            m.d.sync += [self.report.valid.eq(1), position.eq(0)]
         with m.Elif(self.report.ready):
             m.d.sync += self.report.valid.eq(0)
-        return place
+        return position
 
 
 class PaddingCompressor(_Padding):
-    """A beat of ones behind every full window of beats that is not the packet's last."""
+    """Adds a beat of ones after every full window of beats that is not the last of its packet."""
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        place = self.connect(m)
+        position = self.connect(m)
         pad = Signal()
         m.d.comb += [
-            pad.eq(place == WINDOW_BEATS),
+            pad.eq(position == WINDOW_BEATS),
             self.output.valid.eq(self.input.valid),
             self.input.ready.eq(self.output.ready & ~pad),
         ]
@@ -72,26 +72,26 @@ class PaddingCompressor(_Padding):
                 self.output.payload.last.eq(0),
             ]
         with m.If(self.output.valid & self.output.ready & ~self.output.payload.last):
-            m.d.sync += place.eq(Mux(pad, 0, place + 1))
+            m.d.sync += position.eq(Mux(pad, 0, position + 1))
         return m
 
 
 class PaddingDecompressor(_Padding):
-    """Leaves those beats out again."""
+    """Removes those beats again."""
 
     def __init__(self, config: CodecConfig) -> None:
         super().__init__(config, length=In(stream.Signature(32)))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        place = self.connect(m)
+        position = self.connect(m)
         pad = Signal()
         m.d.comb += [
             self.length.ready.eq(1),
-            pad.eq(place == WINDOW_BEATS),
+            pad.eq(position == WINDOW_BEATS),
             self.output.valid.eq(self.input.valid & ~pad),
             self.input.ready.eq(self.output.ready | pad),
         ]
         with m.If(self.input.valid & self.input.ready & ~self.output.payload.last):
-            m.d.sync += place.eq(Mux(pad, 0, place + 1))
+            m.d.sync += position.eq(Mux(pad, 0, position + 1))
         return m

@@ -15,19 +15,19 @@ Fault = tuple[str, int]
 
 
 def bits_of(number: int, count: int) -> str:
-    """Bits of a number, bit 0 first."""
+    """Returns the bits of a number, bit 0 first."""
     return "".join("1" if number >> index & 1 else "0" for index in range(count))
 
 
 def number_of(bits: str) -> int:
-    """The number whose bits these are, bit 0 first."""
+    """Returns the number of these bits, bit 0 first."""
     return sum(1 << index for index, bit in enumerate(bits) if bit == "1")
 
 
 def compress(
     words: Sequence[int], word_bits: int, window: int, code_bits: int, values: Sequence[int]
 ) -> list[int]:
-    """The words of the stream."""
+    """Returns the words of the stream."""
     all_ones = 2**code_bits - 1
     stream: list[int] = []
     for begin in range(0, len(words), window):
@@ -51,7 +51,7 @@ def compress(
 def decompress(
     stream: Sequence[int], count: int, word_bits: int, window: int, code_bits: int, values: Sequence[int]
 ) -> tuple[list[int], None] | tuple[None, Fault]:
-    """The words of the packet and None, or None and what is wrong: its kind and the stream word."""
+    """Returns the words of the packet and None, or None and the fault."""
     all_ones = 2**code_bits - 1
     header_words = window * code_bits // word_bits
     words: list[int] = []
@@ -91,7 +91,7 @@ def hardware(
     values: Sequence[int],
     lanes: int,
 ) -> tuple[list[int], int, int]:
-    """What the decompressor delivers, the literals among it, and its error: 0, 1, 2 or 3."""
+    """Returns the words that the decompressor delivers, the number of literals among them, and its error from 0 to 3."""
     all_ones = 2**code_bits - 1
     header_words = window * code_bits // word_bits
     delivered: list[int] = []

@@ -1,4 +1,4 @@
-"""Drives streams in Amaranth's own simulator: sources and sinks with pauses, which note the cycle of every transfer."""
+"""Sources and sinks for streams in Amaranth's own simulator, with pauses; they note the cycle of every transfer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Packet", "StreamBench", "beats_of"]
 
 
 def beats_of(words: Sequence[int], lanes: int) -> list[dict[str, Any]]:
-    """The beats of a packet, as payloads."""
+    """Returns the beats of a packet, as payloads."""
     beats = []
     for start in range(0, len(words), lanes):
         part = [int(word) for word in words[start : start + lanes]]
@@ -38,7 +38,7 @@ class Packet:
 
 
 class StreamBench:
-    """A component under test with a source or a sink on each of its streams; ``run`` ends when all sinks are content."""
+    """A component under test with a source or a sink on each of its streams; ``run`` ends when all sinks have ended."""
 
     def __init__(self, dut: Elaboratable) -> None:
         self.dut = dut
@@ -71,7 +71,7 @@ class StreamBench:
         self.simulator.add_process(process)
 
     def sink(self, name: str, convert: Callable[[Any], bool], pause: Pause = never) -> None:
-        """Receives on the stream ``name``; hands each payload and cycle to ``convert`` until that returns true."""
+        """Receives on the stream ``name``; hands each cycle and payload to ``convert`` until that returns true."""
         stream = getattr(self.dut, name)
         self._pending += 1
 
@@ -96,7 +96,7 @@ class StreamBench:
         self.simulator.add_process(testbench)
 
     def packets(self, name: str, number: int, pause: Pause = never) -> list[Packet]:
-        """A sink for ``number`` packets of beats; checks that only last beats are partial. Fills the returned list."""
+        """Receives ``number`` packets in the list that it returns, and checks that only last beats are partial."""
         received = [Packet()]
         lanes = len(getattr(self.dut, name).payload.keep)
 
@@ -119,7 +119,7 @@ class StreamBench:
         return received
 
     def collect(self, name: str, number: int, pause: Pause = never) -> list[tuple[int, Any]]:
-        """A sink for ``number`` payloads. Fills the returned list with cycles and payloads."""
+        """Receives ``number`` payloads, each with its cycle, in the list that it returns."""
         received: list[tuple[int, Any]] = []
 
         def take(transfer: Any) -> bool:
@@ -130,7 +130,7 @@ class StreamBench:
         return received
 
     def run(self, limit: int) -> None:
-        """Runs until all sinks are content, or fails after ``limit`` cycles."""
+        """Runs until all sinks have ended, or fails after ``limit`` cycles."""
 
         async def watch(ctx: Any) -> None:
             for _ in range(limit):

@@ -15,6 +15,7 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -43,116 +44,111 @@ def build(verilog: str, top: str, ports: Sequence[str], *, trace: bool = False) 
 
     With ``trace`` it can write a VCD of every signal. Registers without an initial value start at random.
     """
-    tool = toolchain.find_verilator()
-    flags = _flags(trace)
+    builder = _Builder(toolchain.find_verilator(), trace)
     libraries = str(cocotb_tools.config.libs_dir)
-    runtime_key, runtime = _runtime(tool, flags, trace)
-    key = content_key(runtime_key, version("cocotb"), libraries, top, *ports, verilog)
+    main = str(cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp")
+    link = (f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lcocotbvpi_verilator")
+    program = _Program(main, ("--vpi", "--x-assign", "unique", "--x-initial", "unique", "ports.vlt"), link)
+    key = content_key(builder.key, version("cocotb"), libraries, top, *ports, verilog)
 
     def make(folder: Path) -> None:
         visible = "".join(f'public_flat_rw -module "{top}" -var "{port}"\n' for port in ports)
         (folder / "ports.vlt").write_text(f"`verilator_config\n{visible}")
-        options = ["--vpi", "--x-assign", "unique", "--x-initial", "unique", "ports.vlt"]
-        main = str(cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp")
-        link = [f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lcocotbvpi_verilator"]
-        _build_design(folder, runtime, tool, flags, verilog, top, trace, options, main, link)
+        builder.build(folder, verilog, top, program)
 
     return kept_folder("sim", key, make) / "sim"
 
 
 def build_with_main(verilog: str, top: str, main: str) -> Path:
-    """The executable of the module ``top`` of ``verilog`` and of the C++ text ``main``, which instantiates
-    ``Vtop`` and clocks it."""
-    tool = toolchain.find_verilator()
-    flags = _flags(trace=False)
-    runtime_key, runtime = _runtime(tool, flags, trace=False)
+    """The executable of the module ``top`` of ``verilog`` and of the C++ text ``main``.
+
+    ``main`` instantiates ``Vtop`` and clocks it.
+    """
+    builder = _Builder(toolchain.find_verilator(), trace=False)
 
     def make(folder: Path) -> None:
         (folder / "main.cpp").write_text(main)
-        _build_design(folder, runtime, tool, flags, verilog, top, False, ["-O3"], "main.cpp", [])
+        builder.build(folder, verilog, top, _Program("main.cpp", ("-O3",)))
 
-    return kept_folder("main", content_key(runtime_key, top, verilog, main), make) / "sim"
-
-
-def _runtime(tool: toolchain.Verilator, flags: Sequence[str], trace: bool) -> tuple[str, Path]:
-    """The key of Verilator's own objects, and the folder that holds them."""
-    key = content_key(_REVISION, tool.version, tool.compiler_version, str(tool.include), *flags)
-    return key, kept_folder("runtime", key, lambda folder: _build_runtime(folder, tool, flags, trace))
+    return kept_folder("main", content_key(builder.key, top, verilog, main), make) / "sim"
 
 
-def _flags(trace: bool) -> list[str]:
-    switches = {
-        "VERILATOR": True,
-        "VM_TRACE": trace,
-        "VM_TRACE_VCD": trace,
-        **dict.fromkeys(("VM_COVERAGE", "VM_SC", "VM_TIMING", "VM_TRACE_FST", "VM_TRACE_SAIF"), False),
-    }
-    return [_OPTIMISE, "-std=c++17", *(f"-D{name}={int(on)}" for name, on in switches.items())]
+@dataclass(frozen=True)
+class _Program:
+    """What a design is linked with: the source of the main program, options for Verilator, options for the linker."""
+
+    source: str
+    options: tuple[str, ...]
+    link: tuple[str, ...] = ()
 
 
-def _includes(tool: toolchain.Verilator) -> list[str]:
-    return [f"-I{tool.include}", f"-I{tool.include / 'vltstd'}"]
+@dataclass(frozen=True)
+class _Builder:
+    """Verilator and the compiler, for simulations that can write waves (``trace``) or cannot."""
 
+    tool: toolchain.Verilator
+    trace: bool
 
-def _build_runtime(folder: Path, tool: toolchain.Verilator, flags: Sequence[str], trace: bool) -> None:
-    """Verilator's own C++, as objects."""
+    @property
+    def key(self) -> str:
+        """What the tools make depends on this."""
+        tool = self.tool
+        return content_key(_REVISION, tool.version, tool.compiler_version, str(tool.include), *self._flags)
 
-    def compile_one(source: str) -> None:
-        command = [tool.compiler, *flags, *_includes(tool)]
-        command += ["-c", "-o", f"{source}.o", str(tool.include / f"{source}.cpp")]
-        _run(command, folder, f"compiling Verilator's {source}.cpp")
+    @property
+    def _flags(self) -> list[str]:
+        switches = {
+            "VERILATOR": True,
+            "VM_TRACE": self.trace,
+            "VM_TRACE_VCD": self.trace,
+            **dict.fromkeys(("VM_COVERAGE", "VM_SC", "VM_TIMING", "VM_TRACE_FST", "VM_TRACE_SAIF"), False),
+        }
+        return [_OPTIMISE, "-std=c++17", *(f"-D{name}={int(on)}" for name, on in switches.items())]
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for _ in pool.map(compile_one, (*_RUNTIME, *(_TRACE_RUNTIME if trace else ()))):
-            pass
+    @property
+    def _compile(self) -> list[str]:
+        include = self.tool.include
+        return [self.tool.compiler, *self._flags, f"-I{include}", f"-I{include / 'vltstd'}"]
 
-
-def _build_design(
-    folder: Path,
-    runtime: Path,
-    tool: toolchain.Verilator,
-    flags: Sequence[str],
-    verilog: str,
-    top: str,
-    trace: bool,
-    options: Sequence[str],
-    main: str,
-    link: Sequence[str],
-) -> None:
-    """The design's C++ and the main program as one file, linked with the runtime and with ``link``."""
-    (folder / "design.sv").write_text(verilog)
-    _run(
-        [
-            *tool.command,
+    def build(self, folder: Path, verilog: str, top: str, program: _Program) -> None:
+        """Makes ``sim`` in a folder: the design's C++ and the program as one file, linked with the runtime."""
+        runtime = kept_folder("runtime", self.key, self._build_runtime)
+        (folder / "design.sv").write_text(verilog)
+        command = [
+            *self.tool.command,
             *("--cc", "--prefix", "Vtop", "--top-module", top, "-Mdir", "."),
             *("-Wno-fatal", "-Wno-lint", "-Wno-style"),
-            *(["--trace-vcd", "--trace-structs"] if trace else []),
-            *options,
+            *(["--trace-vcd", "--trace-structs"] if self.trace else []),
+            *program.options,
             "design.sv",
-        ],
-        folder,
-        f"Verilator on {top}",
-        tool.environment,
-    )
-    parts = sorted(path.name for path in folder.glob("Vtop*.cpp"))
-    (folder / "all.cpp").write_text("".join(f'#include "{part}"\n' for part in (*parts, main)))
-    _run(
-        [tool.compiler, *flags, *_includes(tool), "-I.", "-c", "-o", "all.o", "all.cpp"],
-        folder,
-        f"compiling the simulation of {top}",
-    )
-    _run(
-        [tool.compiler, "-o", "sim", "all.o", *sorted(runtime.glob("*.o")), *link, "-pthread"],
-        folder,
-        f"linking the simulation of {top}",
-    )
-    for path in folder.iterdir():
-        if path.name not in ("sim", "design.sv"):
-            path.unlink()
+        ]
+        _run(command, folder, f"Verilator on {top}", self.tool.environment)
+        parts = sorted(path.name for path in folder.glob("Vtop*.cpp"))
+        sources = (*parts, program.source)
+        (folder / "all.cpp").write_text("".join(f'#include "{source}"\n' for source in sources))
+        command = [*self._compile, "-I.", "-c", "-o", "all.o", "all.cpp"]
+        _run(command, folder, f"compiling the simulation of {top}")
+        objects = map(str, sorted(runtime.glob("*.o")))
+        command = [self.tool.compiler, "-o", "sim", "all.o", *objects, *program.link, "-pthread"]
+        _run(command, folder, f"linking the simulation of {top}")
+        for path in folder.iterdir():
+            if path.name not in ("sim", "design.sv"):
+                path.unlink()
+
+    def _build_runtime(self, folder: Path) -> None:
+        """Makes objects of Verilator's own C++."""
+
+        def compile_one(source: str) -> None:
+            command = [*self._compile, "-c", "-o", f"{source}.o", str(self.tool.include / f"{source}.cpp")]
+            _run(command, folder, f"compiling Verilator's {source}.cpp")
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for _ in pool.map(compile_one, (*_RUNTIME, *(_TRACE_RUNTIME if self.trace else ()))):
+                pass
 
 
 def _run(
-    command: Sequence[str | Path], folder: Path, what: str, environment: Mapping[str, str] | None = None
+    command: Sequence[str], folder: Path, what: str, environment: Mapping[str, str] | None = None
 ) -> None:
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, errors="replace"

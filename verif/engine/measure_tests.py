@@ -9,7 +9,8 @@ import cocotb
 import numpy as np
 from cocotb.triggers import ClockCycles
 
-from cdma.hdl.spec.records import COMPLETION, Mode, Status
+from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Mode, Status
+from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.sim.codec.model import compress_words
 from cdma.sim.codec.words import words_to_bytes
 from cdma.sim.engine.descriptors import Descriptor, unpack
@@ -18,104 +19,132 @@ from cdma.verif.simulator.result import bench_settings, leave_row
 
 from .bench import CHANNELS
 from .context import engine_test
-from .paced_memory import DESTINATION, SOURCE, PacedBench
+from .paced_memory import DESTINATION, SOURCE, PacedBench, PacedMemory
 
 __all__: list[str] = []
 
 _paced_test = functools.partial(engine_test, kind=PacedBench)
 
 
-async def _measure(bench: PacedBench, case: dict[str, Any]) -> list[dict[str, Any]]:
-    """Runs one case and gives a row per direction."""
-    config = bench.config
-    word_bytes = config.format.word_bits // 8
-    form = TransferRules(config, "offload").format(Mode.ZVC, ())
-    directions = CHANNELS if case["direction"] == "both" else (case["direction"],)
-    mode = Mode[case["mode"].upper()]
-    count = case["bytes"] // word_bytes
-    rng = np.random.default_rng(1)
-    words = np.zeros(count, f"u{word_bytes}")
-    literal = rng.permutation(count)[: round(count * case["density"])]
-    words[literal] = rng.integers(1, 1 << config.format.word_bits, len(literal))
-    raw = words_to_bytes(words)
-    stream = raw if mode == Mode.RAW else words_to_bytes(compress_words(words, form))
-    records: dict[str, list[bytes]] = {}
-    for memory in bench.memory.values():
-        memory.latency = case["memory_latency"]
-        memory.first_read = memory.last_answer = None
-    for direction in directions:
-        compressing = direction == "offload"
-        source, result = (raw, stream) if compressing else (stream, raw)
-        read, write = ("dev", "host") if compressing else ("host", "dev")
+class _Measurement:
+    """One case: the data of its tensors, and what was counted while they moved.
+
+    ``directions``
+        Are the channels that move them.
+    ``raw``, ``stream``
+        Are the tensor as it is on the device, and on the host.
+    """
+
+    def __init__(self, bench: PacedBench, case: dict[str, Any]) -> None:
+        self.bench, self.case = bench, case
+        self.directions = CHANNELS if case["direction"] == "both" else (case["direction"],)
+        self.mode = Mode[case["mode"].upper()]
+        self.raw, self.stream = self._tensor()
+
+    @property
+    def _format(self) -> StreamFormat:
+        return TransferRules(self.bench.config, "offload").format(Mode.ZVC, ())
+
+    def _tensor(self) -> tuple[bytes, bytes]:
+        """Makes words that are 0 but for the share that is the case's density, anywhere."""
+        bits = self.bench.config.format.word_bits
+        count = self.case["bytes"] * 8 // bits
+        rng = np.random.default_rng(1)
+        words = np.zeros(count, f"u{bits // 8}")
+        literal = rng.permutation(count)[: round(count * self.case["density"])]
+        words[literal] = rng.integers(1, 1 << bits, len(literal))
+        raw = words_to_bytes(words)
+        return raw, raw if self.mode == Mode.RAW else words_to_bytes(compress_words(words, self._format))
+
+    def _ends(self, direction: str) -> tuple[PacedMemory, bytes, PacedMemory, bytes]:
+        """The memory that is read and the data in it, the memory that is written and what it must hold."""
+        dev, host = self.bench.memory["dev"], self.bench.memory["host"]
+        if direction == "offload":
+            return dev, self.raw, host, self.stream
+        return host, self.stream, dev, self.raw
+
+    async def run(self) -> list[dict[str, Any]]:
+        """Moves everything; a row for each direction."""
+        bench = self.bench
+        for memory in bench.memory.values():
+            memory.latency = self.case["memory_latency"]
+            memory.first_read = memory.last_answer = None
+        records = [(direction, await self._prepare(direction)) for direction in self.directions]
+        for direction, record in records:
+            await bench.rings[direction].submit([record] * self.case["descriptors"])
+        tasks = [cocotb.start_soon(bench.blame(self._finish(direction))) for direction in self.directions]
+        for task in tasks:
+            await task
+        return [self._row(direction) for direction in self.directions]
+
+    async def _prepare(self, direction: str) -> bytes:
+        """Puts the data in place and starts the channel, with a ring that holds all descriptors; one of these."""
+        bench = self.bench
         # Sources of one port lie beside each other, so do destinations: nothing is shared between directions.
-        bench.memory[read].write(SOURCE, source)
-        bench.memory[write].write(DESTINATION, bytes(len(result)))
-        descriptor = Descriptor(
-            SOURCE,
-            DESTINATION,
-            len(raw),
-            capacity=form.bound(count) * word_bytes,
-            mode=mode,
-            compressed_length=0 if compressing or mode == Mode.RAW else len(stream),
-        )
-        records[direction] = [descriptor.pack()] * case["descriptors"]
+        read, source, write, result = self._ends(direction)
+        read.write(SOURCE, source)
+        write.write(DESTINATION, bytes(len(result)))
         ring = bench.rings[direction]
         await bench.poke(f"{direction}.control", enable=0)
         ring.log2, ring.size = 6, 64
         await ring.enable()
-    for direction in directions:
-        await bench.rings[direction].submit(records[direction])
+        form = self._format
+        decodes = direction == "prefetch" and self.mode != Mode.RAW
+        return Descriptor(
+            SOURCE,
+            DESTINATION,
+            len(self.raw),
+            capacity=form.bound(len(self.raw) * 8 // form.word_bits) * form.word_bits // 8,
+            mode=self.mode,
+            compressed_length=len(self.stream) if decodes else 0,
+        ).pack()
 
-    async def finish(direction: str) -> None:
-        ring = bench.rings[direction]
-        slot = ring.completions + (case["descriptors"] - 1) * 64
-        host = bench.memory["host"]
-        limit = bench.cycles + 20000 + 2 * case["descriptors"] * case["bytes"]
-        while not host.bytes[slot + 63] >> 7:
+    async def _finish(self, direction: str) -> None:
+        """Waits for the last completion, and looks at all."""
+        bench, count = self.bench, self.case["descriptors"]
+        ring, host = bench.rings[direction], bench.memory["host"]
+        last = ring.completions + (count - 1) * RECORD_BYTES
+        limit = bench.cycles + 20000 + 2 * count * self.case["bytes"]
+        while not host.bytes[last + RECORD_BYTES - 1] >> 7:
             await ClockCycles(bench.dut.aclk, 16)
-            assert bench.cycles < limit, f"{direction}: the completions did not all come in {case}"
-        for index in range(case["descriptors"]):
-            got = unpack(COMPLETION, host.read(ring.completions + index * 64, 64))
+            assert bench.cycles < limit, f"{direction}: the completions did not all come in {self.case}"
+        for index in range(count):
+            got = unpack(COMPLETION, host.read(ring.completions + index * RECORD_BYTES, RECORD_BYTES))
             assert got["status"] == Status.OK, got
 
-    tasks = [cocotb.start_soon(bench.blame(finish(direction))) for direction in directions]
-    for task in tasks:
-        await task
-    rows = []
-    for direction in directions:
-        compressing = direction == "offload"
-        read, write = ("dev", "host") if compressing else ("host", "dev")
-        result = stream if compressing else raw
-        assert bench.memory[write].read(DESTINATION, len(result)) == result, f"{direction}: wrong data"
-        cycles = bench.memory[write].last_answer - bench.memory[read].first_read
-        dev = -(-len(raw) * 8 // config.dev_data_bits)
-        host = -(-len(stream) * 8 // config.host_data_bits)
-        beats = case["descriptors"] * max(dev, host)
-        rows.append(
-            {
-                "direction": direction,
-                "concurrent": case["direction"] == "both",
-                "mode": case["mode"],
-                "density": case["density"],
-                "bytes": case["bytes"],
-                "descriptors": case["descriptors"],
-                "memory_latency": case["memory_latency"],
-                "outstanding": config.outstanding,
-                "cycles": cycles,
-                "bytes_per_cycle": round(case["descriptors"] * len(raw) / cycles, 2),
-                "utilisation": round(beats / cycles, 4),
-            }
-        )
-        bench.transfers += case["descriptors"]
+    def _row(self, direction: str) -> dict[str, Any]:
+        """Compares what was written, and says how long it took."""
+        bench, case, config = self.bench, self.case, self.bench.config
+        read, _, write, result = self._ends(direction)
+        assert write.read(DESTINATION, len(result)) == result, f"{direction}: wrong data"
+        assert read.first_read is not None
+        assert write.last_answer is not None
+        cycles = write.last_answer - read.first_read
+        dev = -(-len(self.raw) * 8 // config.dev_data_bits)
+        host = -(-len(self.stream) * 8 // config.host_data_bits)
+        count = case["descriptors"]
+        bench.transfers += count
         bench.checks += 1
-    return rows
+        return {
+            "direction": direction,
+            "concurrent": case["direction"] == "both",
+            "mode": case["mode"],
+            "density": case["density"],
+            "bytes": case["bytes"],
+            "descriptors": count,
+            "memory_latency": case["memory_latency"],
+            "outstanding": config.outstanding,
+            "cycles": cycles,
+            "bytes_per_cycle": round(count * len(self.raw) / cycles, 2),
+            "utilisation": round(count * max(dev, host) / cycles, 4),
+        }
 
 
 @_paced_test
 async def measure(bench: PacedBench, budget: int) -> None:
     """Measures every case of the settings, and leaves each row at once."""
     for case in bench_settings()["cases"]:
-        for row in await _measure(bench, case):
+        for row in await _Measurement(bench, case).run():
             leave_row(row)
 
 

@@ -67,62 +67,72 @@ def simulate(
             if report is not None:
                 report(outcome)
 
+    command = [str(executable), f"+verilator+seed+{start}", "+verilator+rand+reset+2", *plusargs]
+    if waves is not None:
+        waves.parent.mkdir(parents=True, exist_ok=True)
+        command += ["--trace", "--trace-file", str(waves.resolve())]
     with tempfile.TemporaryDirectory(prefix="cdma-") as directory:
         folder = Path(directory)
         result, output = folder / "results.jsonl", folder / "log"
-        names = "|".join(map(re.escape, tests))
+
+        def collect() -> None:
+            for outcome in _outcomes(result, output):
+                keep(outcome)
+
+        bench = json.dumps({**settings, "result": str(result)})
         environment = {
-            **os.environ,
-            **_cocotb_environment(),
-            "COCOTB_TOPLEVEL": top,
-            "COCOTB_TEST_MODULES": module,
-            "COCOTB_TEST_FILTER": rf"\.({names})$",
+            **_cocotb_environment(top, module, tests),
             "COCOTB_RESULTS_FILE": str(folder / "results.xml"),
             "COCOTB_RANDOM_SEED": str(settings.get("seed", 0)),
-            "CDMA_BENCH": json.dumps({**settings, "result": str(result)}),
+            "CDMA_BENCH": bench,
         }
-        command = [str(executable), f"+verilator+seed+{start}", "+verilator+rand+reset+2", *plusargs]
-        if waves is not None:
-            waves.parent.mkdir(parents=True, exist_ok=True)
-            command += ["--trace", "--trace-file", str(waves.resolve())]
-        limit = time.monotonic() + timeout
-        with output.open("wb") as stream:
-            process = subprocess.Popen(
-                command,
-                cwd=folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=stream,
-                stderr=subprocess.STDOUT,
-            )
-            try:
-                while process.poll() is None and time.monotonic() < limit:
-                    for outcome in _outcomes(result, output):
-                        keep(outcome)
-                    time.sleep(0.05)
-            finally:
-                stopped = process.poll() is None
-                if stopped:
-                    process.kill()
-                process.wait()
-        for outcome in _outcomes(result, output):
-            keep(outcome)
+        status = _run(command, environment, output, timeout, collect)
+        collect()
         said = output.read_text(errors="replace")
-        if stopped:
+        if status is None:
             reason = f"the simulation was stopped after {timeout:.0f} seconds"
         else:
             tail = "\n".join(said.strip().splitlines()[-12:])
-            reason = f"the simulation ended with status {process.returncode} and without a result:\n{tail}"
+            reason = f"the simulation ended with status {status} and without a result:\n{tail}"
         for test in tests:
             keep(Outcome(test, reason, log=said))
-    if process.returncode and all(outcome.failure is None for outcome in outcomes.values()):
-        raise SimulationError(
-            f"the simulation of {top} ended with status {process.returncode}:\n{said[-2000:]}"
-        )
+    if status != 0 and all(outcome.failure is None for outcome in outcomes.values()):
+        raise SimulationError(f"the simulation of {top} ended with status {status}:\n{said[-2000:]}")
     return [outcomes[test] for test in tests]
 
 
+def _run(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    output: Path,
+    timeout: float,
+    poll: Callable[[], None],
+) -> int | None:
+    """Runs a process in the folder of ``output`` and calls ``poll`` now and then; its status, None if it hangs."""
+    limit = time.monotonic() + timeout
+    with output.open("wb") as stream:
+        process = subprocess.Popen(
+            command,
+            cwd=output.parent,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            while process.poll() is None and time.monotonic() < limit:
+                poll()
+                time.sleep(0.05)
+        finally:
+            stopped = process.poll() is None
+            if stopped:
+                process.kill()
+            process.wait()
+    return None if stopped else process.returncode
+
+
 def _outcomes(result: Path, output: Path) -> list[Outcome]:
+    """The results that the tests have left so far."""
     try:
         lines = result.read_text().splitlines(keepends=True)
     except FileNotFoundError:
@@ -141,8 +151,8 @@ def _outcomes(result: Path, output: Path) -> list[Outcome]:
     return outcomes
 
 
-def _cocotb_environment() -> dict[str, str]:
-    """What cocotb's library needs to find this very Python and its packages."""
+def _cocotb_environment(top: str, module: str, tests: Sequence[str]) -> dict[str, str]:
+    """What cocotb's library needs to find the tests, this very Python and its packages."""
     import cocotb_tools.config
     import find_libpython
 
@@ -152,7 +162,12 @@ def _cocotb_environment() -> dict[str, str]:
             "no shared library of this Python was found, which cocotb needs; use a Python that has one "
             "(Debian: libpython3-dev; pyenv: PYTHON_CONFIGURE_OPTS=--enable-shared)"
         )
+    names = "|".join(map(re.escape, tests))
     return {
+        **os.environ,
+        "COCOTB_TOPLEVEL": top,
+        "COCOTB_TEST_MODULES": module,
+        "COCOTB_TEST_FILTER": rf"\.({names})$",
         "GPI_USERS": f"{libpython};{cocotb_tools.config.pygpi_entry_point()}",
         "PYGPI_PYTHON_BIN": sys.executable,
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),

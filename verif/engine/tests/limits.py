@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from cocotb.triggers import ClockCycles
 
+from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import COMPLETION, LENGTH_BITS, MAX_BYTES, Mode, Status
 from cdma.sim.codec.model import encode_packet
 from cdma.sim.codec.words import words_from_bytes, words_to_bytes
@@ -31,97 +32,103 @@ def _ones(address: int, length: int) -> bytes:
     return b"\xff" * length
 
 
+def _base(config: EngineConfig, port: str) -> int:
+    """The address at which the transfers on a port begin: a little below 2**32 where the port has such addresses."""
+    bits, beat = {
+        "dev": (config.dev_address_bits, config.dev_data_bits // 8),
+        "host": (config.host_address_bits, config.host_data_bits // 8),
+    }[port]
+    return 2**32 - 2 * beat if bits > 33 else SIZE
+
+
+def _few(config: EngineConfig) -> int:
+    """The few bytes by which a length exceeds a power of two."""
+    return 2 * max(config.dev_data_bits, config.host_data_bits) // 8 + config.format.word_bits // 8
+
+
+async def _cut(bench: EngineBench, channel: str, mode: Mode, size: int) -> None:
+    """Starts a transfer of ``size`` bytes at both ends, or nearly so, and aborts it on its way."""
+    config, end = bench.config, bench.channels[channel]
+    word = config.format.word_bits // 8
+    ports = ("dev", "host") if channel == "offload" else ("host", "dev")
+    source, sink = (bench.memory[port] for port in ports)
+    start, destination = (_base(config, port) for port in ports)
+    form = bench.rules[channel].format(mode, bench.tables[channel])
+    # As much as is looked at: a few windows, for the codec.
+    look = _few(config) + 3 * form.window * word
+    through = mode != Mode.RAW
+    data = _ones if through and channel == "prefetch" else _pattern
+    expected = data(start, 2 * look)
+    if through and channel == "offload":
+        whole = len(expected) // word // form.window * form.window * word
+        expected = words_to_bytes(encode_packet(words_from_bytes(expected[:whole], form), form).words)
+    source.far, sink.far = Far(start, data), Far(destination, data, expected)
+    bench.tag += 1
+    descriptor = {
+        "source": start,
+        "destination": destination,
+        "length": size,
+        "capacity": size,
+        "compressed_length": size if through and channel == "prefetch" else 0,
+        "tag": bench.tag,
+        "mode": int(mode),
+    }
+    await end.submit([Transfer(descriptor, b"", Outcome()).record()])
+    for _ in range(4000):
+        if sink.far.written >= look:
+            break
+        assert end.completion() is None, f"{descriptor} ended after {sink.far.written} bytes"
+        await ClockCycles(bench.dut.aclk, 4)
+    else:
+        raise AssertionError(f"{descriptor} stands still after {sink.far.written} bytes")
+    await end.abort()
+    await bench.settle(channel)
+    await end.resume()
+    got = unpack(COMPLETION, await end.next())
+    assert (got["status"], got["tag"]) == (Status.ABORTED, bench.tag), got
+    source.far = sink.far = None
+    bench.transfers += 1
+    bench.checks += look // sink.write_if.byte_lanes
+
+
+async def _refuse(bench: EngineBench, channel: str, **fields: int) -> None:
+    made = changed(bench.transfer(channel, 4, mode=Mode.ZVC), **fields)
+    await expect_refusal(bench, channel, made, Status.LENGTH, 0)
+
+
+async def _with_capacity(bench: EngineBench, channel: str, capacity: int) -> None:
+    """Runs a small transfer with a capacity that is far beyond what it fills."""
+    end = bench.channels[channel]
+    made = bench.transfer(channel, 40)
+    needed = made.descriptor["capacity"]
+    await end.submit([changed(made, capacity=capacity).record()])
+    completion = await end.next()
+    bench.check(channel, changed(made, capacity=needed), completion)
+
+
 @engine_test
 async def limits(bench: EngineBench, budget: int) -> None:
     config = bench.config
     word = config.format.word_bits // 8
     most = MAX_BYTES if word > 1 else MAX_BYTES - 1
-    address_bits = {"dev": config.dev_address_bits, "host": config.host_address_bits}
-    beats = {"dev": config.dev_data_bits // 8, "host": config.host_data_bits // 8}
-    few = 2 * max(beats.values()) + word
-
-    def place(port: str) -> int:
-        return 2**32 - 2 * beats[port] if address_bits[port] > 33 else SIZE
-
-    async def cut(channel: str, mode: Mode, size: int) -> None:
-        """Starts a transfer of ``size`` bytes at both ends, or nearly so, and aborts it on its way."""
-        end = bench.channels[channel]
-        ports = ("dev", "host") if channel == "offload" else ("host", "dev")
-        source, sink = (bench.memory[port] for port in ports)
-        form = bench.rules[channel].format(mode, bench.tables[channel])
-        # As much as is looked at: a few windows, for the codec.
-        look = few + 3 * form.window * word
-        start, destination = map(place, ports)
-        through = mode != Mode.RAW
-        data = _ones if through and channel == "prefetch" else _pattern
-        expected = data(start, 2 * look)
-        if through and channel == "offload":
-            words = words_from_bytes(
-                expected[: len(expected) // word // form.window * form.window * word], form
-            )
-            expected = words_to_bytes(encode_packet(words, form).words)
-        source.far, sink.far = Far(start, data), Far(destination, data, expected)
-        bench.tag += 1
-        descriptor = {
-            "source": start,
-            "destination": destination,
-            "length": size,
-            "capacity": size,
-            "compressed_length": size if through and channel == "prefetch" else 0,
-            "tag": bench.tag,
-            "mode": int(mode),
-        }
-        await end.submit([Transfer(descriptor, b"", Outcome()).record()])
-        for _ in range(4000):
-            if sink.far.written >= look:
-                break
-            assert end.completion() is None, f"{descriptor} ended after {sink.far.written} bytes"
-            await ClockCycles(bench.dut.aclk, 4)
-        else:
-            raise AssertionError(f"{descriptor} stands still after {sink.far.written} bytes")
-        await end.abort()
-        await bench.settle(channel)
-        await end.resume()
-        got = unpack(COMPLETION, await end.next())
-        assert (got["status"], got["tag"]) == (Status.ABORTED, bench.tag), got
-        source.far = sink.far = None
-        bench.transfers += 1
-        bench.checks += sink_beats(ports[1], look)
-
-    def sink_beats(port: str, length: int) -> int:
-        return length // beats[port]
-
-    async def refuse(channel: str, **fields: int) -> None:
-        made = changed(bench.transfer(channel, 4, mode=Mode.ZVC), **fields)
-        await expect_refusal(bench, channel, made, Status.LENGTH, 0)
-
+    address_bits = min(config.dev_address_bits, config.host_address_bits)
+    beyond = (1 << address_bits) - SIZE
     for channel in CHANNELS:
         await bench.channels[channel].enable()
-        room = min(1 << bits for bits in address_bits.values()) - SIZE
-        sizes = {(1 << log2) + few for log2 in range(16, 32)} | {most - word, most}
-        for number, size in enumerate(sorted(size for size in sizes if size <= room or room > 2 * MAX_BYTES)):
+        sizes = {(1 << log2) + _few(config) for log2 in range(16, 32)} | {most - word, most}
+        fitting = [size for size in sorted(sizes) if size <= beyond or beyond > 2 * MAX_BYTES]
+        for number, size in enumerate(fitting):
             modes = (Mode.RAW, Mode.ZVC) if size >= most - word else (Mode(number % 2),)
             for mode in modes:
-                await cut(channel, mode, size // word * word)
-        # Of each bit beyond, alone and with those few: too long, whatever the capacity.
-        await refuse(channel, length=most + word, capacity=(1 << 64) - 1)
+                await _cut(bench, channel, mode, size // word * word)
+        # Every bit beyond, alone and with a few words: too long, whatever the capacity.
+        await _refuse(bench, channel, length=most + word, capacity=(1 << 64) - 1)
         for log2 in range(33, 64):
-            await refuse(channel, length=(1 << log2) + 4 * word, capacity=(1 << 64) - 1)
+            await _refuse(bench, channel, length=(1 << log2) + 4 * word, capacity=(1 << 64) - 1)
             if channel == "prefetch" and log2 >= LENGTH_BITS:
-                await refuse(channel, compressed_length=(1 << log2) + 4 * word)
-        # A capacity beyond what can be filled is as good as any, if the addresses are there.
-        if min(address_bits.values()) > LENGTH_BITS + 1:
+                await _refuse(bench, channel, compressed_length=(1 << log2) + 4 * word)
+        # Any capacity beyond what can be filled is as good as another, if the addresses exist.
+        if address_bits > LENGTH_BITS + 1:
             for log2 in (LENGTH_BITS - 1, LENGTH_BITS, 63):
-                made = bench.transfer(channel, 40)
-                needed = made.descriptor["capacity"]
-                completion = await _one_with(bench, channel, made, capacity=1 << log2)
-                made.descriptor["capacity"] = needed
-                bench.check(channel, made, completion)
+                await _with_capacity(bench, channel, 1 << log2)
         await bench.channels[channel].disable()
-
-
-async def _one_with(bench: EngineBench, channel: str, made: Transfer, **fields: int) -> bytes:
-    """Runs one transfer with other fields; its completion."""
-    end = bench.channels[channel]
-    await end.submit([changed(made, **fields).record()])
-    return await end.next()

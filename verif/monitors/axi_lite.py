@@ -8,11 +8,10 @@ register, and an answer in a bounded time.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Container
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
-from .axi import AxiViolation
-from .handshakes import Handshakes
+from .port_checker import PortChecker
 
 __all__ = ["CHANNELS", "AxiLiteChecker"]
 
@@ -29,11 +28,9 @@ _OKAY, _SLVERR = 0, 2
 
 
 @dataclass
-class AxiLiteChecker:
+class AxiLiteChecker(PortChecker):
     """Checks one subordinate's port.
 
-    ``sample``
-        Gives the value of a signal such as ``"arvalid"`` at the rising edge.
     ``known``
         Holds the addresses of registers; every other one answers SLVERR.
     ``patience``
@@ -41,42 +38,24 @@ class AxiLiteChecker:
         waits.
     """
 
-    name: str
-    sample: Callable[[str], int]
+    channels = CHANNELS
+    silent = ("awready", "wready", "arready", "bvalid", "rvalid")
+
     known: Container[int]
     patience: int = 64
-    cycles: int = 0
 
-    def __post_init__(self) -> None:
-        self._handshakes = Handshakes(CHANNELS, self.sample, self._object)
-        self._forget()
-
-    def _forget(self) -> None:
-        self._handshakes.forget()
+    def forget(self) -> None:
         self._reads: deque[int] = deque()
         self._addresses: deque[int] = deque()
         self._data = 0
         self._waited = {"r": 0, "b": 0}
 
-    # -- Called by whoever steps the clock.
-
-    def reset(self) -> None:
-        """Looks at one rising edge in reset, which ends whatever was open."""
-        self.cycles += 1
-        self._forget()
-        for signal in ("awready", "wready", "arready", "bvalid", "rvalid"):
-            if self.sample(signal):
-                self._object(f"{signal} is high in reset")
-
-    def cycle(self) -> None:
-        """Looks at one rising edge outside reset."""
-        self.cycles += 1
-        happened = self._handshakes.cycle()
+    def check(self, happened: Mapping[str, tuple[int, ...]]) -> None:
         # A response must not even be offered before its request has been taken.
         if self.sample("rvalid") and not self._reads:
-            self._object("rvalid answers no read")
+            self.object("rvalid answers no read")
         if self.sample("bvalid") and not (self._addresses and self._data):
-            self._object("bvalid answers no write")
+            self.object("bvalid answers no write")
         self._wait("r", bool(self._reads))
         self._wait("b", bool(self._addresses and self._data))
         if "r" in happened:
@@ -90,28 +69,18 @@ class AxiLiteChecker:
             self._addresses.append(happened["aw"][0])
         self._data += "w" in happened
 
-    @property
-    def quiet(self) -> bool:
-        """Whether nothing is in flight."""
-        return not (self._reads or self._addresses or self._data or not self._handshakes.quiet)
-
-    def finish(self) -> None:
-        """Objects if a transfer is still open."""
-        if not self.quiet:
-            self._object(f"{len(self._reads)} reads and {len(self._addresses)} writes are still open")
+    def open(self) -> tuple[int, int]:
+        return len(self._reads), max(len(self._addresses), self._data)
 
     # -- The rules.
-
-    def _object(self, what: str) -> None:
-        raise AxiViolation(f"{self.name}, cycle {self.cycles}: {what}")
 
     def _wait(self, channel: str, due: bool) -> None:
         waits = due and not self.sample(f"{channel}valid")
         self._waited[channel] = self._waited[channel] + 1 if waits else 0
         if self._waited[channel] > self.patience:
-            self._object(f"no {channel}valid for {self._waited[channel]} cycles although a response is due")
+            self.object(f"no {channel}valid for {self._waited[channel]} cycles although a response is due")
 
     def _answer(self, kind: str, address: int, resp: int) -> None:
         want = _OKAY if address & ~3 in self.known else _SLVERR
         if resp != want:
-            self._object(f"the {kind} of {address:#x} is answered {resp}, not {want}")
+            self.object(f"the {kind} of {address:#x} is answered {resp}, not {want}")

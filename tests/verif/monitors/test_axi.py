@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cdma.verif.monitors.axi import AxiChecker, AxiViolation
+from cdma.verif.monitors.axi import AxiChecker
+from cdma.verif.monitors.port_checker import AxiViolation
 
 
 def _run(cycles: list[dict[str, int]]) -> None:

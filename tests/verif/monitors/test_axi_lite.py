@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cdma.verif.monitors.axi import AxiViolation
 from cdma.verif.monitors.axi_lite import AxiLiteChecker
+from cdma.verif.monitors.port_checker import AxiViolation
 
 AR = {"arvalid": 1, "arready": 1, "araddr": 4}
 R = {"rvalid": 1, "rready": 1}

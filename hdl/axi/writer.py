@@ -80,20 +80,46 @@ class _Words(NamedTuple):
     present: Value
 
 
+class _Flags(NamedTuple):
+    """What is kept of a packet.
+
+    ``some``
+        The burst has a beat.
+    ``shut``, ``overflow``
+        The last beat that fits has come; and another one.
+    ``wrapped``
+        The count of blocks has passed zero.
+    """
+
+    some: Signal
+    shut: Signal
+    overflow: Signal
+    wrapped: Signal
+
+
 class _Step(NamedTuple):
     """What is done with the beat at the input.
 
     ``accept``
         It is taken.
+    ``spill``
+        It is the first one that does not fit. It waits while the burst before it is closed.
     ``store_it``
         It has words, and they fit.
     ``full``
         It is the last one of its block.
+    ``at_limit``
+        It is the last one that fits.
+    ``push``
+        A burst, or the end of a packet, is closed.
     """
 
     accept: Signal
+    spill: Signal
     store_it: Signal
     full: Signal
+    at_limit: Signal
+    push: Signal
 
 
 class AxiWriter(wiring.Component):
@@ -295,82 +321,50 @@ class AxiWriter(wiring.Component):
 
     def _gather(self, m: Module, queues: _Queues) -> None:
         """Puts beats into the store, and counts them up to the end of the block or of the packet."""
-        shape, blocks = self.shape, self.shape.blocks
+        blocks = self.shape.blocks
         first, limit = self.command.payload.first, self.command.payload.last
         store, bursts = queues.store.input, queues.bursts.input
         source = self._source(m)
         beat = source.payload
         position = self._position(m)
-        block, place = position.block, position.place
-
-        # ``some``: the burst has a beat. ``shut``: the last beat that fits has come. ``overflow``: and another.
-        some = Signal()
-        shut = Signal()
-        overflow = Signal()
-        able = Signal()
-        at_limit = Signal()
-        misfit = Signal()
-        full = Signal()
-        spill = Signal()
-        accept = Signal()
-        store_it = Signal()
-        close = Signal()
-        push = Signal()
+        flags = _Flags(*(Signal(name=name) for name in _Flags._fields))
+        step = _Step(*(Signal(name=name) for name in _Step._fields))
+        accept, spill, store_it, full, at_limit, push = step
         words = self._words(m, beat, position, bursts, push)
-        # The first lane whose word does not fit into the beat at the limit.
-        beyond = limit[shape.word_log2 : blocks.beat_log2] + limit[: shape.word_log2].all()
-        is_beyond = Cat(beyond == lane for lane in range(shape.lanes))
-        wrapped = Signal()
+        able = Signal()
+        misfit = Signal()
+        close = Signal()
         m.d.comb += [
-            at_limit.eq((block == blocks.block(limit)) & (place == blocks.place(limit))),
-            misfit.eq(words.present & (shut | (at_limit & (beat.keep & is_beyond).any()))),
+            at_limit.eq((position.block == blocks.block(limit)) & (position.place == blocks.place(limit))),
+            misfit.eq(words.present & (flags.shut | (at_limit & (beat.keep & self._is_beyond(limit)).any()))),
             store_it.eq(words.present & ~misfit),
-            full.eq(place.all()),
+            full.eq(position.place.all()),
             able.eq(source.valid & self.command.valid & store.ready & bursts.ready & ~self.flush),
             # What is stored is closed before the first beat that is dropped, so that the end can say where that beat
             # would have gone.
-            spill.eq(able & misfit & ~overflow),
-            accept.eq(able & (~misfit | overflow)),
+            spill.eq(able & misfit & ~flags.overflow),
+            accept.eq(able & (~misfit | flags.overflow)),
             close.eq(beat.last | (store_it & full)),
-            push.eq((accept & close) | (spill & some)),
+            push.eq((accept & close) | (spill & flags.some)),
             source.ready.eq(accept | self.flush),
             self.command.ready.eq(accept & beat.last),
             store.valid.eq(accept & store_it),
             store.payload.data.eq(beat.data),
             store.payload.keep.eq(beat.keep),
             bursts.valid.eq(push),
-            bursts.payload.beat.eq(blocks.beat(first, limit, wrapped, block, position.begin)),
-            bursts.payload.len.eq(place - position.begin - ~(store_it | words.held.any())),
-            bursts.payload.none.eq(~(some | store_it)),
+            bursts.payload.beat.eq(blocks.beat(first, limit, flags.wrapped, position.block, position.begin)),
+            bursts.payload.len.eq(position.place - position.begin - ~(store_it | words.held.any())),
+            bursts.payload.none.eq(~(flags.some | store_it)),
             bursts.payload.end.eq(accept & beat.last),
-            bursts.payload.overflow.eq(overflow),
+            bursts.payload.overflow.eq(flags.overflow),
         ]
-        place_next, block_next = self._advance(m, position, words, beat.keep, _Step(accept, store_it, full))
-        m.d.sync += [
-            position.counted.eq(block_next),
-            position.place_counted.eq(place_next),
-            position.begun.eq(Mux(push, place_next, position.begin)),
-        ]
-        with m.If(push):
-            m.d.sync += some.eq(0)
-        with m.Elif(accept & store_it):
-            m.d.sync += some.eq(1)
-        with m.If(accept & beat.last):
-            m.d.sync += [
-                position.inside.eq(0),
-                wrapped.eq(0),
-                shut.eq(0),
-                overflow.eq(0),
-                words.held.eq(0),
-            ]
-        with m.Elif(accept | spill):
-            m.d.sync += [
-                words.held.eq(words.reached),
-                position.inside.eq(1),
-                wrapped.eq(wrapped | block_next[-1]),
-                shut.eq(shut | spill | (store_it & at_limit)),
-                overflow.eq(overflow | spill),
-            ]
+        self._advance(m, position, words, beat, flags, step)
+
+    def _is_beyond(self, limit: Value) -> Value:
+        """The lane whose word is the first that does not fit into the beat at the limit, one bit each."""
+        word_log2 = self.shape.word_log2
+        beyond = limit[word_log2 : self.shape.blocks.beat_log2] + limit[:word_log2].all()
+        return Cat(beyond == lane for lane in range(self.shape.lanes))
 
     def _words(
         self, m: Module, beat: data.View, position: _Position, bursts: stream.Interface, push: Signal
@@ -392,30 +386,49 @@ class AxiWriter(wiring.Component):
         return _Words(words, held, reached, beat.keep.any())
 
     def _advance(
-        self, m: Module, position: _Position, words: _Words, keep: Value, step_: _Step
-    ) -> tuple[Signal, Signal]:
-        """Beat and block after this beat, and the end of the packet, should it end here.
+        self, m: Module, position: _Position, words: _Words, beat: data.View, flags: _Flags, step: _Step
+    ) -> None:
+        """Goes on to the position after this beat, where the packet ends if this is its last beat.
 
         Only the last beat with words is not full, and it does not count: so the position after the last word is this
         beat, and as many words as it has.
         """
         shape, blocks = self.shape, self.shape.blocks
-        step = Signal()
         place_next = Signal(blocks.place_bits)
         block_next = Signal(blocks.block_bits + 1)
+        whole = Signal(name="step")
         m.d.comb += [
-            step.eq(step_.accept & step_.store_it & keep[-1]),
-            place_next.eq(position.place + step),
-            block_next.eq(position.block + (step & step_.full)),
+            whole.eq(step.accept & step.store_it & beat.keep[-1]),
+            place_next.eq(position.place + whole),
+            block_next.eq(position.block + (whole & step.full)),
             # Lanes are filled from the first: the number of words, whose bit n says whether an odd multiple of 2**n
             # was reached. A full beat counts as none, because the position after it is the next beat's.
             words.count.eq(
                 Cat(
-                    step_.store_it
-                    & Cat(keep[lane] for lane in range((1 << bit) - 1, shape.lanes, 1 << bit)).xor()
+                    step.store_it
+                    & Cat(beat.keep[lane] for lane in range((1 << bit) - 1, shape.lanes, 1 << bit)).xor()
                     for bit in range(len(words.count))
                 )
             ),
             self.end.eq(Cat(C(0, shape.word_log2), words.reached, place_next, block_next)),
         ]
-        return place_next, block_next
+        m.d.sync += [
+            position.counted.eq(block_next),
+            position.place_counted.eq(place_next),
+            position.begun.eq(Mux(step.push, place_next, position.begin)),
+        ]
+        with m.If(step.push):
+            m.d.sync += flags.some.eq(0)
+        with m.Elif(step.accept & step.store_it):
+            m.d.sync += flags.some.eq(1)
+        with m.If(step.accept & beat.last):
+            m.d.sync += position.inside.eq(0)
+            m.d.sync += [flags.wrapped.eq(0), flags.shut.eq(0), flags.overflow.eq(0), words.held.eq(0)]
+        with m.Elif(step.accept | step.spill):
+            m.d.sync += [
+                words.held.eq(words.reached),
+                position.inside.eq(1),
+                flags.wrapped.eq(flags.wrapped | block_next[-1]),
+                flags.shut.eq(flags.shut | step.spill | (step.store_it & step.at_limit)),
+                flags.overflow.eq(flags.overflow | step.spill),
+            ]

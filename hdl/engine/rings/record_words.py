@@ -1,4 +1,4 @@
-"""The words of records on their way between channels, registers, and rings."""
+"""The words of records as they are copied between channels, registers and rings."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -27,7 +27,7 @@ def _number_of(name: str) -> int:
 
 
 class RecordWords:
-    """The word that the sequencer has in hand: where it comes from, and where it goes."""
+    """The word that the sequencer has in hand: its sources and its destinations."""
 
     def __init__(self, sequencer: Sequencer, ports: Sequence[RingPort], registers: RegisterMap) -> None:
         self.sequencer = sequencer

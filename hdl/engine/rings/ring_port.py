@@ -18,7 +18,7 @@ __all__ = ["RingPort"]
 
 
 class _Ends(NamedTuple):
-    """High in the last cycle of a job of this channel; ``mine`` during all of it."""
+    """High in the last cycle of a job of this channel; ``mine`` is high during all of it."""
 
     mine: Value
     log: Value
@@ -28,14 +28,16 @@ class _Ends(NamedTuple):
 
 class RingPort:
     """A channel's fetcher and completion ring, and what the sequencer must know of the channel, as signals of one
-    module; the methods add the statements that drive them.
+    module. The methods add the statements that drive them, each once.
 
     ``rings``
         The component whose ports the channel shares with the other one.
     ``client``, ``control``
         The channel, a :class:`.RingClient`, and its registers, a :class:`.ChannelSignature` seen from the engine.
     ``failed``
-        High while the answer at the port reports an error; it is taken when that is logged.
+        High while the response at the port reports an error.
+    ``answer_logged``
+        Pulse: that error is logged, so the response is taken.
     ``shown``
         High while the completion at the input is in the registers.
     ``own_logged``
@@ -70,7 +72,7 @@ class RingPort:
         ]
 
     def take_answers(self, m: Module) -> None:
-        """Gives the completion ring the responses of its ID: one that reports an error when that is logged."""
+        """Gives the completion ring the responses of its ID. An error at the port is taken when it is logged."""
         b = self.rings.complete.b
         here = Signal(name=f"{self.name}_answer")
         failed = Value.cast(b.payload.resp)[1]
@@ -102,7 +104,7 @@ class RingPort:
         )
 
     def wish(self, m: Module, writer_ready: Value, asking_ready: Value) -> data.View:
-        """The next job: errors first, because what follows waits for them."""
+        """The next job. Errors come first, because the completions after them wait."""
         completion, control, fetcher = self.client.completion, self.control, self.fetcher
         wish = Signal(Wish, name=f"{self.name}_wish")
         waits = Signal(name=f"{self.name}_waits")
@@ -134,7 +136,7 @@ class RingPort:
         conclusion: Conclusion,
         coalescing: wiring.PureInterface,
     ) -> None:
-        """Tells all that belongs to the channel what comes of the job in hand."""
+        """Reports what comes of the job in hand to the fetcher, the completion ring, the registers and the channel."""
         mine = sequencer.channel == self.index
         ends = _Ends(
             mine,
@@ -192,7 +194,7 @@ class RingPort:
         ]
 
     def _errors(self, m: Module, sequencer: Sequencer, ends: _Ends) -> None:
-        """An error of a ring has no completion; it may halt the channel."""
+        """Reports the errors that have no completion. They may halt the channel."""
         client, control = self.client, self.control
         m.d.comb += [
             control.error_valid.eq(self.error),
@@ -219,7 +221,7 @@ class RingPort:
         ]
 
     def _remember(self, m: Module, sequencer: Sequencer, ends: _Ends) -> None:
-        """What is in the registers, and what is still to be logged."""
+        """Keeps what is in the registers, and which errors are still to be logged."""
         by = sequencer.by
         with m.If(self.client.completion.ready):
             m.d.sync += [self.shown.eq(0), self.own_logged.eq(0)]

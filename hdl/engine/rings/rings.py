@@ -51,7 +51,7 @@ class Rings(wiring.Component):
     ``fetch``, ``complete``
         The AXI4 ports, with the number of a channel for ID.
     ``busy``, ``stuck``
-        One bit per channel: there is something to do; the port does not answer.
+        High, one bit per channel, while there is something to do, and while the port does not answer.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -107,7 +107,7 @@ class Rings(wiring.Component):
         return m
 
     def _connect_fetch(self, m: Module, ports: list[RingPort]) -> Fifo:
-        """Addresses out, from the queue that is returned, and descriptors in."""
+        """Sends the addresses of a queue, which it returns, and takes the descriptors."""
         ar, r = self.fetch.ar, self.fetch.r
         fetcher = ports[0].fetcher
         where = data.StructLayout({"channel": 1, "address": len(ar.payload.address)})
@@ -126,7 +126,7 @@ class Rings(wiring.Component):
         return asking
 
     def _connect_complete(self, m: Module, ports: list[RingPort], writer: CompletionWriter) -> None:
-        """Completions out, responses in."""
+        """Sends the completions, and takes the responses."""
         wiring.connect(m, writer.port.aw, wiring.flipped(self.complete.aw))
         wiring.connect(m, writer.port.w, wiring.flipped(self.complete.w))
         b = self.complete.b
@@ -135,7 +135,7 @@ class Rings(wiring.Component):
         m.d.comb += b.ready.eq(ports[0].completions.answer | ports[1].completions.answer)
 
     def _find_slot(self, m: Module, sequencer: Sequencer, ports: list[RingPort], slot: RingSlot) -> Signal:
-        """High when the address of the job's record is known, or when the job needs none."""
+        """Gives a signal that is high once the address of the job's record is known, or if the job needs none."""
         is_, by = sequencer.is_, sequencer.by
         needs_slot = Signal()
         found = Signal()

@@ -30,7 +30,7 @@ class Conclusion(NamedTuple):
 
 
 class Sequencer:
-    """The job in hand, as signals of one module; the methods add the statements that drive them.
+    """The job in hand, as signals of one module. The methods add the statements that drive them, each once.
 
     A job begins with a cycle in which ``fresh`` is high, and ends with one in which ``over`` is high.
 
@@ -47,9 +47,9 @@ class Sequencer:
     ``copied``
         High once all words are moved.
     ``stale``
-        High once the ring of the job was disabled, however shortly: the job then comes to nothing.
+        High once the ring of the job was disabled, however shortly. The job then has no effect.
     ``skipped``
-        High if the channel had an error logged when the job began: a further one leaves no record.
+        High if the channel had an error in its registers when the job began. A further error leaves no record.
     ``is_``, ``by``
         One signal for each :class:`.Job`, and for each :class:`.Cause` of a ``LOG``: high while that is in hand.
     ``unlogged``
@@ -80,7 +80,7 @@ class Sequencer:
         return Mux(self.channel, prefetch, offload)
 
     def take(self, m: Module, wishes: Sequence[data.View], logged: Sequence[Value], stop: Value) -> None:
-        """Begins a job when there is none in hand: in turn that of either channel, none while ``stop`` is high.
+        """Begins a job when none is in hand, of the two channels in turn; none while ``stop`` is high.
 
         ``logged``
             High for a channel whose error registers are in use.

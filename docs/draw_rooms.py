@@ -11,9 +11,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 from html import escape
-from pathlib import Path
 
 from tests.support.imports import imports_of, modules_in, room_of
+from tests.support.paths import DOCS, PACKAGES, ROOT
 
 __all__ = [
     "BY_NAME",
@@ -29,9 +29,7 @@ __all__ = [
     "within_folders",
 ]
 
-ROOT = Path(__file__).parents[1]
-PICTURE = ROOT / "docs" / "rooms.svg"
-PACKAGES = {"cli": "cdma", "hdl": "cdma.hdl", "sim": "cdma.sim", "verif": "cdma.verif", "synth": "cdma.synth"}
+PICTURE = DOCS / "rooms.svg"
 WIDTH, HEIGHT = 1000, 890
 
 

@@ -8,7 +8,6 @@ from cdma.hdl.spec.codecs import DEFAULT, codec_named
 from docs.draw_rooms import (
     BY_NAME,
     FLOORS,
-    PACKAGES,
     PICTURE,
     ROOMS,
     Box,
@@ -20,7 +19,7 @@ from docs.draw_rooms import (
     within_folders,
 )
 from tests.support.imports import modules_in, room_of
-from tests.support.paths import ROOT
+from tests.support.paths import PACKAGES, ROOT
 
 
 def test_the_picture_is_current() -> None:

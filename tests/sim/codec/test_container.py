@@ -226,7 +226,10 @@ def test_an_interrupted_run_leaves_nothing(number, tmp_path):
     pipe, packed = tmp_path / "in.npy", tmp_path / "x.cdma"
     os.mkfifo(pipe)
     process = subprocess.Popen(
-        [sys.executable, "-m", "cdma", "compress", pipe, packed], stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "cdma", "compress", pipe, packed],
+        stderr=subprocess.DEVNULL,
+        # Tests that run in the background of a script inherit that interrupts are ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     with pipe.open("wb") as writer:
         np.lib.format.write_array_header_1_0(

@@ -17,7 +17,7 @@ _WINDOWS = 64
 
 @codec_test
 async def measure(context: Context) -> None:
-    """One long packet for every density, from idle, with a source and a sink that are always there."""
+    """One long packet for every density, from idle, with a source and a sink that never hold back."""
     config, bench = context.config, context.bench
     bench.set_pauses()
     count = _WINDOWS * config.format.window

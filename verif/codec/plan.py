@@ -39,4 +39,9 @@ _POINTS = (
     TestPoint("interop", "cocotbext-axi's own sources and sinks, with pauses"),
 )
 
-CODEC_PLAN = TestPlan(modules=("cdma.verif.codec.tests",), points=_POINTS, unit="packets", budget=2000)
+CODEC_PLAN = TestPlan(
+    modules=tuple(f"cdma.verif.codec.tests.{name}" for name in ("packets", "timing", "patience", "damage")),
+    points=_POINTS,
+    unit="packets",
+    budget=2000,
+)

@@ -16,9 +16,9 @@ def _stall(first: int, cycles: int) -> Pause:
     """Holds back once, for some cycles, from the first-th beat on offer."""
     seen = 0
 
-    def pause(there: bool) -> bool:
+    def pause(willing: bool) -> bool:
         nonlocal seen
-        seen += there
+        seen += willing
         return first <= seen < first + cycles
 
     return pause

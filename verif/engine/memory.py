@@ -25,7 +25,7 @@ class _Injected(Exception):
 
 
 class Far:
-    """Addresses beyond the memory: data read there follow from the address, data written are checked and forgotten.
+    """Addresses beyond the memory: what is read follows from the address, what is written is checked.
 
     Reads and writes must each go through it in order, from ``start`` on.
     """

@@ -113,7 +113,7 @@ async def ring_errors(bench: RingBench, budget: int) -> None:
                     bench.check_memory(channel, made[1], exact=False)
                     host.bad = {}
 
-                    # The write of the second of three completions: in the error register, for there is nowhere else.
+                    # The write of the second of three completions: the error register has to report it.
                     at = ring.completions + (ring.done + 1) % ring.size * RECORD_BYTES
                     host.bad = {at + offset: response}
                     made = [bench.transfer(channel, 20, mode=Mode.RAW) for _ in range(3)]

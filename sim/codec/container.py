@@ -104,7 +104,7 @@ def pack_file(
         left -= len(raw)
         progress(len(raw))
     if source.read(1):
-        raise NotATensor(f"it goes on after its data of {tensor.nbytes} bytes")
+        raise NotATensor(f"more bytes follow its data of {tensor.nbytes} bytes")
     return written
 
 

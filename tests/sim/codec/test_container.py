@@ -171,7 +171,7 @@ def npy(tensor):
     [
         (b"no", "it is not a .npy file: "),
         (npy(np.zeros(9))[:-1], "it ends 1 bytes before its data of 72 bytes does"),
-        (npy(np.zeros(9)) + b"!", "it goes on after its data of 72 bytes"),
+        (npy(np.zeros(9)) + b"!", "more bytes follow its data of 72 bytes"),
         (
             npy(np.array([None, 1])),
             "it holds elements of type object, not integers or floating-point numbers",

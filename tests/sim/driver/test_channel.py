@@ -158,7 +158,7 @@ def test_corrupt_streams_end_with_their_kind(corrupt, status):
     raw = tensor(bench.config, 300)
     words = np.frombuffer(raw, "u4")
     form = stream_format(bench.config, Mode.ZVC)
-    # The last window begins, with its header, behind the whole ones.
+    # The last window begins, with its header, after the whole ones.
     stream = corrupt(compress(words, form), len(compress(words[:288], form)))
     bench.host.write(OUT, stream)
     done = bench.driver.prefetch.transfer(

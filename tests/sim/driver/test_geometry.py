@@ -61,7 +61,7 @@ def test_an_engine_that_realigns_says_so_and_takes_any_word():
     beats = (7 + 41 + 7) // 8, (5 + len(packed) // 4 + 7) // 8
     counters = bench.driver.offload.counters()
     assert (counters["read_beats"], counters["write_beats"]) == beats
-    # A header and 5 literals reach into the second beat, which has no room: the first byte not written is told.
+    # A header and 5 literals reach into the second beat, which does not fit: its first byte is reported.
     bench.dev.write(DEV + 28, b"\1" * 20)
     done = bench.driver.offload.transfer(Descriptor(DEV + 28, OUT + 20, 20, 16, tag=2))
     assert (done.status, done.bytes_written, done.address) == (Status.CAPACITY, 12, OUT + 32)

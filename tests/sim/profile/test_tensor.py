@@ -63,10 +63,10 @@ class TestTensor:
 
     def test_more_than_a_chunk(self):
         array = tensor(0.3, 600_000)
-        told = []
-        assert profile("t", array, progress=told.append).zvc.compressed == len(compress(array))
-        assert len(told) > 3
-        assert sum(told) == pytest.approx(array.nbytes, abs=len(told))
+        reported = []
+        assert profile("t", array, progress=reported.append).zvc.compressed == len(compress(array))
+        assert len(reported) > 3
+        assert sum(reported) == pytest.approx(array.nbytes, abs=len(reported))
 
     def test_minus_zero(self):
         result = profile("t", np.array([-0.0, 0.0, 1.0] * 100, np.float16))

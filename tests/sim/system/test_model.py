@@ -44,7 +44,7 @@ def test_rows_have_their_columns_and_add_up() -> None:
 
 @pytest.mark.parametrize(("density", "ratio"), [(0.0, 32.0), (0.353, 2.6), (1.0, 32 / 33)])
 def test_ratio_follows_from_density(density: float, ratio: float) -> None:
-    """Of a network in which every map that is offloaded is behind a ReLU: 2.6 is the papers' 35.3 %."""
+    """Of a network in which every map that is offloaded comes after a ReLU: 2.6 is the papers' 35.3 %."""
     assert model("vgg16", densities=flat(density)).evaluate("cdma").ratio == pytest.approx(ratio, rel=2e-3)
 
 

@@ -90,20 +90,15 @@ class RegisterBlock(wiring.Component):
         return forget
 
     def _shared(self, m: Module, file: RegisterFile) -> None:
+        """Connects what belongs to both channels, and the counters."""
         control = self.control
         m.d.comb += [
             control.clear_counters.eq(file.engine.command.clear_counters),
             control.watchdog_cycles.eq(file.engine.watchdog.value),
         ]
-        for channel in CHANNELS:
-            counters = getattr(file, f"{channel}_counters")
-            port = getattr(control, f"{channel}_counters")
-            m.d.comb += [
-                port.request.eq(counters.request),
-                port.word.eq(counters.word),
-                counters.done.eq(port.done),
-                counters.data.eq(port.data),
-            ]
+        for name in CHANNELS:
+            port = f"{name}_counters"
+            wiring.connect(m, getattr(file, port), wiring.flipped(getattr(control, port)))
 
     def _push(self, m: Module, file: RegisterFile) -> None:
         """Keeps a pushed descriptor pending until the channel has taken it; its registers are locked meanwhile."""

@@ -69,7 +69,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.synth.fpga.targets import TARGETS
     from cdma.synth.yosys import find_yosys
 
-    from .area_request import circuit
+    from .area.request import circuit
 
     if not 1 <= arguments.seeds <= 100:
         raise ParameterError(f"--seeds is {arguments.seeds}; it must be from 1 to 100")

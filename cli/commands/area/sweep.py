@@ -17,7 +17,7 @@ from cdma.synth.errors import MeasureError
 from cdma.synth.sweep.points import parse_axis, points
 from cdma.synth.sweep.sweep import Outcome, Sweep, run_sweep
 
-from . import area_request
+from . import request
 
 __all__ = ["run"]
 
@@ -34,8 +34,8 @@ def run(arguments: argparse.Namespace) -> int:
         axes[name] = values
     if arguments.jobs < 0:
         raise ParameterError(f"--jobs is {arguments.jobs}; it must be 1 or more, or 0 for one per processor")
-    library = area_request.library(arguments)
-    wanted = list(points(codec_config_from(arguments), area_request.options(arguments), axes))
+    library = request.library(arguments)
+    wanted = list(points(codec_config_from(arguments), request.options(arguments), axes))
     if all(point.reason for point in wanted):
         raise MeasureError(f"no point of the sweep can be: {wanted[0].reason}")
     with step_progress("measuring", len(wanted)) as advance:
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
             wanted,
             jobs=arguments.jobs or os.cpu_count() or 1,
             scheduler=arguments.scheduler,
-            cache=area_request.cache(arguments),
+            cache=request.cache(arguments),
             on_done=lambda outcome: advance(),
         )
     sweep = Sweep(arguments.block, library.name, axes, tuple(outcomes))
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(rows)
     else:
-        _show(sweep, area_request.assumption(library))
+        _show(sweep, request.assumption(library))
     lost = [outcome for outcome in outcomes if outcome.reason and not outcome.point.reason]
     return 1 if lost else 0
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from cdma.commands.designs import design_from, with_rings
 from cdma.hdl.spec.errors import ParameterError
 from cdma.options import ENGINE, add_block_options
 
-from .bench_rows import Columns, Row, add_row_options, show_rows
-from .designs import design_from, with_rings
+from .rows import Columns, Row, add_row_options, show_rows
 
 __all__ = ["register"]
 
@@ -69,7 +69,7 @@ def _run(arguments: argparse.Namespace) -> int:
     with step_progress("building and measuring", rows_of(wanted)) as advance:
         rows = measure_engine(design, wanted, advance)
     if arguments.plot is not None:
-        from .bench_plot import plot_utilisation
+        from .plot import plot_utilisation
 
         plot_utilisation(rows, arguments.plot)
     show_rows(arguments, rows, columns=_COLUMNS, texts=2, group=_label, markdown=_markdown)

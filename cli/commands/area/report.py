@@ -13,7 +13,7 @@ from cdma.synth.asic.floor import Floor
 from cdma.synth.asic.measure import Figures, Measurement, measure
 from cdma.synth.yosys import find_yosys
 
-from . import area_request
+from . import request
 
 __all__ = ["run"]
 
@@ -23,23 +23,23 @@ def run(arguments: argparse.Namespace) -> int:
     if not 1 <= arguments.depth <= 20:
         raise ParameterError(f"--depth is {arguments.depth}; it must be from 1 to 20")
     yosys = find_yosys(arguments.yosys)
-    options = area_request.options(arguments)
+    options = request.options(arguments)
     with status() as say:
         say("reading the library")
-        library = area_request.library(arguments)
+        library = request.library(arguments)
         say("generating Verilog")
-        circuit = area_request.circuit(arguments)
+        circuit = request.circuit(arguments)
         measurement = measure(
             circuit,
             library,
             options,
             block_depth=0 if arguments.no_breakdown else arguments.depth,
-            cache=area_request.cache(arguments),
+            cache=request.cache(arguments),
             yosys=yosys,
             progress=say,
         )
-    floor = area_request.floor(arguments, library)
-    assumption = area_request.assumption(library)
+    floor = request.floor(arguments, library)
+    assumption = request.assumption(library)
     if arguments.json:
         more = {"floor": floor.as_json() if floor else None, "assumption": assumption or None}
         print(json.dumps(measurement.as_json() | more, indent=2))

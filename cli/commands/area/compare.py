@@ -14,7 +14,7 @@ from cdma.synth.asic.scaling import PAPER_MM2, PEERS, check_feature_size, scale_
 from cdma.synth.circuits import codec_circuit
 from cdma.synth.yosys import find_yosys
 
-from . import area_request
+from . import request
 
 __all__ = ["run"]
 
@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     yosys = find_yosys(arguments.yosys)
     with status() as say:
         say("reading the library")
-        library = area_request.library(arguments)
+        library = request.library(arguments)
         measured: dict[str, Measurement] = {}
         for block in BLOCKS:
             say(f"generating Verilog, {block}")
@@ -36,8 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
             measured[block] = measure(
                 circuit,
                 library,
-                area_request.options(arguments),
-                cache=area_request.cache(arguments),
+                request.options(arguments),
+                cache=request.cache(arguments),
                 yosys=yosys,
                 progress=say,
             )

@@ -114,7 +114,7 @@ def _add_questions(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.hdl.spec.errors import ParameterError
 
-    from . import area_compare, area_report, area_sweep
+    from . import compare, report, sweep
 
     if arguments.sweep and arguments.compare is not None:
         raise ParameterError("--sweep and --compare are two questions; ask one at a time")
@@ -123,7 +123,7 @@ def _run(arguments: argparse.Namespace) -> int:
             if getattr(arguments, option) is not None:
                 raise ParameterError(f"--{option} says how to sweep; give it with --sweep")
     if arguments.sweep:
-        return area_sweep.run(arguments)
+        return sweep.run(arguments)
     if arguments.compare is not None:
-        return area_compare.run(arguments)
-    return area_report.run(arguments)
+        return compare.run(arguments)
+    return report.run(arguments)

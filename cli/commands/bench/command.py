@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["register"]
 
 #: Modules of the benches, in the order that ``--help`` shows; each has ``register(subparsers)``.
-_BENCHES = ("bench_codec", "bench_engine", "bench_software")
+_BENCHES = ("codec", "engine", "software")
 
 
 def register(subparsers: Any) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from cdma.files import replacing
 from cdma.hdl.spec.errors import CdmaError
 
-from .bench_rows import Row
+from .rows import Row
 
 __all__ = ["plot_utilisation"]
 

@@ -13,12 +13,13 @@ import pytest
 
 from tests.support.paths import ROOT
 
-_TOOLS = ("sh", "python3", "c++", "make")
+_TOOLS = ("sh", "python3", "c++", "make", "perl")
 
 _SENTENCES = {
     "python3": "Python is missing (python3): install Python 3.10 or newer",
     "c++": "A C++ compiler is missing: install one, on Debian or Ubuntu with apt install g++.",
     "make": "make is missing: install it, on Debian or Ubuntu with apt install make.",
+    "perl": "perl with Pod::Usage is missing: install it, on Debian or Ubuntu with apt install perl.",
 }
 
 

@@ -78,7 +78,7 @@ class CodecConfig:
         return cls(format_from_settings(rest), **shape)
 
     def describe(self) -> dict[str, object]:
-        """What a reader of generated files is told, in the order in which one reads it."""
+        """The rows for the head of generated files, in the order in which one reads them."""
         rows = {**_codec_row(self.format), "word bits": self.format.word_bits, "lanes": self.lanes}
         rows |= self.format.describe()
         if self.runtime_values:

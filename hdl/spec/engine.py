@@ -110,7 +110,7 @@ class EngineConfig:
         check_choice(
             "burst_beats", self.burst_beats, _BURST_BEATS, "a power of two, and AXI4 allows 256 beats"
         )
-        check_range("outstanding", self.outstanding, 1, 256, "bursts under way at once")
+        check_range("outstanding", self.outstanding, 1, 256, "bursts in flight at once")
         check_range("latency", self.latency, 1, 65536, "cycles that the read buffer hides")
         for name, least in (
             ("read_buffer_beats", 2 * self.burst_beats),
@@ -154,7 +154,7 @@ class EngineConfig:
         return cls(format_from_settings(rest), **own)
 
     def describe(self) -> dict[str, object]:
-        """What a reader of generated files is told, in the order in which one reads it."""
+        """The rows for the head of generated files, in the order in which one reads them."""
         codec = {
             name: row for name, row in self.codec.describe().items() if name not in ("values", "pipelined")
         }

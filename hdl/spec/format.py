@@ -83,7 +83,7 @@ class Format(StreamFormat):
         return self.window * (self.word_bits if block == "compressor" else self.code_bits)
 
     def describe(self) -> dict[str, object]:
-        """What a reader of generated files is told about the format beside the bits of a word."""
+        """The rows about the format for the head of generated files, without the bits of a word."""
         values = ", ".join(f"{value:#x}" for value in self.values)
         return {"window": self.window, "code bits": self.code_bits, "values": values}
 

@@ -62,7 +62,7 @@ class StreamFormat:
         return 0
 
     def describe(self) -> dict[str, object]:
-        """What a reader of generated files is told about the format beside the bits of a word."""
+        """The rows about the format for the head of generated files, without the bits of a word."""
         return {"window": self.window}
 
     def summary(self, *, at_run_time: bool) -> str:

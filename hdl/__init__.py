@@ -3,7 +3,21 @@
 Names are imported on first use, so that ``from cdma.hdl import Format`` does not load Amaranth.
 """
 
+from typing import TYPE_CHECKING
+
 from cdma.hdl.spec.lazy import names_of
+
+if TYPE_CHECKING:  # for editors and type checkers
+    from cdma.hdl.blocks.beats import Beat
+    from cdma.hdl.codec.compressor import Compressor
+    from cdma.hdl.codec.decompressor import Decompressor
+    from cdma.hdl.codec.parts.streams import Error, Report
+    from cdma.hdl.engine.core import EngineCore
+    from cdma.hdl.engine.engine import Engine
+    from cdma.hdl.spec.codec import CodecConfig
+    from cdma.hdl.spec.engine import EngineConfig
+    from cdma.hdl.spec.errors import CdmaError, ParameterError
+    from cdma.hdl.spec.format import Format
 
 _HOME = {
     "CdmaError": ".spec.errors",
@@ -20,6 +34,19 @@ _HOME = {
     "EngineCore": ".engine.core",
 }
 
-__all__ = list(_HOME)
+__all__ = [
+    "Beat",
+    "CdmaError",
+    "CodecConfig",
+    "Compressor",
+    "Decompressor",
+    "Engine",
+    "EngineConfig",
+    "EngineCore",
+    "Error",
+    "Format",
+    "ParameterError",
+    "Report",
+]
 
 __getattr__ = names_of(__name__, _HOME)

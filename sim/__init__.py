@@ -3,7 +3,27 @@
 Names are imported on first use; nothing here imports Amaranth.
 """
 
+from typing import TYPE_CHECKING
+
 from cdma.hdl.spec.lazy import names_of
+
+if TYPE_CHECKING:  # for editors and type checkers
+    from cdma.sim.codec.model import (
+        analyse,
+        compress,
+        compress_words,
+        decode_packet,
+        decompress,
+        decompress_words,
+        encode_packet,
+    )
+    from cdma.sim.codec.results import Analysis, CorruptStream, PacketReport, PacketResult
+    from cdma.sim.codec.words import word_dtype
+    from cdma.sim.driver.driver import Driver
+    from cdma.sim.driver.rings import RingMemory
+    from cdma.sim.engine.descriptors import Completion, Descriptor
+    from cdma.sim.engine.memory import Memory
+    from cdma.sim.engine.model import EngineModel
 
 _HOME = {
     "Analysis": ".codec.results",
@@ -26,6 +46,25 @@ _HOME = {
     "word_dtype": ".codec.words",
 }
 
-__all__ = list(_HOME)
+__all__ = [
+    "Analysis",
+    "Completion",
+    "CorruptStream",
+    "Descriptor",
+    "Driver",
+    "EngineModel",
+    "Memory",
+    "PacketReport",
+    "PacketResult",
+    "RingMemory",
+    "analyse",
+    "compress",
+    "compress_words",
+    "decode_packet",
+    "decompress",
+    "decompress_words",
+    "encode_packet",
+    "word_dtype",
+]
 
 __getattr__ = names_of(__name__, _HOME)

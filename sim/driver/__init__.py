@@ -3,7 +3,19 @@
 Names are imported on first use; nothing here imports Amaranth.
 """
 
+from typing import TYPE_CHECKING
+
 from cdma.hdl.spec.lazy import names_of
+
+if TYPE_CHECKING:  # for editors and type checkers
+    from cdma.hdl.spec.records import Mode, Status
+    from cdma.sim.driver.channel import Channel
+    from cdma.sim.driver.driver import Driver
+    from cdma.sim.driver.errors import DriverError, EngineError
+    from cdma.sim.driver.geometry import Geometry
+    from cdma.sim.driver.registers import Backend
+    from cdma.sim.driver.rings import RingMemory
+    from cdma.sim.engine.descriptors import Completion, Descriptor
 
 _HOME = {
     "Backend": ".registers",
@@ -19,6 +31,18 @@ _HOME = {
     "Status": "cdma.hdl.spec.records",
 }
 
-__all__ = list(_HOME)
+__all__ = [
+    "Backend",
+    "Channel",
+    "Completion",
+    "Descriptor",
+    "Driver",
+    "DriverError",
+    "EngineError",
+    "Geometry",
+    "Mode",
+    "RingMemory",
+    "Status",
+]
 
 __getattr__ = names_of(__name__, _HOME)

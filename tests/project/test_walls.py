@@ -68,7 +68,7 @@ ARROWS: dict[str, list[str]] = {
         "hdl/spec/registers",
     ],
     # The public names of cdma.hdl. They are imported by name on first use, and no room imports through them.
-    "hdl": ["hdl/spec"],
+    "hdl": ["hdl/engine", "hdl/codec", "hdl/codec/parts", "hdl/blocks", "hdl/spec"],
     # The models take from the hardware what is plain data, and nothing else.
     "sim/support": ["hdl/spec"],
     "sim/codec": ["sim/support", "hdl/spec"],
@@ -78,7 +78,7 @@ ARROWS: dict[str, list[str]] = {
     "sim/system": ["sim/support", "hdl/spec"],
     "sim/training": ["sim/system", "sim/compare", "sim/codec", "sim/support", "hdl/spec"],
     "sim/profile": ["sim/compare", "sim/codec", "sim/support", "hdl/spec"],
-    "sim": ["hdl/spec"],
+    "sim": ["sim/driver", "sim/engine", "sim/codec", "hdl/spec"],
     # The benches: codec and engine stand beside each other, on the simulator and the monitors.
     "verif/simulator": ["hdl/verilog", "hdl/spec"],
     "verif/monitors": [],

@@ -163,11 +163,11 @@ def _format_settings(*, engine: bool = False) -> list[_Setting]:
 def _add(group: Any, settings: Sequence[_Setting], file_help: str | None = None) -> None:
     """Adds an option for each setting, and, with ``file_help``, those that say which codec and which file."""
     if file_help is not None:
-        names = ", ".join(CODECS)
+        codecs = "; ".join(f"{name}: {codec_named(name).summary}" for name in CODECS)
         group.add_argument(
             "--codec",
             metavar="NAME",
-            help=f"{names} (default {DEFAULT})" if len(CODECS) > 1 else argparse.SUPPRESS,
+            help=f"{codecs} (default {DEFAULT})" if len(CODECS) > 1 else argparse.SUPPRESS,
         )
     for setting in settings:
         option, help = f"--{setting.name.replace('_', '-')}", _help_of(setting)

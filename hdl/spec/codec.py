@@ -95,8 +95,7 @@ class CodecConfig:
 
 def format_settings(format: StreamFormat) -> dict[str, Any]:
     """The parameters of a format as plain values; names the codec where it is not the default one."""
-    named = {} if format.codec == DEFAULT else {"codec": format.codec}
-    return named | format.settings()
+    return _codec_row(format) | format.settings()
 
 
 def format_from_settings(settings: Mapping[str, Any]) -> StreamFormat:
@@ -105,5 +104,6 @@ def format_from_settings(settings: Mapping[str, Any]) -> StreamFormat:
     return codec_named(rest.pop("codec", DEFAULT)).format.from_settings(rest)
 
 
-def _codec_row(format: StreamFormat) -> dict[str, object]:
+def _codec_row(format: StreamFormat) -> dict[str, Any]:
+    """Names the codec where it is not the default one."""
     return {} if format.codec == DEFAULT else {"codec": format.codec}

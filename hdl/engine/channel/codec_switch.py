@@ -76,7 +76,8 @@ class CodecSwitch(wiring.Component):
             through.eq(self.routes.valid & ~route.raw & (zeros == route.zeros)),
             enter.eq(through & ~entered),
         ]
-        with m.If(vacant & ~entered):
+        # Without valid, the payload may be what a memory holds where nothing has been written yet.
+        with m.If(self.routes.valid & vacant & ~entered):
             m.d.sync += zeros.eq(route.zeros)
         if self.config.runtime_values:
             with m.If(~zeros):

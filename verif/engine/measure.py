@@ -9,20 +9,30 @@ from cdma.verif.simulator.run import measure
 
 from .design import EngineDesign
 
-__all__ = ["DENSITIES", "LATENCIES", "SIZES", "cases", "measure_engine", "rows_of"]
+__all__ = ["DENSITIES", "LATENCIES", "MOST_DESCRIPTORS", "SIZES", "cases", "measure_engine", "rows_of"]
 
 DENSITIES = (0.0, 0.25, 0.5, 0.75, 1.0)
 SIZES = (4096, 65536, 1 << 20)
 LATENCIES = (10, 100, 300)
 
-#: A row of small tensors is many of them, back to back.
-_BYTES_OF_A_ROW = 1 << 17
+#: A row of small tensors is many of them, back to back: about so many beats of a port, and as many as its ring holds.
+_BEATS_OF_A_ROW = 4096
+MOST_DESCRIPTORS = 64
 
 
 def cases(
-    densities: Sequence[float] = DENSITIES, sizes: Sequence[int] = SIZES, latencies: Sequence[int] = LATENCIES
+    densities: Sequence[float] = DENSITIES,
+    sizes: Sequence[int] = SIZES,
+    latencies: Sequence[int] = LATENCIES,
+    *,
+    port_bytes: int = 32,
+    descriptors: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Both directions apart and together, in mode zvc at every density, and raw copies."""
+    """Both directions apart and together, in mode zvc at every density, and raw copies.
+
+    ``descriptors`` tensors are moved back to back; without it, so many that ports of ``port_bytes`` are busy for
+    about the same time whatever their width.
+    """
     found = []
     for direction in ("offload", "prefetch", "both"):
         for mode, chosen in (("zvc", densities), ("raw", (1.0,))):
@@ -35,11 +45,15 @@ def cases(
                                 "mode": mode,
                                 "density": density,
                                 "bytes": size,
-                                "descriptors": max(1, min(32, _BYTES_OF_A_ROW // size)),
+                                "descriptors": descriptors or _back_to_back(size, port_bytes),
                                 "memory_latency": latency,
                             }
                         )
     return found
+
+
+def _back_to_back(size: int, port_bytes: int) -> int:
+    return max(1, min(MOST_DESCRIPTORS, _BEATS_OF_A_ROW * port_bytes // size))
 
 
 def measure_engine(

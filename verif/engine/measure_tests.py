@@ -19,6 +19,7 @@ from cdma.verif.simulator.result import bench_settings, leave_row
 
 from .bench import CHANNELS
 from .context import engine_test
+from .measure import MOST_DESCRIPTORS
 from .paced_memory import DESTINATION, SOURCE, PacedBench, PacedMemory
 
 __all__: list[str] = []
@@ -86,7 +87,7 @@ class _Measurement:
         write.write(DESTINATION, bytes(len(result)))
         ring = bench.rings[direction]
         await bench.poke(f"{direction}.control", enable=0)
-        ring.log2, ring.size = 6, 64
+        ring.log2, ring.size = MOST_DESCRIPTORS.bit_length() - 1, MOST_DESCRIPTORS
         await ring.enable()
         form = self._format
         decodes = direction == "prefetch" and self.mode != Mode.RAW

@@ -5,17 +5,25 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cdma.commands.designs import design_from, with_rings
+from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.errors import ParameterError
-from cdma.options import ENGINE, add_block_options
+from cdma.options import ENGINE, add_block_options, engine_config_from
 
 from .rows import Columns, Row, add_row_options, show_rows
 
+if TYPE_CHECKING:
+    from cdma.verif.engine.design import EngineDesign
+
 __all__ = ["register"]
 
+_DIRECTIONS = ("offload", "prefetch", "both")
+_MODES = ("zvc", "raw")
+
 _COLUMNS: Columns = {
+    "ports": lambda row: _ports(row),
     "direction": lambda row: _label(row),
     "mode": lambda row: row["mode"],
     "density": lambda row: f"{row['density']:.2f}",
@@ -52,6 +60,25 @@ def register(subparsers: Any) -> None:
     group.add_argument(
         "--memory-latencies", type=int, nargs="+", metavar="N", help="cycles (default 10 100 300)"
     )
+    group.add_argument(
+        "--directions", choices=_DIRECTIONS, nargs="+", metavar="D", help=f"some of {', '.join(_DIRECTIONS)}"
+    )
+    group.add_argument("--modes", choices=_MODES, nargs="+", metavar="M", help=f"some of {', '.join(_MODES)}")
+    group.add_argument(
+        "--tensors",
+        type=int,
+        metavar="N",
+        help="how many to move back to back, a descriptor each, at most the 64 that the bench's ring holds (default: as "
+        "many as keep a port busy for some 4096 beats)",
+    )
+    group.add_argument(
+        "--port-bits",
+        type=int,
+        nargs="+",
+        metavar="N",
+        help="measure an engine for each of these widths of both ports, with as many lanes as fill them unless --lanes "
+        "is given (default: the one engine of the other options)",
+    )
     add_row_options(parser)
     parser.add_argument(
         "--plot", type=Path, metavar="FILE", help="also draw utilisation over density (.svg, .png)"
@@ -60,29 +87,59 @@ def register(subparsers: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    design = with_rings(design_from(arguments))
+    designs = list(_designs(arguments))
 
     from cdma.output import step_progress
     from cdma.verif.engine.measure import measure_engine, rows_of
 
-    wanted = _cases(arguments, design.config.format.word_bits // 8)
-    with step_progress("building and measuring", rows_of(wanted)) as advance:
-        rows = measure_engine(design, wanted, advance)
+    wanted = [_cases(arguments, design.config) for design in designs]
+    rows: list[Row] = []
+    with step_progress("building and measuring", sum(map(rows_of, wanted))) as advance:
+        for design, cases in zip(designs, wanted, strict=True):
+            names = ("dev_data_bits", "host_data_bits", "lanes")
+            shape = {name: getattr(design.config, name) for name in names}
+            rows += [shape | row for row in measure_engine(design, cases, advance)]
     if arguments.plot is not None:
         from .plot import plot_utilisation
 
         plot_utilisation(rows, arguments.plot)
-    show_rows(arguments, rows, columns=_COLUMNS, texts=2, group=_label, markdown=_markdown)
+    show_rows(arguments, rows, columns=_COLUMNS, texts=3, group=_group, markdown=_markdown)
     return 0
 
 
-def _cases(arguments: argparse.Namespace, word: int) -> list[dict[str, Any]]:
-    """The cases that are asked for; ``word`` is the bytes of one."""
-    from cdma.verif.engine.measure import DENSITIES, LATENCIES, SIZES, cases
+def _designs(arguments: argparse.Namespace) -> Iterator[EngineDesign]:
+    """The engine of the options, or one for each width of ``--port-bits``."""
+    if arguments.port_bits is None:
+        yield with_rings(design_from(arguments))
+        return
+    for name in ("dev_data_bits", "host_data_bits"):
+        if getattr(arguments, name) is not None:
+            option = name.replace("_", "-")
+            raise ParameterError(
+                f"{option} and port-bits are both given; port-bits is the width of both ports"
+            )
+    fill = arguments.lanes is None
+    for bits in arguments.port_bits:
+        arguments.dev_data_bits = arguments.host_data_bits = bits
+        config = engine_config_from(arguments)
+        if fill:
+            arguments.lanes = bits // config.format.word_bits
+        yield with_rings(design_from(arguments))
 
+
+def _cases(arguments: argparse.Namespace, config: EngineConfig) -> list[dict[str, Any]]:
+    """The cases that are asked for."""
+    from cdma.verif.engine.measure import DENSITIES, LATENCIES, MOST_DESCRIPTORS, SIZES, cases
+
+    word = config.format.word_bits // 8
     densities = arguments.densities or DENSITIES
     sizes = arguments.bytes or SIZES
     latencies = arguments.memory_latencies or LATENCIES
+    count = arguments.tensors
+    if count is not None and not 1 <= count <= MOST_DESCRIPTORS:
+        raise ParameterError(
+            f"tensors is {count}; it must be from 1 to {MOST_DESCRIPTORS}, which the bench's ring holds"
+        )
     for density in densities:
         if not 0 <= density <= 1:
             raise ParameterError(f"densities has {density:g}; a density is from 0 to 1")
@@ -94,7 +151,19 @@ def _cases(arguments: argparse.Namespace, word: int) -> list[dict[str, Any]]:
     for latency in latencies:
         if not 0 <= latency <= 10000:
             raise ParameterError(f"memory-latencies has {latency}; it must be from 0 to 10000 cycles")
-    return cases(densities, sizes, latencies)
+    port_bytes = max(config.dev_data_bits, config.host_data_bits) // 8
+    found = cases(densities, sizes, latencies, port_bytes=port_bytes, descriptors=count)
+    directions, modes = arguments.directions or _DIRECTIONS, arguments.modes or _MODES
+    return [case for case in found if case["direction"] in directions and case["mode"] in modes]
+
+
+def _ports(row: Row) -> str:
+    dev, host = row["dev_data_bits"], row["host_data_bits"]
+    return f"{dev}" if dev == host else f"{dev}, {host}"
+
+
+def _group(row: Row) -> tuple[str, str]:
+    return _ports(row), _label(row)
 
 
 def _label(row: Row) -> str:
@@ -102,12 +171,12 @@ def _label(row: Row) -> str:
 
 
 def _markdown(rows: Sequence[Row]) -> Iterator[Sequence[str]]:
-    """The least utilisation over all densities, a line per direction, mode and size, a column per latency."""
+    """The least utilisation over all densities, a line per ports, direction, mode and size, a column per latency."""
     latencies = sorted({row["memory_latency"] for row in rows})
-    yield ["direction", "mode", "bytes", *(f"latency {latency}" for latency in latencies)]
-    groups: dict[tuple[str, str, int], dict[int, float]] = {}
+    yield ["ports", "direction", "mode", "bytes", *(f"latency {latency}" for latency in latencies)]
+    groups: dict[tuple[str, str, str, int], dict[int, float]] = {}
     for row in rows:
-        cells = groups.setdefault((_label(row), row["mode"], row["bytes"]), {})
+        cells = groups.setdefault((*_group(row), row["mode"], row["bytes"]), {})
         cells[row["memory_latency"]] = min(cells.get(row["memory_latency"], 1), row["utilisation"])
-    for (label, mode, size), cells in groups.items():
-        yield [label, mode, f"{size:,}", *(f"{cells[latency]:.1%}" for latency in latencies)]
+    for (ports, label, mode, size), cells in groups.items():
+        yield [ports, label, mode, f"{size:,}", *(f"{cells[latency]:.1%}" for latency in latencies)]

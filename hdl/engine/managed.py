@@ -144,6 +144,7 @@ class ManagedEngine(wiring.Component):
             channel.halt.eq(client.halt),
             client.checking.eq(channel.checking),
             client.interrupt.eq(channel.completion_interrupt),
+            client.aborting.eq(channel.status.aborting),
             counting.words.eq(channel.completion_words),
             counting.events.eq(channel.events),
             counting.extra_error.eq(client.extra_error),
@@ -151,6 +152,6 @@ class ManagedEngine(wiring.Component):
             half.counters_held.eq(counting.held),
             half.status.busy.eq(channel.status.busy | rings.busy[index]),
             half.status.halted.eq(channel.status.halted),
-            half.status.aborting.eq(channel.status.aborting),
+            half.status.aborting.eq(channel.status.aborting | client.settling),
             half.status.stuck.eq(channel.status.stuck | rings.stuck[index]),
         ]

@@ -70,10 +70,19 @@ class Ring:
 
     def completion(self) -> bytes | None:
         """Returns the next completion, if it is in memory already."""
-        slot = self.done % self.size
+        return self._at(self.done)
+
+    def _at(self, index: int) -> bytes | None:
+        """Returns the completion with an index, if it is in memory already."""
+        slot = index % self.size
         data = self.bench.memory["host"].read(self.completions + slot * RECORD_BYTES, RECORD_BYTES)
-        phase = 1 - (self.done // self.size & 1)
+        phase = 1 - (index // self.size & 1)
         return bytes(data) if unpack(COMPLETION, bytes(data))["phase"] == phase else None
+
+    def arrived(self) -> int:
+        """Returns how many completions are in memory that nobody has taken."""
+        indexes = range(self.done, self.done + self.size)
+        return next((n for n, index in enumerate(indexes) if self._at(index) is None), self.size)
 
     async def next(self, limit: int = 20000) -> bytes:
         """Waits for the next completion, takes it, and gives its slot back."""

@@ -90,6 +90,10 @@ class DescriptorStream:
         """Returns the next completion, if it has arrived."""
         return self._arrived[0] if self._arrived else None
 
+    def arrived(self) -> int:
+        """Returns how many completions have arrived that nobody has taken."""
+        return len(self._arrived)
+
     async def next(self, limit: int = 20000) -> bytes:
         """Waits for the next completion and takes it."""
         for _ in range(limit // 4):

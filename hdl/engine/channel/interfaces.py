@@ -25,7 +25,8 @@ ChannelEvents = data.StructLayout(
 )
 
 #: ``busy``: a descriptor is in flight, or a ring has one. ``halted``: nothing is started until ``resume``, after an
-#: error or an abort. ``aborting``: the open transactions of an abort are being finished. ``stuck``: the watchdog has
+#: error or an abort. ``aborting``: the open transactions of an abort are being finished, or its completions have not
+#: left. ``stuck``: the watchdog has
 #: fired, and a port has not answered since.
 ChannelStatus = data.StructLayout({"busy": 1, "halted": 1, "aborting": 1, "stuck": 1})
 

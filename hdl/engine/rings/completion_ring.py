@@ -35,6 +35,9 @@ class CompletionRing(wiring.Component):
         ``interrupt`` and ``tag`` of the oldest one.
     ``under_way``
         High while a completion is in flight.
+    ``aborting``, ``settling``
+        ``settling`` is high from a cycle after ``aborting`` rises, until the responses of all completions that are in
+        flight when it falls have come.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -56,6 +59,8 @@ class CompletionRing(wiring.Component):
                 "answered_tag": Out(32),
                 "expects": Out(1),
                 "under_way": Out(1),
+                "aborting": In(1),
+                "settling": Out(1),
             }
         )
 
@@ -65,7 +70,6 @@ class CompletionRing(wiring.Component):
         closing = Signal()
         ahead = Signal.like(self.head)
         m.d.comb += [
-            self.under_way.eq(self.index != self.head),
             ahead.eq(self.index - self.tail),
             self.may_begin.eq(
                 self.enable & ~closing & ((ahead >> self.ring_log2) == 0) & pending.input.ready
@@ -80,9 +84,26 @@ class CompletionRing(wiring.Component):
             self.answered_tag.eq(pending.output.payload.tag),
         ]
         m.d.sync += [self.index.eq(self.index + self.commit), self.head.eq(self.head + self.answer)]
+        self._settle(m)
         # A ring that was disabled, however shortly, begins anew, but not before all responses have come.
         with m.If((~self.enable | closing) & ~self.under_way & ~self.commit):
             m.d.sync += [self.head.eq(0), self.index.eq(0), closing.eq(0)]
         with m.Elif(~self.enable):
             m.d.sync += closing.eq(1)
         return m
+
+    def _settle(self, m: Module) -> None:
+        """Counts the completions in flight, and after an abort those of them that were in flight at its end."""
+        in_flight = Signal(range(_IN_FLIGHT + 1))
+        in_flight_next = Signal.like(in_flight)
+        left = Signal.like(in_flight)
+        m.d.comb += [
+            in_flight_next.eq(in_flight + self.commit - self.answer),
+            self.under_way.eq(in_flight != 0),
+            self.settling.eq(left != 0),
+        ]
+        m.d.sync += in_flight.eq(in_flight_next)
+        with m.If(self.aborting):
+            m.d.sync += left.eq(in_flight_next)
+        with m.Elif(self.answer & self.settling):
+            m.d.sync += left.eq(left - 1)

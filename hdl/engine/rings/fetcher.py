@@ -68,6 +68,8 @@ class Fetcher(wiring.Component):
         with that fault.
     ``under_way``
         High while a descriptor is in flight.
+    ``arrived``
+        High in the cycle after a descriptor arrived or was refused, when it may not be at ``requests`` yet.
     ``beat``, ``last``, ``response``, ``data``
         The data that come back from memory. They are always taken.
     ``upper``
@@ -97,6 +99,7 @@ class Fetcher(wiring.Component):
                 "refuse": In(1),
                 "address": In(64),
                 "under_way": Out(1),
+                "arrived": Out(1),
                 "beat": In(1),
                 "last": In(1),
                 "response": In(Response),
@@ -190,7 +193,10 @@ class Fetcher(wiring.Component):
             m.d.sync += running.eq(inside)
         with m.Elif(self.enable & ~self.under_way & ~self.stop):
             m.d.sync += running.eq(1)
-        m.d.sync += under_way.eq(under_way + self.ask - finished)
+        m.d.sync += [
+            under_way.eq(under_way + self.ask - finished),
+            self.arrived.eq(finished | self.refuse),
+        ]
 
         next_ = Signal(self._index_bits)
         m.d.comb += self.wanted.eq(

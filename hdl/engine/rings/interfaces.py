@@ -23,6 +23,8 @@ class RingClient(wiring.Signature):
                 "checking": In(1),  # the channel checks the request: it must stay
                 "completion": In(stream.Signature(Completion)),
                 "interrupt": In(1),  # the completion counts towards the interrupt
+                "aborting": In(1),  # the channel drops what has started
+                "settling": Out(1),  # completions from before the end of that are not in memory yet
                 "halt": Out(1),  # pulse: halts the channel as an error does
                 "extra_error": Out(1),  # pulse: an error without a completion
             }

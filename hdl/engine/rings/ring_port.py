@@ -178,6 +178,8 @@ class RingPort:
             completions.commit.eq(conclusion.sent & ends.mine),
             completions.tag.eq(completion.payload.tag),
             completions.interrupt.eq(self.client.interrupt),
+            completions.aborting.eq(self.client.aborting),
+            self.client.settling.eq(completions.settling),
             completion.ready.eq((conclusion.sent & ends.mine) | ends.refusal | (self.shown & control.pop)),
             control.completion_waiting.eq(self.shown),
         ]
@@ -213,6 +215,7 @@ class RingPort:
                 control.push
                 | self.client.requests.valid
                 | fetcher.under_way
+                | fetcher.arrived
                 | self.completions.under_way
                 | (sequencer.busy & mine)
                 | (control.ring.enable & (control.ring.tail != fetcher.head))

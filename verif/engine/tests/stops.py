@@ -31,6 +31,9 @@ async def aborts(bench: EngineBench, budget: int) -> None:
             await ClockCycles(bench.dut.aclk, bench.rng.randint(1, 600))
             await end.abort()
             await bench.settle(channel)
+            arrived = end.arrived()
+            await ClockCycles(bench.dut.aclk, 100)
+            assert end.arrived() == arrived, f"{channel}: completions came after the end of the abort"
             assert await end.flag("halted")
             await end.resume()
             for each in made:

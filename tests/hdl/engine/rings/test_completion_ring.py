@@ -84,3 +84,37 @@ def test_a_disabled_ring_begins_anew_when_all_is_answered() -> None:
         assert ctx.get(dut.may_begin)
 
     simulate(dut, testbench)
+
+
+def test_an_abort_settles_with_the_last_response() -> None:
+    """Completions that are sent after the abort do not count."""
+    dut = CompletionRing(EngineConfig())
+
+    async def pulse(ctx: Any, *signals: Any) -> None:
+        for signal in signals:
+            ctx.set(signal, 1)
+        await ctx.tick()
+        for signal in signals:
+            ctx.set(signal, 0)
+
+    async def testbench(ctx: Any) -> None:
+        ctx.set(dut.enable, 1)
+        ctx.set(dut.ring_log2, 4)
+        await ctx.tick().repeat(2)
+        await pulse(ctx, dut.commit)
+        assert not ctx.get(dut.settling), "nothing is aborted"
+        ctx.set(dut.aborting, 1)
+        await pulse(ctx, dut.commit)
+        await pulse(ctx, dut.commit, dut.answer)
+        ctx.set(dut.aborting, 0)
+        await pulse(ctx, dut.commit)
+        for _ in range(2):
+            await ctx.tick().repeat(3)
+            assert ctx.get(dut.settling)
+            await pulse(ctx, dut.answer)
+        assert not ctx.get(dut.settling)
+        assert ctx.get(dut.under_way)
+        await pulse(ctx, dut.answer)
+        assert not ctx.get(dut.under_way)
+
+    simulate(dut, testbench)

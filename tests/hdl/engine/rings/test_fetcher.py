@@ -120,6 +120,9 @@ class Bench:
             self.fetched.append((0, Status.WINDOW, address))
         if ask or refuse:
             self.asked = (self.asked + 1) % self.modulus
+        if self.fetched:
+            shows = (dut.under_way, dut.arrived, request.valid, dut.pushed)
+            assert any(ctx.get(signal) for signal in shows), "nothing shows that the ring has a descriptor"
 
     def _take(self, descriptor: int, from_push: int) -> None:
         payload = self.dut.requests.payload

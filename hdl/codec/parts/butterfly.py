@@ -70,7 +70,9 @@ class Ranks(data.StructLayout):
     """
 
     def __init__(self, lanes: int) -> None:
-        below = {str(lane): (lane & -lane).bit_length() for lane in range(1, lanes)}
+        # Entries with names of their own become wires of their own: counts of many literals are made of counts of few,
+        # and in one vector that looks like a loop to Verilator.
+        below = {f"lane_{lane}": (lane & -lane).bit_length() for lane in range(1, lanes)}
         super().__init__({"count": range(lanes + 1), "below": data.StructLayout(below)})
 
 
@@ -94,7 +96,7 @@ class Ranking(wiring.Component):
         m = Module()
         m.d.comb += self.ranks.count.eq(popcount(self.literal, self.inputs))
         for lane in range(1, self.lanes):
-            m.d.comb += self.ranks.below[str(lane)].eq(popcount(self.literal[:lane], self.inputs))
+            m.d.comb += self.ranks.below[f"lane_{lane}"].eq(popcount(self.literal[:lane], self.inputs))
         return m
 
 
@@ -135,6 +137,6 @@ class Routes(wiring.Component):
                 middle = low - position + half
                 if not position:
                     boundary = Signal(level + 1, name=f"boundary_{middle}")
-                    m.d.comb += boundary.eq(self.offset + self.ranks.below[str(middle)])
+                    m.d.comb += boundary.eq(self.offset + self.ranks.below[f"lane_{middle}"])
                 m.d.comb += self.swap[level][pair].eq(~(boundary[level] ^ (position < boundary[:level])))
         return m

@@ -62,6 +62,19 @@ def test_verilator_has_no_complaint(design: Path) -> None:
 
 
 @pytest.mark.verilator
+def test_verilator_builds_it_without_waivers(design: Path, tmp_path: Path) -> None:
+    """``--cc`` schedules the design, so it sees what no lint sees: loops through the bits of a vector."""
+    tool = find_verilator()
+    done = subprocess.run(
+        [*tool.command, "--cc", "--quiet", "-Mdir", tmp_path, design],
+        env=tool.environment,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.verilator
 def test_lint_would_notice(tmp_path: Path) -> None:
     text = codec_verilog("compressor", _CONFIGS["tiny"], name="broken")
     path = tmp_path / "broken.v"
@@ -77,7 +90,7 @@ def test_every_waiver_has_a_reason() -> None:
     assert len(lines) > 1
     for reason, waiver in zip(lines[1::2], lines[2::2], strict=True):
         assert re.fullmatch(r"// [A-Z].{30,}\.", reason)
-        assert re.fullmatch(r'lint_off -rule [A-Z]+( -file "\*" -match "\*\w+\*")?', waiver)
+        assert re.fullmatch(r"lint_off -rule [A-Z]+", waiver)
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
-"""The counters of both channels: 64 bits each, kept in one small memory, with a single adder."""
+"""The counters of both channels: 64 bits each, kept in small memories, with one adder for all of them."""
 
 from functools import reduce
+from itertools import pairwise
 from operator import or_
 from typing import NamedTuple
 
@@ -20,6 +21,10 @@ __all__ = ["ChannelCounting", "Counters"]
 
 #: Counters of a channel for which the memory has rows; a power of two.
 _SLOTS = 16
+
+#: A counter is added to in limbs, a limb in each stage of the pipeline.
+_LIMB_BITS = 16
+_LIMBS = 64 // _LIMB_BITS
 
 #: The event that counts a cycle or a beat.
 _EVENTS = {
@@ -80,14 +85,28 @@ class ChannelCounting(wiring.Signature):
         )
 
 
+class _Visit(NamedTuple):
+    """The row that is visited in one stage of the pipeline, and what becomes of it there: all counters become 0, and
+    the copies of both channels are held."""
+
+    row: Signal
+    clearing: Signal
+    held: Signal
+
+
 class Counters(wiring.Component):
     """Counts the events of both channels, and completions as they pass.
 
-    The memory is visited round and round, a counter per cycle. Events wait in a few bits of their own until their
-    counter is visited. A completion waits until all of its counters are visited, at most 38 cycles.
+    The rows are visited round and round, one per cycle. Events wait in a few bits of their own until their counter is
+    visited. A completion waits until all of its counters are visited, at most 38 cycles.
 
-    Reads have a copy of their own, which is written with the memory unless it is held. It is read a row at a time, and
-    the row that the last read of a low half left in the memory's register gives the high half.
+    A visit is a pipeline. In its first stage what is to be added is collected; after that a limb is added in each
+    stage, the lowest first, and its carry is kept for the next stage. Each limb has memories of its own, because all
+    stages are at different rows. A row is visited again long after its highest limb is written.
+
+    Reads have copies of their own, which are written with the counters unless they are held. A read takes a limb per
+    cycle as well, in the same order, so it never sees the limbs of two visits. What the last read of a low half left in
+    the memories' registers gives the high half.
 
     ``clear``
         Pulse: all counters are 0 within two rounds, as they are after a reset. What is held stays.
@@ -98,29 +117,12 @@ class Counters(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        rows = len(CHANNELS) * _SLOTS
-        m.submodules.memory = memory = Memory(shape=64, depth=rows, init=[])
-        write, fetch = memory.write_port(), memory.read_port(domain="sync")
         names = [name for name, _ in COUNTERS]
         assert len(names) <= _SLOTS
-        slot = Signal(range(rows))
-        value = Signal(64)
-        addend = Signal(LENGTH_BITS)
-        one_more = Signal()
-        # `slot` is written now; the next one is read for the next cycle.
-        m.d.sync += slot.eq(slot + 1)
-        m.d.comb += [fetch.addr.eq(slot + 1), fetch.en.eq(1), write.addr.eq(slot), write.en.eq(1)]
-
-        # A clearing round goes from one slot 0 to the next; the first is after reset. A hold waits for it.
-        asked = Signal(init=1)
-        clearing = Signal(init=1)
-        with m.If(slot == rows - 1):
-            m.d.sync += [clearing.eq(asked), asked.eq(0)]
-        with m.If(self.clear):
-            m.d.sync += asked.eq(1)
-        # ``one_more`` takes the place of a carry.
-        total = (Cat(C(1, 1), fetch.data) + Cat(one_more, addend))[1:65]
-        m.d.comb += [value.eq(Mux(clearing, 0, total)), write.data.eq(value)]
+        visits = self._visits(m)
+        # Which counter is visited is decoded one cycle ahead.
+        ahead = Signal.like(visits[0].row)
+        m.d.comb += ahead.eq(visits[0].row + 1)
 
         addends: list[Value] = []
         ones: list[Value] = []
@@ -128,34 +130,103 @@ class Counters(wiring.Component):
             channel = getattr(self, name)
             first = index * _SLOTS
             at = {counter: Signal(name=f"{name}_at_{counter}") for counter in names}
-            m.d.comb += [at[counter].eq(slot == first + place) for place, counter in enumerate(names)]
+            m.d.sync += [at[counter].eq(ahead == first + place) for place, counter in enumerate(names)]
             for terms in (self._completions(m, name, channel, at), self._events(m, name, channel, at)):
                 addends += terms.addends
                 ones += terms.ones
-            self._copy(m, index, slot, value, asked)
-        m.d.comb += [addend.eq(reduce(or_, addends)), one_more.eq(reduce(or_, ones))]
+        addend = Signal(LENGTH_BITS)
+        one_more = Signal()
+        m.d.sync += [addend.eq(reduce(or_, addends)), one_more.eq(reduce(or_, ones))]
+        values = self._add(m, visits, addend, one_more)
+        for index in range(len(CHANNELS)):
+            self._copy(m, index, visits, values)
         return m
 
-    def _copy(self, m: Module, index: int, slot: Signal, value: Signal, clear_asked: Signal) -> None:
+    def _visits(self, m: Module) -> list[_Visit]:
+        """The visit that is in each stage: the first collects, each of the others adds a limb."""
+        rows = len(CHANNELS) * _SLOTS
+        visits = [
+            _Visit(
+                Signal(range(rows), name=f"row_{stage}"),
+                Signal(name=f"clearing_{stage}", init=1),
+                Signal(len(CHANNELS), name=f"held_{stage}"),
+            )
+            for stage in range(_LIMBS + 1)
+        ]
+        row, clearing, held = visits[0]
+        asked = Signal(init=1)
+        last = Signal()
+        m.d.comb += last.eq(row == rows - 1)
+        m.d.sync += row.eq(row + 1)
+        # A clearing round goes from one row 0 to the next; the first is after reset. A hold waits for it.
+        with m.If(last):
+            hold = Cat(getattr(self, name).hold for name in CHANNELS)
+            m.d.sync += [
+                clearing.eq(asked),
+                asked.eq(0),
+                held.eq(hold & (held | (~asked).replicate(len(CHANNELS)))),
+            ]
+        with m.If(self.clear):
+            m.d.sync += asked.eq(1)
+        for before, after in pairwise(visits):
+            m.d.sync += [new.eq(old) for new, old in zip(after, before, strict=True)]
+        return visits
+
+    def _add(self, m: Module, visits: list[_Visit], addend: Signal, one_more: Signal) -> list[Signal]:
+        """Adds to the counters, a limb per stage; gives what each stage writes."""
+        values = []
+        carry = one_more
+        for limb, (before, visit) in enumerate(pairwise(visits)):
+            memory = Memory(shape=_LIMB_BITS, depth=1 << len(visit.row), init=[])
+            m.submodules[f"limb_{limb}"] = memory
+            write, fetch = memory.write_port(), memory.read_port(domain="sync")
+            total = Signal(_LIMB_BITS + 1, name=f"total_{limb}")
+            value = Signal(_LIMB_BITS, name=f"value_{limb}")
+            m.d.comb += [
+                fetch.addr.eq(before.row),
+                fetch.en.eq(1),
+                total.eq(fetch.data + addend[:_LIMB_BITS] + carry),
+                value.eq(Mux(visit.clearing, 0, total[:_LIMB_BITS])),
+                write.addr.eq(visit.row),
+                write.data.eq(value),
+                write.en.eq(1),
+            ]
+            values.append(value)
+            # What is left to add moves on to the next stage.
+            rest = Signal(max(len(addend) - _LIMB_BITS, 0), name=f"rest_{limb}")
+            carry = Signal(name=f"carry_{limb}")
+            m.d.sync += [rest.eq(addend[_LIMB_BITS:]), carry.eq(total[_LIMB_BITS] & ~visit.clearing)]
+            addend = rest
+        return values
+
+    def _copy(self, m: Module, index: int, visits: list[_Visit], values: list[Signal]) -> None:
         """The copy that is read. It begins to be held, and ends, between two rounds."""
         name = CHANNELS[index]
         channel = getattr(self, name)
-        m.submodules[f"{name}_copy"] = copy = Memory(shape=64, depth=_SLOTS, init=[])
-        into, out = copy.write_port(), copy.read_port(domain="sync")
         port = channel.read
-        fresh = Signal(name=f"{name}_fresh")
-        with m.If(slot == len(CHANNELS) * _SLOTS - 1):
-            m.d.sync += channel.held.eq(channel.hold & (channel.held | ~clear_asked))
-        m.d.sync += fresh.eq(port.request & ~fresh)
+        # A token goes through the steps of a read. Its last step is the answer.
+        steps = Signal(_LIMBS + 1, name=f"{name}_steps")
+        begins = Signal(name=f"{name}_reads")
         m.d.comb += [
-            into.addr.eq(slot[: len(into.addr)]),
-            into.data.eq(value),
-            into.en.eq((slot[len(into.addr) :] == index) & ~channel.held),
-            out.addr.eq(port.word[1:]),
-            out.en.eq(port.request & ~port.word[0] & ~fresh),
-            port.done.eq(fresh | port.word[0]),
-            port.data.eq(Mux(port.word[0], out.data[32:], out.data[:32])),
+            begins.eq(port.request & ~port.word[0] & ~steps.any()),
+            port.done.eq(steps[-1] | port.word[0]),
+            channel.held.eq(visits[1].held[index]),
         ]
+        m.d.sync += steps.eq(Cat(begins, steps))
+        limbs = []
+        for limb, (visit, value) in enumerate(zip(visits[1:], values, strict=True)):
+            m.submodules[f"{name}_copy_{limb}"] = copy = Memory(shape=_LIMB_BITS, depth=_SLOTS, init=[])
+            into, out = copy.write_port(), copy.read_port(domain="sync")
+            place = len(into.addr)
+            m.d.comb += [
+                into.addr.eq(visit.row[:place]),
+                into.data.eq(value),
+                into.en.eq((visit.row[place:] == index) & ~visit.held[index]),
+                out.addr.eq(port.word[1:]),
+                out.en.eq(steps[limb]),
+            ]
+            limbs.append(out.data)
+        m.d.comb += port.data.eq(Cat(limbs).word_select(port.word[0], 32))
 
     def _completions(
         self,
@@ -201,15 +272,14 @@ class Counters(wiring.Component):
         channel: wiring.PureInterface,
         at: dict[str, Signal],
     ) -> _Terms:
-        """Adds the events since the last visit of their counter, and that of this cycle."""
+        """Adds the events since the last visit of their counter."""
         terms = _Terms([], [])
-        full = range(len(CHANNELS) * _SLOTS)
+        full = range(len(CHANNELS) * _SLOTS + 1)
         for counter, event in _EVENTS.items():
             count = Signal(full, name=f"{name}_{counter}_events")
-            happens = channel.events[event]
-            m.d.sync += count.eq(Mux(at[counter], 0, count + happens))
+            # What happens during the visit counts for the next one.
+            m.d.sync += count.eq(Mux(at[counter], C(0), count) + channel.events[event])
             terms.addends.append(Mux(at[counter], count, 0))
-            terms.ones.append(at[counter] & happens)
         extra = Signal(_EXTRA_BITS, name=f"{name}_extra_errors")
         m.d.sync += extra.eq(Mux(at["errors"], C(0), extra) + channel.extra_error)
         terms.addends.append(Mux(at["errors"], extra, 0))

@@ -229,3 +229,42 @@ def test_a_hold_right_after_a_clear_sees_zeros(wait: int) -> None:
         assert not any((await bench.read_all("prefetch")).values())
 
     run(0.5, wait, body)
+
+
+def test_a_read_while_it_counts_sees_the_limbs_of_one_visit() -> None:
+    """Completions carry from limb to limb all the time; a read finds one of the sums that there have been."""
+
+    async def body(bench: Bench) -> None:
+        ctx, port = bench.ctx, bench.dut.prefetch
+        amount = 0x1_FFFE_FFFF
+        ctx.set(port.input.payload.bytes_read, amount)
+        ctx.set(port.input.valid, 1)
+        ctx.set(port.output.ready, 1)
+        completions = 0
+
+        async def cycle() -> None:
+            nonlocal completions
+            completions += bool(ctx.get(port.output.valid))
+            await ctx.tick()
+
+        seen = set()
+        for number in range(200):
+            # A counter follows its completion by a few cycles at most, and never goes before it by more than one.
+            earliest = completions - 1
+            value = 0
+            for half in range(2):
+                ctx.set(port.read.word, 2 * NAMES.index("bytes_read") + half)
+                ctx.set(port.read.request, 1)
+                while not ctx.get(port.read.done):
+                    await cycle()
+                value |= ctx.get(port.read.data) << 32 * half
+                await cycle()
+                ctx.set(port.read.request, 0)
+                for _ in range(number % 3 + 1):
+                    await cycle()
+            assert value % amount == 0, f"{value:#x} has limbs of two visits"
+            assert earliest <= value // amount <= completions + 1
+            seen.add(value)
+        assert len(seen) > 40
+
+    run(0.0, 6, body)

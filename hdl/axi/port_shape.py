@@ -25,6 +25,8 @@ class PortShape:
         Beats of the buffer, a power of two.
     ``realign``
         Data may begin with any word of a beat, not only with the first.
+    ``registered``
+        The outputs of large memories go to registers, because an FPGA's block RAM is slow.
     """
 
     word_bits: int
@@ -34,6 +36,7 @@ class PortShape:
     outstanding: int
     buffer: int
     realign: bool = False
+    registered: bool = False
 
     @property
     def lanes(self) -> int:

@@ -9,7 +9,9 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.fifo import Fifo
+from cdma.hdl.blocks.memory_queue import MemoryQueue
 from cdma.hdl.blocks.realign import Realign
+from cdma.hdl.blocks.skid_buffer import SkidBuffer
 
 from .command import Command
 from .outcome import Outcome
@@ -94,8 +96,12 @@ class AxiReader(wiring.Component):
         shifts = None
         if shape.realign:
             # For the other end of the buffer: the word of its first beat that a packet begins with.
-            m.submodules.shifts = shifts = Fifo(exact_log2(shape.lanes), parts)
-        m.submodules.store = store = Fifo(stored_shape, shape.buffer, reserved=True)
+            m.submodules.shifts = shifts = Fifo(exact_log2(shape.lanes), parts, reserved=True)
+        m.submodules.store = store = (
+            MemoryQueue(stored_shape, shape.buffer)
+            if shape.registered
+            else Fifo(stored_shape, shape.buffer, reserved=True)
+        )
         pulses = _Pulses(*(Signal(name=name) for name in _Pulses._fields))
         self._request(m, pulses, opened, shifts)
         receive = self._receive(m, pulses, opened, store)
@@ -104,60 +110,80 @@ class AxiReader(wiring.Component):
         return m
 
     def _request(self, m: Module, pulses: _Pulses, opened: Fifo, shifts: Fifo | None) -> None:
-        """Requests the bursts of a command.
+        """Requests the bursts of a command, one every third cycle.
 
-        The address is what the command and the count of blocks say, without a register of its own: neither moves
-        before the address is taken.
+        The cycle before a request tells whether it is the last one, and whether there is credit. The upper bits of the
+        address are the command's, without a register of their own: it stays until its last address is taken.
         """
-        shape, blocks, ar = self.shape, self.shape.blocks, self.port.ar
-        ask, taken, received, freed = pulses
-        parts = shape.buffer // shape.burst
+        blocks, ar = self.shape.blocks, self.port.ar
+        ask, taken, _, _ = pulses
         first, last = self.command.payload.first, self.command.payload.last
         inside = Signal()
-        wrapped = Signal()
-        counted = Signal(blocks.block_bits)
-        block = Signal.like(counted)
+        known = Signal()
+        block = Signal(blocks.block_bits)
         following = Signal(blocks.block_bits + 1)
+        wrapped = Signal()
         start = Signal(blocks.place_bits)
         final = Signal()
-        free = Signal(range(parts + 1), init=parts)
-        credit = free != 0
         m.d.comb += [
-            block.eq(Mux(inside, counted, blocks.block(first))),
-            start.eq(Mux(inside, 0, blocks.place(first))),
-            final.eq(block == blocks.block(last)),
-            ar.payload.address.eq(blocks.address(opened.input.payload.beat)),
-            # The difference is never below 0, so its sign is left out.
-            ar.payload.len.eq((Mux(final, blocks.place(last), shape.burst - 1) - start)[: blocks.place_bits]),
-            ar.payload.size.eq(blocks.beat_log2),
+            ask.eq(known & self._credit(m, pulses) & ~self.flush),
             taken.eq(ar.valid & ar.ready),
-            following.eq(block + taken),
             self.command.ready.eq(taken & final),
+            following.eq(block + 1),
+            ar.payload.address.eq(blocks.address(opened.input.payload.beat)),
+            ar.payload.size.eq(blocks.beat_log2),
             opened.input.valid.eq(ask),
             opened.input.payload.beat.eq(blocks.beat(first, last, wrapped, block, start)),
             opened.input.payload.final.eq(final),
-            opened.input.payload.words.eq(Mux(final, last[shape.word_log2 :], shape.lanes - 1)),
+            opened.input.payload.words.eq(Mux(final, last[self.shape.word_log2 :], self.shape.lanes - 1)),
         ]
-        if shape.outstanding < parts:
-            under_way = Signal(range(shape.outstanding + 1))
-            m.d.sync += under_way.eq(under_way + ask - received)
-            credit &= under_way != shape.outstanding
-        if shifts is not None:
-            credit &= shifts.input.ready
-            m.d.comb += [
-                shifts.input.valid.eq(ask & ~inside),
-                shifts.input.payload.eq(blocks.lane(first, shape.word_bits)),
+        m.d.sync += ar.valid.eq(ask | (ar.valid & ~ar.ready))
+        with m.If(~inside & self.command.valid):
+            m.d.sync += [
+                inside.eq(1),
+                block.eq(blocks.block(first)),
+                wrapped.eq(0),
+                start.eq(blocks.place(first)),
             ]
-        m.d.comb += ask.eq(self.command.valid & ~ar.valid & credit & ~self.flush)
-        m.d.sync += [
-            ar.valid.eq(ask | (ar.valid & ~ar.ready)),
-            counted.eq(following),
-            free.eq(free - ask + freed),
-        ]
-        with m.If(taken):
-            m.d.sync += [inside.eq(~final), wrapped.eq((wrapped | following[-1]) & ~final)]
+        with m.Elif(taken):
+            m.d.sync += [
+                inside.eq(~final),
+                block.eq(following),
+                wrapped.eq(wrapped | following[-1]),
+                start.eq(0),
+            ]
+        # Between requests, and before the first: whether the burst is the last one of the command.
+        with m.If(ask):
+            # The difference is never below 0, so its sign is left out.
+            length = Mux(final, blocks.place(last), self.shape.burst - 1) - start
+            m.d.sync += [known.eq(0), ar.payload.len.eq(length[: blocks.place_bits])]
+        with m.Elif(inside & ~ar.valid):
+            m.d.sync += [known.eq(1), final.eq(block == blocks.block(last))]
+        if shifts is not None:
+            fresh = Signal(init=1)
+            with m.If(ask):
+                m.d.sync += fresh.eq(final)
+            m.d.comb += [
+                shifts.input.valid.eq(ask & fresh),
+                shifts.input.payload.eq(blocks.lane(first, self.shape.word_bits)),
+            ]
 
-    def _receive(self, m: Module, pulses: _Pulses, opened: Fifo, store: Fifo) -> Signal:
+    def _credit(self, m: Module, pulses: _Pulses) -> Signal:
+        """High while a burst may be requested: from a register, which knows of a request two cycles later."""
+        shape = self.shape
+        parts = shape.buffer // shape.burst
+        free = Signal(range(parts + 1), init=parts)
+        credit = Signal(init=1)
+        able = free != 0
+        m.d.sync += free.eq(free - pulses.ask + pulses.freed)
+        if shape.outstanding < parts:
+            in_flight = Signal(range(shape.outstanding + 1))
+            m.d.sync += in_flight.eq(in_flight + pulses.ask - pulses.received)
+            able &= in_flight != shape.outstanding
+        m.d.sync += credit.eq(able)
+        return credit
+
+    def _receive(self, m: Module, pulses: _Pulses, opened: Fifo, store: Fifo | MemoryQueue) -> Signal:
         """Stores the beats that come: of the burst at the front of ``opened``."""
         shape, blocks, r = self.shape, self.shape.blocks, self.port.r
         front = opened.output.payload
@@ -195,20 +221,25 @@ class AxiReader(wiring.Component):
                 m.d.sync += fault.eq(r.payload.resp)
         return receive
 
-    def _deliver(self, m: Module, pulses: _Pulses, store: Fifo, shifts: Fifo | None) -> None:
+    def _deliver(self, m: Module, pulses: _Pulses, store: Fifo | MemoryQueue, shifts: Fifo | None) -> None:
         """Gives what is stored to the output: with the lanes in which it was read, or from lane 0 on."""
         shape = self.shape
-        output, out = self.output, store.output.payload
+        m.d.comb += pulses.freed.eq(store.output.valid & store.output.ready & store.output.payload.part)
+        source = store.output
+        if shape.registered:
+            m.submodules.leaving = leaving = SkidBuffer(source.payload.shape())
+            wiring.connect(m, source, leaving.i)
+            source = leaving.o
+        output = self.output
         if shifts is not None:
             m.submodules.realign = realign = Realign(shape.word_bits, shape.lanes, down=True)
             wiring.connect(m, shifts.output, realign.shift)
             wiring.connect(m, realign.output, wiring.flipped(self.output))
             output = realign.input
         m.d.comb += [
-            output.valid.eq(store.output.valid),
-            store.output.ready.eq(output.ready),
-            output.payload.data.eq(out.data),
-            output.payload.last.eq(out.last),
-            output.payload.keep.eq(Cat(out.words >= lane for lane in range(shape.lanes))),
-            pulses.freed.eq(store.output.valid & store.output.ready & out.part),
+            output.valid.eq(source.valid),
+            source.ready.eq(output.ready),
+            output.payload.data.eq(source.payload.data),
+            output.payload.last.eq(source.payload.last),
+            output.payload.keep.eq(Cat(source.payload.words >= lane for lane in range(shape.lanes))),
         ]

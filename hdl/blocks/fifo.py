@@ -21,6 +21,8 @@ class Fifo(wiring.Component):
         high, and nothing is compared for it.
     ``empty``
         Is high while no entry is inside, not even one that has not come out yet.
+    ``level``
+        Number of entries, of which the one at the output is none.
     """
 
     def __init__(self, shape: ShapeLike, depth: int, *, reserved: bool = False) -> None:
@@ -32,6 +34,7 @@ class Fifo(wiring.Component):
                 "input": In(stream.Signature(shape, always_ready=reserved)),
                 "output": Out(stream.Signature(shape)),
                 "empty": Out(1),
+                "level": Out(range(depth + 1)),
             }
         )
 
@@ -43,7 +46,10 @@ class Fifo(wiring.Component):
             m.d.comb += self.input.ready.eq(ring.write_index != ring.read_index ^ self.depth)
         m.d.comb += more.eq(ring.write_index != ring.read_index)
         ring.connect(m, self.input, self.output, more)
-        m.d.comb += self.empty.eq(~more & ~self.output.valid)
+        m.d.comb += [
+            self.level.eq(ring.write_index - ring.read_index),
+            self.empty.eq(~more & ~self.output.valid),
+        ]
         with m.If(ring.write.en):
             m.d.sync += ring.write_index.eq(ring.write_index + 1)
         with m.If(ring.read.en):

@@ -18,7 +18,9 @@ __all__ = ["GUARD", "PORTS", "AxiMemory", "outcomes", "port_shape"]
 PORTS = [(64, 16, 0.4), (128, 256, 0.0), (512, 64, 0.0), (1024, 8, 0.4)]
 
 
-def port_shape(data_bits: int, burst: int, outstanding: int = 3, realign: bool = False) -> PortShape:
+def port_shape(
+    data_bits: int, burst: int, outstanding: int = 3, realign: bool = False, registered: bool = False
+) -> PortShape:
     """Returns a port with 20 address bits, words of 32 bits, and a buffer of two bursts."""
     return PortShape(
         word_bits=32,
@@ -28,6 +30,7 @@ def port_shape(data_bits: int, burst: int, outstanding: int = 3, realign: bool =
         outstanding=outstanding,
         buffer=2 * burst,
         realign=realign,
+        registered=registered,
     )
 
 

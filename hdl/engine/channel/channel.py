@@ -34,6 +34,7 @@ def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, Po
             outstanding=config.outstanding,
             buffer=buffer,
             realign=config.realign,
+            registered=config.pipelined,
         )
 
     dev = (config.dev_data_bits, config.dev_address_bits)

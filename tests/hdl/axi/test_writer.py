@@ -57,11 +57,12 @@ def _write(
     return statuses
 
 
+@pytest.mark.parametrize("registered", [False, True])
 @pytest.mark.parametrize(("data_bits", "burst", "pause"), PORTS)
-def test_writer_writes_any_length(data_bits: int, burst: int, pause: float) -> None:
+def test_writer_writes_any_length(data_bits: int, burst: int, pause: float, registered: bool) -> None:
     """Exactly the words, in as few bursts as boundaries allow, none of them empty."""
     beat = data_bits // 8
-    dut = AxiWriter(port_shape(data_bits, burst))
+    dut = AxiWriter(port_shape(data_bits, burst, registered=registered))
     memory = AxiMemory(write=dut.port, pause=pause, seed=2, longest=burst, outstanding=3)
     lengths = (
         [beat // 4 + step for step in (-1, 0, 1)] + [beat * burst // 4 + step for step in (-1, 0, 1)] + [1]

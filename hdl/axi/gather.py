@@ -1,0 +1,310 @@
+"""Cuts packets of words into the bursts that write them."""
+
+from typing import NamedTuple
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from cdma.hdl.blocks.beats import Beat
+
+from .command import Command
+from .port_shape import PortShape
+from .span import SPAN_BITS
+
+__all__ = ["Burst", "Gather", "StoredBeat"]
+
+
+class StoredBeat(data.StructLayout):
+    """A beat that is to be written."""
+
+    def __init__(self, shape: PortShape) -> None:
+        super().__init__({"data": shape.data_bits, "keep": shape.lanes})
+
+
+class Burst(data.StructLayout):
+    """A burst whose beats are all in the store.
+
+    ``beat``, ``len``
+        The number of its first beat in memory, and its beats less one.
+    ``none``
+        It is no burst, only the end of a packet.
+    ``end``
+        The packet is done after it.
+    ``overflow``
+        The packet had more, which would have gone to ``beat``.
+    ``lane``
+        The lane of its first word, where beats do not say it.
+    """
+
+    def __init__(self, shape: PortShape) -> None:
+        super().__init__(
+            {
+                "beat": shape.address_bits - shape.blocks.beat_log2,
+                "len": range(shape.burst),
+                "none": 1,
+                "end": 1,
+                "overflow": 1,
+                "lane": exact_log2(shape.lanes) if shape.realign else 0,
+            }
+        )
+
+
+class _Position(NamedTuple):
+    """Where the next beat of the packet goes.
+
+    ``block``, ``place``
+        Number of its block, and of the beat in it. The block is counted with a burst, so a cycle after its last beat.
+    ``following``
+        The block's number in the next cycle, with a bit above.
+    ``wrapped``
+        The count of blocks has passed zero.
+    ``begin``, ``lane``
+        Number of the beat in its block, and of its lane, with which the burst begins.
+    ``some``
+        The burst has a beat.
+    ``held``
+        Words of the last beat that is not full.
+    """
+
+    block: Signal
+    place: Signal
+    following: Signal
+    wrapped: Signal
+    begin: Signal
+    lane: Signal
+    some: Signal
+    held: Signal
+
+
+class _Limit(NamedTuple):
+    """What is known of the next beat's distance from the last one that fits. All of it comes from registers.
+
+    ``same``, ``following``
+        That one is in the same block; in the block after it.
+    ``here``
+        It is that one.
+    ``shut``
+        It is past that one.
+    ``beyond``
+        The lane whose word is the first that does not fit into that one, one bit each.
+    """
+
+    same: Signal
+    following: Signal
+    here: Signal
+    shut: Signal
+    beyond: Signal
+
+
+class _Phase(NamedTuple):
+    """The phases of a packet, one bit each, and what ends a burst.
+
+    ``load``
+        Its command comes: the registers get their first values. This is a cycle of its own.
+    ``settle``
+        The limit is compared with the block after the first. Only a packet has this cycle whose first beat is the last
+        of a block.
+    ``open``
+        Its beats come.
+    ``close``
+        Its last beat has come: its last burst is given, and the end is reported.
+    ``filled``
+        A block was filled in the cycle before: its burst is given.
+    """
+
+    load: Signal
+    settle: Signal
+    open: Signal
+    close: Signal
+    filled: Signal
+
+
+class Gather(wiring.Component):
+    """Takes one packet from ``input`` for each command, gives its words to ``store`` and its bursts to ``bursts``.
+
+    A burst ends at a multiple of ``shape.burst`` beats or with the packet. An empty last beat ends a packet without
+    adding to it. A beat that would go past the command's ``last`` is dropped, and so is the rest of its packet.
+
+    Whether a beat fits is known before it comes, and what it does to the bursts is done a cycle later. So ``ready`` of
+    the input does not depend on the input, and comes from registers. Throughput: a beat per cycle; a packet takes two
+    more cycles, and a third if its first beat is the last of a block.
+
+    ``admit``
+        High while the store can take a beat, and ``bursts`` three.
+    ``flush``
+        While high, what comes in is dropped.
+    ``end``
+        Where the packet ends, in the cycle in which its command is taken: the lower bits of the address after its
+        last word.
+    """
+
+    def __init__(self, shape: PortShape) -> None:
+        self.shape = shape
+        super().__init__(
+            {
+                "command": In(stream.Signature(Command(shape.address_bits))),
+                "input": In(stream.Signature(Beat(shape.word_bits, shape.lanes))),
+                "store": Out(stream.Signature(StoredBeat(shape), always_ready=True)),
+                "bursts": Out(stream.Signature(Burst(shape), always_ready=True)),
+                "admit": In(1),
+                "flush": In(1),
+                "end": Out(SPAN_BITS),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        shape, blocks = self.shape, self.shape.blocks
+        lane_bits = (shape.lanes - 1).bit_length()
+        phase = _Phase(*(Signal(name=name) for name in _Phase._fields))
+        position = _Position(
+            block=Signal(blocks.block_bits, name="block"),
+            place=Signal(blocks.place_bits, name="place"),
+            following=Signal(blocks.block_bits + 1, name="following"),
+            wrapped=Signal(name="wrapped"),
+            begin=Signal(blocks.place_bits, name="begin"),
+            lane=Signal(lane_bits if shape.realign else 0, name="lane"),
+            some=Signal(name="some"),
+            held=Signal(lane_bits, name="held"),
+        )
+        limit = _Limit(
+            same=Signal(name="limit_same"),
+            following=Signal(name="limit_following"),
+            here=Signal(name="limit_here"),
+            shut=Signal(name="limit_shut"),
+            beyond=Signal(shape.lanes, name="limit_beyond"),
+        )
+        overflow = Signal()
+        accept, keeps = self._take(m, phase, limit, overflow)
+        pushes = self._push(m, phase, position, overflow)
+        self._sequence(m, phase, accept, position)
+        self._advance(m, phase, position, pushes, accept & keeps)
+        self._approach(m, phase, position, limit, accept & keeps)
+        return m
+
+    def _take(self, m: Module, phase: _Phase, limit: _Limit, overflow: Signal) -> tuple[Signal, Signal]:
+        """Takes beats, and stores those that fit; gives whether a beat is taken and whether it is to be stored."""
+        beat = self.input.payload
+        present = beat.keep.any() if self.shape.realign else beat.keep[0]
+        misfit = Signal()
+        accept = Signal()
+        keeps = Signal()
+        m.d.comb += [
+            misfit.eq(limit.shut | (limit.here & (beat.keep & limit.beyond).any())),
+            keeps.eq(present & ~misfit),
+            self.input.ready.eq((phase.open & self.admit) | self.flush),
+            accept.eq(self.input.valid & phase.open & self.admit),
+            self.store.valid.eq(accept & keeps),
+            self.store.payload.data.eq(beat.data),
+            self.store.payload.keep.eq(beat.keep),
+        ]
+        with m.If(phase.load):
+            m.d.sync += [overflow.eq(0), limit.shut.eq(0)]
+        with m.Elif(accept):
+            m.d.sync += [
+                overflow.eq(overflow | (present & misfit)),
+                limit.shut.eq(limit.shut | (present & limit.here)),
+            ]
+        return accept, keeps
+
+    def _push(self, m: Module, phase: _Phase, position: _Position, overflow: Signal) -> Signal:
+        """Gives bursts, and ends of packets."""
+        blocks, command, burst = self.shape.blocks, self.command.payload, self.bursts.payload
+        some, place, begin, held = position.some, position.place, position.begin, position.held
+        m.d.comb += [
+            # What was stored is given before the end, which says where the first beat that was dropped would have gone.
+            self.command.ready.eq(phase.close & ~(overflow & some)),
+            self.bursts.valid.eq(phase.close | phase.filled),
+            burst.beat.eq(blocks.beat(command.first, command.last, position.wrapped, position.block, begin)),
+            # Of the beats, less one: the place is that of the last beat only if this is not full.
+            burst.len.eq(place - begin - ~held.any()),
+            burst.none.eq(~some),
+            burst.end.eq(self.command.ready),
+            burst.overflow.eq(overflow & ~some),
+            burst.lane.eq(position.lane),
+            self.end.eq(Cat(C(0, self.shape.word_log2), held, place, position.following)),
+        ]
+        return self.bursts.valid
+
+    def _sequence(self, m: Module, phase: _Phase, accept: Signal, position: _Position) -> None:
+        """Goes from phase to phase."""
+        first = self.shape.blocks.place(self.command.payload.first)
+        busy = Signal()
+        m.d.comb += phase.load.eq(self.command.valid & ~busy & ~self.flush)
+        with m.If(phase.load):
+            m.d.sync += [busy.eq(1), phase.settle.eq(first.all()), phase.open.eq(~first.all())]
+        with m.If(phase.settle):
+            m.d.sync += [phase.settle.eq(0), phase.open.eq(1)]
+        with m.If(accept & self.input.payload.last):
+            m.d.sync += [phase.open.eq(0), phase.close.eq(1)]
+        with m.If(self.command.ready):
+            m.d.sync += [phase.close.eq(0), busy.eq(0)]
+
+    def _advance(self, m: Module, phase: _Phase, position: _Position, pushes: Signal, stored: Value) -> None:
+        """Goes on to the position after a beat that is stored.
+
+        Only the last beat with words is not full, and it does not count: so the position after the last word is this
+        beat, and as many words as it has.
+        """
+        shape, blocks = self.shape, self.shape.blocks
+        first, keep = self.command.payload.first, self.input.payload.keep
+        block, place, following, wrapped, begin, lane, some, held = position
+        start = blocks.lane(first, shape.word_bits) if shape.realign else C(0, len(held))
+        # Lanes are filled from the first: the number of words, whose bit n says whether an odd multiple of 2**n
+        # was reached. A full beat counts as none, because the position after it is the next beat's. Lanes below the first
+        # word count in the same way, and what is held already has them.
+        words = Cat(
+            Cat(keep[index] for index in range((1 << bit) - 1, shape.lanes, 1 << bit)).xor()
+            for bit in range(len(held))
+        )
+        counted = (block + 1)[: len(following)]
+        m.d.comb += following.eq(Mux(phase.filled, counted, block))
+        with m.If(phase.load):
+            m.d.sync += [
+                block.eq(blocks.block(first)),
+                place.eq(blocks.place(first)),
+                wrapped.eq(0),
+                begin.eq(blocks.place(first)),
+                lane.eq(start),
+                held.eq(start),
+                some.eq(0),
+            ]
+        with m.Else():
+            m.d.sync += [
+                block.eq(following),
+                wrapped.eq(wrapped | following[-1]),
+                place.eq(place + (stored & keep[-1])),
+                some.eq(stored | (some & ~pushes)),
+            ]
+            with m.If(stored):
+                m.d.sync += held.eq(held ^ words)
+            with m.If(pushes):
+                m.d.sync += [begin.eq(place), lane.eq(0)]
+        m.d.sync += phase.filled.eq(stored & keep[-1] & place.all())
+
+    def _approach(self, m: Module, phase: _Phase, position: _Position, limit: _Limit, stored: Value) -> None:
+        """Knows a beat ahead whether the next one is the last that fits."""
+        shape, blocks = self.shape, self.shape.blocks
+        first, last = self.command.payload.first, self.command.payload.last
+        place = position.place
+        same = blocks.block(first) == blocks.block(last)
+        # The block changes at most every fourth cycle, so that of the next one is compared in time.
+        with m.If(phase.settle | phase.open):
+            m.d.sync += limit.following.eq((position.block + 1)[: blocks.block_bits] == blocks.block(last))
+        with m.If(phase.load):
+            beyond = last[shape.word_log2 : blocks.beat_log2] + last[: shape.word_log2].all()
+            m.d.sync += [
+                limit.same.eq(same),
+                limit.here.eq(same & (blocks.place(first) == blocks.place(last))),
+                limit.beyond.eq(Cat(beyond == lane for lane in range(shape.lanes))),
+            ]
+        with m.Elif(stored & self.input.payload.keep[-1]):
+            with m.If(place.all()):
+                m.d.sync += [
+                    limit.same.eq(limit.following),
+                    limit.here.eq(limit.following & ~blocks.place(last).any()),
+                ]
+            with m.Else():
+                m.d.sync += limit.here.eq(limit.same & (place + 1 == blocks.place(last)))

@@ -25,6 +25,9 @@ class Decompressor(wiring.Component):
         One report per packet. A report that is not accepted stops the next packets.
     ``values``
         Table of frequent values, if the configuration leaves it to run time.
+    ``one_entry``
+        Beside such a table of more than one entry: of the table only entry 0 counts, and the codes of the others are
+        invalid. It may change only while no packet is inside.
 
     Throughput: work-conserving. With a source that is always valid and a sink that is always ready, the cycles from a
     packet's first beat accepted to its last output beat are at most the sum over its windows of

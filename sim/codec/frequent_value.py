@@ -75,9 +75,10 @@ class FrequentValueModel(CodecModel[Format]):
         """What the decompressor with ``lanes`` lanes delivers and reports for any stream and any asked length.
 
         Output goes beat by beat. A beat is delivered if its window's header is there, its codes are defined and
-        its literals are there; codes are looked at before literals. The codes past the packet's end belong to its
-        last beat. After the first beat that is not delivered the packet ends, with an empty beat, and the rest of
-        the stream is discarded. Of a packet of no words all of the stream is left over.
+        its literals are there. The codes past the packet's end belong to its last beat. After the first beat that is
+        not delivered the packet ends, with an empty beat, and the rest of the stream is discarded. The error is that of
+        :meth:`decompressed`: where a beat lacks literals, an undefined code anywhere in its window counts before them.
+        Of a packet of no words all of the stream is left over.
         """
         total, window, literal_code = len(stream), format.window, format.literal_code
         table = np.zeros(1 << format.code_bits, stream.dtype)
@@ -95,16 +96,17 @@ class FrequentValueModel(CodecModel[Format]):
             codes = unpack(stream[None, position:end], format)[0]
             position = end
             used = min(window, words - delivered)
+            undefined = (codes >= len(format.values)) & (codes != literal_code)
+            undefined[used:] = codes[used:] != 0
             for first in range(0, used, lanes):
                 last = min(first + lanes, used)
                 beat = codes[first:last]
                 is_literal = beat == literal_code
-                undefined = (beat >= len(format.values)) & ~is_literal
-                if undefined.any() or (last == used and codes[used:].any()):
+                if undefined[first : window if last == used else last].any():
                     return result(CODE)
                 count = int(np.count_nonzero(is_literal))
                 if position + count > total:
-                    return result(TRUNCATED)
+                    return result(CODE if undefined.any() else TRUNCATED)
                 out_beat = table[beat]
                 out_beat[is_literal] = stream[position : position + count]
                 out[delivered : delivered + last - first] = out_beat

@@ -57,10 +57,8 @@ class TransferRules:
         self.source_bits, self.sink_bits = bits if self.compressing else bits[::-1]
 
     def format(self, mode: int, table: tuple[int, ...]) -> StreamFormat:
-        """Returns the stream format of a mode: with the channel's ``table``, or with zeros, for the codec's is full."""
-        return self.config.format.with_table(
-            table if mode == Mode.FVC else (0,) * self.config.codec.table_size
-        )
+        """Returns the stream format of a mode: with the channel's ``table``, or with a table of one zero."""
+        return self.config.format.with_table(table if mode == Mode.FVC else (0,))
 
     def bytes_read(self, descriptor: Mapping[str, int]) -> int:
         """Returns how many bytes a descriptor reads from its source."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -19,6 +20,7 @@ __all__ = [
     "PIPELINED",
     "Stream",
     "corrupt",
+    "fault_pairs",
     "random_words",
     "raw_packets",
     "stream_of",
@@ -132,3 +134,51 @@ def corrupt(config: CodecConfig, source: random.Random, packet: Stream) -> Strea
     if kind == 4:
         return stream, max(0, length + source.choice([-length, -1, 1, config.lanes, -config.lanes]))
     return stream, length
+
+
+def fault_pairs(config: CodecConfig) -> list[Stream]:
+    """Returns streams whose last window, whole or partial, has each two of these faults, and each alone: an invalid code
+    of a word in the first or last lane of a beat, the literal of such a word missing, a code past the end of the packet,
+    half of the header missing, and a word too many."""
+    return [
+        _with_faults(config, used, faults)
+        for used in sorted({config.format.window, max(1, config.format.window - config.lanes - 1)})
+        for faults in _some_faults(config, used)
+    ]
+
+
+def _some_faults(config: CodecConfig, used: int) -> list[dict[str, int]]:
+    window, lanes = config.format.window, config.lanes
+    places = sorted({place for beat in range(0, window, lanes) for place in (beat, beat + lanes - 1)})
+    words = [place for place in places if place < used]
+    each = [("literal", place) for place in words] + [("more", 1)]
+    if config.table_size < config.format.literal_code:
+        each += [("code", place) for place in words]
+    if used < window:
+        each += [("past", used), ("past", window - 1)]
+    if config.format.header_words > 1:
+        each += [("header", config.format.header_words // 2)]
+    return [
+        dict(pair)
+        for pair in combinations_with_replacement(each, 2)
+        if pair[0][0] != pair[1][0] or pair[0] == pair[1]
+    ]
+
+
+def _with_faults(config: CodecConfig, used: int, faults: dict[str, int]) -> Stream:
+    """Returns a window of zeros, and one of ``used`` literals, with ``faults``."""
+    fmt = config.format
+    codes = [fmt.literal_code] * used + [0] * (fmt.window - used)
+    if "code" in faults:
+        codes[faults["code"]] = config.table_size
+    if "past" in faults:
+        codes[faults["past"]] = fmt.literal_code
+    bits = sum(code << fmt.code_bits * word for word, code in enumerate(codes))
+    words = [bits >> fmt.word_bits * word & (1 << fmt.word_bits) - 1 for word in range(fmt.header_words)]
+    end = len(words) + codes[:used].count(fmt.literal_code)
+    if "literal" in faults:
+        end = len(words) + codes[: faults["literal"]].count(fmt.literal_code)
+    if "header" in faults:
+        end = min(end, faults["header"])
+    words = [*words, *[1] * used][:end] + [1] * faults.get("more", 0)
+    return [0] * fmt.header_words + words, fmt.window + used

@@ -104,18 +104,20 @@ def hardware(
         bits = "".join(bits_of(word, word_bits) for word in header)
         codes = [number_of(bits[index * code_bits : (index + 1) * code_bits]) for index in range(window)]
         valid = min(window, count - len(delivered))
+        invalid = [
+            code != 0 if index >= valid else len(values) <= code < all_ones
+            for index, code in enumerate(codes)
+        ]
         for first in range(0, valid, lanes):
             indices = range(first, min(first + lanes, valid))
-            if any(len(values) <= codes[index] < all_ones for index in indices):
-                return delivered, literals, 3
             is_last = indices[-1] == valid - 1
-            if is_last and any(code != 0 for code in codes[valid:]):
+            if any(invalid[index] for index in indices) or (is_last and any(invalid[valid:])):
                 return delivered, literals, 3
             beat, taken = [], 0
             for index in indices:
                 if codes[index] == all_ones:
                     if position + taken == len(stream):
-                        return delivered, literals, 1
+                        return delivered, literals, 3 if any(invalid) else 1
                     beat.append(stream[position + taken])
                     taken += 1
                 else:

@@ -9,7 +9,7 @@ from cdma.hdl.spec.codec import CodecConfig
 
 from .streams import Report
 
-__all__ = ["codec_members", "connect_table", "queue_members", "table_members"]
+__all__ = ["codec_members", "connect_table", "has_one_entry", "queue_members", "table_members"]
 
 
 def table_members(config: CodecConfig) -> dict[str, wiring.Member]:
@@ -27,8 +27,17 @@ def connect_table(
         m.d.comb += sink.values.eq(source.values)
 
 
+def has_one_entry(config: CodecConfig) -> bool:
+    """Whether a decompressor has the port ``one_entry``: with a table at run time that has other entries, too."""
+    return config.runtime_values and config.table_size > 1
+
+
 def codec_members(config: CodecConfig, *, length: bool) -> dict[str, wiring.Member]:
-    """The ports of a compressor, or, with ``length``, of a decompressor."""
+    """The ports of a compressor, or, with ``length``, of a decompressor.
+
+    While ``one_entry`` is high, of the table only entry 0 counts, and the codes of the others are invalid. It may change
+    only while no packet is inside.
+    """
     beat = Beat(config.format.word_bits, config.lanes)
     return {
         "input": In(stream.Signature(beat)),
@@ -36,6 +45,7 @@ def codec_members(config: CodecConfig, *, length: bool) -> dict[str, wiring.Memb
         "output": Out(stream.Signature(beat)),
         "report": Out(stream.Signature(Report)),
         **table_members(config),
+        **({"one_entry": In(1)} if length and has_one_entry(config) else {}),
     }
 
 

@@ -122,6 +122,7 @@ class BeatPlanner(wiring.Component):
             planned.literals.eq(count),
             planned.words.eq(Mux(final, left.words, lanes - 1)),
             planned.last.eq(final | fails),
-            planned.error.eq(first_error((left.bad[0], left.error), (fails, Error.TRUNCATED))),
+            # An invalid code counts before missing literals, also where these are of an earlier beat.
+            planned.error.eq(first_error((fails & left.any_bad, left.error), (fails, Error.TRUNCATED))),
         ]
         return m

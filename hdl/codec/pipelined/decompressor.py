@@ -6,7 +6,7 @@ from amaranth.lib import wiring
 from cdma.hdl.blocks.credit import Credit
 from cdma.hdl.blocks.gates import thermometer
 from cdma.hdl.blocks.memory_queue import MemoryQueue
-from cdma.hdl.codec.parts.interface import codec_members, connect_table
+from cdma.hdl.codec.parts.interface import codec_members, connect_table, has_one_entry
 from cdma.hdl.spec.codec import CodecConfig
 
 from .beat_planner import BeatPlanner
@@ -73,6 +73,8 @@ class PipelinedDecompressor(wiring.Component):
             reports.there.eq(planner.there),
         ]
         connect_table(m, config, self, spreader)
+        if has_one_entry(config):
+            m.d.comb += reader.one_entry.eq(self.one_entry)
         free = Signal.like(intake.free)
         m.d.comb += intake.free.eq(free)
         with m.If(spreader.reading):

@@ -5,6 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.gates import popcount
+from cdma.hdl.codec.parts.interface import has_one_entry
 from cdma.hdl.spec.codec import CodecConfig
 
 __all__ = ["HeaderCheck"]
@@ -19,6 +20,8 @@ class HeaderCheck(wiring.Component):
         Says which words of the window exist.
     ``more``
         Says which beats have another beat after them, as a thermometer.
+    ``one_entry``
+        Says that of the table only entry 0 counts.
     ``counts``
         Number of literals in each beat. Latency: one cycle.
     ``total``
@@ -43,6 +46,7 @@ class HeaderCheck(wiring.Component):
                 "exists": In(fmt.window),
                 "more": In(config.beats - 1),
                 "adding": In(1),
+                "one_entry": In(1),
                 "counts": Out(data.ArrayLayout(range(config.lanes + 1), config.beats)),
                 "total": Out(range(fmt.window + 1)),
                 "step": Out(range(fmt.window + 1)),
@@ -67,6 +71,11 @@ class HeaderCheck(wiring.Component):
                         self.exists[word] & (each[word] >= config.table_size) & ~each[word].all()
                         for word in words
                     ).any()
+                )
+            elif has_one_entry(config):
+                m.d.sync += undefined[beat].eq(
+                    self.one_entry
+                    & Cat(self.exists[word] & each[word].any() & ~each[word].all() for word in words).any()
                 )
         last = ~Cat(self.more, 0) & Cat(1, self.more)
         total = Signal.like(self.total)

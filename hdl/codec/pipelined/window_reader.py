@@ -30,8 +30,8 @@ class Window(data.StructLayout):
         Number of words in the last beat, less one.
     ``last``
         Ends the packet.
-    ``bad``, ``error``
-        Say which beats are invalid, and what is wrong with them.
+    ``bad``, ``any_bad``, ``error``
+        Say which beats are invalid, that one is, and what is wrong with them.
     ``short``, ``available``
         Say that literals are missing, and how many there are.
     """
@@ -47,6 +47,7 @@ class Window(data.StructLayout):
                 "words": range(config.lanes),
                 "last": 1,
                 "bad": config.beats,
+                "any_bad": 1,
                 "error": Error,
                 "short": 1,
                 "available": range(fmt.window + 1),
@@ -146,6 +147,8 @@ class WindowReader(wiring.Component):
 
     ``length``
         Number of words of each packet.
+    ``one_entry``
+        Says that of the table only entry 0 counts.
     ``reach``, ``ended``, ``end``, ``pop``, ``read``, ``place``, ``above``, ``words``
         Connect to the ports of the same names of an :class:`Intake`.
     ``window``
@@ -171,6 +174,7 @@ class WindowReader(wiring.Component):
         super().__init__(
             {
                 "length": In(stream.Signature(32)),
+                "one_entry": In(1),
                 "reach": In(Position(config)),
                 "ended": In(1),
                 "end": In(PacketEnd(config)),
@@ -246,6 +250,7 @@ class WindowReader(wiring.Component):
             check.exists.eq(left.exists),
             check.more.eq(left.more),
             check.adding.eq(loop.adding),
+            check.one_entry.eq(self.one_entry),
             loop.cannot.eq(check.any_bad | left.nothing | loop.missing),
             loop.stops.eq(may & Mux(loop.complete, left.final | loop.cannot, loop.ended)),
             loop.continues.eq(may & loop.complete & ~left.final & ~loop.cannot),
@@ -264,6 +269,7 @@ class WindowReader(wiring.Component):
                 window.words.eq(left.words),
                 window.last.eq(left.final),
                 window.bad.eq(check.bad | left.nothing | loop.missing),
+                window.any_bad.eq(loop.cannot),
                 window.error.eq(
                     first_error(
                         (left.nothing, Error.TRAILING), (loop.missing, Error.TRUNCATED), otherwise=Error.CODE

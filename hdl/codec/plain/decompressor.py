@@ -7,6 +7,7 @@ from amaranth.utils import exact_log2
 from cdma.hdl.blocks.beats import malformed
 from cdma.hdl.blocks.gates import popcount, thermometer
 from cdma.hdl.codec.parts.classifier import decoded, table_of
+from cdma.hdl.codec.parts.interface import has_one_entry
 from cdma.hdl.codec.parts.levels import exchange
 from cdma.hdl.codec.parts.streams import Error, first_error
 from cdma.hdl.codec.parts.tally import DecompressorTally
@@ -79,6 +80,8 @@ class PlainDecompressor(Elaboratable):
         m.submodules.tally = self.tally
         wiring.connect(m, wiring.flipped(self.ports.length), self.planner.length)
         wiring.connect(m, self.tally.report, wiring.flipped(self.ports.report))
+        if has_one_entry(self.config):
+            m.d.comb += self.planner.one_entry.eq(self.ports.one_entry)
         m.d.comb += [
             self.belongs.eq(self.busy & ~self.ended & ~self.discarding),
             self.arrives.eq(self.belongs & self.ports.input.valid & ~self.tally.stall),
@@ -250,6 +253,7 @@ class PlainDecompressor(Elaboratable):
                 error.eq(
                     first_error(
                         (plan.error != Error.NONE, plan.error),
+                        (self.missing & ~plan.last & self.planner.rest_invalid, Error.CODE),
                         (self.missing, Error.TRUNCATED),
                         otherwise=Error.TRAILING,
                     )

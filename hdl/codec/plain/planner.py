@@ -8,6 +8,7 @@ from amaranth.utils import exact_log2
 from cdma.hdl.blocks.gates import thermometer
 from cdma.hdl.codec.parts.butterfly import Ranking, Routes
 from cdma.hdl.codec.parts.classifier import literals_of
+from cdma.hdl.codec.parts.interface import has_one_entry
 from cdma.hdl.codec.parts.streams import Error, first_error
 from cdma.hdl.spec.codec import CodecConfig
 
@@ -61,6 +62,8 @@ class Planner(wiring.Component):
         The header of the next beat's window, or the next part of a header longer than a part.
     ``header_missing``
         Says that the header will not arrive.
+    ``one_entry``
+        Says that of the table only entry 0 counts.
     ``take``
         Plans the next beat, if it is ``whole``, or takes one part of its header.
     ``whole``
@@ -73,6 +76,8 @@ class Planner(wiring.Component):
         The beat planned last, from the cycle after ``take``.
     ``closes``
         Says that ``take`` plans the last beat of its packet, or one that cannot be delivered.
+    ``rest_invalid``
+        Says that a code of its window after the beat planned last is invalid. Its packet must have words after it.
     ``give_up``
         Drops the packet.
     """
@@ -86,6 +91,7 @@ class Planner(wiring.Component):
                 "length": In(stream.Signature(32)),
                 "header": In(data.ArrayLayout(config.format.word_bits, header_part)),
                 "header_missing": In(1),
+                "one_entry": In(1),
                 "offset": In(range(config.lanes)),
                 "take": In(1),
                 "give_up": In(1),
@@ -94,6 +100,7 @@ class Planner(wiring.Component):
                 "wants_header": Out(1),
                 "whole": Out(1),
                 "closes": Out(1),
+                "rest_invalid": Out(1),
                 "count": Out(range(config.lanes + 1)),
                 "plan": Out(Plan(config)),
             }
@@ -125,6 +132,7 @@ class Planner(wiring.Component):
             literal.eq(literals_of(codes, config)),
         ]
         last, undefined = self._check(m, remaining, rest, codes)
+        self._check_rest(m, remaining, header_rest)
         swap = self._route(m, literal)
         takes_beat = Signal()
         m.d.comb += [
@@ -177,8 +185,7 @@ class Planner(wiring.Component):
         wrong = []
         for lane in range(lanes):
             code = codes.word_select(lane, config.format.code_bits)
-            if config.table_size < config.format.literal_code:
-                wrong.append((code >= config.table_size) & ~code.all())
+            wrong += self._undefined(code)
             wrong.append(~keep[lane] & code.any())
         if config.beats > 1:
             # The codes after the last beat, which no word has. They are 0 after a whole window, because zeros are shifted
@@ -188,6 +195,22 @@ class Planner(wiring.Component):
             wrong.append(last & beyond.any())
         m.d.comb += undefined.eq(Cat(wrong).any())
         return last, undefined
+
+    def _check_rest(self, m: Module, remaining: Signal, header_rest: Signal) -> None:
+        """Looks ahead in the window of the beat planned last. What was shifted into the rest of the header is 0."""
+        code_bits, rest_words = self.config.format.code_bits, self.config.format.window - self.config.lanes
+        wrong: list[Value] = []
+        for word, exists in enumerate(thermometer(remaining, rest_words)):
+            code = header_rest.word_select(word, code_bits)
+            wrong.append(~exists & code.any())
+            wrong += self._undefined(code)
+        m.d.comb += self.rest_invalid.eq(Cat(wrong).any())
+
+    def _undefined(self, code: Value) -> list[Value]:
+        """Conditions under which no word has this code."""
+        if self.config.table_size < self.config.format.literal_code:
+            return [(code >= self.config.table_size) & ~code.all()]
+        return [self.one_entry & code.any() & ~code.all()] if has_one_entry(self.config) else []
 
     def _beats_of(self, remaining: Signal) -> tuple[Value, Value]:
         """The number of full beats in the words left, and of words beyond them."""

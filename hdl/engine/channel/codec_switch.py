@@ -82,6 +82,8 @@ class CodecSwitch(wiring.Component):
         if self.config.runtime_values:
             with m.If(~zeros):
                 m.d.comb += codec.values.eq(self.values)
+        if "one_entry" in codec.signature.members:
+            m.d.comb += codec.one_entry.eq(zeros)
 
         # A packet is done entering when its last beat and, where the codec takes it, its length have been taken.
         beats_done = Signal()

@@ -11,6 +11,7 @@ from tests.support.codec_packets import (
     CONFIGS,
     LOADS,
     corrupt,
+    fault_pairs,
     stream_of,
     streams,
     windows_of_beats,
@@ -33,6 +34,12 @@ def test_corrupt_packets(number: int, pauses: float) -> None:
     source = random.Random(f"{number} {pauses}")
     packets = [corrupt(config, source, packet) for packet in streams(config, source, 12)]
     decompress_packets(config, packets, pauses=pauses, seed=number)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [0, 1, 4, 5])
+def test_of_two_faults_the_first_is_reported(number: int) -> None:
+    decompress_packets(CONFIGS[number], fault_pairs(CONFIGS[number]))
 
 
 @pytest.mark.parametrize("patterns", LOADS)

@@ -100,7 +100,8 @@ async def corrupt(bench: EngineBench, budget: int) -> None:
     word = bench.config.format.word_bits // 8
     for _ in range(max(20, budget // 4)):
         words = bench.rng.randint(1, 300)
-        form = bench.rules["prefetch"].format(Mode.FVC, bench.tables["prefetch"])
+        mode = bench.rng.choice((Mode.ZVC, Mode.FVC))
+        form = bench.rules["prefetch"].format(mode, bench.tables["prefetch"])
         raw = random_words(bench.np, words, bench.config, bench.tables["prefetch"])
         stream = bytearray(words_to_bytes(encode_packet(words_from_bytes(raw, form), form).words))
         for _ in range(bench.rng.randint(0, 3)):
@@ -110,7 +111,7 @@ async def corrupt(bench: EngineBench, budget: int) -> None:
             stream = stream[: word * bench.rng.randint(1, len(stream) // word)]
         elif choice < 0.6:
             stream += bytes(bench.rng.randrange(256) for _ in range(word * bench.rng.randint(1, 40)))
-        made = bench.transfer("prefetch", words, mode=Mode.FVC, stream=bytes(stream))
+        made = bench.transfer("prefetch", words, mode=mode, stream=bytes(stream))
         await bench.run("prefetch", [made, bench.transfer("prefetch", bench.rng.randint(1, 60))])
 
 

@@ -17,6 +17,7 @@ from tests.support.codec_packets import (
     MALFORMED,
     PIPELINED,
     corrupt,
+    fault_pairs,
     random_words,
     raw_packets,
     stream_of,
@@ -60,6 +61,12 @@ def test_decompresses_corrupt_packets(number: int, pauses: float) -> None:
     source = random.Random(f"{number} {pauses}")
     packets = [corrupt(config, source, packet) for packet in streams(config, source, 16)]
     decompress_packets(config, packets, pauses=pauses, seed=number)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", NUMBERS)
+def test_of_two_faults_the_first_is_reported(number: int) -> None:
+    decompress_packets(PIPELINED[number], fault_pairs(PIPELINED[number]))
 
 
 @pytest.mark.parametrize("number", NUMBERS)

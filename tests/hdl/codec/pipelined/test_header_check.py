@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cdma.hdl.codec.parts.interface import has_one_entry
 from cdma.hdl.codec.pipelined.header_check import HeaderCheck
 from cdma.hdl.spec.codec import CodecConfig
 from tests.support.pipelined_codecs import CONFIGS
@@ -22,13 +23,16 @@ def test_header_check(config: CodecConfig) -> None:
     fmt, lanes = config.format, config.lanes
     dut = HeaderCheck(config)
     source = random.Random(str(config))
-    good = [*range(config.table_size), fmt.literal_code]
 
     async def check(ctx: Any) -> None:
         for turn in range(250):
             words = source.choice([fmt.window, 1, lanes, lanes + 1, source.randint(1, fmt.window)])
             words = min(words, fmt.window)
             beats = -(-words // lanes)
+            one_entry = has_one_entry(config) and source.random() < 0.5
+            table_size = 1 if one_entry else config.table_size
+            good = [*range(table_size), fmt.literal_code]
+            ctx.set(dut.one_entry, one_entry)
             codes = [source.choice(good) for _ in range(words)] + [0] * (fmt.window - words)
             if turn % 3:
                 # One code or many of any value.
@@ -42,7 +46,7 @@ def test_header_check(config: CodecConfig) -> None:
             ]
             bad = 0
             for word in range(words):
-                if config.table_size <= codes[word] < fmt.literal_code:
+                if table_size <= codes[word] < fmt.literal_code:
                     bad |= 1 << word // lanes
             if any(codes[words:]):
                 bad |= 1 << (beats - 1)

@@ -73,7 +73,7 @@ _ENGINE_NUMBERS = {
     "dev_address_bits": "width of the device port's addresses",
     "host_address_bits": "width of the host port's addresses",
     "burst_beats": "beats of the longest burst",
-    "outstanding": "bursts in flight at once, per port and direction",
+    "outstanding": "bursts of data in flight at once, per port and direction",
     "latency": "cycles of memory latency that the read buffer hides",
     "read_buffer_beats": "the read buffer itself; 0: a beat for each cycle of latency, up to a power of two",
     "write_buffer_beats": "the write buffer; 0: four bursts",

@@ -44,7 +44,8 @@ class EngineConfig:
     ``burst_beats``
         The longest burst. A burst never crosses a multiple of its own longest length, nor 4 KiB.
     ``outstanding``
-        The most bursts in flight at once, per port and direction.
+        The most bursts of data in flight at once, per port and direction. The rings have ``ring_reads`` and
+        ``ring_writes`` in flight on the host port besides.
     ``latency``
         Cycles of memory latency that a reader hides. The rule for its buffer is bandwidth times latency: a beat for
         each of these cycles, rounded up to a power of two. (At 200 GB/s and 350 ns that is 70 KB.)
@@ -163,7 +164,12 @@ class EngineConfig:
             "dev port": f"{self.dev_data_bits} bits of data, {self.dev_address_bits} of address",
             "host port": f"{self.host_data_bits} bits of data, {self.host_address_bits} of address",
             "alignment": f"to a {self.alignment}",
-            "bursts": f"up to {self.burst_beats} beats, {self.outstanding} under way",
+            "bursts": f"up to {self.burst_beats} beats, {self.outstanding} in flight",
+            **(
+                {"rings": f"{self.ring_reads} reads and {self.ring_writes} writes in flight on the host port"}
+                if self.registers
+                else {}
+            ),
             "read buffer": f"{self.read_buffer} beats",
             "write buffer": f"{self.write_buffer} beats",
             "registers": "yes" if self.registers else "no",
@@ -179,6 +185,21 @@ class EngineConfig:
     def write_buffer(self) -> int:
         """Beats of a writer's buffer."""
         return self.write_buffer_beats or 4 * self.burst_beats
+
+    @property
+    def ring_completions(self) -> int:
+        """The most completions of a ring in flight at once."""
+        return min(4, self.ring_entries)
+
+    @property
+    def ring_reads(self) -> int:
+        """The most reads of descriptors in flight at once, of both rings."""
+        return 2 * min(self.descriptors, self.ring_entries) if self.registers else 0
+
+    @property
+    def ring_writes(self) -> int:
+        """The most writes of completions in flight at once, of both rings."""
+        return 2 * self.ring_completions if self.registers else 0
 
     @property
     def realign(self) -> bool:

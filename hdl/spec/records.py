@@ -80,7 +80,7 @@ class Status(enum.IntEnum):
     STREAM_CODE = 17
     #: A port did not answer for the watchdog's time; ``address`` is that of the oldest open transaction.
     WATCHDOG = 18
-    #: The channel was aborted while the descriptor was in flight or waiting.
+    #: The channel was aborted when the descriptor had started.
     ABORTED = 19
 
 

@@ -8,6 +8,7 @@ from cdma.hdl.spec.registers.map import register_map
 from .c_header import c_header
 from .document import register_document
 from .rdl import register_rdl
+from .records import record_document
 
 __all__ = ["register_texts"]
 
@@ -18,5 +19,5 @@ def register_texts(config: EngineConfig) -> dict[str, str]:
     return {
         "cdma_regs.h": c_header(registers),
         "cdma_regs.rdl": register_rdl(registers),
-        "cdma_registers.md": register_document(registers),
+        "cdma_registers.md": register_document(registers) + "\n" + record_document(),
     }

@@ -645,7 +645,11 @@ static inline void cdma_resume(const struct cdma_channel *channel) {
     cdma_channel_write(channel, CDMA_CHANNEL_COMMAND, CDMA_CHANNEL_COMMAND_RESUME_MASK);
 }
 
-/* Ends what is under way with the status aborted; the channel then stands until cdma_resume. */
+/*
+ * Ends what has started with the status aborted; the channel then stands until
+ * cdma_resume. Without rings the abort is not done before cdma_poll has taken
+ * these completions; until then this returns CDMA_TIMEOUT.
+ */
 static inline int cdma_abort(const struct cdma_channel *channel, uint32_t patience) {
     cdma_channel_write(channel, CDMA_CHANNEL_COMMAND, CDMA_CHANNEL_COMMAND_ABORT_NOW_MASK);
     return cdma_until_clear(

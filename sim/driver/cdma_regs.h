@@ -104,7 +104,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 
 /* engine.version: Version of this register map. A higher minor version only adds. */
 #define CDMA_ENGINE_VERSION 0x004u
-#define CDMA_ENGINE_VERSION_RESET 0x00010001u
+#define CDMA_ENGINE_VERSION_RESET 0x00010002u
 #define CDMA_ENGINE_VERSION_MINOR_MASK 0x0000ffffu
 #define CDMA_ENGINE_VERSION_MINOR_SHIFT 0u
 #define CDMA_ENGINE_VERSION_MAJOR_MASK 0xffff0000u
@@ -146,11 +146,15 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 
 /* engine.bursts: How the ports issue bursts. */
 #define CDMA_ENGINE_BURSTS 0x014u
-#define CDMA_ENGINE_BURSTS_RESET 0x00100020u
+#define CDMA_ENGINE_BURSTS_RESET 0x10102020u
 #define CDMA_ENGINE_BURSTS_BEATS_MASK 0x000001ffu
 #define CDMA_ENGINE_BURSTS_BEATS_SHIFT 0u
+#define CDMA_ENGINE_BURSTS_RING_READS_MASK 0x0000fe00u
+#define CDMA_ENGINE_BURSTS_RING_READS_SHIFT 9u
 #define CDMA_ENGINE_BURSTS_OUTSTANDING_MASK 0x01ff0000u
 #define CDMA_ENGINE_BURSTS_OUTSTANDING_SHIFT 16u
+#define CDMA_ENGINE_BURSTS_RING_WRITES_MASK 0xfe000000u
+#define CDMA_ENGINE_BURSTS_RING_WRITES_SHIFT 25u
 
 /* engine.limits: Limits of rings and counters. */
 #define CDMA_ENGINE_LIMITS 0x018u
@@ -459,7 +463,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_CHANNEL_COMPLETION_BASE_HIGH_VALUE_MASK 0xffffffffu
 #define CDMA_CHANNEL_COMPLETION_BASE_HIGH_VALUE_SHIFT 0u
 
-/* channel.completion_head: Completions that are in memory, counted like the ring's. */
+/* channel.completion_head: Completions whose write has been answered, counted like the ring's. One whose write failed counts, too: see `error`; its slot may not show it. */
 #define CDMA_CHANNEL_COMPLETION_HEAD 0x038u
 #define CDMA_CHANNEL_COMPLETION_HEAD_RESET 0x00000000u
 #define CDMA_CHANNEL_COMPLETION_HEAD_VALUE_MASK 0x000007ffu
@@ -471,7 +475,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_CHANNEL_COMPLETION_TAIL_VALUE_MASK 0x000007ffu
 #define CDMA_CHANNEL_COMPLETION_TAIL_VALUE_SHIFT 0u
 
-/* channel.error: The first error since the last `command.clear_error`. */
+/* channel.error: The first error since the last `command.clear_error`. Its status, tag and address mean nothing while `valid` is 0. */
 #define CDMA_CHANNEL_ERROR 0x040u
 #define CDMA_CHANNEL_ERROR_RESET 0x00000000u
 #define CDMA_CHANNEL_ERROR_STATUS_MASK 0x000000ffu
@@ -604,13 +608,13 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_OFFLOAD_COUNTERS_BASE 0x400u
 #define CDMA_PREFETCH_COUNTERS_BASE 0x480u
 
-/* counters.cycles_low: Clock cycles with at least one descriptor under way. Bits 31 to 0; reading latches the rest. */
+/* counters.cycles_low: Clock cycles with at least one descriptor in flight. Bits 31 to 0; reading latches the rest. */
 #define CDMA_COUNTERS_CYCLES_LOW 0x000u
 #define CDMA_COUNTERS_CYCLES_LOW_RESET 0x00000000u
 #define CDMA_COUNTERS_CYCLES_LOW_VALUE_MASK 0xffffffffu
 #define CDMA_COUNTERS_CYCLES_LOW_VALUE_SHIFT 0u
 
-/* counters.cycles_high: Clock cycles with at least one descriptor under way. Bits 63 to 32, as of the last read of a low half. */
+/* counters.cycles_high: Clock cycles with at least one descriptor in flight. Bits 63 to 32, as of the last read of a low half. */
 #define CDMA_COUNTERS_CYCLES_HIGH 0x004u
 #define CDMA_COUNTERS_CYCLES_HIGH_RESET 0x00000000u
 #define CDMA_COUNTERS_CYCLES_HIGH_VALUE_MASK 0xffffffffu
@@ -712,13 +716,13 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_COUNTERS_WRITE_BEATS_HIGH_VALUE_MASK 0xffffffffu
 #define CDMA_COUNTERS_WRITE_BEATS_HIGH_VALUE_SHIFT 0u
 
-/* counters.stall_source_low: Cycles under way in which the codec could have taken a beat but none had been read. Bits 31 to 0; reading latches the rest. */
+/* counters.stall_source_low: Cycles with a descriptor in flight in which the codec could have taken a beat but none had been read. Bits 31 to 0; reading latches the rest. */
 #define CDMA_COUNTERS_STALL_SOURCE_LOW 0x048u
 #define CDMA_COUNTERS_STALL_SOURCE_LOW_RESET 0x00000000u
 #define CDMA_COUNTERS_STALL_SOURCE_LOW_VALUE_MASK 0xffffffffu
 #define CDMA_COUNTERS_STALL_SOURCE_LOW_VALUE_SHIFT 0u
 
-/* counters.stall_source_high: Cycles under way in which the codec could have taken a beat but none had been read. Bits 63 to 32, as of the last read of a low half. */
+/* counters.stall_source_high: Cycles with a descriptor in flight in which the codec could have taken a beat but none had been read. Bits 63 to 32, as of the last read of a low half. */
 #define CDMA_COUNTERS_STALL_SOURCE_HIGH 0x04cu
 #define CDMA_COUNTERS_STALL_SOURCE_HIGH_RESET 0x00000000u
 #define CDMA_COUNTERS_STALL_SOURCE_HIGH_VALUE_MASK 0xffffffffu

@@ -59,8 +59,9 @@ class PortsBench:
                 bits,
                 longest=max(config.burst(bits), RECORD_BYTES * 8 // bits),
                 outstanding=config.outstanding,
-                # Descriptors that are fetched ahead, and a few completions.
-                others=max(config.descriptors, 4),
+                # Of each ring; the data of both channels share no port in one direction.
+                other_reads=config.ring_reads // 2,
+                other_writes=config.ring_writes // 2,
                 on_write=self.memory[name].guard,
             )
         self.connect()

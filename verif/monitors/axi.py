@@ -43,8 +43,8 @@ class AxiChecker(PortChecker):
 
     ``data_bits``, ``longest``
         Are the width of the data, and the most beats of a burst that the configuration allows.
-    ``outstanding``, ``others``
-        Bound the bursts in flight of ID 0, and of each other ID.
+    ``outstanding``, ``other_reads``, ``other_writes``
+        Bound the bursts in flight of ID 0, in each direction, and the reads and writes of each other ID.
     ``on_write``
         Called with each beat written: the address of the port's lane 0, and the strobes.
     """
@@ -56,7 +56,8 @@ class AxiChecker(PortChecker):
     data_bits: int
     longest: int = 256
     outstanding: int = 256
-    others: int = 256
+    other_reads: int = 256
+    other_writes: int = 256
     on_write: Callable[[int, int], None] | None = None
 
     def forget(self) -> None:
@@ -93,15 +94,15 @@ class AxiChecker(PortChecker):
             self.object(f"{here} crosses a 4 KiB boundary")
         return new
 
-    def _count(self, kind: str, id: int, count: int) -> None:
-        most = self.others if id else self.outstanding
+    def _count(self, kind: str, id: int, count: int, others: int) -> None:
+        most = others if id else self.outstanding
         if count > most:
             self.object(f"{count} {kind} of ID {id} are in flight, more than {most}")
 
     def _ar(self, id: int, address: int, length: int, size: int, burst: int) -> None:
         queue = self._reads.setdefault(id, deque())
         queue.append(self._address("read", id, address, length, size, burst))
-        self._count("reads", id, len(queue))
+        self._count("reads", id, len(queue), self.other_reads)
 
     def _r(self, id: int, data: int, resp: int, last: int) -> None:
         queue = self._reads.get(id)
@@ -118,7 +119,7 @@ class AxiChecker(PortChecker):
     def _aw(self, id: int, address: int, length: int, size: int, burst: int) -> None:
         self._to_write.append(self._address("write", id, address, length, size, burst))
         waiting = sum(entry.id == id for entry in self._to_write) + len(self._to_answer.get(id, ()))
-        self._count("writes", id, waiting)
+        self._count("writes", id, waiting, self.other_writes)
 
     def _w(self, data: int, strb: int, last: int) -> None:
         if not self._to_write:

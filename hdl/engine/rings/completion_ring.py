@@ -9,9 +9,6 @@ from cdma.hdl.spec.engine import EngineConfig
 
 __all__ = ["CompletionRing"]
 
-#: Completions of a ring that may be in flight.
-_IN_FLIGHT = 4
-
 
 class CompletionRing(wiring.Component):
     """The state of one ring of completions: at most ``2**ring_log2`` of them are ahead of ``tail``.
@@ -42,6 +39,7 @@ class CompletionRing(wiring.Component):
 
     def __init__(self, config: EngineConfig) -> None:
         index = config.index_bits
+        self.most = config.ring_completions
         super().__init__(
             {
                 "enable": In(1),
@@ -66,7 +64,7 @@ class CompletionRing(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.pending = pending = Fifo(data.StructLayout({"tag": 32, "interrupt": 1}), _IN_FLIGHT)
+        m.submodules.pending = pending = Fifo(data.StructLayout({"tag": 32, "interrupt": 1}), self.most)
         closing = Signal()
         ahead = Signal.like(self.head)
         m.d.comb += [
@@ -94,7 +92,7 @@ class CompletionRing(wiring.Component):
 
     def _settle(self, m: Module) -> None:
         """Counts the completions in flight, and after an abort those of them that were in flight at its end."""
-        in_flight = Signal(range(_IN_FLIGHT + 1))
+        in_flight = Signal(range(self.most + 1))
         in_flight_next = Signal.like(in_flight)
         left = Signal.like(in_flight)
         m.d.comb += [

@@ -40,18 +40,20 @@ _CONTROLS = (
         "control",
         0x00,
         "What the channel may do.",
-        rw("enable", 0, "Start descriptors. While 0, those under way still finish."),
+        rw("enable", 0, "Start descriptors. While 0, those that have started still finish."),
         rw("halt_on_error", 1, "After an error start none until `command.resume`."),
         rw(
             "ring_enable",
             2,
-            "Fetch descriptors from the ring. While 0, the ring's head is 0; set the tail to 0 first.",
+            "Fetch descriptors from the ring. While 0, the ring's head is 0, and what was fetched and has not started is "
+            "forgotten; set the tail to 0 before this to 1 again.",
         ),
         rw(
             "completion_ring_enable",
             3,
-            "Write completions to their ring. "
-            "While 0, its head is 0, and completions wait in `completion_…` to be read and popped.",
+            "Write completions to their ring. While 0, completions wait in `completion_…` to be read and popped. "
+            "Cleared while some are pending: those in flight still go to the ring, then its head is 0; "
+            "`status.busy` stays 1 until the others are popped.",
         ),
     ),
     register(
@@ -61,22 +63,45 @@ _CONTROLS = (
         pulse(
             "abort_now",
             0,
-            "Ends every descriptor under way or waiting with the status `aborted`; "
-            "open transactions finish legally.",
+            "Halts the channel, and ends every descriptor that has started with the status `aborted`; open transactions "
+            "finish legally. Descriptors that have not started wait for `resume`. `status.aborting` says when it is done.",
         ),
         pulse("resume", 1, "Goes on after a halt."),
-        pulse("clear_error", 2, "Empties the error registers for the next first error."),
-        pulse("pop_completion", 3, "Drops the completion in `completion_…`."),
+        pulse(
+            "clear_error",
+            2,
+            "Sets `error.valid` to 0, and the next error is recorded. The other fields of the error stay as they are "
+            "until then.",
+        ),
+        pulse(
+            "pop_completion",
+            3,
+            "Drops the completion in `completion_…`; the next one follows when there is one.",
+        ),
     ),
     register(
         "status",
         0x08,
         "State of the channel.",
-        ro("busy", 0, "A descriptor is under way, or a ring has one."),
-        ro("halted", 1, "Stopped after an error, until `command.resume`."),
-        ro("aborting", 2, "An abort's open transactions are still being finished."),
+        ro(
+            "busy",
+            0,
+            "A descriptor has started, waits in its ring or `push`, or its completion is not in memory or popped yet.",
+        ),
+        ro(
+            "halted",
+            1,
+            "No descriptor starts until `command.resume`: after an abort, a watchdog, or an error with "
+            "`control.halt_on_error`.",
+        ),
+        ro(
+            "aborting",
+            2,
+            "An abort or a watchdog is not done: open transactions are being finished, or a completion from before its end "
+            "is not in memory or popped yet.",
+        ),
         ro("stuck", 3, "The watchdog has fired, and a port has not answered since."),
-        ro("completion_waiting", 8, "`completion_…` holds one; only without its ring."),
+        ro("completion_waiting", 8, "`completion_…` holds a completion. It means nothing while this is 0."),
     ),
 )
 
@@ -160,7 +185,8 @@ def _rings(config: EngineConfig) -> tuple[Register, ...]:
             "completion_head",
             0x38,
             Access.RO,
-            "Completions that are in memory, counted like the ring's.",
+            "Completions whose write has been answered, counted like the ring's. "
+            "One whose write failed counts, too: see `error`; its slot may not show it.",
             config.index_bits,
         ),
         number(
@@ -187,7 +213,7 @@ _ERROR = (
     register(
         "error",
         0x40,
-        "The first error since the last `command.clear_error`.",
+        "The first error since the last `command.clear_error`. Its status, tag and address mean nothing while `valid` is 0.",
         ro(
             "status",
             0,

@@ -15,7 +15,7 @@ __all__ = ["IDENT", "VERSION", "engine_block"]
 IDENT = int.from_bytes(b"cDMA", "little")
 
 #: Major and minor version of the map. A driver works with every minor version of the major one that it knows.
-VERSION = (1, 1)
+VERSION = (1, 2)
 
 
 def engine_block(config: EngineConfig) -> Block:
@@ -63,7 +63,27 @@ def _capabilities(config: EngineConfig) -> tuple[Register, ...]:
             0x14,
             "How the ports issue bursts.",
             constant("beats", 0, 9, config.burst_beats, "Beats of the longest burst."),
-            constant("outstanding", 16, 9, config.outstanding, "Bursts under way at once."),
+            constant(
+                "ring_reads",
+                9,
+                7,
+                config.ring_reads,
+                "Reads of descriptors in flight at most, on the host port beside the data.",
+            ),
+            constant(
+                "outstanding",
+                16,
+                9,
+                config.outstanding,
+                "Bursts of data in flight at most, per port and direction.",
+            ),
+            constant(
+                "ring_writes",
+                25,
+                7,
+                config.ring_writes,
+                "Writes of completions in flight at most, on the host port beside the data.",
+            ),
         ),
         register(
             "limits",
@@ -111,7 +131,7 @@ _CONTROLS = (
         "status",
         0x24,
         "State of the whole engine.",
-        ro("resetting", 0, "A soft reset is under way."),
+        ro("resetting", 0, "A soft reset is in progress."),
         ro("offload_irq", 8, "The offload channel asserts the interrupt."),
         ro("prefetch_irq", 9, "The prefetch channel asserts the interrupt."),
     ),

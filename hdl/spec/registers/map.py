@@ -26,6 +26,7 @@ _DOC = (
     "Writes to read-only fields and to locked registers do nothing and answer OKAY. "
     "Byte strobes are obeyed. Bits that no field names read as 0; write them as 0. "
     "A write has taken effect when its response is there. "
+    "After a reset or a soft reset an access may wait for up to 128 cycles, until the registers have their reset values. "
     "Offsets and field positions are the same for every engine; "
     "the capability registers say what this one has, "
     "and their reset values below are those of the configuration this text was made for."

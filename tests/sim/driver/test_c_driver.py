@@ -122,7 +122,7 @@ def test_opening_reads_the_geometry_and_writes_nothing(bench):
     config = bench.config
     assert {name: getattr(geometry, name) for name, _ in Geometry._fields_} == {
         "version_major": 1,
-        "version_minor": 1,
+        "version_minor": 2,
         "word_bits": config.format.word_bits,
         "window": 32,
         "code_bits": config.format.code_bits,

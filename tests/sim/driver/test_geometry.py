@@ -27,7 +27,7 @@ def bench(request) -> ModelBench:
 def test_geometry_is_read_at_run_time(bench):
     config = bench.config
     assert bench.driver.geometry == Geometry(
-        version=(1, 1),
+        version=(1, 2),
         word_bits=config.format.word_bits,
         window=32,
         code_bits=config.format.code_bits,

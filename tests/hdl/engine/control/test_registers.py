@@ -359,3 +359,19 @@ def test_counters_are_read_through_their_port():
                 await ctx.tick()
 
     run(EngineConfig(), bench)
+
+
+@each_config
+def test_an_access_waits_no_longer_after_a_reset_than_documented(config):
+    async def bench(ctx, block, bus):
+        assert "up to 128 cycles" in block.registers.doc
+        ctx.set(bus.bus.araddr, block.registers["engine.ident"].address)
+        ctx.set(bus.bus.arvalid, 1)
+        ctx.set(bus.bus.rready, 1)
+        cycles = 0
+        while not ctx.get(bus.bus.rvalid):
+            await ctx.tick()
+            cycles += 1
+        assert len(block.registers.kept) < cycles <= 128
+
+    run(config, bench)

@@ -56,5 +56,10 @@ def test_capabilities_say_what_the_configuration_is(config):
             if config.alignment == "word"
             else {64: 3, 128: 4, 256: 5, 512: 6, 1024: 7}[data_bits],
         }
-    assert capability("bursts") == {"beats": config.burst_beats, "outstanding": config.outstanding}
+    assert capability("bursts") == {
+        "beats": config.burst_beats,
+        "outstanding": config.outstanding,
+        "ring_reads": config.ring_reads,
+        "ring_writes": config.ring_writes,
+    }
     assert 2 ** capability("limits")["ring_log2"] == config.ring_entries

@@ -60,10 +60,19 @@ class _Setting:
     metavar: str = "N"
 
 
+_SLICES = _Setting(
+    "register_slices",
+    "handshakes with a register slice, by the direction of their data: none (the default), in, out, or in,out, after "
+    "which no combinational path crosses the block",
+    str,
+    metavar="PORTS",
+)
+
 _CODEC = (
     _Setting("lanes", "words of one beat: a power of two, 1 to 64", default=CodecConfig.lanes),
     _Setting("runtime_values", "the frequent values come in on a port instead of being fixed", bool),
     _Setting("pipelined", "more registers and memories for a faster clock on an FPGA", bool),
+    _SLICES,
 )
 
 _ENGINE_NUMBERS = {
@@ -94,6 +103,7 @@ _ENGINE = (
         bool,
     ),
     _Setting("pipelined", "with codecs that are made for FPGAs, of more registers and memories", bool),
+    _SLICES,
 )
 
 

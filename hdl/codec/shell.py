@@ -5,7 +5,9 @@ from __future__ import annotations
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 
+from cdma.hdl.blocks.skid_buffer import slice_after, slice_before
 from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.slices import has_slices
 from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port, axis_ports
 from cdma.hdl.verilog.shell import Shell
@@ -42,6 +44,9 @@ class CodecShell(Shell):
 
     A word is kept if all of its bytes are. A beat that keeps only a part of a word reaches the block with no
     word kept, which the block reports as a malformed beat.
+
+    Register slices stand between the ports and the block, so that the ports of a stream with a slice come from
+    flip-flops or go, through the gates of ``tkeep`` at most, into flip-flops.
     """
 
     def __init__(self, block: wiring.Component, config: CodecConfig) -> None:
@@ -54,29 +59,40 @@ class CodecShell(Shell):
         m = Module()
         self.add_domain(m)
         m.submodules.core = core = self.block
+        self._connect_inputs(m, core)
+        self._connect_outputs(m, core)
+        if self.config.runtime_values:
+            m.d.comb += core.values.eq(self.port("values"))
+        return m
 
+    def _connect_inputs(self, m: Module, core: wiring.Component) -> None:
+        sliced = has_slices(self.config.register_slices, "in")
+        beats = slice_before(m, "input_slice", core.input) if sliced else core.input
         keep = [
             self.port("s_axis_tkeep").word_select(lane, self.keep_width) for lane in range(self.config.lanes)
         ]
         cut = Signal(name="word_cut")
         m.d.comb += [
             cut.eq(Cat(word.any() & ~word.all() for word in keep).any()),
-            core.input.payload.data.eq(self.port("s_axis_tdata")),
-            core.input.payload.keep.eq(Cat(word.all() & ~cut for word in keep)),
-            core.input.payload.last.eq(self.port("s_axis_tlast")),
-            self.port("m_axis_tdata").eq(core.output.payload.data),
-            self.port("m_axis_tkeep").eq(
-                Cat(word.replicate(self.keep_width) for word in core.output.payload.keep)
-            ),
-            self.port("m_axis_tlast").eq(core.output.payload.last),
-            self.port("m_report_tdata").eq(core.report.payload),
+            beats.payload.data.eq(self.port("s_axis_tdata")),
+            beats.payload.keep.eq(Cat(word.all() & ~cut for word in keep)),
+            beats.payload.last.eq(self.port("s_axis_tlast")),
         ]
-        self.accept(m, "s_axis", core.input)
-        self.offer(m, "m_axis", core.output)
-        self.offer(m, "m_report", core.report)
+        self.accept(m, "s_axis", beats, registered=sliced)
         if "length" in core.signature.members:
-            m.d.comb += core.length.payload.eq(self.port("s_length_tdata"))
-            self.accept(m, "s_length", core.length)
-        if self.config.runtime_values:
-            m.d.comb += core.values.eq(self.port("values"))
-        return m
+            length = slice_before(m, "length_slice", core.length) if sliced else core.length
+            m.d.comb += length.payload.eq(self.port("s_length_tdata"))
+            self.accept(m, "s_length", length, registered=sliced)
+
+    def _connect_outputs(self, m: Module, core: wiring.Component) -> None:
+        sliced = has_slices(self.config.register_slices, "out")
+        beats = slice_after(m, "output_slice", core.output) if sliced else core.output
+        report = slice_after(m, "report_slice", core.report) if sliced else core.report
+        m.d.comb += [
+            self.port("m_axis_tdata").eq(beats.payload.data),
+            self.port("m_axis_tkeep").eq(Cat(word.replicate(self.keep_width) for word in beats.payload.keep)),
+            self.port("m_axis_tlast").eq(beats.payload.last),
+            self.port("m_report_tdata").eq(report.payload),
+        ]
+        self.offer(m, "m_axis", beats, registered=sliced)
+        self.offer(m, "m_report", report, registered=sliced)

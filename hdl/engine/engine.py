@@ -2,16 +2,20 @@
 ``s_axil_*``.
 """
 
-from amaranth.hdl import Cat, Module, Shape
-from amaranth.lib import wiring
-from amaranth.lib.wiring import Out
+from collections.abc import Mapping, Sequence
 
+from amaranth.hdl import Cat, Const, Module, Shape, Value
+from amaranth.lib import data, stream, wiring
+
+from cdma.hdl.axi.address_first import AddressFirst
 from cdma.hdl.axi.ports import ReadPort, WritePort
+from cdma.hdl.blocks.skid_buffer import SkidBuffer, slice_after, slice_before
 from cdma.hdl.engine.channel.descriptor import Completion, Descriptor
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelControl, ChannelStatus
 from cdma.hdl.engine.control.registers import RegisterBlock
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
+from cdma.hdl.spec.slices import has_slices
 from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port, axis_ports, handshaken
 from cdma.hdl.verilog.shell import Shell
 
@@ -24,6 +28,16 @@ _DEV_ID_BITS = 1
 
 #: INCR bursts of normal, non-cacheable, bufferable memory; unprivileged, secure data; no lock, no priority.
 _CONSTANTS = {"burst": (2, 0b01), "lock": (1, 0), "cache": (4, 0b0011), "prot": (3, 0), "qos": (4, 0)}
+
+
+#: The payload of each channel of AXI4-Lite, in the order of the ports.
+_LITE_FIELDS = {
+    "aw": ("addr", "prot"),
+    "w": ("data", "strb"),
+    "b": ("resp",),
+    "ar": ("addr", "prot"),
+    "r": ("data", "resp"),
+}
 
 
 def _axi_ports(name: str, data_bits: int, address_bits: int, id_bits: int) -> tuple[Port, ...]:
@@ -41,13 +55,15 @@ def _axi_ports(name: str, data_bits: int, address_bits: int, id_bits: int) -> tu
 
 def _lite_ports(name: str, address_bits: int) -> tuple[Port, ...]:
     """The ports of an AXI4-Lite subordinate with 32 bits of data."""
-    address = {"addr": address_bits, "prot": 3}
-    return (
-        *handshaken(f"{name}_aw", "input", address),
-        *handshaken(f"{name}_w", "input", {"data": 32, "strb": 4}),
-        *handshaken(f"{name}_b", "output", {"resp": 2}),
-        *handshaken(f"{name}_ar", "input", address),
-        *handshaken(f"{name}_r", "output", {"data": 32, "resp": 2}),
+    bits = {"addr": address_bits, "prot": 3, "data": 32, "strb": 4, "resp": 2}
+    return tuple(
+        port
+        for channel, fields in _LITE_FIELDS.items()
+        for port in handshaken(
+            f"{name}_{channel}",
+            "output" if channel in ("b", "r") else "input",
+            {field: bits[field] for field in fields},
+        )
     )
 
 
@@ -94,41 +110,79 @@ def engine_ports(config: EngineConfig) -> tuple[Port, ...]:
 
 
 class _AxiShell(Shell):
-    """What both shells share: the two AXI4 ports."""
+    """What both shells share: the two AXI4 ports, and where register slices stand.
+
+    Valid and ready of a channel without a slice are forced low in reset; with one, they come from flip-flops.
+    """
 
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
+        self.slices_in, self.slices_out = (
+            has_slices(config.register_slices, direction) for direction in ("in", "out")
+        )
         super().__init__(engine_ports(config))
 
+    def _before(self, m: Module, name: str, sink: stream.Interface) -> stream.Interface:
+        """An input of the engine, or the slice before it."""
+        return slice_before(m, f"{name}_slice", sink) if self.slices_in else sink
+
+    def _after(self, m: Module, name: str, source: stream.Interface) -> stream.Interface:
+        """An output of the engine, or the slice after it."""
+        return slice_after(m, f"{name}_slice", source) if self.slices_out else source
+
     def _connect_axi(self, m: Module, name: str, read: ReadPort, write: WritePort) -> None:
-        for channel, port in (("aw", write), ("ar", read)):
-            source = getattr(port, channel)
+        """Connects an AXI4 port, ``m_axi_`` and ``name``."""
+        bus = f"m_axi_{name}"
+        gate = Const(1) if self.slices_out else self.aresetn
+        aw, ar = self._after(m, f"{name}_aw", write.aw), self._after(m, f"{name}_ar", read.ar)
+        w = self._after(m, f"{name}_w", self._behind_addresses(m, name, aw, write.w))
+        for channel, source in (("aw", aw), ("ar", ar)):
             m.d.comb += [
-                self.port(f"{name}_{channel}id").eq(source.payload.id),
-                self.port(f"{name}_{channel}addr").eq(source.payload.address),
-                self.port(f"{name}_{channel}len").eq(source.payload.len),
-                self.port(f"{name}_{channel}size").eq(source.payload.size),
-                self.port(f"{name}_{channel}valid").eq(source.valid & self.aresetn),
-                source.ready.eq(self.port(f"{name}_{channel}ready")),
+                self.port(f"{bus}_{channel}id").eq(source.payload.id),
+                self.port(f"{bus}_{channel}addr").eq(source.payload.address),
+                self.port(f"{bus}_{channel}len").eq(source.payload.len),
+                self.port(f"{bus}_{channel}size").eq(source.payload.size),
             ]
             for field, (_, value) in _CONSTANTS.items():
-                m.d.comb += self.port(f"{name}_{channel}{field}").eq(value)
+                m.d.comb += self.port(f"{bus}_{channel}{field}").eq(value)
         word_bytes = self.config.format.word_bits // 8
         m.d.comb += [
-            self.port(f"{name}_wdata").eq(write.w.payload.data),
-            self.port(f"{name}_wstrb").eq(Cat(word.replicate(word_bytes) for word in write.w.payload.keep)),
-            self.port(f"{name}_wlast").eq(write.w.payload.last),
-            self.port(f"{name}_wvalid").eq(write.w.valid & self.aresetn),
-            write.w.ready.eq(self.port(f"{name}_wready")),
+            self.port(f"{bus}_wdata").eq(w.payload.data),
+            self.port(f"{bus}_wstrb").eq(Cat(word.replicate(word_bytes) for word in w.payload.keep)),
+            self.port(f"{bus}_wlast").eq(w.payload.last),
         ]
-        for channel, fields in (("b", ("id", "resp")), ("r", ("id", "data", "resp", "last"))):
-            sink = getattr(write if channel == "b" else read, channel)
-            for field in fields:
-                m.d.comb += sink.payload[field].eq(self.port(f"{name}_{channel}{field}"))
+        for channel, source in (("aw", aw), ("ar", ar), ("w", w)):
             m.d.comb += [
-                sink.valid.eq(self.port(f"{name}_{channel}valid") & self.aresetn),
-                self.port(f"{name}_{channel}ready").eq(sink.ready & self.aresetn),
+                self.port(f"{bus}_{channel}valid").eq(source.valid & gate),
+                source.ready.eq(self.port(f"{bus}_{channel}ready")),
             ]
+        self._connect_answers(m, name, read, write)
+
+    def _connect_answers(self, m: Module, name: str, read: ReadPort, write: WritePort) -> None:
+        gate = Const(1) if self.slices_in else self.aresetn
+        b, r = self._before(m, f"{name}_b", write.b), self._before(m, f"{name}_r", read.r)
+        for channel, sink, fields in (("b", b, ("id", "resp")), ("r", r, ("id", "data", "resp", "last"))):
+            bus = f"m_axi_{name}_{channel}"
+            for field in fields:
+                m.d.comb += sink.payload[field].eq(self.port(f"{bus}{field}"))
+            m.d.comb += [
+                sink.valid.eq(self.port(f"{bus}valid") & gate),
+                self.port(f"{bus}ready").eq(sink.ready & gate),
+            ]
+
+    def _behind_addresses(
+        self, m: Module, name: str, aw: stream.Interface, w: stream.Interface
+    ) -> stream.Interface:
+        """Write data that reach the bus after their address, although the slice before it has taken that."""
+        if not self.slices_out:
+            return w
+        config = self.config
+        # What data and both rings have open at most.
+        most = config.outstanding + 2 * max(config.descriptors, 4)
+        m.submodules[f"{name}_order"] = order = AddressFirst(w.payload.shape(), most)
+        wiring.connect(m, w, order.input)
+        m.d.comb += order.taken.eq(aw.valid & aw.ready)
+        return order.output
 
 
 class Engine(_AxiShell):
@@ -140,19 +194,59 @@ class Engine(_AxiShell):
         m.submodules.registers = registers = RegisterBlock(self.config)
         m.submodules.engine = engine = ManagedEngine(self.config)
         wiring.connect(m, registers.control, engine.control)
-        self._connect_axi(m, "m_axi_dev", engine.dev_read, engine.dev_write)
-        self._connect_axi(m, "m_axi_host", engine.host_read, engine.host_write)
-        m.d.comb += self.irq.eq(registers.irq & self.aresetn)
-        bus = registers.bus
-        for name in bus.signature.members:
-            port, inner = self.port(f"s_axil_{name}"), getattr(bus, name)
-            gate = self.aresetn if name.endswith(("valid", "ready")) else 1
-            if bus.signature.members[name].flow == Out:
-                # The register block's bus is a subordinate's: what its manager drives is an input here.
-                m.d.comb += port.eq(inner & gate if name.endswith(("valid", "ready")) else inner)
-            else:
-                m.d.comb += inner.eq(port & gate if name.endswith(("valid", "ready")) else port)
+        self._connect_axi(m, "dev", engine.dev_read, engine.dev_write)
+        self._connect_axi(m, "host", engine.host_read, engine.host_write)
+        if self.slices_out:
+            m.d.sync += self.irq.eq(registers.irq)
+        else:
+            m.d.comb += self.irq.eq(registers.irq & self.aresetn)
+        for channel in ("aw", "w", "ar"):
+            self._connect_request(m, registers.bus, channel)
+        for channel in ("b", "r"):
+            self._connect_response(m, registers.bus, channel)
         return m
+
+    def _connect_request(self, m: Module, bus: wiring.PureInterface, channel: str) -> None:
+        """A channel of AXI4-Lite into the register block."""
+        fields = _LITE_FIELDS[channel]
+        inner = {name: getattr(bus, f"{channel}{name}") for name in (*fields, "valid", "ready")}
+        outer = {name: self.port(f"s_axil_{channel}{name}") for name in inner}
+        gate = self.aresetn
+        if self.slices_in:
+            m.submodules[f"registers_{channel}_slice"] = buffer = SkidBuffer(_layout(inner, fields))
+            for name in fields:
+                m.d.comb += inner[name].eq(buffer.o.payload[name])
+            m.d.comb += [inner["valid"].eq(buffer.o.valid), buffer.o.ready.eq(inner["ready"])]
+            inner = {name: buffer.i.payload[name] for name in fields}
+            inner |= {"valid": buffer.i.valid, "ready": buffer.i.ready}
+            gate = Const(1)
+        for name in fields:
+            m.d.comb += inner[name].eq(outer[name])
+        m.d.comb += [
+            inner["valid"].eq(outer["valid"] & gate),
+            outer["ready"].eq(inner["ready"] & gate),
+        ]
+
+    def _connect_response(self, m: Module, bus: wiring.PureInterface, channel: str) -> None:
+        """A channel of AXI4-Lite out of the register block."""
+        fields = _LITE_FIELDS[channel]
+        inner = {name: getattr(bus, f"{channel}{name}") for name in (*fields, "valid", "ready")}
+        outer = {name: self.port(f"s_axil_{channel}{name}") for name in inner}
+        gate = self.aresetn
+        if self.slices_out:
+            m.submodules[f"registers_{channel}_slice"] = buffer = SkidBuffer(_layout(inner, fields))
+            for name in fields:
+                m.d.comb += buffer.i.payload[name].eq(inner[name])
+            m.d.comb += [buffer.i.valid.eq(inner["valid"]), inner["ready"].eq(buffer.i.ready)]
+            inner = {name: buffer.o.payload[name] for name in fields}
+            inner |= {"valid": buffer.o.valid, "ready": buffer.o.ready}
+            gate = Const(1)
+        for name in fields:
+            m.d.comb += outer[name].eq(inner[name])
+        m.d.comb += [
+            outer["valid"].eq(inner["valid"] & gate),
+            inner["ready"].eq(outer["ready"] & gate),
+        ]
 
 
 class BareEngine(_AxiShell):
@@ -162,25 +256,34 @@ class BareEngine(_AxiShell):
         m = Module()
         self.add_domain(m)
         m.submodules.core = core = EngineCore(self.config)
-        self._connect_axi(m, "m_axi_dev", core.dev_read, core.dev_write)
-        self._connect_axi(m, "m_axi_host", core.host_read, core.host_write)
+        self._connect_axi(m, "dev", core.dev_read, core.dev_write)
+        self._connect_axi(m, "host", core.host_read, core.host_write)
         m.d.comb += core.watchdog_cycles.eq(self.port("watchdog_cycles"))
         for window in ("dev_window", "host_window"):
             for edge in ("base", "limit"):
                 m.d.comb += getattr(core, window)[edge].eq(self.port(f"{window}_{edge}"))
         for name in CHANNELS:
-            channel = getattr(core, name)
-            self.accept(m, f"s_{name}_descriptor", channel.requests)
-            self.offer(m, f"m_{name}_completion", channel.completion)
-            m.d.comb += [
-                channel.requests.payload.descriptor.eq(self.port(f"s_{name}_descriptor_tdata")),
-                self.port(f"m_{name}_completion_tdata").eq(channel.completion.payload),
-            ]
-            for signal in _controls(self.config):
-                m.d.comb += getattr(channel, signal).eq(self.port(f"{name}_{signal}"))
-            for signal in ChannelStatus.members:
-                m.d.comb += self.port(f"{name}_{signal}").eq(channel.status[signal])
+            self._connect_channel(m, name, getattr(core, name))
         return m
+
+    def _connect_channel(self, m: Module, name: str, channel: wiring.PureInterface) -> None:
+        requests = self._before(m, f"{name}_descriptor", channel.requests)
+        completion = self._after(m, f"{name}_completion", channel.completion)
+        self.accept(m, f"s_{name}_descriptor", requests, registered=self.slices_in)
+        self.offer(m, f"m_{name}_completion", completion, registered=self.slices_out)
+        m.d.comb += [
+            requests.payload.descriptor.eq(self.port(f"s_{name}_descriptor_tdata")),
+            self.port(f"m_{name}_completion_tdata").eq(completion.payload),
+        ]
+        for signal in _controls(self.config):
+            m.d.comb += getattr(channel, signal).eq(self.port(f"{name}_{signal}"))
+        for signal in ChannelStatus.members:
+            m.d.comb += self.port(f"{name}_{signal}").eq(channel.status[signal])
+
+
+def _layout(signals: Mapping[str, Value], fields: Sequence[str]) -> data.StructLayout:
+    """The fields of a channel side by side."""
+    return data.StructLayout({name: signals[name].shape() for name in fields})
 
 
 def engine_shell(config: EngineConfig) -> Shell:

@@ -10,13 +10,14 @@ from .checks import check_choice, check_flag
 from .codecs import DEFAULT, codec_named, codec_of
 from .errors import ParameterError
 from .format import Format
+from .slices import NO_SLICES, check_slices, slices_row
 from .stream_format import StreamFormat
 
 __all__ = ["CodecConfig", "format_from_settings", "format_settings"]
 
 
 _LANES = (1, 2, 4, 8, 16, 32, 64)
-_SHAPE = ("lanes", "runtime_values", "pipelined")
+_SHAPE = ("lanes", "runtime_values", "pipelined", "register_slices")
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,17 @@ class CodecConfig:
     ``pipelined``
         True for FPGAs: more registers and memories leave more of a cycle for wires. The first beat out comes some
         cycles later, and a window needs at least four beats.
+    ``register_slices``
+        The streams of the generated module with a register slice, which costs a cycle and two registers for each bit:
+        ``"in"`` for ``s_axis`` and ``s_length``, ``"out"`` for ``m_axis`` and ``m_report``, ``"in,out"`` for all,
+        after which no combinational path crosses the module; or ``"none"``. The Amaranth components have none.
     """
 
     format: StreamFormat = Format()
     lanes: int = 8
     runtime_values: bool = False
     pipelined: bool = False
+    register_slices: str = NO_SLICES
 
     def __post_init__(self) -> None:
         if not isinstance(self.format, StreamFormat):
@@ -49,6 +55,7 @@ class CodecConfig:
             check_flag(flag, getattr(self, flag))
             if getattr(self, flag) and not offered:
                 raise ParameterError(f"{flag} is true; the codec {codec.name} is not built so")
+        check_slices(self.register_slices)
         codec.check(self)
 
     @property
@@ -83,14 +90,17 @@ class CodecConfig:
         rows |= self.format.describe()
         if self.runtime_values:
             rows["values"] = f"{self.table_size} at run time"
-        return rows | ({"pipelined": "yes"} if self.pipelined else {})
+        if self.pipelined:
+            rows["pipelined"] = "yes"
+        return rows | slices_row(self.register_slices)
 
     def summary(self) -> str:
         """The configuration in a few words, for the title of a report."""
         shape = (
             f"{self.lanes}x{self.format.word_bits}, {self.format.summary(at_run_time=self.runtime_values)}"
         )
-        return shape + (", pipelined" if self.pipelined else "")
+        shape += ", pipelined" if self.pipelined else ""
+        return shape + (f", slices {self.register_slices}" if slices_row(self.register_slices) else "")
 
 
 def format_settings(format: StreamFormat) -> dict[str, Any]:

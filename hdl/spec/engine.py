@@ -11,6 +11,7 @@ from .codec import CodecConfig, format_from_settings, format_settings
 from .codecs import codec_of
 from .errors import ParameterError
 from .format import Format
+from .slices import NO_SLICES, check_slices, slices_row
 from .stream_format import StreamFormat
 
 __all__ = ["EngineConfig"]
@@ -61,6 +62,11 @@ class EngineConfig:
         True for a register block, rings and an interrupt; false for bare descriptor and completion streams.
     ``pipelined``
         True for codecs that are built for FPGAs; see :class:`CodecConfig`.
+    ``register_slices``
+        The channels of AXI4, AXI4-Lite and streams with a register slice: ``"in"`` for those whose payload goes into
+        the engine (R and B of the memory ports, AW, W and AR of the registers, descriptors), ``"out"`` for the
+        others (AR, AW and W, R and B of the registers, completions) and the interrupt, ``"in,out"`` for all; or
+        ``"none"``.
     """
 
     format: StreamFormat = Format()
@@ -79,6 +85,7 @@ class EngineConfig:
     ring_entries: int = 1024
     registers: bool = True
     pipelined: bool = False
+    register_slices: str = NO_SLICES
 
     def __post_init__(self) -> None:
         if not isinstance(self.format, StreamFormat):
@@ -134,6 +141,7 @@ class EngineConfig:
             "a power of two, so that an index wraps by itself",
         )
         check_flag("registers", self.registers)
+        check_slices(self.register_slices)
 
     @property
     def codec(self) -> CodecConfig:
@@ -174,6 +182,7 @@ class EngineConfig:
             "write buffer": f"{self.write_buffer} beats",
             "registers": "yes" if self.registers else "no",
             **({"pipelined": "yes"} if self.pipelined else {}),
+            **slices_row(self.register_slices),
         }
 
     @property

@@ -48,16 +48,22 @@ class Shell(wiring.Component):
         m.domains.sync = domain
         m.d.comb += domain.rst.eq(~self.aresetn)
 
-    def accept(self, m: Module, name: str, inner: stream.Interface) -> None:
-        """Connects the handshake of the input stream ``name``; during reset it takes nothing."""
+    def accept(self, m: Module, name: str, inner: stream.Interface, *, registered: bool = False) -> None:
+        """Connects the handshake of the input stream ``name``; during reset it takes nothing.
+
+        ``registered`` says that ready comes from a flip-flop that is low in reset, so that nothing has to force it.
+        """
         m.d.comb += [
             inner.valid.eq(self.port(f"{name}_tvalid")),
-            self.port(f"{name}_tready").eq(inner.ready & self.aresetn),
+            self.port(f"{name}_tready").eq(inner.ready & (registered | self.aresetn)),
         ]
 
-    def offer(self, m: Module, name: str, inner: stream.Interface) -> None:
-        """Connects the handshake of the output stream ``name``; during reset it offers nothing."""
+    def offer(self, m: Module, name: str, inner: stream.Interface, *, registered: bool = False) -> None:
+        """Connects the handshake of the output stream ``name``; during reset it offers nothing.
+
+        ``registered`` says that valid comes from a flip-flop that is low in reset, so that nothing has to force it.
+        """
         m.d.comb += [
-            self.port(f"{name}_tvalid").eq(inner.valid & self.aresetn),
+            self.port(f"{name}_tvalid").eq(inner.valid & (registered | self.aresetn)),
             inner.ready.eq(self.port(f"{name}_tready")),
         ]

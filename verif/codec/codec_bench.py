@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.codecs import codec_of
+from cdma.hdl.spec.slices import has_slices
 from cdma.sim.codec.words import Words
 
-__all__ = ["CodecBench", "Limits", "bench_of"]
+__all__ = ["CodecBench", "Limits", "bench_of", "limits_of"]
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,17 @@ class CodecBench(ABC):
 
     @abstractmethod
     def limits(self, config: CodecConfig, block: str) -> Limits:
-        """The contract of the ``compressor`` or ``decompressor`` of ``config``."""
+        """The contract of the ``compressor`` or ``decompressor`` of ``config``, without register slices."""
 
 
 def bench_of(config: CodecConfig) -> CodecBench:
     """The bench of the codec that a configuration is for."""
     bench: CodecBench = codec_of(config.format).load("bench")
     return bench
+
+
+def limits_of(config: CodecConfig, block: str) -> Limits:
+    """The contract of a block with its register slices, each of which keeps a beat for a cycle."""
+    limits = bench_of(config).limits(config, block)
+    slices = sum(has_slices(config.register_slices, direction) for direction in ("in", "out"))
+    return replace(limits, constant=limits.constant + slices, latency=limits.latency + slices)

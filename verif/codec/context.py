@@ -18,7 +18,7 @@ from cdma.verif.simulator.result import bench_settings, leaving_result
 
 from . import stimulus
 from .bench import Bench, Tally
-from .codec_bench import bench_of
+from .codec_bench import bench_of, limits_of
 from .design import CodecDesign
 from .traffic import Packet, compress_packet, decompress_packet
 
@@ -44,7 +44,7 @@ class Context:
             self._set_table([*given, *given[-1:] * (self.config.table_size - len(given))])
         self.compresses = self.design.block == "compressor"
         self.codec_bench = bench_of(self.config)
-        self.limits = self.codec_bench.limits(self.config, self.design.block)
+        self.limits = limits_of(self.config, self.design.block)
 
     def explain(self, error: BaseException) -> str:
         """What a failure is, in a sentence."""

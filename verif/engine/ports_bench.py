@@ -13,6 +13,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
 
 from cdma.hdl.spec.records import RECORD_BYTES
+from cdma.hdl.spec.slices import has_slices
 from cdma.verif.monitors.axi import AxiChecker
 from cdma.verif.monitors.axi_lite import AxiLiteChecker
 
@@ -41,6 +42,11 @@ class PortsBench:
         self.checkers: dict[str, AxiChecker | AxiLiteChecker] = {}
         self.cycles = 0
         self.failure: BaseException | None = None
+
+    @property
+    def slices(self) -> int:
+        """The register slices that a request and its answer pass."""
+        return sum(has_slices(self.config.register_slices, direction) for direction in ("in", "out"))
 
     async def start(self) -> None:
         """Starts clock, memories and checkers, and resets."""
@@ -109,21 +115,25 @@ class PortsBench:
             await job
 
     async def _watch(self) -> None:
+        # With register slices, outputs fall at the first edge in reset, and not before it.
+        first = True
         while True:
             await RisingEdge(self.dut.aclk)
             self.cycles += 1
             if self.failure is not None:
                 raise self.failure
             if int(self.dut.aresetn.value):
+                first = True
                 for checker in self.checkers.values():
                     checker.cycle()
             else:
-                self.check_reset()
+                self.check_reset(silent=not (first and self.slices))
+                first = False
 
-    def check_reset(self) -> None:
-        """Looks at one rising edge in reset."""
+    def check_reset(self, *, silent: bool) -> None:
+        """Looks at one rising edge in reset, at which the outputs are low if ``silent``."""
         for checker in self.checkers.values():
-            checker.reset()
+            checker.reset(silent=silent)
 
     def pausable(self) -> list[Any]:
         """The sides of all AXI channels that the bench has."""

@@ -39,12 +39,15 @@ class PortChecker(ABC):
         self.handshakes = Handshakes(self.channels, self.sample, self.object)
         self.forget()
 
-    def reset(self) -> None:
-        """Looks at one rising edge in reset, which ends whatever was open."""
+    def reset(self, *, silent: bool = True) -> None:
+        """Looks at one rising edge in reset, which ends whatever was open.
+
+        Without ``silent`` the outputs may still be high, as those of flip-flops are at the first such edge.
+        """
         self.cycles += 1
         self.handshakes.forget()
         self.forget()
-        for signal in self.silent:
+        for signal in self.silent if silent else ():
             if self.sample(signal):
                 self.object(f"{signal} is high in reset")
 

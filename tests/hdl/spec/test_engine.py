@@ -37,6 +37,8 @@ def test_alignment_in_bytes(alignment: str, bytes_: tuple[int, int]) -> None:
         ({"host_address_bits": 65}, "host_address_bits is 65; it must be a whole number from 13 to 64"),
         ({"alignment": "byte"}, "alignment is 'byte'; it must be one of beat, word"),
         ({"alignment": 4}, "alignment is 4"),
+        ({"register_slices": "all"}, "register_slices is 'all'; it must be 'none', 'in', 'out' or 'in,out'"),
+        ({"register_slices": True}, "register_slices is True"),
         ({"burst_beats": 7}, "burst_beats is 7"),
         ({"outstanding": 0}, "outstanding is 0; it must be a whole number from 1 to 256"),
         ({"outstanding": True}, "outstanding is True"),

@@ -26,6 +26,15 @@ MATRIX = {
         CodecConfig(Format(8, 32, 2, (0, 1)), 1, runtime_values=True, pipelined=True),
         False,
     ),
+    "register slices, half-word table": (
+        CodecConfig(Format(16, 32, 2, (0, 5)), 4, register_slices="in,out"),
+        False,
+    ),
+    "pipelined, with register slices": (
+        CodecConfig(Format(8), 4, pipelined=True, register_slices="in,out"),
+        True,
+    ),
+    "register slices at the inputs": (CodecConfig(Format(8), 2, register_slices="in"), True),
 }
 CASES = [
     pytest.param(CodecDesign(block, config, init), id=f"{block}: {name}")
@@ -65,7 +74,8 @@ def test_matrix_covers_what_it_says() -> None:
     assert any(config.format.header_words > config.lanes for config in configs)
     # A keep of one bit is no vector.
     assert any(config.lanes * config.format.word_bits == 8 for config in configs)
-    assert {config.lanes for config, _ in pipelined} == {1, 8}
+    assert {config.lanes for config, _ in pipelined} == {1, 4, 8}
+    assert {config.register_slices for config in configs} == {"none", "in", "in,out"}
     assert any(config == CodecConfig(pipelined=True) for config, _ in pipelined)
     assert any(config.runtime_values for config, _ in pipelined)
     assert any(config.format.header_words > config.lanes for config, _ in pipelined)

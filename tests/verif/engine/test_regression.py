@@ -74,8 +74,10 @@ def test_regression(registers: bool) -> None:
         (TO_A_BYTE, ["capacity", "corrupt"]),
         (dataclasses.replace(NARROW, alignment="word", registers=False), ["capacity", "corrupt"]),
         (dataclasses.replace(SMALL, pipelined=True), ["capacity", "corrupt", "hard_resets", "soft_resets"]),
+        (dataclasses.replace(SMALL, register_slices="in,out"), ["watchdog", "hard_resets", "soft_resets"]),
+        (dataclasses.replace(SMALL, register_slices="out", registers=False), ["bus_errors", "hard_resets"]),
     ],
-    ids=["wide", "narrow", "to-a-byte", "to-a-word", "pipelined"],
+    ids=["wide", "narrow", "to-a-byte", "to-a-word", "pipelined", "slices", "slices-of-outputs"],
 )
 def test_other_shapes(config: EngineConfig, more: list[str]) -> None:
     tests = ["soak", "lengths", "limits", "windows", "aborts", *more]

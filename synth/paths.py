@@ -1,0 +1,138 @@
+"""Combinational paths through a circuit: which output ports follow which input ports within a cycle."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from cdma.hdl.verilog.cache import content_key
+
+from .cache import Cache
+from .circuits import Circuit
+from .errors import MeasureError
+from .yosys import Progress, Yosys, find_yosys, scratch
+
+__all__ = ["combinational_paths", "paths_in"]
+
+#: Part of every key: raise it when the same circuit gives other paths.
+_REVISION = 1
+
+# Memories stay whole, everything else becomes gates and flip-flops of one bit.
+_SCRIPT = """\
+read_verilog circuit.v
+hierarchy -top {top}
+proc
+flatten
+opt_expr
+opt_clean
+memory_collect
+techmap
+simplemap
+opt -fast
+write_json netlist.json
+"""
+
+
+def combinational_paths(
+    circuit: Circuit,
+    *,
+    cache: Cache | None = None,
+    yosys: Yosys | None = None,
+    progress: Progress | None = None,
+) -> dict[str, list[str]]:
+    """Returns, for each output port that some input port reaches without a register, the names of these input ports.
+
+    The paths are those of gates of one bit, after constants have been propagated. A path that no values of the inputs
+    can make change the output still counts.
+    """
+    cache = cache or Cache()
+    yosys = yosys or find_yosys()
+    key = content_key(str(_REVISION), "paths", str(yosys), circuit.top, circuit.verilog)
+    found = cache.load(key)
+    if found is None:
+        with scratch() as folder:
+            (folder / "circuit.v").write_text(circuit.verilog)
+            yosys.run(_SCRIPT.format(top=circuit.top), folder, progress)
+            netlist = json.loads((folder / "netlist.json").read_text())
+        found = paths_in(netlist["modules"][circuit.top])
+        cache.store(key, found)
+    return found
+
+
+def paths_in(module: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The paths of a flat module of a netlist as Yosys writes it in JSON."""
+    ports = module["ports"]
+    inputs = [name for name, port in ports.items() if port["direction"] == "input"]
+    # A set of input ports is a number with a bit for each of them.
+    reached: dict[Any, int] = defaultdict(int)
+    for number, name in enumerate(inputs):
+        for bit in ports[name]["bits"]:
+            reached[bit] |= 1 << number
+    drivers: dict[Any, list[Any]] = {}
+    for cell in module["cells"].values():
+        for outputs, sources in _arcs(cell):
+            for bit in outputs:
+                drivers[bit] = sources
+    _propagate(drivers, reached)
+    paths = {}
+    for name, port in ports.items():
+        if port["direction"] == "output":
+            seen = 0
+            for bit in port["bits"]:
+                seen |= reached[bit]
+            if seen:
+                paths[name] = [each for number, each in enumerate(inputs) if seen >> number & 1]
+    return paths
+
+
+def _arcs(cell: Mapping[str, Any]) -> list[tuple[list[Any], list[Any]]]:
+    """The outputs of a cell, each with the inputs that they follow within a cycle."""
+    kind, connections = cell["type"], cell["connections"]
+    if kind.startswith("$mem"):
+        return _memory_arcs(cell)
+    if kind.startswith(("$_DFF", "$_SDFF", "$scopeinfo")):
+        return []
+    if not kind.startswith("$_") or "LATCH" in kind or kind.startswith("$_ALDFF"):
+        raise MeasureError(
+            f"the netlist has a cell {kind}, of which it is not known which paths lead through it"
+        )
+    sources = [bit for name, bits in connections.items() if name != "Y" for bit in bits]
+    return [(connections["Y"], sources)]
+
+
+def _memory_arcs(cell: Mapping[str, Any]) -> list[tuple[list[Any], list[Any]]]:
+    """The read ports without a clock: their data follow their address."""
+    parameters, connections = cell["parameters"], cell["connections"]
+    width, address_bits, ports = (int(parameters[name], 2) for name in ("WIDTH", "ABITS", "RD_PORTS"))
+    clocked = int(parameters["RD_CLK_ENABLE"], 2)
+    return [
+        (
+            connections["RD_DATA"][port * width : (port + 1) * width],
+            connections["RD_ADDR"][port * address_bits : (port + 1) * address_bits],
+        )
+        for port in range(ports)
+        if not clocked >> port & 1
+    ]
+
+
+def _propagate(drivers: Mapping[Any, list[Any]], reached: dict[Any, int]) -> None:
+    """Gives every driven bit the input ports of what drives it, sources before what follows from them."""
+    done: set[Any] = set()
+    for bit in drivers:
+        stack = [(bit, False)]
+        open_bits: set[Any] = set()
+        while stack:
+            here, sources_done = stack.pop()
+            if sources_done:
+                for source in drivers[here]:
+                    reached[here] |= reached[source]
+                done.add(here)
+                open_bits.discard(here)
+            elif here not in done and here in drivers:
+                if here in open_bits:
+                    raise MeasureError("the netlist has a combinational loop")
+                open_bits.add(here)
+                stack.append((here, True))
+                stack.extend((source, False) for source in drivers[here] if source not in done)

@@ -1,0 +1,126 @@
+"""Combinational paths: of circuits whose paths are known, and of the blocks with and without register slices."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.format import Format
+from cdma.synth.cache import Cache
+from cdma.synth.circuits import codec_circuit, engine_circuit
+from cdma.synth.errors import MeasureError
+from cdma.synth.paths import combinational_paths
+from tests.support.small_circuits import circuit
+
+pytestmark = pytest.mark.slow
+
+PORTS = "input clk, input [3:0] a, input [3:0] b, output [3:0] x, output reg [3:0] y"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("assign x = 4'd3; always @(posedge clk) y <= a + b;", {}),
+        ("assign x = y; always @(posedge clk) y <= a;", {}),
+        ("assign x = a; always @(posedge clk) y <= b;", {"x": ["a"]}),
+        ("assign x = y + b[0]; always @* y = a[3:2] * 2'd2;", {"x": ["a", "b"], "y": ["a"]}),
+        # What a constant switches off is no path.
+        ("wire off = 0; assign x = off ? a : b; always @(posedge clk) y <= a;", {"x": ["b"]}),
+        # An asynchronous read leads from the address to the data; a write and a clocked read lead nowhere.
+        (
+            "reg [3:0] m [0:15]; assign x = m[a]; always @(posedge clk) begin m[b] <= b; y <= m[b]; end",
+            {"x": ["a"]},
+        ),
+    ],
+)
+def test_paths_of_small_circuits(body: str, expected: dict[str, list[str]], tmp_path: Path) -> None:
+    given = circuit(body, PORTS)
+    assert combinational_paths(given, cache=Cache(tmp_path)) == expected
+    assert combinational_paths(given, cache=Cache(tmp_path)) == expected, "from the cache"
+
+
+def test_a_loop_and_a_latch_are_refused(tmp_path: Path) -> None:
+    loop = circuit("assign x = y; always @* y = x ^ a;", PORTS)
+    with pytest.raises(MeasureError, match=r"^the netlist has a combinational loop$"):
+        combinational_paths(loop, cache=Cache(tmp_path))
+    latch = circuit("assign x = 0; always @* if (clk) y = a;", PORTS)
+    with pytest.raises(MeasureError, match=r"^the netlist has a cell \$_DLATCH_P_, of which"):
+        combinational_paths(latch, cache=Cache(tmp_path))
+
+
+#: A codec with every port, a small one, and one with a header of several beats.
+CODECS = {
+    "run-time table": CodecConfig(Format(8, 32, 2), 4, runtime_values=True),
+    "the standard": CodecConfig(),
+    "one lane": CodecConfig(Format(8, 32), 1),
+    "pipelined": CodecConfig(Format(8, 32, 2), 4, runtime_values=True, pipelined=True),
+}
+ENGINES = {
+    "registers": EngineConfig(lanes=2, dev_data_bits=64, host_data_bits=64, latency=32, burst_beats=8),
+    "streams": EngineConfig(
+        Format(16), lanes=4, dev_data_bits=64, host_data_bits=128, latency=32, burst_beats=8, registers=False
+    ),
+    "pipelined": EngineConfig(
+        lanes=2, dev_data_bits=64, host_data_bits=64, latency=32, burst_beats=8, pipelined=True
+    ),
+    "alignment to a word": EngineConfig(
+        lanes=2, dev_data_bits=64, host_data_bits=64, latency=32, burst_beats=8, alignment="word"
+    ),
+}
+
+
+def _paths_of(block: str, config: CodecConfig | EngineConfig, slices: str) -> dict[str, list[str]]:
+    config = dataclasses.replace(config, register_slices=slices)
+    if isinstance(config, EngineConfig):
+        return combinational_paths(engine_circuit(config))
+    return combinational_paths(codec_circuit(block, config))
+
+
+@pytest.mark.parametrize(
+    ("block", "config"),
+    [
+        *(pytest.param(block, CODECS[name], id=f"{block}: {name}") for name in CODECS for block in BLOCKS),
+        *(pytest.param("engine", ENGINES[name], id=f"engine: {name}") for name in ENGINES),
+    ],
+)
+def test_no_path_crosses_a_block_with_register_slices(block: str, config: CodecConfig | EngineConfig) -> None:
+    assert _paths_of(block, config, "in,out") == {}
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_slices_on_one_side_cut_what_the_documents_say(block: str) -> None:
+    """As docs/integration.md has it: every path of a handshake but those between streams of the other side."""
+    inputs = ("s_axis_tready", "s_length_tready")
+    for name in ("run-time table", "pipelined"):
+        found = _paths_of(block, CODECS[name], "in")
+        assert not set(found) & set(inputs)
+        assert all(not source.startswith("s_") for sources in found.values() for source in sources)
+        found = _paths_of(block, CODECS[name], "out")
+        assert set(found) <= set(inputs)
+        assert all(not source.startswith("m_") for sources in found.values() for source in sources)
+
+
+def test_the_paths_of_blocks_without_register_slices() -> None:
+    """As docs/integration.md and docs/engine.md have it."""
+    handshake = ["aresetn", "s_axis_tlast", "s_axis_tvalid", "m_axis_tready", "m_report_tready"]
+    assert _paths_of("compressor", CODECS["run-time table"], "none") == {
+        "s_axis_tready": handshake,
+        "m_axis_tvalid": ["aresetn"],
+        "m_report_tvalid": ["aresetn"],
+    }
+    found = _paths_of("decompressor", CODECS["run-time table"], "none")
+    assert found["s_axis_tready"] == found["s_length_tready"]
+    assert {"m_axis_tready", "m_report_tready"} < set(found["s_axis_tready"])
+    assert found["m_axis_tdata"] == ["values"]
+    for block in BLOCKS:
+        for sources in _paths_of(block, CODECS["pipelined"], "none").values():
+            assert sources == ["aresetn"]
+    for name in ("registers", "streams"):
+        for port, sources in _paths_of("engine", ENGINES[name], "none").items():
+            assert port == "irq" or port.endswith(("valid", "ready"))
+            assert sources == ["aresetn"]

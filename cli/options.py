@@ -164,8 +164,11 @@ def _format_settings(*, engine: bool = False) -> list[_Setting]:
         defaults = {field.name: field.default for field in dataclasses.fields(codec.format)}  # type: ignore[arg-type]
         for option in codec.options:
             if option.engine or not engine:
-                kind, metavar = (list, "VALUE") if option.several else (int, "N")
-                setting = _Setting(option.name, option.help, kind, defaults[option.name], metavar)
+                default = defaults[option.name]
+                kind: type = list if option.several else bool if isinstance(default, bool) else int
+                metavar = "VALUE" if option.several else "N"
+                default = None if kind is bool else default
+                setting = _Setting(option.name, option.help, kind, default, metavar)
                 settings.setdefault(option.name, setting)
     return list(settings.values())
 

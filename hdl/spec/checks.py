@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .errors import ParameterError
 
-__all__ = ["check_choice", "check_flag", "check_range", "is_int"]
+__all__ = ["check_choice", "check_flag", "check_range", "check_words", "is_int"]
 
 
 def is_int(value: object) -> bool:
@@ -29,3 +29,9 @@ def check_range(name: str, value: object, low: int, high: int, why: str) -> None
     """Refuses what is not a whole number from ``low`` to ``high``, both included."""
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise ParameterError(f"{name} is {value!r}; it must be a whole number from {low} to {high}: {why}")
+
+
+def check_words(words: object) -> None:
+    """Refuses what is not a whole number of words, 0 or more."""
+    if not is_int(words) or words < 0:  # type: ignore[operator]
+        raise ParameterError(f"words is {words!r}; it must be a whole number of words, 0 or more")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from .checks import check_choice, is_int
+from .checks import check_choice, check_flag, check_range, is_int
 from .errors import ParameterError
 from .stream_format import StreamFormat
 
@@ -15,7 +15,10 @@ __all__ = ["Format"]
 
 _WORD_BITS = (2, 4, 8, 16, 32)
 _WINDOWS = (4, 8, 16, 32, 64)
-_CODE_BITS = (1, 2, 4)
+_CODE_BITS = (1, 2, 3, 4)
+_ALIGNS = (1, 2, 4, 8)
+#: The parameters that a format's settings leave out where they say nothing.
+_EXTRAS = ("field_bits", "rotate", "zero", "align")
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,18 @@ class Format(StreamFormat):
     ``code_bits``
         Bits of one code in the header; code ``2**code_bits - 1`` says "literal".
     ``values``
-        The frequent values, lowest code first; ``(0,)`` with one code bit is zero-value compression.
+        The frequent values, lowest code first; ``(0,)`` with one code bit is zero-value compression. With a field,
+        the frequent values of the field.
+    ``field_bits``
+        Bits of the field, a multiple of 8; 0 for none, which makes codes of whole words. A code then says which bytes
+        of a word are in the stream: all of them, or those outside the field.
+    ``rotate``
+        Bits that a word is rotated left by, so that its top ``field_bits`` bits are the field: 1 for the exponent of
+        bf16 and fp32.
+    ``zero``
+        True if code 0 stands for a word of zeros, of which nothing else is stored; for formats with a field.
+    ``align``
+        Bytes that the length of each window in the stream is a multiple of; zero bytes fill it up.
     """
 
     codec: ClassVar[str] = "frequent-value"
@@ -38,6 +52,10 @@ class Format(StreamFormat):
     window: int = 32
     code_bits: int = 1
     values: tuple[int, ...] = (0,)
+    field_bits: int = 0
+    rotate: int = 0
+    zero: bool = False
+    align: int = 1
 
     def __post_init__(self) -> None:
         check_choice(
@@ -46,33 +64,72 @@ class Format(StreamFormat):
         check_choice(
             "window", self.window, _WINDOWS, "formats for users have 32 or 64, proofs use 4, 8 and 16"
         )
-        check_choice("code_bits", self.code_bits, _CODE_BITS, "a header packs codes of 1, 2 or 4 bits")
+        check_choice("code_bits", self.code_bits, _CODE_BITS, "the bits of a code")
+        check_choice("align", self.align, _ALIGNS, "bytes that each window is padded to")
+        self._check_field()
+        self._check_values()
+        if (self.window * self.code_bits) % self.stream_bits:
+            what = f"words of {self.word_bits} bits" if self.stream_bits == self.word_bits else "bytes"
+            raise ParameterError(
+                f"a header of {self.window} codes of {self.code_bits} bits has {self.window * self.code_bits} bits, "
+                f"which is not a whole number of {what}"
+            )
+
+    def _check_field(self) -> None:
+        allowed = (0, *range(8, self.word_bits, 8))
+        why = "the field is whole bytes of a word of 16 or 32 bits, and not all of it; 0 is no field"
+        check_choice("field_bits", self.field_bits, allowed, why)
+        check_range("rotate", self.rotate, 0, self.word_bits - 1, "bits that a word is rotated left by")
+        check_flag("zero", self.zero)
+        for name in ("rotate", "zero"):
+            if getattr(self, name) and not self.field_bits:
+                raise ParameterError(f"{name} is {getattr(self, name)!r}; only a format with a field has it")
+
+    def _check_values(self) -> None:
         try:
             values = tuple(self.values)
         except TypeError:
             raise ParameterError(f"values is {self.values!r}; it must be a sequence of words") from None
         object.__setattr__(self, "values", values)
-        if not 1 <= len(values) <= self.literal_code:
+        least = 0 if self.zero else 1
+        if not least <= len(values) <= self.table_entries:
+            first = "code 0 means a word of zeros and " if self.zero else ""
             raise ParameterError(
-                f"values has {len(values)} entries; {self.code_bits} code bits allow 1 to {self.literal_code}, "
-                "because the all-ones code means literal"
+                f"values has {len(values)} entries; {self.code_bits} code bits allow {least} to {self.table_entries}, "
+                f"because {first}the all-ones code means literal"
             )
+        bits = self.field_bits or self.word_bits
+        what = "field" if self.field_bits else "word"
         for entry in values:
-            if not is_int(entry) or not 0 <= entry < 1 << self.word_bits:
+            if not is_int(entry) or not 0 <= entry < 1 << bits:
                 raise ParameterError(
-                    f"values has the entry {entry!r}; an entry is an unsigned word of {self.word_bits} bits, "
-                    f"0 to {(1 << self.word_bits) - 1}"
+                    f"values has the entry {entry!r}; an entry is an unsigned {what} of {bits} bits, "
+                    f"0 to {(1 << bits) - 1}"
                 )
-        if (self.window * self.code_bits) % self.word_bits:
-            raise ParameterError(
-                f"a header of {self.window} codes of {self.code_bits} bits has {self.window * self.code_bits} bits, "
-                f"which is not a whole number of words of {self.word_bits} bits"
-            )
+
+    @property
+    def table_entries(self) -> int:
+        """The most entries that the table can have."""
+        return self.literal_code - self.zero
+
+    @property
+    def stream_bits(self) -> int:
+        """Bits of one stream word: a byte with a field, else a word."""
+        return 8 if self.field_bits else self.word_bits
+
+    @property
+    def align_words(self) -> int:
+        """Stream words that the length of each window in the stream is a multiple of."""
+        return 1 if self.align == 1 else max(1, self.align * 8 // self.stream_bits)
 
     @property
     def header_words(self) -> int:
-        """Words that one header takes."""
-        return self.window * self.code_bits // self.word_bits
+        """Stream words that one header takes."""
+        return self.window * self.code_bits // self.stream_bits
+
+    def table_size(self, *, at_run_time: bool) -> int:
+        """Entries of the table; one that comes in ``at_run_time`` has all that the codes allow."""
+        return self.table_entries if at_run_time else len(self.values)
 
     def with_table(self, values: Sequence[int]) -> Format:
         """The format with other frequent values."""
@@ -82,10 +139,24 @@ class Format(StreamFormat):
         """A compressor holds the words of a window until its header is known, a decompressor holds the header."""
         return self.window * (self.word_bits if block == "compressor" else self.code_bits)
 
+    def settings(self) -> dict[str, Any]:
+        """The parameters as plain values; those of fields and padding only where they differ from their defaults."""
+        settings = super().settings()
+        for name in _EXTRAS:
+            if settings[name] == getattr(Format, name):
+                del settings[name]
+        return settings
+
     def describe(self) -> dict[str, object]:
         """The rows about the format for the head of generated files, without the bits of a word."""
         values = ", ".join(f"{value:#x}" for value in self.values)
-        return {"window": self.window, "code bits": self.code_bits, "values": values}
+        rows: dict[str, object] = {"window": self.window, "code bits": self.code_bits, "values": values}
+        if self.field_bits:
+            rows["field"] = f"{self.field_bits} bits, of words rotated left by {self.rotate}"
+            rows["zero words"] = "code 0" if self.zero else "no code of their own"
+        if self.align > 1:
+            rows["windows padded"] = f"to multiples of {self.align} bytes"
+        return rows
 
     def summary(self, *, at_run_time: bool) -> str:
         """The format in a few words, for the title of a report."""
@@ -95,4 +166,8 @@ class Format(StreamFormat):
             codes = "zero-value"
         else:
             codes = f"{len(self.values)} values"
+        if self.field_bits:
+            codes += f" of {self.field_bits} bits" + (", zero" if self.zero else "")
+        if self.align > 1:
+            codes += f", padded to {self.align} bytes"
         return f"window {self.window}, {self.code_bits}-bit codes, {codes}"

@@ -13,6 +13,12 @@ _PIPELINE_BEATS = 4
 
 
 def _check(shape: Shape) -> None:
+    form = shape.format
+    if form.code_bits == 3 or form.stream_bits != form.word_bits or form.align_words > 1:
+        raise ParameterError(
+            "the format has codes of 3 bits, a field or padded windows; software has them, hardware is not built for "
+            "them yet"
+        )
     if shape.lanes > shape.format.window:
         raise ParameterError(
             f"lanes is {shape.lanes}; it must not exceed the window of {shape.format.window} words, "
@@ -32,13 +38,21 @@ CODEC = Codec(
     options=(
         Option("word_bits", "bits of a word: 8, 16 or 32"),
         Option("window", "words per header: 32 or 64"),
-        Option("code_bits", "bits of a code: 1, 2 or 4"),
+        Option("code_bits", "bits of a code: 1, 2, 3 or 4"),
         Option(
             "values",
             "the frequent values, lowest code first, such as 0 0x3f800000; up to 2^N - 1 with N code bits",
             several=True,
             engine=False,
         ),
+        Option(
+            "field_bits", "bits of the field that codes are about, such as 8 for an exponent; 0: whole words"
+        ),
+        Option(
+            "rotate", "bits that a word is rotated left by so that the field is on top: 1 for an exponent"
+        ),
+        Option("zero", "code 0 stands for a whole word of zeros, in a format with a field"),
+        Option("align", "bytes that each window of the stream is padded to: 1, 2, 4 or 8"),
     ),
     runtime_table=True,
     pipelined=True,

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from .checks import is_int
+from .checks import check_words
 from .errors import ParameterError
 
 __all__ = ["StreamFormat"]
@@ -17,14 +17,16 @@ _Format = TypeVar("_Format", bound="StreamFormat")
 class StreamFormat:
     """The format of a compressed stream: a frozen dataclass of plain values for each codec.
 
-    A packet of words is cut into windows, and each window becomes a header of ``header_words`` words and what the
-    codec stores of its words. The number of words travels beside the stream.
+    A packet of words is cut into windows, and each window becomes a header of ``header_words`` stream words and what
+    the codec stores of its words. The number of words travels beside the stream.
+
+    A stream word, the unit of a stream, is a word where words are stored whole, and a byte where parts of them are.
     """
 
     #: The name of the codec, as it stands in :data:`.codecs.CODECS`.
     codec: ClassVar[str]
 
-    #: Bits of one word of raw data, and of one word of the stream.
+    #: Bits of one word of raw data.
     word_bits: int
     #: Words of raw data that share a header.
     window: int
@@ -39,15 +41,39 @@ class StreamFormat:
         return (1 << self.code_bits) - 1
 
     @property
+    def stream_bits(self) -> int:
+        """Bits of one stream word."""
+        return self.word_bits
+
+    @property
+    def parts(self) -> int:
+        """Stream words that a word takes at most."""
+        return self.word_bits // self.stream_bits
+
+    @property
+    def align_words(self) -> int:
+        """Stream words that the length of each window in the stream is a multiple of."""
+        return 1
+
+    @property
     def header_words(self) -> int:
-        """Words that one header takes."""
+        """Stream words that one header takes."""
         return 0
 
     def bound(self, words: int) -> int:
-        """The most words that a packet of ``words`` words can become."""
-        if not is_int(words) or words < 0:
-            raise ParameterError(f"words is {words!r}; it must be a whole number of words, 0 or more")
-        return -(-words // self.window) * self.header_words + words
+        """The most stream words that a packet of ``words`` words can become."""
+        check_words(words)
+        windows, rest = divmod(words, self.window)
+        return windows * self._padded(self.window) + (self._padded(rest) if rest else 0)
+
+    def bound_bytes(self, words: int) -> int:
+        """The most bytes that a packet of ``words`` words of whole bytes can become."""
+        return self.bound(words) * self.stream_bits // 8
+
+    def _padded(self, words: int) -> int:
+        """Stream words of a window with ``words`` words, all of them stored."""
+        length = self.header_words + words * self.parts
+        return -(-length // self.align_words) * self.align_words
 
     def table_size(self, *, at_run_time: bool) -> int:
         """Entries of the table; one that comes in ``at_run_time`` has all that the codes allow."""

@@ -13,7 +13,7 @@ from cdma.hdl.spec.codecs import codec_of
 from cdma.hdl.spec.stream_format import StreamFormat
 
 from .results import PacketReport, PacketResult
-from .words import Words
+from .words import Words, stream_dtype
 
 __all__ = ["CodecModel", "model_of"]
 
@@ -35,6 +35,14 @@ class CodecModel(ABC, Generic[AFormat]):
     def compressed(self, words: Words, format: AFormat) -> Iterator[Words]:
         """The compressed stream of a packet, in parts."""
 
+    def stream_of(self, words: Words, format: AFormat) -> Words:
+        """The compressed stream of a packet in one piece."""
+        return np.concatenate([np.empty(0, stream_dtype(format)), *self.compressed(words, format)])
+
+    def stream_words(self, words: Words, format: AFormat) -> int:
+        """How many stream words the compressed stream of a packet has."""
+        return sum(len(part) for part in self.compressed(words, format))
+
     @abstractmethod
     def decompressed(self, stream: Words, words: int, format: AFormat) -> Words:
         """The ``words`` words that a stream stands for; raises :class:`.CorruptStream`."""
@@ -45,7 +53,7 @@ class CodecModel(ABC, Generic[AFormat]):
 
     def encode_packet(self, words: Words, format: AFormat) -> PacketResult:
         """What a compressor delivers and reports for a packet of ``words``."""
-        stream = np.concatenate([words[:0], *self.compressed(words, format)])
+        stream = self.stream_of(words, format)
         literals = int(np.count_nonzero(self.stored(words, format)))
         return PacketResult(stream, PacketReport(len(words), len(stream), literals))
 

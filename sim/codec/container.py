@@ -115,7 +115,7 @@ def unpack_file(source: BinaryIO, container: Container, target: BinaryIO, progre
         where = f"chunk {chunk + 1} of {chunks}"
         words = min(container.chunk_words, container.words - chunk * container.chunk_words)
         length, checksum = _CHUNK.unpack(_read(source, _CHUNK.size, where))
-        if length > container.format.bound(words) * container.word_bytes:
+        if length > container.format.bound_bytes(words):
             raise BadFile(f"it is damaged: {where} claims {length} bytes, more than {words} words can become")
         try:
             result = decompress(_read(source, length, where), words, container.format)

@@ -11,10 +11,10 @@ from cdma.hdl.spec.format import Format
 
 from .codec_model import CodecModel
 from .frames import Frames
-from .headers import Codes, codes_of, unpack
-from .results import CODE, NONE, TRAILING, TRUNCATED, CorruptStream, PacketReport, PacketResult
+from .headers import Codes, codes_of, parts_of_codes, unpack, window_lengths
+from .results import CODE, NONE, PADDING, TRAILING, TRUNCATED, CorruptStream, PacketReport, PacketResult
 from .walk import find_headers
-from .words import Words
+from .words import Words, word_dtype
 
 __all__ = ["MODEL", "FrequentValueModel"]
 
@@ -34,19 +34,27 @@ class FrequentValueModel(CodecModel[Format]):
         """The compressed stream in parts."""
         frames = Frames(format)
         step = frames.capacity * format.window
+        for begin in range(0, len(words), step):
+            yield frames.compress(words[begin : begin + step])
+
+    def stream_words(self, words: Words, format: Format) -> int:
+        """How many stream words the compressed stream of a packet has."""
+        codes = codes_of(words, format)
+        if format.align_words == 1:
+            parts = int(np.take(parts_of_codes(format), codes).sum(dtype=np.int64))
+            return -(-len(words) // format.window) * format.header_words + parts
         whole = len(words) - len(words) % format.window
-        for begin in range(0, whole, step):
-            yield frames.compress(words[begin : min(begin + step, whole)])
-        if whole < len(words):
-            # The word of code 0 fills the last window: the places past the end have code 0 and no literals.
-            last = np.full(format.window, format.values[0], words.dtype)
-            last[: len(words) - whole] = words[whole:]
-            yield frames.compress(last)
+        lengths = window_lengths(codes[:whole].reshape(-1, format.window), format)
+        return int(lengths.sum()) + (
+            int(window_lengths(codes[None, whole:], format)[0]) if whole < len(words) else 0
+        )
 
     def decompressed(self, stream: Words, words: int, format: Format) -> Words:
         """The ``words`` words that a stream stands for; raises :class:`.CorruptStream`."""
         windows = -(-words // format.window)
         starts, end = find_headers(stream, windows, format)
+        if windows and len(starts) == windows:
+            end = int(starts[-1]) + _last_length(stream, int(starts[-1]), words, format)
         if len(starts) < windows or end > len(stream):
             _checked_codes(stream, starts, 0, words, format)
             window = len(starts) - (end > len(stream))
@@ -55,35 +63,36 @@ class FrequentValueModel(CodecModel[Format]):
                 len(stream),
                 f"the stream ends after {len(stream)} words, in window {window} of {windows}",
             )
-        result = np.empty(windows * format.window, stream.dtype)
+        result = np.empty(words, word_dtype(format))
         frames = Frames(format)
         bounds = np.append(starts, end)
         for first in range(0, windows, frames.capacity):
             group = starts[first : first + frames.capacity]
             codes = _checked_codes(stream, group, first, words, format)
             part = stream[group[0] : bounds[first + len(group)]]
-            frames.decompress(part, codes, result[first * format.window :][: len(group) * format.window])
+            begin = first * format.window
+            frames.decompress(part, codes, result[begin : begin + codes.size])
         if end < len(stream):
             raise CorruptStream(
                 "trailing",
                 end,
                 f"{words} words are complete before stream word {end}, but {len(stream) - end} more follow",
             )
-        return result[:words]
+        return result
 
     def decode_packet(self, stream: Words, words: int, format: Format, lanes: int) -> PacketResult:
         """What the decompressor with ``lanes`` lanes delivers and reports for any stream and any asked length.
 
         Output goes beat by beat. A beat is delivered if its window's header is there, its codes are defined and
-        its literals are there. The codes past the packet's end belong to its last beat. After the first beat that is
-        not delivered the packet ends, with an empty beat, and the rest of the stream is discarded. The error is that of
-        :meth:`decompressed`: where a beat lacks literals, an undefined code anywhere in its window counts before them.
-        Of a packet of no words all of the stream is left over.
+        what is stored of its words is there. The codes past the packet's end belong to its last beat, and padding is
+        looked at after the last beat of its window. After the first beat that is not delivered the packet ends, with an
+        empty beat, and the rest of the stream is discarded. The error is that of :meth:`decompressed`: where a beat
+        lacks something, an undefined code anywhere in its window counts before that. Of a packet of no words all of
+        the stream is left over.
         """
-        total, window, literal_code = len(stream), format.window, format.literal_code
-        table = np.zeros(1 << format.code_bits, stream.dtype)
-        table[: len(format.values)] = format.values
-        out = np.zeros(min(words, total * window), stream.dtype)
+        total, window, parts = len(stream), format.window, parts_of_codes(format)
+        frames = Frames(format)
+        out = np.zeros(min(words, total * window), word_dtype(format))
         delivered = position = literals = 0
 
         def result(error: int) -> PacketResult:
@@ -94,40 +103,59 @@ class FrequentValueModel(CodecModel[Format]):
             if end > total:
                 return result(TRUNCATED)
             codes = unpack(stream[None, position:end], format)[0]
-            position = end
+            begin, position = position, end
             used = min(window, words - delivered)
-            undefined = (codes >= len(format.values)) & (codes != literal_code)
+            undefined = _undefined(codes, format)
             undefined[used:] = codes[used:] != 0
             for first in range(0, used, lanes):
                 last = min(first + lanes, used)
                 beat = codes[first:last]
-                is_literal = beat == literal_code
                 if undefined[first : window if last == used else last].any():
                     return result(CODE)
-                count = int(np.count_nonzero(is_literal))
+                count = int(parts[beat].sum())
                 if position + count > total:
                     return result(CODE if undefined.any() else TRUNCATED)
-                out_beat = table[beat]
-                out_beat[is_literal] = stream[position : position + count]
-                out[delivered : delivered + last - first] = out_beat
+                out[delivered : delivered + last - first] = frames.words_of(
+                    beat, stream[position : position + count]
+                )
                 delivered += last - first
                 position += count
-                literals += count
+                literals += int(np.count_nonzero(beat == format.literal_code))
+            end = position + (begin - position) % format.align_words
+            if end > total:
+                return result(TRUNCATED)
+            if stream[position:end].any():
+                return result(PADDING)
+            position = end
         return result(TRAILING if position < total or words == 0 else NONE)
 
 
+def _last_length(stream: Words, start: int, words: int, format: Format) -> int:
+    """The stream words of the last window, whose header is at ``start``: nothing is stored of places past the end."""
+    codes = unpack(stream[None, start : start + format.header_words], format)
+    return int(window_lengths(codes[:, : (words - 1) % format.window + 1], format)[0])
+
+
+def _undefined(codes: Codes, format: Format) -> NDArray[np.bool_]:
+    """Which codes are past the table."""
+    return (codes >= len(format.values) + format.zero) & (codes != format.literal_code)
+
+
 def _checked_codes(stream: Words, starts: NDArray[np.intp], first: int, words: int, format: Format) -> Codes:
-    """The codes of the windows from ``first`` on, whose headers are at ``starts``, if all are defined."""
+    """The codes of the windows from ``first`` on, whose headers are at ``starts``, if they and the padding are right."""
     codes = unpack(stream[starts[:, None] + np.arange(format.header_words)], format)
     undefined = np.zeros(codes.shape, bool)
-    if len(format.values) < format.literal_code:
-        undefined = (codes >= len(format.values)) & (codes != format.literal_code)
+    if len(format.values) < format.table_entries:
+        undefined = _undefined(codes, format)
     past_end = (first + len(codes)) * format.window - words
     if past_end > 0:
         undefined[-1, -past_end:] = codes[-1, -past_end:] != 0
-    if undefined.any():
-        window, place = divmod(int(undefined.argmax()), format.window)
-        at = int(starts[window]) + place * format.code_bits // format.word_bits
+    wrong = undefined.any()
+    window, place = divmod(int(undefined.argmax()) if wrong else codes.size, format.window)
+    if format.align_words > 1:
+        _check_padding(stream, starts[:window], codes[:window], first, words, format)
+    if wrong:
+        at = int(starts[window]) + place * format.code_bits // format.stream_bits
         word = (first + window) * format.window + place
         why = (
             f"past the packet's end at word {words}, where only code 0 may be"
@@ -138,6 +166,32 @@ def _checked_codes(stream: Words, starts: NDArray[np.intp], first: int, words: i
             "code", at, f"stream word {at} holds code {codes[window, place]} for word {word}, {why}"
         )
     return codes
+
+
+def _check_padding(
+    stream: Words, starts: NDArray[np.intp], codes: Codes, first: int, words: int, format: Format
+) -> None:
+    """Refuses padding that is not zero, in those of the windows that are wholly in the stream."""
+    counts = np.full(len(codes), format.window)
+    counts[-1:] = np.minimum(counts[-1:], words - (first + len(codes) - 1) * format.window)
+    stored = np.take(parts_of_codes(format), codes).astype(np.intp)
+    stored[np.arange(format.window) >= counts[:, None]] = 0
+    ends = starts + format.header_words + stored.sum(axis=1)
+    places = ends[:, None] + np.arange(format.align_words - 1)
+    padded = places < (ends + -(ends - starts) % format.align_words)[:, None]
+    padded &= (
+        padded.any(axis=1, keepdims=True)
+        & (np.max(places * padded, axis=1, initial=0) < len(stream))[:, None]
+    )
+    wrong = padded & (np.take(stream, places, mode="clip") != 0)
+    if wrong.any():
+        window, place = divmod(int(wrong.argmax()), format.align_words - 1)
+        at = int(places[window, place])
+        raise CorruptStream(
+            "padding",
+            at,
+            f"stream word {at}, padding after window {first + window}, is {stream[at]:#x} instead of 0",
+        )
 
 
 #: The one model of this codec; it keeps no state.

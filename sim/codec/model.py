@@ -15,7 +15,7 @@ from cdma.hdl.spec.stream_format import StreamFormat
 
 from .codec_model import model_of
 from .results import Analysis, CorruptStream, PacketResult
-from .words import Words, as_words, require_byte_words, words_from_bytes, words_of
+from .words import Words, as_stream, as_words, require_byte_words, stream_from_bytes, words_of
 
 __all__ = [
     "ZVC",
@@ -33,9 +33,8 @@ ZVC = Format()
 
 
 def compress_words(words: ArrayLike, format: StreamFormat = ZVC) -> Words:
-    """The compressed stream of a word array, as a word array."""
-    source = as_words(words, format)
-    return np.concatenate([source[:0], *model_of(format).compressed(source, format)])
+    """The compressed stream of a word array, as an array of stream words."""
+    return model_of(format).stream_of(as_words(words, format), format)
 
 
 def compress(array: ArrayLike, format: StreamFormat = ZVC) -> bytes:
@@ -52,7 +51,7 @@ def decompress(data: bytes | bytearray | memoryview, words: int, format: StreamF
     Raises :class:`CorruptStream` for every stream whose length or codes show that it is not whole.
     """
     require_byte_words(format)
-    stream = words_from_bytes(data, format)
+    stream = stream_from_bytes(data, format)
     result = decompress_words(stream, words, format)
     if left := memoryview(data).nbytes - stream.nbytes:
         raise CorruptStream(
@@ -66,14 +65,16 @@ def decompress(data: bytes | bytearray | memoryview, words: int, format: StreamF
 def decompress_words(stream: ArrayLike, words: int, format: StreamFormat = ZVC) -> Words:
     """The ``words`` words that a compressed stream stands for; raises :class:`CorruptStream`."""
     format.bound(words)
-    return model_of(format).decompressed(as_words(stream, format), words, format)
+    return model_of(format).decompressed(as_stream(stream, format), words, format)
 
 
 def analyse(array: ArrayLike, format: StreamFormat = ZVC) -> Analysis:
     """Counts what :func:`compress` would store."""
     source = words_of(array, format)
-    literals = int(np.count_nonzero(model_of(format).stored(source, format)))
-    return Analysis(format, len(source), literals, -(-len(source) // format.window))
+    model = model_of(format)
+    literals = int(np.count_nonzero(model.stored(source, format)))
+    windows = -(-len(source) // format.window)
+    return Analysis(format, len(source), literals, windows, model.stream_words(source, format))
 
 
 def encode_packet(words: ArrayLike, format: StreamFormat) -> PacketResult:
@@ -88,4 +89,4 @@ def decode_packet(stream: ArrayLike, words: int, format: StreamFormat, lanes: in
     which.
     """
     format.bound(words)
-    return model_of(format).decode_packet(as_words(stream, format), words, format, lanes)
+    return model_of(format).decode_packet(as_stream(stream, format), words, format, lanes)

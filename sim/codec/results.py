@@ -13,6 +13,7 @@ from .words import Words
 __all__ = [
     "CODE",
     "NONE",
+    "PADDING",
     "TRAILING",
     "TRUNCATED",
     "Analysis",
@@ -21,10 +22,10 @@ __all__ = [
     "PacketResult",
 ]
 
-#: The error codes of a report, as ``hdl/codec/parts/streams.py`` has them, which needs Amaranth.
-NONE, TRUNCATED, TRAILING, CODE = range(4)
+#: The error codes of a report; the first four are those of ``hdl/codec/parts/streams.py``, which needs Amaranth.
+NONE, TRUNCATED, TRAILING, CODE, PADDING = range(5)
 
-Kind = Literal["truncated", "trailing", "code"]
+Kind = Literal["truncated", "trailing", "code", "padding"]
 
 
 class CorruptStream(CdmaError, ValueError):
@@ -32,7 +33,8 @@ class CorruptStream(CdmaError, ValueError):
 
     ``kind``
         ``"truncated"``: it ended before the packet had all its words; ``"trailing"``: words were left over;
-        ``"code"``: a code past the table, or a code other than 0 past the end of a partial window.
+        ``"code"``: a code past the table, or a code other than 0 past the end of a partial window; ``"padding"``:
+        padding that is not zero.
     ``word``
         The stream word at fault: the first missing, the first left over, or the one that holds the code.
     """
@@ -50,15 +52,17 @@ class Analysis:
     format: StreamFormat
     #: Words of the tensor.
     words: int
-    #: Words that are stored.
+    #: Words that are stored whole.
     literals: int
     #: Windows, the last of which may be partial.
     windows: int
+    #: Stream words of the compressed stream.
+    compressed_words: int
 
     @property
-    def compressed_words(self) -> int:
-        """Words of the compressed stream: headers and literals."""
-        return self.windows * self.format.header_words + self.literals
+    def compressed_bytes(self) -> int:
+        """Bytes of the compressed stream."""
+        return self.compressed_words * self.format.stream_bits // 8
 
     @property
     def density(self) -> float:
@@ -67,13 +71,13 @@ class Analysis:
 
     @property
     def ratio(self) -> float:
-        """Words per compressed word; 1 for no words."""
-        return self.words / self.compressed_words if self.words else 1.0
+        """Bytes per compressed byte; 1 for no words."""
+        return self.words * self.format.parts / self.compressed_words if self.words else 1.0
 
 
 @dataclass(frozen=True)
 class PacketReport:
-    """The fields of the report of one packet."""
+    """The fields of the report of one packet. What is compressed is counted in stream words."""
 
     #: Words of the packet that came in, including those discarded after an error.
     words_in: int
@@ -81,7 +85,7 @@ class PacketReport:
     words_out: int
     #: Literals among the words compressed, or among those delivered.
     literals: int
-    #: ``NONE``, ``TRUNCATED``, ``TRAILING`` or ``CODE``.
+    #: ``NONE``, ``TRUNCATED``, ``TRAILING``, ``CODE`` or ``PADDING``.
     error: int = NONE
 
 

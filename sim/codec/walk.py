@@ -1,6 +1,6 @@
 """Finds the headers of a stream.
 
-Each header says how many literals follow it, and so where the next header is: a chain with one step per window. Many
+Each header says how much follows it, and so where the next header is: a chain with one step per window. Many
 walkers share a long stream; each starts at the beginning of its own segment. All but the first start at a word that
 most likely is no header. Chains that meet stay together, though, and a walker meets the true chain soon. The result
 does not depend on that: the true chain is followed from one segment into the next until it meets the walker of that
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cdma.hdl.spec.format import Format
 
-from .headers import literals_at
+from .headers import lengths_at
 from .words import Words
 
 __all__ = ["find_headers"]
@@ -31,12 +31,11 @@ _Positions = NDArray[np.intp]
 
 
 def find_headers(stream: Words, windows: int, format: Format) -> tuple[_Positions, int]:
-    """The positions of the headers of the first ``windows`` windows, and the end of the last one's literals.
+    """The positions of the headers of the first ``windows`` windows, and the end of the last one if it is whole.
 
-    Fewer than ``windows`` if the next header does not fit the stream; the position may be past its end.
+    Fewer than ``windows`` if the next header does not fit the stream; the end may be past that of the stream.
     """
-    lengths = literals_at(stream, format)
-    lengths += np.uint8(format.header_words)
+    lengths = lengths_at(stream, format)
     windows = min(windows, len(lengths))
     if windows == 0:
         return np.empty(0, np.intp), 0
@@ -49,7 +48,7 @@ def find_headers(stream: Words, windows: int, format: Format) -> tuple[_Position
     return starts, int(starts[-1]) + int(lengths[starts[-1]])
 
 
-def _walk(lengths: NDArray[np.uint8], windows: int) -> _Positions:
+def _walk(lengths: NDArray[Any], windows: int) -> _Positions:
     """One walker, one step per window."""
     steps, length = lengths.data, len(lengths)
     positions = np.empty(windows, np.intp)
@@ -61,7 +60,7 @@ def _walk(lengths: NDArray[np.uint8], windows: int) -> _Positions:
     return positions[:count]
 
 
-def _walk_together(lengths: NDArray[np.uint8], walkers: int) -> _Positions:
+def _walk_together(lengths: NDArray[Any], walkers: int) -> _Positions:
     """Many walkers, all of the chain."""
     length = len(lengths)
     bounds = np.linspace(0, length, walkers + 1).astype(np.intp)
@@ -93,11 +92,11 @@ def _walk_together(lengths: NDArray[np.uint8], walkers: int) -> _Positions:
     return np.flatnonzero(seen)
 
 
-def _steps(lengths: NDArray[np.uint8], at: _Positions) -> NDArray[Any]:
+def _steps(lengths: NDArray[Any], at: _Positions) -> NDArray[Any]:
     """The positions ``at`` and those after each of the next steps, one row per step."""
     path = np.empty((_STRIDE, len(at)), np.intp)
     path[0] = at
-    step = np.empty(len(at), np.uint8)
+    step = np.empty(len(at), lengths.dtype)
     for index in range(1, _STRIDE):
         # Whoever is past the end walks on from the last position, which leads past the end again.
         np.take(lengths, path[index - 1], out=step, mode="clip")

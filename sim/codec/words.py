@@ -1,7 +1,8 @@
 """Arrays of words, which is how the codec sees a tensor.
 
 A word array is one-dimensional and unsigned, one word per element: ``uint32``, ``uint16`` or ``uint8``.
-Words of 2 and 4 bits, which only small hardware for proofs has, take a ``uint8`` each, too.
+Words of 2 and 4 bits, which only small hardware for proofs has, take a ``uint8`` each, too. A stream is an array of
+stream words, which are bytes for a format with a field, and else words.
 """
 
 from __future__ import annotations
@@ -12,12 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cdma.hdl.spec.errors import ParameterError
+from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.stream_format import StreamFormat
 
 __all__ = [
     "WordFormat",
     "Words",
+    "as_stream",
     "as_words",
     "require_byte_words",
+    "rotated",
+    "stream_dtype",
+    "stream_from_bytes",
     "word_dtype",
     "words_from_bytes",
     "words_of",
@@ -39,6 +46,20 @@ class WordFormat(Protocol):
 def word_dtype(format: WordFormat) -> np.dtype[Any]:
     """Returns the type of the elements of a word array."""
     return np.dtype(f"u{max(1, format.word_bits // 8)}")
+
+
+def stream_dtype(format: StreamFormat) -> np.dtype[Any]:
+    """Returns the type of the elements of a stream."""
+    return np.dtype(f"u{max(1, format.stream_bits // 8)}")
+
+
+def rotated(words: Words, format: Format, sign: int = 1) -> Words:
+    """Returns the words rotated left by what the format says, or right with ``sign`` -1."""
+    left = sign * format.rotate % format.word_bits
+    if not left:
+        return words
+    bits = words.dtype.type
+    return words << bits(left) | words >> bits(format.word_bits - left)
 
 
 def require_byte_words(format: WordFormat) -> None:
@@ -74,22 +95,28 @@ def words_of(array: ArrayLike, format: WordFormat) -> Words:
 
 def as_words(words: ArrayLike, format: WordFormat) -> Words:
     """Returns a word array of whole numbers; refuses a number that does not fit a word."""
+    return _unsigned(words, format.word_bits)
+
+
+def as_stream(stream: ArrayLike, format: StreamFormat) -> Words:
+    """Returns a stream of whole numbers; refuses a number that does not fit a stream word."""
+    return _unsigned(stream, format.stream_bits)
+
+
+def _unsigned(words: ArrayLike, bits: int) -> Words:
     array = np.asarray(words)
-    word = word_dtype(format)
+    word = np.dtype(f"u{max(1, bits // 8)}")
     if array.ndim != 1:
         raise ParameterError(f"the words have the shape {array.shape}; a packet is one-dimensional")
     if array.size == 0:
         return np.empty(0, word)
     if array.dtype.kind not in "iu":
         raise ParameterError(f"the words are {array.dtype}; words are whole numbers")
-    if array.dtype != word or format.word_bits < 8:
+    if array.dtype != word or bits < 8:
         low, high = int(array.min()), int(array.max())
-        if low < 0 or high >> format.word_bits:
+        if low < 0 or high >> bits:
             wrong = low if low < 0 else high
-            raise ParameterError(
-                f"the words hold {wrong}; a word has {format.word_bits} bits, "
-                f"0 to {(1 << format.word_bits) - 1}"
-            )
+            raise ParameterError(f"the words hold {wrong}; a word has {bits} bits, 0 to {(1 << bits) - 1}")
     return np.ascontiguousarray(array, dtype=word)
 
 
@@ -99,6 +126,13 @@ def words_from_bytes(data: bytes | bytearray | memoryview, format: WordFormat) -
     return np.frombuffer(data, word.newbyteorder("<"), memoryview(data).nbytes // word.itemsize).astype(
         word, copy=False
     )
+
+
+def stream_from_bytes(data: bytes | bytearray | memoryview, format: StreamFormat) -> Words:
+    """Returns the whole stream words at the start of little-endian bytes; the bytes of a truncated one are ignored."""
+    word = stream_dtype(format)
+    whole = memoryview(data).nbytes // word.itemsize
+    return np.frombuffer(data, word.newbyteorder("<"), whole).astype(word, copy=False)
 
 
 def words_to_bytes(words: Words) -> bytes:

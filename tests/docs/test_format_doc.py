@@ -11,7 +11,7 @@ import pytest
 import cdma
 from cdma.sim.codec.container import pack_file, read_header, unpack_file
 from cdma.sim.support.npy import Tensor
-from tests.support import reference
+from tests.support import reference, reference_fields
 from tests.support.documents import blocks
 from tests.support.paths import DOCS
 
@@ -27,39 +27,50 @@ CORRUPT = [example for example in EXAMPLES if "kind" in example]
 
 
 def parameters_of(example):
-    return example["word_bits"], example["window"], example["code_bits"], tuple(example["values"])
+    return {name: example[name] for name in vars(cdma.Format()) if name in example}
+
+
+def is_of_fields(example):
+    """Whether only the reference for fields and padding knows the format."""
+    return "align" in example or "field_bits" in example
 
 
 def test_every_example_is_checked():
-    assert len(GOOD) >= 5
-    assert {example["kind"] for example in CORRUPT} == {"truncated", "trailing", "code"}
+    assert len(GOOD) >= 8
+    assert {example["kind"] for example in CORRUPT} == {"truncated", "trailing", "code", "padding"}
     assert len(GOOD) + len(CORRUPT) == len(EXAMPLES)
 
 
 @pytest.mark.parametrize("example", GOOD, ids=lambda example: example["stream"][:11])
 def test_worked_example(example):
     parameters = parameters_of(example)
-    format = cdma.Format(*parameters)
+    format = cdma.Format(**parameters)
     words = np.array(example["words"], f"<u{format.word_bits // 8}")
     stream = bytes.fromhex(example["stream"])
     assert cdma.compress(words, format) == stream
     assert cdma.decompress(stream, len(words), format).tolist() == example["words"]
-    in_words = np.frombuffer(stream, words.dtype).tolist()
-    assert reference.compress(example["words"], *parameters) == in_words
-    assert reference.decompress(in_words, len(words), *parameters) == (example["words"], None)
+    assert reference_fields.compress(example["words"], **parameters) == stream
+    assert reference_fields.decompress(stream, len(words), **parameters) == (example["words"], None)
+    if not is_of_fields(example):
+        in_words = np.frombuffer(stream, words.dtype).tolist()
+        assert reference.compress(example["words"], **parameters) == in_words
+        assert reference.decompress(in_words, len(words), **parameters) == (example["words"], None)
 
 
 @pytest.mark.parametrize("example", CORRUPT, ids=lambda example: example["kind"])
 def test_corrupt_example(example):
     parameters = parameters_of(example)
-    format = cdma.Format(*parameters)
+    format = cdma.Format(**parameters)
     stream = bytes.fromhex(example["stream"])
     with pytest.raises(cdma.CorruptStream) as caught:
         cdma.decompress(stream, example["count"], format)
-    assert (caught.value.kind, caught.value.word) == (example["kind"], example["word"])
-    in_words = np.frombuffer(stream, f"<u{format.word_bits // 8}").tolist()
     wrong = (example["kind"], example["word"])
-    assert reference.decompress(in_words, example["count"], *parameters) == (None, wrong)
+    assert (caught.value.kind, caught.value.word) == wrong
+    if is_of_fields(example):
+        assert reference_fields.decompress(stream, example["count"], **parameters) == (None, wrong)
+    else:
+        in_words = np.frombuffer(stream, f"<u{format.word_bits // 8}").tolist()
+        assert reference.decompress(in_words, example["count"], **parameters) == (None, wrong)
 
 
 def test_file_example():

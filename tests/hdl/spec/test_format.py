@@ -10,10 +10,12 @@ import sys
 import pytest
 
 from cdma import CodecConfig, Format, ParameterError
+from cdma.hdl.spec.engine import EngineConfig
 
 WORD_BITS = "it must be one of 2, 4, 8, 16, 32: formats for users have 8, 16 or 32, proofs use 2 and 4"
 WINDOWS = "it must be one of 4, 8, 16, 32, 64: formats for users have 32 or 64, proofs use 4, 8 and 16"
-CODE_BITS = "it must be one of 1, 2, 4: a header packs codes of 1, 2 or 4 bits"
+CODE_BITS = "it must be one of 1, 2, 3, 4: the bits of a code"
+NO_FIELD = "only a format with a field has it"
 LANES = "it must be one of 1, 2, 4, 8, 16, 32, 64: a beat has a power of two of words, at most 64"
 
 
@@ -25,7 +27,33 @@ LANES = "it must be one of 1, 2, 4, 8, 16, 32, 64: a beat has a power of two of 
         ({"word_bits": True}, f"word_bits is True; {WORD_BITS}"),
         ({"window": 48}, f"window is 48; {WINDOWS}"),
         ({"window": 32.0}, f"window is 32.0; {WINDOWS}"),
-        ({"code_bits": 3}, f"code_bits is 3; {CODE_BITS}"),
+        ({"code_bits": 5}, f"code_bits is 5; {CODE_BITS}"),
+        (
+            {"word_bits": 16, "field_bits": 16},
+            "field_bits is 16; it must be one of 0, 8: the field is whole bytes of a word of 16 or 32 bits, and not all "
+            "of it; 0 is no field",
+        ),
+        ({"rotate": 1}, f"rotate is 1; {NO_FIELD}"),
+        ({"zero": True}, f"zero is True; {NO_FIELD}"),
+        ({"field_bits": 8, "zero": 1}, "zero is 1; it must be true or false"),
+        (
+            {"field_bits": 8, "rotate": 32},
+            "rotate is 32; it must be a whole number from 0 to 31: bits that a word is rotated left by",
+        ),
+        ({"align": 3}, "align is 3; it must be one of 1, 2, 4, 8: bytes that each window is padded to"),
+        (
+            {"field_bits": 8, "zero": True},
+            "values has 1 entries; 1 code bits allow 0 to 0, because code 0 means a word of zeros and the all-ones code "
+            "means literal",
+        ),
+        (
+            {"field_bits": 8, "values": (256,)},
+            "values has the entry 256; an entry is an unsigned field of 8 bits, 0 to 255",
+        ),
+        (
+            {"word_bits": 16, "window": 4, "field_bits": 8},
+            "a header of 4 codes of 1 bits has 4 bits, which is not a whole number of bytes",
+        ),
         ({"values": 0}, "values is 0; it must be a sequence of words"),
         (
             {"values": ()},
@@ -128,6 +156,43 @@ def test_every_user_format_has_whole_header_words():
 )
 def test_bound(format, words, bound):
     assert format.bound(words) == bound
+
+
+@pytest.mark.parametrize(
+    ("format", "words", "bound"),
+    [
+        (Format(16, 32, 3, (1,), field_bits=8), 33, 2 * 12 + 66),
+        (Format(8, align=4), 35, 36 + 8),
+        (Format(16, align=8), 32, 72),
+    ],
+)
+def test_bound_in_bytes(format, words, bound):
+    assert format.bound_bytes(words) == bound
+
+
+def test_settings_name_fields_and_padding_where_there_are_any():
+    field = Format(16, 32, 3, (127,), field_bits=8, rotate=1, zero=True, align=4)
+    assert field.settings() == {
+        "word_bits": 16,
+        "window": 32,
+        "code_bits": 3,
+        "values": [127],
+        "field_bits": 8,
+        "rotate": 1,
+        "zero": True,
+        "align": 4,
+    }
+    assert Format.from_settings(field.settings()) == field
+    assert list(Format().settings()) == ["word_bits", "window", "code_bits", "values"]
+
+
+@pytest.mark.parametrize(
+    "format", [Format(code_bits=3), Format(field_bits=8), Format(8, align=4)], ids=lambda format: str(format)
+)
+def test_hardware_is_not_built_for_every_format(format):
+    for config in (CodecConfig, EngineConfig):
+        with pytest.raises(ParameterError, match="codes of 3 bits, a field or padded windows"):
+            config(format)
 
 
 @pytest.mark.parametrize("words", [-1, 1.5, True])

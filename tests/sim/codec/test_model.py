@@ -14,7 +14,7 @@ import cdma
 from cdma.sim import decode_packet, encode_packet
 from cdma.sim.codec import frames, walk
 from cdma.sim.codec import model as codec
-from cdma.sim.codec.headers import literals_at, unpack
+from cdma.sim.codec.headers import lengths_at, unpack
 from cdma.sim.codec.words import word_dtype
 from tests.support import reference
 
@@ -226,7 +226,7 @@ def test_long_streams(density, format):
     stream = codec.compress_words(words, format)
     assert np.array_equal(codec.decompress_words(stream, size, format), words)
     windows = -(-size // format.window)
-    lengths = literals_at(stream, format) + np.uint8(format.header_words)
+    lengths = lengths_at(stream, format)
     assert np.array_equal(walk.find_headers(stream, windows, format)[0], walk._walk(lengths, windows))
     with pytest.raises(cdma.CorruptStream) as caught:
         codec.decompress_words(stream[:-1], size, format)
@@ -243,14 +243,14 @@ def test_many_walkers_find_what_one_finds(seed, walkers, step):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_literals_at_counts_what_unpack_sees(shape):
+def test_lengths_count_what_unpack_sees(shape):
     format = cdma.Format(*shape)
     rng = np.random.default_rng(3)
     stream = rng.integers(0, 1 << format.word_bits, 70, word_dtype(format))
     stream[rng.random(70) < 0.3] = (1 << format.word_bits) - 1
-    for position, literals in enumerate(literals_at(stream, format)):
+    for position, length in enumerate(lengths_at(stream, format)):
         codes = unpack(stream[None, position : position + format.header_words], format)
-        assert literals == np.count_nonzero(codes == format.literal_code)
+        assert length == format.header_words + np.count_nonzero(codes == format.literal_code)
 
 
 def test_analysis_of_nothing():

@@ -27,6 +27,7 @@ _COMMANDS = (
     "fpga",
     "compress",
     "decompress",
+    "formats",
     "bench",
     "profile",
     "characterise",

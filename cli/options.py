@@ -1,9 +1,9 @@
 """Command-line options that say which format, which codec or which engine, alike in every command that takes them.
 
-What the command line leaves open comes from the file of ``--config``, and what neither says has the default of the
-format, of :class:`~cdma.hdl.spec.codec.CodecConfig` or of :class:`~cdma.hdl.spec.engine.EngineConfig`. The parameters
-of a format are those that its codec describes; with several codecs the options of all are offered, and the format
-refuses the ones that it does not have.
+What the command line leaves open comes from its ``--format``, a preset, or else from the file of ``--config``, and what
+none says has the default of the format, of :class:`~cdma.hdl.spec.codec.CodecConfig` or of
+:class:`~cdma.hdl.spec.engine.EngineConfig`. The parameters of a format are those that its codec describes; with several
+codecs the options of all are offered, and the format refuses the ones that it does not have.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from cdma.hdl.spec.codec import CodecConfig, format_from_settings
 from cdma.hdl.spec.codecs import CODECS, DEFAULT, codec_named
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.errors import ParameterError
+from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.presets import PRESETS
 from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.sim.support.toml_table import read_toml
 
@@ -152,7 +154,7 @@ def config_from(arguments: argparse.Namespace) -> CodecConfig | EngineConfig:
 
 def settings_given(arguments: argparse.Namespace) -> bool:
     """Whether the parsed ``arguments`` say anything about a codec."""
-    names = ("config", "codec", *(setting.name for setting in (*_format_settings(), *_CODEC)))
+    names = ("config", "format", "codec", *(setting.name for setting in (*_format_settings(), *_CODEC)))
     return any(getattr(arguments, name, None) is not None for name in names)
 
 
@@ -176,6 +178,11 @@ def _format_settings(*, engine: bool = False) -> list[_Setting]:
 def _add(group: Any, settings: Sequence[_Setting], file_help: str | None = None) -> None:
     """Adds an option for each setting, and, with ``file_help``, those that say which codec and which file."""
     if file_help is not None:
+        group.add_argument(
+            "--format",
+            metavar="NAME",
+            help=f"a format by name: {', '.join(PRESETS)} (cdma formats says what for); other options change it",
+        )
         codecs = "; ".join(f"{name}: {codec_named(name).summary}" for name in CODECS)
         group.add_argument(
             "--codec",
@@ -217,6 +224,8 @@ def _given(arguments: argparse.Namespace, settings: Sequence[_Setting]) -> dict[
     """What the command line or else the file says about ``settings``, and about which codec it is."""
     names = [*(setting.name for setting in settings), "codec"]
     found = _read(arguments.config, settings, names) if arguments.config is not None else {}
+    if (name := getattr(arguments, "format", None)) is not None:
+        found |= Format.preset(name).settings()
     return found | {name: value for name in names if (value := getattr(arguments, name, None)) is not None}
 
 

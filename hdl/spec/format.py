@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from .checks import check_choice, check_flag, check_range, is_int
 from .errors import ParameterError
+from .presets import preset_named
 from .stream_format import StreamFormat
 
 __all__ = ["Format"]
@@ -130,6 +131,11 @@ class Format(StreamFormat):
     def table_size(self, *, at_run_time: bool) -> int:
         """Entries of the table; one that comes in ``at_run_time`` has all that the codes allow."""
         return self.table_entries if at_run_time else len(self.values)
+
+    @classmethod
+    def preset(cls, name: str) -> Format:
+        """The format of that name; ``cdma formats`` lists the names."""
+        return cls(**preset_named(name).parameters)
 
     def with_table(self, values: Sequence[int]) -> Format:
         """The format with other frequent values."""

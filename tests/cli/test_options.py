@@ -197,3 +197,11 @@ def test_an_engine_from_a_file(config, capsys):
     assert "unknown key 'outstandings'" in capsys.readouterr().err
     assert main(["generate", "engine", "--alignment", "byte"]) == 2
     assert "alignment is 'byte'" in capsys.readouterr().err
+
+
+def test_a_preset_and_what_changes_it(parse, config):
+    assert format_from(parse("--format", "bf16")) == Format.preset("bf16")
+    arguments = parse("--format", "aie-ml", "--align", "8", "--config", config("window = 64\nlanes = 4\n"))
+    assert format_from(arguments) == Format(8, 32, align=8)
+    with pytest.raises(ParameterError, match="format is 'bf15'; it must be one of zvc32"):
+        format_from(parse("--format", "bf15"))

@@ -77,10 +77,10 @@ def test_what_the_source_names_exists() -> None:
 def test_what_does_not_exist_is_found() -> None:
     right = "cdma.hdl.spec.format.Format.word_bits, cdma.Format, cdma.hdl.spec.format:Format, docs/format.md and cdma.v"
     assert list(broken(right)) == []
-    wrong = "cdma.hdl.spec.formats, cdma.hdl.spec.format.Formats, cdma.hdl.spec.format:Formats and docs/formats.md"
+    wrong = "cdma.hdl.spec.formats, cdma.hdl.spec.format.Formats, cdma.hdl.spec.format:Formats and docs/formatted.md"
     assert list(broken(wrong)) == [
         "cdma.hdl.spec.formats",
         "cdma.hdl.spec.format.Formats",
         "cdma.hdl.spec.format:Formats",
-        "docs/formats.md",
+        "docs/formatted.md",
     ]

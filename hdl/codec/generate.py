@@ -5,11 +5,11 @@ from __future__ import annotations
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.codecs import BLOCKS, codec_of
 from cdma.hdl.spec.errors import ParameterError
-from cdma.hdl.verilog.emit import emit, module_prefix
+from cdma.hdl.verilog.emit import Verilog, emit, module_prefix
 
 from .shell import CodecShell
 
-__all__ = ["codec_shell", "codec_verilog"]
+__all__ = ["codec_design", "codec_shell", "codec_verilog"]
 
 
 def codec_shell(kind: str, config: CodecConfig) -> CodecShell:
@@ -21,9 +21,28 @@ def codec_shell(kind: str, config: CodecConfig) -> CodecShell:
 
 
 def codec_verilog(
-    kind: str, config: CodecConfig, *, name: str | None = None, prefix: str | None = None, init: bool = True
+    kind: str,
+    config: CodecConfig,
+    *,
+    name: str | None = None,
+    prefix: str | None = None,
+    init: bool = True,
+    memories: str = "wrap",
 ) -> str:
-    """The Verilog of a ``compressor`` or ``decompressor``, called ``cdma_KIND`` by default."""
+    """The text of :func:`codec_design`."""
+    return codec_design(kind, config, name=name, prefix=prefix, init=init, memories=memories).text
+
+
+def codec_design(
+    kind: str,
+    config: CodecConfig,
+    *,
+    name: str | None = None,
+    prefix: str | None = None,
+    init: bool = True,
+    memories: str = "wrap",
+) -> Verilog:
+    """The Verilog of a ``compressor`` or ``decompressor``, called ``cdma_KIND`` by default, and its memories."""
     name = f"cdma_{kind}" if name is None else name
     module_prefix(name, prefix)
     return emit(
@@ -31,6 +50,7 @@ def codec_verilog(
         name,
         prefix=prefix,
         init=init,
+        memories=memories,
         title=f"streaming {kind} with AXI-Stream ports",
         parameters=config.describe(),
     )

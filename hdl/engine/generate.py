@@ -8,25 +8,43 @@ from types import MappingProxyType
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.texts.fusesoc import fusesoc_core
 from cdma.hdl.texts.registers import register_texts
-from cdma.hdl.verilog.emit import emit, module_prefix
+from cdma.hdl.verilog.emit import Verilog, emit, module_prefix
 from cdma.hdl.verilog.instance import instance_template
 from cdma.hdl.verilog.waivers import verilator_waivers
 
 from .engine import engine_ports, engine_shell
 
-__all__ = ["engine_files", "engine_verilog"]
+__all__ = ["engine_design", "engine_files", "engine_verilog"]
 
 
 def engine_verilog(
-    config: EngineConfig, *, name: str = "cdma_engine", prefix: str | None = None, init: bool = True
+    config: EngineConfig,
+    *,
+    name: str = "cdma_engine",
+    prefix: str | None = None,
+    init: bool = True,
+    memories: str = "wrap",
 ) -> str:
-    """The Verilog of the engine as a module called ``name``."""
+    """The text of :func:`engine_design`."""
+    return engine_design(config, name=name, prefix=prefix, init=init, memories=memories).text
+
+
+def engine_design(
+    config: EngineConfig,
+    *,
+    name: str = "cdma_engine",
+    prefix: str | None = None,
+    init: bool = True,
+    memories: str = "wrap",
+) -> Verilog:
+    """The Verilog of the engine as a module called ``name``, and its memories."""
     module_prefix(name, prefix)
     return emit(
         engine_shell(config),
         name,
         prefix=prefix,
         init=init,
+        memories=memories,
         title="compressing DMA engine with AXI4 ports",
         parameters=config.describe(),
     )

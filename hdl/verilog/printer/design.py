@@ -1,0 +1,112 @@
+"""A whole design as Verilog.
+
+In: RTLIL of Yosys's, in which every name is legal. Out: the lines of all modules, the top first, and those of the memories
+last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from cdma.hdl.verilog.netlist.model import Module
+from cdma.hdl.verilog.netlist.parse import parse
+
+from .folding import Folded, fold
+from .memories import Memory, Shape, wrapper
+from .module import print_module
+from .narrow import narrow
+from .nets import prepare
+from .unused import drop_unused
+
+__all__ = ["PlacedMemory", "Printed", "print_design"]
+
+
+@dataclass(frozen=True)
+class PlacedMemory:
+    """A memory of a design.
+
+    ``path``
+        Names of the instances that lead to it from the top, and its own, with dots between them.
+    ``module``
+        The module that stands for it; an empty text if it is written where it is used.
+    ``purpose``
+        What it is for.
+    """
+
+    path: str
+    module: str
+    shape: Shape
+    purpose: str
+
+    @property
+    def bits(self) -> int:
+        """The bits that it holds."""
+        return self.shape.depth * self.shape.width
+
+
+@dataclass(frozen=True)
+class Printed:
+    """The lines of each module of a design, and its memories."""
+
+    modules: tuple[list[str], ...]
+    memories: tuple[PlacedMemory, ...]
+
+
+def print_design(rtlil: str, *, top: str, ports: Sequence[str], prefix: str, wrap: bool) -> Printed:
+    """The text of a design; ``ports`` are those of the module ``top`` in their order.
+
+    With ``wrap``, each memory is an instance of a module of its own, whose name starts with ``prefix``; otherwise it is
+    written where it is used.
+    """
+    modules = {module.name: module for module in parse(rtlil)}
+    folded: dict[str, Folded] = {}
+    for module in modules.values():
+        prepare(module, modules)
+    drop_unused(modules, f"\\{top}")
+    for name, module in modules.items():
+        narrow(module, modules)
+        folded[name] = fold(module, modules)
+    wrappers: dict[Shape, tuple[str, Memory]] = {}
+    taken = {name[1:] for name in modules}
+
+    def wrapper_of(memory: Memory) -> str:
+        if memory.shape not in wrappers:
+            name = wanted = f"{prefix}{memory.shape.name}"
+            serial = 1
+            while name in taken:
+                serial += 1
+                name = f"{wanted}_{serial}"
+            taken.add(name)
+            wrappers[memory.shape] = (name, memory)
+        return wrappers[memory.shape][0]
+
+    named: Callable[[Memory], str] | None = wrapper_of if wrap else None
+    texts = [
+        print_module(folded[name], modules, _port_order(module, ports if name[1:] == top else None), named)
+        for name, module in modules.items()
+    ]
+    texts += [wrapper(name, memory) for name, memory in wrappers.values()]
+    names = {shape: name for shape, (name, _) in wrappers.items()}
+    return Printed(tuple(texts), tuple(_placed(folded, f"\\{top}", "", names)))
+
+
+def _placed(
+    folded: Mapping[str, Folded], module: str, path: str, wrappers: Mapping[Shape, str]
+) -> Iterator[PlacedMemory]:
+    """The memories of a module and of those inside it."""
+    for memory in folded[module].memories:
+        name = f"{path}{memory.name[1:]}"
+        yield PlacedMemory(name, wrappers.get(memory.shape, ""), memory.shape, memory.purpose)
+    for cell in folded[module].module.cells:
+        if cell.kind in folded:
+            yield from _placed(folded, cell.kind, f"{path}{cell.name[1:]}.", wrappers)
+
+
+def _port_order(module: Module, order: Sequence[str] | None) -> list[str]:
+    ports = [name for name, wire in module.wires.items() if wire.direction]
+    if order is not None:
+        return sorted(ports, key=lambda name: order.index(name[1:]))
+    return sorted(
+        ports, key=lambda name: (name not in ("\\aclk", "\\rst"), module.wires[name].direction != "input")
+    )

@@ -1,0 +1,184 @@
+"""Decides which results become nets and which are written inside the expression that reads them.
+
+A result without a name of its own is written where it is read if it is read once, as a whole, and the expression stays
+short; a complement of a net is written wherever it is read. Every other result becomes a net.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Slice, width_of
+
+from .expressions import Node, concat, constant, leaf
+from .memories import Memory, memory_of
+from .nets import is_named, is_operator, result_ports
+from .operators import expression, selects_from_net
+from .statements import Group, groups_of
+
+__all__ = ["Folded", "Use", "fold"]
+
+#: The most leaves and constants of an expression; a larger one is cut into several.
+_LARGEST = 20
+
+#: The largest expression at a port of an instance.
+_LARGEST_AT_PORT = 3
+
+
+@dataclass(frozen=True)
+class Use:
+    """A place where a wire is read: ``role`` of ``target``, for example the port of an instance.
+
+    ``target``
+        The wire that an operator or a register drives, or the name of an instance or a memory.
+    ``role``
+        ``operand``, ``next``, ``enable``, ``reset`` or the name of a port.
+    ``whole``
+        Whether all bits are read, and nothing but an expression is asked for.
+    """
+
+    target: str
+    role: str
+    whole: bool
+
+
+@dataclass
+class Folded:
+    """What is decided for a module.
+
+    ``drivers``
+        The operator that drives a wire.
+    ``nets``
+        The nameless wires that become nets, in the order of their drivers.
+    ``uses``
+        Where each wire is read.
+    ``groups``
+        The registers.
+    ``memories``
+        The memories.
+    """
+
+    module: Module
+    drivers: dict[str, Cell]
+    groups: list[Group]
+    memories: list[Memory]
+    uses: dict[str, list[Use]] = field(default_factory=dict)
+    nets: dict[str, None] = field(default_factory=dict)
+
+    def node(self, signal: Signal, names: Mapping[str, str]) -> Node:
+        """The expression of a signal, in which nets are called by ``names``."""
+        parts = [self._part(piece, names) for piece in reversed(signal)]
+        return parts[0] if len(parts) == 1 else concat(parts)
+
+    def result(self, cell: Cell, names: Mapping[str, str]) -> Node:
+        """The expression of what an operator computes."""
+        return expression(cell, lambda signal: self.node(signal, names))
+
+    def _part(self, piece: Slice, names: Mapping[str, str]) -> Node:
+        if piece.bits is not None:
+            return constant(piece.bits)
+        width = self.module.wires[piece.wire].width
+        if piece.wire in self.drivers and not is_named(piece.wire) and piece.wire not in self.nets:
+            assert (piece.low, piece.width) == (0, width), piece
+            return self.result(self.drivers[piece.wire], names)
+        name = names.get(piece.wire, piece.wire)
+        high = piece.low + piece.width - 1
+        if piece.width == width:
+            return leaf(name, width)
+        return leaf(f"{name}[{high}]" if piece.width == 1 else f"{name}[{high}:{piece.low}]", piece.width)
+
+
+def fold(module: Module, modules: Mapping[str, Module]) -> Folded:
+    """Decides for a module that has been prepared."""
+    operators = [cell for cell in module.cells if is_operator(cell, modules)]
+    drivers = {cell.ports["\\Y"][0].wire: cell for cell in operators}
+    memories = [memory_of(cell) for cell in module.cells if cell.kind == "$mem_v2"]
+    folded = Folded(module, drivers, groups_of(module), memories)
+    _count_uses(folded, operators, modules)
+    _choose(folded, operators)
+    return folded
+
+
+def _count_uses(folded: Folded, operators: Iterable[Cell], modules: Mapping[str, Module]) -> None:
+    module = folded.module
+
+    def note(signal: Signal, target: str, role: str, whole: bool = True) -> None:
+        for piece in signal:
+            if piece.bits is None:
+                complete = whole and piece.width == module.wires[piece.wire].width
+                folded.uses.setdefault(piece.wire, []).append(Use(target, role, complete))
+
+    for cell in operators:
+        target = cell.ports["\\Y"][0].wire
+
+        def operand(signal: Signal, target: str = target) -> Node:
+            note(signal, target, "operand")
+            return leaf("", width_of(signal))
+
+        expression(cell, operand)
+        if selects_from_net(cell):
+            note(cell.ports["\\A"], target, "operand", whole=False)
+    for group in folded.groups:
+        first = group.registers[0].target.wire
+        note(group.enable, first, "enable")
+        note(group.reset, first, "reset")
+        for register in group.registers:
+            note(register.value, register.target.wire, "next")
+    for left, right in module.connects:
+        note(right, left[0].wire, "operand")
+    for memory in folded.memories:
+        for port, signal in memory.inputs():
+            # A port of one bit that is connected to a row of equal ones is read once.
+            for piece in dict.fromkeys(signal):
+                note([piece], memory.name, f"\\{port}")
+    for cell in module.cells:
+        if cell.kind in modules:
+            results = result_ports(cell, modules)
+            for port, signal in cell.ports.items():
+                if port not in results:
+                    note(signal, cell.name, port)
+
+
+def _choose(folded: Folded, operators: list[Cell]) -> None:
+    """Makes nets of everything that cannot be written where it is read, then of the largest parts of what is too long."""
+    hidden: dict[str, Node] = {}
+    done: set[str] = set()
+
+    def is_net(wire: str, node: Node) -> bool:
+        uses = folded.uses.get(wire, [])
+        if not all(use.whole for use in uses):
+            return True
+        if any(use.target.startswith("\\") and use.role.startswith("\\") for use in uses):
+            return node.size() > _LARGEST_AT_PORT or len(uses) > 1
+        if node.kind == "~" and node.parts[0].kind == "leaf":
+            return False
+        return len(uses) != 1
+
+    def visit(cell: Cell) -> None:
+        wire = cell.ports["\\Y"][0].wire
+        if wire in done:
+            return
+        done.add(wire)
+        inputs = [piece.wire for port, signal in cell.ports.items() if port != "\\Y" for piece in signal]
+        for name in inputs:
+            if name in folded.drivers and not is_named(name):
+                visit(folded.drivers[name])
+        node = folded.result(cell, {})
+        candidates = {name for name in inputs if name in hidden}
+        while node.size() > _LARGEST and candidates:
+            largest = max(candidates, key=lambda name: (hidden[name].size(), name))
+            if hidden[largest].size() < 3:
+                break
+            candidates.discard(largest)
+            del hidden[largest]
+            folded.nets[largest] = None
+            node = folded.result(cell, {})
+        if not is_named(wire):
+            if is_net(wire, node):
+                folded.nets[wire] = None
+            else:
+                hidden[wire] = node
+
+    for cell in operators:
+        visit(cell)

@@ -1,0 +1,176 @@
+"""Expressions as text: as few parentheses as a reader can do with, and no line longer than a limit."""
+
+from __future__ import annotations
+
+from .expressions import ASSOCIATIVE, Node
+
+__all__ = ["LINE", "assignment", "constant_text", "flat", "wrapped"]
+
+#: The longest line, as most style guides for Verilog have it.
+LINE = 100
+
+_COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
+
+
+def constant_text(bits: str) -> str:
+    """A constant with its width: binary for one bit, decimal where it is one digit, otherwise hexadecimal."""
+    width = len(bits)
+    if "x" in bits:
+        return f"{width}'b{bits}"
+    if width == 1:
+        return f"1'b{bits}"
+    value = int(bits, 2)
+    return f"{width}'d{value}" if value < 10 else f"{width}'h{value:0{-(-width // 4)}x}"
+
+
+def flat(node: Node) -> str:
+    """An expression on one line."""
+    parts = node.parts
+    if node.kind == "leaf":
+        return node.text
+    if node.kind == "constant":
+        return constant_text(node.text)
+    if node.kind == "concat":
+        return "{" + ", ".join(map(flat, parts)) + "}"
+    if node.kind == "replicate":
+        return "{" + node.text + "{" + flat(parts[0]) + "}}"
+    if node.kind == "signed":
+        return f"$signed({flat(parts[0])})"
+    if node.kind == "select":
+        span = "" if node.width == 1 else f" +: {node.width}"
+        return f"{flat(parts[0])}[{flat(parts[1])}{span}]"
+    if node.kind == "?:":
+        return f"{_operand(node, 0)} ? {_operand(node, 1)} : {_operand(node, 2)}"
+    if len(parts) == 1:
+        return f"{node.kind}{_operand(node, 0)}"
+    return f"{_operand(node, 0)} {node.kind} {_operand(node, 1)}"
+
+
+def _operand(node: Node, position: int) -> str:
+    part = node.parts[position]
+    return f"({flat(part)})" if _in_parentheses(node, position) else flat(part)
+
+
+def _in_parentheses(node: Node, position: int) -> bool:
+    """Whether an operand of an operator needs parentheses, for Verilog or for a reader who does not know all ranks."""
+    part = node.parts[position]
+    if part.kind in ("leaf", "constant", "concat", "replicate", "signed", "select"):
+        return False
+    if len(part.parts) == 1 and len(node.parts) > 1:
+        # A reduction beside another operator is easily misread; a complement is not.
+        return part.kind != "~" and node.kind != "?:"
+    if len(node.parts) == 1:
+        return True
+    if node.kind == "?:":
+        # The last branch of a choice may be another choice: the cases follow one another.
+        return position == 0 or (part.kind == "?:" and position == 1)
+    return part.kind != node.kind or node.kind not in ASSOCIATIVE
+
+
+def wrapped(node: Node, indent: int, start: int, end: int = 1, in_chain: bool = False) -> list[str]:
+    """The lines of an expression whose first line begins in column ``start``, and the others are indented.
+
+    A choice that is ``in_chain`` has a line for each of its cases, as those before it have.
+
+    ``end`` is the number of characters that follow in the last line. The first line comes without what is before it.
+    """
+    text = flat(node)
+    if start + len(text) + end <= LINE and not in_chain:
+        return [text]
+    pad = " " * indent
+    if node.kind == "?:":
+        lines = _child(node, 0, indent, start, 2)
+        branch = _child(node, 1, indent + 2, indent + 2, 0)
+        if len(lines) == 1 and start + len(lines[0]) + 3 + len(branch[0]) <= LINE:
+            lines[0] += f" ? {branch[0]}"
+            lines += branch[1:]
+        else:
+            lines += [f"{pad}? {branch[0]}", *branch[1:]]
+        if node.parts[2].kind == "?:":
+            rest = wrapped(node.parts[2], indent, indent + 2, end, in_chain=True)
+        else:
+            rest = _child(node, 2, indent, indent + 2, end)
+        return [*lines, f"{pad}: {rest[0]}", *rest[1:]]
+    if node.kind in ("concat", "replicate", "signed"):
+        before, after = {
+            "concat": ("{", "}"),
+            "replicate": ("{" + node.text + "{", "}}"),
+            "signed": ("$signed(", ")"),
+        }[node.kind]
+        return _row([*node.parts], before, after, indent, end)
+    if len(node.parts) == 2 and node.kind != "select":
+        terms = _terms(node)
+        lines = []
+        for number, (parent, position) in enumerate(terms):
+            last = end if number == len(terms) - 1 else 0
+            if number == 0:
+                lines += _child(parent, position, indent, start, last)
+                continue
+            piece = _child(parent, position, indent + 2, indent + len(node.kind) + 1, last)
+            if (
+                len(piece) == 1
+                and len(lines)
+                and _room(lines, start, indent) >= len(node.kind) + len(piece[0]) + 2 + last
+            ):
+                lines[-1] += f" {node.kind} {piece[0]}"
+            else:
+                lines += [f"{pad}{node.kind} {piece[0]}", *piece[1:]]
+        return lines
+    if len(node.parts) == 1:
+        piece = _child(node, 0, indent, start + 1, end)
+        return [node.kind + piece[0], *piece[1:]]
+    return [text]
+
+
+def _room(lines: list[str], start: int, indent: int) -> int:
+    """The characters that the last line still has."""
+    return LINE - len(lines[-1]) - (start if len(lines) == 1 else 0)
+
+
+def _terms(node: Node) -> list[tuple[Node, int]]:
+    """The operands of a chain of one associative operator, each as an operand of the operator that it belongs to."""
+    result: list[tuple[Node, int]] = []
+    for position, part in enumerate(node.parts):
+        if part.kind == node.kind and len(part.parts) == 2 and node.kind in ASSOCIATIVE:
+            result += _terms(part)
+        else:
+            result.append((node, position))
+    return result
+
+
+def _child(node: Node, position: int, indent: int, start: int, end: int) -> list[str]:
+    """The lines of an operand, in parentheses where it needs them."""
+    part = node.parts[position]
+    if not _in_parentheses(node, position):
+        return wrapped(part, indent + (2 if part.kind != "?:" else 0), start, end)
+    lines = wrapped(part, indent + 2, start + 1, end + 1)
+    lines[0] = f"({lines[0]}"
+    lines[-1] += ")"
+    return lines
+
+
+def _row(parts: list[Node], before: str, after: str, indent: int, end: int) -> list[str]:
+    """Parts between braces, as many to a line as it holds."""
+    pad = " " * (indent + 2)
+    lines = [before]
+    for number, part in enumerate(parts):
+        comma = "," if number < len(parts) - 1 else ""
+        piece = wrapped(part, indent + 2, indent + 2, max(1, end))
+        piece[-1] += comma
+        if len(piece) == 1 and len(lines) > 1 and len(lines[-1]) + 1 + len(piece[0]) <= LINE:
+            lines[-1] += f" {piece[0]}"
+        else:
+            lines += [pad + piece[0], *piece[1:]]
+    lines.append(" " * indent + after)
+    return lines
+
+
+def assignment(before: str, node: Node, indent: int) -> list[str]:
+    """The lines of an assignment; ``before`` is what stands before the expression, without its last space."""
+    pad = " " * indent
+    if len(pad) + len(before) + 1 + len(text := flat(node)) + 1 <= LINE:
+        return [f"{pad}{before} {text};"]
+    lines = wrapped(node, indent + 2, len(pad) + len(before) + 1)
+    lines[0] = f"{pad}{before} {lines[0]}"
+    lines[-1] += ";"
+    return lines

@@ -1,0 +1,259 @@
+"""Memories: what shape each has, and the module that stands for all memories of a shape.
+
+In: the memory cell that Yosys collects from a memory and its ports. Out: its shape and its ports, and for each shape the
+text of a module, which a macro of the same function can replace.
+
+A read of the word that is written in the same cycle gives the word from before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from math import gcd
+
+from cdma.hdl.verilog.netlist.model import Cell, Signal, cut, width_of
+
+from .layout import constant_text
+from .nets import joined
+
+__all__ = ["Memory", "Shape", "infer", "initial_values", "memory_of", "read_data", "wrapper", "wrapper_ports"]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What memories with the same module have in common.
+
+    ``depth``, ``width``
+        Words, and bits of a word.
+    ``reads``
+        For each read port whether it is clocked; an asynchronous one gives a word in the cycle of its address.
+    ``writes``
+        Number of write ports.
+    ``granule``
+        Bits that a write enable writes; ``width`` if a write port has one enable.
+    ``contents``
+        The initial words, most significant bit first, if any is not 0; None if there are initial values of 0; an empty tuple
+        if there are no initial values.
+    """
+
+    depth: int
+    width: int
+    reads: tuple[bool, ...]
+    writes: int
+    granule: int
+    contents: tuple[str, ...] | None
+
+    @property
+    def name(self) -> str:
+        """The shape in a word, for example ``ram_1w1r_64x289_sync``."""
+        ports = f"{self.writes}w{len(self.reads)}r" if self.writes else f"{len(self.reads)}r"
+        kind = "ram" if self.writes else "rom"
+        part = "" if self.granule == self.width else f"_by{self.granule}"
+        read = "sync" if all(self.reads) else "async"
+        return f"{kind}_{ports}_{self.depth}x{self.width}{part}_{read}"
+
+    @property
+    def address_bits(self) -> int:
+        """The bits of an address."""
+        return max(1, (self.depth - 1).bit_length())
+
+
+@dataclass(frozen=True)
+class WritePort:
+    """A write port: one bit of ``enable`` for each granule."""
+
+    clock: Signal
+    enable: Signal
+    address: Signal
+    data: Signal
+
+
+@dataclass(frozen=True)
+class ReadPort:
+    """A read port; an asynchronous one has no clock and no enable."""
+
+    clock: Signal
+    enable: Signal
+    address: Signal
+    data: Signal
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A memory of a module; ``purpose`` says what it is for."""
+
+    name: str
+    shape: Shape
+    writes: tuple[WritePort, ...]
+    reads: tuple[ReadPort, ...]
+    purpose: str
+
+    def inputs(self) -> Iterator[tuple[str, Signal]]:
+        """What the memory reads, by the names of the ports of its module."""
+        for port, signal, is_input, _ in self.pins():
+            if is_input and port != "clk":
+                yield port, signal
+
+    def pins(self) -> Iterator[tuple[str, Signal, bool, int]]:
+        """The ports of the module of its shape, with what is connected to each, whether it is an input, and its bits."""
+        clocks = [write.clock for write in self.writes] + [read.clock for read in self.reads if read.clock]
+        if clocks:
+            assert all(clock == clocks[0] for clock in clocks), self.name
+            yield "clk", clocks[0], True, 1
+        for number, write in enumerate(self.writes):
+            start = "write" if len(self.writes) == 1 else f"write{number}"
+            yield f"{start}_enable", write.enable, True, width_of(write.enable)
+            yield f"{start}_address", write.address, True, width_of(write.address)
+            yield f"{start}_data", write.data, True, width_of(write.data)
+        for number, read in enumerate(self.reads):
+            start = "read" if len(self.reads) == 1 else f"read{number}"
+            if read.clock:
+                yield f"{start}_enable", read.enable, True, 1
+            yield f"{start}_address", read.address, True, width_of(read.address)
+            yield f"{start}_data", read.data, False, width_of(read.data)
+
+
+def memory_of(cell: Cell) -> Memory:
+    """The memory that a memory cell is."""
+    number = {name[1:]: int(value) for name, value in cell.parameters.items() if value.isdigit()}
+    depth, width, address_bits = number["SIZE"], number["WIDTH"], number["ABITS"]
+    read_count, write_count = number["RD_PORTS"], number["WR_PORTS"]
+    assert number["OFFSET"] == 0, cell
+
+    def part(port: str, index: int, size: int) -> Signal:
+        return cut(cell.ports[port], index * size, size)
+
+    clocked = cell.parameter_bits("\\RD_CLK_ENABLE")[::-1]
+    for name in (
+        "\\RD_TRANSPARENCY_MASK",
+        "\\WR_PRIORITY_MASK",
+        "\\RD_WIDE_CONTINUATION",
+        "\\WR_WIDE_CONTINUATION",
+    ):
+        assert "1" not in cell.parameter_bits(name), (name, cell)
+    assert all(piece.bits is not None and "1" not in piece.bits for piece in cell.ports["\\RD_SRST"]), cell
+    reads = tuple(
+        ReadPort(
+            part("\\RD_CLK", index, 1) if clocked[index] == "1" else [],
+            part("\\RD_EN", index, 1) if clocked[index] == "1" else [],
+            part("\\RD_ADDR", index, address_bits),
+            part("\\RD_DATA", index, width),
+        )
+        for index in range(read_count)
+    )
+    enables = [part("\\WR_EN", index, width) for index in range(write_count)]
+    granule = gcd(*(length for enable in enables for length in _runs(enable)), width)
+    writes = tuple(
+        WritePort(
+            part("\\WR_CLK", index, 1),
+            joined([piece for low in range(0, width, granule) for piece in cut(enables[index], low, 1)]),
+            part("\\WR_ADDR", index, address_bits),
+            part("\\WR_DATA", index, width),
+        )
+        for index in range(write_count)
+    )
+    shape = Shape(
+        depth,
+        width,
+        tuple(bit == "1" for bit in clocked[:read_count]),
+        write_count,
+        granule,
+        _contents(cell, depth, width),
+    )
+    return Memory(cell.name, shape, writes, reads, cell.attributes.get("\\purpose", '""').strip('"'))
+
+
+def _runs(enable: Signal) -> list[int]:
+    """How many bits in turn have the same enable."""
+    bits = [piece.cut(index, 1) for piece in enable for index in range(piece.width)]
+    return [len(list(run)) for _, run in groupby(bits)]
+
+
+def _contents(cell: Cell, depth: int, width: int) -> tuple[str, ...] | None:
+    bits = cell.parameter_bits("\\INIT")
+    if "0" not in bits and "1" not in bits:
+        return ()
+    if "1" not in bits:
+        return None
+    end = len(bits)
+    return tuple(bits[end - (index + 1) * width : end - index * width] for index in range(depth))
+
+
+def wrapper_ports(memory: Memory) -> list[tuple[str, bool, int]]:
+    """Name, whether it is an input, and width of each port of the module of a memory's shape."""
+    return [(name, is_input, width) for name, _, is_input, width in memory.pins()]
+
+
+def read_data(memory: Memory) -> list[str]:
+    """The names of the ports at which words are read."""
+    return [name for name, _, is_input, _ in memory.pins() if not is_input]
+
+
+def initial_values(shape: Shape, name: str) -> list[str]:
+    """The lines that give a memory its initial words."""
+    if shape.contents == ():
+        return []
+    if shape.contents is None:
+        zero = constant_text("0" * shape.width)
+        loop = f"for (entry = 0; entry < {shape.depth}; entry = entry + 1) {name}[entry] = {zero};"
+        return [f"  initial begin : clear_{name}", "    integer entry;", f"    {loop}", "  end"]
+    words = [f"    {name}[{index}] = {constant_text(bits)};" for index, bits in enumerate(shape.contents)]
+    return ["  initial begin", *words, "  end"]
+
+
+def wrapper(module: str, memory: Memory) -> list[str]:
+    """The lines of the module of a memory's shape."""
+    shape = memory.shape
+    ports = wrapper_ports(memory)
+    registered = {name for name, clocked in zip(read_data(memory), shape.reads, strict=True) if clocked}
+    lines = [f"// {_description(shape)}", f"module {module} ("]
+    for index, (name, is_input, width) in enumerate(ports):
+        kind = "input  wire" if is_input else f"output {'reg ' if name in registered else 'wire'}"
+        span = f"[{width - 1}:0] " if width > 1 else ""
+        lines.append(f"  {kind} {span}{name}{',' if index < len(ports) - 1 else ''}")
+    widths = {name: width for name, _, width in ports}
+
+    def part(port: str, low: int, size: int) -> str:
+        if size == widths[port]:
+            return port
+        return f"{port}[{low}]" if size == 1 else f"{port}[{low + size - 1}:{low}]"
+
+    lines += [");", *infer(memory, "contents", part), "endmodule"]
+    return lines
+
+
+def _description(shape: Shape) -> str:
+    enables = "" if shape.granule == shape.width else f", a write enable for every {shape.granule} bits"
+    latency = "a cycle after its address" if all(shape.reads) else "in the cycle of its address"
+    return f"{shape.depth} words of {shape.width} bits{enables}; a word is read {latency}."
+
+
+def infer(memory: Memory, name: str, part: Callable[[str, int, int], str]) -> list[str]:
+    """The lines of a memory called ``name``; ``part`` gives some bits of a port: its name, the lowest bit, their number."""
+    shape = memory.shape
+    lines = [f"  reg [{shape.width - 1}:0] {name} [0:{shape.depth - 1}];", *initial_values(shape, name)]
+    clock = f"  always @(posedge {part('clk', 0, 1)}) begin"
+    for number in range(shape.writes):
+        start = "write" if shape.writes == 1 else f"write{number}"
+        word = f"{name}[{part(f'{start}_address', 0, shape.address_bits)}]"
+        lines.append(clock)
+        for index, low in enumerate(range(0, shape.width, shape.granule)):
+            enable = part(f"{start}_enable", index, 1)
+            data = part(f"{start}_data", low, shape.granule)
+            bits = f"[{low}]" if shape.granule == 1 else f"[{low + shape.granule - 1}:{low}]"
+            target = word if shape.granule == shape.width else f"{word}{bits}"
+            lines.append(f"    if ({enable}) {target} <= {data};")
+        lines.append("  end")
+    for number, clocked in enumerate(shape.reads):
+        start = "read" if len(shape.reads) == 1 else f"read{number}"
+        word = f"{name}[{part(f'{start}_address', 0, shape.address_bits)}]"
+        data = part(f"{start}_data", 0, shape.width)
+        if clocked:
+            enable = part(f"{start}_enable", 0, 1)
+            load = f"{data} <= {word};"
+            lines += [clock, f"    {load}" if enable == "1'b1" else f"    if ({enable}) {load}", "  end"]
+        else:
+            lines.append(f"  assign {data} = {word};")
+    return lines

@@ -1,0 +1,211 @@
+"""One module as Verilog.
+
+In: a module of Yosys's that has been prepared and folded. Out: the lines of its text: ports, nets, initial values,
+assignments, registers, memories, instances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Wire, cut
+
+from .expressions import Node, unary
+from .folding import Folded
+from .layout import LINE, assignment, constant_text, flat, wrapped
+from .memories import Memory, infer
+from .net_names import net_names
+from .nets import is_named, is_operator, result_ports
+from .statements import Group
+
+__all__ = ["print_module"]
+
+
+def print_module(
+    folded: Folded,
+    modules: Mapping[str, Module],
+    ports: Sequence[str],
+    wrappers: Callable[[Memory], str] | None,
+) -> list[str]:
+    """The lines of a module; ``ports`` are its ports in their order.
+
+    ``wrappers`` gives the name of the module that stands for a memory. Without it, memories are written into the module.
+    """
+    return list(_Printer(folded, modules, wrappers).lines(ports))
+
+
+class _Printer:
+    def __init__(
+        self, folded: Folded, modules: Mapping[str, Module], wrappers: Callable[[Memory], str] | None
+    ) -> None:
+        self.folded = folded
+        self.module = folded.module
+        self.modules = modules
+        self.wrappers = wrappers
+        self.names = net_names(folded, modules)
+        self.registers = {register.target.wire for group in folded.groups for register in group.registers}
+        self.printed: set[str] = set()
+        if wrappers is None:
+            for memory in folded.memories:
+                self._own_registers(memory)
+
+    def _own_registers(self, memory: Memory) -> None:
+        """Notes the nets that a memory's words are read into."""
+        for read in memory.reads:
+            if read.clock:
+                self.registers.update(piece.wire for piece in read.data)
+
+    def lines(self, ports: Sequence[str]) -> Iterator[str]:
+        yield f"module {self.module.name[1:]} ("
+        for index, port in enumerate(ports):
+            yield f"  {self._declaration(port, self.module.wires[port])}{',' if index < len(ports) - 1 else ''}"
+        yield ");"
+        wires = sorted(
+            (name for name in self._nets() if self.module.wires[name].direction is None),
+            key=lambda name: self.names[name],
+        )
+        for name in wires:
+            yield f"  {self._declaration(name, self.module.wires[name])};"
+        yield from self._initial()
+        yield from self._assignments()
+        for group in self.folded.groups:
+            yield from self._group(group)
+        for memory in self.folded.memories:
+            yield from self._memory(memory)
+        for cell in self.module.cells:
+            if cell.kind in self.modules:
+                yield from self._instance(cell)
+        yield "endmodule"
+
+    def _nets(self) -> Iterator[str]:
+        """The wires that are declared."""
+        for name in self.module.wires:
+            if name in self.names:
+                yield name
+
+    def _declaration(self, name: str, wire: Wire) -> str:
+        kind = "reg" if name in self.registers else "wire"
+        direction = f"{wire.direction:6} " if wire.direction else ""
+        span = f"[{wire.width - 1}:0] " if wire.width > 1 else ""
+        return f"{direction}{kind:4} {span}{self.names[name]}"
+
+    def _initial(self) -> Iterator[str]:
+        values = {
+            name: wire.init
+            for name, wire in self.module.wires.items()
+            if wire.init is not None and name in self.registers and "x" not in wire.init
+        }
+        if values:
+            yield "  initial begin"
+            for name, bits in values.items():
+                yield f"    {self.names[name]} = {constant_text(bits)};"
+            yield "  end"
+
+    def _assignments(self) -> Iterator[str]:
+        for cell in self.module.cells:
+            if is_operator(cell, self.modules):
+                wire = cell.ports["\\Y"][0].wire
+                if is_named(wire):
+                    yield from self._assign(cell.ports["\\Y"], cell)
+        for left, right in self.module.connects:
+            yield from self._needed(right)
+            yield from assignment(f"assign {self._text(left)} =", self.folded.node(right, self.names), 2)
+
+    def _assign(self, target: Signal, cell: Cell) -> Iterator[str]:
+        """The assignment to a net, after those to the nets that only it needs."""
+        for port, signal in cell.ports.items():
+            if port != "\\Y":
+                yield from self._needed(signal)
+        yield from assignment(f"assign {self._text(target)} =", self.folded.result(cell, self.names), 2)
+
+    def _needed(self, signal: Signal) -> Iterator[str]:
+        """The assignments to nameless nets that a signal is made of and that have not been printed."""
+        for piece in signal:
+            wire = piece.wire
+            if wire not in self.folded.drivers or is_named(wire) or wire in self.printed:
+                continue
+            self.printed.add(wire)
+            cell = self.folded.drivers[wire]
+            if wire in self.folded.nets:
+                yield from self._assign(cell.ports["\\Y"], cell)
+            else:
+                for port, inner in cell.ports.items():
+                    if port != "\\Y":
+                        yield from self._needed(inner)
+
+    def _group(self, group: Group) -> Iterator[str]:
+        for signal in (group.reset, group.enable, *(register.value for register in group.registers)):
+            yield from self._needed(signal)
+        reset, enable = (
+            self._condition(signal, low)
+            for signal, low in ((group.reset, group.reset_low), (group.enable, group.enable_low))
+        )
+        yield f"  always @(posedge {self._text(group.clock)}) begin"
+        indent = 4
+        if enable and not (reset and group.reset_first):
+            yield f"{' ' * indent}if ({enable}) begin"
+            indent += 2
+        if reset:
+            yield f"{' ' * indent}if ({reset}) begin"
+            for register in group.registers:
+                yield f"{' ' * (indent + 2)}{self._text([register.target])} <= {constant_text(register.at_reset)};"
+            between = f" if ({enable})" if enable and group.reset_first else ""
+            yield f"{' ' * indent}end else{between} begin"
+            indent += 2
+        for register in group.registers:
+            value = self.folded.node(register.value, self.names)
+            yield from assignment(f"{self._text([register.target])} <=", value, indent)
+        while indent > 4:
+            indent -= 2
+            yield f"{' ' * indent}end"
+        yield "  end"
+
+    def _condition(self, signal: Signal, low: bool) -> str:
+        if not signal:
+            return ""
+        node = self.folded.node(signal, self.names)
+        return flat(unary("~", node) if low else node)
+
+    def _memory(self, memory: Memory) -> Iterator[str]:
+        for _, signal in memory.inputs():
+            yield from self._needed(signal)
+        signals = {port: signal for port, signal, _, _ in memory.pins()}
+        name = memory.name[1:]
+        if self.wrappers is not None:
+            pins = {port: self.folded.node(signal, self.names) for port, signal in signals.items()}
+            yield from _instance(self.wrappers(memory), name, pins)
+            return
+        yield from infer(memory, name, lambda port, low, width: self._text(cut(signals[port], low, width)))
+
+    def _instance(self, cell: Cell) -> Iterator[str]:
+        results = result_ports(cell, self.modules)
+        for port, signal in cell.ports.items():
+            if port not in results:
+                yield from self._needed(signal)
+        pins: dict[str, Node | None] = {}
+        for port, signal in cell.ports.items():
+            unread = port in results and all(piece.wire not in self.names for piece in signal)
+            pins[port[1:]] = None if unread else self.folded.node(signal, self.names)
+        yield from _instance(cell.kind[1:], cell.name[1:], pins)
+
+    def _text(self, signal: Signal) -> str:
+        return flat(self.folded.node(signal, self.names))
+
+
+def _instance(module: str, name: str, pins: Mapping[str, Node | None]) -> Iterator[str]:
+    """An instance; a port with None is not connected."""
+    yield f"  {module} {name} ("
+    for index, (port, node) in enumerate(pins.items()):
+        after = ")," if index < len(pins) - 1 else ")"
+        if node is None:
+            yield f"    .{port}({after}"
+            continue
+        lines = wrapped(node, 6, len(port) + 6, len(after))
+        if len(lines) == 1 and len(port) + 6 + len(lines[0]) + len(after) > LINE:
+            yield f"    .{port}("
+            yield f"      {lines[0]}{after}"
+            continue
+        lines[0] = f"    .{port}({lines[0]}"
+        lines[-1] += after
+        yield from lines
+    yield "  );"

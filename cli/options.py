@@ -69,12 +69,13 @@ _SLICES = _Setting(
     str,
     metavar="PORTS",
 )
-
+_QUEUE = "finished beats that the compressor stores: 2 for full throughput on any data, 1 or 0 for less area"
 _CODEC = (
     _Setting("lanes", "words of one beat: a power of two, 1 to 64", default=CodecConfig.lanes),
     _Setting("runtime_values", "the frequent values come in on a port instead of being fixed", bool),
     _Setting("pipelined", "more registers and memories for a faster clock on an FPGA", bool),
     _SLICES,
+    _Setting("queue", _QUEUE, default=CodecConfig.queue),
 )
 
 _ENGINE_NUMBERS = {
@@ -106,6 +107,7 @@ _ENGINE = (
     ),
     _Setting("pipelined", "with codecs that are made for FPGAs, of more registers and memories", bool),
     _SLICES,
+    _Setting("queue", _QUEUE, default=EngineConfig.queue),
 )
 
 

@@ -17,7 +17,9 @@ __all__ = ["CodecConfig", "format_from_settings", "format_settings"]
 
 
 _LANES = (1, 2, 4, 8, 16, 32, 64)
-_SHAPE = ("lanes", "runtime_values", "pipelined", "register_slices")
+_SHAPE = ("lanes", "runtime_values", "pipelined", "register_slices", "queue")
+#: The queue that a compressor needs to lose no cycle, whatever its data.
+_WORK_CONSERVING = 2
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,10 @@ class CodecConfig:
         The streams of the generated module with a register slice, which costs a cycle and two registers for each bit:
         ``"in"`` for ``s_axis`` and ``s_length``, ``"out"`` for ``m_axis`` and ``m_report``, ``"in,out"`` for all,
         after which no combinational path crosses the module; or ``"none"``. The Amaranth components have none.
+    ``queue``
+        Finished beats that a plain compressor stores. With 2 it never loses a cycle; a header of several words takes
+        three. With 1 its output comes from a register, and with 0 from logic; in both cases it fills one beat per cycle,
+        so that a window whose first words fill two beats costs one cycle more. A decompressor has no such queue.
     """
 
     format: StreamFormat = Format()
@@ -45,6 +51,7 @@ class CodecConfig:
     runtime_values: bool = False
     pipelined: bool = False
     register_slices: str = NO_SLICES
+    queue: int = _WORK_CONSERVING
 
     def __post_init__(self) -> None:
         if not isinstance(self.format, StreamFormat):
@@ -56,7 +63,23 @@ class CodecConfig:
             if getattr(self, flag) and not offered:
                 raise ParameterError(f"{flag} is true; the codec {codec.name} is not built so")
         check_slices(self.register_slices)
+        check_choice(
+            "queue", self.queue, (0, 1, _WORK_CONSERVING), "the finished beats that a compressor stores"
+        )
+        if not self.work_conserving:
+            if not codec.small_queue:
+                raise ParameterError(f"queue is {self.queue}; the codec {codec.name} is built with 2 only")
+            if self.pipelined:
+                raise ParameterError(
+                    f"queue is {self.queue} with pipelined; it must be 2, because a pipelined codec keeps its finished "
+                    "beats in memories"
+                )
         codec.check(self)
+
+    @property
+    def work_conserving(self) -> bool:
+        """Whether a compressor never loses a cycle, whatever its data."""
+        return self.queue == _WORK_CONSERVING
 
     @property
     def beats(self) -> int:
@@ -92,6 +115,8 @@ class CodecConfig:
             rows["values"] = f"{self.table_size} at run time"
         if self.pipelined:
             rows["pipelined"] = "yes"
+        if not self.work_conserving:
+            rows["queue"] = self.queue
         return rows | slices_row(self.register_slices)
 
     def summary(self) -> str:
@@ -100,6 +125,7 @@ class CodecConfig:
             f"{self.lanes}x{self.format.word_bits}, {self.format.summary(at_run_time=self.runtime_values)}"
         )
         shape += ", pipelined" if self.pipelined else ""
+        shape += "" if self.work_conserving else f", queue of {self.queue}"
         return shape + (f", slices {self.register_slices}" if slices_row(self.register_slices) else "")
 
 

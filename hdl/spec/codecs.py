@@ -96,6 +96,8 @@ class Codec:
         Whether its hardware can take its table on a port. An engine then has a table per channel.
     ``pipelined``
         Whether its hardware can be built for FPGAs.
+    ``small_queue``
+        Whether its compressor can be built with a queue of less than two beats.
     ``check``
         Refuses a :class:`Shape` that the hardware cannot be built for.
     ``compressor``, ``decompressor``
@@ -114,6 +116,7 @@ class Codec:
     options: tuple[Option, ...]
     runtime_table: bool
     pipelined: bool
+    small_queue: bool
     check: Callable[[Shape], None]
     compressor: str
     decompressor: str

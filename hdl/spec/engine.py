@@ -67,6 +67,8 @@ class EngineConfig:
         the engine (R and B of the memory ports, AW, W and AR of the registers, descriptors), ``"out"`` for the
         others (AR, AW and W, R and B of the registers, completions) and the interrupt, ``"in,out"`` for all; or
         ``"none"``.
+    ``queue``
+        Finished beats that the compressor stores; see :class:`CodecConfig`.
     """
 
     format: StreamFormat = Format()
@@ -86,6 +88,7 @@ class EngineConfig:
     registers: bool = True
     pipelined: bool = False
     register_slices: str = NO_SLICES
+    queue: int = CodecConfig.queue
 
     def __post_init__(self) -> None:
         if not isinstance(self.format, StreamFormat):
@@ -95,7 +98,7 @@ class EngineConfig:
                 f"word_bits is {self.format.word_bits}; an engine needs words of 8, 16 or 32 bits, as memory "
                 "has bytes"
             )
-        CodecConfig(self.format, self.lanes, pipelined=self.pipelined)
+        CodecConfig(self.format, self.lanes, pipelined=self.pipelined, queue=self.queue)
         for port in ("dev", "host"):
             check_choice(
                 f"{port}_data_bits",
@@ -147,7 +150,9 @@ class EngineConfig:
     def codec(self) -> CodecConfig:
         """The codec of a channel: its table, if any, is an input, because a channel chooses it per descriptor."""
         table = codec_of(self.format).runtime_table
-        return CodecConfig(self.format, self.lanes, runtime_values=table, pipelined=self.pipelined)
+        return CodecConfig(
+            self.format, self.lanes, runtime_values=table, pipelined=self.pipelined, queue=self.queue
+        )
 
     def settings(self) -> dict[str, Any]:
         """All parameters, those of the format among them, as plain values; :meth:`from_settings` reads them back."""

@@ -56,6 +56,7 @@ CODEC = Codec(
     ),
     runtime_table=True,
     pipelined=True,
+    small_queue=True,
     check=_check,
     compressor="cdma.hdl.codec.compressor:Compressor",
     decompressor="cdma.hdl.codec.decompressor:Decompressor",

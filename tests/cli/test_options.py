@@ -70,6 +70,11 @@ def test_command_line_wins_over_file(parse, config):
     assert codec_config_from(arguments) == CodecConfig(Format(8, 32, 2, (9,)), 4, False)
 
 
+def test_queue(parse, config):
+    assert codec_config_from(parse("--queue", "0")) == CodecConfig(queue=0)
+    assert codec_config_from(parse("--config", config("queue = 1\n"))) == CodecConfig(queue=1)
+
+
 def test_pipelined(parse, config):
     assert codec_config_from(parse("--pipelined")) == CodecConfig(pipelined=True)
     path = config("lanes = 4\npipelined = true\n")

@@ -28,12 +28,15 @@ class Limits:
         Allowed for a packet beyond its own sum when it follows another without a gap.
     ``least_window``
         The words that a window counts as at least, however short it is.
+    ``exact``
+        A packet that is alone takes just the cycles allowed, and no fewer.
     """
 
     constant: int
     latency: int
     back_to_back: int = 1
     least_window: int = 1
+    exact: bool = False
 
 
 class CodecBench(ABC):

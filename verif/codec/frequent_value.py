@@ -43,6 +43,10 @@ class FrequentValueBench(CodecBench):
 def _plain(config: CodecConfig, block: str) -> Limits:
     # A compressor cannot send a header before the window is in; many lanes have more stages than a window has beats.
     latency = max(6, config.beats + 2) if block == "compressor" else 3 + _header_beats(config)
+    if block == "compressor" and not config.work_conserving:
+        # The stages of the window store, and the register of the output.
+        constant = max(config.beats - 1, (config.lanes.bit_length() + 3) // 2) + config.queue
+        return Limits(constant=constant, latency=latency, back_to_back=0, exact=True)
     return Limits(constant=max(8, config.beats + 4), latency=latency)
 
 

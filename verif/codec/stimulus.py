@@ -14,6 +14,7 @@ __all__ = [
     "alternating",
     "boundary_lengths",
     "clustered",
+    "costly",
     "mixed",
     "periodic",
     "scattered",
@@ -101,6 +102,18 @@ def adversarial(config: CodecConfig, repeats: int) -> Iterator[Mask]:
             one[beat * lanes : (beat + 1) * lanes] = True
             for filler in (np.arange(window) < filler_words, np.arange(window) >= window - filler_words):
                 yield np.concatenate([lead, np.tile(np.concatenate([dense, one, filler]), repeats)])
+
+
+def costly(config: CodecConfig) -> Mask:
+    """Two windows that a compressor with less than two queued beats takes the most cycles for, in relation to their words.
+
+    The first begins with a dense beat when the incomplete beat is full, which fills two beats at once. It leaves that beat
+    one word short, and the second, dense one fills it again.
+    """
+    form, lanes = config.format, config.lanes
+    window = np.arange(form.window)
+    short = (-1 - form.header_words) % lanes
+    return np.concatenate([(window < lanes) | (window >= form.window - short), window >= 0])
 
 
 def mixed(rng: Random, count: int, config: CodecConfig) -> Mask:

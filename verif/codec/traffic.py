@@ -10,6 +10,7 @@ import numpy as np
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.sim.codec.codec_model import model_of
 from cdma.sim.codec.model import compress_words, decode_packet, encode_packet
+from cdma.sim.codec.packing import packing_cycles
 from cdma.sim.codec.results import PacketReport
 from cdma.sim.codec.words import Words
 from cdma.verif.monitors.rules import Beat
@@ -69,6 +70,11 @@ def _cost(words: Words, config: CodecConfig, least: int = 1) -> int:
     return -(-int(np.maximum(raw, stream).sum()) // config.lanes) + long_header * len(raw)
 
 
+def _packing_cost(words: Words, config: CodecConfig) -> int:
+    """The cycles of a compressor that fills one beat per cycle."""
+    return packing_cycles(model_of(config.format).stored(words, config.format), config)
+
+
 def compress_packet(words: Words, config: CodecConfig) -> Packet:
     """Raw words for the compressor."""
     result = encode_packet(words, config.format)
@@ -77,7 +83,7 @@ def compress_packet(words: Words, config: CodecConfig) -> Packet:
         None,
         beats_of(result.words, config),
         result.report,
-        _cost(words, config),
+        _cost(words, config) if config.work_conserving else _packing_cost(words, config),
         len(words),
     )
 

@@ -6,7 +6,6 @@ from amaranth.lib import wiring
 from cdma.hdl.spec.codec import CodecConfig
 
 from .interface import connect_table
-from .packer import Packer
 from .tally import CompressorReport, CompressorTally
 
 __all__ = ["connect_compressor"]
@@ -18,11 +17,12 @@ def connect_compressor(
     ports: wiring.PureInterface,
     *,
     store: wiring.Component,
-    packer: Packer,
+    packer: wiring.Component,
     tally: CompressorTally,
     report: CompressorReport,
 ) -> None:
-    """Connects the ``ports`` of a compressor and its blocks: ``store`` is a window store or a window memory."""
+    """Connects the ``ports`` of a compressor and its blocks: ``store`` is a window store or a window memory, and
+    ``packer`` is one that fills a beat or two in a cycle."""
     wiring.connect(m, wiring.flipped(ports.input), store.input)
     wiring.connect(m, store.step, packer.step)
     wiring.connect(m, store.arrival, tally.arrival)

@@ -31,6 +31,8 @@ class Placed(data.StructLayout):
         Number of words in the last beat that has any.
     ``last``
         Ends the packet.
+    ``more``
+        Says that another word of the packet is known to follow, if the step says so too.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -46,6 +48,7 @@ class Placed(data.StructLayout):
                 "over_two": 1,
                 "remaining": range(lanes + 1),
                 "last": 1,
+                **({} if config.work_conserving else {"more": 1}),
             }
         )
 
@@ -103,4 +106,7 @@ class Placement(wiring.Component):
             placed.remaining.eq(words_of_last_beat(total, lanes, placed.over_one, placed.over_two)),
             placed.last.eq(step.last & ~alone),
         ]
+        if not self.config.work_conserving:
+            # The parts of a header before its last keep the beat that they fill, as the positions of words have it.
+            m.d.comb += placed.more.eq(step.more & ~alone)
         return m

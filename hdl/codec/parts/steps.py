@@ -23,6 +23,9 @@ class Step(data.StructLayout):
         Number of words in the output beat that this step continues: 0 at the start of a packet, then 1 to ``lanes``.
     ``total``
         Number of words of ``start`` and of this step. Of a header longer than a beat only the last part counts.
+    ``more``
+        Says that a word of the packet is known to follow this step. Only a compressor with less than two queued beats
+        needs it.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -35,6 +38,7 @@ class Step(data.StructLayout):
                 "last": 1,
                 "start": range(lanes + 1),
                 "total": range(3 * lanes + 1),
+                **({} if config.work_conserving else {"more": 1}),
             }
         )
 

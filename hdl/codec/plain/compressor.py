@@ -8,6 +8,7 @@ from cdma.hdl.codec.parts.packer import Packer
 from cdma.hdl.codec.parts.tally import CompressorReport, CompressorTally
 from cdma.hdl.spec.codec import CodecConfig
 
+from .beat_packer import BeatPacker
 from .beat_queue import BeatQueue
 from .window_store import WindowStore
 
@@ -26,7 +27,12 @@ class PlainCompressor(Elaboratable):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.packer = packer = Packer(self.config, BeatQueue(self.config, self.depth))
+        packer: Packer | BeatPacker
+        if self.config.work_conserving:
+            packer = Packer(self.config, BeatQueue(self.config, self.depth))
+        else:
+            packer = BeatPacker(self.config)
+        m.submodules.packer = packer
         m.submodules.tally = tally = CompressorTally(self.config.lanes)
         m.submodules.report = report = CompressorReport(self.config.format)
         m.submodules.window_store = store = WindowStore(self.config)

@@ -30,8 +30,7 @@ class _Stage:
         row = data.ArrayLayout(fmt.word_bits, lanes)
         self.words = Signal(row, name=f"words_{number}", reset_less=True)
         self.codes = Signal(lanes * fmt.code_bits, name=f"codes_{number}", reset_less=True)
-        #: The beat begins its window, ends its window, ends its packet.
-        self.first = Signal(name=f"first_{number}", reset_less=True)
+        #: The beat ends its window, ends its packet.
         self.end = Signal(name=f"end_{number}", reset_less=True)
         self.last = Signal(name=f"last_{number}", reset_less=True)
 
@@ -91,21 +90,29 @@ class WindowStore(wiring.Component):
         arrives = Signal()
         may_move, moves = self._move(m, stages, arrives, leaves, may_leave)
         end_of_window = self._arrive(m, first, arrives, Value.cast(classifier.codes))
-        start, total, settings = self._route(m, first, may_move, moves)
-        start, total = self._climb(m, stages, start, total, settings)
+        total, settings = self._route(m, first, may_move, moves)
+        total = self._climb(m, stages, total, settings)
         codes = [*(stage.codes for stage in reversed(stages)), Value.cast(classifier.codes)]
         ends = [*(stage.end for stage in reversed(stages)), end_of_window]
         valid = [*(stage.valid for stage in reversed(stages)), self.input.valid]
         header, complete = self._header(codes, ends, valid)
+        if not self.config.work_conserving:
+            lasts = [*(stage.last for stage in reversed(stages)), beat.last]
+            m.d.comb += self.step.payload.more.eq(complete & self._goes_on(ends, lasts))
         top = stages[-1]
+        # What a step continues follows from the step before it, so no stage below keeps it.
+        begins = Signal(init=1)
+        start = Signal(range(self.config.lanes + 1))
+        with m.If(leaves):
+            m.d.sync += [begins.eq(top.end), start.eq(Mux(top.last, 0, self._remaining(total)))]
         m.d.comb += [
             self.step.payload.words.eq(top.words),
             self.step.payload.header.eq(header),
-            self.step.payload.first.eq(top.first),
+            self.step.payload.first.eq(begins),
             self.step.payload.last.eq(top.last),
             self.step.payload.start.eq(start),
             self.step.payload.total.eq(total),
-            self.step.valid.eq(top.valid & (~top.first | complete)),
+            self.step.valid.eq(top.valid & (~begins | complete)),
             may_leave.eq(self.step.ready),
             leaves.eq(self.step.valid & self.step.ready),
         ]
@@ -147,7 +154,6 @@ class WindowStore(wiring.Component):
             m.d.sync += [
                 stage.words.eq(beat.data),
                 stage.codes.eq(codes),
-                stage.first.eq(place == 0),
                 stage.end.eq(end_of_window),
                 stage.last.eq(beat.last),
                 # Beats with holes are malformed. This count never exceeds the words of their window.
@@ -156,12 +162,12 @@ class WindowStore(wiring.Component):
             ]
         return end_of_window
 
-    def _route(
-        self, m: Module, stage: _FirstStage, may_move: Value, moves: Value
-    ) -> tuple[Value, Value, Settings]:
-        """Finds the lanes of the literals of the first stage; returns start and total of its step, and the settings."""
+    def _route(self, m: Module, stage: _FirstStage, may_move: Value, moves: Value) -> tuple[Value, Settings]:
+        """Finds the lanes of the literals of the first stage; returns the total of its step, and the settings."""
         fmt, lanes = self.config.format, self.config.lanes
-        #: Number of words in the output beat that the next step continues.
+        #: The next step begins a window.
+        begins = Signal(init=1)
+        #: Number of words in the output beat that it continues.
         position = Signal(range(lanes + 1))
         after_header = Signal(range(2 * lanes + 1))
         total_0 = Signal(range(3 * lanes + 1))
@@ -174,14 +180,12 @@ class WindowStore(wiring.Component):
         m.d.comb += [
             ranking.literal.eq(literals_of(stage.codes, self.config)),
             routes.ranks.eq(ranking.ranks),
-            after_header.eq(Mux(stage.first, before_header + min(fmt.header_words, lanes), position)),
+            after_header.eq(Mux(begins, before_header + min(fmt.header_words, lanes), position)),
             routes.offset.eq(after_header),
             total_0.eq(after_header + ranking.ranks.count),
         ]
-        remaining = Signal(range(lanes + 1))
-        m.d.comb += remaining.eq(words_of_last_beat(total_0, lanes, total_0 > lanes, total_0 > 2 * lanes))
         with m.If(moves):
-            m.d.sync += position.eq(Mux(stage.last, 0, remaining))
+            m.d.sync += [begins.eq(stage.end), position.eq(Mux(stage.last, 0, self._remaining(total_0)))]
         m.d.comb += [
             self.arrival.payload.words.eq(stage.count),
             self.arrival.payload.literals.eq(ranking.ranks.count),
@@ -189,33 +193,33 @@ class WindowStore(wiring.Component):
             self.arrival.payload.malformed.eq(stage.bad),
             self.arrival.valid.eq(may_move),
         ]
-        return position, total_0, settings_of(routes)
+        return total_0, settings_of(routes)
 
-    def _climb(
-        self, m: Module, stages: Sequence[_Stage], start: Value, total: Value, settings: Settings
-    ) -> tuple[Value, Value]:
-        """Takes beats from stage to stage, through the levels in between; returns start and total of the last stage."""
+    def _remaining(self, total: Value) -> Value:
+        """The number of words in the last output beat that a step with this ``total`` touches."""
+        lanes = self.config.lanes
+        return words_of_last_beat(total, lanes, total > lanes, total > 2 * lanes)[: lanes.bit_length()]
+
+    def _climb(self, m: Module, stages: Sequence[_Stage], total: Value, settings: Settings) -> Value:
+        """Takes beats from stage to stage, through the levels in between; returns the total of the last stage."""
         for number, (below, stage) in enumerate(itertools.pairwise(stages)):
             levels = self._levels_after(number)
             moved = exchange(m, self.config, below.words, levels, settings)
             kept = kept_settings(
                 self.config, [level for level in settings if level >= levels.stop], f"{{}}_{number + 1}"
             )
-            start_kept = Signal.like(start, name=f"start_{number + 1}", reset_less=True)
             total_kept = Signal.like(total, name=f"total_{number + 1}", reset_less=True)
             with m.If(stage.load):
                 m.d.sync += [
                     stage.words.eq(moved),
                     stage.codes.eq(below.codes),
-                    stage.first.eq(below.first),
                     stage.end.eq(below.end),
                     stage.last.eq(below.last),
-                    start_kept.eq(start),
                     total_kept.eq(total),
                 ]
                 keep(m, kept, settings)
-            start, total, settings = start_kept, total_kept, kept
-        return start, total
+            total, settings = total_kept, kept
+        return total
 
     def _levels_after(self, number: int) -> range:
         """The levels of the butterfly between the stage of this ``number`` and the next one."""
@@ -234,3 +238,9 @@ class WindowStore(wiring.Component):
             passed = Cat(ends[:beat]).any() if beat else Const(0)
             header.append(Mux(passed, 0, codes[beat])[: self.config.lanes * self.config.format.code_bits])
         return Cat(header), complete
+
+    def _goes_on(self, ends: Sequence[Value], lasts: Sequence[Value]) -> Value:
+        """Whether the packet goes on after the window of the last stage, if all beats of that window are valid."""
+        beats = range(self.config.beats)
+        ends_packet = Cat(Cat(~end for end in ends[:beat]).all() & lasts[beat] for beat in beats)
+        return ~ends_packet.any()

@@ -1,16 +1,20 @@
 """The compressor in Amaranth's simulator: the model's words and reports, the bound, the latency, malformed beats."""
 
 import random
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from cdma.hdl.codec.compressor import Compressor
 from cdma.hdl.codec.parts.streams import Error
+from cdma.sim.codec.packing import packing_cycles
 from tests.support.codec_bench import compress_packets, cycles_taken
 from tests.support.codec_packets import (
     CONFIGS,
     LOADS,
     MALFORMED,
+    random_words,
     raw_packets,
     stream_of,
     windows_of_beats,
@@ -33,6 +37,34 @@ def test_bound(patterns: list[list[int]]) -> None:
     words = windows_of_beats(config, [[6, 0, 0, 0], *patterns * 10])
     bench, (packet,) = compress_packets(config, [words])
     assert cycles_taken(bench, packet) <= work(config, words) / config.lanes + 8
+
+
+@pytest.mark.parametrize("queue", [0, 1, 2])
+@pytest.mark.parametrize("number", range(len(CONFIGS)))
+def test_cycles_are_those_of_the_model(number: int, queue: int) -> None:
+    config = replace(CONFIGS[number], queue=queue)
+    source = random.Random(f"{number} {queue}")
+    window = config.format.window
+    arrives = max(config.beats - 1, (config.lanes.bit_length() + 3) // 2)
+    literal = next(word for word in range(1, 4) if word not in config.format.values)
+    counts = (1, window - 1, 10 * window, source.randrange(1, 4 * window))
+    packets = [random_words(source, config, count, source.choice([0.5, 0.9, 1])) for count in counts]
+    # Windows that fill whole beats: the last of them must not stay behind and meet the next header.
+    literals = max(0, window - config.format.header_words)
+    packets.append(([literal] * literals + [config.format.values[0]] * (window - literals)) * 6)
+    for words in packets:
+        bench, (packet,) = compress_packets(config, [words])
+        stored = ~np.isin(words, config.format.values)
+        assert cycles_taken(bench, packet) == arrives + packing_cycles(stored, config) + (queue == 1)
+
+
+@pytest.mark.parametrize("pauses", [0, 0.4])
+@pytest.mark.parametrize("queue", [0, 1])
+@pytest.mark.parametrize("number", range(len(CONFIGS)))
+def test_packets_through_small_queues(number: int, queue: int, pauses: float) -> None:
+    config = replace(CONFIGS[number], queue=queue)
+    source = random.Random(f"{number} {queue} {pauses}")
+    compress_packets(config, raw_packets(config, source, 8), pauses=pauses, seed=number)
 
 
 def test_latency() -> None:

@@ -108,6 +108,11 @@ def test_refused_formats(settings, message):
             "lanes is 16 with a window of 32 words; a pipelined codec needs windows of at least 4 beats, because it takes "
             "so many cycles from one header to the next",
         ),
+        ({"queue": 3}, "queue is 3; it must be one of 0, 1, 2: the finished beats that a compressor stores"),
+        (
+            {"queue": 0, "pipelined": True},
+            "queue is 0 with pipelined; it must be 2, because a pipelined codec keeps its finished beats in memories",
+        ),
     ],
 )
 def test_refused_codecs(settings, message):
@@ -118,7 +123,7 @@ def test_refused_codecs(settings, message):
 
 def test_defaults_are_zero_value_compression():
     assert Format() == Format(word_bits=32, window=32, code_bits=1, values=(0,))
-    assert CodecConfig() == CodecConfig(Format(), lanes=8, runtime_values=False, pipelined=False)
+    assert CodecConfig() == CodecConfig(Format(), lanes=8, runtime_values=False, pipelined=False, queue=2)
 
 
 def test_a_pipelined_codec_needs_four_beats():

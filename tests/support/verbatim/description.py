@@ -42,6 +42,7 @@ CODEC = Codec(
     options=(Option("word_bits", "bits of a word: 8, 16 or 32"),),
     runtime_table=False,
     pipelined=False,
+    small_queue=False,
     check=_check,
     compressor="tests.support.verbatim.hardware:VerbatimCompressor",
     decompressor="tests.support.verbatim.hardware:VerbatimDecompressor",

@@ -21,6 +21,12 @@ MATRIX = {
     "sixteen lanes, run-time table": (CodecConfig(Format(16, 64, 4, (0, 1)), 16, True), True),
     "thirty-two lanes of bytes, no initial values": (CodecConfig(Format(8, 32, 1, (0xFF,)), 32), False),
     "sixty-four lanes, window of a beat": (CodecConfig(Format(8, 64, 4, tuple(range(15))), 64), True),
+    "no queue": (CodecConfig(queue=0), True),
+    "a queue of one beat, header of a beat, no initial values": (
+        CodecConfig(Format(8, 32, 2, (0, 1)), 8, queue=1),
+        False,
+    ),
+    "no queue, header of two beats": (CodecConfig(Format(16, 64, 2, (0, 1)), 4, queue=0), True),
     "pipelined, the standard": (CodecConfig(pipelined=True), True),
     "pipelined, one lane, header of eight beats, run-time table, no initial values": (
         CodecConfig(Format(8, 32, 2, (0, 1)), 1, runtime_values=True, pipelined=True),
@@ -40,6 +46,8 @@ CASES = [
     pytest.param(CodecDesign(block, config, init), id=f"{block}: {name}")
     for name, (config, init) in MATRIX.items()
     for block in BLOCKS
+    # A decompressor has no queue.
+    if config.work_conserving or block == "compressor"
 ]
 
 
@@ -70,6 +78,7 @@ def test_matrix_covers_what_it_says() -> None:
     assert {config.format.window for config in configs} == {32, 64}
     assert {config.format.code_bits for config in configs} == {1, 2, 4}
     assert any(config.runtime_values for config in configs)
+    assert {config.queue for config in configs} == {0, 1, 2}
     assert not all(init for _, init in MATRIX.values())
     assert any(config.format.header_words > config.lanes for config in configs)
     # A keep of one bit is no vector.

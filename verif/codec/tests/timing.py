@@ -21,10 +21,11 @@ def _check_bound(context: Context, delivery: Delivery, what: str) -> None:
     slack = limit - delivery.cycles
     notes = context.tally.notes
     notes["least_slack"] = min(slack, notes.get("least_slack", slack))
-    if slack < 0:
+    if slack < 0 or (context.limits.exact and slack > 0):
+        bound = "the number" if context.limits.exact else "the bound"
         raise RuleError(
             f"{what}: {delivery.cycles} cycles from the first beat in to the last beat out, "
-            f"the bound is {limit} ({delivery.packet.cost} + {context.limits.constant})"
+            f"{bound} is {limit} ({delivery.packet.cost} + {context.limits.constant})"
         )
 
 
@@ -40,6 +41,7 @@ async def bound(context: Context) -> None:
 
     for index, mask in enumerate(stimulus.adversarial(config, repeats)):
         await alone(mask, f"adversarial pattern {index}")
+    await alone(np.tile(stimulus.costly(config), repeats), "costly windows")
     window = config.format.window
     for density in (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0):
         await alone(stimulus.scattered(context.np, 12 * window, density), f"density {density}")

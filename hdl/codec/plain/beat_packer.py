@@ -1,0 +1,174 @@
+"""Joins headers and routed literals to full output beats, of which at most one leaves in a cycle."""
+
+from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cdma.hdl.blocks.beats import Beat
+from cdma.hdl.blocks.gates import one_of, thermometer
+from cdma.hdl.codec.parts.placement import Placed, Placement
+from cdma.hdl.codec.parts.steps import Step
+from cdma.hdl.spec.codec import CodecConfig
+
+__all__ = ["BeatPacker"]
+
+
+class _Choice:
+    """What one lane of the output beat and of the incomplete beat takes; the rest of either are literals."""
+
+    def __init__(self, lane: int) -> None:
+        #: The output beat takes the word of the incomplete beat, or one of the header.
+        self.old = Signal(name=f"old_{lane}")
+        self.header = Signal(name=f"header_{lane}")
+        #: The incomplete beat keeps its word, or takes one of the header.
+        self.keeps = Signal(name=f"keeps_{lane}")
+        self.keeps_header = Signal(name=f"keeps_header_{lane}")
+        self.keeps_literal = Signal(name=f"keeps_literal_{lane}")
+
+
+class BeatPacker(wiring.Component):
+    """Collects words until an output beat is full, and puts it out.
+
+    ``step``
+        Beats of windows. A step takes a cycle for every beat that it puts out, and at least one. Parts of a header that
+        fill beats of their own take a cycle each.
+    ``output``
+        The packed beats. A beat that is just full leaves with the step that fills it if a word is known to follow, and
+        otherwise with the next word, because it may be the last of its packet.
+
+    Throughput: a beat per cycle. Latency: none if ``queue`` is 0, and one cycle if it is 1. ``ready`` of the step depends
+    on the step and on ``ready`` of the output within the cycle.
+    """
+
+    def __init__(self, config: CodecConfig) -> None:
+        self.config = config
+        super().__init__(
+            {
+                "step": In(stream.Signature(Step(config))),
+                "output": Out(stream.Signature(Beat(config.format.word_bits, config.lanes))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        lanes = self.config.lanes
+        m.submodules.placement = placement = Placement(self.config)
+        wiring.connect(m, wiring.flipped(self.step), placement.step)
+        input_, placed = placement.placed, placement.placed.payload
+
+        #: The full beat that the step continues has left already.
+        left = Signal()
+        #: The step has put out a beat, or two.
+        second = Signal()
+        third = Signal()
+        #: Words of the step go beyond the first of its beats, and beyond the second.
+        over_one = Signal()
+        over_two = Signal()
+        #: The step fills its beat, which need not wait for the next word.
+        fills = Signal()
+        #: The step puts out a beat in this cycle, and another one later.
+        puts_out = Signal()
+        again = Signal()
+        #: The output takes a beat; the step goes on.
+        free = Signal()
+        moves = Signal()
+        m.d.comb += [
+            over_one.eq(Mux(left, placed.over_two, placed.over_one)),
+            over_two.eq(~left & placed.over_two),
+            fills.eq((placed.remaining == lanes) & placed.more & ~over_one & (~left | placed.over_one)),
+            puts_out.eq(second | over_one | fills | placed.last),
+            again.eq(Mux(second, placed.last & over_two & ~third, over_two | (placed.last & over_one))),
+            moves.eq(input_.valid & (free | ~puts_out)),
+            input_.ready.eq((free | ~puts_out) & ~again),
+        ]
+        with m.If(moves):
+            m.d.sync += [second.eq(again), third.eq(again & second)]
+        with m.If(moves & ~again):
+            m.d.sync += left.eq(fills | (left & ~placed.over_one))
+        choices = self._choose(m, placed, left, second, over_one, moves)
+        words = self._pack(m, placed, choices)
+        last = placed.last & ~again
+        count = Mux(last, placed.remaining - 1, lanes - 1)
+        self._put_out(m, input_.valid & puts_out, words, count[: (lanes - 1).bit_length()], last, free)
+        return m
+
+    def _choose(
+        self, m: Module, placed: Value, left: Value, second: Value, over_one: Value, moves: Value
+    ) -> list[_Choice]:
+        """What each lane takes. After the first beat of a step, the next one has all of its words already."""
+        lanes, in_header = self.config.lanes, placed.in_header
+        choices = [_Choice(lane) for lane in range(lanes)]
+        for lane, choice in enumerate(choices):
+            beyond: Value = in_header[lanes + lane] if lanes + lane < len(in_header) else Const(0)
+            goes_on = second | over_one
+            stays = Signal(name=f"stays_{lane}")
+            header = Signal(name=f"next_header_{lane}")
+            m.d.comb += [
+                choice.old.eq(second | (placed.old[lane] & ~left)),
+                choice.header.eq(~second & Mux(left, beyond, in_header[lane] & ~placed.old[lane])),
+                # Lanes above the words of the incomplete beat may load anything.
+                stays.eq(~goes_on & choice.old),
+                header.eq(Mux(goes_on, ~second & ~left & beyond, choice.header)),
+                choice.keeps.eq(~moves | stays),
+                choice.keeps_header.eq(moves & header),
+                choice.keeps_literal.eq(moves & ~stays & ~header),
+            ]
+        return choices
+
+    def _pack(self, m: Module, placed: Value, choices: list[_Choice]) -> list[list[tuple[Value, Value]]]:
+        """Loads the incomplete beat; returns the word of each lane of the output beat as cases for :func:`one_of`."""
+        partial = Signal(Placed(self.config)["words"].shape, reset_less=True)
+        words = []
+        for lane, choice in enumerate(choices):
+            header, literal = placed.header[lane % len(placed.header)], placed.words[lane]
+            words.append(
+                [
+                    (choice.old, partial[lane]),
+                    (choice.header, header),
+                    (~choice.old & ~choice.header, literal),
+                ]
+            )
+            m.d.sync += partial[lane].eq(
+                one_of(
+                    (choice.keeps, partial[lane]),
+                    (choice.keeps_header, header),
+                    (choice.keeps_literal, literal),
+                )
+            )
+        return words
+
+    def _put_out(
+        self,
+        m: Module,
+        valid: Value,
+        words: list[list[tuple[Value, Value]]],
+        count: Value,
+        last: Value,
+        free: Signal,
+    ) -> None:
+        """Drives the output with ``words``, ``count`` of which, and one more, are valid; at once or through a register."""
+        output = self.output
+        beat = output.payload
+        if self.config.queue == 0:
+            m.d.comb += [
+                free.eq(output.ready),
+                output.valid.eq(valid),
+                *(beat.data[lane].eq(one_of(*cases)) for lane, cases in enumerate(words)),
+                beat.keep.eq(thermometer(count, self.config.lanes) << 1 | 1),
+                beat.last.eq(last),
+            ]
+            return
+        slot = Signal.like(beat.data, reset_less=True)
+        slot_count = Signal.like(count, reset_less=True)
+        slot_last = Signal(reset_less=True)
+        m.d.comb += [
+            free.eq(~output.valid | output.ready),
+            beat.data.eq(slot),
+            beat.keep.eq(thermometer(slot_count, self.config.lanes) << 1 | 1),
+            beat.last.eq(slot_last),
+        ]
+        with m.If(free):
+            m.d.sync += [output.valid.eq(valid), slot_count.eq(count), slot_last.eq(last)]
+        for lane, cases in enumerate(words):
+            loads = [(free & condition, word) for condition, word in cases]
+            m.d.sync += slot[lane].eq(one_of((~free, slot[lane]), *loads))

@@ -201,8 +201,22 @@ def test_tests_share_only_what_lies_in_support() -> None:
     shared = ("tests/support/", "tests/same_output.py")
     own = modules_in(ROOT, {"tests": "tests"})
     found = [item for item in imports_of(ROOT, own) if item.target.startswith("tests/")]
-    assert [str(item) for item in found if not item.target.startswith(shared)] == []
+    strangers = [item for item in found if not item.file.startswith("tests/outside/")]
+    assert [str(item) for item in strangers if not item.target.startswith(shared)] == []
     assert circles(found) == []
+
+
+def test_the_outsider_knows_the_documents_alone() -> None:
+    """Its bench imports libraries and its own files, and no name that the package could be loaded by."""
+    folder = "tests/outside"
+    found = imports_of(ROOT, modules_in(ROOT, {"tests": "tests"}))
+    own = [item for item in found if item.file.startswith(f"{folder}/")]
+    assert {item.target for item in own if not item.target.startswith(f"{folder}/")} == {
+        "cocotb",
+        "cocotbext",
+    }
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / folder).glob("*.py")]
+    assert not [word for word in ("importlib", "__import__", "import cdma") for text in texts if word in text]
 
 
 def test_tests_have_the_rooms_of_what_they_test() -> None:

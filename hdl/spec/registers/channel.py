@@ -253,8 +253,8 @@ def _table(config: EngineConfig) -> Register:
     return register(
         "table",
         0x50,
-        "The frequent values that mode fvc uses, lowest code first. "
-        "Change them only while the channel is idle.",
+        "The frequent values that mode fvc uses, lowest code first: `engine.stream_format.table_size` registers, "
+        "at most 15, each with a word in its low bits. Change them only while the channel is idle.",
         rw("entry", 0, "A word.", config.format.word_bits, reset=config.format.values[0]),
         count=config.codec.table_size,
     )

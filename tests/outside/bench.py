@@ -1,0 +1,325 @@
+"""The bench: the engine between two memories, with the driver, and the rules on every cycle of both ports."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import traceback
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import ClockCycles, RisingEdge
+
+from .axi_rules import PortRules
+from .codec import Form
+from .document import Document
+from .driver import Channel, Driver
+from .memory import Memory
+
+__all__ = ["CHANNELS", "Bench", "Transfer", "outside_test"]
+
+CHANNELS = ("offload", "prefetch")
+GUARD = 128
+
+
+@dataclass
+class Transfer:
+    """A descriptor, the words on its raw side, and what must come of it.
+
+    ``status``
+        The name of the status that it must end with.
+    ``written``
+        What must lie at the destination; ``None`` where only the guards around it count.
+    """
+
+    descriptor: dict[str, int]
+    status: str
+    written: bytes | None
+    literals: int = 0
+    bytes_read: int = 0
+
+
+class Bench:
+    """The testbench."""
+
+    def __init__(self, dut: Any, name: str) -> None:
+        self.settings: dict[str, Any] = json.loads(os.environ["CDMA_BENCH"])
+        self.budget: int = self.settings["packets"]
+        self.rng = random.Random(f"{self.settings['seed']}/{name}")
+        self.dut, self.name = dut, name
+        self.document = Document()
+        self.tag = self.transfers = self.words = self.checks = self.cycles = 0
+        self.error: BaseException | None = None
+
+    async def start(self) -> None:
+        """Connects everything, resets, and reads what the engine says of itself."""
+        dut, rng = self.dut, self.rng
+        dut.aresetn.value = 0
+        cocotb.start_soon(Clock(dut.aclk, 10, unit="ns").start())
+        self.memory = {port: Memory(dut, f"m_axi_{port}", rng, 0xA5) for port in ("dev", "host")}
+        self.rules = {port: PortRules(dut, f"m_axi_{port}") for port in self.memory}
+        self.driver = Driver(dut, self.document)
+        await ClockCycles(dut.aclk, 5)
+        cocotb.start_soon(self._watch())
+        await ClockCycles(dut.aclk, 3)
+        dut.aresetn.value = 1
+        await ClockCycles(dut.aclk, 2)
+        driver = self.driver
+        said = await driver.read("engine.ident")
+        assert said["value"].to_bytes(4, "little") == b"cDMA"
+        self.format = await driver.read("engine.stream_format")
+        self.ports = {port: await driver.read(f"engine.{port}_port") for port in self.memory}
+        self.bursts = await driver.read("engine.bursts")
+        self.index_log2 = (await driver.read("engine.limits"))["ring_log2"]
+        for port, rules in self.rules.items():
+            assert self.ports[port]["data_bits"] == 8 * rules.bus_bytes
+            rules.beats, rules.data_limit = self.bursts["beats"], self.bursts["outstanding"]
+            rings = (self.bursts["ring_reads"], self.bursts["ring_writes"]) if port == "host" else (0, 0)
+            rules.ring_limits = rings
+        self.tables = {name: [0] * self.format["table_size"] for name in CHANNELS}
+        log2 = min(3, self.index_log2)
+        self.top = {port: 1 << min(self.ports[port]["address_bits"], 48) for port in self.memory}
+        base = rng.randrange(0, self.top["host"] // 8, 4096)
+        self.channels = {
+            name: Channel(driver, self.memory["host"], name, base + 0x2000 * index, log2, self.index_log2)
+            for index, name in enumerate(CHANNELS)
+        }
+        self.next = {
+            port: rng.randrange(self.top[port] // 4, self.top[port] // 2, 4096) for port in self.memory
+        }
+
+    async def _watch(self) -> None:
+        resetting = True
+        while self.error is None:
+            await RisingEdge(self.dut.aclk)
+            self.cycles += 1
+            now = not int(self.dut.aresetn.value)
+            try:
+                for rules in self.rules.values():
+                    rules.sample(now and resetting)
+                for memory in self.memory.values():
+                    assert not memory.faults, memory.faults[0]
+            except AssertionError as error:
+                self.error = error
+            resetting = now
+
+    def finish(self) -> None:
+        """Raises what the rules objected to."""
+        if self.error is not None:
+            raise self.error
+
+    def pauses(self, share: float | None = None) -> None:
+        """Lets every channel of every bus pause in its own share of the cycles."""
+        rng = self.rng
+
+        def generator(some: float) -> Iterator[bool]:
+            while True:
+                yield rng.random() < some
+
+        buses = [self.driver, *self.memory.values()]
+        for channel in [channel for bus in buses for channel in bus.channels()]:
+            some = rng.choice((0.0, 0.2, 0.6)) if share is None else share
+            channel.set_pause_generator(generator(some) if some else None)
+            if not some:
+                channel.pause = False
+        for memory in self.memory.values():
+            memory.latency = rng.choice((0, 10, 80))
+
+    # -- transfers
+
+    def form(self, channel: str, mode: str) -> Form:
+        """The stream format of a mode."""
+        values = (0,) if mode == "zvc" else tuple(self.tables[channel])
+        return Form(self.format["word_bits"], self.format["window"], self.format["code_bits"], values)
+
+    async def set_table(self, channel: str) -> None:
+        """Gives a channel a new table."""
+        top = (1 << self.format["word_bits"]) - 1
+        for index in range(len(self.tables[channel])):
+            value = self.rng.choice((0, 1, top, self.rng.randint(0, top)))
+            self.tables[channel][index] = value
+            await self.driver.write(f"{channel}.table[{index}]", entry=value)
+
+    def place(self, port: str, length: int) -> int:
+        """An aligned address with guard bytes around, often near the end of a page."""
+        rng, align = self.rng, 1 << self.ports[port]["align_log2"]
+        start = self.next[port] + GUARD
+        if rng.random() < 0.5:
+            start = (start | 4095) + 1 - align * rng.randint(0, 8)
+            start += 4096 if start < self.next[port] + GUARD else 0
+        start = -(-start // align) * align
+        self.next[port] = start + length + GUARD
+        return start
+
+    def words_of(self, channel: str, count: int) -> list[int]:
+        """Words of some density."""
+        rng, bits = self.rng, self.format["word_bits"]
+        density = rng.choice((0, 0.1, 0.5, 1))
+        common = [0, *self.tables[channel]]
+        return [rng.getrandbits(bits) if rng.random() < density else rng.choice(common) for _ in range(count)]
+
+    def pack(self, words: list[int]) -> bytes:
+        """Words as they lie in memory."""
+        size = self.format["word_bits"] // 8
+        return b"".join(word.to_bytes(size, "little") for word in words)
+
+    def some_count(self) -> int:
+        """A number of words: short, around a window, a burst or a page, or any."""
+        rng, size = self.rng, self.format["word_bits"] // 8
+        unit = rng.choice((1, self.format["window"], 256 // size, 4096 // size))
+        return max(
+            1,
+            rng.choice(
+                (unit + rng.randint(-1, 1), rng.randint(1, 3 * self.format["window"]), rng.randint(1, 900))
+            ),
+        )
+
+    def transfer(
+        self, channel: str, *, count: int | None = None, mode: str | None = None, damage: bool = False
+    ) -> Transfer:
+        """A transfer of random words, with its data in memory. ``damage`` changes the stream of a prefetch."""
+        rng, size = self.rng, self.format["word_bits"] // 8
+        mode = mode or rng.choice(list(self.document.mode.values()))
+        words = self.words_of(channel, count or self.some_count())
+        raw, form = self.pack(words), self.form(channel, mode)
+        stream, literals = form.compress(words)
+        status = "ok"
+        if channel == "offload":
+            source, written = raw, raw if mode == "raw" else self.pack(stream)
+        else:
+            if damage and mode != "raw":
+                stream = self._damaged(stream, form)
+                result, literals, fault = form.decompress(stream, len(words), self.format["lanes"])
+                status, raw = f"stream_{fault}" if fault else "ok", self.pack(result)
+            source, written = (raw if mode == "raw" else self.pack(stream)), raw
+        read, write = ("dev", "host") if channel == "offload" else ("host", "dev")
+        spare = rng.choice((0, 0, size, 1000 * size))
+        room = max(len(written), len(words) * size if channel == "prefetch" else 0) + spare
+        self.tag += 1
+        descriptor = {
+            "source": self.place(read, len(source)),
+            "destination": self.place(write, room),
+            "length": len(words) * size,
+            "capacity": room,
+            "compressed_length": len(source) if channel == "prefetch" and mode != "raw" else 0,
+            "tag": self.tag,
+            "mode": next(number for number, name in self.document.mode.items() if name == mode),
+        }
+        self.memory[read].store(descriptor["source"], source)
+        self._clear(write, descriptor)
+        return Transfer(descriptor, status, written, 0 if mode == "raw" else literals, len(source))
+
+    def _damaged(self, stream: list[int], form: Form) -> list[int]:
+        """A stream with up to three bits changed, cut off, or with words after it."""
+        rng, result = self.rng, list(stream)
+        for _ in range(rng.randint(0, 3)):
+            result[rng.randrange(min(len(result), rng.choice((form.header_words, 10**9))))] ^= (
+                1 << rng.randrange(form.word_bits)
+            )
+        what = rng.randrange(3)
+        if what == 0:
+            result = result[: rng.randint(1, len(result))]
+        elif what == 1:
+            result += [rng.getrandbits(form.word_bits) for _ in range(rng.randint(1, 40))]
+        return result
+
+    def _clear(self, port: str, descriptor: dict[str, int]) -> None:
+        """Allows the destination, and makes it and its guards known bytes."""
+        start, room = descriptor["destination"], descriptor["capacity"]
+        memory = self.memory[port]
+        memory.store(start - GUARD, bytes([0xA5]) * (room + 2 * GUARD))
+        memory.allowed.append(range(start, start + room))
+
+    def check(self, channel: str, made: Transfer, got: dict[str, int]) -> None:
+        """Compares a completion, and the destination with its guards."""
+        name = self.document.status.get(got["status"], str(got["status"]))
+        what = f"{channel} {made.descriptor}: {name}, {got}"
+        assert got["tag"] == made.descriptor["tag"], what
+        assert name == made.status, f"{what}; it should be {made.status}"
+        port = "host" if channel == "offload" else "dev"
+        start, room = made.descriptor["destination"], made.descriptor["capacity"]
+        memory = self.memory[port]
+        there = memory.load(start - GUARD, room + 2 * GUARD)
+        data = there[GUARD : GUARD + room]
+        assert there[:GUARD] == there[GUARD + room :] == bytes([0xA5]) * GUARD, f"{what}: guards"
+        if made.written is not None:
+            count = len(made.written)
+            want = {
+                "bytes_written": count,
+                "literals": made.literals,
+                "bytes_read": made.bytes_read,
+                "address": 0,
+            }
+            assert {name: got[name] for name in want} == want, f"{what}; it should have {want}"
+            assert data[count:] == bytes([0xA5]) * (room - count), f"{what}: more is written"
+            assert data[:count] == made.written, f"{what}: wrong bytes"
+        memory.allowed.remove(range(start, start + room))
+        self.transfers += 1
+        self.words += made.descriptor["length"] * 8 // self.format["word_bits"]
+        self.checks += 5
+
+    async def run(self, channel: str, transfers: list[Transfer]) -> None:
+        """Runs transfers through the rings, as many at once as the rings take, and checks each."""
+        end = self.channels[channel]
+        waiting, in_flight = list(transfers), []
+        while waiting or in_flight:
+            count = min(len(waiting), end.entries - len(in_flight), self.rng.randint(1, end.entries))
+            if count:
+                await end.submit([made.descriptor for made in waiting[:count]])
+                in_flight += waiting[:count]
+                del waiting[:count]
+            for _ in range(self.rng.randint(1, len(in_flight))):
+                self.check(channel, in_flight.pop(0), await end.take())
+            self.finish()
+
+    async def both(self, job: Callable[[str], Awaitable[None]]) -> None:
+        """Runs a job on both channels at once."""
+        for task in [cocotb.start_soon(self._blame(job(channel))) for channel in CHANNELS]:
+            await task
+
+    async def _blame(self, job: Awaitable[None]) -> None:
+        """Keeps what a job fails with; the test itself only sees that it is cancelled."""
+        try:
+            await job
+        except Exception as error:
+            self.error = self.error or error
+            raise
+
+
+def outside_test(body: Callable[[Bench, int], Awaitable[None]]) -> Any:
+    """Makes a cocotb test of ``body``, which gets the bench and its budget of transfers, and leaves the result."""
+
+    async def run(dut: Any) -> None:
+        bench = Bench(dut, body.__name__)
+        failure = None
+        try:
+            await bench.start()
+            await body(bench, bench.budget)
+            await ClockCycles(dut.aclk, 100)
+            bench.finish()
+            assert all(rules.idle for rules in bench.rules.values()), "something is in flight at the end"
+        except BaseException as error:
+            cause = bench.error or error
+            where = traceback.extract_tb(cause.__traceback__)[-1] if cause.__traceback__ else ""
+            failure = f"cycle {bench.cycles}: {cause!r} {where}"
+            raise
+        finally:
+            record = {
+                "test": body.__name__,
+                "failure": failure,
+                "packets": bench.transfers,
+                "words": bench.words,
+                "checks": bench.checks,
+                "cycles": bench.cycles,
+            }
+            with Path(bench.settings["result"]).open("a") as file:
+                file.write(json.dumps(record) + "\n")
+
+    run.__name__ = run.__qualname__ = body.__name__
+    run.__module__ = body.__module__
+    return cocotb.test()(run)

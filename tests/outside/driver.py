@@ -1,0 +1,124 @@
+"""A driver of the engine, as ``docs/engine.md`` and ``docs/registers.md`` make one write it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cocotb.triggers import ClockCycles
+from cocotbext.axi import AxiLiteBus, AxiLiteMaster
+
+from .document import Document
+from .memory import Memory
+
+__all__ = ["Channel", "Driver"]
+
+RECORD = 64
+
+
+class Driver:
+    """Registers by their names in the document."""
+
+    def __init__(self, dut: Any, document: Document) -> None:
+        self.dut = dut
+        self.document = document
+        self.bus = AxiLiteMaster(
+            AxiLiteBus.from_prefix(dut, "s_axil"), dut.aclk, dut.aresetn, reset_active_level=False
+        )
+        for half in (self.bus.read_if, self.bus.write_if):
+            half.log.setLevel(logging.ERROR)
+
+    def channels(self) -> list[Any]:
+        """What may pause."""
+        read, write = self.bus.read_if, self.bus.write_if
+        return [read.ar_channel, read.r_channel, write.aw_channel, write.w_channel, write.b_channel]
+
+    async def write(self, name: str, **fields: int) -> None:
+        """Writes a register, and zeros where no field is given."""
+        address, layout = self.document.registers[name]
+        answer = await self.bus.write(address, layout.pack(fields).to_bytes(4, "little"))
+        assert answer.resp == 0, f"a write to {name} was answered {answer.resp}"
+
+    async def read(self, name: str) -> dict[str, int]:
+        """The fields of a register."""
+        address, layout = self.document.registers[name]
+        answer = await self.bus.read(address, 4)
+        assert answer.resp == 0, f"a read of {name} was answered {answer.resp}"
+        return layout.unpack(int.from_bytes(answer.data, "little"))
+
+    async def write64(self, name: str, value: int) -> None:
+        """Writes both halves of an address or number; the field of the low one may leave out its low bits."""
+        ((field, (lsb, _)),) = self.document.registers[f"{name}_low"][1].fields.items()
+        await self.write(f"{name}_low", **{field: (value & 0xFFFFFFFF) >> lsb})
+        await self.write(f"{name}_high", value=value >> 32)
+
+    async def until(self, name: str, field: str, value: int, limit: int = 3000) -> None:
+        """Reads a register until one of its fields has a value."""
+        for _ in range(limit):
+            if (await self.read(name))[field] == value:
+                return
+        raise AssertionError(f"{name}.{field} did not become {value}")
+
+
+class Channel:
+    """One channel with its rings in host memory.
+
+    ``table``
+        What is in the channel's table.
+    """
+
+    def __init__(
+        self, driver: Driver, host: Memory, name: str, base: int, log2: int, index_log2: int
+    ) -> None:
+        self.driver, self.host, self.name = driver, host, name
+        self.descriptors, self.completions = base, base + (RECORD << log2)
+        self.log2, self.entries = log2, 1 << log2
+        #: Indexes run modulo twice the largest ring.
+        self.wrap = 2 << index_log2
+        self.tail = self.head = 0
+        host.allowed.append(range(self.completions, self.completions + RECORD * self.entries))
+
+    async def start(self, **control: int) -> None:
+        """Sets both rings up, empty, and enables the channel."""
+        driver, name = self.driver, self.name
+        self.tail = self.head = 0
+        self.host.store(self.completions, bytes(RECORD * self.entries))
+        await driver.write(f"{name}.ring_size", log2=self.log2)
+        await driver.write64(f"{name}.ring_base", self.descriptors)
+        await driver.write64(f"{name}.completion_base", self.completions)
+        await driver.write(f"{name}.ring_tail", value=0)
+        await driver.write(f"{name}.completion_tail", value=0)
+        await driver.write(f"{name}.control", enable=1, ring_enable=1, completion_ring_enable=1, **control)
+
+    async def stop(self) -> None:
+        """Disables the channel and its rings, and waits until it is idle."""
+        await self.driver.write(f"{self.name}.control")
+        await self.driver.until(f"{self.name}.status", "busy", 0)
+
+    async def submit(self, descriptors: Sequence[Mapping[str, int]]) -> None:
+        """Puts descriptors into the ring, and rings the doorbell once."""
+        layout = self.driver.document.records["descriptor"]
+        for descriptor in descriptors:
+            at = self.descriptors + self.tail % self.entries * RECORD
+            self.host.store(at, layout.pack(descriptor).to_bytes(RECORD, "little"))
+            self.tail = (self.tail + 1) % self.wrap
+        await self.driver.write(f"{self.name}.ring_tail", value=self.tail)
+
+    def peek(self, ahead: int = 0) -> dict[str, int] | None:
+        """The next completion, or one after it, if it is in memory."""
+        index = (self.head + ahead) % self.wrap
+        at = self.completions + index % self.entries * RECORD
+        layout = self.driver.document.records["completion"]
+        found = layout.unpack(int.from_bytes(self.host.load(at, RECORD), "little"))
+        return found if found["phase"] == 1 - index // self.entries % 2 else None
+
+    async def take(self, limit: int = 40000) -> dict[str, int]:
+        """Waits for the next completion, and gives its slot back."""
+        for _ in range(limit // 8):
+            if (found := self.peek()) is not None:
+                self.head = (self.head + 1) % self.wrap
+                await self.driver.write(f"{self.name}.completion_tail", value=self.head)
+                return found
+            await ClockCycles(self.driver.dut.aclk, 8)
+        raise AssertionError(f"{self.name}: no completion after {limit} cycles")

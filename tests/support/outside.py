@@ -1,0 +1,90 @@
+"""Runs the outsider's bench on engines of several shapes.
+
+python -m tests.support.outside 3000            # so many transfers on each
+python -m tests.support.outside 3000 --seed 7 --configs bytes
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.format import Format
+from cdma.verif.engine.design import EngineDesign
+from cdma.verif.simulator.build import build
+from cdma.verif.simulator.simulate import Outcome, simulate
+
+__all__ = ["CONFIGS", "TESTS", "run"]
+
+_SMALL = EngineConfig(
+    format=Format(word_bits=16, code_bits=2, values=(0,)),
+    lanes=4,
+    dev_data_bits=64,
+    host_data_bits=128,
+    dev_address_bits=40,
+    host_address_bits=48,
+    burst_beats=8,
+    outstanding=2,
+    latency=32,
+    descriptors=4,
+    ring_entries=16,
+)
+
+#: Small queues and codes of two bits; bytes with codes of four bits at any address; pipelined, with a wide host.
+CONFIGS = {
+    "small": _SMALL,
+    "bytes": dataclasses.replace(
+        _SMALL,
+        format=Format(word_bits=8, window=64, code_bits=4, values=(0,)),
+        lanes=8,
+        host_data_bits=64,
+        alignment="word",
+        ring_entries=8,
+    ),
+    "pipelined": dataclasses.replace(
+        _SMALL,
+        format=Format(),
+        host_data_bits=512,
+        dev_data_bits=128,
+        host_address_bits=64,
+        pipelined=True,
+        outstanding=3,
+    ),
+}
+
+TESTS = ("transfers",)
+
+
+def run(name: str, transfers: int, seed: int = 1, tests: tuple[str, ...] = TESTS) -> list[Outcome]:
+    """Runs ``tests`` on one of :data:`CONFIGS`."""
+    design = EngineDesign(CONFIGS[name])
+    program = build(design.verilog(), design.top, design.ports)
+    settings = {"packets": transfers, "seed": seed}
+    return simulate(program, design.top, "tests.outside.cases", tests, settings, timeout=7200)
+
+
+def main() -> int:
+    """Runs the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("transfers", type=int, help="transfers of each test")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--configs", nargs="*", choices=CONFIGS, default=list(CONFIGS))
+    parser.add_argument("--tests", nargs="*", choices=TESTS, default=list(TESTS))
+    arguments = parser.parse_args()
+    failed = False
+    for name in arguments.configs:
+        for outcome in run(name, arguments.transfers, arguments.seed, tuple(arguments.tests)):
+            said = outcome.failure or f"{outcome.packets} transfers, {outcome.cycles} cycles"
+            print(f"{name} {outcome.test}: {said}", flush=True)
+            if outcome.failure:
+                print("\n".join(line for line in outcome.log.splitlines()[-40:] if "WARNING" not in line))
+            failed |= outcome.failure is not None
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,17 @@
+"""The bench of an outsider, who knows the engine from the documents alone.
+
+``python -m tests.support.outside 3000`` runs it for longer.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.outside import CONFIGS, run
+
+
+@pytest.mark.verilator
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CONFIGS)
+def test_an_outsider_finds_what_the_documents_say(name: str) -> None:
+    assert {outcome.test: outcome.failure for outcome in run(name, 60) if outcome.failure} == {}

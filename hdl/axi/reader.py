@@ -31,7 +31,7 @@ class _Pulses(NamedTuple):
     ``received``
         Its last beat has come.
     ``freed``
-        Its last beat has left the buffer.
+        Its last beat has left the buffer, in the cycle before.
     """
 
     ask: Signal
@@ -224,7 +224,7 @@ class AxiReader(wiring.Component):
     def _deliver(self, m: Module, pulses: _Pulses, store: Fifo | MemoryQueue, shifts: Fifo | None) -> None:
         """Gives what is stored to the output: with the lanes in which it was read, or from lane 0 on."""
         shape = self.shape
-        m.d.comb += pulses.freed.eq(store.output.valid & store.output.ready & store.output.payload.part)
+        m.d.sync += pulses.freed.eq(store.output.valid & store.output.ready & store.output.payload.part)
         source = store.output
         if shape.registered:
             m.submodules.leaving = leaving = SkidBuffer(source.payload.shape())

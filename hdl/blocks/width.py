@@ -5,6 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from .beats import Beat
+from .stream_register import StreamRegister
 
 __all__ = ["Narrow", "Widen", "connect_width"]
 
@@ -93,14 +94,26 @@ class Narrow(wiring.Component):
 
 
 def connect_width(
-    m: Module, name: str, word_bits: int, source: stream.Interface, sink: stream.Interface
+    m: Module,
+    name: str,
+    word_bits: int,
+    source: stream.Interface,
+    sink: stream.Interface,
+    *,
+    registered: bool = False,
 ) -> None:
-    """Connects two streams of beats of the same words, through an adapter where their lanes differ."""
+    """Connects two streams of beats of the same words, through an adapter where their lanes differ.
+
+    ``registered`` takes care that ``sink`` gets valid and payload from registers: of a :class:`Widen`, or of their own.
+    """
     lanes_in, lanes_out = len(source.payload.keep), len(sink.payload.keep)
-    if lanes_in == lanes_out:
-        wiring.connect(m, source, sink)
-        return
-    kind = Widen if lanes_in < lanes_out else Narrow
-    m.submodules[name] = adapter = kind(word_bits, lanes_in, lanes_out)
-    wiring.connect(m, source, adapter.input)
-    wiring.connect(m, adapter.output, sink)
+    if lanes_in != lanes_out:
+        kind = Widen if lanes_in < lanes_out else Narrow
+        m.submodules[name] = adapter = kind(word_bits, lanes_in, lanes_out)
+        wiring.connect(m, source, adapter.input)
+        source = adapter.output
+    if registered and lanes_in >= lanes_out:
+        m.submodules[f"{name}_register"] = register = StreamRegister(sink.payload.shape())
+        wiring.connect(m, source, register.input)
+        source = register.output
+    wiring.connect(m, source, sink)

@@ -270,6 +270,9 @@ class Channel(wiring.Component):
             self.status.halted.eq(state.halted),
             self.status.aborting.eq(~fsm.ongoing("run")),
             self.status.stuck.eq(fsm.ongoing("drain") & state.timeout),
+        ]
+        # The counters are elsewhere: what happens is reported a cycle later.
+        m.d.sync += [
             self.events.under_way.eq(~slots.empty),
             self.events.read_beat.eq(self.source.r.valid & self.source.r.ready),
             self.events.write_beat.eq(self.sink.w.valid & self.sink.w.ready),

@@ -21,7 +21,7 @@ __all__ = ["Checker"]
 class _Steps(NamedTuple):
     """What is scanned: the bytes of one address after the other, the one at ``place`` (one bit per byte)."""
 
-    place: Signal
+    place: Value
     destination: Signal
     source: Signal
     objection: Signal
@@ -36,6 +36,17 @@ class _About(NamedTuple):
     fault: Signal
 
 
+class _Facts(NamedTuple):
+    """What is wrong with a descriptor by itself: registers, valid once its addresses are scanned."""
+
+    reserved: Signal
+    zero: Signal
+    length: Signal
+    capacity: Signal
+    source: Signal
+    destination: Signal
+
+
 class _Sum(NamedTuple):
     """A byte of an address, and of that of its last byte; ``carry`` out of the byte before."""
 
@@ -45,7 +56,7 @@ class _Sum(NamedTuple):
 
 
 class _Findings(NamedTuple):
-    """What the scan finds. What it finds of the source is valid one cycle after its last byte."""
+    """What the scan finds. What it finds of the source is valid two cycles after its last byte was selected."""
 
     short: Signal
     outside_source: Signal
@@ -59,10 +70,11 @@ def _byte(value: Value, place: Value) -> Value:
 
 
 class Checker(wiring.Component):
-    """Takes a request at a time, checks it, and pushes it into the next slot: within 20 cycles if there is no objection,
-    within 28 otherwise. The request must stay at the input until it is taken.
+    """Takes a request at a time, checks it, and pushes it into the next slot: within 21 cycles if there is no objection,
+    within 29 otherwise. The request must stay at the input until it is taken.
 
-    Addresses are calculated and compared a byte per cycle, with one adder. The first objection counts, in this
+    Addresses are calculated and compared a byte per cycle, with one adder: a byte is selected in one cycle, added in the
+    next, and compared with the window's limit in the one after. The first objection counts, in this
     order: a fault of the fetch, reserved fields, zero length, wrong length, capacity, alignment of the source, of
     the destination, window of the source, of the destination.
 
@@ -96,7 +108,6 @@ class Checker(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        slot = self.slot
         steps = _Steps(
             destination=Signal(name="destination"),
             source=Signal(name="source"),
@@ -105,18 +116,15 @@ class Checker(wiring.Component):
         )
         about = _About(*(Signal(name=f"about_{name}") for name in _About._fields))
         findings = self._scan(m, steps, about)
-        status = self._judge(m, about, findings)
-        self._sequence(m, steps, status)
+        facts = self._look(m, steps)
+        verdict = self._judge(m, about, facts, findings)
+        status = self._sequence(m, steps, verdict)
 
-        request, descriptor = self.requests.payload, self.requests.payload.descriptor
+        slot, request, descriptor = self.slot, self.requests.payload, self.requests.payload.descriptor
         raw = descriptor.mode == Mode.RAW
         words = descriptor.length >> self.word_log2
         m.d.comb += [
             self.requests.ready.eq(slot.push),
-            slot.place.eq(steps.place),
-            slot.source.eq(steps.source),
-            slot.destination.eq(steps.destination),
-            slot.objection.eq(steps.objection),
             slot.fields.tag.eq(Mux(request.fault == Status.OK, descriptor.tag, 0)),
             slot.fields.interrupt.eq(descriptor.interrupt),
             slot.fields.raw.eq(raw),
@@ -128,9 +136,11 @@ class Checker(wiring.Component):
         ]
         return m
 
-    def _sequence(self, m: Module, steps: _Steps, status: Signal) -> None:
-        """Goes through the steps: the addresses, the verdict, and the address of an objection."""
+    def _sequence(self, m: Module, steps: _Steps, verdict: Signal) -> Signal:
+        """Goes through the steps: the addresses, the verdict, and the address of an objection; keeps the verdict."""
         slot, place = self.slot, steps.place
+        status = Signal(StatusShape)
+        moving = Signal()
         with m.FSM() as fsm:
 
             def step(following: str, when: Value | int = 1) -> None:
@@ -148,12 +158,17 @@ class Checker(wiring.Component):
                 step("source", place[-1])
             with m.State("source"):
                 m.d.comb += steps.source.eq(1)
-                step("settle", place[-1])
-            with m.State("settle"):
+                step("add", place[-1])
+            # The last byte is added, and then compared.
+            with m.State("add"):
+                m.d.comb += moving.eq(1)
+                step("compare")
+            with m.State("compare"):
                 step("judge")
             with m.State("judge"):
+                m.d.sync += [status.eq(verdict), slot.starts.eq(verdict == Status.OK)]
                 step("give")
-                with m.If(~self.flush & (status != Status.OK)):
+                with m.If(~self.flush & (verdict != Status.OK)):
                     m.next = "objection"
             with m.State("objection"):
                 m.d.comb += steps.objection.eq(1)
@@ -161,76 +176,112 @@ class Checker(wiring.Component):
             with m.State("give"):
                 m.d.comb += slot.push.eq(~self.flush)
                 m.next = "wait"
-        with m.If(self.flush):
-            m.d.sync += place.eq(1)
-        with m.Elif(steps.destination | steps.source | steps.objection):
+        with m.If(steps.destination | steps.source | steps.objection | moving):
             m.d.sync += place.eq(place.rotate_left(1))
+        with m.If(self.flush | fsm.ongoing("compare")):
+            m.d.sync += place.eq(1)
+        return status
 
     def _scan(self, m: Module, steps: _Steps, about: _About) -> _Findings:
         """Scans one byte of the addresses at a time."""
         descriptor = self.requests.payload.descriptor
-        first_place, last_place = steps.place[0], steps.place[-1]
         length = _byte(descriptor.length[:LENGTH_BITS], steps.place)
         capacity = _byte(descriptor.capacity[:LENGTH_BITS], steps.place)
         short = Signal()
-        total = self._add(m, steps, about, length, capacity)
-
-        # The base of a window is compared with the address itself, and the capacity with the length.
-        base = Signal(8)
-        below = Signal()
         less = Signal()
-        under = Signal(9)
         lower = Signal(9)
-        m.d.comb += [
-            under.eq(total.first - base - (below & ~first_place)),
-            lower.eq(capacity - length - (less & ~first_place)),
-        ]
-        m.d.sync += [below.eq(under[-1]), less.eq(lower[-1])]
-        with m.If(steps.destination & last_place):
+        m.d.comb += lower.eq(capacity - length - (less & ~steps.place[0]))
+        m.d.sync += less.eq(lower[-1])
+        with m.If(steps.destination & steps.place[-1]):
             m.d.sync += short.eq(lower[-1] & ~descriptor.capacity[LENGTH_BITS:].any())
-        outside_source, outside_destination = self._compare_last(m, steps, total, base, below)
+
+        first, count = self._select(m, steps, about, length, capacity)
+        adding = _Steps(
+            steps.place.rotate_right(1),
+            *(Signal(name=f"adding_{name}") for name in ("destination", "source", "objection")),
+        )
+        m.d.sync += [
+            getattr(adding, name).eq(getattr(steps, name) & ~self.flush)
+            for name in ("destination", "source", "objection")
+        ]
+        total = self._add(m, adding, first, count)
+        # The base of a window is compared with the address itself.
+        below = Signal()
+        under = Signal(9)
+        base = self._window_byte(self.windows.base, adding.place)
+        m.d.comb += under.eq(total.first - base - (below & ~adding.place[0]))
+        m.d.sync += below.eq(under[-1])
+        outside_source, outside_destination = self._compare_last(m, adding, total, below)
+
+        # A half of a window is asked for a cycle ahead.
+        m.d.comb += [
+            self.windows.at.high.eq(steps.place[REGISTER_BYTES:].any()),
+            self.windows.at.write.eq(~steps.source),
+        ]
         return _Findings(short, outside_source, outside_destination)
 
-    def _add(self, m: Module, steps: _Steps, about: _About, length: Value, capacity: Value) -> _Sum:
-        """The address of the first byte, and of the last one: their sum with the number of bytes, less one."""
-        request, descriptor, slot = self.requests.payload, self.requests.payload.descriptor, self.slot
-        place, destination, source, objection = steps
+    def _window_byte(self, half: Value, place: Value) -> Value:
+        """A byte of half a window."""
+        pairs = zip(place[:REGISTER_BYTES], place[REGISTER_BYTES:], strict=True)
+        return one_of(*((low | high, half.word_select(n, 8)) for n, (low, high) in enumerate(pairs)))
+
+    def _select(
+        self, m: Module, steps: _Steps, about: _About, length: Value, capacity: Value
+    ) -> tuple[Signal, Signal]:
+        """Selects a byte of an address, and of the number that is added to it, for the next cycle."""
+        request, descriptor = self.requests.payload, self.requests.payload.descriptor
+        destination, source, objection, place = (
+            steps.destination,
+            steps.source,
+            steps.objection,
+            steps.place,
+        )
         compressed = _byte(descriptor.compressed_length[:LENGTH_BITS], place)
         # A capacity that no packet can fill counts as the most that a packet can.
         most = _byte(descriptor.capacity[LENGTH_BITS:].any().replicate(LENGTH_BITS), place)
         compressed_counts = 0 if self.compressing else descriptor.mode != Mode.RAW
         first = Signal(8)
-        last = Signal(8)
         count = Signal(8)
+        with m.If(destination | source | objection):
+            m.d.sync += [
+                first.eq(
+                    one_of(
+                        (
+                            destination | (objection & (about.destination | about.capacity)),
+                            _byte(descriptor.destination, place),
+                        ),
+                        (source | (objection & about.source), _byte(descriptor.source, place)),
+                        (objection & about.fault, _byte(request.address, place)),
+                    )
+                ),
+                count.eq(
+                    one_of(
+                        (destination, capacity | most),
+                        (objection & about.capacity, capacity),
+                        (source, Mux(compressed_counts, compressed, length)),
+                    )
+                ),
+            ]
+        return first, count
+
+    def _add(self, m: Module, steps: _Steps, first: Signal, count: Signal) -> _Sum:
+        """The address of the first byte, and of the last one: their sum with the number of bytes, less one."""
+        slot, place = self.slot, steps.place
+        last = Signal(8)
         carry = Signal()
         decrement = Signal()
-        m.d.comb += [
-            first.eq(
-                one_of(
-                    (
-                        destination | (objection & (about.destination | about.capacity)),
-                        _byte(descriptor.destination, place),
-                    ),
-                    (source | (objection & about.source), _byte(descriptor.source, place)),
-                    (objection & about.fault, _byte(request.address, place)),
-                )
-            ),
-            count.eq(
-                one_of(
-                    (destination, capacity | most),
-                    (objection & about.capacity, capacity),
-                    (source, Mux(compressed_counts, compressed, length)),
-                )
-            ),
-        ]
         # The last byte's address is one less than the sum, which is what the capacity's objection is about.
-        borrow = Mux(place[0], ~objection, decrement)
+        borrow = Mux(place[0], ~steps.objection, decrement)
         addend = Signal(9)
         total = Signal(9)
         m.d.comb += [
             addend.eq(count - borrow),
             total.eq(first + addend[:8] + (carry & ~place[0])),
             last.eq(total[:8]),
+            slot.place.eq(place),
+            slot.source.eq(steps.source),
+            slot.destination.eq(steps.destination),
+            slot.objection.eq(steps.objection),
             slot.first.eq(first),
             slot.last.eq(last),
             slot.count.eq(count),
@@ -238,15 +289,13 @@ class Checker(wiring.Component):
         m.d.sync += [carry.eq(total[-1]), decrement.eq(addend[-1])]
         return _Sum(first, last, carry)
 
-    def _compare_last(
-        self, m: Module, steps: _Steps, total: _Sum, base: Signal, below: Signal
-    ) -> tuple[Signal, Signal]:
-        """Compares the sum with the window's limit, a cycle after it is formed; asks for base and limit."""
-        place, late_place = steps.place, steps.place.rotate_right(1)
+    def _compare_last(self, m: Module, steps: _Steps, total: _Sum, below: Signal) -> tuple[Signal, Signal]:
+        """Compares the sum with the window's limit, a cycle after it is formed."""
+        late_place = steps.place.rotate_right(1)
         late_source = Signal()
         late_destination = Signal()
         late_last = Signal(8)
-        limit = Signal(8)
+        limit = self._window_byte(self.windows.limit, late_place)
         over = Signal(9)
         above = Signal()
         beyond = Signal()
@@ -265,20 +314,6 @@ class Checker(wiring.Component):
                 m.d.comb += unreachable.eq((beyond & ~late_place[0]) | (late_last & ~reachable).any())
         m.d.comb += over.eq(limit - late_last - (above & ~late_place[0]))
 
-        # A half of a window is asked for a cycle ahead; while nothing is checked, the one that is needed first.
-        windows = self.windows
-        halves = [
-            Cat(*pair).any() for pair in zip(place[:REGISTER_BYTES], place[REGISTER_BYTES:], strict=True)
-        ]
-        late_halves = [*halves[1:], *halves[:1]]
-        m.d.comb += [
-            windows.at.high.eq(place[REGISTER_BYTES - 1 : -1].any()),
-            windows.at.write.eq(~(steps.source | (steps.destination & place[-1]))),
-            base.eq(one_of(*((half, windows.base.word_select(n, 8)) for n, half in enumerate(halves)))),
-            limit.eq(
-                one_of(*((half, windows.limit.word_select(n, 8)) for n, half in enumerate(late_halves)))
-            ),
-        ]
         m.d.sync += [above.eq(over[-1]), beyond.eq(unreachable)]
         outside_source = Signal()
         outside_destination = Signal()
@@ -290,10 +325,10 @@ class Checker(wiring.Component):
                 m.d.sync += outside_source.eq(outside)
         return outside_source, outside_destination
 
-    def _judge(self, m: Module, about: _About, findings: _Findings) -> Signal:
-        """The status of the first objection; drives which address it is about."""
-        status = Signal(StatusShape)
-        request, descriptor = self.requests.payload, self.requests.payload.descriptor
+    def _look(self, m: Module, steps: _Steps) -> _Facts:
+        """Looks at the descriptor by itself, while its addresses are scanned."""
+        facts = _Facts(*(Signal(name=f"fact_{name}") for name in _Facts._fields))
+        descriptor = self.requests.payload.descriptor
         length, compressed = descriptor.length, descriptor.compressed_length
         raw = descriptor.mode == Mode.RAW
         reserved = Cat(descriptor[field.name] for field in DESCRIPTOR if field.reserved).any()
@@ -302,22 +337,36 @@ class Checker(wiring.Component):
         most = MAX_BYTES if self.word_log2 else MAX_BYTES - 1
         length_wrong = length[: self.word_log2].any() | (length > most)
         compressed_wrong = compressed[: self.word_log2].any() | compressed[LENGTH_BITS:].any()
-        # The bytes that an offload through the codec will take are not known before.
-        known = raw if self.compressing else C(1)
+        with m.If(steps.source):
+            m.d.sync += [
+                facts.reserved.eq(reserved | (descriptor.mode > max(Mode))),
+                facts.zero.eq((length == 0) | (needs_compressed & (compressed == 0))),
+                facts.length.eq(length_wrong | Mux(needs_compressed, compressed_wrong, compressed != 0)),
+                facts.capacity.eq(descriptor.capacity == 0),
+                facts.source.eq(descriptor.source[: self.read.align_log2].any()),
+                facts.destination.eq(descriptor.destination[: self.write.align_log2].any()),
+            ]
+        return facts
 
+    def _judge(self, m: Module, about: _About, facts: _Facts, findings: _Findings) -> Signal:
+        """The status of the first objection; drives which address it is about."""
+        status = Signal(StatusShape)
+        request = self.requests.payload
+        # The bytes that an offload through the codec will take are not known before.
+        known = request.descriptor.mode == Mode.RAW if self.compressing else C(1)
         with m.If(request.fault != Status.OK):
             m.d.comb += [status.eq(request.fault), about.fault.eq(1)]
-        with m.Elif(reserved | (descriptor.mode > max(Mode))):
+        with m.Elif(facts.reserved):
             m.d.comb += status.eq(Status.RESERVED)
-        with m.Elif((length == 0) | (needs_compressed & (compressed == 0))):
+        with m.Elif(facts.zero):
             m.d.comb += status.eq(Status.ZERO_LENGTH)
-        with m.Elif(length_wrong | Mux(needs_compressed, compressed_wrong, compressed != 0)):
+        with m.Elif(facts.length):
             m.d.comb += status.eq(Status.LENGTH)
-        with m.Elif((known & findings.short) | (descriptor.capacity == 0)):
+        with m.Elif((known & findings.short) | facts.capacity):
             m.d.comb += [status.eq(Status.CAPACITY), about.capacity.eq(1)]
-        with m.Elif(descriptor.source[: self.read.align_log2].any()):
+        with m.Elif(facts.source):
             m.d.comb += [status.eq(Status.ALIGNMENT), about.source.eq(1)]
-        with m.Elif(descriptor.destination[: self.write.align_log2].any()):
+        with m.Elif(facts.destination):
             m.d.comb += [status.eq(Status.ALIGNMENT), about.destination.eq(1)]
         with m.Elif(findings.outside_source):
             m.d.comb += [status.eq(Status.WINDOW), about.source.eq(1)]

@@ -1,6 +1,6 @@
 """Lets each packet pass through the codec or around it."""
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -19,7 +19,8 @@ class CodecSwitch(wiring.Component):
     """Passes each packet through ``codec``, or around it.
 
     A packet passes around the codec only while no packet is inside, and only then the table changes between zeros and
-    ``values``. No more than ``packets`` packets may have an entry of ``routes`` and not have left.
+    ``values``. No more than ``packets`` packets may have an entry of ``routes`` and not have left. Throughput: a beat per
+    cycle, and one cycle more for a packet.
 
     ``codec``
         A component with the streams of a compressor or of a decompressor, and, if it has one, a table at run time.
@@ -68,20 +69,21 @@ class CodecSwitch(wiring.Component):
         zeros = Signal()
         enter = Signal()
         leave = Signal()
+        #: The way of the packet that comes in: known in a cycle of its own before its first beat.
         around = Signal()
         through = Signal()
-        entered = Signal()
-        m.d.comb += [
-            around.eq(self.routes.valid & route.raw & vacant),
-            through.eq(self.routes.valid & ~route.raw & (zeros == route.zeros)),
-            enter.eq(through & ~entered),
-        ]
-        # Without valid, the payload may be what a memory holds where nothing has been written yet.
-        with m.If(self.routes.valid & vacant & ~entered):
-            m.d.sync += zeros.eq(route.zeros)
+        with m.If(self.routes.valid & ~around & ~through):
+            with m.If(route.raw):
+                m.d.sync += around.eq(vacant)
+            with m.Elif(zeros == route.zeros):
+                m.d.comb += enter.eq(1)
+                m.d.sync += through.eq(1)
+            with m.Elif(vacant):
+                m.d.sync += zeros.eq(route.zeros)
+        with m.If(self.routes.ready):
+            m.d.sync += [around.eq(0), through.eq(0)]
         if self.config.runtime_values:
-            with m.If(~zeros):
-                m.d.comb += codec.values.eq(self.values)
+            self._give_table(m, zeros)
         if "one_entry" in codec.signature.members:
             m.d.comb += codec.one_entry.eq(zeros)
 
@@ -102,8 +104,6 @@ class CodecSwitch(wiring.Component):
                 self.routes.ready.eq((last_in | beats_done) & length_now),
             ]
             m.d.sync += beats_done.eq((last_in | beats_done) & ~self.routes.ready)
-        with m.If(self.routes.valid):
-            m.d.sync += entered.eq((through | entered) & ~self.routes.ready)
 
         self._leave(m, around)
         m.d.comb += leave.eq(codec.output.valid & codec.output.ready & codec.output.payload.last)
@@ -117,6 +117,12 @@ class CodecSwitch(wiring.Component):
             self.refused.eq(source.valid & ~source.ready & ~self.blocked),
         ]
         return m
+
+    def _give_table(self, m: Module, zeros: Signal) -> None:
+        """The codec's table. It changes at least a cycle before a packet comes in, so it may come from a register."""
+        table = self.codec.values
+        domain = m.d.sync if self.config.pipelined else m.d.comb
+        domain += table.eq(Mux(zeros, 0, Value.cast(self.values)))
 
     def _give_length(self, m: Module, through: Signal) -> Value | int:
         """High once the codec has the length of the packet that goes ``through`` it, if it takes one."""

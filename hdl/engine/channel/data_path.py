@@ -105,11 +105,12 @@ class DataPath(wiring.Component):
         wiring.connect(m, reports.output, wiring.flipped(self.report))
 
         # The stages after the reader, each with the name of the adapter before it, which is there where the lanes
-        # differ. A further stage, with streams of beats called ``input`` and ``output``, is a further line here.
+        # differ. On an FPGA a register stands before each. A further stage, with streams of beats called ``input`` and
+        # ``output``, is a further line here.
         stages: list[tuple[str, wiring.Component]] = [("read_width", switch), ("write_width", writer)]
         stage: wiring.Component = reader
         for adapter, following in stages:
-            connect_width(m, adapter, word_bits, stage.output, following.input)
+            connect_width(m, adapter, word_bits, stage.output, following.input, registered=config.pipelined)
             stage = following
 
         wiring.connect(m, reader.port, wiring.flipped(self.source))

@@ -77,7 +77,9 @@ class SlotPort(wiring.Signature):
     ``objection``
         Writes ``last`` as the address of the objection.
     ``push``
-        Hands the slot on, with ``fields`` and ``route``. The stages see it only if ``fields.status`` is OK.
+        Hands the slot on, with ``fields`` and ``route``.
+    ``starts``
+        With ``push``: ``fields.status`` is OK. Only then the stages see the slot.
     """
 
     def __init__(self) -> None:
@@ -95,6 +97,7 @@ class SlotPort(wiring.Signature):
                 "fields": Out(TicketFields),
                 "route": Out(Route),
                 "push": Out(1),
+                "starts": Out(1),
             }
         )
 
@@ -228,7 +231,7 @@ class Slots(wiring.Component):
         oldest = _Walk(m, "heard", read_done)
         written = Signal()
         m.d.comb += [
-            starts.eq(checked.push & (checked.fields.status == Status.OK)),
+            starts.eq(checked.push & checked.starts),
             checked.ready.eq(head != front.position ^ self.depth),
             self.empty.eq(head == front.position),
             self.tickets.valid.eq(front.valid),

@@ -169,6 +169,7 @@ def _check(
                 pushed = ctx.get(port.push)
                 assert pushed == ctx.get(dut.requests.ready)
                 fields_seen = ctx.get(port.fields)
+                assert not pushed or ctx.get(port.starts) == (fields_seen.status == Status.OK)
                 await ctx.tick()
                 if flushing:
                     assert not pushed
@@ -197,7 +198,7 @@ def _compare(case: Case, seen: Seen, compressing: bool, address_bits: int = 64, 
     status, address = _expected(case, compressing, address_bits, align)
     assert (Status(seen.status), hex(seen.objection)) == (Status(status), hex(address)), case
     assert seen.tag == (0 if case.fault else case.tag)
-    assert seen.cycles <= (20 if status == Status.OK else 28)
+    assert seen.cycles <= (21 if status == Status.OK else 29)
     if status == Status.OK:
         count = case.compressed_length if case.mode != Mode.RAW and not compressing else case.length
         most = min(case.capacity, _LENGTH_LIMIT)

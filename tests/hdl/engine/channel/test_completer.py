@@ -120,6 +120,7 @@ class Bench:
             ctx.set(getattr(port, name), 0)
         fields = {"tag": case.tag, "interrupt": case.interrupt, "raw": case.raw, "words": case.words}
         ctx.set(port.fields, fields | {"status": case.refused})
+        ctx.set(port.starts, case.refused == Status.OK)
         ctx.set(port.push, 1)
         await ctx.tick()
         ctx.set(port.push, 0)

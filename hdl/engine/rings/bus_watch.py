@@ -29,13 +29,15 @@ class BusWatch:
         """Measures the time with ``tick`` while there is a transfer ``waiting`` and no ``progress``."""
         m.submodules[f"{self.name}_watchdog"] = self.watchdog
         was = Signal(name=f"{self.name}_was")
+        # The bus need not reach the watchdog within the cycle.
+        moved = Signal(name=f"{self.name}_moved")
         m.d.comb += [
             self.watchdog.tick.eq(tick),
             self.watchdog.waiting.eq(waiting),
-            self.watchdog.progress.eq(progress),
+            self.watchdog.progress.eq(moved),
             self.fires.eq(self.watchdog.fired & ~was),
         ]
-        m.d.sync += was.eq(self.watchdog.fired)
+        m.d.sync += [was.eq(self.watchdog.fired), moved.eq(progress)]
         with m.If(self.fires):
             m.d.sync += self.lost.eq(1)
 

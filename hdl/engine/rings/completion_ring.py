@@ -1,6 +1,6 @@
 """The state of a ring of completions in host memory."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -17,11 +17,12 @@ class CompletionRing(wiring.Component):
         Enables the ring.
     ``head``, ``index``
         Index after the last completion whose write response has come, and of the next completion. Both are 0 while
-        ``enable`` is low and nothing is ``under_way``.
+        ``enable`` is low and nothing is ``in_flight``.
     ``may_begin``
-        High while software has left the slot at ``index`` free.
+        High while software has left the slot at ``index`` free and a completion may be sent there. Low in the three
+        cycles after ``index`` has changed, and a cycle longer than ``enable``.
     ``phase``
-        Phase bit of the completion at ``index``.
+        Phase bit of the completion at ``index``, a cycle after that has changed.
     ``commit``, ``tag``, ``interrupt``
         Pulse: the completion at ``index`` is sent, with its tag, and whether it counts towards the interrupt.
     ``expects``
@@ -30,7 +31,7 @@ class CompletionRing(wiring.Component):
         Pulse: the response to the oldest one. They come in order.
     ``counts``, ``answered_tag``
         ``interrupt`` and ``tag`` of the oldest one.
-    ``under_way``
+    ``in_flight``
         High while a completion is in flight.
     ``aborting``, ``settling``
         ``settling`` is high from a cycle after ``aborting`` rises, until the responses of all completions that are in
@@ -56,7 +57,7 @@ class CompletionRing(wiring.Component):
                 "counts": Out(1),
                 "answered_tag": Out(32),
                 "expects": Out(1),
-                "under_way": Out(1),
+                "in_flight": Out(1),
                 "aborting": In(1),
                 "settling": Out(1),
             }
@@ -64,15 +65,10 @@ class CompletionRing(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.pending = pending = Fifo(data.StructLayout({"tag": 32, "interrupt": 1}), self.most)
-        closing = Signal()
-        ahead = Signal.like(self.head)
+        m.submodules.pending = pending = Fifo(
+            data.StructLayout({"tag": 32, "interrupt": 1}), self.most, reserved=True
+        )
         m.d.comb += [
-            ahead.eq(self.index - self.tail),
-            self.may_begin.eq(
-                self.enable & ~closing & ((ahead >> self.ring_log2) == 0) & pending.input.ready
-            ),
-            self.phase.eq(~self.index.bit_select(self.ring_log2, 1)),
             pending.input.valid.eq(self.commit),
             pending.input.payload.tag.eq(self.tag),
             pending.input.payload.interrupt.eq(self.interrupt),
@@ -81,27 +77,54 @@ class CompletionRing(wiring.Component):
             self.counts.eq(pending.output.payload.interrupt),
             self.answered_tag.eq(pending.output.payload.tag),
         ]
-        m.d.sync += [self.index.eq(self.index + self.commit), self.head.eq(self.head + self.answer)]
-        self._settle(m)
+        credit = self._count(m)
+        self._move(m, credit)
+        return m
+
+    def _move(self, m: Module, credit: Signal) -> None:
+        """Moves the indexes, and finds out in steps whether the slot at ``index`` is free."""
+        closing = Signal()
+        ahead = Signal.like(self.head)
+        space = Signal()
+        # ``space`` knows the index two cycles after it has moved. That it allows nothing before is added by ``moved``.
+        moves = Signal()
+        moved = Signal(2)
+        m.d.sync += [
+            ahead.eq(self.index - self.tail),
+            space.eq((ahead >> self.ring_log2) == 0),
+            self.phase.eq(~self.index.bit_select(self.ring_log2, 1)),
+            moved.eq(Cat(moves, moved)),
+            self.may_begin.eq(self.enable & ~closing & space & credit & ~moves & ~moved.any()),
+        ]
+        with m.If(self.commit):
+            m.d.comb += moves.eq(1)
+            m.d.sync += self.index.eq(self.index + 1)
+        with m.If(self.answer):
+            m.d.sync += self.head.eq(self.head + 1)
         # A ring that was disabled, however shortly, begins anew, but not before all responses have come.
-        with m.If((~self.enable | closing) & ~self.under_way & ~self.commit):
+        with m.If((~self.enable | closing) & ~self.in_flight & ~self.commit):
+            m.d.comb += moves.eq(1)
             m.d.sync += [self.head.eq(0), self.index.eq(0), closing.eq(0)]
         with m.Elif(~self.enable):
             m.d.sync += closing.eq(1)
-        return m
 
-    def _settle(self, m: Module) -> None:
-        """Counts the completions in flight, and after an abort those of them that were in flight at its end."""
-        in_flight = Signal(range(self.most + 1))
-        in_flight_next = Signal.like(in_flight)
-        left = Signal.like(in_flight)
-        m.d.comb += [
-            in_flight_next.eq(in_flight + self.commit - self.answer),
-            self.under_way.eq(in_flight != 0),
-            self.settling.eq(left != 0),
-        ]
-        m.d.sync += in_flight.eq(in_flight_next)
+    def _count(self, m: Module) -> Signal:
+        """Counts the completions in flight, and after an abort those of them that were in flight at its end; gives
+        whether a further one may be."""
+        count = Signal(range(self.most + 1))
+        next_count = Signal.like(count)
+        left = Signal.like(count)
+        next_left = Signal.like(count)
+        credit = Signal()
+        m.d.comb += [next_count.eq(count + self.commit - self.answer), credit.eq(count != self.most)]
         with m.If(self.aborting):
-            m.d.sync += left.eq(in_flight_next)
-        with m.Elif(self.answer & self.settling):
-            m.d.sync += left.eq(left - 1)
+            m.d.comb += next_left.eq(next_count)
+        with m.Else():
+            m.d.comb += next_left.eq(left - (self.answer & self.settling))
+        m.d.sync += [
+            count.eq(next_count),
+            self.in_flight.eq(next_count != 0),
+            left.eq(next_left),
+            self.settling.eq(next_left != 0),
+        ]
+        return credit

@@ -23,11 +23,12 @@ _REFUSED = _FAULTS.index(Status.WINDOW)
 
 class _Ring(NamedTuple):
     """Where the ring of descriptors is: ``inside`` while it is in use, ``finished`` with the last beat of a fetched
-    descriptor, ``first`` the index of the oldest one that the channel has not taken."""
+    descriptor, ``next`` the index of the descriptor that is read next, and ``available`` while that has arrived."""
 
     inside: Signal
     finished: Signal
-    first: Signal
+    next: Value
+    available: Value
 
 
 class _Fault(NamedTuple):
@@ -60,13 +61,14 @@ class Fetcher(wiring.Component):
     ``stop``
         Keeps ``wanted`` low.
     ``wanted``, ``asked``
-        The descriptor at index ``asked`` should be fetched.
+        The descriptor at index ``asked`` should be fetched. ``wanted`` comes from a register and is low in the cycle
+        after ``ask`` and ``refuse``, and a cycle longer than ``enable``.
     ``ask``
         Pulse: it is requested, from ``address``.
     ``refuse``
-        Pulse, only while nothing is ``under_way``: it must not be fetched from ``address``. It comes out as a request
+        Pulse, only while nothing is ``in_flight``: it must not be fetched from ``address``. It comes out as a request
         with that fault.
-    ``under_way``
+    ``in_flight``
         High while a descriptor is in flight.
     ``arrived``
         High in the cycle after a descriptor arrived or was refused, when it may not be at ``requests`` yet.
@@ -98,7 +100,7 @@ class Fetcher(wiring.Component):
                 "ask": In(1),
                 "refuse": In(1),
                 "address": In(64),
-                "under_way": Out(1),
+                "in_flight": Out(1),
                 "arrived": Out(1),
                 "beat": In(1),
                 "last": In(1),
@@ -134,16 +136,13 @@ class Fetcher(wiring.Component):
         # channel has not begun to check.
         request = self.requests
         takes_over = Signal()
-        fetched = Signal()
-        after = (ring.first + leaves)[: len(ring.first)]
         m.d.comb += [
             takes_over.eq(self.pushed & shown & ~shown_push & ~self.checking),
             request.valid.eq(shown & (shown_push | ring.inside) & ~takes_over),
             leaves.eq(request.valid & request.ready & ~shown_push),
             self.taken_push.eq(request.valid & request.ready & shown_push),
-            fetched.eq(ring.inside & (after != self.head[: len(after)])),
             store.read.eq(~shown | takes_over | (request.valid & request.ready)),
-            store.read_place.eq(Mux(self.pushed & ~shown_push, self.depth, after[: self._low])),
+            store.read_place.eq(Mux(self.pushed & ~shown_push, self.depth, ring.next[: self._low])),
             request.payload.descriptor.eq(store.record),
             request.payload.address.eq(store.address),
         ]
@@ -153,7 +152,7 @@ class Fetcher(wiring.Component):
                     m.d.comb += request.payload.fault.eq(status)
         with m.If(store.read):
             push_next = self.pushed & ~shown_push
-            m.d.sync += [shown.eq(push_next | fetched), shown_push.eq(push_next)]
+            m.d.sync += [shown.eq(push_next | ring.available), shown_push.eq(push_next)]
         with m.Elif(~ring.inside & ~shown_push):
             m.d.sync += shown.eq(0)
         with m.If(self.taken_push):
@@ -182,39 +181,67 @@ class Fetcher(wiring.Component):
         """
         running = Signal()
         inside = Signal()
-        under_way = Signal(range(self.depth + 1))
         finished = Signal()
+        in_flight = Signal(range(self.depth + 1))
+        next_in_flight = Signal.like(in_flight)
         m.d.comb += [
             inside.eq((self.enable | kept) & running),
-            self.under_way.eq(under_way != 0),
             finished.eq(self.beat & self.last),
+            next_in_flight.eq(in_flight + self.ask - finished),
         ]
         with m.If(running):
             m.d.sync += running.eq(inside)
-        with m.Elif(self.enable & ~self.under_way & ~self.stop):
+        with m.Elif(self.enable & ~self.in_flight & ~self.stop):
             m.d.sync += running.eq(1)
         m.d.sync += [
-            under_way.eq(under_way + self.ask - finished),
+            in_flight.eq(next_in_flight),
+            self.in_flight.eq(next_in_flight != 0),
             self.arrived.eq(finished | self.refuse),
         ]
-
-        next_ = Signal(self._index_bits)
-        m.d.comb += self.wanted.eq(
-            inside
-            & self.enable
-            & ~self.stop
-            & (self.asked != self.tail)
-            & ((self.asked - next_)[: self._index_bits] != self.depth)
-        )
-        with m.If(running):
-            m.d.sync += [
-                self.asked.eq(self.asked + (self.ask | self.refuse)),
-                self.head.eq(self.head + (finished | self.refuse)),
-                next_.eq(next_ + leaves),
-            ]
+        asks = Signal()
+        arrives = Signal()
+        m.d.comb += [asks.eq(self.ask | self.refuse), arrives.eq(finished | self.refuse)]
+        with m.If(~running):
+            m.d.sync += [self.asked.eq(0), self.head.eq(0)]
         with m.Else():
-            m.d.sync += [self.asked.eq(0), self.head.eq(0), next_.eq(0)]
-        return _Ring(inside, finished, next_)
+            with m.If(asks):
+                m.d.sync += self.asked.eq(self.asked + 1)
+            with m.If(arrives):
+                m.d.sync += self.head.eq(self.head + 1)
+        credit = self._credit(m, running, asks, leaves)
+        m.d.sync += self.wanted.eq(
+            inside & self.enable & ~self.stop & ~asks & credit & (self.asked != self.tail)
+        )
+        next_, available = self._available(m, running, arrives, leaves)
+        return _Ring(inside, finished, next_, inside & available)
+
+    def _credit(self, m: Module, running: Value, asks: Value, leaves: Value) -> Signal:
+        """Counts the entries of the store that are in use; gives whether one is free."""
+        used = Signal(range(self.depth + 1))
+        credit = Signal()
+        m.d.comb += credit.eq(used != self.depth)
+        m.d.sync += used.eq(Mux(running, used + asks - leaves, 0))
+        return credit
+
+    def _available(self, m: Module, running: Value, arrives: Value, leaves: Value) -> tuple[Value, Value]:
+        """Counts the descriptors that have arrived and that the channel has not taken. Gives the index of the next one
+        after the one that ``leaves``, if one does, and whether it is there: both are known for either case."""
+        first = Signal(self._index_bits)
+        second = Signal(self._index_bits, init=1)
+        count = Signal(range(self.depth + 1))
+        next_count = Signal.like(count)
+        some = Signal()
+        more = Signal()
+        after = Mux(leaves, second, first)
+        m.d.comb += next_count.eq(Mux(running, count + arrives - leaves, 0))
+        m.d.sync += [
+            count.eq(next_count),
+            some.eq(next_count != 0),
+            more.eq(next_count > 1),
+            first.eq(Mux(running, after, 0)),
+            second.eq(Mux(running, after, 0) + 1),
+        ]
+        return after, Mux(leaves, more, some)
 
     def _judge(self, m: Module) -> _Fault:
         """Counts the beats of a descriptor, and keeps its first error."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import reduce
 from operator import or_
+from typing import NamedTuple
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
@@ -26,47 +27,72 @@ def _number_of(name: str) -> int:
     return next(f.byte for f in COMPLETION if f.name == field) // 4 + half
 
 
+class _Moved(NamedTuple):
+    """A word on its way, one or two cycles after the sequencer moved it."""
+
+    valid: Signal
+    word: Signal
+
+
 class RecordWords:
-    """The word that the sequencer has in hand: its sources and its destinations."""
+    """The word that the sequencer has in hand: its sources and its destinations.
+
+    Words of completions and of errors go through a pipeline: in the cycle after ``advance`` it is known which of all
+    words that is, and in the cycle after that it is in ``value``, with its number in ``arrived``.
+    """
 
     def __init__(self, sequencer: Sequencer, ports: Sequence[RingPort], registers: RegisterMap) -> None:
         self.sequencer = sequencer
         self.ports = ports
         self.registers = registers
+        self.value = Signal(WORD_BITS)
+        self.selected = _Moved(
+            Signal(name="selected_valid"), Signal(range(RECORD_WORDS), name="selected_word")
+        )
+        self.arrived = _Moved(Signal(name="arrived_valid"), Signal(range(RECORD_WORDS), name="arrived_word"))
 
-    def of_completion(self, m: Module, address: Value, response: Value) -> Value:
-        """The word of the completion, or of the error.
+    def of_completion(self, m: Module, address: Value, response: Value) -> None:
+        """Selects the word of the completion, or of the error.
 
         ``address``
             Address of the record that the error is about.
         ``response``
             Response at the port, where the error is one of that.
         """
-        word, is_, by = self.sequencer.word, self.sequencer.is_, self.sequencer.by
+        sequencer, is_, by = self.sequencer, self.sequencer.is_, self.sequencer.by
+        word = sequencer.word
         foreign = is_[Job.LOG] & ~by[Cause.OWN]
-        numbers = {part.word for part in record_parts(COMPLETION, "result")}
+        numbers = sorted({part.word for part in record_parts(COMPLETION, "result")})
         tag, low, high, result = map(_number_of, ("tag", "address", "address_high", "status"))
         terms: list[Value] = []
+
+        def term(name: str, selected: Value, value: Value) -> None:
+            select = Signal(name=f"select_{name}")
+            m.d.sync += select.eq(selected)
+            terms.append(Mux(select, value, 0))
+
         for port in self.ports:
             record = port.client.completion.payload.as_value()
+            mine = sequencer.channel == port.index
             for number in numbers:
                 # The error of a slot that is refused still has the tag of its completion.
                 own = ~foreign | (by[Cause.REFUSED] if number == tag else C(0))
-                here = (self.sequencer.channel == port.index) & (word == number) & own
-                terms.append(Mux(here, record[number * WORD_BITS : (number + 1) * WORD_BITS], 0))
-            answered = (self.sequencer.channel == port.index) & (word == tag) & by[Cause.ANSWER]
-            terms.append(Mux(answered, port.completions.answered_tag, 0))
-        status = self._status(m, response)
-        terms += [
-            Mux(foreign & (word == low), address[:WORD_BITS], 0),
-            Mux(foreign & (word == high), address[WORD_BITS:], 0),
-            Mux(foreign & (word == result), status, 0),
+                here = record[number * WORD_BITS : (number + 1) * WORD_BITS]
+                term(f"{port.name}_{number}", mine & (word == number) & own, here)
+            answered = mine & (word == tag) & by[Cause.ANSWER]
+            term(f"{port.name}_answered", answered, port.completions.answered_tag)
+        term("low", foreign & (word == low), address[:WORD_BITS])
+        term("high", foreign & (word == high), address[WORD_BITS:])
+        term("status", foreign & (word == result), self._status(m, response))
+        phase = sequencer.of_channel(port.completions.phase for port in self.ports)
+        term("phase", is_[Job.SEND] & (word == RECORD_WORDS - 1), phase << (WORD_BITS - 1))
+        m.d.sync += [
+            self.value.eq(reduce(or_, terms)),
+            self.selected.valid.eq(sequencer.advance),
+            self.selected.word.eq(word),
+            self.arrived.valid.eq(self.selected.valid),
+            self.arrived.word.eq(self.selected.word),
         ]
-        phase = self.sequencer.of_channel(port.completions.phase for port in self.ports)
-        phase = phase & is_[Job.SEND] & (word == RECORD_WORDS - 1)
-        whole = Signal(WORD_BITS)
-        m.d.comb += whole.eq(reduce(or_, terms) | (phase << (WORD_BITS - 1)))
-        return whole
 
     def _status(self, m: Module, response: Value) -> Signal:
         """Status of an error that no completion reports."""
@@ -79,10 +105,10 @@ class RecordWords:
             m.d.comb += status.eq(Mux(decerr, Status.COMPLETION_DECERR, Status.COMPLETION_SLVERR))
         return status
 
-    def report(self, m: Module, sink: stream.Interface, value: Value, found: Value) -> None:
-        """Writes ``value`` into the registers: a completion's word, or an error's once its address is ``found``."""
+    def report(self, m: Module, sink: stream.Interface) -> None:
+        """Writes ``value`` into the registers: a completion's word, or an error's."""
         is_ = self.sequencer.is_
-        m.d.comb += sink.payload.data.eq(value)
+        m.d.comb += sink.payload.data.eq(self.value)
         shows = {part.word: f"completion_{part.register}" for part in record_parts(COMPLETION, "result")}
         logs = {
             _number_of("status"): "error",
@@ -90,18 +116,16 @@ class RecordWords:
             _number_of("address"): "error_address_low",
             _number_of("address_high"): "error_address_high",
         }
-        for active, names in (
-            (is_[Job.SHOW], shows),
-            (is_[Job.LOG] & ~self.sequencer.unlogged & found, logs),
-        ):
-            with m.If(active), m.Switch(Cat(self.sequencer.word, self.sequencer.channel)):
+        with m.If(sink.ready):
+            m.d.sync += sink.valid.eq(0)
+        for active, names in ((is_[Job.SHOW], shows), (is_[Job.LOG], logs)):
+            with m.If(active), m.Switch(Cat(self.selected.word, self.sequencer.channel)):
                 for port in self.ports:
                     for number, register in names.items():
                         with m.Case(number | port.index * RECORD_WORDS):
-                            m.d.comb += [
-                                sink.valid.eq(1),
-                                sink.payload.index.eq(self.registers.word(f"{port.name}.{register}")),
-                            ]
+                            m.d.sync += sink.payload.index.eq(self.registers.word(f"{port.name}.{register}"))
+                            with m.If(self.selected.valid):
+                                m.d.sync += sink.valid.eq(1)
 
     def fetch_or_push(
         self, m: Module, stored: wiring.PureInterface, r: stream.Interface, moves: Value
@@ -113,9 +137,7 @@ class RecordWords:
         sequencer = self.sequencer
         parts = record_parts(DESCRIPTOR, "flags")
         names = {part.word: f"push.{part.register}" for part in parts}
-        wanted = Signal(range(RECORD_WORDS))
-        m.d.comb += wanted.eq(sequencer.word + sequencer.advance)
-        with m.If(sequencer.is_[Job.PUSH]), m.Switch(wanted):
+        with m.If(sequencer.is_[Job.PUSH]), m.Switch(sequencer.word):
             for number, name in names.items():
                 with m.Case(number):
                     m.d.comb += stored.index.eq(self.registers.word(name))
@@ -125,7 +147,7 @@ class RecordWords:
         beat = r.payload.data
         for port in self.ports:
             m.d.comb += [
-                port.fetcher.word_valid.eq(moves & sequencer.advance & (sequencer.channel == port.index)),
+                port.fetcher.word_valid.eq(moves & ~r.valid & (sequencer.channel == port.index)),
                 port.fetcher.word.eq(sequencer.word),
             ]
         if len(beat) > part_bits:

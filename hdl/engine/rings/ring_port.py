@@ -91,13 +91,13 @@ class RingPort:
         self.fetch_watch.watch(
             m,
             tick,
-            self.fetcher.under_way,
+            self.fetcher.in_flight,
             (ar.valid & ar.ready & (ar.payload.id == index)) | (r.valid & (r.payload.id == index)),
         )
         self.send_watch.watch(
             m,
             tick,
-            self.completions.under_way,
+            self.completions.in_flight,
             (aw.valid & aw.ready & (aw.payload.id == index))
             | (w.valid & w.ready & (sending == index))
             | self.completions.answer,
@@ -157,7 +157,7 @@ class RingPort:
         fetcher, control = self.fetcher, self.control
         m.d.comb += [
             fetcher.ask.eq(conclusion.asks & mine),
-            fetcher.refuse.eq(conclusion.bad & sequencer.is_[Job.FETCH] & mine & ~fetcher.under_way),
+            fetcher.refuse.eq(conclusion.bad & sequencer.is_[Job.FETCH] & mine & ~fetcher.in_flight),
             fetcher.address.eq(conclusion.address),
             fetcher.enable.eq(control.ring.enable),
             fetcher.tail.eq(control.ring.tail),
@@ -210,15 +210,17 @@ class RingPort:
     def _status(self, m: Module, sequencer: Sequencer, mine: Value) -> None:
         """``busy`` is high also while the ring has descriptors that are not fetched yet."""
         fetcher, control = self.fetcher, self.control
+        behind = Signal(name=f"{self.name}_behind")
+        m.d.sync += behind.eq(control.ring.enable & (control.ring.tail != fetcher.head))
         m.d.comb += [
             self.rings.busy[self.index].eq(
                 control.push
                 | self.client.requests.valid
-                | fetcher.under_way
+                | fetcher.in_flight
                 | fetcher.arrived
-                | self.completions.under_way
+                | self.completions.in_flight
                 | (sequencer.busy & mine)
-                | (control.ring.enable & (control.ring.tail != fetcher.head))
+                | behind
             ),
             self.rings.stuck[self.index].eq(self.fetch_watch.stuck | self.send_watch.stuck),
         ]

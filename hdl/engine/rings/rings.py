@@ -101,7 +101,7 @@ class Rings(wiring.Component):
         for port in ports:
             port.conclude(m, sequencer, conclusion, getattr(coalescer, port.name))
         in_flight = Cat(
-            *(port.fetcher.under_way for port in ports), *(port.completions.under_way for port in ports)
+            *(port.fetcher.in_flight for port in ports), *(port.completions.in_flight for port in ports)
         )
         m.d.comb += self.stopped.eq(~sequencer.busy & ~in_flight.any())
         return m
@@ -139,17 +139,22 @@ class Rings(wiring.Component):
         is_, by = sequencer.is_, sequencer.by
         needs_slot = Signal()
         found = Signal()
+        # The index is selected in the first cycle of a job, and the search starts in the second one.
+        index = Signal.like(slot.index)
+        starts = Signal()
         of_send = by[Cause.ANSWER] | by[Cause.SEND_LOST]
         m.d.comb += [
             needs_slot.eq(
                 is_[Job.FETCH] | is_[Job.SEND] | ((of_send | by[Cause.FETCH_LOST]) & ~sequencer.skipped)
             ),
-            found.eq(~needs_slot | (slot.done & ~sequencer.fresh)),
-            slot.start.eq(sequencer.fresh & needs_slot),
+            found.eq(~needs_slot | (slot.done & ~sequencer.fresh & ~starts)),
+            slot.start.eq(starts & needs_slot),
             slot.channel.eq(sequencer.channel),
             slot.completions.eq(is_[Job.SEND] | of_send),
             slot.ring_log2.eq(sequencer.of_channel(port.control.ring_log2 for port in ports)),
+            slot.index.eq(index),
         ]
+        m.d.sync += starts.eq(sequencer.fresh)
         for active, indexes in (
             (is_[Job.FETCH], [port.fetcher.asked for port in ports]),
             (is_[Job.SEND], [port.completions.index for port in ports]),
@@ -157,7 +162,7 @@ class Rings(wiring.Component):
             (of_send, [port.completions.head for port in ports]),
         ):
             with m.If(active):
-                m.d.comb += slot.index.eq(sequencer.of_channel(indexes))
+                m.d.sync += index.eq(sequencer.of_channel(indexes))
         return found
 
     def _copy(
@@ -169,37 +174,41 @@ class Rings(wiring.Component):
         slot: RingSlot,
         writer: CompletionWriter,
     ) -> None:
-        """Moves the words of the job, one per cycle, and ends it once all are moved."""
+        """Moves the words of the job and ends it once all are moved: those of a completion to its ring in each cycle,
+        any others with the time that reading and writing a register takes between them."""
         is_ = sequencer.is_
-        value = words.of_completion(m, slot.address, self.complete.b.payload.resp)
-        words.report(m, self.report, value, found)
-        # The first word of a pushed descriptor comes a cycle after it was asked for.
-        primed = Signal()
-        pushing = primed & is_[Job.PUSH]
-        m.d.sync += primed.eq(is_[Job.PUSH])
+        words.of_completion(m, slot.address, self.complete.b.payload.resp)
+        words.report(m, self.report)
+        pause = Signal(2)
+        free = Signal()
+        pushes = Signal()
+        m.d.sync += pause.eq(Cat(sequencer.advance | sequencer.fresh, pause))
         m.d.comb += [
+            free.eq(~sequencer.fresh & ~pause.any() & ~self.report.valid & ~sequencer.copied),
+            pushes.eq(free & is_[Job.PUSH]),
             sequencer.advance.eq(
-                ~sequencer.copied
+                (is_[Job.SEND] & ~sequencer.copied)
+                | (pushes & ~self.fetch.r.valid)
+                | (free & (is_[Job.SHOW] | (is_[Job.LOG] & found & ~sequencer.skipped)))
+            ),
+            sequencer.ends.eq(
+                found
+                & ~sequencer.fresh
                 & (
-                    is_[Job.SEND]
-                    | (pushing & ~self.fetch.r.valid)
-                    | ((is_[Job.SHOW] | (is_[Job.LOG] & found)) & (~self.report.valid | self.report.ready))
+                    is_[Job.FETCH]
+                    | (is_[Job.SEND] & sequencer.copied)
+                    | sequencer.unlogged
+                    | (sequencer.copied & ~pause.any() & ~self.report.valid)
                 )
             ),
-            sequencer.over.eq(
-                sequencer.busy
-                & found
-                & ~sequencer.fresh
-                & (sequencer.copied | is_[Job.FETCH] | sequencer.unlogged)
-            ),
-            writer.word_valid.eq(is_[Job.SEND] & sequencer.advance),
-            writer.word.eq(sequencer.word),
-            writer.data.eq(value),
+            writer.word_valid.eq(words.arrived.valid & is_[Job.SEND]),
+            writer.word.eq(words.arrived.word),
+            writer.data.eq(words.value),
             self.stored.index.eq(slot.stored.index),
             slot.stored.data.eq(self.stored.data),
         ]
         sequencer.step(m)
-        words.fetch_or_push(m, self.stored, self.fetch.r, pushing)
+        words.fetch_or_push(m, self.stored, self.fetch.r, pushes)
 
     def _conclude(
         self,
@@ -227,7 +236,7 @@ class Rings(wiring.Component):
             sent.eq(good & is_[Job.SEND]),
             asks.eq(good & is_[Job.FETCH]),
             refused.eq(
-                bad & is_[Job.SEND] & ~sequencer.of_channel(port.completions.under_way for port in ports)
+                bad & is_[Job.SEND] & ~sequencer.of_channel(port.completions.in_flight for port in ports)
             ),
             writer.commit.eq(sent),
             writer.channel.eq(sequencer.channel),

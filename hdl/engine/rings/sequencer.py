@@ -7,7 +7,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data
 
 from .interfaces import RECORD_WORDS
-from .jobs import Cause, Job
+from .jobs import Cause, Job, Wish
 
 __all__ = ["Conclusion", "Sequencer"]
 
@@ -32,14 +32,17 @@ class Conclusion(NamedTuple):
 class Sequencer:
     """The job in hand, as signals of one module. The methods add the statements that drive them, each once.
 
-    A job begins with a cycle in which ``fresh`` is high, and ends with one in which ``over`` is high.
+    A job begins with a cycle in which ``fresh`` is high, and ends with one in which ``over`` is high. The wishes go
+    through a register, so a job is begun two cycles after the one before it at the earliest.
 
     ``channel``
         Number of the channel that the job belongs to.
     ``busy``
         High while there is a job, from ``fresh`` to ``over``.
     ``fresh``, ``over``
-        First and last cycle of the job.
+        First and last cycle of the job. ``over`` follows ``ends`` by a cycle.
+    ``ends``
+        High once nothing is left to do.
     ``word``
         Number of the word that is moved next.
     ``advance``
@@ -51,17 +54,16 @@ class Sequencer:
     ``skipped``
         High if the channel had an error in its registers when the job began. A further error leaves no record.
     ``is_``, ``by``
-        One signal for each :class:`.Job`, and for each :class:`.Cause` of a ``LOG``: high while that is in hand.
+        One register for each :class:`.Job`, and for each :class:`.Cause` of a ``LOG``: high while that is in hand.
     ``unlogged``
         High for a ``LOG`` that leaves no record.
     """
 
     def __init__(self) -> None:
-        self.job = Signal(Job)
-        self.cause = Signal(Cause)
         self.channel = Signal(name="number")
         self.busy = Signal()
         self.fresh = Signal()
+        self.ends = Signal()
         self.over = Signal()
         self.turn = Signal()
         self.word = Signal(range(RECORD_WORDS))
@@ -82,30 +84,30 @@ class Sequencer:
     def take(self, m: Module, wishes: Sequence[data.View], logged: Sequence[Value], stop: Value) -> None:
         """Begins a job when none is in hand, of the two channels in turn; none while ``stop`` is high.
 
+        ``wishes``
+            The next job of each channel. In the cycle after ``over`` it no longer asks for what is done.
         ``logged``
             High for a channel whose error registers are in use.
         """
-        other = Signal()
+        kept = [Signal(Wish, name=f"wish_{number}") for number in range(len(wishes))]
+        m.d.sync += [register.eq(wish) for register, wish in zip(kept, wishes, strict=True)]
+        ended = Signal()
+        chosen = Signal()
         m.d.comb += [
-            other.eq(~Mux(self.turn, wishes[1].valid, wishes[0].valid)),
-            self.begins.eq(~self.busy & (wishes[0].valid | wishes[1].valid) & ~stop),
+            chosen.eq(Mux(self.turn, kept[1].valid, ~kept[0].valid)),
+            self.begins.eq(~self.busy & ~ended & (kept[0].valid | kept[1].valid) & ~stop),
         ]
-        chosen = self.turn ^ other
-        m.d.sync += self.fresh.eq(self.begins)
+        m.d.sync += [self.fresh.eq(self.begins), ended.eq(self.over), self.over.eq(self.ends & ~self.over)]
         with m.If(self.begins):
+            job, cause = (Mux(chosen, kept[1][name], kept[0][name]) for name in ("job", "cause"))
             m.d.sync += [
                 self.busy.eq(1),
                 self.channel.eq(chosen),
                 self.turn.eq(~chosen),
-                self.job.eq(Mux(chosen, wishes[1].job, wishes[0].job)),
-                self.cause.eq(Mux(chosen, wishes[1].cause, wishes[0].cause)),
+                self.skipped.eq(Mux(chosen, logged[1], logged[0])),
             ]
-        m.d.comb += [signal.eq(self.busy & (self.job == job)) for job, signal in self.is_.items()]
-        m.d.comb += [
-            signal.eq(self.is_[Job.LOG] & (self.cause == cause)) for cause, signal in self.by.items()
-        ]
-        with m.If(self.begins):
-            m.d.sync += self.skipped.eq(Mux(chosen, logged[1], logged[0]))
+            m.d.sync += [signal.eq(job == each) for each, signal in self.is_.items()]
+            m.d.sync += [signal.eq((job == Job.LOG) & (cause == each)) for each, signal in self.by.items()]
 
     def step(self, m: Module) -> None:
         """Counts the words that ``advance`` moves."""
@@ -122,12 +124,13 @@ class Sequencer:
 
     def end(self, m: Module, refused: Value) -> None:
         """Ends the job when it is over; one that was ``refused`` becomes the ``LOG`` of that."""
+        with m.If(self.over):
+            m.d.sync += [signal.eq(0) for signal in (*self.is_.values(), *self.by.values())]
+            m.d.sync += [self.busy.eq(0), self.copied.eq(0)]
         with m.If(refused):
             m.d.sync += [
-                self.job.eq(Job.LOG),
-                self.cause.eq(Cause.REFUSED),
+                self.busy.eq(1),
+                self.is_[Job.LOG].eq(1),
+                self.by[Cause.REFUSED].eq(1),
                 self.word.eq(0),
-                self.copied.eq(0),
             ]
-        with m.Elif(self.over):
-            m.d.sync += self.busy.eq(0)

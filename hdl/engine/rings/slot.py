@@ -7,7 +7,7 @@ address's width for each.
 
 from typing import NamedTuple
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -29,18 +29,21 @@ _BASE, _LOWEST, _HIGHEST = range(3)
 
 
 class _Step(NamedTuple):
-    """What is done in a cycle, to which limb: with the word that was asked for one cycle before."""
+    """A limb of a phase, on its way through the pipeline. ``busy`` is high for a step, and low for a gap."""
 
+    busy: Signal
     phase: Signal
     limb: Signal
     last_limb: Signal
 
 
 class RingSlot(wiring.Component):
-    """The address of a record. It takes three cycles for every 16 bits of an address, and one more after ``start``.
+    """The address of a record. It takes three cycles for every 16 bits of an address, and three more after ``start``.
+
+    A step is a pipeline of three stages: it asks for a register, selects a limb of that, and adds the limb.
 
     ``start``
-        Begins. What describes the slot must not change until ``done``.
+        Begins. ``channel`` and ``completions`` must not change until ``done``.
     ``channel``, ``completions``, ``ring_log2``
         The ring: its channel; of completions or of descriptors; it has ``2**ring_log2`` entries.
     ``index``
@@ -77,75 +80,84 @@ class RingSlot(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         limbs = self.limbs
-        busy = Signal()
-        step = self._step(m, busy)
+        asks = self._ask(m)
+        selects = self._follow(m, asks, "selects")
+        adds = self._follow(m, selects, "adds")
         mask = (C(1, len(self.index)) << self.ring_log2)[: len(self.index)] - 1
         offset = Cat(C(0, _RECORD_LOG2), (self.index & mask)[: len(self.index)])
-        # The address turns by a limb in each step, so it is whole again after each phase.
+        # First the offset, then the address. It turns by a limb in each step, so it is whole again after each phase.
         turning = Signal(limbs * _LIMB)
         carry = Signal()
-        total = self._add(m, step, offset, turning, carry)
+        outside = Signal()
+        total = self._add(m, selects, adds, turning, carry)
 
         beyond = total[self.address_bits - (limbs - 1) * _LIMB :].any() if self.address_bits < 64 else C(0)
-        beyond |= offset[limbs * _LIMB :].any()
-        with m.If(busy):
-            into = Mux(step.phase == _BASE, total[:_LIMB], turning[:_LIMB])
+        with m.If(adds.busy):
+            into = Mux(adds.phase == _BASE, total[:_LIMB], turning[:_LIMB])
             m.d.sync += [turning.eq(Cat(turning[_LIMB:], into)), carry.eq(total[_LIMB])]
-            with m.If(step.last_limb):
+            with m.If(adds.last_limb):
                 m.d.sync += [
                     # A sum begins without a carry; a comparison, which subtracts, begins with one.
                     carry.eq(1),
-                    self.allowed.eq(self.allowed & Mux(step.phase == _BASE, ~beyond, total[_LIMB])),
+                    outside.eq(outside | Mux(adds.phase == _BASE, beyond, ~total[_LIMB])),
+                    self.done.eq(adds.phase == _HIGHEST),
                 ]
-                with m.If(step.phase == _HIGHEST):
-                    m.d.sync += [busy.eq(0), self.done.eq(1)]
         with m.If(self.start):
-            m.d.sync += [busy.eq(1), carry.eq(0), self.done.eq(0), self.allowed.eq(1)]
-        m.d.comb += self.address.eq(turning[: self.address_bits])
+            m.d.sync += [
+                turning.eq(offset),
+                carry.eq(0),
+                outside.eq(offset[limbs * _LIMB :].any()),
+                self.done.eq(0),
+            ]
+        m.d.comb += [self.address.eq(turning[: self.address_bits]), self.allowed.eq(~outside)]
         return m
 
-    def _step(self, m: Module, busy: Signal) -> _Step:
-        """Counts the limbs of each phase, and the phases."""
-        phase = Signal(range(3))
-        limb = Signal(range(max(self.limbs, 2)))
-        next_phase = Signal.like(phase)
-        next_limb = Signal.like(limb)
-        last_limb = Signal()
-        m.d.comb += last_limb.eq(limb == self.limbs - 1)
-        with m.If(~busy):
-            m.d.comb += [next_phase.eq(_BASE), next_limb.eq(0)]
-        with m.Elif(last_limb):
-            m.d.comb += [next_phase.eq(phase + 1), next_limb.eq(0)]
+    def _ask(self, m: Module) -> _Step:
+        """Counts the limbs of each phase, and the phases, and asks for the registers."""
+        step = self._new_step("asks")
+        m.d.comb += step.last_limb.eq(step.limb == self.limbs - 1)
+        with m.If(self.start):
+            m.d.sync += [step.busy.eq(1), step.phase.eq(_BASE), step.limb.eq(0)]
+        with m.Elif(step.last_limb):
+            m.d.sync += [step.busy.eq(step.busy & (step.phase != _HIGHEST)), step.limb.eq(0)]
+            m.d.sync += step.phase.eq(step.phase + 1)
         with m.Else():
-            m.d.comb += [next_phase.eq(phase), next_limb.eq(limb + 1)]
-        m.d.sync += [phase.eq(next_phase), limb.eq(next_limb)]
-        self._look_up(m, next_phase, next_limb)
-        return _Step(phase, limb, last_limb)
+            m.d.sync += step.limb.eq(step.limb + 1)
+        self._look_up(m, step.phase, step.limb)
+        return step
 
-    def _add(self, m: Module, step: _Step, offset: Value, turning: Signal, carry: Signal) -> Signal:
+    def _new_step(self, name: str) -> _Step:
+        return _Step(
+            Signal(name=f"{name}_busy"),
+            Signal(range(3), name=f"{name}_phase"),
+            Signal(range(max(self.limbs, 2)), name=f"{name}_limb"),
+            Signal(name=f"{name}_last_limb"),
+        )
+
+    def _follow(self, m: Module, before: _Step, name: str) -> _Step:
+        """The stage after another one: it has its step a cycle later."""
+        step = self._new_step(name)
+        m.d.sync += [new.eq(old) for new, old in zip(step, before, strict=True)]
+        return step
+
+    def _add(self, m: Module, selects: _Step, adds: _Step, turning: Signal, carry: Signal) -> Signal:
         """Adds a limb: of the base and the offset, or of the address and what it is compared with."""
-        word = self.stored.data
         operand = Signal(_LIMB)
-        m.d.comb += operand.eq(Mux(step.limb[0], word[_LIMB:], word[:_LIMB]))
-        offset_limbs = [offset[n * _LIMB : (n + 1) * _LIMB] for n in range(-(-len(offset) // _LIMB))]
-        left = Signal(_LIMB)
         right = Signal(_LIMB)
+        inverted = Signal()
         total = Signal(_LIMB + 1)
-        in_page = Signal(_LIMB)
         # The limit's register holds pages; the bytes within are ones.
-        m.d.comb += in_page.eq(Mux(step.limb == 0, (1 << _PAGE_LOG2) - 1, 0))
-        with m.Switch(step.phase):
+        in_page = Mux(selects.limb == 0, (1 << _PAGE_LOG2) - 1, 0)
+        m.d.comb += operand.eq(self.stored.data.word_select(selects.limb[0], _LIMB))
+        m.d.sync += inverted.eq(selects.phase == _HIGHEST)
+        with m.Switch(selects.phase):
             with m.Case(_BASE):
-                m.d.comb += right.eq(operand)
-                with m.Switch(step.limb):
-                    for number, value in enumerate(offset_limbs):
-                        with m.Case(number):
-                            m.d.comb += left.eq(value)
+                m.d.sync += right.eq(operand)
             with m.Case(_LOWEST):
-                m.d.comb += [left.eq(turning[:_LIMB]), right.eq(~operand)]
+                m.d.sync += right.eq(~operand)
             with m.Default():
-                m.d.comb += [left.eq(~turning[:_LIMB]), right.eq(operand | in_page)]
-        m.d.comb += total.eq(left + right + carry)
+                m.d.sync += right.eq(operand | in_page)
+        m.d.comb += total.eq((turning[:_LIMB] ^ inverted.replicate(_LIMB)) + right + carry)
         return total
 
     def _look_up(self, m: Module, phase: Signal, limb: Signal) -> None:

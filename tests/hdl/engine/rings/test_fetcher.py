@@ -50,7 +50,7 @@ class Bench:
         address = rng.getrandbits(30) << 7 | (self.asked & 1) << 6
         if rng.random() < 0.1:
             # The sequencer does one thing at a time: it does not refuse while it copies.
-            return False, not ctx.get(dut.under_way) and self.pushed is None, address
+            return False, not ctx.get(dut.in_flight) and self.pushed is None, address
         return True, False, address
 
     async def cycle(self, pause: float, *, more: bool = True) -> None:
@@ -121,7 +121,7 @@ class Bench:
         if ask or refuse:
             self.asked = (self.asked + 1) % self.modulus
         if self.fetched:
-            shows = (dut.under_way, dut.arrived, request.valid, dut.pushed)
+            shows = (dut.in_flight, dut.arrived, request.valid, dut.pushed)
             assert any(ctx.get(signal) for signal in shows), "nothing shows that the ring has a descriptor"
 
     def _take(self, descriptor: int, from_push: int) -> None:
@@ -240,7 +240,7 @@ def test_a_disabled_ring_is_forgotten_but_not_the_request_in_hand() -> None:
                 assert not ctx.get(dut.wanted)
         ctx.set(dut.beat, 0)
         await ctx.tick().repeat(3)
-        assert not ctx.get(dut.under_way)
+        assert not ctx.get(dut.in_flight)
         assert ctx.get(dut.requests.valid)
         assert ctx.get(Value.cast(dut.requests.payload)) == kept
         ctx.set(dut.requests.ready, 1)

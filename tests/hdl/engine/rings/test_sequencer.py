@@ -36,10 +36,13 @@ class _Bench:
 
     async def end(self, ctx: Any) -> bool:
         """Ends the job in hand; whether it was wanted all the time."""
-        ctx.set(self.sequencer.over, 1)
+        ctx.set(self.sequencer.ends, 1)
+        await ctx.tick()
+        assert ctx.get(self.sequencer.over)
         holds = bool(ctx.get(self.holds))
         await ctx.tick()
-        ctx.set(self.sequencer.over, 0)
+        assert not ctx.get(self.sequencer.over)
+        ctx.set(self.sequencer.ends, 0)
         return holds
 
 
@@ -69,7 +72,7 @@ def test_begins_nothing_while_it_is_stopped_but_ends_the_job_in_hand() -> None:
 
     async def drive(ctx: Any) -> None:
         bench.wish(ctx, 0, Job.PUSH)
-        await ctx.tick()
+        await ctx.tick().repeat(2)
         assert (ctx.get(bench.sequencer.busy), ctx.get(bench.sequencer.fresh)) == (1, 1)
         ctx.set(bench.stop, 1)
         await ctx.tick()

@@ -37,47 +37,43 @@ def _choose(m: Module, id: Value, ids: Sequence[int], own: Value) -> Value:
 
 
 def _grant(m: Module, ids: Ids, asking: list, port: stream.Interface, credit: Value) -> Signal:
-    """Passes on the address of the highest client that has one, and gives that client's number.
+    """Passes on the address of one client, and gives a signal that is one bit per client: which it is.
 
-    Nothing is copied: a client's address stays until it is taken, and the choice is kept until then.
+    The choice is in a register and is made a cycle ahead, of the highest client that has an address. Where none has, it
+    is the first client, whose next address then passes at once. A client that has just had its turn waits a cycle, so
+    an address waits for at most one of each other client.
 
     ``credit``
         High while a transaction can be begun. It must stay high while an address waits.
     """
-    winner = Signal(range(len(asking)))
-    kept = Signal(range(len(asking)))
-    waits = Signal()
-    m.d.comb += winner.eq(kept)
-    with m.If(~waits):
-        for number, client in enumerate(asking):
-            with m.If(client.valid):
-                m.d.comb += winner.eq(number)
-    m.d.comb += [
-        port.valid.eq(Cat(client.valid for client in asking).any() & credit),
-    ]
-    m.d.sync += [kept.eq(winner), waits.eq(port.valid & ~port.ready)]
-    chosen = [Signal(name=f"chosen_{number}") for number in range(len(asking))]
+    granted = Signal(len(asking), init=1)
+    following = Signal(len(asking))
+    m.d.comb += following.eq(1)
     for number, client in enumerate(asking):
-        m.d.comb += [
-            chosen[number].eq(winner == number),
-            client.ready.eq(chosen[number] & port.ready & credit),
-        ]
-        with m.If(chosen[number]), m.Switch(client.payload.id):
+        with m.If(client.valid & ~granted[number]):
+            m.d.comb += following.eq(1 << number)
+    with m.If(~port.valid | port.ready):
+        m.d.sync += granted.eq(following)
+    m.d.comb += port.valid.eq((Cat(client.valid for client in asking) & granted).any() & credit)
+    for number, client in enumerate(asking):
+        m.d.comb += client.ready.eq(granted[number] & port.ready & credit)
+        with m.If(granted[number]), m.Switch(client.payload.id):
             for own, id in enumerate(ids[number]):
                 with m.Case(own):
                     m.d.comb += port.payload.id.eq(id)
     for name in ("address", "len", "size"):
-        m.d.comb += port.payload[name].eq(
-            reduce(
-                or_, (Mux(pick, client.payload[name], 0) for pick, client in zip(chosen, asking, strict=True))
-            )
-        )
-    return winner
+        m.d.comb += port.payload[name].eq(_one_of(granted, [client.payload[name] for client in asking]))
+    return granted
+
+
+def _one_of(chosen: Value, values: Sequence[Value]) -> Value:
+    """The value whose bit of ``chosen`` is high."""
+    return reduce(or_, (Mux(pick, value, 0) for pick, value in zip(chosen, values, strict=True)))
 
 
 class ReadArbiter(wiring.Component):
-    """Gives the reading half of a port to its clients. Those with higher numbers go first: they are the rings, whose
-    bursts are few and short.
+    """Gives the reading half of a port to its clients. Those with higher numbers go first, but for the address after
+    their own: they are the rings, whose bursts are few and short.
 
     A client must be able to take the data of all its bursts at any time, because the port is always ready.
     """
@@ -111,8 +107,8 @@ class ReadArbiter(wiring.Component):
 
 
 class WriteArbiter(wiring.Component):
-    """Gives the writing half of a port to its clients. Those with higher numbers go first. Data follow the addresses, in
-    their order.
+    """Gives the writing half of a port to its clients. Those with higher numbers go first, but for the address after
+    their own. Data follow the addresses, in their order.
 
     A client must offer the data of a burst as soon as its address is taken, without waiting for anything else.
     """
@@ -136,29 +132,19 @@ class WriteArbiter(wiring.Component):
         aw, w = self.port.aw, self.port.w
 
         # `owners` has a client from the cycle on in which the bus has taken its address.
-        m.submodules.owners = owners = Fifo(range(len(self.ids)), _OWNERS)
-        winner = _grant(m, self.ids, [client.aw for client in clients], aw, owners.input.ready)
+        m.submodules.owners = owners = Fifo(len(clients), _OWNERS)
+        granted = _grant(m, self.ids, [client.aw for client in clients], aw, owners.input.ready)
+        owns = owners.output.payload
         m.d.comb += [
             owners.input.valid.eq(aw.valid & aw.ready),
-            owners.input.payload.eq(winner),
+            owners.input.payload.eq(granted),
             owners.output.ready.eq(w.valid & w.ready & w.payload.last),
+            w.valid.eq(owners.output.valid & (Cat(client.w.valid for client in clients) & owns).any()),
         ]
-        owns = [Signal(name=f"owns_{number}") for number in range(len(self.ids))]
-        for number, client in enumerate(clients):
-            m.d.comb += [
-                owns[number].eq(owners.output.valid & (owners.output.payload == number)),
-                client.w.ready.eq(owns[number] & w.ready),
-            ]
-        m.d.comb += w.valid.eq(
-            reduce(or_, (own & client.w.valid for own, client in zip(owns, clients, strict=True)))
-        )
+        for own, client in zip(owns, clients, strict=True):
+            m.d.comb += client.w.ready.eq(owners.output.valid & own & w.ready)
         for name in ("data", "keep", "last"):
-            m.d.comb += w.payload[name].eq(
-                reduce(
-                    or_,
-                    (Mux(own, client.w.payload[name], 0) for own, client in zip(owns, clients, strict=True)),
-                )
-            )
+            m.d.comb += w.payload[name].eq(_one_of(owns, [client.w.payload[name] for client in clients]))
 
         m.submodules.responses = responses = SkidBuffer(WriteResponse(self.id_bits))
         wiring.connect(m, wiring.flipped(self.port.b), responses.i)

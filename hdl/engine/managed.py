@@ -92,8 +92,9 @@ class ManagedEngine(wiring.Component):
             m.d.sync += control.resetting.eq(1)
         with m.Elif(clear):
             m.d.sync += control.resetting.eq(0)
-        m.d.comb += clear.eq(
-            control.resetting & parts.offload.stopped & parts.prefetch.stopped & parts.rings.stopped
+        # Nothing begins while ``resetting`` is high, so what has stopped stays so.
+        m.d.sync += clear.eq(
+            control.resetting & ~clear & parts.offload.stopped & parts.prefetch.stopped & parts.rings.stopped
         )
         return m
 

@@ -134,8 +134,8 @@ class Counters(wiring.Component):
             for terms in (self._completions(m, name, channel, at), self._events(m, name, channel, at)):
                 addends += terms.addends
                 ones += terms.ones
-        addend = Signal(LENGTH_BITS)
-        one_more = Signal()
+        addend = Signal(LENGTH_BITS, reset_less=True)
+        one_more = Signal(reset_less=True)
         m.d.sync += [addend.eq(reduce(or_, addends)), one_more.eq(reduce(or_, ones))]
         values = self._add(m, visits, addend, one_more)
         for index in range(len(CHANNELS)):
@@ -193,8 +193,8 @@ class Counters(wiring.Component):
             ]
             values.append(value)
             # What is left to add moves on to the next stage.
-            rest = Signal(max(len(addend) - _LIMB_BITS, 0), name=f"rest_{limb}")
-            carry = Signal(name=f"carry_{limb}")
+            rest = Signal(max(len(addend) - _LIMB_BITS, 0), name=f"rest_{limb}", reset_less=True)
+            carry = Signal(name=f"carry_{limb}", reset_less=True)
             m.d.sync += [rest.eq(addend[_LIMB_BITS:]), carry.eq(total[_LIMB_BITS] & ~visit.clearing)]
             addend = rest
         return values
@@ -275,10 +275,13 @@ class Counters(wiring.Component):
         """Adds the events since the last visit of their counter."""
         terms = _Terms([], [])
         full = range(len(CHANNELS) * _SLOTS + 1)
+        # The events come from deep in the channel, and the counters may know them a cycle later.
+        events = Signal(ChannelEvents, name=f"{name}_events")
+        m.d.sync += events.eq(channel.events)
         for counter, event in _EVENTS.items():
             count = Signal(full, name=f"{name}_{counter}_events")
             # What happens during the visit counts for the next one.
-            m.d.sync += count.eq(Mux(at[counter], C(0), count) + channel.events[event])
+            m.d.sync += count.eq(Mux(at[counter], C(0), count) + events[event])
             terms.addends.append(Mux(at[counter], count, 0))
         extra = Signal(_EXTRA_BITS, name=f"{name}_extra_errors")
         m.d.sync += extra.eq(Mux(at["errors"], C(0), extra) + channel.extra_error)

@@ -8,15 +8,18 @@ Rules that a driver can rely on:
   is written.
 - The write address and the write data may come in any order. A write has taken effect when its response is
   valid: any read that starts after that sees it.
-- Addresses and write data are taken when they are needed, not before, so that none is stored: there is an access
-  every second cycle in each direction. Every output except read data comes from a flip-flop, and no output
-  depends on an input in the same cycle. An access waits only for its own response channel, an external block's
-  answer and the end of a reset, so a subordinate never hangs.
+- There is an access every third cycle in each direction. Addresses and write data go into flip-flops at once, every
+  output except read data comes from a flip-flop, and no output depends on an input in the same cycle. An access waits
+  only for its own response channel, an external block's answer and the end of a reset, so a subordinate never hangs.
 
 Software reads back what it has written from a memory, not from the flip-flops that hardware sees. So there is no
 multiplexer over all of them, and what hardware needs only now and then has no flip-flops at all. After a
 reset, and after a soft reset, the memory's words get their reset values one by one; accesses wait meanwhile.
 """
+
+from functools import reduce
+from operator import or_
+from typing import NamedTuple
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import stream, wiring
@@ -39,12 +42,21 @@ from .register_ports import ChangeLayout, ReportLayout, StoredSignature, block_s
 __all__ = ["RegisterFile"]
 
 
+class _Write(NamedTuple):
+    """A write that has been taken, a cycle later."""
+
+    address: Signal
+    data: Signal
+    strobes: Signal
+    valid: Signal
+
+
 class RegisterFile(wiring.Component):
     """The registers of ``registers``, on ``bus``; every instance of a block is a port of its name.
 
     ``soft_reset``
-        Returns stored fields to their reset values, except locks and the blocks that survive it. It wins over
-        everything else in that cycle.
+        Returns stored fields to their reset values, except locks and the blocks that survive it. It waits for accesses
+        that have been taken, and wins over a write in the same cycle.
     ``stored``
         Reads what software has written, for hardware. Indexes are those of :meth:`.RegisterMap.word`.
     ``report``
@@ -53,11 +65,14 @@ class RegisterFile(wiring.Component):
         All that is written into that memory, by software, by hardware or after a reset, for hardware that keeps
         copies.
     ``settled``
-        Low while the memory gets its reset values.
+        Low from the cycle after ``soft_reset`` until all registers have their reset values.
     """
 
     def __init__(self, registers: RegisterMap) -> None:
         self.registers = registers
+        #: High in the cycle in which a soft reset happens, and while a read is carried out.
+        self.forget = Signal()
+        self.busy_reading = Signal()
         ports = {
             instance: Out(signature)
             for block in registers.blocks
@@ -109,8 +124,14 @@ class RegisterFile(wiring.Component):
         reached = Signal()
         survives = Signal()
         busy = Signal(init=1)
-        m.d.comb += [self.settled.eq(~busy), reached.eq(word == len(kept) - 1)]
-        with m.If(self.soft_reset):
+        waits = Signal()
+        m.d.comb += [
+            self.settled.eq(~busy & ~waits),
+            reached.eq(word == len(kept) - 1),
+            self.forget.eq((self.soft_reset | waits) & ~self.bus.awready & ~self.busy_reading),
+        ]
+        m.d.sync += waits.eq((self.soft_reset | waits) & ~self.forget)
+        with m.If(self.forget):
             m.d.sync += [busy.eq(1), word.eq(0)]
         with m.Elif(busy):
             m.d.sync += [word.eq(Mux(reached, 0, word + 1)), busy.eq(~reached)]
@@ -128,51 +149,83 @@ class RegisterFile(wiring.Component):
             m.d.comb += [write.addr.eq(word), write.en.eq((all_words | ~survives).replicate(REGISTER_BYTES))]
 
     def _writes(self, m: Module, memory: WritePort, may_begin: Value) -> None:
+        """Takes an access, finds its register in that cycle and writes it in the next one. What the flip-flops at the
+        inputs hold stays as long, because the bus keeps it until it is taken."""
         bus = self.bus
-        hit = Signal()
-        # Address and data are valid, and the access before is answered.
-        m.d.sync += bus.awready.eq(
-            bus.awvalid & bus.wvalid & ~bus.awready & (~bus.bvalid | bus.bready) & may_begin
+        write = _Write(
+            address=Signal(len(bus.awaddr) - 2, name="write_address", reset_less=True),
+            data=Signal(REGISTER_BITS, name="write_data", reset_less=True),
+            strobes=Signal(REGISTER_BYTES, name="write_strobes", reset_less=True),
+            valid=Signal(name="write_valid"),
         )
+        hit = Signal(reset_less=True)
+        # Address and data are valid, and the access before is answered.
+        m.d.sync += [
+            bus.awready.eq(
+                bus.awvalid
+                & bus.wvalid
+                & ~bus.awready
+                & ~write.valid
+                & (~bus.bvalid | bus.bready)
+                & may_begin
+            ),
+            write.valid.eq(bus.awready),
+            write.address.eq(bus.awaddr[2:]),
+            write.data.eq(bus.wdata),
+            write.strobes.eq(bus.wstrb),
+        ]
         m.d.comb += bus.wready.eq(bus.awready)
-        with m.If(bus.awready):
+        with m.If(write.valid):
             m.d.sync += bus.bvalid.eq(1)
             m.d.sync += bus.bresp.eq(Mux(hit, Response.OKAY, Response.SLVERR))
         with m.Elif(bus.bready):
             m.d.sync += bus.bvalid.eq(0)
-
-        address = bus.awaddr[2:]
+        with m.Switch(write.address):
+            for placed in self.registers.placed():
+                with m.Case(placed.address // REGISTER_BYTES):
+                    m.d.sync += hit.eq(1)
+            with m.Default():
+                m.d.sync += hit.eq(0)
+        self._write_memory(m, memory, write)
         mask = Signal(REGISTER_BITS)
-        place = Signal.like(memory.addr)
+        m.d.comb += mask.eq(Cat(strobe.replicate(8) for strobe in write.strobes))
+        for placed in self.registers.placed():
+            self._write_register(m, placed, write, mask)
+
+    def _write_memory(self, m: Module, memory: WritePort, write: _Write) -> None:
+        """Writes the word of the access into the memory, or what hardware reports."""
+        place = Signal.like(memory.addr, reset_less=True)
         writable = Signal(REGISTER_BITS)
-        keeping = Signal()
-        m.d.comb += mask.eq(Cat(strobe.replicate(8) for strobe in bus.wstrb))
+        keeping = Signal(reset_less=True)
+        unlocked = Signal()
+        m.d.sync += [place.eq(0), keeping.eq(0)]
+        with m.Switch(write.address):
+            for placed in self.registers.kept:
+                if placed.register.stored_mask:
+                    with m.Case(placed.address // REGISTER_BYTES):
+                        m.d.sync += [place.eq(self.registers.words[placed.address]), keeping.eq(1)]
+        with m.Switch(place):
+            for number, placed in enumerate(self.registers.kept):
+                if placed.register.stored_mask:
+                    with m.Case(number):
+                        m.d.comb += [
+                            writable.eq(placed.register.stored_mask),
+                            unlocked.eq(self._unlocked(placed)),
+                        ]
         report = self.report
-        m.d.comb += report.ready.eq(self.settled & ~bus.awready)
-        with m.If(report.ready):
+        m.d.comb += report.ready.eq(self.settled & ~write.valid)
+        with m.If(write.valid):
+            m.d.comb += [
+                memory.addr.eq(place),
+                memory.data.eq(write.data & writable),
+                memory.en.eq(write.strobes & (keeping & unlocked).replicate(REGISTER_BYTES)),
+            ]
+        with m.Elif(self.settled):
             m.d.comb += [
                 memory.addr.eq(report.payload.index),
                 memory.data.eq(report.payload.data),
                 memory.en.eq(report.valid.replicate(REGISTER_BYTES)),
             ]
-        with m.Elif(self.settled):
-            m.d.comb += [
-                memory.addr.eq(place),
-                memory.data.eq(bus.wdata & writable),
-                memory.en.eq(bus.wstrb & keeping.replicate(REGISTER_BYTES)),
-            ]
-        with m.Switch(address):
-            for placed in self.registers.placed():
-                with m.Case(placed.address // REGISTER_BYTES):
-                    m.d.comb += hit.eq(1)
-                    if placed.register.stored_mask:
-                        m.d.comb += [
-                            place.eq(self.registers.words[placed.address]),
-                            writable.eq(placed.register.stored_mask),
-                            keeping.eq(self._unlocked(placed)),
-                        ]
-        for placed in self.registers.placed():
-            self._write_register(m, placed, mask)
 
     def _unlocked(self, placed: Placed) -> Value:
         if not placed.register.locked_by:
@@ -180,25 +233,30 @@ class RegisterFile(wiring.Component):
         register, _, field = placed.register.locked_by.partition(".")
         return ~getattr(getattr(getattr(self, placed.instance), register), field)
 
-    def _write_register(self, m: Module, placed: Placed, mask: Value) -> None:
+    def _write_register(self, m: Module, placed: Placed, write: _Write, mask: Value) -> None:
         register = placed.register
         if not register.writable:
             return
-        bus = self.bus
         suffix = f"_{placed.index}" if register.count else ""
         select = Signal(name=f"{placed.instance}_{register.name}{suffix}_select")
         m.d.comb += select.eq(
-            bus.awready & (bus.awaddr[2:] == placed.address // REGISTER_BYTES) & self._unlocked(placed)
+            write.valid & (write.address == placed.address // REGISTER_BYTES) & self._unlocked(placed)
         )
         for field in register.fields:
             if not field.access.writable or field.in_memory:
                 continue
-            self._write_field(m, placed, field, select, mask)
+            self._write_field(m, placed, field, select, write, mask)
+            if field.access in (Access.RW, Access.W1C) and not placed.block.survives_soft_reset:
+                port = self._port(placed, field.name)
+                stored = port.value if field.access is Access.W1C else port
+                with m.If(self.forget):
+                    m.d.sync += stored.eq(field.reset)
 
-    def _write_field(self, m: Module, placed: Placed, field: Field, select: Value, mask: Value) -> None:
-        bus = self.bus
+    def _write_field(
+        self, m: Module, placed: Placed, field: Field, select: Value, write: _Write, mask: Value
+    ) -> None:
         bits = slice(field.lsb, field.lsb + field.bits)
-        ones = bus.wdata[bits] & mask[bits]
+        ones = write.data[bits] & mask[bits]
         port = self._port(placed, field.name)
         match field.access:
             case Access.PULSE:
@@ -212,57 +270,44 @@ class RegisterFile(wiring.Component):
                 # Byte by byte, so that each byte's flip-flops have one enable.
                 for byte in range(field.lsb // 8, field.msb // 8 + 1):
                     low, high = max(field.lsb, 8 * byte), min(field.msb + 1, 8 * byte + 8)
-                    with m.If(select & bus.wstrb[byte]):
-                        m.d.sync += port[low - field.lsb : high - field.lsb].eq(bus.wdata[low:high])
-        if field.access in (Access.RW, Access.W1C) and not placed.block.survives_soft_reset:
-            stored = port.value if field.access is Access.W1C else port
-            with m.If(self.soft_reset):
-                m.d.sync += stored.eq(field.reset)
+                    with m.If(select & write.strobes[byte]):
+                        m.d.sync += port[low - field.lsb : high - field.lsb].eq(write.data[low:high])
 
     def _reads(self, m: Module, memory: ReadPort, may_begin: Value) -> None:
+        """Takes an access in three steps: keeps its address, finds its register, reads that."""
         bus = self.bus
-        address = bus.araddr[2:]
-        hit = Signal()
+        address = Signal(len(bus.araddr) - 2, name="read_address", reset_less=True)
+        finding = Signal()
+        reading = Signal()
+        hit = Signal(reset_less=True)
+        place = Signal.like(memory.addr, reset_less=True)
+        keeping = Signal(reset_less=True)
+        from_memory = Signal(reset_less=True)
+        live = Signal(REGISTER_BITS, reset_less=True)
         done = Signal()
-        # What no memory keeps. The rest is added after the memory's own register.
-        value = Signal(REGISTER_BITS)
-        live = Signal(REGISTER_BITS)
-        keeping = Signal()
-        from_memory = Signal()
-        asked = Signal()
-        external = Signal()
-        m.d.comb += [
-            asked.eq(bus.arvalid & ~bus.arready & (~bus.rvalid | bus.rready) & may_begin),
-            done.eq(1),
-            memory.en.eq(bus.arready),
+        m.d.sync += [
+            finding.eq(bus.arvalid & ~finding & ~reading & (~bus.rvalid | bus.rready) & may_begin),
+            bus.arready.eq(finding),
         ]
+        with m.If(~finding & ~reading):
+            m.d.sync += address.eq(bus.araddr[2:])
+        with m.If(finding):
+            m.d.sync += reading.eq(1)
+        with m.Elif(done):
+            m.d.sync += reading.eq(0)
+        m.d.comb += memory.addr.eq(place)
+        m.d.sync += [hit.eq(0), keeping.eq(0), place.eq(0)]
         with m.Switch(address):
             for placed in self.registers.placed():
                 with m.Case(placed.address // REGISTER_BYTES):
-                    m.d.comb += hit.eq(1)
-                    if placed.block.external:
-                        keeper = getattr(self, placed.instance)
-                        m.d.comb += [
-                            external.eq(1),
-                            keeper.request.eq(asked),
-                            done.eq(keeper.done),
-                            value.eq(keeper.data),
-                        ]
-                    else:
-                        m.d.comb += value.eq(self._value(placed))
+                    m.d.sync += hit.eq(1)
                     if placed.address in self.registers.words:
-                        m.d.comb += [memory.addr.eq(self.registers.words[placed.address]), keeping.eq(1)]
-        for block in self.registers.blocks:
-            if block.external:
-                for instance, _ in block.instances:
-                    m.d.comb += getattr(self, instance).word.eq(address)
-
-        m.d.sync += bus.arready.eq(asked & done)
-        # An external block's value is valid with its `done`; any other is read when the address is taken.
-        with m.If(Mux(external, asked & done, bus.arready)):
-            m.d.sync += live.eq(value)
-        with m.If(bus.arready):
+                        m.d.sync += [place.eq(self.registers.words[placed.address]), keeping.eq(1)]
+        value, answered = self._live(m, address, reading)
+        m.d.comb += [done.eq(reading & answered), self.busy_reading.eq(finding | reading), memory.en.eq(done)]
+        with m.If(done):
             m.d.sync += [
+                live.eq(value),
                 bus.rvalid.eq(1),
                 bus.rresp.eq(Mux(hit, Response.OKAY, Response.SLVERR)),
                 from_memory.eq(keeping),
@@ -271,9 +316,37 @@ class RegisterFile(wiring.Component):
             m.d.sync += bus.rvalid.eq(0)
         m.d.comb += bus.rdata.eq(live | (memory.data & from_memory.replicate(REGISTER_BITS)))
 
-    def _value(self, placed: Placed) -> Value:
-        """What is not read from the memory."""
-        value: Value = C(0, REGISTER_BITS)
+    def _live(self, m: Module, address: Value, reading: Value) -> tuple[Value, Value]:
+        """What no memory keeps of the register at ``address``, found a cycle before it is read; and whether it is
+        valid: that of an external block may not be yet."""
+        terms: list[Value] = []
+        answered: Value = C(1)
+        for block in self.registers.blocks:
+            if not block.external:
+                continue
+            for instance, _ in block.instances:
+                keeper = getattr(self, instance)
+                asks = Signal(name=f"asks_{instance}", reset_less=True)
+                numbers = [
+                    p.address // REGISTER_BYTES for p in self.registers.placed() if p.instance == instance
+                ]
+                m.d.sync += asks.eq(Cat(address == number for number in numbers).any())
+                m.d.comb += [keeper.request.eq(reading & asks), keeper.word.eq(address)]
+                terms.append(Mux(asks, keeper.data, 0))
+                answered &= ~asks | keeper.done
+        for placed in self.registers.placed():
+            value = self._value(placed)
+            if value is not None:
+                select = Signal(name=f"reads_{placed.name}", reset_less=True)
+                m.d.sync += select.eq(address == placed.address // REGISTER_BYTES)
+                terms.append(Mux(select, value, 0))
+        return reduce(or_, terms), answered
+
+    def _value(self, placed: Placed) -> Value | None:
+        """What is not read from the memory; None if all is."""
+        if placed.block.external:
+            return None
+        parts: list[Value] = []
         for field in placed.register.fields:
             match field.access:
                 case Access.CONSTANT:
@@ -286,5 +359,5 @@ class RegisterFile(wiring.Component):
                     bits = self._port(placed, field.name).value
                 case _:
                     bits = self._port(placed, field.name)
-            value = value | bits.shift_left(field.lsb)
-        return value[:REGISTER_BITS]
+            parts.append(bits.shift_left(field.lsb))
+        return reduce(or_, parts)[:REGISTER_BITS] if parts else None

@@ -67,7 +67,8 @@ class RegisterBlock(wiring.Component):
         return m
 
     def _soft_reset(self, m: Module, file: RegisterFile) -> Signal:
-        """Gives a signal that is high while rings must count as disabled although the registers are not clear yet."""
+        """Gives a signal that is high while rings must count as disabled although the registers are not clear yet; from
+        then on, the register file is not settled until they are."""
         control = self.control
         state = Signal(_Reset)
         forget = Signal()
@@ -137,7 +138,7 @@ class RegisterBlock(wiring.Component):
             (channel.completions, "completion", registers.control.completion_ring_enable),
         ):
             m.d.comb += [
-                port.enable.eq(enable & ~forget),
+                port.enable.eq(enable & ~forget & file.settled),
                 port.tail.eq(getattr(registers, f"{prefix}_tail").value),
                 getattr(registers, f"{prefix}_head").value.eq(port.head),
             ]

@@ -84,8 +84,8 @@ class CompletionRing(wiring.Component):
     def _move(self, m: Module, credit: Signal) -> None:
         """Moves the indexes, and finds out in steps whether the slot at ``index`` is free."""
         closing = Signal()
-        ahead = Signal.like(self.head)
-        space = Signal()
+        ahead = Signal.like(self.head, reset_less=True)
+        space = Signal(reset_less=True)
         # ``space`` knows the index two cycles after it has moved. That it allows nothing before is added by ``moved``.
         moves = Signal()
         moved = Signal(2)

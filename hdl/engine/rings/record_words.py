@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import reduce
 from operator import or_
-from typing import NamedTuple
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
@@ -27,18 +26,11 @@ def _number_of(name: str) -> int:
     return next(f.byte for f in COMPLETION if f.name == field) // 4 + half
 
 
-class _Moved(NamedTuple):
-    """A word on its way, one or two cycles after the sequencer moved it."""
-
-    valid: Signal
-    word: Signal
-
-
 class RecordWords:
     """The word that the sequencer has in hand: its sources and its destinations.
 
-    Words of completions and of errors go through a pipeline: in the cycle after ``advance`` it is known which of all
-    words that is, and in the cycle after that it is in ``value``, with its number in ``arrived``.
+    ``value``, ``number``
+        The word of the completion or of the error that the sequencer had in hand one cycle before.
     """
 
     def __init__(self, sequencer: Sequencer, ports: Sequence[RingPort], registers: RegisterMap) -> None:
@@ -46,10 +38,7 @@ class RecordWords:
         self.ports = ports
         self.registers = registers
         self.value = Signal(WORD_BITS)
-        self.selected = _Moved(
-            Signal(name="selected_valid"), Signal(range(RECORD_WORDS), name="selected_word")
-        )
-        self.arrived = _Moved(Signal(name="arrived_valid"), Signal(range(RECORD_WORDS), name="arrived_word"))
+        self.number = Signal(range(RECORD_WORDS), reset_less=True)
 
     def of_completion(self, m: Module, address: Value, response: Value) -> None:
         """Selects the word of the completion, or of the error.
@@ -67,7 +56,7 @@ class RecordWords:
         terms: list[Value] = []
 
         def term(name: str, selected: Value, value: Value) -> None:
-            select = Signal(name=f"select_{name}")
+            select = Signal(name=f"select_{name}", reset_less=True)
             m.d.sync += select.eq(selected)
             terms.append(Mux(select, value, 0))
 
@@ -86,13 +75,8 @@ class RecordWords:
         term("status", foreign & (word == result), self._status(m, response))
         phase = sequencer.of_channel(port.completions.phase for port in self.ports)
         term("phase", is_[Job.SEND] & (word == RECORD_WORDS - 1), phase << (WORD_BITS - 1))
-        m.d.sync += [
-            self.value.eq(reduce(or_, terms)),
-            self.selected.valid.eq(sequencer.advance),
-            self.selected.word.eq(word),
-            self.arrived.valid.eq(self.selected.valid),
-            self.arrived.word.eq(self.selected.word),
-        ]
+        m.d.comb += self.value.eq(reduce(or_, terms))
+        m.d.sync += self.number.eq(word)
 
     def _status(self, m: Module, response: Value) -> Signal:
         """Status of an error that no completion reports."""
@@ -105,8 +89,9 @@ class RecordWords:
             m.d.comb += status.eq(Mux(decerr, Status.COMPLETION_DECERR, Status.COMPLETION_SLVERR))
         return status
 
-    def report(self, m: Module, sink: stream.Interface) -> None:
-        """Writes ``value`` into the registers: a completion's word, or an error's."""
+    def report(self, m: Module, sink: stream.Interface, free: Value) -> Signal:
+        """Writes ``value`` into the registers while ``free`` is high: a completion's word, or an error's. Gives a signal
+        that is high once that is done, or if no register has this word."""
         is_ = self.sequencer.is_
         m.d.comb += sink.payload.data.eq(self.value)
         shows = {part.word: f"completion_{part.register}" for part in record_parts(COMPLETION, "result")}
@@ -116,16 +101,18 @@ class RecordWords:
             _number_of("address"): "error_address_low",
             _number_of("address_high"): "error_address_high",
         }
-        with m.If(sink.ready):
-            m.d.sync += sink.valid.eq(0)
-        for active, names in ((is_[Job.SHOW], shows), (is_[Job.LOG], logs)):
-            with m.If(active), m.Switch(Cat(self.selected.word, self.sequencer.channel)):
+        for job, names in ((Job.SHOW, shows), (Job.LOG, logs)):
+            with m.If(is_[job]), m.Switch(Cat(self.sequencer.word, self.sequencer.channel)):
                 for port in self.ports:
                     for number, register in names.items():
                         with m.Case(number | port.index * RECORD_WORDS):
-                            m.d.sync += sink.payload.index.eq(self.registers.word(f"{port.name}.{register}"))
-                            with m.If(self.selected.valid):
-                                m.d.sync += sink.valid.eq(1)
+                            m.d.comb += [
+                                sink.valid.eq(free),
+                                sink.payload.index.eq(self.registers.word(f"{port.name}.{register}")),
+                            ]
+        reported = Signal()
+        m.d.comb += reported.eq(free & (~sink.valid | sink.ready))
+        return reported
 
     def fetch_or_push(
         self, m: Module, stored: wiring.PureInterface, r: stream.Interface, moves: Value

@@ -140,7 +140,7 @@ class Rings(wiring.Component):
         needs_slot = Signal()
         found = Signal()
         # The index is selected in the first cycle of a job, and the search starts in the second one.
-        index = Signal.like(slot.index)
+        index = Signal.like(slot.index, reset_less=True)
         starts = Signal()
         of_send = by[Cause.ANSWER] | by[Cause.SEND_LOST]
         m.d.comb += [
@@ -178,31 +178,30 @@ class Rings(wiring.Component):
         any others with the time that reading and writing a register takes between them."""
         is_ = sequencer.is_
         words.of_completion(m, slot.address, self.complete.b.payload.resp)
-        words.report(m, self.report)
         pause = Signal(2)
         free = Signal()
         pushes = Signal()
-        m.d.sync += pause.eq(Cat(sequencer.advance | sequencer.fresh, pause))
+        reports = Signal()
+        writes = Signal()
+        m.d.sync += [
+            pause.eq(Cat(sequencer.advance | sequencer.fresh, pause)),
+            writes.eq(is_[Job.SEND] & sequencer.advance),
+        ]
         m.d.comb += [
-            free.eq(~sequencer.fresh & ~pause.any() & ~self.report.valid & ~sequencer.copied),
+            free.eq(~sequencer.fresh & ~pause.any() & ~sequencer.copied),
             pushes.eq(free & is_[Job.PUSH]),
+            reports.eq(free & (is_[Job.SHOW] | (is_[Job.LOG] & found & ~sequencer.skipped))),
+        ]
+        reported = words.report(m, self.report, reports)
+        m.d.comb += [
             sequencer.advance.eq(
-                (is_[Job.SEND] & ~sequencer.copied)
-                | (pushes & ~self.fetch.r.valid)
-                | (free & (is_[Job.SHOW] | (is_[Job.LOG] & found & ~sequencer.skipped)))
+                (is_[Job.SEND] & ~sequencer.copied) | (pushes & ~self.fetch.r.valid) | reported
             ),
             sequencer.ends.eq(
-                found
-                & ~sequencer.fresh
-                & (
-                    is_[Job.FETCH]
-                    | (is_[Job.SEND] & sequencer.copied)
-                    | sequencer.unlogged
-                    | (sequencer.copied & ~pause.any() & ~self.report.valid)
-                )
+                found & ~sequencer.fresh & (sequencer.copied | is_[Job.FETCH] | sequencer.unlogged)
             ),
-            writer.word_valid.eq(words.arrived.valid & is_[Job.SEND]),
-            writer.word.eq(words.arrived.word),
+            writer.word_valid.eq(writes),
+            writer.word.eq(words.number),
             writer.data.eq(words.value),
             self.stored.index.eq(slot.stored.index),
             slot.stored.data.eq(self.stored.data),

@@ -86,9 +86,9 @@ class RingSlot(wiring.Component):
         mask = (C(1, len(self.index)) << self.ring_log2)[: len(self.index)] - 1
         offset = Cat(C(0, _RECORD_LOG2), (self.index & mask)[: len(self.index)])
         # First the offset, then the address. It turns by a limb in each step, so it is whole again after each phase.
-        turning = Signal(limbs * _LIMB)
-        carry = Signal()
-        outside = Signal()
+        turning = Signal(limbs * _LIMB, reset_less=True)
+        carry = Signal(reset_less=True)
+        outside = Signal(reset_less=True)
         total = self._add(m, selects, adds, turning, carry)
 
         beyond = total[self.address_bits - (limbs - 1) * _LIMB :].any() if self.address_bits < 64 else C(0)
@@ -129,9 +129,9 @@ class RingSlot(wiring.Component):
     def _new_step(self, name: str) -> _Step:
         return _Step(
             Signal(name=f"{name}_busy"),
-            Signal(range(3), name=f"{name}_phase"),
-            Signal(range(max(self.limbs, 2)), name=f"{name}_limb"),
-            Signal(name=f"{name}_last_limb"),
+            Signal(range(3), name=f"{name}_phase", reset_less=True),
+            Signal(range(max(self.limbs, 2)), name=f"{name}_limb", reset_less=True),
+            Signal(name=f"{name}_last_limb", reset_less=True),
         )
 
     def _follow(self, m: Module, before: _Step, name: str) -> _Step:
@@ -143,8 +143,8 @@ class RingSlot(wiring.Component):
     def _add(self, m: Module, selects: _Step, adds: _Step, turning: Signal, carry: Signal) -> Signal:
         """Adds a limb: of the base and the offset, or of the address and what it is compared with."""
         operand = Signal(_LIMB)
-        right = Signal(_LIMB)
-        inverted = Signal()
+        right = Signal(_LIMB, reset_less=True)
+        inverted = Signal(reset_less=True)
         total = Signal(_LIMB + 1)
         # The limit's register holds pages; the bytes within are ones.
         in_page = Mux(selects.limb == 0, (1 << _PAGE_LOG2) - 1, 0)

@@ -76,6 +76,7 @@ def test_data_come_back_to_the_client_that_asked(pause: float) -> None:
         clients = [dut.client_0, dut.client_1]
         bench = Addresses(ctx, [client.ar for client in clients], dut.port.ar, rng, pause)
         taken = [0, 0]
+        passed = 0
         for _ in range(2000):
             bench.drive(True)
             id = rng.randrange(3)
@@ -92,10 +93,11 @@ def test_data_come_back_to_the_client_that_asked(pause: float) -> None:
             found = bench.look()
             if found:
                 taken[found[0]] += 1
-                assert found[0] == 1 or bench.asking[1] is None or pause, "the rings go first"
+                # The rings go first, but for the address after their own.
+                passed = passed + 1 if found[0] == 0 and bench.asking[1] is not None else 0
+                assert passed <= 1, "the rings wait for more than one address"
             await ctx.tick()
-        assert taken[1] > 100
-        assert pause == 0.0 or taken[0] > 50
+        assert min(taken) > 50
 
     simulate(dut, testbench)
 

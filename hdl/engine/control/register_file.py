@@ -204,14 +204,16 @@ class RegisterFile(wiring.Component):
                 if placed.register.stored_mask:
                     with m.Case(placed.address // REGISTER_BYTES):
                         m.d.sync += [place.eq(self.registers.words[placed.address]), keeping.eq(1)]
-        with m.Switch(place):
-            for number, placed in enumerate(self.registers.kept):
-                if placed.register.stored_mask:
-                    with m.Case(number):
-                        m.d.comb += [
-                            writable.eq(placed.register.stored_mask),
-                            unlocked.eq(self._unlocked(placed)),
-                        ]
+        # Sums of products: synthesis would turn a table of constants into a memory.
+        chosen = [
+            (place == number, placed)
+            for number, placed in enumerate(self.registers.kept)
+            if placed.register.stored_mask
+        ]
+        m.d.comb += [
+            writable.eq(reduce(or_, (Mux(here, placed.register.stored_mask, 0) for here, placed in chosen))),
+            unlocked.eq(reduce(or_, (here & self._unlocked(placed) for here, placed in chosen))),
+        ]
         report = self.report
         m.d.comb += report.ready.eq(self.settled & ~write.valid)
         with m.If(write.valid):

@@ -234,7 +234,8 @@ def infer(memory: Memory, name: str, part: Callable[[str, int, int], str]) -> li
     """The lines of a memory called ``name``; ``part`` gives some bits of a port: its name, the lowest bit, their number."""
     shape = memory.shape
     lines = [f"  reg [{shape.width - 1}:0] {name} [0:{shape.depth - 1}];", *initial_values(shape, name)]
-    clock = f"  always @(posedge {part('clk', 0, 1)}) begin"
+    has_clock = shape.writes > 0 or any(shape.reads)
+    clock = f"  always @(posedge {part('clk', 0, 1)}) begin" if has_clock else ""
     for number in range(shape.writes):
         start = "write" if shape.writes == 1 else f"write{number}"
         word = f"{name}[{part(f'{start}_address', 0, shape.address_bits)}]"

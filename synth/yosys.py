@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -64,7 +64,7 @@ def scratch() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def run_tool(command: tuple[str, ...], folder: Path) -> Iterator[str]:
+def run_tool(command: tuple[str, ...], folder: Path) -> Generator[str, None, None]:
     """Yields the lines that a tool prints, as it prints them; an exit status other than 0 is an error.
 
     The tool and all processes that it starts end with the caller, also if the caller is interrupted.

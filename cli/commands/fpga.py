@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
-_TARGETS = ("ecp5", "ice40", "xilinx")
+_TARGETS = ("ecp5", "nexus", "gowin", "ice40", "xilinx")
 
 
 def register(subparsers: Any) -> None:
@@ -23,7 +23,7 @@ def register(subparsers: Any) -> None:
         "fpga",
         help="measure resources and clock on an FPGA",
         description="Synthesise a block for an FPGA and count its look-up tables, flip-flops and RAM; "
-        "for ecp5 and ice40, place and route it too and say how fast its clock can be.",
+        "for all but xilinx, place and route it too and say how fast its clock can be.",
     )
     blocks = parser.add_subparsers(title="blocks", metavar="BLOCK", required=True)
     for block in (*BLOCKS, ENGINE):
@@ -39,8 +39,9 @@ def _add_fpga(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--device",
         metavar="NAME",
-        help="ecp5: 25k (default), 12k, 45k, 85k, of speed grade 6, or with -7 or -8 appended; ice40: hx8k (default), "
-        "hx4k, lp8k, up5k",
+        help="ecp5: 25k (default), 12k, 45k, 85k, of speed grade 6, or with -7 or -8 appended; nexus: lifcl-40 "
+        "(default, CrossLink-NX) or lfd2nx-40 (Certus-NX), of speed grade 7, or with -8 or -9 appended; gowin: gw2a-18 "
+        "(default), of speed grade 7, or with -8 or -9 appended, or gw5ast-138; ice40: hx8k (default), hx4k, lp8k, up5k",
     )
     group.add_argument(
         "--seeds",

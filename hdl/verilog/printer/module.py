@@ -175,7 +175,11 @@ class _Printer:
             pins = {port: self.folded.node(signal, self.names) for port, signal in signals.items()}
             yield from _instance(self.wrappers(memory), name, pins)
             return
-        yield from infer(memory, name, lambda port, low, width: self._text(cut(signals[port], low, width)))
+        yield from infer(
+            memory,
+            name,
+            lambda port, low, width: self.folded.node(cut(signals[port], low, width), self.names),
+        )
 
     def _instance(self, cell: Cell) -> Iterator[str]:
         results = result_ports(cell, self.modules)

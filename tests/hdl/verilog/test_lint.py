@@ -1,17 +1,21 @@
-"""Other people's tools read the Verilog: Verilator without a complaint, Yosys, Icarus Verilog."""
+"""Other people's tools read the Verilog without a complaint: Verilator, slang, Verible, Yosys, Icarus Verilog."""
 
 from __future__ import annotations
 
 import re
 import shutil
 import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 from cdma.hdl.codec.generate import codec_verilog
+from cdma.hdl.engine.generate import engine_verilog
 from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.verilog.waivers import verilator_waivers
 from cdma.verif.simulator.toolchain import find_verilator
@@ -31,16 +35,50 @@ _CONFIGS = {
 }
 
 
-_DESIGNS = [(kind, key) for kind in ("compressor", "decompressor") for key in _CONFIGS]
+_ENGINES = {
+    "default": EngineConfig(),
+    "pipelined": EngineConfig(pipelined=True, alignment="word", dev_data_bits=512),
+    "streams": EngineConfig(Format(8, 32, 1), lanes=32, registers=False, host_data_bits=128),
+    "small": EngineConfig(
+        Format(16, 32, 2, (0,)), lanes=4, dev_data_bits=64, host_data_bits=64, descriptors=2
+    ),
+}
+
+_DESIGNS = [(kind, key, "wrap") for kind in ("compressor", "decompressor") for key in _CONFIGS] + [
+    ("decompressor", "pipelined", "infer")
+]
+_ENGINE_DESIGNS = [("engine", key, "infer" if key == "small" else "wrap") for key in _ENGINES]
+
+#: Verible's rules that the text does not follow, and why.
+_VERIBLE_WITHOUT = {
+    "module-filename": "the file is one self-contained text: the top and all of its submodules",
+    "one-module-per-file": "the same",
+    "port-name-suffix": "ports have the names of the AXI standards, which have no _i and _o",
+    "unpacked-dimensions-range-ordering": "reg x [N] is SystemVerilog; Verilog 2005 has reg x [0:N-1] alone",
+    "instance-shadowing": "it takes the port in .aclk(aclk) for a declaration",
+}
+
+#: slang's warnings that are not asked for, and why.
+_SLANG_WITHOUT = {
+    "unused-port": "AXI prescribes ports, such as AWPROT, that not every subordinate needs",
+    "unused-but-set-net": "a word of a memory is read whole, also where a part of it is not used",
+}
 
 
-@pytest.fixture(scope="module", params=_DESIGNS, ids="-".join)
+@pytest.fixture(
+    scope="module",
+    params=[*_DESIGNS, *(pytest.param(design, marks=pytest.mark.slow) for design in _ENGINE_DESIGNS)],
+    ids="-".join,
+)
 def design(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    kind, key = request.param
+    kind, key, memories = request.param
     path = tmp_path_factory.mktemp("lint") / f"{kind}_{key}.v"
-    path.write_text(
-        codec_verilog(kind, _CONFIGS[key], name=path.stem, init=key not in ("bytes", "pipelined_codes"))
-    )
+    init = key not in ("bytes", "pipelined_codes", "streams")
+    if kind == "engine":
+        text = engine_verilog(_ENGINES[key], name=path.stem, init=init, memories=memories)
+    else:
+        text = codec_verilog(kind, _CONFIGS[key], name=path.stem, init=init, memories=memories)
+    path.write_text(text)
     return path
 
 
@@ -72,6 +110,31 @@ def test_verilator_builds_it_without_waivers(design: Path, tmp_path: Path) -> No
         text=True,
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_slang_has_no_complaint(design: Path) -> None:
+    pytest.importorskip("pyslang")
+    program = (
+        "import sys; from pyslang.driver import Driver; driver = Driver(); driver.addStandardArgs();"
+        "ok = driver.parseCommandLine(' '.join(sys.argv)) and driver.processOptions();"
+        "ok = ok and driver.parseAllSources() and driver.runFullCompilation(); sys.exit(not ok)"
+    )
+    without = [f"-Wno-{name}" for name in _SLANG_WITHOUT]
+    command = [sys.executable, "-c", program, "--std", "1364-2005", "-Weverything", *without, str(design)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_verible_has_no_complaint(design: Path) -> None:
+    try:
+        files_of = distribution("verible").files or []
+    except PackageNotFoundError:
+        pytest.skip("the package verible is not installed")
+    tool = next(file.locate() for file in files_of if file.name == "verible-verilog-lint")
+    rules = ",".join(f"-{name}" for name in _VERIBLE_WITHOUT)
+    command = [tool, "--ruleset=all", f"--rules={rules}", "--rules_config_search=false", design]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
 @pytest.mark.verilator

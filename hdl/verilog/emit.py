@@ -41,13 +41,14 @@ keep the copyright notice, the conditions and the disclaimer with this file.
 Copyright (c) 2026, the cDMA authors. SPDX-License-Identifier: BSD-2-Clause
 """
 
-#: ``proc`` turns the processes into cells and registers, ``opt_dff`` gives the registers reset and enable
-#: instead of multiplexers, and ``opt_clean -purge`` drops the names that name nothing of their own.
+#: ``proc`` turns the processes into cells and registers, and a case of constants into logic, not into a memory.
+#: ``opt_dff`` gives the registers reset and enable instead of multiplexers, and ``opt_clean -purge`` drops the names that
+#: name nothing of their own.
 _SCRIPT = """\
 read_rtlil <<rtlil
 {rtlil}
 rtlil
-proc
+proc -norom
 opt_expr
 opt_clean
 opt_dff -simple-dffe

@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
             measured[block] = measure(
                 circuit,
                 library,
-                request.options(arguments),
+                request.options(arguments, library),
                 cache=request.cache(arguments),
                 yosys=yosys,
                 progress=say,

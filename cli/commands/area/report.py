@@ -23,10 +23,10 @@ def run(arguments: argparse.Namespace) -> int:
     if not 1 <= arguments.depth <= 20:
         raise ParameterError(f"--depth is {arguments.depth}; it must be from 1 to 20")
     yosys = find_yosys(arguments.yosys)
-    options = request.options(arguments)
     with status() as say:
         say("reading the library")
         library = request.library(arguments)
+        options = request.options(arguments, library)
         say("generating Verilog")
         circuit = request.circuit(arguments)
         measurement = measure(

@@ -9,6 +9,8 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.options import config_from
 from cdma.synth.asic.floor import Floor, codec_floor
 from cdma.synth.asic.recipe import Options
+from cdma.synth.asic.stage import default_period
+from cdma.synth.asic.timing import find_opensta
 from cdma.synth.cache import Cache, NoCache
 from cdma.synth.circuits import Circuit, codec_circuit, engine_circuit
 from cdma.synth.library.gates import ASSUMPTION, NAME, normalised_library
@@ -29,9 +31,12 @@ def assumption(used: Library) -> str:
     return ASSUMPTION if used.name == NAME else ""
 
 
-def options(arguments: argparse.Namespace) -> Options:
-    """How to synthesise."""
-    return Options(arguments.period, arguments.clock_gating, arguments.flip_flop_memories)
+def options(arguments: argparse.Namespace, used: Library) -> Options:
+    """How to synthesise; without ``--period``, for the period that fits the library."""
+    period = arguments.period
+    if period is None:
+        period = default_period(used, find_opensta(), cache(arguments))
+    return Options(period, arguments.clock_gating, arguments.flip_flop_memories)
 
 
 def cache(arguments: argparse.Namespace) -> Cache:

@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.jobs < 0:
         raise ParameterError(f"--jobs is {arguments.jobs}; it must be 1 or more, or 0 for one per processor")
     library = request.library(arguments)
-    wanted = list(points(codec_config_from(arguments), request.options(arguments), axes))
+    wanted = list(points(codec_config_from(arguments), request.options(arguments, library), axes))
     if all(point.reason for point in wanted):
         raise MeasureError(f"no point of the sweep can be: {wanted[0].reason}")
     with step_progress("measuring", len(wanted)) as advance:

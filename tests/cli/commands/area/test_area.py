@@ -48,6 +48,8 @@ def test_json(capsys):
         "lanes": 2,
         "runtime_values": False,
         "pipelined": False,
+        "register_slices": "none",
+        "queue": 2,
     }
     assert found["assumption"] is None
     assert found["clock_gated"]["kge"] < found["kge"]

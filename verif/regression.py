@@ -15,6 +15,7 @@ from cdma.verif.codec.plan import CODEC_PLAN
 from cdma.verif.engine.plan import ENGINE_PLAN
 from cdma.verif.simulator.build import build
 from cdma.verif.simulator.design import Design
+from cdma.verif.simulator.icarus import build_four_state
 from cdma.verif.simulator.plan import TestPlan, TestPoint
 from cdma.verif.simulator.simulate import Outcome, simulate
 
@@ -82,13 +83,15 @@ def verify(
     jobs: int = 1,
     waves: Path | None = None,
     verilog: str | None = None,
+    four_state: bool = False,
     plusargs: Sequence[str] = (),
     report: Callable[[Outcome], None] | None = None,
 ) -> Regression:
     """Runs the tests of the plan, or those named in ``tests``, on one design.
 
     ``packets`` is the budget of the longest test; ``jobs`` is how many simulations may run at once; ``waves`` is a
-    directory that takes a VCD of every test; ``report`` is called with each outcome. ``verilog`` replaces the design's
+    directory that takes a VCD of every test; ``four_state`` takes Icarus Verilog instead of Verilator; ``report`` is
+    called with each outcome. ``verilog`` replaces the design's
     own text and ``plusargs`` reach the simulation, which is how the bench itself is tested.
     """
     plan = plan_of(design)
@@ -97,7 +100,10 @@ def verify(
         raise ParameterError(f"{plan.unit} is {budget}; a regression that moves nothing proves nothing")
     points = plan.choose(design, tests)
     text = design.verilog() if verilog is None else verilog
-    executable = build(text, design.top, design.ports, trace=waves is not None)
+    if four_state:
+        executable = build_four_state(text, design.top, design.ports, trace=waves is not None)
+    else:
+        executable = build(text, design.top, design.port_names, trace=waves is not None)
     settings = {"design": design.to_json(), "packets": budget, "seed": seed}
 
     def run(
@@ -112,6 +118,7 @@ def verify(
             names,
             settings,
             start=start,
+            four_state=four_state,
             waves=trace,
             plusargs=plusargs,
             report=report_each,

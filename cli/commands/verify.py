@@ -1,4 +1,4 @@
-"""``cdma verify``: the regression on the user's own configuration, under Verilator."""
+"""``cdma verify``: the regression on the user's own configuration, under Verilator or in four states."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
+#: The simulators; the second one has four states.
+SIMULATORS = ("verilator", "icarus")
+
 _ENGINE_DESCRIPTION = (
     "Run the engine, with registers and rings or (--no-registers) driven by streams, between two memories of "
     "cocotbext-axi, with random back-pressure, latency and errors, guard bytes around every destination, "
@@ -30,7 +33,7 @@ def register(subparsers: Any) -> None:
     """Adds the command's parser."""
     parser = subparsers.add_parser(
         "verify",
-        help="run the regression on a configuration, under Verilator",
+        help="run the regression on a configuration, under Verilator or Icarus Verilog",
         description="Build the Verilog of a configuration, run the regression on it, and compare every bit "
         "with the golden model. The status is 1 if anything fails.",
     )
@@ -52,6 +55,12 @@ def _add_options(
     group = block.add_argument_group("regression")
     group.add_argument(
         "--no-init", dest="init", action="store_false", help="the Verilog without initial values"
+    )
+    group.add_argument(
+        "--simulator",
+        choices=SIMULATORS,
+        default=SIMULATORS[0],
+        help="icarus is slower and knows X: no output may be unknown after a reset (default verilator)",
     )
     group.add_argument("--tests", nargs="+", metavar="NAME", help="only these tests (see --list)")
     group.add_argument("--list", action="store_true", help="list the tests and what each is about, and stop")
@@ -106,6 +115,7 @@ def _run(arguments: argparse.Namespace) -> int:
             packets=arguments.packets,
             jobs=arguments.jobs,
             waves=arguments.waves,
+            four_state=arguments.simulator == "icarus",
             report=report,
         )
     if arguments.json:
@@ -150,6 +160,8 @@ def _show(result: Regression, arguments: argparse.Namespace) -> None:
     for outcome in failed:
         print(f"\n{outcome.test} failed: {outcome.failure}")
         again = replay_command(result.design, outcome.test, result.seed, result.packets)
+        if arguments.simulator != SIMULATORS[0]:
+            again += f" --simulator {arguments.simulator}"
         print(f"  again, with waves: {again} --waves")
         if arguments.log and outcome.log:
             print(outcome.log)

@@ -17,6 +17,7 @@ from cocotb.triggers import RisingEdge
 
 from cdma.verif.monitors.pauses import Pause, always
 from cdma.verif.monitors.rules import Beat, RuleError, StreamRules
+from cdma.verif.monitors.unknowns import UNKNOWN, Unknowns
 
 from .design import CodecDesign
 from .packet_check import PacketCheck
@@ -77,6 +78,7 @@ class Bench:
         self.output = StreamSink(dut, "m_axis", self._rules, True)
         self.report = StreamSink(dut, "m_report", StreamRules("m_report"), False)
         self._edge = RisingEdge(dut.aclk)
+        self._unknowns = Unknowns(design.ports) if hasattr(dut, UNKNOWN) else None
         self._compare = PacketCheck(form.word_bits)
         self._digest = hashlib.sha256()
         self.now = 0
@@ -114,6 +116,7 @@ class Bench:
         await self._edge
         for _ in range(cycles):
             await self._edge
+            self._look_for_unknowns(reset=True)
             self.output.step_in_reset()
             self.report.step_in_reset()
             self.tally.checks += 2
@@ -137,6 +140,7 @@ class Bench:
     async def cycle(self) -> bool:
         """One clock cycle; says whether anything moved."""
         await self._edge
+        self._look_for_unknowns(reset=False)
         self.now += 1
         now = self.now
         moved = self.input.step(now)
@@ -150,6 +154,10 @@ class Bench:
         self.tally.cycles += 1
         self.tally.checks += 2
         return moved or len(self.output.received) + len(self.report.received) > taken
+
+    def _look_for_unknowns(self, *, reset: bool) -> None:
+        if self._unknowns is not None:
+            self._unknowns.cycle(int(getattr(self.dut, UNKNOWN).value), reset)
 
     async def run(self, packets: Sequence[Packet]) -> list[Delivery]:
         """Sends packets back to back, waits until all have come out, and checks every bit of them.

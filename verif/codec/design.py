@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.verilog.ports import Port
 from cdma.verif.simulator.design import Design
 
 __all__ = ["CodecDesign"]
@@ -22,11 +23,10 @@ class CodecDesign(Design):
     init: bool = True
 
     @property
-    def ports(self) -> tuple[str, ...]:
+    def ports(self) -> tuple[Port, ...]:
         from cdma.hdl.codec.shell import codec_ports
 
-        ports = codec_ports(self.config, length=self.block == "decompressor")
-        return tuple(port.name for port in ports)
+        return codec_ports(self.config, length=self.block == "decompressor")
 
     @property
     def summary(self) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
+from cdma.hdl.verilog.ports import Port
 from cdma.verif.simulator.design import Design
 
 __all__ = ["SMALL", "EngineDesign"]
@@ -36,10 +37,10 @@ class EngineDesign(Design):
     block: str = field(default="engine", init=False)
 
     @property
-    def ports(self) -> tuple[str, ...]:
+    def ports(self) -> tuple[Port, ...]:
         from cdma.hdl.engine.engine import engine_ports
 
-        return tuple(port.name for port in engine_ports(self.config))
+        return engine_ports(self.config)
 
     @property
     def summary(self) -> str:

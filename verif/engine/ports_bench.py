@@ -16,6 +16,7 @@ from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.hdl.spec.slices import has_slices
 from cdma.verif.monitors.axi import AxiChecker
 from cdma.verif.monitors.axi_lite import AxiLiteChecker
+from cdma.verif.monitors.unknowns import UNKNOWN, Unknowns
 
 from .design import EngineDesign
 from .memory import EngineMemory
@@ -40,6 +41,7 @@ class PortsBench:
         self.config = design.config
         self.rng = rng
         self.checkers: dict[str, AxiChecker | AxiLiteChecker] = {}
+        self.unknowns = Unknowns(design.ports) if hasattr(dut, UNKNOWN) else None
         self.cycles = 0
         self.failure: BaseException | None = None
 
@@ -122,6 +124,8 @@ class PortsBench:
             self.cycles += 1
             if self.failure is not None:
                 raise self.failure
+            if self.unknowns is not None:
+                self.unknowns.cycle(int(getattr(self.dut, UNKNOWN).value), not int(self.dut.aresetn.value))
             if int(self.dut.aresetn.value):
                 first = True
                 for checker in self.checkers.values():

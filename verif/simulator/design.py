@@ -10,6 +10,7 @@ from typing import Any
 
 from cdma.hdl.spec.codecs import BLOCKS, codec_of
 from cdma.hdl.verilog.cache import content_key, generator_key, kept_text
+from cdma.hdl.verilog.ports import Port
 
 __all__ = ["Design"]
 
@@ -36,8 +37,13 @@ class Design(ABC):
 
     @property
     @abstractmethod
-    def ports(self) -> tuple[str, ...]:
-        """The names of the ports, all of which a bench reads or drives."""
+    def ports(self) -> tuple[Port, ...]:
+        """The ports, all of which a bench reads or drives."""
+
+    @property
+    def port_names(self) -> tuple[str, ...]:
+        """The names of the ports."""
+        return tuple(port.name for port in self.ports)
 
     @property
     @abstractmethod

@@ -34,7 +34,7 @@ def run_test(
     the build that can write one. The ``settings`` reach the test.
     """
     text = design.verilog() if verilog is None else verilog
-    executable = build(text, design.top, design.ports, trace=trace or waves is not None)
+    executable = build(text, design.top, design.port_names, trace=trace or waves is not None)
     given = {"design": design.to_json(), "packets": 1, "seed": 1, **settings}
     (outcome,) = simulate(executable, design.top, module, [test], given, waves=waves, timeout=timeout)
     if outcome.failure is not None:

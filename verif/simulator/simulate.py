@@ -16,7 +16,14 @@ from typing import Any
 
 from cdma.hdl.spec.errors import CdmaError
 
+from .four_state import four_state_name
+from .icarus import run_four_state
+
 __all__ = ["Outcome", "SimulationError", "simulate"]
+
+#: What the bench writes reaches Icarus Verilog after the clock edge only if cocotb sees to it. What it reads as X is 0
+#: for it: a monitor of its own objects to an X that may not be there.
+_FOUR_STATE = {"COCOTB_TRUST_INERTIAL_WRITES": "0", "COCOTB_RESOLVE_X": "zeros"}
 
 
 class SimulationError(CdmaError):
@@ -47,6 +54,7 @@ def simulate(
     settings: Mapping[str, Any],
     *,
     start: int = 1,
+    four_state: bool = False,
     waves: Path | None = None,
     plusargs: Sequence[str] = (),
     timeout: float = 1800,
@@ -54,10 +62,10 @@ def simulate(
 ) -> list[Outcome]:
     """Runs ``tests`` of the cocotb test module ``module``, one after the other.
 
-    ``settings`` reach the tests as JSON in ``CDMA_BENCH``; ``start`` seeds the registers without an initial
-    value; ``waves`` takes a VCD, if the simulation was built to write one; ``plusargs`` go to the simulation;
-    ``report`` is called with each outcome as it arrives. A test that leaves no result has failed, whatever the process
-    says, and so has one that has checked nothing.
+    ``settings`` reach the tests as JSON in ``CDMA_BENCH``; ``start`` seeds the registers without an initial value;
+    ``four_state`` says that the executable is for Icarus Verilog; ``waves`` takes a VCD, if the simulation was built to
+    write one; ``plusargs`` go to the simulation; ``report`` is called with each outcome as it arrives. A test that leaves
+    no result has failed, whatever the process says, and so has one that has checked nothing.
     """
     outcomes: dict[str, Outcome] = {}
 
@@ -67,10 +75,14 @@ def simulate(
             if report is not None:
                 report(outcome)
 
-    command = [str(executable), f"+verilator+seed+{start}", "+verilator+rand+reset+2", *plusargs]
+    if four_state:
+        command = [*run_four_state(executable), *plusargs]
+    else:
+        command = [str(executable), f"+verilator+seed+{start}", "+verilator+rand+reset+2", *plusargs]
     if waves is not None:
         waves.parent.mkdir(parents=True, exist_ok=True)
-        command += ["--trace", "--trace-file", str(waves.resolve())]
+        to = str(waves.resolve())
+        command += [f"+trace-file={to}"] if four_state else ["--trace", "--trace-file", to]
     with tempfile.TemporaryDirectory(prefix="cdma-") as directory:
         folder = Path(directory)
         result, output = folder / "results.jsonl", folder / "log"
@@ -81,7 +93,8 @@ def simulate(
 
         bench = json.dumps({**settings, "result": str(result)})
         environment = {
-            **_cocotb_environment(top, module, tests),
+            **_cocotb_environment(four_state_name(top) if four_state else top, module, tests),
+            **(_FOUR_STATE if four_state else {}),
             "COCOTB_RESULTS_FILE": str(folder / "results.xml"),
             "COCOTB_RANDOM_SEED": str(settings.get("seed", 0)),
             "CDMA_BENCH": bench,

@@ -72,7 +72,7 @@ def draw(
     with tempfile.TemporaryDirectory(dir=directory, prefix=".wave-") as temporary:
         made = {kind: Path(temporary) / f"{scene.name}.{kind}" for kind in KINDS}
         run_test(design, scene.module, scene.test, verilog=verilog, waves=made["vcd"])
-        trace = read_trace(made["vcd"], design.top, design.ports)
+        trace = read_trace(made["vcd"], design.top, design.port_names)
         if "gtkw" in kinds:
             _write_gtkw(made["gtkw"], design.top, made["vcd"].name, scene.groups(trace.top))
         if "svg" in kinds:

@@ -106,7 +106,7 @@ class Counters(wiring.Component):
 
     Reads have copies of their own, which are written with the counters unless they are held. A read takes a limb per
     cycle as well, in the same order, so it never sees the limbs of two visits. What the last read of a low half left in
-    the memories' registers gives the high half.
+    the memories' registers gives the high half, which is 0 before the first of them.
 
     ``clear``
         Pulse: all counters are 0 within two rounds, as they are after a reset. What is held stays.
@@ -213,6 +213,10 @@ class Counters(wiring.Component):
             channel.held.eq(visits[1].held[index]),
         ]
         m.d.sync += steps.eq(Cat(begins, steps))
+        # After a reset the memories' registers hold anything until a first row is read.
+        loaded = Signal(name=f"{name}_loaded")
+        with m.If(steps[-1]):
+            m.d.sync += loaded.eq(1)
         limbs = []
         for limb, (visit, value) in enumerate(zip(visits[1:], values, strict=True)):
             m.submodules[f"{name}_copy_{limb}"] = copy = Memory(shape=_LIMB_BITS, depth=_SLOTS, init=[])
@@ -226,7 +230,8 @@ class Counters(wiring.Component):
                 out.en.eq(steps[limb]),
             ]
             limbs.append(out.data)
-        m.d.comb += port.data.eq(Cat(limbs).word_select(port.word[0], 32))
+        row = Cat(limbs)
+        m.d.comb += port.data.eq(Mux(port.word[0], row[32:] & loaded.replicate(32), row[:32]))
 
     def _completions(
         self,

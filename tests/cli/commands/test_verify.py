@@ -60,6 +60,15 @@ def test_every_option_arrives(block: str, budget: str, asked: dict[str, Any]) ->
     assert (asked["packets"], asked["seed"], asked["jobs"], asked["tests"]) == (9, 3, 2, ["soak"])
     assert str(asked["waves"]) == "waves"
     assert (asked["design"].block, asked["design"].init) == (block, False)
+    assert not asked["four_state"]
+
+
+def test_the_simulator_is_in_the_replay(asked: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    asked["failures"] = {"soak": "irq unknown (X) after reset"}
+    assert main(["verify", "engine", "--simulator", "icarus"]) == 1
+    assert asked["four_state"]
+    printed = capsys.readouterr().out
+    assert "cdma verify engine --tests soak --seed 1 --transfers 50 --simulator icarus --waves\n" in printed
 
 
 @pytest.mark.parametrize("block", BLOCKS)

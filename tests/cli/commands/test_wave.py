@@ -31,7 +31,7 @@ def test_files(block: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert f"{tmp_path}/{block}.svg" in capsys.readouterr().out
 
     design = CodecDesign(block)
-    trace = read_trace(tmp_path / f"{block}.vcd", design.top, design.ports)
+    trace = read_trace(tmp_path / f"{block}.vcd", design.top, design.port_names)
     moved = {
         name: [cycle for cycle in trace.cycles if cycle[f"{name}_tvalid"] and cycle[f"{name}_tready"]]
         for name in ("s_axis", "m_axis", "m_report")
@@ -104,7 +104,7 @@ def test_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     )
     design = EngineDesign(EngineConfig())
     for name in names:
-        trace = read_trace(tmp_path / f"{name}.vcd", design.top, design.ports)
+        trace = read_trace(tmp_path / f"{name}.vcd", design.top, design.port_names)
         svg = ElementTree.parse(tmp_path / f"{name}.svg")
         texts = ["".join(element.itertext()) for element in svg.iter() if element.tag.endswith("text")]
         for port in ("dev", "host"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, distribution
@@ -19,6 +18,7 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.verilog.waivers import verilator_waivers
 from cdma.verif.simulator.toolchain import find_verilator
+from tests.support.icarus import needs_icarus
 
 _CONFIGS = {
     "default": CodecConfig(),
@@ -171,7 +171,7 @@ def test_yosys_reads_it(design: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("iverilog") is None, reason="Icarus Verilog is not installed")
+@needs_icarus
 def test_icarus_reads_it(design: Path) -> None:
     command = ["iverilog", "-g2005", "-Wall", "-t", "null", design]
     done = subprocess.run(command, capture_output=True, text=True)

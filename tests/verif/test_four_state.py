@@ -1,0 +1,132 @@
+"""Designs without initial values in four states, under Icarus Verilog: the regression's own tests, and no X after reset.
+
+The bench is that of Verilator. Around the design every payload is X without its valid, and every reset makes all
+registers and memories unknown (``verif/simulator/four_state.py``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+
+from cdma import CodecConfig, Format
+from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.verif.codec.design import CodecDesign
+from cdma.verif.engine.design import SMALL, EngineDesign
+from cdma.verif.regression import Regression, verify
+from cdma.verif.simulator.design import Design
+from tests.support.faulty import wrapped
+from tests.support.icarus import needs_icarus
+from tests.support.pessimistic import pessimistic
+
+pytestmark = [needs_icarus, pytest.mark.slow]
+
+CODECS = {
+    "plain": CodecConfig(),
+    "pipelined": CodecConfig(pipelined=True),
+    "bytes, a lane, header of eight beats, run-time table": CodecConfig(Format(8, 32, 2, (0, 1)), 1, True),
+    "pipelined, the same": CodecConfig(Format(8, 32, 2, (0, 1)), 1, True, pipelined=True),
+    "sixteen lanes, window of four beats, run-time table": CodecConfig(Format(16, 64, 4, (0, 1)), 16, True),
+}
+#: A wide host, words of 32 bits and one code bit; descriptors come as streams.
+STREAMS = EngineConfig(
+    format=Format(),
+    lanes=4,
+    dev_data_bits=256,
+    host_data_bits=64,
+    dev_address_bits=32,
+    host_address_bits=32,
+    latency=64,
+    descriptors=8,
+    registers=False,
+)
+#: Everything that can interrupt a transfer.
+STOPS = ["aborts", "hard_resets", "soft_resets", "watchdog", "halting"]
+ERRORS = ["bus_errors", "corrupt", "capacity"]
+ENGINES: dict[str, tuple[EngineConfig, list[str]]] = {
+    "registers": (
+        SMALL,
+        ["soak", "lengths", "windows", "ring_errors", "registers", "register_bus", *ERRORS, *STOPS],
+    ),
+    "pipelined, to a word": (
+        dataclasses.replace(SMALL, alignment="word", pipelined=True),
+        ["soak", "lengths", "register_bus", *ERRORS, *STOPS],
+    ),
+    "streams": (STREAMS, ["soak", "lengths", "corrupt", "aborts", "hard_resets"]),
+}
+
+
+def _failures(result: Regression) -> dict[str, str]:
+    return {outcome.test: outcome.failure for outcome in result.outcomes if outcome.failure is not None}
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("config", CODECS.values(), ids=CODECS.keys())
+def test_codecs(block: str, config: CodecConfig) -> None:
+    tests = ["lengths", "soak", "interop", "patience", "reset", "malformed"]
+    design = CodecDesign(block, config, init=False)
+    assert not _failures(verify(design, tests=tests, packets=20, four_state=True))
+    if block == "decompressor" and config.pipelined:
+        assert not _failures(verify(design, tests=["corrupt"], packets=1, four_state=True))
+
+
+@pytest.mark.parametrize(("config", "tests"), ENGINES.values(), ids=ENGINES.keys())
+def test_engines(config: EngineConfig, tests: list[str]) -> None:
+    design = EngineDesign(config, init=False)
+    assert not _failures(verify(design, tests=tests, packets=10, four_state=True))
+
+
+PESSIMISTIC: dict[str, tuple[Design, list[str]]] = {
+    "compressor": (CodecDesign("compressor", init=False), ["soak", "reset"]),
+    "decompressor": (CodecDesign("decompressor", init=False), ["soak", "reset"]),
+    "engine": (EngineDesign(SMALL, init=False), ["soak", "hard_resets"]),
+}
+
+
+@pytest.mark.parametrize(("design", "tests"), PESSIMISTIC.values(), ids=PESSIMISTIC.keys())
+def test_unknown_conditions_stay_unknown(design: Design, tests: list[str]) -> None:
+    """As between gates: nothing passes because ``if (x)`` takes a branch."""
+    netlist = pessimistic(design.verilog(), design.top)
+    assert not _failures(verify(design, tests=tests, packets=4, four_state=True, verilog=netlist))
+
+
+#: What no other promise of the design notices: expressions for ports, the state that they need, and the X that shows.
+FAULTS: dict[str, tuple[dict[str, str], str, str | None]] = {
+    "sound": ({}, "", None),
+    "a control register without a reset": (
+        {"m_axis_tvalid": "x_m_axis_tvalid & ~late"},
+        "  reg late;\n  always @(posedge aclk) if (m_axis_tvalid) late <= 1'b0;",
+        r"m_axis_tvalid unknown \(X\) after reset",
+    ),
+    "a payload that is taken without its valid": (
+        {"m_report_tvalid": "x_m_report_tvalid & (seen | ~seen)"},
+        "  reg seen;\n  always @(posedge aclk) seen <= aresetn & s_axis_tlast;",
+        r"m_report_tvalid unknown \(X\) after reset",
+    ),
+    "a memory that is read before it is written": (
+        {"s_axis_tready": "x_s_axis_tready & (row[3] | ~row[3])"},
+        "  reg [7:0] rows [3:0];\n  reg [7:0] row;\n"
+        "  always @(posedge aclk) begin\n    row <= rows[0] & {8{aresetn}};\n"
+        "    if (x_m_report_tvalid) rows[0] <= 8'h5a;\n  end",
+        r"s_axis_tready unknown \(X\) after reset",
+    ),
+    "data that nobody gave": (
+        {"m_axis_tdata": "x_m_axis_tdata | {unknown, 3'b0}"},
+        "  reg unknown;",
+        r"m_axis_tdata unknown \(X\) after reset",
+    ),
+}
+
+
+@pytest.mark.parametrize(("expressions", "state", "message"), FAULTS.values(), ids=FAULTS.keys())
+def test_an_unknown_output_is_found(expressions: dict[str, str], state: str, message: str | None) -> None:
+    design = CodecDesign("compressor", CodecConfig(Format(16), 2), init=False)
+    text = wrapped(design.verilog(), design.top, design.ports, expressions, state)
+    found = _failures(verify(design, tests=["soak"], packets=5, four_state=True, verilog=text))
+    if message is None:
+        assert not found
+    else:
+        assert re.search(message, found["soak"])

@@ -1,0 +1,92 @@
+"""Verilog around a design for a four-state simulator, which makes the most of X.
+
+- The payload of a channel that the bench drives is X while its valid is low, so that whatever looks at it becomes X.
+- A register or memory without an initial value forgets what it holds when a reset begins, so every reset is like the
+  first one.
+- One vector says which outputs are X that must not be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from cdma.hdl.verilog.ports import Port
+from cdma.verif.monitors.unknowns import UNKNOWN, channel_valid, unknown_conditions
+
+__all__ = ["four_state_name", "four_state_text"]
+
+#: A register or a memory, as the design declares it.
+_REGISTER = re.compile(
+    r"^ *(?:output +)?reg +(?:\[\d+:\d+\] +)?(?P<name>\w+)(?: +\[(?P<first>\d+):(?P<last>\d+)\])?;?,?$",
+    re.MULTILINE,
+)
+
+
+def four_state_name(top: str) -> str:
+    """The name of the module around the module ``top``."""
+    return f"{top}_four_state"
+
+
+def four_state_text(verilog: str, top: str, ports: Sequence[Port], *, trace: bool = False) -> str:
+    """The text of a design whose top is ``top``, and of the module around it, which has the same ports.
+
+    With ``trace`` it writes a VCD of every signal into the file that ``+trace-file=`` names.
+    """
+    around = four_state_name(top)
+    forgetful = re.sub(
+        r"^module .*?^endmodule$",
+        lambda module: _forgetting(module[0], f"{around}.aresetn"),
+        verilog,
+        flags=re.MULTILINE | re.DOTALL,
+    )
+    return "\n".join(["`timescale 1ns / 1ps", forgetful, *_around(top, ports, trace)]) + "\n"
+
+
+def _forgetting(module: str, reset: str) -> str:
+    """A module whose registers and memories forget what they hold when ``reset`` falls."""
+    body = []
+    for register in _REGISTER.finditer(module):
+        name, first, last = register.group("name", "first", "last")
+        if first is None:
+            body.append(f"    {name} = 'bx;")
+        else:
+            low, high = sorted((int(first), int(last)))
+            body.append(f"    for (four_state_index = {low}; four_state_index <= {high};")
+            body.append(f"         four_state_index = four_state_index + 1) {name}[four_state_index] = 'bx;")
+    if not body:
+        return module
+    lines = [
+        "  integer four_state_index;",
+        f"  always @(negedge {reset}) begin",
+        *body,
+        "  end",
+        "endmodule",
+    ]
+    return module.removesuffix("endmodule") + "\n".join(lines)
+
+
+def _around(top: str, ports: Sequence[Port], trace: bool) -> Iterator[str]:
+    conditions = unknown_conditions(ports)
+    yield f"module {four_state_name(top)} ("
+    yield ",\n".join(f"  {port.direction} wire {port.range}{port.name}" for port in ports)
+    yield ");"
+    yield f"  wire [{len(conditions) - 1}:0] {UNKNOWN} = {{"
+    yield ",\n".join(f"    {condition}" for condition in reversed(conditions.values()))
+    yield "  };"
+    yield f"  {top} dut ("
+    yield ",\n".join(f"    .{port.name}({_connection(port, ports)})" for port in ports)
+    yield "  );"
+    if trace:
+        yield "  reg [8 * 4096 - 1:0] trace_file;"
+        yield '  initial if ($value$plusargs("trace-file=%s", trace_file)) begin'
+        yield "    $dumpfile(trace_file);"
+        yield "    $dumpvars(0, dut);"
+        yield "  end"
+    yield "endmodule"
+
+
+def _connection(port: Port, ports: Sequence[Port]) -> str:
+    """What a port of the design is connected to."""
+    valid = channel_valid(port, ports) if port.direction == "input" else None
+    return port.name if valid is None else f"{valid.name} === 1'b1 ? {port.name} : {{{port.width}{{1'bx}}}}"

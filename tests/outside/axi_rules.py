@@ -38,6 +38,8 @@ class PortRules:
         self.data_limit = 256
         self.ring_limits = (256, 256)
         self.most = dict.fromkeys(("reads", "ring_reads", "writes", "ring_writes"), 0)
+        #: The bytes of the last bursts of data that were written.
+        self.writes_of_data: deque[range] = deque(maxlen=4096)
         self.reset()
 
     def reset(self) -> None:
@@ -98,6 +100,8 @@ class PortRules:
     def _aw(self, id_: int, address: int, length: int, size: int, burst: int) -> None:
         self._request(id_, address, length, size, burst)
         self.to_write.append((id_, address, length + 1, size))
+        if id_ == 0:
+            self.writes_of_data.append(range(address, (address >> size << size) + (length + 1 << size)))
         self.writes[id_] = self.writes.get(id_, 0) + 1
         self._open("writes", self.writes)
 

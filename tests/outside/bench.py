@@ -18,7 +18,7 @@ from cocotb.triggers import ClockCycles, RisingEdge
 from .axi_rules import PortRules
 from .codec import Form
 from .document import Document
-from .driver import Channel, Driver
+from .driver import RECORD, Channel, Driver
 from .memory import Memory
 
 __all__ = ["CHANNELS", "Bench", "Transfer", "outside_test"]
@@ -42,6 +42,7 @@ class Transfer:
     written: bytes | None
     literals: int = 0
     bytes_read: int = 0
+    address: int = 0
 
 
 class Bench:
@@ -231,9 +232,15 @@ class Bench:
     def _clear(self, port: str, descriptor: dict[str, int]) -> None:
         """Allows the destination, and makes it and its guards known bytes."""
         start, room = descriptor["destination"], descriptor["capacity"]
-        memory = self.memory[port]
-        memory.store(start - GUARD, bytes([0xA5]) * (room + 2 * GUARD))
-        memory.allowed.append(range(start, start + room))
+        self.memory[port].allowed.append(range(start, start + room))
+        self._clear_guards(port, descriptor)
+
+    def _clear_guards(self, port: str, descriptor: dict[str, int]) -> None:
+        start, room = (
+            descriptor["destination"],
+            descriptor["capacity"] if descriptor["capacity"] < 1 << 20 else 0,
+        )
+        self.memory[port].store(max(0, start - GUARD), bytes([0xA5]) * (room + 2 * GUARD))
 
     def check(self, channel: str, made: Transfer, got: dict[str, int]) -> None:
         """Compares a completion, and the destination with its guards."""
@@ -242,8 +249,8 @@ class Bench:
         assert got["tag"] == made.descriptor["tag"], what
         assert name == made.status, f"{what}; it should be {made.status}"
         port = "host" if channel == "offload" else "dev"
-        start, room = made.descriptor["destination"], made.descriptor["capacity"]
-        memory = self.memory[port]
+        start, whole = made.descriptor["destination"], made.descriptor["capacity"]
+        memory, room = self.memory[port], whole if whole < 1 << 20 else 0
         there = memory.load(start - GUARD, room + 2 * GUARD)
         data = there[GUARD : GUARD + room]
         assert there[:GUARD] == there[GUARD + room :] == bytes([0xA5]) * GUARD, f"{what}: guards"
@@ -253,15 +260,73 @@ class Bench:
                 "bytes_written": count,
                 "literals": made.literals,
                 "bytes_read": made.bytes_read,
-                "address": 0,
+                "address": made.address,
             }
             assert {name: got[name] for name in want} == want, f"{what}; it should have {want}"
             assert data[count:] == bytes([0xA5]) * (room - count), f"{what}: more is written"
             assert data[:count] == made.written, f"{what}: wrong bytes"
-        memory.allowed.remove(range(start, start + room))
+        memory.allowed.remove(range(start, start + whole))
         self.transfers += 1
         self.words += made.descriptor["length"] * 8 // self.format["word_bits"]
         self.checks += 5
+
+    def forget(self, channel: str, made: Transfer) -> None:
+        """Lets nothing more be written for a transfer, whose completion is lost or forgotten."""
+        made.written = None
+        start, room = made.descriptor["destination"], made.descriptor["capacity"]
+        self.memory["host" if channel == "offload" else "dev"].allowed.remove(range(start, start + room))
+
+    def snapshot(self, channel: str, made: list[Transfer]) -> list[bytes]:
+        """What lies at the destinations of transfers, and in the ring of completions."""
+        end, memory = self.channels[channel], self.memory["host" if channel == "offload" else "dev"]
+        places = [(each.descriptor["destination"], each.descriptor["capacity"]) for each in made]
+        ring = self.memory["host"].load(end.completions, RECORD * end.entries)
+        return [ring, *(memory.load(*place) for place in places)]
+
+    def refused(
+        self, channel: str, status: str, changes: dict[str, int], address: int = 0, **options: Any
+    ) -> Transfer:
+        """A transfer that must be refused because of ``changes`` in its descriptor."""
+        made = self.transfer(channel, **{"count": 20, "mode": "raw", **options})
+        port = "host" if channel == "offload" else "dev"
+        old = made.descriptor["destination"], made.descriptor["capacity"]
+        self.memory[port].allowed.remove(range(old[0], sum(old)))
+        made.descriptor |= changes
+        new = made.descriptor["destination"], made.descriptor["capacity"]
+        self.memory[port].allowed.append(range(new[0], sum(new)))
+        made.status, made.address = status, address
+        made.written, made.literals, made.bytes_read = b"", 0, 0
+        self._clear_guards(port, made.descriptor)
+        return made
+
+    def refusals(self, channel: str) -> list[Transfer]:
+        """One transfer for each reason to refuse one."""
+        rng, size = self.rng, self.format["word_bits"] // 8
+        read, write = ("dev", "host") if channel == "offload" else ("host", "dev")
+        made = [
+            self.refused(channel, "reserved", {"reserved_flags": rng.randint(1, 127)}),
+            self.refused(channel, "reserved", {"reserved": 1 << rng.randrange(144)}),
+            self.refused(channel, "reserved", {"mode": rng.randint(3, 255)}),
+            self.refused(channel, "zero_length", {"length": 0}),
+            self.refused(channel, "length", {"length": (1 << 32) + size, "capacity": 1 << 34}),
+            self.refused(channel, "length", {"compressed_length": size}),
+        ]
+        if size > 1:
+            made.append(self.refused(channel, "length", {"length": 19 * size + 1}))
+        if channel == "prefetch":
+            made.append(self.refused(channel, "zero_length", {"compressed_length": 0}, mode="zvc"))
+        short = self.refused(channel, "capacity", {"capacity": 20 * size - rng.randint(1, 20 * size)})
+        short.address = short.descriptor["destination"] + short.descriptor["capacity"]
+        made.append(short)
+        for field, port in (("source", read), ("destination", write)):
+            if self.ports[port]["align_log2"]:
+                where = self.place(port, 4096) + 1
+                made.append(self.refused(channel, "alignment", {field: where}, where))
+            bits = self.ports[port]["address_bits"]
+            if bits < 64:
+                where = 1 << rng.randrange(bits, 64)
+                made.append(self.refused(channel, "window", {field: where}, where))
+        return made
 
     async def run(self, channel: str, transfers: list[Transfer]) -> None:
         """Runs transfers through the rings, as many at once as the rings take, and checks each."""

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from .bench import Bench, outside_test
+from cocotb.triggers import ClockCycles
+from cocotbext.axi import AxiResp
+
+from .bench import CHANNELS, Bench, Transfer, outside_test
 
 __all__: list[str] = []
 
 
 @outside_test
 async def transfers(bench: Bench, budget: int) -> None:
-    """Transfers in all modes, some streams damaged, on both channels at once."""
+    """Transfers in all modes, some streams damaged, on both channels at once; the counters count them."""
+    totals = {
+        channel: dict.fromkeys(("descriptors", "errors", "bytes_read", "bytes_written"), 0)
+        for channel in CHANNELS
+    }
     left = budget
     while left > 0:
         bench.pauses()
@@ -17,10 +24,375 @@ async def transfers(bench: Bench, budget: int) -> None:
         left -= some
 
         async def job(channel: str, some: int = some) -> None:
+            end = bench.channels[channel]
             await bench.set_table(channel)
-            await bench.channels[channel].start()
-            made = [bench.transfer(channel, damage=bench.rng.random() < 0.3) for _ in range(some // 2)]
+            await end.start()
+            made = [
+                bench.transfer(channel, damage=bench.rng.random() < 0.3) for _ in range(max(1, some // 2))
+            ]
             await bench.run(channel, made)
-            await bench.channels[channel].stop()
+            await end.stop()
+            total = totals[channel]
+            for each in made:
+                total["descriptors"] += 1
+                total["errors"] += each.status != "ok"
+                total["bytes_read"] += each.bytes_read
+                total["bytes_written"] += len(each.written or b"")
+            for name, count in total.items():
+                assert await bench.driver.counter(channel, name) == count, f"{channel}: {name}"
 
         await bench.both(job)
+
+
+@outside_test
+async def refusals(bench: Bench, budget: int) -> None:
+    """Every reason of the document to refuse a descriptor, among others that are not refused."""
+
+    async def job(channel: str) -> None:
+        await bench.channels[channel].start()
+        for _ in range(max(2, budget // 40)):
+            made = [bench.transfer(channel, count=bench.rng.randint(1, 40))]
+            for kind in bench.refusals(channel):
+                made += [kind, bench.transfer(channel, count=bench.rng.randint(1, 40))]
+            await bench.run(channel, made)
+        await bench.channels[channel].stop()
+
+    bench.pauses()
+    await bench.both(job)
+
+
+@outside_test
+async def busy(bench: Bench, budget: int) -> None:
+    """While a descriptor has no completion in memory the channel is busy."""
+
+    async def job(channel: str) -> None:
+        end, driver = bench.channels[channel], bench.driver
+        await end.start()
+        for _ in range(max(20, budget // 4)):
+            made = [bench.transfer(channel, count=1) for _ in range(bench.rng.randint(1, 2))]
+            await end.submit([each.descriptor for each in made])
+            while (await driver.read(f"{channel}.status"))["busy"]:
+                pass
+            for each in made:
+                assert end.peek() is not None, f"{channel} is not busy, but a completion is missing"
+                bench.check(channel, each, await end.take())
+        await end.stop()
+
+    bench.pauses(0.0)
+    bench.memory["host"].latency = 10
+    await bench.both(job)
+
+
+@outside_test
+async def in_flight(bench: Bench, budget: int) -> None:
+    """As many transactions are in flight as the registers say, and no more."""
+    bench.pauses(0.0)
+    for memory in bench.memory.values():
+        memory.latency = 0
+    host, dev = bench.memory["host"], bench.memory["dev"]
+    count = 64 * bench.bursts["beats"] * max(port["data_bits"] for port in bench.ports.values()) // 8
+    count = min(count, 16384) * 8 // bench.format["word_bits"]
+    most = bench.rules["host"].most
+    driver, cycles = bench.driver, bench.dut.aclk
+
+    # Data first, which is not answered; then descriptors, which are not either.
+    made = {channel: [bench.transfer(channel, count=count, mode="raw")] for channel in CHANNELS}
+    for channel in CHANNELS:
+        await bench.channels[channel].start()
+    host.frozen[0].add(0)
+    dev.frozen[0].add(0)
+    for channel in CHANNELS:
+        await bench.channels[channel].submit([made[channel][0].descriptor])
+    await ClockCycles(cycles, 400)
+    host.frozen[0].update((1, 2))
+    for channel in CHANNELS:
+        more = [bench.transfer(channel, count=8) for _ in range(7)]
+        made[channel] += more
+        await bench.channels[channel].submit([each.descriptor for each in more])
+    await ClockCycles(cycles, 400)
+    found = (most["reads"], bench.rules["dev"].most["reads"], most["ring_reads"])
+    stated = (bench.bursts["outstanding"], bench.bursts["outstanding"], bench.bursts["ring_reads"])
+    assert found == stated, f"reads of host data, device data, rings: {found} in flight, {stated} stated"
+    for memory in (host, dev):
+        memory.frozen[0].clear()
+    for channel in CHANNELS:
+        for each in made[channel]:
+            bench.check(channel, each, await bench.channels[channel].take())
+
+    # Completions first, which are not answered; then data.
+    for memory in (host, dev):
+        memory.frozen[1].update((0, 1, 2))
+    for channel in CHANNELS:
+        nothing = [bench.refused(channel, "zero_length", {"length": 0}) for _ in range(6)]
+        made[channel] = [*nothing, bench.transfer(channel, count=count, mode="raw")]
+        await bench.channels[channel].submit([each.descriptor for each in made[channel]])
+    await ClockCycles(cycles, 1500)
+    found = (most["writes"], bench.rules["dev"].most["writes"], most["ring_writes"])
+    stated = (bench.bursts["outstanding"], bench.bursts["outstanding"], bench.bursts["ring_writes"])
+    assert found == stated, f"writes of host data, device data, rings: {found} in flight, {stated} stated"
+    for memory in (host, dev):
+        memory.frozen[1].clear()
+    for channel in CHANNELS:
+        for each in made[channel]:
+            bench.check(channel, each, await bench.channels[channel].take())
+        await bench.channels[channel].stop()
+    assert (await driver.read("offload.status"))["halted"] == 0
+
+
+@outside_test
+async def bus_errors(bench: Bench, budget: int) -> None:
+    """SLVERR and DECERR on data: the status, the address, and the next descriptors."""
+    rng, names = bench.rng, {AxiResp.SLVERR: "slverr", AxiResp.DECERR: "decerr"}
+
+    async def job(channel: str) -> None:
+        end = bench.channels[channel]
+        ports = ("dev", "host") if channel == "offload" else ("host", "dev")
+        await end.start()
+        for _ in range(max(8, budget // 8)):
+            made = [bench.transfer(channel, mode="raw" if place == 1 else None) for place in range(3)]
+            bad, response, side = made[1], rng.choice(list(names)), rng.randrange(2)
+            memory, start = bench.memory[ports[side]], bad.descriptor[("source", "destination")[side]]
+            byte = start + rng.randrange(bad.descriptor["length"])
+            memory.errors.append((range(byte, byte + 1), response))
+            await end.submit([each.descriptor for each in made])
+            bench.check(channel, made[0], await end.take())
+            got = await end.take()
+            memory.errors.remove((range(byte, byte + 1), response))
+            if side:
+                (burst,) = [each for each in bench.rules[ports[1]].writes_of_data if byte in each]
+                address = max(burst.start, start)
+            else:
+                address = byte // memory.bytes * memory.bytes
+            bad.status, bad.address = f"{('read', 'write')[side]}_{names[response]}", address
+            bad.written = None
+            bench.check(channel, bad, got)
+            error = await bench.driver.error(channel)
+            assert error == (bad.status, address, bad.descriptor["tag"]), (channel, error, bad)
+            bench.check(channel, made[2], await end.take())
+        await end.stop()
+
+    bench.pauses()
+    await bench.both(job)
+
+
+@outside_test
+async def ring_errors(bench: Bench, budget: int) -> None:
+    """Errors on descriptors and on completions."""
+    rng, host, driver = bench.rng, bench.memory["host"], bench.driver
+
+    async def job(channel: str) -> None:
+        end = bench.channels[channel]
+        await end.start()
+        for _ in range(max(6, budget // 10)):
+            made = [bench.transfer(channel, count=rng.randint(1, 50)) for _ in range(3)]
+            fetching = rng.random() < 0.5
+            index = end.tail + 1 if fetching else end.head + 1
+            at = (end.descriptors if fetching else end.completions) + index % end.entries * 64
+            host.errors.append((range(at, at + 64), AxiResp.DECERR))
+            await end.submit([each.descriptor for each in made])
+            bench.check(channel, made[0], await end.take())
+            if fetching:
+                got = await end.take()
+                assert (bench.document.status[got["status"]], got["address"], got["tag"]) == (
+                    "fetch_decerr",
+                    at,
+                    0,
+                )
+                bench.forget(channel, made[1])
+                want = ("fetch_decerr", at, 0)
+            else:
+                # Memory does not show it, but the head counts it.
+                await driver.until(f"{channel}.completion_head", "value", (end.head + 2) % end.wrap)
+                assert end.peek() is None
+                await end.pass_over()
+                bench.forget(channel, made[1])
+                want = ("completion_decerr", at, made[1].descriptor["tag"])
+            bench.check(channel, made[2], await end.take())
+            assert await driver.error(channel) == want
+            host.errors.remove((range(at, at + 64), AxiResp.DECERR))
+        await end.stop()
+
+    bench.pauses()
+    await bench.both(job)
+
+
+@outside_test
+async def aborts(bench: Bench, budget: int) -> None:
+    """After the end of an abort nothing more is written, and what had not started waits."""
+    rng, driver = bench.rng, bench.driver
+
+    async def job(channel: str) -> None:
+        end = bench.channels[channel]
+        for _ in range(max(6, budget // 10)):
+            await end.start()
+            made = [bench.transfer(channel) for _ in range(end.entries - 1)]
+            await end.submit([each.descriptor for each in made])
+            await ClockCycles(bench.dut.aclk, rng.randint(1, 900))
+            await driver.write(f"{channel}.command", abort_now=1)
+            await driver.until(f"{channel}.status", "aborting", 0)
+            assert (await driver.read(f"{channel}.status"))["halted"]
+            before = bench.snapshot(channel, made)
+            await ClockCycles(bench.dut.aclk, 150)
+            assert bench.snapshot(channel, made) == before, f"{channel}: written after the end of an abort"
+            await driver.write(f"{channel}.command", resume=1)
+            await finish(bench, channel, made)
+            await bench.run(channel, [bench.transfer(channel, count=20)])
+            await driver.write(f"{channel}.command", clear_error=1)
+            await end.stop()
+
+    bench.pauses()
+    for memory in bench.memory.values():
+        memory.latency = 60
+    await bench.both(job)
+
+
+async def finish(bench: Bench, channel: str, made: list[Transfer]) -> None:
+    """Takes the completions of transfers, of which some may be aborted."""
+    for each in made:
+        got = await bench.channels[channel].take()
+        if bench.document.status[got["status"]] == "aborted":
+            each.status, each.written, each.address = "aborted", None, 0
+        bench.check(channel, each, got)
+
+
+@outside_test
+async def soft_resets(bench: Bench, budget: int) -> None:
+    """After a soft reset nothing is in flight, and everything but the windows is as after a reset."""
+    rng, driver = bench.rng, bench.driver
+    bench.pauses()
+    for _ in range(max(4, budget // 20)):
+        base = rng.randrange(0, 0x10) << 12
+        await driver.write("dev_window.base_low", page=base >> 12)
+        made: dict[str, list[Transfer]] = {}
+        for channel in CHANNELS:
+            end = bench.channels[channel]
+            await end.start()
+            made[channel] = [bench.transfer(channel) for _ in range(end.entries - 1)]
+            await end.submit([each.descriptor for each in made[channel]])
+        await ClockCycles(bench.dut.aclk, rng.randint(1, 700))
+        await driver.write("engine.command", soft_reset=1)
+        await driver.until("engine.status", "resetting", 0)
+        before = [bench.snapshot(channel, made[channel]) for channel in CHANNELS]
+        for port, rules in bench.rules.items():
+            assert rules.idle, f"{port}: something is in flight after a soft reset"
+        for channel in CHANNELS:
+            for name in ("control", "ring_tail", "ring_head", "completion_head", "irq_status", "irq_enable"):
+                assert not any((await driver.read(f"{channel}.{name}")).values()), f"{channel}.{name}"
+            assert not any((await driver.read(f"{channel}.status")).values())
+            bench.tables[channel] = [0] * len(bench.tables[channel])
+        assert (await driver.read("dev_window.base_low"))["page"] == base >> 12
+        await ClockCycles(bench.dut.aclk, 150)
+        assert before == [bench.snapshot(channel, made[channel]) for channel in CHANNELS]
+        for channel in CHANNELS:
+            for each in made[channel]:
+                bench.forget(channel, each)
+            await bench.channels[channel].start()
+            await bench.run(channel, [bench.transfer(channel, count=30) for _ in range(2)])
+            await bench.channels[channel].stop()
+
+
+@outside_test
+async def watchdog(bench: Bench, budget: int) -> None:
+    """A device that does not answer: one completion at once, and the rest when it answers again."""
+    driver, dev = bench.driver, bench.memory["dev"]
+    bench.pauses(0.0)
+    await driver.write("engine.watchdog", value=300)
+    for _ in range(max(1, budget // 60)):
+        for channel in CHANNELS:
+            end = bench.channels[channel]
+            await end.start()
+            dev.frozen[0].add(0)
+            dev.frozen[1].add(0)
+            made = [bench.transfer(channel, count=700, mode="raw") for _ in range(3)]
+            await end.submit([each.descriptor for each in made])
+            got = await end.take()
+            assert bench.document.status[got["status"]] == "watchdog", got
+            start = made[0].descriptor["source" if channel == "offload" else "destination"]
+            assert start <= got["address"] < start + made[0].descriptor["length"], (hex(start), got)
+            status = await driver.read(f"{channel}.status")
+            assert (status["stuck"], status["aborting"]) == (1, 1), status
+            dev.frozen[0].clear()
+            dev.frozen[1].clear()
+            await driver.until(f"{channel}.status", "aborting", 0)
+            before = bench.snapshot(channel, made)
+            status = await driver.read(f"{channel}.status")
+            assert (status["halted"], status["stuck"]) == (1, 0), status
+            await ClockCycles(bench.dut.aclk, 150)
+            assert bench.snapshot(channel, made) == before, (
+                f"{channel}: written after the end of the watchdog's abort"
+            )
+            bench.forget(channel, made[0])
+            await driver.write(f"{channel}.command", resume=1)
+            await finish(bench, channel, made[1:])
+            await bench.run(channel, [bench.transfer(channel, count=20)])
+            await end.stop()
+
+
+@outside_test
+async def registers(bench: Bench, budget: int) -> None:
+    """Descriptors through ``push``, completions through registers; a ring that is disabled with completions pending."""
+    driver, host = bench.driver, bench.memory["host"]
+    bench.pauses(0.2)
+    for _ in range(max(3, budget // 20)):
+        for channel in CHANNELS:
+            end = bench.channels[channel]
+            await driver.write(f"{channel}.control", enable=1)
+            for _ in range(2):
+                made = bench.transfer(channel, count=bench.rng.randint(1, 60))
+                await driver.push(channel, made.descriptor)
+                await driver.until(f"{channel}.status", "completion_waiting", 1)
+                assert (await driver.read(f"{channel}.status"))["busy"]
+                bench.check(channel, made, await driver.pop(channel))
+                assert not (await driver.read(f"{channel}.status"))["busy"]
+            await end.start()
+            many = [bench.transfer(channel, count=3) for _ in range(6)]
+            id_ = 1 + CHANNELS.index(channel)
+            host.frozen[1].add(id_)
+            await end.submit([each.descriptor for each in many])
+            await ClockCycles(bench.dut.aclk, 1500)
+            await driver.write(f"{channel}.control", enable=1, ring_enable=1)
+            host.frozen[1].clear()
+            await driver.until(f"{channel}.status", "completion_waiting", 1)
+            arrived = 0
+            while end.peek(arrived) is not None:
+                arrived += 1
+            assert 0 < arrived < 6, arrived
+            for number, each in enumerate(many):
+                if number < arrived:
+                    bench.check(channel, each, end.peek(number) or {})
+                    continue
+                await driver.until(f"{channel}.status", "completion_waiting", 1)
+                assert (await driver.read(f"{channel}.status"))["busy"]
+                bench.check(channel, each, await driver.pop(channel))
+            await end.stop()
+
+
+@outside_test
+async def interrupts(bench: Bench, budget: int) -> None:
+    """The interrupt comes after as many completions as asked for, and goes with its cause."""
+    driver, irq = bench.driver, bench.dut.irq
+    bench.pauses(0.0)
+    for channel in CHANNELS:
+        end = bench.channels[channel]
+        await end.start()
+        await driver.write(f"{channel}.coalesce_count", value=3)
+        await driver.write(f"{channel}.irq_enable", completion=1, error=1)
+        for _ in range(max(2, budget // 30)):
+            for number in range(3):
+                assert not int(irq.value)
+                made = bench.transfer(channel, count=5)
+                made.descriptor["interrupt"] = 1
+                await bench.run(channel, [bench.transfer(channel, count=5), made])
+                await ClockCycles(bench.dut.aclk, 30)
+                assert int(irq.value) == (number == 2), number
+            assert await driver.read(f"{channel}.irq_status") == {"completion": 1, "error": 0}
+            await driver.write(f"{channel}.irq_status", completion=1)
+            await ClockCycles(bench.dut.aclk, 2)
+            assert not int(irq.value)
+        await bench.run(channel, [bench.refused(channel, "zero_length", {"length": 0})])
+        await driver.until(f"{channel}.irq_status", "error", 1)
+        assert int(irq.value)
+        await driver.write(f"{channel}.irq_status", completion=1, error=1)
+        assert (await driver.error(channel))[0] == "zero_length"
+        await driver.write(f"{channel}.irq_enable")
+        await end.stop()

@@ -53,6 +53,42 @@ class Driver:
         await self.write(f"{name}_low", **{field: (value & 0xFFFFFFFF) >> lsb})
         await self.write(f"{name}_high", value=value >> 32)
 
+    async def counter(self, channel: str, name: str) -> int:
+        """A counter of a channel: the low half first."""
+        low = (await self.read(f"{channel}_counters.{name}_low"))["value"]
+        return (await self.read(f"{channel}_counters.{name}_high"))["value"] << 32 | low
+
+    async def error(self, channel: str) -> tuple[str, int, int]:
+        """Status, address and tag of the first error, which is then cleared."""
+        await self.until(f"{channel}.error", "valid", 1)
+        status = self.document.status[(await self.read(f"{channel}.error"))["status"]]
+        low = (await self.read(f"{channel}.error_address_low"))["value"]
+        high = (await self.read(f"{channel}.error_address_high"))["value"]
+        tag = (await self.read(f"{channel}.error_tag"))["value"]
+        await self.write(f"{channel}.command", clear_error=1)
+        assert not (await self.read(f"{channel}.error"))["valid"]
+        return status, high << 32 | low, tag
+
+    async def push(self, channel: str, descriptor: Mapping[str, int]) -> None:
+        """Hands a descriptor over through registers, which lie as in memory."""
+        await self.until("push.status", "pending", 0)
+        number = self.document.records["descriptor"].pack(descriptor)
+        base = self.document.registers["push.source_low"][0]
+        for name, (address, layout) in self.document.registers.items():
+            if name.startswith("push.") and address < base + RECORD:
+                word = number >> 8 * (address - base) & 0xFFFFFFFF
+                await self.write(name, **layout.unpack(word))
+        await self.write("push.submit", **{channel: 1})
+
+    async def pop(self, channel: str) -> dict[str, int]:
+        """Takes the completion in the registers, which lie as in memory."""
+        number, base = 0, self.document.registers[f"{channel}.completion_tag"][0]
+        for name, (address, layout) in self.document.registers.items():
+            if name.startswith(f"{channel}.completion_") and base <= address < base + RECORD:
+                number |= layout.pack(await self.read(name)) << 8 * (address - base)
+        await self.write(f"{channel}.command", pop_completion=1)
+        return self.document.records["completion"].unpack(number)
+
     async def until(self, name: str, field: str, value: int, limit: int = 3000) -> None:
         """Reads a register until one of its fields has a value."""
         for _ in range(limit):
@@ -122,3 +158,14 @@ class Channel:
                 return found
             await ClockCycles(self.driver.dut.aclk, 8)
         raise AssertionError(f"{self.name}: no completion after {limit} cycles")
+
+    async def pass_over(self) -> None:
+        """Gives back the slot of a completion that memory does not show, and marks it as old for the next pass."""
+        index = self.head
+        at = self.completions + index % self.entries * RECORD
+        layout = self.driver.document.records["completion"]
+        record = layout.unpack(int.from_bytes(self.host.load(at, RECORD), "little"))
+        record["phase"] = 1 - index // self.entries % 2
+        self.host.store(at, layout.pack(record).to_bytes(RECORD, "little"))
+        self.head = (index + 1) % self.wrap
+        await self.driver.write(f"{self.name}.completion_tail", value=self.head)

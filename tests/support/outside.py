@@ -54,7 +54,19 @@ CONFIGS = {
     ),
 }
 
-TESTS = ("transfers",)
+TESTS = (
+    "transfers",
+    "refusals",
+    "busy",
+    "in_flight",
+    "bus_errors",
+    "ring_errors",
+    "aborts",
+    "soft_resets",
+    "watchdog",
+    "registers",
+    "interrupts",
+)
 
 
 def run(name: str, transfers: int, seed: int = 1, tests: tuple[str, ...] = TESTS) -> list[Outcome]:

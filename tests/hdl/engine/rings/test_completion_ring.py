@@ -35,6 +35,7 @@ def test_the_ring_is_never_overrun_and_the_phase_turns(entries: int, log2: int) 
             may = bool(ctx.get(dut.may_begin))
             credit = sent - consumed < 1 << log2
             full += not credit
+            assert sent - answered < config.ring_completions or not may, "more would be in flight than stated"
             assert credit or not may, "it would overwrite"
             commit = may and rng.random() < 0.7
             if commit:

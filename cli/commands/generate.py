@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.codecs import codec_of
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.options import add_block_options, config_from
+
+if TYPE_CHECKING:
+    from cdma.hdl.verilog.printer.design import PlacedMemory
 
 __all__ = ["register"]
 
@@ -22,8 +26,8 @@ _BLOCKS = {
     "decompressor": ("the compressed stream and a length in, raw words out", _CODEC),
     "engine": (
         "the DMA engine with AXI4 ports",
-        "Write the engine's Verilog, an instantiation template, a FuseSoC .core file, the lint "
-        "waivers and, unless --no-registers, the register document, C header, C driver and SystemRDL.",
+        "Write the engine's Verilog, an instantiation template, a FuseSoC .core file, the list of "
+        "memories, the lint waivers and, unless --no-registers, the register document, C header, C driver and SystemRDL.",
     ),
 }
 
@@ -54,6 +58,13 @@ def _add_output_options(parser: argparse.ArgumentParser, name: str) -> None:
         help="no initial values: nothing but the reset sets a register, as an ASIC flow wants it",
     )
     group.add_argument(
+        "--memories",
+        choices=("wrap", "infer"),
+        default="wrap",
+        help="wrap: each memory is an instance of a module of its shape, which a macro can replace; infer: memories stand "
+        "where they are used (default wrap)",
+    )
+    group.add_argument(
         "-o",
         "--output",
         type=Path,
@@ -68,11 +79,12 @@ def _run(arguments: argparse.Namespace) -> int:
     config = config_from(arguments)
 
     from cdma.files import write_text
+    from cdma.hdl.verilog.memory_list import memory_row
     from cdma.output import status
 
     with status() as say:
         say(f"generating {arguments.name}")
-        files, ports = _generate(arguments, config)
+        files, ports, memories = _generate(arguments, config)
     paths = [write_text(arguments.output, name, text) for name, text in files.items()]
     engine = isinstance(config, EngineConfig)
     summary = {
@@ -85,6 +97,8 @@ def _run(arguments: argparse.Namespace) -> int:
         "bytes_per_cycle": _bytes_per_cycle(config),
         "initial_values": arguments.init,
         "ports": ports,
+        "memory_bits": sum(memory.bits for memory in memories),
+        "memories": [memory_row(memory) for memory in memories],
     }
     if arguments.json:
         print(json.dumps(summary))
@@ -94,29 +108,37 @@ def _run(arguments: argparse.Namespace) -> int:
         _show_engine(summary, config, lines)
     else:
         _show_codec(summary, config, lines)
+    _show_memories(memories)
     return 0
 
 
 def _generate(
     arguments: argparse.Namespace, config: CodecConfig | EngineConfig
-) -> tuple[dict[str, str], dict[str, int]]:
-    """The texts by file name, the Verilog first, and the width of each port of the module."""
-    wishes = {"name": arguments.name, "prefix": arguments.prefix, "init": arguments.init}
+) -> tuple[dict[str, str], dict[str, int], tuple[PlacedMemory, ...]]:
+    """The texts by file name, the Verilog first, the width of each port of the module, and its memories."""
+    wishes = {
+        "name": arguments.name,
+        "prefix": arguments.prefix,
+        "init": arguments.init,
+        "memories": arguments.memories,
+    }
     if isinstance(config, EngineConfig):
         from cdma.hdl.engine.engine import engine_ports
-        from cdma.hdl.engine.generate import engine_files
+        from cdma.hdl.engine.generate import engine_design, engine_files
         from cdma.sim.driver.c_driver import c_driver
 
         headers = {"cdma.h": c_driver()} if config.registers else {}
         ports = {port.name: port.width for port in engine_ports(config)}
-        return engine_files(config, headers=headers, **wishes), ports
+        design = engine_design(config, **wishes)
+        return engine_files(config, design, name=arguments.name, headers=headers), ports, design.memories
 
-    from cdma.hdl.codec.generate import codec_verilog
+    from cdma.hdl.codec.generate import codec_design
     from cdma.hdl.codec.shell import codec_ports
 
-    text = codec_verilog(arguments.block, config, **wishes)
+    design = codec_design(arguments.block, config, **wishes)
     listed = codec_ports(config, length=arguments.block == "decompressor")
-    return {f"{arguments.name}.v": text}, {port.name: port.width for port in listed}
+    ports = {port.name: port.width for port in listed}
+    return {f"{arguments.name}.v": design.text}, ports, design.memories
 
 
 def _parameters(config: CodecConfig | EngineConfig) -> dict[str, Any]:
@@ -188,3 +210,21 @@ def _show_engine(summary: dict[str, Any], config: EngineConfig, lines: int) -> N
         )
     for path in summary["files"][1:]:
         print(f"  {path}")
+
+
+def _show_memories(memories: Sequence[PlacedMemory]) -> None:
+    """The memories in a table, those of the same shape and purpose in one row."""
+    from cdma.hdl.verilog.memory_list import memory_groups, memory_row
+    from cdma.output import new_table, output
+
+    if not memories:
+        return
+    print(f"  {len(memories)} memories, {sum(memory.bits for memory in memories):,} bits:")
+    table = new_table("  for", "ports", "reads", "number", "words", "bits", "in all", texts=3)
+    for memory, number in memory_groups(memories):
+        row = memory_row(memory)
+        ports = f"{row['write_ports']}w{row['read_ports']}r"
+        reads = "synchronous" if row["read_latency"] else "asynchronous"
+        sizes = (number, row["depth"], row["width"], row["bits"] * number)
+        table.add_row(f"  {row['purpose']}", ports, reads, *(f"{size:,}" for size in sizes))
+    output().print(table)

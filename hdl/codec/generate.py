@@ -7,6 +7,7 @@ from cdma.hdl.spec.codecs import BLOCKS, codec_of
 from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.verilog.emit import Verilog, emit, module_prefix
 
+from .parts.memories import PURPOSES
 from .shell import CodecShell
 
 __all__ = ["codec_design", "codec_shell", "codec_verilog"]
@@ -51,6 +52,7 @@ def codec_design(
         prefix=prefix,
         init=init,
         memories=memories,
+        purposes=PURPOSES,
         title=f"streaming {kind} with AXI-Stream ports",
         parameters=config.describe(),
     )

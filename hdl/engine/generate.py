@@ -10,9 +10,11 @@ from cdma.hdl.texts.fusesoc import fusesoc_core
 from cdma.hdl.texts.registers import register_texts
 from cdma.hdl.verilog.emit import Verilog, emit, module_prefix
 from cdma.hdl.verilog.instance import instance_template
+from cdma.hdl.verilog.memory_list import memory_document
 from cdma.hdl.verilog.waivers import verilator_waivers
 
 from .engine import engine_ports, engine_shell
+from .memories import PURPOSES
 
 __all__ = ["engine_design", "engine_files", "engine_verilog"]
 
@@ -45,6 +47,7 @@ def engine_design(
         prefix=prefix,
         init=init,
         memories=memories,
+        purposes=PURPOSES,
         title="compressing DMA engine with AXI4 ports",
         parameters=config.describe(),
     )
@@ -52,24 +55,24 @@ def engine_design(
 
 def engine_files(
     config: EngineConfig,
+    design: Verilog,
     *,
     name: str = "cdma_engine",
-    prefix: str | None = None,
-    init: bool = True,
     headers: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """All texts by file name: the Verilog first, then an instance to copy from, a FuseSoC core file, the register
-    texts of an engine with registers, ``headers`` and the waivers for Verilator.
+    """All texts by file name: the Verilog of ``design`` first, then an instance to copy from, a FuseSoC core file, the
+    register texts of an engine with registers, ``headers``, the list of memories and the waivers for Verilator.
 
     ``headers`` are C headers of the engine's driver, by file name.
     """
     others = {
         **(register_texts(config) if config.registers else {}),
         **headers,
+        "cdma_memories.md": memory_document(name, design.memories),
         "cdma.vlt": verilator_waivers(),
     }
     return {
-        f"{name}.v": engine_verilog(config, name=name, prefix=prefix, init=init),
+        f"{name}.v": design.text,
         f"{name}_inst.v": instance_template(name, engine_ports(config)),
         f"{name}.core": fusesoc_core(name, "Compressing DMA engine with AXI4 ports", others),
         **others,

@@ -9,13 +9,15 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
+from types import MappingProxyType
 
 from amaranth.back import rtlil
 
 from cdma.hdl.spec.errors import CdmaError, ParameterError
 
+from .memory_list import purpose_of
 from .names import check_identifier, check_prefix
 from .netlist.readable import readable
 from .printer.design import PlacedMemory, print_design
@@ -117,14 +119,16 @@ def emit(
     prefix: str | None = None,
     init: bool = True,
     memories: str = "wrap",
+    purposes: Mapping[str, str] = MappingProxyType({}),
     title: str = "",
     parameters: Mapping[str, object] | None = None,
 ) -> Verilog:
     """The Verilog of ``shell`` as a module called ``name``.
 
     The names of its submodules start with ``prefix``, by default ``name`` and an underscore. Without
-    ``init``, no register and no memory has an initial value. ``memories`` is one of ``MEMORIES``. ``title`` and
-    ``parameters`` go into the comment at the top.
+    ``init``, no register and no memory has an initial value. ``memories`` is one of ``MEMORIES``, and ``purposes`` say
+    what they are for (:func:`~cdma.hdl.verilog.memory_list.purpose_of`). ``title`` and ``parameters`` go into the comment
+    at the top.
     """
     if memories not in MEMORIES:
         raise ParameterError(f"memories is {memories!r}; it must be one of {', '.join(MEMORIES)}")
@@ -136,5 +140,6 @@ def emit(
         prefix=start,
         wrap=memories == "wrap",
     )
+    placed = tuple(replace(memory, purpose=purpose_of(memory.path, purposes)) for memory in design.memories)
     body = "\n\n".join("\n".join(lines) for lines in design.modules)
-    return Verilog(f"{_header(name, title, parameters or {}, init)}\n{body}\n", design.memories)
+    return Verilog(f"{_header(name, title, parameters or {}, init)}\n{body}\n", placed)

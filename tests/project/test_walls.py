@@ -62,6 +62,7 @@ ARROWS: dict[str, list[str]] = {
         "hdl/engine/rings",
         "hdl/engine/control",
         "hdl/engine/channel",
+        "hdl/codec/parts",
         "hdl/axi",
         "hdl/blocks",
         "hdl/texts",
@@ -132,6 +133,7 @@ ARROWS: dict[str, list[str]] = {
         "hdl/codec",
         "hdl/engine",
         "hdl/spec",
+        "hdl/verilog",
     ],
 }
 

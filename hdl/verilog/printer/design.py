@@ -37,7 +37,7 @@ class PlacedMemory:
     path: str
     module: str
     shape: Shape
-    purpose: str
+    purpose: str = ""
 
     @property
     def bits(self) -> int:
@@ -97,7 +97,7 @@ def _placed(
     """The memories of a module and of those inside it."""
     for memory in folded[module].memories:
         name = f"{path}{memory.name[1:]}"
-        yield PlacedMemory(name, wrappers.get(memory.shape, ""), memory.shape, memory.purpose)
+        yield PlacedMemory(name, wrappers.get(memory.shape, ""), memory.shape)
     for cell in folded[module].module.cells:
         if cell.kind in folded:
             yield from _placed(folded, cell.kind, f"{path}{cell.name[1:]}.", wrappers)

@@ -83,13 +83,12 @@ class ReadPort:
 
 @dataclass(frozen=True)
 class Memory:
-    """A memory of a module; ``purpose`` says what it is for."""
+    """A memory of a module."""
 
     name: str
     shape: Shape
     writes: tuple[WritePort, ...]
     reads: tuple[ReadPort, ...]
-    purpose: str
 
     def inputs(self) -> Iterator[tuple[str, Signal]]:
         """What the memory reads, by the names of the ports of its module."""
@@ -163,7 +162,7 @@ def memory_of(cell: Cell) -> Memory:
         granule,
         _contents(cell, depth, width),
     )
-    return Memory(cell.name, shape, writes, reads, cell.attributes.get("\\purpose", '""').strip('"'))
+    return Memory(cell.name, shape, writes, reads)
 
 
 def _runs(enable: Signal) -> list[int]:

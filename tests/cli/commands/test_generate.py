@@ -54,6 +54,24 @@ def test_pipelined(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert Path(summary["file"]).read_text() != codec_verilog(kind, CodecConfig(Format(8, 8), lanes=2))
 
 
+def test_memories(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["generate", "compressor", *_SMALL, "--pipelined"]
+    assert main([*options, "--memories", "infer", "--json", "-o", str(tmp_path)]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    config = CodecConfig(Format(8, 8), lanes=2, pipelined=True)
+    assert Path(summary["file"]).read_text() == codec_verilog("compressor", config, memories="infer")
+    rows = summary["memories"]
+    assert len(rows) == 5
+    assert summary["memory_bits"] == sum(row["depth"] * row["width"] for row in rows)
+    assert all(row["module"] is None and row["purpose"] and row["path"] for row in rows)
+    assert main([*options, "-o", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert f"5 memories, {summary['memory_bits']:,} bits" in said
+    assert "beats of the compressed stream that are complete" in said
+    with pytest.raises(SystemExit, match="2"):
+        main([*options, "--memories", "none"])
+
+
 def test_settings_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings = tmp_path / "codec.toml"
     settings.write_text("word_bits = 8\nwindow = 8\nlanes = 4\nvalues = [7]\n")

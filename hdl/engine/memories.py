@@ -1,0 +1,34 @@
+"""What the memories of the engine are for."""
+
+from __future__ import annotations
+
+from cdma.hdl.codec.parts.memories import PURPOSES as CODEC_PURPOSES
+
+__all__ = ["PURPOSES"]
+
+#: By the end of the path of the instance, as a regular expression.
+PURPOSES = {
+    r"path\.reader\.store(\.memory)?": "read buffer of a channel",
+    r"path\.writer\.store(\.memory)?": "write buffer of a channel",
+    r"path\.reader\.opened\.memory": "bursts that a reader has in flight",
+    r"path\.reader\.shifts\.memory": "word of a beat at which a packet begins",
+    r"path\.writer\.bursts\.memory": "bursts that a writer has data for",
+    r"path\.writer\.lengths\.memory": "lengths of bursts whose data follows",
+    r"path\.writer\.opened\.memory": "bursts that a writer has in flight",
+    r"path\.reports\.memory": "results of the codec, until the completion is made",
+    r"slots\.\w+": "descriptors in flight: a field of each",
+    r"(offload|prefetch)_fetcher\.part_\d+": "descriptors that are fetched or pushed, until the channel takes them",
+    r"(offload|prefetch)_fetcher\.addresses": "addresses of the fetched descriptors",
+    r"(offload|prefetch)_fetcher\.faults": "errors of the fetches",
+    r"(offload|prefetch)_completions\.pending\.memory": "completions whose write is in flight",
+    r"rings\.asking(\.memory)?": "fetches in flight",
+    r"rings\.writer\.\w+(\.memory)?": "completions on their way to host memory",
+    r"rings\.coalescer\.\w+": "coalescing times, and how long completions have waited",
+    r"rings\.(\w+\.)*\w+": "records and addresses on their way between rings and host port",
+    r"host_(reads|writes)\.owners(\.memory)?": "the client whose data comes next on the host port",
+    r"counters\.limb_\d+": "counters of both channels, 16 bits of each",
+    r"counters\.(offload|prefetch)_copy(_\d+)?": "counters of a channel as software reads them",
+    r"windows\.(bases|limits)": "address windows",
+    r"register_file\.memory": "registers that software writes",
+    **CODEC_PURPOSES,
+}

@@ -1,0 +1,75 @@
+"""The list of the memories of a design, for whoever replaces them by macros, and for people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .printer.design import PlacedMemory
+
+__all__ = ["memory_document", "memory_groups", "memory_row", "purpose_of"]
+
+
+def purpose_of(path: str, purposes: Mapping[str, str]) -> str:
+    """What the memory at ``path`` is for: the first of ``purposes`` whose pattern matches the end of the path."""
+    return next((text for pattern, text in purposes.items() if re.search(rf"(?:^|\.){pattern}$", path)), "")
+
+
+def memory_row(memory: PlacedMemory) -> dict[str, Any]:
+    """A memory as plain values.
+
+    ``read_latency`` is 1 for a word in the cycle after its address, and 0 for one in the same cycle, as register files and
+    look-up tables read; ``write_granularity`` is the number of bits for each write enable.
+    """
+    shape = memory.shape
+    return {
+        "path": memory.path,
+        "module": memory.module or None,
+        "depth": shape.depth,
+        "width": shape.width,
+        "write_ports": shape.writes,
+        "read_ports": len(shape.reads),
+        "read_latency": int(all(shape.reads)),
+        "write_granularity": shape.granule,
+        "bits": memory.bits,
+        "purpose": memory.purpose,
+    }
+
+
+def memory_groups(memories: Sequence[PlacedMemory]) -> list[tuple[PlacedMemory, int]]:
+    """One memory of each purpose and shape with the number of those like it; those with the most bits first."""
+    groups: dict[tuple[object, ...], list[PlacedMemory]] = {}
+    for memory in memories:
+        groups.setdefault((memory.shape, memory.purpose), []).append(memory)
+    result = [(group[0], len(group)) for group in groups.values()]
+    return sorted(result, key=lambda group: -group[0].bits * group[1])
+
+
+def memory_document(name: str, memories: Sequence[PlacedMemory]) -> str:
+    """A table in Markdown of all memories of the module ``name``."""
+    lines = [
+        f"# Memories of {name}",
+        "",
+        f"{len(memories)} memories, {sum(memory.bits for memory in memories):,} bits, all at the clock of the design.",
+        "A synchronous port gives a word in the cycle after its address if its enable is high, and keeps it until the next.",
+        "An asynchronous one gives it in the same cycle, as register files and look-up tables do. A read of the word that",
+        "is written in the same cycle gives the word from before. What a memory holds needs no reset.",
+        "",
+        "| instance | module | words x bits | ports | reads | bits per write enable | bits | for |",
+        "|---|---|---:|---|---|---:|---:|---|",
+    ]
+    for memory in memories:
+        row = memory_row(memory)
+        cells = (
+            f"`{row['path']}`",
+            f"`{row['module']}`" if row["module"] else "",
+            f"{row['depth']} x {row['width']}",
+            f"{row['write_ports']}w{row['read_ports']}r",
+            "synchronous" if row["read_latency"] else "asynchronous",
+            str(row["write_granularity"]),
+            f"{row['bits']:,}",
+            row["purpose"],
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,95 @@
+"""The lists of memories: each has a purpose, what is listed is in the text, and the documents' formulas hold."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from cdma.hdl.codec.generate import codec_design
+from cdma.hdl.engine.generate import engine_design
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.format import Format
+from cdma.hdl.verilog.emit import Verilog
+from cdma.hdl.verilog.memory_list import memory_document, memory_groups, memory_row, purpose_of
+from tests.support.paths import ROOT
+
+_SMALL = EngineConfig(
+    Format(16, 32, 2, (0,)),
+    lanes=4,
+    dev_data_bits=64,
+    host_data_bits=128,
+    alignment="word",
+    latency=16,
+    descriptors=4,
+    pipelined=True,
+)
+
+_CONFIGS = {"default": EngineConfig(), "small": _SMALL}
+
+
+@cache
+def _design(key: str) -> Verilog:
+    if key in _CONFIGS:
+        return engine_design(_CONFIGS[key])
+    return codec_design(key, CodecConfig(Format(8, 16), lanes=2, pipelined=True))
+
+
+def test_a_purpose_is_found_by_the_end_of_the_path() -> None:
+    purposes = {r"store(\.memory)?": "first", r"\w+": "second"}
+    assert purpose_of("engine.reader.store.memory", purposes) == "first"
+    assert purpose_of("engine.restore", purposes) == "second"
+    assert purpose_of("memory", {"store": "first"}) == ""
+
+
+@pytest.mark.parametrize("key", ["compressor", "decompressor"])
+def test_memories_of_codecs(key: str) -> None:
+    design = _design(key)
+    assert all(memory.purpose for memory in design.memories), design.memories
+    rows = [memory_row(memory) for memory in design.memories]
+    for row in rows:
+        body = re.search(rf"^module {row['module']} \(.*?^endmodule", design.text, re.DOTALL | re.MULTILINE)
+        assert body is not None
+        assert f"reg [{row['width'] - 1}:0] contents [0:{row['depth'] - 1}];" in body[0]
+        assert ("assign read" in body[0]) == (row["read_latency"] == 0)
+        assert row["bits"] == row["depth"] * row["width"]
+        assert design.text.count(f"  {row['module']} ") >= 1
+    assert {row["read_latency"] for row in rows} == ({1} if key == "compressor" else {0, 1})
+    listed = memory_document("top", design.memories)
+    assert all(f"`{memory.path}`" in listed for memory in design.memories)
+    assert sum(number for _, number in memory_groups(design.memories)) == len(rows)
+
+
+def test_plain_codecs_have_none() -> None:
+    assert codec_design("compressor", CodecConfig(Format(8, 16), lanes=2)).memories == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", _CONFIGS)
+def test_memories_of_an_engine(key: str) -> None:
+    """Their purposes, and the two kinds that hold nearly all bits, as docs/engine.md calculates them."""
+    config, design = _CONFIGS[key], _design(key)
+    assert not [memory.path for memory in design.memories if not memory.purpose]
+    bits = dict.fromkeys(("read buffer of a channel", "write buffer of a channel"), 0)
+    for memory in design.memories:
+        if memory.purpose in bits:
+            bits[memory.purpose] += memory.bits
+    word_bits = config.format.word_bits
+    read = write = 0
+    for port in (config.dev_data_bits, config.host_data_bits):
+        words = port // word_bits
+        read += config.read_buffer * (port + words.bit_length() - 1 + 2)
+        write += config.write_buffer * (port + words)
+    assert list(bits.values()) == [read, write]
+
+
+@pytest.mark.slow
+def test_the_readme_has_the_bits_of_the_default_engine() -> None:
+    kbit = sum(memory.bits for memory in _design("default").memories) / 1000
+    for name in ("README.md", "docs/engine.md"):
+        said = re.search(r"(\d+) kbit of memor", Path(ROOT, name).read_text())
+        assert said is not None, name
+        assert int(said[1]) == round(kbit), f"{name}: the default engine has {kbit:.1f} kbit"

@@ -1,12 +1,22 @@
-"""The packages of ``cdma``: every folder of Python below the five that pyproject.toml maps into it.
+"""The packages of ``cdma``: every folder of Python below the five that pyproject.toml maps into it; and its kernels in C.
 
 Everything else about the package stands in pyproject.toml, where such a list cannot be computed.
 """
 
-from setuptools import find_packages, setup
+from setuptools import Extension, find_packages, setup
 
 parts = ["cdma", *(f"cdma.{name}" for name in find_packages("cli"))]
 for part in ("hdl", "sim", "verif", "synth"):
     parts += [f"cdma.{part}", *(f"cdma.{part}.{name}" for name in find_packages(part))]
 
-setup(packages=parts)
+# Without a compiler the package is complete too: numpy does the work then. One file serves every Python from 3.10 on.
+native = Extension(
+    "cdma.sim.codec._native",
+    ["sim/codec/native.c"],
+    depends=[f"sim/codec/native_{name}.h" for name in ("format", "scalar", "table", "avx512")],
+    extra_compile_args=["-std=c11", "-O3"],
+    py_limited_api=True,
+    optional=True,
+)
+
+setup(packages=parts, ext_modules=[native], options={"bdist_wheel": {"py_limited_api": "cp310"}})

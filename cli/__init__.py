@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from cdma.hdl.spec.codec import CodecConfig
     from cdma.hdl.spec.errors import CdmaError, ParameterError
     from cdma.hdl.spec.format import Format
-    from cdma.sim.codec.model import analyse, compress, decompress
+    from cdma.sim.codec.model import analyse
     from cdma.sim.codec.results import Analysis, CorruptStream
+    from cdma.sim.codec.software import backend, compress, decompress
     from cdma.sim.driver.driver import Driver
     from cdma.sim.engine.descriptors import Completion, Descriptor
 
@@ -29,8 +30,9 @@ _HOME = {
     "Format": ".hdl.spec.format",
     "ParameterError": ".hdl.spec.errors",
     "analyse": ".sim.codec.model",
-    "compress": ".sim.codec.model",
-    "decompress": ".sim.codec.model",
+    "backend": ".sim.codec.software",
+    "compress": ".sim.codec.software",
+    "decompress": ".sim.codec.software",
 }
 
 __all__ = [
@@ -45,6 +47,7 @@ __all__ = [
     "ParameterError",
     "__version__",
     "analyse",
+    "backend",
     "compress",
     "decompress",
 ]

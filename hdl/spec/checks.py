@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from operator import index
+
 from .errors import ParameterError
 
-__all__ = ["check_choice", "check_flag", "check_range", "check_words", "is_int"]
+__all__ = ["check_choice", "check_flag", "check_range", "is_int", "word_count"]
 
 
 def is_int(value: object) -> bool:
@@ -31,7 +33,12 @@ def check_range(name: str, value: object, low: int, high: int, why: str) -> None
         raise ParameterError(f"{name} is {value!r}; it must be a whole number from {low} to {high}: {why}")
 
 
-def check_words(words: object) -> None:
-    """Refuses what is not a whole number of words, 0 or more."""
-    if not is_int(words) or words < 0:  # type: ignore[operator]
+def word_count(words: object) -> int:
+    """A number of words, whatever type of whole number it has; refuses what is not 0 or more."""
+    try:
+        count = -1 if isinstance(words, bool) else index(words)  # type: ignore[arg-type]
+    except TypeError:
+        count = -1
+    if count < 0:
         raise ParameterError(f"words is {words!r}; it must be a whole number of words, 0 or more")
+    return int(count)

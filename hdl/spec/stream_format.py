@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from .checks import check_words
+from .checks import word_count
 from .errors import ParameterError
 
 __all__ = ["StreamFormat"]
@@ -62,8 +62,7 @@ class StreamFormat:
 
     def bound(self, words: int) -> int:
         """The most stream words that a packet of ``words`` words can become."""
-        check_words(words)
-        windows, rest = divmod(words, self.window)
+        windows, rest = divmod(word_count(words), self.window)
         return windows * self._padded(self.window) + (self._padded(rest) if rest else 0)
 
     def bound_bytes(self, words: int) -> int:

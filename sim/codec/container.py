@@ -19,8 +19,8 @@ from cdma.hdl.spec.errors import CdmaError, ParameterError
 from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.sim.support.npy import NotATensor, Tensor
 
-from .model import compress, decompress
 from .results import CorruptStream
+from .software import compress, decompress
 from .words import word_dtype
 
 __all__ = [
@@ -92,12 +92,13 @@ def pack_file(
     target.write(header)
     written = len(header)
     left = tensor.nbytes
+    room = np.empty(format.bound_bytes(min(container.chunk_words, container.words)), np.uint8)
     while left:
         raw = source.read(min(CHUNK_BYTES, left))
         if len(raw) < min(CHUNK_BYTES, left):
             raise NotATensor(f"it ends {left - len(raw)} bytes before its data of {tensor.nbytes} bytes does")
         raw = _in_little_endian(raw, tensor)
-        stream = compress(np.frombuffer(raw, word_dtype(format).newbyteorder("<")), format)
+        stream = compress(np.frombuffer(raw, word_dtype(format).newbyteorder("<")), format, out=room)
         target.write(_CHUNK.pack(len(stream), crc32(raw)))
         target.write(stream)
         written += _CHUNK.size + len(stream)

@@ -10,6 +10,7 @@ from io import BytesIO
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cdma.hdl.spec.checks import word_count
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.stream_format import StreamFormat
 
@@ -64,8 +65,7 @@ def decompress(data: bytes | bytearray | memoryview, words: int, format: StreamF
 
 def decompress_words(stream: ArrayLike, words: int, format: StreamFormat = ZVC) -> Words:
     """The ``words`` words that a compressed stream stands for; raises :class:`CorruptStream`."""
-    format.bound(words)
-    return model_of(format).decompressed(as_stream(stream, format), words, format)
+    return model_of(format).decompressed(as_stream(stream, format), word_count(words), format)
 
 
 def analyse(array: ArrayLike, format: StreamFormat = ZVC) -> Analysis:
@@ -88,5 +88,4 @@ def decode_packet(stream: ArrayLike, words: int, format: StreamFormat, lanes: in
     :func:`decompress_words` refuses a corrupt stream as a whole. The hardware has by then sent beats on: this says
     which.
     """
-    format.bound(words)
-    return model_of(format).decode_packet(as_stream(stream, format), words, format, lanes)
+    return model_of(format).decode_packet(as_stream(stream, format), word_count(words), format, lanes)

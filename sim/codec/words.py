@@ -7,6 +7,7 @@ stream words, which are bytes for a format with a field, and else words.
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Protocol
 
 import numpy as np
@@ -72,17 +73,22 @@ def require_byte_words(format: WordFormat) -> None:
 
 
 def words_of(array: ArrayLike, format: WordFormat) -> Words:
-    """Returns the words of a tensor in C order, bit for bit, of each element the low word first.
+    """Returns the words of a tensor in C order, bit for bit, of each element the low word first; or those of bytes.
 
     The result is a view of a tensor that is contiguous and little-endian, else a copy.
     """
     require_byte_words(format)
-    tensor = np.asarray(array)
     word = word_dtype(format)
+    if isinstance(array, (bytes, bytearray)):
+        if len(array) % word.itemsize:
+            raise ParameterError(
+                f"the buffer has {len(array)} bytes; that is not a whole number of words of {format.word_bits} bits"
+            )
+        array = np.frombuffer(array, word.newbyteorder("<"))
+    tensor = _tensor(array)
     if tensor.dtype.kind not in "biufc":
         raise ParameterError(
-            f"the array holds {tensor.dtype}; it must hold integers or floating-point numbers "
-            "(view other types, such as bfloat16, as unsigned integers first)"
+            f"the array holds {tensor.dtype}; it must hold integers or floating-point numbers"
         )
     if tensor.dtype.itemsize % word.itemsize:
         raise ParameterError(
@@ -91,6 +97,34 @@ def words_of(array: ArrayLike, format: WordFormat) -> Words:
         )
     flat = np.ascontiguousarray(tensor, dtype=tensor.dtype.newbyteorder("<")).reshape(-1)
     return flat.view(word.newbyteorder("<")).astype(word, copy=False)
+
+
+def _tensor(array: Any) -> NDArray[Any]:
+    """Returns an array, any buffer or a tensor of PyTorch as an array that shares its memory, if it can."""
+    if type(array).__module__.partition(".")[0] == "torch" and hasattr(array, "detach"):
+        tensor = _of_torch(array)
+    elif isinstance(array, np.ndarray):
+        tensor = array
+    else:
+        try:
+            tensor = np.asarray(memoryview(array))
+        except (TypeError, ValueError):
+            tensor = np.asarray(array)
+    if tensor.dtype.isbuiltin == 2:
+        # The types of ml_dtypes, such as bfloat16, are made of bits like all others.
+        tensor = tensor.view(f"u{tensor.dtype.itemsize}")
+    return tensor
+
+
+def _of_torch(tensor: Any) -> NDArray[Any]:
+    tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
+    try:
+        return np.asarray(tensor.numpy())
+    except TypeError:
+        # NumPy lacks the type, as it does bfloat16; integers of the same size hold its bits.
+        torch = sys.modules["torch"]
+        bits = {1: torch.uint8, 2: torch.int16}[tensor.element_size()]
+        return np.asarray(tensor.contiguous().view(bits).numpy())
 
 
 def as_words(words: ArrayLike, format: WordFormat) -> Words:

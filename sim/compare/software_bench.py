@@ -1,8 +1,9 @@
-"""The speed of the golden model as a codec, beside codecs that one could use in its place.
+"""The speed of the codec in software, numpy and each set of kernels in C, beside codecs that one could use in its place.
 
 All run on one thread, from one buffer in memory to another, and every result is compared with the input.
 Rates are by the processor time of this process, which is the time on the clock where nothing else wants
-the processor. Each round lets every codec have its turn, and the best round of each counts.
+the processor. Each round lets every codec have its turn, and the best round of each counts. Kernels and memcpy write
+to buffers that are there before; the others make what they return.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdma.hdl.spec.errors import CdmaError
+from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.sim.codec.model import analyse, compress, decompress
+from cdma.sim.codec.native import Kernels, installed, is_supported
+from cdma.sim.codec.words import words_of
 
 __all__ = ["Codec", "Row", "WrongRoundTrip", "codecs", "measure"]
 
@@ -52,7 +56,11 @@ def codecs(tensor: NDArray[Any], format: StreamFormat) -> tuple[list[Codec], lis
     """Returns the codecs to measure on ``tensor``, ours first, and the names of packages that are not installed."""
     words = analyse(tensor, format).words
     found = [
-        Codec("cDMA", partial(compress, format=format), partial(decompress, words=words, format=format)),
+        Codec("cDMA numpy", partial(compress, format=format), partial(decompress, words=words, format=format))
+    ]
+    if isinstance(format, Format) and is_supported(format):
+        found += [_kernels(tensor, format, kernels) for kernels in installed().values()]
+    found += [
         Codec("zlib 1", partial(zlib.compress, level=1), zlib.decompress),
     ]
     missing = []
@@ -61,8 +69,32 @@ def codecs(tensor: NDArray[Any], format: StreamFormat) -> tuple[list[Codec], lis
             found.append(make(tensor))
         except ImportError:
             missing.append(package)
-    found.append(Codec("memcpy", np.copy, np.copy))
-    return found, missing
+    return [*found, _memcpy(tensor)], missing
+
+
+def _kernels(tensor: NDArray[Any], format: Format, kernels: Kernels) -> Codec:
+    words = words_of(tensor, format)
+    room, back = np.zeros(format.bound_bytes(len(words)), np.uint8), np.zeros_like(words)
+
+    def compressed(tensor: NDArray[Any]) -> NDArray[np.uint8]:
+        return room[: kernels.compress(words_of(tensor, format), format, room)]
+
+    def decompressed(stream: NDArray[np.uint8]) -> NDArray[Any]:
+        kernels.decompress(stream, back, format)
+        return back
+
+    return Codec(f"cDMA {kernels.name}", compressed, decompressed)
+
+
+def _memcpy(tensor: NDArray[Any]) -> Codec:
+    """Copies the tensor in both directions, because what has just been written is slower to read."""
+    there, back = np.zeros_like(tensor), np.zeros_like(tensor)
+
+    def copied(target: NDArray[Any], source: object) -> NDArray[Any]:
+        np.copyto(target, tensor)
+        return target
+
+    return Codec("memcpy", partial(copied, there), partial(copied, back))
 
 
 def _lz4(tensor: NDArray[Any]) -> Codec:

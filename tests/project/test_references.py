@@ -51,7 +51,13 @@ def exists(name: str) -> bool:
         module, _, last = module.rpartition(".")
         rest = f"{last}.{rest}".rstrip(".")
     file = ROOT / MODULES[module]
-    return not rest or rest.partition(".")[0] in _names_in(MODULES[module]) or (file.parent / rest).is_file()
+    # A module in C is known by the description of its types.
+    files = (file.parent / rest, file.parent / f"{rest}.pyi")
+    return (
+        not rest
+        or rest.partition(".")[0] in _names_in(MODULES[module])
+        or any(path.is_file() for path in files)
+    )
 
 
 def broken(text: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.native_build import compiler
 from tests.support.paths import PACKAGES, ROOT
 
 _SOURCES = (*PACKAGES, "pyproject.toml", "setup.py", "LICENSE", "README.md")
@@ -40,11 +41,14 @@ def test_the_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
         f"{package.replace('.', '/')}/{path.relative_to(ROOT / folder).as_posix()}"
         for folder, package in PACKAGES.items()
         for path in (ROOT / folder).rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".so"
     }
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
-    assert held == expected
+    kernels = {name for name in held if name.endswith(".so")}
+    assert held - kernels == expected
+    # One file for every version of Python, where there is a compiler.
+    assert kernels == ({"cdma/sim/codec/_native.abi3.so"} if compiler() else set())
     assert "cdma/hdl/verilog/waivers.vlt" in held
 
 
@@ -78,4 +82,6 @@ def test_the_installed_wheel_generates_verilog(wheel: Path, tmp_path: Path) -> N
     said = run(environment / "bin" / "cdma", "generate", "compressor", *small, "-o", "rtl")
     assert said.startswith("rtl/cdma_compressor.v: module cdma_compressor, ")
     assert (elsewhere / "rtl" / "cdma_compressor.v").read_text().count("endmodule") > 1
+    backend = run(python, "-c", "import cdma; print(cdma.backend())").strip()
+    assert (backend == "numpy") == (compiler() is None)
     assert "usage: cdma" in run(environment / "bin" / "cdma", "--help")

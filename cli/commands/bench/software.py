@@ -1,4 +1,4 @@
-"""``cdma bench software``: the golden model as a codec, beside zlib, LZ4, zstd and blosc2."""
+"""``cdma bench software``: the codec in software, numpy and kernels in C, beside zlib, LZ4, zstd and blosc2."""
 
 from __future__ import annotations
 

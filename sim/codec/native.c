@@ -1,0 +1,206 @@
+/* The codec of zeros and frequent values in C, for the whole family of formats whose words are bytes.
+
+   Python gives addresses and sizes, which it has checked, and keeps the buffers alive; the functions here let other threads
+   run. A stream that they cannot decompress is none of their business any more: Python asks the golden model what is wrong. */
+#define Py_LIMITED_API 0x030A0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "native_avx512.h"
+#include "native_format.h"
+#include "native_scalar.h"
+#include "native_table.h"
+
+typedef struct {
+    const char *name;
+    uint8_t *(*compress)(const format *, const uint8_t *, size_t windows, uint8_t *);
+    size_t (*decompress)(const format *, const uint8_t **, const uint8_t *end, size_t windows, uint8_t *);
+} level;
+
+static level levels[3] = {{"scalar", scalar_compress, scalar_decompress}};
+static int level_count = 1;
+
+static void find_levels(void)
+{
+#ifdef HAVE_TABLE
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    int has_table = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+#else
+    int has_table = 1;
+#endif
+    make_tables();
+    if (has_table)
+        levels[level_count++] = (level){TABLE_NAME, table_compress, table_decompress};
+#endif
+#ifdef HAVE_AVX512
+    if (has_table && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2"))
+        levels[level_count++] = (level){"avx512", avx512_compress, avx512_decompress};
+#endif
+}
+
+/* Reads the parameters: 32-bit numbers in the order of the structure. */
+static int parse(format *f, const char *data, Py_ssize_t size)
+{
+    if (size != (Py_ssize_t)offsetof(format, header_bytes)) {
+        PyErr_SetString(PyExc_ValueError, "the parameters of a format have another size");
+        return 0;
+    }
+    memset(f, 0, sizeof *f);
+    memcpy(f, data, (size_t)size);
+    int field = f->field_bytes ? f->field_bytes < f->word_bytes : !f->zero && !f->rotate;
+    if ((f->word_bytes != 1 && f->word_bytes != 2 && f->word_bytes != 4) || f->window < 4 || f->window > 64 ||
+        f->window & (f->window - 1) || f->code_bits < 1 || f->code_bits > 4 || f->window * f->code_bits % 8 || !field ||
+        f->zero > 1 || f->entries + f->zero > (1u << f->code_bits) - 1 || f->entries + f->zero < 1 ||
+        f->rotate >= 8 * f->word_bytes || f->align < 1 || f->align > 8 || f->align & (f->align - 1)) {
+        PyErr_SetString(PyExc_ValueError, "these are no parameters of a format");
+        return 0;
+    }
+    derive(f);
+    return 1;
+}
+
+static const level *level_at(int index)
+{
+    if (index >= 0 && index < level_count)
+        return &levels[index];
+    PyErr_SetString(PyExc_ValueError, "there is no such level");
+    return NULL;
+}
+
+static PyObject *native_levels(PyObject *self, PyObject *none)
+{
+    (void)self, (void)none;
+    PyObject *names = PyTuple_New(level_count);
+    for (int index = 0; names && index < level_count; index++)
+        PyTuple_SetItem(names, index, PyUnicode_FromString(levels[index].name));
+    return names;
+}
+
+/* compress(level, format, source, words, target) -> bytes; the target has as many bytes as the format's bound. */
+static PyObject *native_compress(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    int index;
+    const char *data;
+    Py_ssize_t size, words;
+    unsigned long long from, to;
+    format f;
+    if (!PyArg_ParseTuple(arguments, "iy#KnK", &index, &data, &size, &from, &words, &to))
+        return NULL;
+    const level *chosen = level_at(index);
+    if (!chosen || !parse(&f, data, size))
+        return NULL;
+    const uint8_t *source = (const uint8_t *)(uintptr_t)from;
+    uint8_t *target = (uint8_t *)(uintptr_t)to, *end;
+    Py_BEGIN_ALLOW_THREADS;
+    size_t windows = (size_t)words / f.window;
+    unsigned rest = (unsigned)((size_t)words % f.window);
+    if (windows * f.window >= 16384)
+        make_big(&f);
+    end = chosen->compress(&f, source, windows, target);
+    if (rest) {
+        source += windows * f.window * f.word_bytes;
+#define COMPRESS_REST(BYTES, MODE) end = compress_window(&f, source, rest, end, BYTES, MODE)
+        FOR_EACH_SHAPE(&f, COMPRESS_REST)
+    }
+    free(f.big);
+    Py_END_ALLOW_THREADS;
+    return PyLong_FromSsize_t(end - target);
+}
+
+/* decompress(level, format, source, size, target, words) -> the bytes that the words took, or -1 for a fault. */
+static PyObject *native_decompress(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    int index;
+    const char *data;
+    Py_ssize_t size, source_size, words;
+    unsigned long long from, to;
+    format f;
+    if (!PyArg_ParseTuple(arguments, "iy#KnKn", &index, &data, &size, &from, &source_size, &to, &words))
+        return NULL;
+    const level *chosen = level_at(index);
+    if (!chosen || !parse(&f, data, size))
+        return NULL;
+    const uint8_t *source = (const uint8_t *)(uintptr_t)from, *in = source, *end = source + source_size;
+    uint8_t *target = (uint8_t *)(uintptr_t)to;
+    Py_BEGIN_ALLOW_THREADS;
+    size_t windows = (size_t)words / f.window, step = (size_t)f.window * f.word_bytes;
+    size_t done = chosen->decompress(&f, &in, end, windows, target);
+    size_t left = (size_t)words - done * f.window;
+    target += done * step;
+    while (in && left) {
+        unsigned count = left < f.window ? (unsigned)left : f.window;
+        const uint8_t *begin = in;
+        in = decompress_carefully(&f, begin, end, count, target);
+        if (in)
+            in = after_padding(&f, begin, in, end);
+        target += step;
+        left -= count;
+    }
+    Py_END_ALLOW_THREADS;
+    return PyLong_FromSsize_t(in ? in - source : -1);
+}
+
+/* walk(format, source, size, windows, stride, positions) -> whether all whole windows begin in the stream. Fills in where every
+   stride-th of them begins, as 64-bit numbers, and where the last one ends. */
+static PyObject *native_walk(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    const char *data;
+    Py_ssize_t size, source_size, windows, stride;
+    unsigned long long from, to;
+    format f;
+    if (!PyArg_ParseTuple(arguments, "y#KnnnK", &data, &size, &from, &source_size, &windows, &stride, &to))
+        return NULL;
+    if (!parse(&f, data, size))
+        return NULL;
+    const uint8_t *source = (const uint8_t *)(uintptr_t)from;
+    int64_t *positions = (int64_t *)(uintptr_t)to;
+    size_t at = 0, whole = 1;
+    Py_BEGIN_ALLOW_THREADS;
+    unsigned c = f.code_bits, group = f.window < 8 ? f.window : 8;
+    uint64_t low = 0;
+    for (unsigned place = 0; place < group; place++)
+        low |= 1ull << (c * place);
+    uint32_t least = f.parts[0], middle = f.parts[f.literal - 1], most = f.parts[f.literal];
+    for (Py_ssize_t window = 0; window < windows; window++) {
+        if (window % stride == 0)
+            *positions++ = (int64_t)at;
+        if (at + f.header_bytes > (size_t)source_size) {
+            whole = 0;
+            break;
+        }
+        size_t length = f.header_bytes + (size_t)f.window * least;
+        for (unsigned first = 0; first < f.window; first += group) {
+            uint64_t codes = load_codes(source + at + first * c / 8, group * c / 8), all = codes, any = codes;
+            for (unsigned bit = 1; bit < c; bit++)
+                all &= codes >> bit, any |= codes >> bit;
+            length += (size_t)__builtin_popcountll(all & low) * (most - middle);
+            length += (size_t)__builtin_popcountll(any & low) * (middle - least);
+        }
+        at += (length + f.align - 1) & ~(size_t)(f.align - 1);
+    }
+    *positions = (int64_t)at;
+    Py_END_ALLOW_THREADS;
+    return PyBool_FromLong((long)whole);
+}
+
+static PyMethodDef methods[] = {
+    {"levels", native_levels, METH_NOARGS, "The names of the kernels that this machine can run, the plain one first."},
+    {"compress", native_compress, METH_VARARGS, "Compresses words; returns the bytes of the stream."},
+    {"decompress", native_decompress, METH_VARARGS, "Decompresses words; returns the bytes that they took, or -1."},
+    {"walk", native_walk, METH_VARARGS, "Finds where windows begin."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_native", "The codec in C.", -1, methods, NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__native(void)
+{
+    level_count = 1;
+    find_levels();
+    return PyModule_Create(&module);
+}

@@ -1,0 +1,119 @@
+"""The kernels in C do what the golden model does, byte for byte, and stay within their buffers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import cdma
+from cdma.sim.codec import native
+from cdma.sim.codec.native import Kernels
+from tests.support.native_build import SOURCE, build, compiler, load
+from tests.support.native_fuzz import SHAPES, check, draw
+from tests.support.paths import ROOT
+
+pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
+
+#: Every set of kernels that there is, on some machine.
+LEVELS = ("scalar", "avx2", "avx512", "neon")
+
+
+@pytest.fixture(scope="module", params=LEVELS)
+def kernels(request):
+    module = load(build())
+    if request.param not in module.levels():
+        pytest.skip(f"this machine does not run {request.param}")
+    return Kernels(module, request.param)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.sampled_from(SHAPES), st.integers(0, 2**32))
+def test_byte_identical_to_the_golden_model(kernels, shape, seed):
+    rng = np.random.default_rng(seed)
+    check(kernels, *draw(rng, shape), rng)
+
+
+@pytest.mark.parametrize(
+    "shape", [(32, 32, 1, 0, 1), (16, 32, 3, 8, 1), (16, 64, 4, 0, 8), (8, 64, 1, 0, 4)], ids=str
+)
+def test_long_packets_and_threads(kernels, shape, monkeypatch):
+    monkeypatch.setattr(native, "_SHARE_BYTES", 1000)
+    rng = np.random.default_rng(5)
+    format, _ = draw(rng, shape)
+    words = np.concatenate([draw(rng, shape)[1] for _ in range(200)])
+    single, several = (np.zeros(format.bound_bytes(len(words)), np.uint8) for _ in range(2))
+    size = kernels.compress(words, format, single)
+    assert kernels.compress(words, format, several, threads=3) == size
+    assert np.array_equal(single[:size], several[:size])
+    result = np.zeros_like(words)
+    assert kernels.decompress(single[:size], result, format, threads=3) == size
+    assert np.array_equal(result, words)
+    # Cut anywhere, or with a header that leads astray, the shares do not meet.
+    assert kernels.decompress(single[: size // 2], result, format, threads=3) is None
+    for place in rng.integers(0, size, 40):
+        damaged = single[:size].copy()
+        damaged[place] ^= 1 << rng.integers(0, 8)
+        alone, together = np.zeros_like(words), np.zeros_like(words)
+        took = kernels.decompress(damaged, alone, format)
+        assert kernels.decompress(damaged, together, format, threads=3) == took
+        assert took is None or np.array_equal(alone, together)
+
+
+def test_what_is_no_format_is_refused(kernels):
+    format = cdma.Format()
+    good = native._parameters(format)
+    module = kernels._module
+    for bad in (good[:-1], bytes(len(good)), good[:4] + b"\x21" + good[5:]):
+        with pytest.raises(ValueError, match="parameters of a format"):
+            module.compress(0, bad, 0, 0, 0)
+    with pytest.raises(ValueError, match="no such level"):
+        module.compress(9, good, 0, 0, 0)
+
+
+@pytest.mark.slow
+def test_no_byte_outside_of_a_buffer_is_touched():
+    """Address and undefined-behaviour sanitizers watch every access of a process of its own."""
+    library = subprocess.check_output([compiler(), "-print-file-name=libasan.so"], text=True).strip()
+    if not os.path.isabs(library):
+        pytest.skip("the compiler has no address sanitizer")
+    flags = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
+    environment = os.environ | {
+        "LD_PRELOAD": library,
+        "ASAN_OPTIONS": "detect_leaks=0",
+        "PYTHONMALLOC": "malloc",
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.native_fuzz", build(*flags), "1", "1"],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "packets by scalar" in done.stdout
+
+
+def test_the_kernels_for_neon(tmp_path):
+    """Compiled where a compiler for it is, and run where an emulator is."""
+    if shutil.which("aarch64-linux-gnu-gcc"):
+        command = ["aarch64-linux-gnu-gcc"]
+    elif find_spec("ziglang"):
+        command = [sys.executable, "-m", "ziglang", "cc", "-target", "aarch64-linux-musl"]
+    else:
+        pytest.skip("there is neither aarch64-linux-gnu-gcc nor ziglang")
+    program = tmp_path / "program"
+    options = ["-std=c11", "-O2", "-static", "-Wall", "-Wextra", "-Wno-unused-function", f"-I{SOURCE.parent}"]
+    source = ROOT / "tests" / "support" / "native_table.c"
+    subprocess.run([*command, *options, source, "-o", program], check=True)
+    emulator = shutil.which("qemu-aarch64-static") or shutil.which("qemu-aarch64")
+    if emulator is None:
+        pytest.skip("it compiles; there is no qemu-aarch64 to run it")
+    assert subprocess.check_output([emulator, program], text=True) == "neon\n"

@@ -72,7 +72,7 @@ TESTS = (
 def run(name: str, transfers: int, seed: int = 1, tests: tuple[str, ...] = TESTS) -> list[Outcome]:
     """Runs ``tests`` on one of :data:`CONFIGS`."""
     design = EngineDesign(CONFIGS[name])
-    program = build(design.verilog(), design.top, design.ports)
+    program = build(design.verilog(), design.top, design.port_names)
     settings = {"packets": transfers, "seed": seed}
     return simulate(program, design.top, "tests.outside.cases", tests, settings, timeout=7200)
 

@@ -62,8 +62,12 @@ def width_of(signal: Signal) -> int:
 
 def cut(signal: Signal, low: int, width: int) -> Signal:
     """Bits ``low`` to ``low + width - 1`` of a signal."""
-    result = []
+    if low == 0 and len(signal) == 1 and signal[0].width == width:
+        return signal
+    result: Signal = []
     for piece in signal:
+        if low + width <= 0:
+            break
         start, end = max(low, 0), min(low + width, piece.width)
         if start < end:
             result.append(piece.cut(start, end - start))

@@ -19,8 +19,9 @@ from .statements import Group, groups_of
 
 __all__ = ["Folded", "Use", "fold"]
 
-#: The most leaves and constants of an expression; a larger one is cut into several.
-_LARGEST = 20
+#: The most leaves and constants of an expression; a larger one is cut into several, if it has parts that are worth a name.
+_LARGEST = 32
+_LEAST_PART = 8
 
 #: The largest expression at a port of an instance.
 _LARGEST_AT_PORT = 3
@@ -168,7 +169,7 @@ def _choose(folded: Folded, operators: list[Cell]) -> None:
         candidates = {name for name in inputs if name in hidden}
         while node.size() > _LARGEST and candidates:
             largest = max(candidates, key=lambda name: (hidden[name].size(), name))
-            if hidden[largest].size() < 3:
+            if hidden[largest].size() < _LEAST_PART:
                 break
             candidates.discard(largest)
             del hidden[largest]

@@ -123,7 +123,7 @@ def _resized(signal: Signal, width: int, is_signed: bool) -> Signal:
     """A signal without its upper bits, or with more of them."""
     missing = width - width_of(signal)
     if missing <= 0:
-        return cut(signal, 0, width)
+        return cut(signal, 0, width) if missing else signal
     if is_signed and signal:
         return [*signal, *[signal[-1].cut(signal[-1].width - 1, 1)] * missing]
     return [*signal, bits("0" * missing)]

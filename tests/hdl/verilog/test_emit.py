@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import subprocess
@@ -83,6 +84,26 @@ def test_names_are_plain_and_start_as_asked(kind: str) -> None:
     text = verilog(kind, _SMALL, name="mine", prefix="soc__dma")
     assert _modules(text)[0] == "mine"
     assert all(name.startswith("soc__dma") for name in _modules(text)[1:])
+
+
+@pytest.mark.parametrize(
+    ("kind", "pipelined"),
+    [
+        *itertools.product(("compressor", "decompressor"), (False, True)),
+        pytest.param("engine", False, marks=pytest.mark.slow),
+    ],
+)
+def test_results_have_names_that_say_something(kind: str, pipelined: bool) -> None:
+    """No name is a number, and few are only a part of something else."""
+    text = (
+        engine_verilog(EngineConfig())
+        if kind == "engine"
+        else verilog(kind, CodecConfig(pipelined=pipelined))
+    )
+    assert not re.findall(r"\b_\d+_\b", text)
+    lines = text.splitlines()
+    assert sum("_term" in line for line in lines) < 0.1 * len(lines)
+    assert max(map(len, lines)) <= 100
 
 
 def test_signals_are_fields_not_slices_of_payloads() -> None:

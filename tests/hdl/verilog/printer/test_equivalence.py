@@ -30,6 +30,7 @@ _ENGINE = EngineConfig(
     latency=4,
     descriptors=2,
     ring_entries=2,
+    alignment="word",
 )
 
 _SHELLS: dict[str, Callable[[], Shell]] = {
@@ -40,7 +41,6 @@ _SHELLS: dict[str, Callable[[], Shell]] = {
         "decompressor", dataclasses.replace(_CODEC, pipelined=True)
     ),
     "engine": lambda: engine_shell(_ENGINE),
-    "engine_to_a_word": lambda: engine_shell(dataclasses.replace(_ENGINE, alignment="word", registers=False)),
 }
 
 #: Memories become registers of the same names on both sides. Wires of the same name are compared.

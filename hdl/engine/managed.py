@@ -119,11 +119,14 @@ class ManagedEngine(wiring.Component):
         control, rings = self.control, parts.rings
         wiring.connect(m, rings.stored, wiring.flipped(control.stored))
         wiring.connect(m, rings.report, wiring.flipped(control.report))
+        # Nothing that these copies decide follows within two cycles of a write.
+        changes = Signal.like(control.changes)
+        m.d.sync += changes.eq(control.changes)
         m.d.comb += [
             rings.watchdog_tick.eq(parts.timebase.tick),
             rings.stop.eq(control.resetting),
-            parts.windows.changes.eq(control.changes),
-            rings.changes.eq(control.changes),
+            parts.windows.changes.eq(changes),
+            rings.changes.eq(changes),
             parts.counters.clear.eq(control.clear_counters),
         ]
 

@@ -277,17 +277,17 @@ class Counters(wiring.Component):
         channel: wiring.PureInterface,
         at: dict[str, Signal],
     ) -> _Terms:
-        """Adds the events since the last visit of their counter."""
+        """Adds the events since the last visit of their counter, and that of this cycle."""
         terms = _Terms([], [])
-        full = range(len(CHANNELS) * _SLOTS + 1)
+        full = range(len(CHANNELS) * _SLOTS)
         # The events come from deep in the channel, and the counters may know them a cycle later.
         events = Signal(ChannelEvents, name=f"{name}_events")
         m.d.sync += events.eq(channel.events)
         for counter, event in _EVENTS.items():
             count = Signal(full, name=f"{name}_{counter}_events")
-            # What happens during the visit counts for the next one.
-            m.d.sync += count.eq(Mux(at[counter], C(0), count) + events[event])
+            m.d.sync += count.eq(Mux(at[counter], 0, count + events[event]))
             terms.addends.append(Mux(at[counter], count, 0))
+            terms.ones.append(at[counter] & events[event])
         extra = Signal(_EXTRA_BITS, name=f"{name}_extra_errors")
         m.d.sync += extra.eq(Mux(at["errors"], C(0), extra) + channel.extra_error)
         terms.addends.append(Mux(at["errors"], extra, 0))

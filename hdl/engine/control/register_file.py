@@ -197,30 +197,25 @@ class RegisterFile(wiring.Component):
         place = Signal.like(memory.addr, reset_less=True)
         writable = Signal(REGISTER_BITS)
         keeping = Signal(reset_less=True)
-        unlocked = Signal()
         m.d.sync += [place.eq(0), keeping.eq(0)]
         with m.Switch(write.address):
             for placed in self.registers.kept:
                 if placed.register.stored_mask:
                     with m.Case(placed.address // REGISTER_BYTES):
                         m.d.sync += [place.eq(self.registers.words[placed.address]), keeping.eq(1)]
-        # Sums of products: synthesis would turn a table of constants into a memory.
-        chosen = [
-            (place == number, placed)
-            for number, placed in enumerate(self.registers.kept)
-            if placed.register.stored_mask
-        ]
-        m.d.comb += [
-            writable.eq(reduce(or_, (Mux(here, placed.register.stored_mask, 0) for here, placed in chosen))),
-            unlocked.eq(reduce(or_, (here & self._unlocked(placed) for here, placed in chosen))),
-        ]
+        # A sum of products: synthesis would turn a table of constants into a memory.
+        masks = [placed.register.stored_mask for placed in self.registers.kept]
+        m.d.comb += writable.eq(
+            reduce(or_, (Mux(place == number, mask, 0) for number, mask in enumerate(masks) if mask))
+        )
+        locked = self._locked(m, write)
         report = self.report
         m.d.comb += report.ready.eq(self.settled & ~write.valid)
         with m.If(write.valid):
             m.d.comb += [
                 memory.addr.eq(place),
                 memory.data.eq(write.data & writable),
-                memory.en.eq(write.strobes & (keeping & unlocked).replicate(REGISTER_BYTES)),
+                memory.en.eq(write.strobes & (keeping & ~locked).replicate(REGISTER_BYTES)),
             ]
         with m.Elif(self.settled):
             m.d.comb += [
@@ -228,6 +223,20 @@ class RegisterFile(wiring.Component):
                 memory.data.eq(report.payload.data),
                 memory.en.eq(report.valid.replicate(REGISTER_BYTES)),
             ]
+
+    def _locked(self, m: Module, write: _Write) -> Value:
+        """Whether the register that is written is locked; which lock it has is found a cycle before."""
+        locks: dict[tuple[str, str], list[Placed]] = {}
+        for placed in self.registers.kept:
+            if placed.register.stored_mask and placed.register.locked_by:
+                locks.setdefault((placed.instance, placed.register.locked_by), []).append(placed)
+        locked: list[Value] = [C(0)]
+        for (instance, _), guarded in locks.items():
+            guards = Signal(name=f"{instance}_guards", reset_less=True)
+            addresses = [placed.address // REGISTER_BYTES for placed in guarded]
+            m.d.sync += guards.eq(Cat(write.address == address for address in addresses).any())
+            locked.append(guards & ~self._unlocked(guarded[0]))
+        return reduce(or_, locked)
 
     def _unlocked(self, placed: Placed) -> Value:
         if not placed.register.locked_by:

@@ -67,8 +67,8 @@ class RegisterBlock(wiring.Component):
         return m
 
     def _soft_reset(self, m: Module, file: RegisterFile) -> Signal:
-        """Gives a signal that is high while rings must count as disabled although the registers are not clear yet; from
-        then on, the register file is not settled until they are."""
+        """Gives a signal that is high while rings must count as disabled although the registers are not clear yet. After
+        it the register file is not settled until they are."""
         control = self.control
         state = Signal(_Reset)
         forget = Signal()
@@ -133,12 +133,14 @@ class RegisterBlock(wiring.Component):
         ]
         if self.config.codec.table_size:
             m.d.comb += channel.values.eq(Cat(registers.table.entry))
+        forgotten = Signal(name=f"{name}_forgotten")
+        m.d.sync += forgotten.eq(forget | ~file.settled)
         for port, prefix, enable in (
             (channel.ring, "ring", registers.control.ring_enable),
             (channel.completions, "completion", registers.control.completion_ring_enable),
         ):
             m.d.comb += [
-                port.enable.eq(enable & ~forget & file.settled),
+                port.enable.eq(enable & ~forget & ~forgotten),
                 port.tail.eq(getattr(registers, f"{prefix}_tail").value),
                 getattr(registers, f"{prefix}_head").value.eq(port.head),
             ]

@@ -23,12 +23,11 @@ _REFUSED = _FAULTS.index(Status.WINDOW)
 
 class _Ring(NamedTuple):
     """Where the ring of descriptors is: ``inside`` while it is in use, ``finished`` with the last beat of a fetched
-    descriptor, ``next`` the index of the descriptor that is read next, and ``available`` while that has arrived."""
+    descriptor, ``first`` the index of the oldest one that the channel has not taken."""
 
     inside: Signal
     finished: Signal
-    next: Value
-    available: Value
+    first: Signal
 
 
 class _Fault(NamedTuple):
@@ -71,7 +70,7 @@ class Fetcher(wiring.Component):
     ``in_flight``
         High while a descriptor is in flight.
     ``arrived``
-        High in the cycle after a descriptor arrived or was refused, when it may not be at ``requests`` yet.
+        High while a descriptor of the ring, or a refusal, is here that the channel has not taken.
     ``beat``, ``last``, ``response``, ``data``
         The data that come back from memory. They are always taken.
     ``upper``
@@ -132,17 +131,18 @@ class Fetcher(wiring.Component):
             m.d.comb += self.upper.eq(odd ^ self.head[0])
         store = self._store(m, ring, fault)
 
-        # What is shown is in the memories' read registers. A pushed descriptor replaces a fetched one that the
-        # channel has not begun to check.
+        # What is shown is in the memories' read registers, which are loaded while nothing is shown. A fetched descriptor
+        # goes if its ring is disabled or a pushed one replaces it, but not if the channel begins to check it first.
         request = self.requests
-        takes_over = Signal()
+        goes = Signal()
+        taken = Signal()
         m.d.comb += [
-            takes_over.eq(self.pushed & shown & ~shown_push & ~self.checking),
-            request.valid.eq(shown & (shown_push | ring.inside) & ~takes_over),
-            leaves.eq(request.valid & request.ready & ~shown_push),
-            self.taken_push.eq(request.valid & request.ready & shown_push),
-            store.read.eq(~shown | takes_over | (request.valid & request.ready)),
-            store.read_place.eq(Mux(self.pushed & ~shown_push, self.depth, ring.next[: self._low])),
+            request.valid.eq(shown & (~goes | self.checking)),
+            taken.eq(request.valid & request.ready),
+            leaves.eq(taken & ~shown_push),
+            self.taken_push.eq(taken & shown_push),
+            store.read.eq(~shown),
+            store.read_place.eq(Mux(self.pushed, self.depth, ring.first[: self._low])),
             request.payload.descriptor.eq(store.record),
             request.payload.address.eq(store.address),
         ]
@@ -150,10 +150,12 @@ class Fetcher(wiring.Component):
             for number, status in enumerate(_FAULTS):
                 with m.Case(number):
                     m.d.comb += request.payload.fault.eq(status)
-        with m.If(store.read):
-            push_next = self.pushed & ~shown_push
-            m.d.sync += [shown.eq(push_next | ring.available), shown_push.eq(push_next)]
-        with m.Elif(~ring.inside & ~shown_push):
+        m.d.sync += goes.eq(
+            shown & ~shown_push & ~self.checking & ~goes & ~taken & (self.pushed | ~ring.inside)
+        )
+        with m.If(~shown):
+            m.d.sync += [shown.eq(self.pushed | (ring.inside & self.arrived)), shown_push.eq(self.pushed)]
+        with m.Elif(taken | (goes & ~self.checking)):
             m.d.sync += shown.eq(0)
         with m.If(self.taken_push):
             m.d.sync += self.pushed.eq(0)
@@ -196,7 +198,6 @@ class Fetcher(wiring.Component):
         m.d.sync += [
             in_flight.eq(next_in_flight),
             self.in_flight.eq(next_in_flight != 0),
-            self.arrived.eq(finished | self.refuse),
         ]
         asks = Signal()
         arrives = Signal()
@@ -212,8 +213,7 @@ class Fetcher(wiring.Component):
         m.d.sync += self.wanted.eq(
             inside & self.enable & ~self.stop & ~asks & credit & (self.asked != self.tail)
         )
-        next_, available = self._available(m, running, arrives, leaves)
-        return _Ring(inside, finished, next_, inside & available)
+        return _Ring(inside, finished, self._oldest(m, running, arrives, leaves))
 
     def _credit(self, m: Module, running: Value, asks: Value, leaves: Value) -> Signal:
         """Counts the entries of the store that are in use; gives whether one is free."""
@@ -223,25 +223,17 @@ class Fetcher(wiring.Component):
         m.d.sync += used.eq(Mux(running, used + asks - leaves, 0))
         return credit
 
-    def _available(self, m: Module, running: Value, arrives: Value, leaves: Value) -> tuple[Value, Value]:
-        """Counts the descriptors that have arrived and that the channel has not taken. Gives the index of the next one
-        after the one that ``leaves``, if one does, and whether it is there: both are known for either case."""
+    def _oldest(self, m: Module, running: Value, arrives: Value, leaves: Value) -> Signal:
+        """Counts the descriptors that have arrived and that the channel has not taken; gives the index of the oldest."""
         first = Signal(self._index_bits)
-        second = Signal(self._index_bits, init=1)
         count = Signal(range(self.depth + 1))
-        next_count = Signal.like(count)
-        some = Signal()
-        more = Signal()
-        after = Mux(leaves, second, first)
-        m.d.comb += next_count.eq(Mux(running, count + arrives - leaves, 0))
-        m.d.sync += [
-            count.eq(next_count),
-            some.eq(next_count != 0),
-            more.eq(next_count > 1),
-            first.eq(Mux(running, after, 0)),
-            second.eq(Mux(running, after, 0) + 1),
-        ]
-        return after, Mux(leaves, more, some)
+        m.d.sync += count.eq(Mux(running, count + arrives - leaves, 0))
+        m.d.comb += self.arrived.eq(count != 0)
+        with m.If(~running):
+            m.d.sync += first.eq(0)
+        with m.Elif(leaves):
+            m.d.sync += first.eq(first + 1)
+        return first
 
     def _judge(self, m: Module) -> _Fault:
         """Counts the beats of a descriptor, and keeps its first error."""

@@ -186,10 +186,10 @@ class RingPort:
 
     def _interrupts(self, m: Module, ends: _Ends, coalescing: wiring.PureInterface) -> None:
         completions, control = self.completions, self.control
+        m.d.sync += coalescing.event.eq(
+            (completions.answer & completions.counts) | (ends.show & self.client.interrupt)
+        )
         m.d.comb += [
-            coalescing.event.eq(
-                (completions.answer & completions.counts) | (ends.show & self.client.interrupt)
-            ),
             coalescing.count.eq(control.coalesce_count),
             control.completion_irq.eq(coalescing.interrupt),
             control.error_irq.eq(ends.log),

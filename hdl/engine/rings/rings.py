@@ -148,13 +148,13 @@ class Rings(wiring.Component):
                 is_[Job.FETCH] | is_[Job.SEND] | ((of_send | by[Cause.FETCH_LOST]) & ~sequencer.skipped)
             ),
             found.eq(~needs_slot | (slot.done & ~sequencer.fresh & ~starts)),
-            slot.start.eq(starts & needs_slot),
+            slot.start.eq(starts),
             slot.channel.eq(sequencer.channel),
             slot.completions.eq(is_[Job.SEND] | of_send),
             slot.ring_log2.eq(sequencer.of_channel(port.control.ring_log2 for port in ports)),
             slot.index.eq(index),
         ]
-        m.d.sync += starts.eq(sequencer.fresh)
+        m.d.sync += starts.eq(sequencer.fresh & needs_slot)
         for active, indexes in (
             (is_[Job.FETCH], [port.fetcher.asked for port in ports]),
             (is_[Job.SEND], [port.completions.index for port in ports]),
@@ -178,7 +178,7 @@ class Rings(wiring.Component):
         any others with the time that reading and writing a register takes between them."""
         is_ = sequencer.is_
         words.of_completion(m, slot.address, self.complete.b.payload.resp)
-        pause = Signal(2)
+        pause = Signal(3)
         free = Signal()
         pushes = Signal()
         reports = Signal()
@@ -226,17 +226,18 @@ class Rings(wiring.Component):
             sequencer.of_channel(port.completions.may_begin for port in ports),
         )
         valid = sequencer.holds(m, wanted)
-        good = valid & slot.allowed
-        bad = valid & ~slot.allowed
+        in_flight = sequencer.of_channel(port.completions.in_flight for port in ports)
         sent = Signal()
         asks = Signal()
+        bad = Signal()
         refused = Signal()
+        m.d.sync += [
+            sent.eq(valid & slot.allowed & is_[Job.SEND]),
+            asks.eq(valid & slot.allowed & is_[Job.FETCH]),
+            bad.eq(valid & ~slot.allowed),
+            refused.eq(valid & ~slot.allowed & is_[Job.SEND] & ~in_flight),
+        ]
         m.d.comb += [
-            sent.eq(good & is_[Job.SEND]),
-            asks.eq(good & is_[Job.FETCH]),
-            refused.eq(
-                bad & is_[Job.SEND] & ~sequencer.of_channel(port.completions.in_flight for port in ports)
-            ),
             writer.commit.eq(sent),
             writer.channel.eq(sequencer.channel),
             writer.address.eq(slot.address),

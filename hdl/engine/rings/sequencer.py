@@ -117,10 +117,10 @@ class Sequencer:
             m.d.sync += [self.word.eq(self.word + 1), self.copied.eq(self.word == RECORD_WORDS - 1)]
 
     def holds(self, m: Module, wanted: Value) -> Value:
-        """High in the last cycle of a job that was ``wanted`` all the time."""
+        """High in the cycle before the last one of a job that was ``wanted`` all the time."""
         with m.If(self.busy & ~wanted):
             m.d.sync += self.stale.eq(1)
-        return self.over & wanted & ~self.stale
+        return self.ends & ~self.over & wanted & ~self.stale
 
     def end(self, m: Module, refused: Value) -> None:
         """Ends the job when it is over; one that was ``refused`` becomes the ``LOG`` of that."""

@@ -37,9 +37,10 @@ class _Bench:
     async def end(self, ctx: Any) -> bool:
         """Ends the job in hand; whether it was wanted all the time."""
         ctx.set(self.sequencer.ends, 1)
+        holds = bool(ctx.get(self.holds))
         await ctx.tick()
         assert ctx.get(self.sequencer.over)
-        holds = bool(ctx.get(self.holds))
+        assert not ctx.get(self.holds)
         await ctx.tick()
         assert not ctx.get(self.sequencer.over)
         ctx.set(self.sequencer.ends, 0)

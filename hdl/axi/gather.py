@@ -134,7 +134,7 @@ class Gather(wiring.Component):
     ``admit``
         High while the store can take a beat, and ``bursts`` three.
     ``flush``
-        While high, what comes in is dropped.
+        While high, and a cycle longer, what comes in from the next cycle on is dropped.
     ``end``
         Where the packet ends, in the cycle in which its command is taken: the lower bits of the address after its
         last word.
@@ -191,11 +191,13 @@ class Gather(wiring.Component):
         misfit = Signal()
         accept = Signal()
         keeps = Signal()
+        drops = Signal()
+        m.d.sync += drops.eq(self.flush)
         m.d.comb += [
             misfit.eq(limit.shut | (limit.here & (beat.keep & limit.beyond).any())),
             keeps.eq(present & ~misfit),
-            self.input.ready.eq((phase.open & self.admit) | self.flush),
-            accept.eq(self.input.valid & phase.open & self.admit),
+            self.input.ready.eq((phase.open & self.admit) | drops),
+            accept.eq(self.input.valid & phase.open & self.admit & ~drops),
             self.store.valid.eq(accept & keeps),
             self.store.payload.data.eq(beat.data),
             self.store.payload.keep.eq(beat.keep),

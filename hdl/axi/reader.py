@@ -9,9 +9,8 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.fifo import Fifo
-from cdma.hdl.blocks.memory_queue import MemoryQueue
 from cdma.hdl.blocks.realign import Realign
-from cdma.hdl.blocks.skid_buffer import SkidBuffer
+from cdma.hdl.blocks.stream_register import StreamRegister
 
 from .command import Command
 from .outcome import Outcome
@@ -97,11 +96,7 @@ class AxiReader(wiring.Component):
         if shape.realign:
             # For the other end of the buffer: the word of its first beat that a packet begins with.
             m.submodules.shifts = shifts = Fifo(exact_log2(shape.lanes), parts, reserved=True)
-        m.submodules.store = store = (
-            MemoryQueue(stored_shape, shape.buffer)
-            if shape.registered
-            else Fifo(stored_shape, shape.buffer, reserved=True)
-        )
+        m.submodules.store = store = Fifo(stored_shape, shape.buffer, reserved=True, apart=shape.registered)
         pulses = _Pulses(*(Signal(name=name) for name in _Pulses._fields))
         self._request(m, pulses, opened, shifts)
         receive = self._receive(m, pulses, opened, store)
@@ -183,7 +178,7 @@ class AxiReader(wiring.Component):
         m.d.sync += credit.eq(able)
         return credit
 
-    def _receive(self, m: Module, pulses: _Pulses, opened: Fifo, store: Fifo | MemoryQueue) -> Signal:
+    def _receive(self, m: Module, pulses: _Pulses, opened: Fifo, store: Fifo) -> Signal:
         """Stores the beats that come: of the burst at the front of ``opened``."""
         shape, blocks, r = self.shape, self.shape.blocks, self.port.r
         front = opened.output.payload
@@ -221,15 +216,15 @@ class AxiReader(wiring.Component):
                 m.d.sync += fault.eq(r.payload.resp)
         return receive
 
-    def _deliver(self, m: Module, pulses: _Pulses, store: Fifo | MemoryQueue, shifts: Fifo | None) -> None:
+    def _deliver(self, m: Module, pulses: _Pulses, store: Fifo, shifts: Fifo | None) -> None:
         """Gives what is stored to the output: with the lanes in which it was read, or from lane 0 on."""
         shape = self.shape
-        m.d.sync += pulses.freed.eq(store.output.valid & store.output.ready & store.output.payload.part)
         source = store.output
         if shape.registered:
-            m.submodules.leaving = leaving = SkidBuffer(source.payload.shape())
-            wiring.connect(m, source, leaving.i)
-            source = leaving.o
+            m.submodules.leaving = leaving = StreamRegister(source.payload.shape())
+            wiring.connect(m, source, leaving.input)
+            source = leaving.output
+        m.d.sync += pulses.freed.eq(source.valid & source.ready & source.payload.part)
         output = self.output
         if shifts is not None:
             m.submodules.realign = realign = Realign(shape.word_bits, shape.lanes, down=True)

@@ -8,15 +8,15 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.fifo import Fifo
-from cdma.hdl.blocks.memory_queue import MemoryQueue
 from cdma.hdl.blocks.realign import Realign
 from cdma.hdl.blocks.skid_buffer import SkidBuffer
+from cdma.hdl.blocks.stream_register import StreamRegister
 
 from .command import Command
 from .gather import Burst, Gather, StoredBeat
 from .outcome import Outcome
 from .port_shape import PortShape
-from .ports import Response, WriteData, WritePort
+from .ports import Response, WritePort
 from .span import SPAN_BITS
 
 __all__ = ["AxiWriter"]
@@ -38,7 +38,7 @@ class _Queues(NamedTuple):
         Bursts that wait for their response.
     """
 
-    store: Fifo | MemoryQueue
+    store: Fifo
     bursts: Fifo
     lengths: Fifo
     opened: Fifo
@@ -120,9 +120,7 @@ class AxiWriter(wiring.Component):
         in_flight = 1 << (shape.outstanding - 1).bit_length()
         stored = StoredBeat(shape)
         return _Queues(
-            store=MemoryQueue(stored, shape.buffer)
-            if shape.registered
-            else Fifo(stored, shape.buffer, reserved=True),
+            store=Fifo(stored, shape.buffer, reserved=True, apart=shape.registered),
             bursts=Fifo(Burst(shape), _BURSTS, reserved=True),
             lengths=Fifo(range(shape.burst), 2),
             opened=Fifo(opened, in_flight),
@@ -134,15 +132,7 @@ class AxiWriter(wiring.Component):
         wiring.connect(m, wiring.flipped(self.command), gather.command)
         m.d.comb += [gather.flush.eq(self.flush), self.end.eq(gather.end)]
         if self.shape.realign:
-            m.submodules.realign = realign = Realign(self.shape.word_bits, self.shape.lanes)
-            wiring.connect(m, wiring.flipped(self.input), realign.input)
-            wiring.connect(m, realign.output, gather.input)
-            m.d.comb += [
-                realign.shift.payload.eq(
-                    self.shape.blocks.lane(self.command.payload.first, self.shape.word_bits)
-                ),
-                realign.shift.valid.eq(self.command.valid | self.flush),
-            ]
+            self._realign(m, gather)
         else:
             wiring.connect(m, wiring.flipped(self.input), gather.input)
         wiring.connect(m, gather.store, queues.store.input)
@@ -151,6 +141,31 @@ class AxiWriter(wiring.Component):
         m.d.sync += gather.admit.eq(
             ~queues.store.level[2:-1].all() & ~queues.store.level[-1] & (queues.bursts.level < _BURSTS // 2)
         )
+
+    def _realign(self, m: Module, gather: Gather) -> None:
+        """Moves the words to the lanes where they are written."""
+        shape, command = self.shape, self.command
+        m.submodules.realign = realign = Realign(shape.word_bits, shape.lanes)
+        source, moved = wiring.flipped(self.input), realign.output
+        #: The whole packet has left, and its command has not: the next packet has a shift of its own.
+        ahead = Signal()
+        if shape.registered:
+            m.submodules.coming = coming = SkidBuffer(source.payload.shape())
+            wiring.connect(m, source, coming.i)
+            source = coming.o
+            m.submodules.moved = register = StreamRegister(source.payload.shape())
+            wiring.connect(m, moved, register.input)
+            moved = register.output
+            with m.If(realign.shift.valid & realign.shift.ready):
+                m.d.sync += ahead.eq(1)
+            with m.Elif(command.ready):
+                m.d.sync += ahead.eq(0)
+        wiring.connect(m, source, realign.input)
+        wiring.connect(m, moved, gather.input)
+        m.d.comb += [
+            realign.shift.payload.eq(shape.blocks.lane(command.payload.first, shape.word_bits)),
+            realign.shift.valid.eq((command.valid & ~ahead) | self.flush),
+        ]
 
     def _begin(self, m: Module, queues: _Queues, in_flight: Signal) -> tuple[Signal, Signal]:
         """Offers one address at a time: a pulse when it does, and one when the address is taken."""
@@ -201,7 +216,10 @@ class AxiWriter(wiring.Component):
         """Sends the data of the bursts whose addresses are taken."""
         w, store, lengths = self.port.w, queues.store.output, queues.lengths.output
         if self.shape.registered:
-            m.submodules.sending = sending = SkidBuffer(WriteData(self.shape.data_bits, self.shape.word_bits))
+            m.submodules.leaving = leaving = StreamRegister(store.payload.shape())
+            wiring.connect(m, store, leaving.input)
+            store = leaving.output
+            m.submodules.sending = sending = SkidBuffer(w.payload.shape())
             wiring.connect(m, sending.o, wiring.flipped(w))
             w = sending.i
         sent = Signal(range(self.shape.burst))

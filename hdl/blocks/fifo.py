@@ -19,16 +19,20 @@ class Fifo(wiring.Component):
     ``reserved``
         Promises that the writer counts and never has more than ``depth`` entries inside: ``ready`` is constantly
         high, and nothing is compared for it.
+    ``apart``
+        Compares the indices for each write nevertheless. Synthesis then sees that no entry is written while it is read,
+        and puts no logic around an FPGA's block RAM for that case.
     ``empty``
         Is high while no entry is inside, not even one that has not come out yet.
     ``level``
         Number of entries, of which the one at the output is none.
     """
 
-    def __init__(self, shape: ShapeLike, depth: int, *, reserved: bool = False) -> None:
+    def __init__(self, shape: ShapeLike, depth: int, *, reserved: bool = False, apart: bool = False) -> None:
         self.shape = shape
         self.depth = depth
         self.reserved = reserved
+        self.apart = apart
         super().__init__(
             {
                 "input": In(stream.Signature(shape, always_ready=reserved)),
@@ -42,10 +46,13 @@ class Fifo(wiring.Component):
         m = Module()
         ring = RingMemory(m, self.shape, self.depth)
         more = Signal()
+        free = ring.write_index != ring.read_index ^ self.depth
         if not self.reserved:
-            m.d.comb += self.input.ready.eq(ring.write_index != ring.read_index ^ self.depth)
+            m.d.comb += self.input.ready.eq(free)
         m.d.comb += more.eq(ring.write_index != ring.read_index)
         ring.connect(m, self.input, self.output, more)
+        if self.apart:
+            m.d.comb += ring.write.en.eq(self.input.valid & free)
         m.d.comb += [
             self.level.eq(ring.write_index - ring.read_index),
             self.empty.eq(~more & ~self.output.valid),

@@ -14,9 +14,6 @@ class MemoryQueue(wiring.Component):
 
     Throughput: one transfer per cycle in and out. Latency: an entry comes out three cycles after it went in.
 
-    ``level``
-        Number of entries, of which the one at the output is none.
-
     A :class:`Fifo` is a cycle faster, but compares its indices between ``ready`` of the output and the memory. Here
     they are compared a cycle ahead, so that ``ready`` passes through little logic: an FPGA's clock needs that.
     """
@@ -25,11 +22,7 @@ class MemoryQueue(wiring.Component):
         self.shape = shape
         self.depth = depth
         super().__init__(
-            {
-                "input": In(stream.Signature(shape, always_ready=True)),
-                "output": Out(stream.Signature(shape)),
-                "level": Out(range(depth + 1)),
-            }
+            {"input": In(stream.Signature(shape, always_ready=True)), "output": Out(stream.Signature(shape))}
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -38,7 +31,6 @@ class MemoryQueue(wiring.Component):
         next_index = Signal(range(2 * self.depth), init=1)
         more = Signal()
         ring.connect(m, self.input, self.output, more)
-        m.d.comb += self.level.eq(ring.write_index - ring.read_index)
         m.d.sync += [
             ring.write_index.eq(ring.write_index + ring.write.en),
             more.eq(Mux(ring.read.en, ring.write_index != next_index, ring.write_index != ring.read_index)),

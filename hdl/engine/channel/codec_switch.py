@@ -20,7 +20,7 @@ class CodecSwitch(wiring.Component):
 
     A packet passes around the codec only while no packet is inside, and only then the table changes between zeros and
     ``values``. No more than ``packets`` packets may have an entry of ``routes`` and not have left. Throughput: a beat per
-    cycle, and one cycle more for a packet.
+    cycle, and two cycles more for a packet.
 
     ``codec``
         A component with the streams of a compressor or of a decompressor, and, if it has one, a table at run time.
@@ -72,7 +72,8 @@ class CodecSwitch(wiring.Component):
         #: The way of the packet that comes in: known in a cycle of its own before its first beat.
         around = Signal()
         through = Signal()
-        with m.If(self.routes.valid & ~around & ~through):
+        done = Signal()
+        with m.If(self.routes.valid & ~around & ~through & ~done):
             with m.If(route.raw):
                 m.d.sync += around.eq(vacant)
             with m.Elif(zeros == route.zeros):
@@ -80,30 +81,33 @@ class CodecSwitch(wiring.Component):
                 m.d.sync += through.eq(1)
             with m.Elif(vacant):
                 m.d.sync += zeros.eq(route.zeros)
-        with m.If(self.routes.ready):
-            m.d.sync += [around.eq(0), through.eq(0)]
         if self.config.runtime_values:
             self._give_table(m, zeros)
         if "one_entry" in codec.signature.members:
             m.d.comb += codec.one_entry.eq(zeros)
 
-        # A packet is done entering when its last beat and, where the codec takes it, its length have been taken.
+        # A packet has entered when its last beat and, where the codec takes it, its length have been taken.
+        entered = Signal()
         beats_done = Signal()
         last_in = Signal()
-        length_now = self._give_length(m, through)
+        length_now = self._give_length(m, through, entered)
         m.d.comb += [
             codec.input.payload.eq(source.payload),
             codec.input.valid.eq(source.valid & through & ~beats_done),
             last_in.eq(source.valid & source.ready & source.payload.last),
         ]
         with m.If(around):
-            m.d.comb += [source.ready.eq(sink.ready), self.routes.ready.eq(last_in)]
+            m.d.comb += [source.ready.eq(sink.ready), entered.eq(last_in)]
         with m.Elif(through):
             m.d.comb += [
                 source.ready.eq(codec.input.ready & ~beats_done),
-                self.routes.ready.eq((last_in | beats_done) & length_now),
+                entered.eq((last_in | beats_done) & length_now),
             ]
-            m.d.sync += beats_done.eq((last_in | beats_done) & ~self.routes.ready)
+            m.d.sync += beats_done.eq((last_in | beats_done) & ~entered)
+        with m.If(entered):
+            m.d.sync += [around.eq(0), through.eq(0)]
+        m.d.sync += done.eq(entered)
+        m.d.comb += self.routes.ready.eq(done)
 
         self._leave(m, around)
         m.d.comb += leave.eq(codec.output.valid & codec.output.ready & codec.output.payload.last)
@@ -124,7 +128,7 @@ class CodecSwitch(wiring.Component):
         domain = m.d.sync if self.config.pipelined else m.d.comb
         domain += table.eq(Mux(zeros, 0, Value.cast(self.values)))
 
-    def _give_length(self, m: Module, through: Signal) -> Value | int:
+    def _give_length(self, m: Module, through: Signal, entered: Signal) -> Value | int:
         """High once the codec has the length of the packet that goes ``through`` it, if it takes one."""
         codec = self.codec
         if "length" not in codec.signature.members:
@@ -137,7 +141,7 @@ class CodecSwitch(wiring.Component):
             length_now.eq(length_done | (codec.length.valid & codec.length.ready)),
         ]
         with m.If(through):
-            m.d.sync += length_done.eq(length_now & ~self.routes.ready)
+            m.d.sync += length_done.eq(length_now & ~entered)
         return length_now
 
     def _leave(self, m: Module, around: Signal) -> None:

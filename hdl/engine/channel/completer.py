@@ -108,7 +108,7 @@ class Completer(wiring.Component):
         refused = Signal()
         complete = Signal()
         m.d.comb += [
-            refused.eq(fields.status != Status.OK),
+            refused.eq(~ticket.started),
             complete.eq(refused | (self.heard & (fields.raw | self.report.valid))),
         ]
 

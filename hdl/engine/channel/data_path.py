@@ -12,6 +12,7 @@ from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.span import SPAN_BITS
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.blocks.fifo import Fifo
+from cdma.hdl.blocks.skid_buffer import slice_after
 from cdma.hdl.blocks.width import connect_width
 from cdma.hdl.spec.engine import EngineConfig
 
@@ -104,14 +105,14 @@ class DataPath(wiring.Component):
         ]
         wiring.connect(m, reports.output, wiring.flipped(self.report))
 
-        # The stages after the reader, each with the name of the adapter before it, which is there where the lanes
-        # differ. On an FPGA a register stands before each. A further stage, with streams of beats called ``input`` and
-        # ``output``, is a further line here.
-        stages: list[tuple[str, wiring.Component]] = [("read_width", switch), ("write_width", writer)]
-        stage: wiring.Component = reader
-        for adapter, following in stages:
-            connect_width(m, adapter, word_bits, stage.output, following.input, registered=config.pipelined)
-            stage = following
+        # Each stage has streams of beats called ``input`` and ``output``. Where their lanes differ, an adapter of that name
+        # stands between two; a further stage is a further line here. On an FPGA a skid buffer follows the reader, so that
+        # no ready passes more than two stages, and registers stand before the codec and before the writer.
+        fast = config.pipelined
+        source = slice_after(m, "read_slice", reader.output) if fast else reader.output
+        narrows = len(source.payload.keep) > config.lanes
+        connect_width(m, "read_width", word_bits, source, switch.input, registered=fast and narrows)
+        connect_width(m, "write_width", word_bits, switch.output, writer.input, registered=fast)
 
         wiring.connect(m, reader.port, wiring.flipped(self.source))
         wiring.connect(m, writer.port, wiring.flipped(self.sink))

@@ -12,7 +12,7 @@ from cdma.hdl.axi.command import Command
 from cdma.hdl.axi.outcome import Outcome
 from cdma.hdl.axi.ports import Response
 from cdma.hdl.axi.span import SPAN_BITS
-from cdma.hdl.spec.records import LENGTH_BITS, Status
+from cdma.hdl.spec.records import LENGTH_BITS
 
 from .codec_switch import Route
 from .descriptor import StatusShape
@@ -31,9 +31,9 @@ TicketFields = data.StructLayout({"tag": 32, "interrupt": 1, "raw": 1, "words": 
 class Ticket(data.StructLayout):
     """All that is known of the oldest descriptor.
 
-    ``fields``, ``start``, ``objection``, ``bytes``, ``destination``
-        From the checker: the fields; the time at which it began; the address that belongs to ``fields.status``; the
-        bytes to read; where they go, of which the lower bits matter.
+    ``fields``, ``started``, ``start``, ``objection``, ``bytes``, ``destination``
+        From the checker: the fields; whether their status is OK; the time at which it began; the address that belongs
+        to ``fields.status``; the bytes to read; where they go, of which the lower bits matter.
     ``read_resp``, ``read_address``, ``write_resp``, ``write_address``, ``overflow``, ``write_end``
         From the stages: see :class:`.Outcome` and :class:`.AxiWriter`.
     ``finish``, ``written``, ``cycles``
@@ -44,6 +44,7 @@ class Ticket(data.StructLayout):
         super().__init__(
             {
                 "fields": TicketFields,
+                "started": 1,
                 "start": 8 * CYCLES_BYTES,
                 "objection": 8 * ADDRESS_BYTES,
                 "bytes": LENGTH_BITS,
@@ -236,7 +237,7 @@ class Slots(wiring.Component):
             self.empty.eq(head == front.position),
             self.tickets.valid.eq(front.valid),
             front.step.eq(self.tickets.valid & self.tickets.ready),
-            oldest.step.eq(front.step & (ticket.fields.status == Status.OK)),
+            oldest.step.eq(front.step & ticket.started),
             self.heard.eq(oldest.valid & written),
         ]
         m.d.sync += [
@@ -295,9 +296,11 @@ class Slots(wiring.Component):
         ):
             places = Mux(enable, checked.place[:count], 0)
             m.d.comb += ticket[name].eq(self._keep(m, name, head, read_at, value.replicate(count), places))
-        fields = self._keep(m, "fields", head, read_at, checked.fields.as_value(), checked.push)
+        fields = Cat(checked.fields, checked.starts)
         m.d.comb += [
-            ticket.fields.eq(fields),
+            Cat(ticket.fields, ticket.started).eq(
+                self._keep(m, "fields", head, read_at, fields, checked.push)
+            ),
             ticket.start.eq(self._keep(m, "start", head, read_at, self.now, checked.begin)),
         ]
 

@@ -91,15 +91,16 @@ def _expect(memory: AxiMemory, packets: list[tuple[int, int, int]]) -> bytearray
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("registered", [False, True])
 @pytest.mark.parametrize("empty_end", [False, True])
 @pytest.mark.parametrize(("data_bits", "burst", "pause"), PORTS)
-def test_writer_realigns(data_bits: int, burst: int, pause: float, empty_end: bool) -> None:
+def test_writer_realigns(data_bits: int, burst: int, pause: float, empty_end: bool, registered: bool) -> None:
     """To every word of a beat, around beats, bursts and pages: these bytes and no other, in as few bursts as boundaries
     allow."""
     rng = random.Random(data_bits)
     beat = data_bits // 8
     block = burst * beat
-    dut = AxiWriter(port_shape(data_bits, burst, realign=True))
+    dut = AxiWriter(port_shape(data_bits, burst, realign=True, registered=registered))
     memory = AxiMemory(size=1 << 20, write=dut.port, pause=pause, seed=2, longest=burst, outstanding=3)
     cases = []
     for offset in range(0, beat, 4):

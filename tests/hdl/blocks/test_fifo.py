@@ -25,11 +25,11 @@ def test_entries_come_out_as_they_went_in(depth: int, writes: str, reads: str) -
     simulate(dut, check)
 
 
-@pytest.mark.parametrize("reserved", [False, True])
+@pytest.mark.parametrize(("reserved", "apart"), [(False, False), (True, False), (True, True)])
 @pytest.mark.parametrize("depth", [2, 8])
-def test_it_holds_its_depth_and_says_when_it_is_empty(depth: int, reserved: bool) -> None:
+def test_it_holds_its_depth_and_says_how_much_it_holds(depth: int, reserved: bool, apart: bool) -> None:
     """One entry more fits into the register of the read port, which a reserved FIFO does not use."""
-    dut = Fifo(8, depth, reserved=reserved)
+    dut = Fifo(8, depth, reserved=reserved, apart=apart)
     entries = depth if reserved else depth + 1
 
     async def check(ctx: Any) -> None:
@@ -44,6 +44,8 @@ def test_it_holds_its_depth_and_says_when_it_is_empty(depth: int, reserved: bool
                 assert not ctx.get(dut.empty)
             ctx.set(dut.input.valid, 0)
             await ctx.tick().repeat(3)
+            # All but the one at the output.
+            assert ctx.get(dut.level) == entries - 1
             assert bool(ctx.get(dut.input.ready)) == reserved
             ctx.set(dut.output.ready, 1)
             for entry in range(entries):

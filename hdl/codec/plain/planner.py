@@ -74,8 +74,6 @@ class Planner(wiring.Component):
         Lane of its first literal.
     ``plan``
         The beat planned last, from the cycle after ``take``.
-    ``closes``
-        Says that ``take`` plans the last beat of its packet, or one that cannot be delivered.
     ``rest_invalid``
         Says that a code of its window after the beat planned last is invalid. Its packet must have words after it.
     ``give_up``
@@ -99,7 +97,6 @@ class Planner(wiring.Component):
                 "fresh": Out(1, init=1),
                 "wants_header": Out(1),
                 "whole": Out(1),
-                "closes": Out(1),
                 "rest_invalid": Out(1),
                 "count": Out(range(config.lanes + 1)),
                 "plan": Out(Plan(config)),
@@ -135,16 +132,18 @@ class Planner(wiring.Component):
         self._check_rest(m, remaining, header_rest)
         swap = self._route(m, literal)
         takes_beat = Signal()
+        # The last beat of its packet, or one that cannot be delivered.
+        closes = Signal()
         m.d.comb += [
             takes_beat.eq(self.take & self.whole),
-            self.closes.eq(takes_beat & (last | self.header_missing | undefined)),
+            closes.eq(takes_beat & (last | self.header_missing | undefined)),
         ]
         plan = Signal.like(self.plan, reset_less=True)
         m.d.comb += self.plan.eq(plan)
         with m.If(takes_beat):
             m.d.sync += [
-                self.fresh.eq(self.closes),
-                place.eq(Mux(self.closes | (place == config.beats - 1), 0, place + 1)),
+                self.fresh.eq(closes),
+                place.eq(Mux(closes | (place == config.beats - 1), 0, place + 1)),
                 part.eq(0),
                 header_rest.eq(rest >> len(codes)),
                 plan.codes.eq(codes),
@@ -168,7 +167,7 @@ class Planner(wiring.Component):
                     m.d.sync += header_rest[i * bits_of_part : (i + 1) * bits_of_part].eq(self.header)
         with m.If(self.give_up):
             m.d.sync += [self.fresh.eq(1), place.eq(0), part.eq(0)]
-        self._count_down(m, remaining, takes_beat, last)
+        self._count_down(m, remaining, takes_beat, last, closes)
         return m
 
     def _check(self, m: Module, remaining: Signal, rest: Signal, codes: Signal) -> tuple[Signal, Signal]:
@@ -229,7 +228,9 @@ class Planner(wiring.Component):
         ]
         return routes.swap
 
-    def _count_down(self, m: Module, remaining: Signal, takes_beat: Signal, last: Signal) -> None:
+    def _count_down(
+        self, m: Module, remaining: Signal, takes_beat: Signal, last: Signal, closes: Signal
+    ) -> None:
         """Takes lengths, and counts them down.
 
         A length is taken in advance, when the last beat of the packet before is planned. If it is not valid by then, or if
@@ -242,5 +243,5 @@ class Planner(wiring.Component):
         with m.Else():
             with m.If(takes_beat):
                 m.d.sync += remaining.eq(remaining - self.config.lanes)
-            with m.If(self.closes | self.give_up):
+            with m.If(closes | self.give_up):
                 m.d.sync += self.known.eq(0)

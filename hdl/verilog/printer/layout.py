@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .expressions import ASSOCIATIVE, Node
 
-__all__ = ["LINE", "assignment", "constant_text", "flat", "wrapped"]
+__all__ = ["LINE", "assignment", "condition", "constant_text", "flat", "wrapped"]
 
 #: The longest line, as most style guides for Verilog have it.
 LINE = 100
@@ -173,4 +173,12 @@ def assignment(before: str, node: Node, indent: int) -> list[str]:
     lines = wrapped(node, indent + 2, len(pad) + len(before) + 1)
     lines[0] = f"{pad}{before} {lines[0]}"
     lines[-1] += ";"
+    return lines
+
+
+def condition(before: str, node: Node, indent: int) -> list[str]:
+    """The lines of the beginning of a block under a condition; ``before`` ends in the opening parenthesis."""
+    lines = wrapped(node, indent + 4, len(before), len(") begin"))
+    lines[0] = f"{before}{lines[0]}"
+    lines[-1] += ") begin"
     return lines

@@ -16,7 +16,7 @@ from math import gcd
 from cdma.hdl.verilog.netlist.model import Cell, Signal, cut, width_of
 
 from .expressions import Node, leaf
-from .layout import assignment, constant_text, flat, wrapped
+from .layout import assignment, condition, constant_text, flat, wrapped
 from .nets import joined
 
 __all__ = ["Memory", "Shape", "infer", "initial_values", "memory_of", "read_data", "wrapper", "wrapper_ports"]
@@ -249,7 +249,7 @@ def infer(memory: Memory, name: str, part: Callable[[str, int, int], Node]) -> l
         for index, low in enumerate(range(0, shape.width, shape.granule)):
             bits = f"[{low}]" if shape.granule == 1 else f"[{low + shape.granule - 1}:{low}]"
             target = word if shape.granule == shape.width else f"{word}{bits}"
-            lines.append(f"    if ({flat(part(f'{start}_enable', index, 1))}) begin")
+            lines += condition("    if (", part(f"{start}_enable", index, 1), 4)
             lines += assignment(f"{target} <=", part(f"{start}_data", low, shape.granule), 6)
             lines.append("    end")
         lines.append("  end")
@@ -258,8 +258,8 @@ def infer(memory: Memory, name: str, part: Callable[[str, int, int], Node]) -> l
         word = f"{name}[{flat(part(f'{start}_address', 0, shape.address_bits))}]"
         data = part(f"{start}_data", 0, shape.width)
         if clocked:
-            enable = flat(part(f"{start}_enable", 0, 1))
-            lines += [clock, f"    if ({enable}) begin", *_load(data, f" <= {word};"), "    end", "  end"]
+            lines += [clock, *condition("    if (", part(f"{start}_enable", 0, 1), 4)]
+            lines += [*_load(data, f" <= {word};"), "    end", "  end"]
         else:
             lines += [f"  assign {flat(data)} = {word};"]
     return lines

@@ -12,7 +12,7 @@ from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Wire, cut
 
 from .expressions import Node, unary
 from .folding import Folded
-from .layout import LINE, assignment, constant_text, flat, wrapped
+from .layout import LINE, assignment, condition, constant_text, flat, wrapped
 from .memories import Memory, infer
 from .net_names import net_names
 from .nets import is_named, is_operator, result_ports
@@ -136,21 +136,21 @@ class _Printer:
     def _group(self, group: Group) -> Iterator[str]:
         for signal in (group.reset, group.enable, *(register.value for register in group.registers)):
             yield from self._needed(signal)
-        reset, enable = (
-            self._condition(signal, low)
-            for signal, low in ((group.reset, group.reset_low), (group.enable, group.enable_low))
-        )
+        reset = self._condition(group.reset, group.reset_low)
+        enable = self._condition(group.enable, group.enable_low)
         yield f"  always @(posedge {self._text(group.clock)}) begin"
         indent = 4
-        if enable and not (reset and group.reset_first):
-            yield f"{' ' * indent}if ({enable}) begin"
+        if enable is not None and not (reset is not None and group.reset_first):
+            yield from condition(f"{' ' * indent}if (", enable, indent)
             indent += 2
-        if reset:
-            yield f"{' ' * indent}if ({reset}) begin"
+        if reset is not None:
+            yield from condition(f"{' ' * indent}if (", reset, indent)
             for register in group.registers:
                 yield f"{' ' * (indent + 2)}{self._text([register.target])} <= {constant_text(register.at_reset)};"
-            between = f" if ({enable})" if enable and group.reset_first else ""
-            yield f"{' ' * indent}end else{between} begin"
+            if enable is not None and group.reset_first:
+                yield from condition(f"{' ' * indent}end else if (", enable, indent)
+            else:
+                yield f"{' ' * indent}end else begin"
             indent += 2
         for register in group.registers:
             value = self.folded.node(register.value, self.names)
@@ -160,11 +160,11 @@ class _Printer:
             yield f"{' ' * indent}end"
         yield "  end"
 
-    def _condition(self, signal: Signal, low: bool) -> str:
+    def _condition(self, signal: Signal, low: bool) -> Node | None:
         if not signal:
-            return ""
+            return None
         node = self.folded.node(signal, self.names)
-        return flat(unary("~", node) if low else node)
+        return unary("~", node) if low else node
 
     def _memory(self, memory: Memory) -> Iterator[str]:
         for _, signal in memory.inputs():

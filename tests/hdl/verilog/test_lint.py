@@ -62,6 +62,7 @@ _VERIBLE_WITHOUT = {
 _SLANG_WITHOUT = {
     "unused-port": "AXI prescribes ports, such as AWPROT, that not every subordinate needs",
     "unused-but-set-net": "a word of a memory is read whole, also where a part of it is not used",
+    "unused-but-set-variable": "the same",
 }
 
 

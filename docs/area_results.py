@@ -63,6 +63,14 @@ def sections(liberty: str, feature_size: str, others: list[str], quick: bool) ->
         "codec (`synth/asic/floor.py`): the window or the header, one output beat, and a network from any lane to "
         "any other.\n"
     )
+    yield "### Compressors with a smaller queue\n"
+    yield (
+        "`cdma bench queue` has beats of 256 bits and compares the depths of the compressor's queue (`--queue`). Shares are "
+        "those of the full throughput: *activations* of all recorded tensors in all layouts (float32; float16 and "
+        "bfloat16; int8), *least* of the tensor that suffers most, *worst* of the windows that cost the most cycles for "
+        "their words.\n"
+    )
+    yield run("bench", "queue", *chosen)
     yield "### Other libraries, and none\n"
     for block in ("compressor", "decompressor"):
         for other in others:

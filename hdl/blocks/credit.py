@@ -17,10 +17,14 @@ class Credit(wiring.Component):
     ``there``
         Is high while ``most`` credits may be spent. It comes from a register that does not yet know what was spent
         in the last two cycles, and is low while fewer than ``3 * most`` credits are known to be left.
+
+    ``ahead`` is the number of cycles by which the writer looks at ``there`` before it spends the credits.
     """
 
-    def __init__(self, entries: int, most: int = 1) -> None:
-        assert entries > 3 * most, (entries, most)
+    def __init__(self, entries: int, most: int = 1, *, ahead: int = 0) -> None:
+        #: Credits that may be spent before it is known.
+        self.unknown = (3 + ahead) * most
+        assert entries > self.unknown, (entries, most, ahead)
         self.entries = entries
         self.most = most
         super().__init__({"taken": In(range(most + 1)), "given": In(1), "there": Out(1, init=1)})
@@ -34,6 +38,6 @@ class Credit(wiring.Component):
             taken.eq(self.taken),
             given.eq(self.given),
             free.eq(free - taken + given),
-            self.there.eq(free >= 3 * self.most),
+            self.there.eq(free >= self.unknown),
         ]
         return m

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from cdma.hdl.spec.codec import CodecConfig
 
-__all__ = ["packing_cycles", "shared_cycles"]
+__all__ = ["packing_cycles", "shared_cycles", "worst_windows"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,74 @@ def shared_cycles(stored: NDArray[np.bool_], config: CodecConfig) -> float:
     return sum(loads) / lanes + long_header * len(loads)
 
 
+def worst_windows(config: CodecConfig, repeats: int) -> NDArray[np.bool_]:
+    """Windows that cost a compressor with less than two queued beats the most cycles for their words, over and over.
+
+    Tries every number of literals in each beat of a window, so a window must have few beats of few words, and its header
+    must fit a beat.
+    """
+    fmt, lanes, beats = config.format, config.lanes, config.beats
+    #: For each fill of the incomplete beat before a window and after it: cycles, those of the contract, literals.
+    windows: dict[tuple[int, int], dict[tuple[int, float], tuple[int, ...]]] = {}
+    for held, counts in itertools.product(
+        range(lanes + 1), itertools.product(range(lanes + 1), repeat=beats)
+    ):
+        fill, cycles = held + fmt.header_words, 0
+        for count in counts:
+            fill += count
+            out = _beats_out(fill, lanes, more=True)
+            fill, cycles = fill - out * lanes, cycles + max(1, out)
+        allowed = max(fmt.window, fmt.header_words + sum(counts)) / lanes
+        windows.setdefault((held, fill), {}).setdefault((cycles, allowed), counts)
+    ratio, circle = 1.0, {0: (0,) * beats}
+    # Each circle whose ratio is larger than the last one's is the better one, until there is none.
+    while (better := _circle_above(ratio, windows, lanes)) is not None:
+        ratio, circle = better
+    # A window before them brings the incomplete beat to where the circle can begin.
+    fills, counts_of = list(circle), list(circle.values())
+    first = next(index for index, held in enumerate(fills) if (0, held) in windows)
+    lead = next(iter(windows[0, fills[first]].values()))
+    circle_from = counts_of[first:] + counts_of[:first]
+    return np.concatenate(
+        [np.arange(lanes) < count for counts in [lead, *circle_from * repeats] for count in counts]
+    )
+
+
+def _circle_above(
+    ratio: float,
+    windows: Mapping[tuple[int, int], Mapping[tuple[int, float], tuple[int, ...]]],
+    lanes: int,
+) -> tuple[float, dict[int, tuple[int, ...]]] | None:
+    """A circle of windows with more cycles than ``ratio`` times the contract's.
+
+    Returns its ratio, and each window by the fill before it.
+    """
+    steps = {
+        ends: max(kinds.items(), key=lambda kind: kind[0][0] - ratio * kind[0][1])
+        for ends, kinds in windows.items()
+    }
+    best = np.zeros(lanes + 1)
+    before: dict[int, int] = {}
+    for _ in range(lanes + 2):
+        changed = -1
+        for (held, fill), ((cycles, allowed), _) in steps.items():
+            gain = best[held] + cycles - ratio * allowed
+            if gain > best[fill] + 1e-9:
+                best[fill], before[fill], changed = gain, held, fill
+        if changed < 0:
+            return None
+    # After so many rounds a fill that still gains lies on a circle or behind one.
+    for _ in range(lanes + 1):
+        changed = before[changed]
+    fills = [changed]
+    while len(fills) == 1 or fills[-1] != changed:
+        fills.append(before[fills[-1]])
+    chosen = [steps[held, fill] for fill, held in itertools.pairwise(fills)][::-1]
+    cycles = sum(figures[0] for figures, _ in chosen)
+    circle = {held: counts for held, (_, counts) in zip(fills[:0:-1], chosen, strict=True)}
+    return cycles / sum(figures[1] for figures, _ in chosen), circle
+
+
 def _steps(stored: NDArray[np.bool_], config: CodecConfig) -> Iterator[_Step]:
     fmt, lanes = config.format, config.lanes
     beats = -(-len(stored) // lanes)
@@ -66,14 +135,15 @@ def _beat_by_beat(steps: Iterator[_Step], lanes: int) -> int:
     held = cycles = 0
     for step in steps:
         held += step.words
-        if step.last:
-            out = -(-held // lanes)
-        else:
-            # A full beat waits for the next word if it may be the last of its packet.
-            out = held // lanes if step.more and held == lanes else max(0, held - 1) // lanes
+        out = -(-held // lanes) if step.last else _beats_out(held, lanes, more=step.more)
         held -= out * lanes
         cycles += max(1, out)
     return cycles
+
+
+def _beats_out(held: int, lanes: int, *, more: bool) -> int:
+    """The beats that leave; one that is just full waits for the next word if it may be the last of its packet."""
+    return 1 if more and held == lanes else max(0, held - 1) // lanes
 
 
 def _through_queue(steps: Iterator[_Step], config: CodecConfig) -> int:

@@ -57,7 +57,7 @@ def queue_members(config: CodecConfig) -> dict[str, wiring.Member]:
     ``push``
         Number of ``rows`` to push, as a thermometer.
     ``fire``
-        Pushes them; only while ``room`` is high.
+        Pushes them; only while ``room`` is high, or a cycle after if the queue says that.
     ``last``
         Says which row ends its packet. All others are full.
     ``count``

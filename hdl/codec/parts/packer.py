@@ -6,7 +6,6 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.gates import one_of
-from cdma.hdl.blocks.stream_register import StreamRegister
 from cdma.hdl.spec.codec import CodecConfig
 
 from .placement import Placed, Placement
@@ -29,8 +28,9 @@ class Packer(wiring.Component):
     ``queue``
         Queue of finished beats, with the ports of :func:`~cdma.hdl.codec.parts.interface.queue_members`.
     ``registered``
-        Places words a cycle before it packs them, and holds the incomplete beat by the enables of its flip-flops. An FPGA
-        has such enables; in standard cells, what holds the beat is cheaper as a part of the selection.
+        Places words a cycle before it packs them, when ``room`` of the queue is high, and holds the incomplete beat by the
+        enables of its flip-flops. An FPGA has such enables; in standard cells, what holds the beat is cheaper as a part of
+        the selection.
     """
 
     def __init__(self, config: CodecConfig, queue: wiring.Component, *, registered: bool = False) -> None:
@@ -50,17 +50,12 @@ class Packer(wiring.Component):
         m = Module()
         m.submodules.placement = placement = Placement(self.config)
         wiring.connect(m, wiring.flipped(self.step), placement.step)
-        input_ = placement.placed
-        if self.registered:
-            m.submodules.placed = register = StreamRegister(Placed(self.config))
-            wiring.connect(m, placement.placed, register.input)
-            input_ = register.output
-        placed = input_.payload
+        #: Only the incomplete beat is left of the packet.
+        flush = Signal()
+        there, placed = self._place(m, placement, flush)
         over_one, over_two, last = placed.over_one, placed.over_two, placed.last
 
         partial = Signal(placed.words.shape(), reset_less=True)
-        #: Only the incomplete beat is left of the packet, with this number of words.
-        flush = Signal()
         flush_count = Signal(range(self.config.lanes + 1), reset_less=True)
         old = Signal(self.config.lanes)
         m.d.comb += old.eq(Mux(flush, ~0, placed.old))
@@ -76,8 +71,8 @@ class Packer(wiring.Component):
         m.submodules.queue = queue = self.queue
         wiring.connect(m, queue.output, wiring.flipped(self.output))
         m.d.comb += [
-            fires.eq((input_.valid | flush) & queue.room),
-            input_.ready.eq(queue.room & ~flush),
+            # A step that was placed a cycle before has its places in the queue.
+            fires.eq((there | flush) & (self.registered | queue.room)),
             queue.push.eq(push),
             queue.fire.eq(fires),
             queue.count.eq(Mux(flush, flush_count, placed.remaining) - 1),
@@ -88,6 +83,25 @@ class Packer(wiring.Component):
         with m.If(fires):
             m.d.sync += [flush.eq(~flush & last & over_two), flush_count.eq(placed.remaining)]
         return m
+
+    def _place(self, m: Module, placement: Placement, flush: Signal) -> tuple[Value, Value]:
+        """Accepts a step; returns whether one is there to be packed, and where its words go."""
+        room, placed = self.queue.room, placement.placed
+        if not self.registered:
+            m.d.comb += placed.ready.eq(room & ~flush)
+            return placed.valid, placed.payload
+        there = Signal()
+        register = Signal(Placed(self.config), name="placed", reset_less=True)
+        # After the last step of a packet there is a cycle for its incomplete beat. So a step that is placed never waits,
+        # and what the queue says reaches the memories before this register alone.
+        ends = Signal()
+        m.d.comb += placed.ready.eq(room & ~ends)
+        m.d.sync += [
+            there.eq(placed.valid & placed.ready),
+            ends.eq(placed.valid & placed.ready & placed.payload.last),
+            register.eq(placed.payload),
+        ]
+        return there, register
 
     def _header(self, placed: Value) -> list[Value]:
         """The word of the header for each lane."""

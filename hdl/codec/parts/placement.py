@@ -1,6 +1,6 @@
 """The positions of a step's words in the output beats that it touches."""
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -100,7 +100,8 @@ class Placement(wiring.Component):
             placed.words.eq(step.words),
             *(placed.header[lane].eq(word) for lane, word in enumerate(parts)),
             placed.old.eq(thermometer(start, lanes)),
-            placed.in_header.eq(Mux(step.first, thermometer(start + header_part, lanes + header_part), 0)),
+            # A header of h words reaches h lanes beyond the old words.
+            placed.in_header.eq(Mux(step.first, Cat(Const(-1, header_part), thermometer(start, lanes)), 0)),
             placed.over_one.eq(total > lanes),
             placed.over_two.eq(total > 2 * lanes),
             placed.remaining.eq(words_of_last_beat(total, lanes, placed.over_one, placed.over_two)),

@@ -27,10 +27,10 @@ def test_beats_come_out_as_they_went_in(lanes: int, pairs: float, writes: str, r
 
 @pytest.mark.parametrize("number", [1, 2])
 def test_nearly_every_entry_is_used(number: int) -> None:
-    """Its credit, a register, keeps entries for two beats back, and does not know at once that only one was pushed."""
+    """Its credit, a register, keeps entries for the beats of two cycles back, and learns late that only one was pushed."""
     dut = BeatMemory(CodecConfig(Format(8, 32), 2))
 
     async def check(ctx: Any) -> None:
-        await check_capacity(ctx, dut, number, 29, 32)
+        await check_capacity(ctx, dut, number, 27, 32)
 
     simulate(dut, check)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cdma.hdl.spec.codec import CodecConfig
     from cdma.hdl.spec.errors import CdmaError, ParameterError
     from cdma.hdl.spec.format import Format
+    from cdma.sim.codec.fit import fit
     from cdma.sim.codec.model import analyse
     from cdma.sim.codec.results import Analysis, CorruptStream
     from cdma.sim.codec.software import backend, compress, decompress
@@ -33,6 +34,7 @@ _HOME = {
     "backend": ".sim.codec.software",
     "compress": ".sim.codec.software",
     "decompress": ".sim.codec.software",
+    "fit": ".sim.codec.fit",
 }
 
 __all__ = [
@@ -50,6 +52,7 @@ __all__ = [
     "backend",
     "compress",
     "decompress",
+    "fit",
 ]
 
 __getattr__ = names_of(__name__, _HOME)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from cdma.hdl.spec.errors import CdmaError, ParameterError
 from cdma.hdl.spec.format import Format
+from cdma.sim.codec.fit import frequent_values
 from cdma.sim.codec.words import Words, words_of
-from cdma.sim.compare.tables import frequent_values
 
 __all__ = ["Fit", "NothingToProfile", "TensorProfile", "profile"]
 

@@ -80,7 +80,7 @@ ARROWS: dict[str, list[str]] = {
     "sim/driver": ["sim/engine", "hdl/spec", "hdl/spec/registers"],
     "sim/system": ["sim/support", "hdl/spec"],
     "sim/training": ["sim/system", "sim/compare", "sim/codec", "sim/support", "hdl/spec"],
-    "sim/profile": ["sim/compare", "sim/codec", "sim/support", "hdl/spec"],
+    "sim/profile": ["sim/codec", "sim/support", "hdl/spec"],
     "sim": ["sim/driver", "sim/engine", "sim/codec", "hdl/spec"],
     # The benches: codec and engine stand beside each other, on the simulator and the monitors.
     "verif/monitors": ["hdl/verilog"],

@@ -92,7 +92,7 @@ def test_no_byte_outside_of_a_buffer_is_touched():
         "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]),
     }
     done = subprocess.run(
-        [sys.executable, "-m", "tests.support.native_fuzz", build(*flags), "1", "1"],
+        [sys.executable, "-m", "tests.support.native_fuzz", build(*flags), "1", "3"],
         env=environment,
         capture_output=True,
         text=True,

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from cdma.sim.compare.tables import frequent_values, learn_format
+from cdma.sim.codec.fit import frequent_values
+from cdma.sim.compare.tables import learn_format
 from cdma.sim.support.tensors import quantise
 
 

@@ -1,0 +1,84 @@
+"""Tables that are learnt from data."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import cdma
+from cdma.app import main
+from cdma.sim.codec import fit as fitting
+from cdma.sim.support.tensors import bfloat16_bits
+
+BF16 = cdma.Format.preset("bf16")
+
+
+def weights(scale, size=50_000):
+    return np.random.default_rng(3).normal(0, scale, size).astype(np.float32)
+
+
+@pytest.mark.parametrize("scale", [1e-4, 0.03, 1, 100])
+@pytest.mark.parametrize("name", ["bf16", "fp32"])
+def test_six_exponents_make_dense_data_smaller_at_any_scale(scale, name):
+    data = weights(scale)
+    words = bfloat16_bits(data) if name == "bf16" else data
+    fitted = cdma.fit(words, cdma.Format.preset(name))
+    assert cdma.analyse(words, fitted).ratio > (1.35 if name == "bf16" else 1.14)
+    assert len(fitted.values) == 6
+    assert fitted == cdma.Format.preset(name).with_table(fitted.values)
+
+
+def test_no_other_exponents_are_better():
+    words = bfloat16_bits(weights(0.03))
+    exponents, counts = np.unique(words >> 7 & 255, return_counts=True)
+    best = set(exponents[np.argsort(counts)[-6:]].tolist())
+    assert set(cdma.fit(words, BF16).values) == best
+
+
+def test_zeros_take_no_entry_where_they_have_a_code():
+    words = bfloat16_bits(weights(0.03))
+    words[::2] = 0
+    assert 0 not in cdma.fit(words, BF16).values
+    assert cdma.fit(words, cdma.Format(16, 32, 3, (1,), field_bits=8, rotate=1)).values[0] == 0
+
+
+def test_whole_words():
+    words = np.array([7, 7, 7, 0, 0, 5], np.uint16)
+    assert cdma.fit(words, cdma.Format(16)).values == (7,)
+    assert cdma.fit(words, cdma.Format(16, code_bits=2)).values == (7, 0, 5)
+
+
+def test_nothing_to_learn_from_changes_nothing():
+    assert cdma.fit(np.zeros(0, np.uint16), BF16) == BF16
+    assert cdma.fit(np.zeros(99, np.uint16), BF16) == BF16
+    one = cdma.Format(16, 32, 1, (), field_bits=8, zero=True)
+    assert cdma.fit(np.ones(99, np.uint16), one) == one
+
+
+def test_a_sample_or_the_whole(monkeypatch):
+    monkeypatch.setattr(fitting, "_SAMPLE", 64)
+    monkeypatch.setattr(fitting, "_RUN", 8)
+    words = np.tile(np.array([1, 2], np.uint16).repeat(16), 100)
+    words[5:25] = 3
+    assert len(fitting.sampled(words)) == 64
+    assert set(cdma.fit(words, cdma.Format(16, code_bits=2)).values) >= {1, 2}
+    assert cdma.fit(words, cdma.Format(16, code_bits=2), whole=True).values[2] == 3
+
+
+def test_on_the_command_line(tmp_path, capsys):
+    original, packed, restored = tmp_path / "in.npy", tmp_path / "x.cdma", tmp_path / "out.npy"
+    np.save(original, weights(100))
+    sizes = {}
+    for fit in ([], ["--fit"]):
+        assert main(["compress", str(original), str(packed), "--format", "fp32", "--json", *fit]) == 0
+        sizes[len(fit)] = json.loads(capsys.readouterr().out)
+    assert sizes[1]["file_bytes"] < 0.9 * 200_000 < sizes[0]["file_bytes"]
+    assert sizes[1]["values"] == list(cdma.fit(weights(100), cdma.Format.preset("fp32")).values)
+    assert main(["decompress", str(packed), str(restored)]) == 0
+    assert restored.read_bytes() == original.read_bytes()
+    assert main(["compress", str(original), str(packed), "--fit", "--values", "1"]) == 2
+    assert "take one of the two" in capsys.readouterr().err
+    np.save(original, np.zeros(0, np.float32))
+    assert main(["compress", str(original), str(packed), "--fit"]) == 0

@@ -156,6 +156,8 @@ def _parameters(config: CodecConfig | EngineConfig) -> dict[str, Any]:
             "alignment": config.alignment,
             "burst_beats": config.burst_beats,
             "outstanding": config.outstanding,
+            "ring_reads": config.ring_reads,
+            "ring_writes": config.ring_writes,
             "read_buffer_beats": config.read_buffer,
             "write_buffer_beats": config.write_buffer,
             "registers": config.registers,

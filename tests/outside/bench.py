@@ -276,6 +276,14 @@ class Bench:
         start, room = made.descriptor["destination"], made.descriptor["capacity"]
         self.memory["host" if channel == "offload" else "dev"].allowed.remove(range(start, start + room))
 
+    def check_silent(self, channel: str) -> None:
+        """Objects to data and completions of a channel that are in flight: to writes, and to reads of data."""
+        read, write = ("dev", "host") if channel == "offload" else ("host", "dev")
+        ring = self.rules["host"].writes.get(1 + CHANNELS.index(channel), 0)
+        reads, writes = self.rules[read].reads.get(0), self.rules[write].writes.get(0, 0)
+        found = {"reads": len(reads or ()), "writes": writes, "completions": ring}
+        assert not any(found.values()), f"{channel}: {found} in flight"
+
     def snapshot(self, channel: str, made: list[Transfer]) -> list[bytes]:
         """What lies at the destinations of transfers, and in the ring of completions."""
         end, memory = self.channels[channel], self.memory["host" if channel == "offload" else "dev"]

@@ -230,6 +230,7 @@ async def aborts(bench: Bench, budget: int) -> None:
             await ClockCycles(bench.dut.aclk, rng.randint(1, 900))
             await driver.write(f"{channel}.command", abort_now=1)
             await driver.until(f"{channel}.status", "aborting", 0)
+            bench.check_silent(channel)
             assert (await driver.read(f"{channel}.status"))["halted"]
             before = bench.snapshot(channel, made)
             await ClockCycles(bench.dut.aclk, 150)
@@ -314,6 +315,7 @@ async def watchdog(bench: Bench, budget: int) -> None:
             dev.frozen[0].clear()
             dev.frozen[1].clear()
             await driver.until(f"{channel}.status", "aborting", 0)
+            bench.check_silent(channel)
             before = bench.snapshot(channel, made)
             status = await driver.read(f"{channel}.status")
             assert (status["halted"], status["stuck"]) == (1, 0), status

@@ -1,9 +1,10 @@
 """Writes the section on area and clock of ``docs/results.md``, by running the commands that it shows.
 
-    python docs/area_results.py --liberty LIBRARY --feature-size 45 [--also LIBRARY...]
+    python docs/area_results.py --liberty LIBRARY --feature-size 45 [--also LIBRARY...] [--only PART...]
 
-``--liberty`` is the library of most tables, ``--also`` are others to compare with. What was measured before
-comes from the cache; from nothing it takes the better part of an hour on two processors.
+``--liberty`` is the library of most tables, ``--also`` are others to compare with. A part is written into the document
+as soon as its last command has ended, and ``--only`` measures some of them. What was measured before comes from the
+cache, so an interrupted run goes on where it stopped; from nothing it takes hours.
 """
 
 from __future__ import annotations
@@ -15,27 +16,37 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 DOCS = Path(__file__).parent
 BEGIN, END = "<!-- area: begin -->", "<!-- area: end -->"
 LANES = ["--sweep", "lanes=2,4,8,16,32", "--sweep", "word_bits=8,16,32"]
+BLOCKS = ("compressor", "decompressor")
+NARROW = ("--dev-data-bits", "64", "--host-data-bits", "64", "--lanes", "2")
+WIDE = ("--dev-data-bits", "512", "--host-data-bits", "512", "--lanes", "16")
 PERIODS = ["--sweep", "period=0.7,0.8,0.9,1,1.2,1.5,2"]
 
 
-def run(*arguments: str) -> str:
-    """A command as a user types it, and what it prints."""
+class CommandFailed(Exception):
+    """A command ended with another status than 0."""
+
+
+def run(*arguments: str, may_be_refused: bool = False) -> str:
+    """A command as a user types it, and what it prints, or, with ``may_be_refused``, its one message."""
     print("cdma", *arguments, file=sys.stderr, flush=True)
     command = [sys.executable, "-m", "cdma", *arguments]
     result = subprocess.run(command, cwd=DOCS.parent, capture_output=True, text=True, check=False)
-    if result.returncode:
-        sys.exit(f"{shlex.join(command)}: {result.stderr}")
+    refused = may_be_refused and result.returncode == 2
+    if result.returncode and not refused:
+        raise CommandFailed(f"{shlex.join(command)}: {result.stderr}")
     shown = shlex.join(
         ["cdma", *(Path(word).name if Path(word).suffix in (".gz", ".lib") else word for word in arguments)]
     )
-    text = "\n".join(line.rstrip() for line in result.stdout.rstrip().splitlines())
+    printed = result.stderr if refused else result.stdout
+    text = "\n".join(line.rstrip() for line in printed.rstrip().splitlines())
     return f"```console\n$ {shown}\n{text}\n```\n"
 
 
@@ -43,26 +54,41 @@ def figure(folder: str, name: str, what: str) -> str:
     return f"![{what}]({folder}/{name}.svg)\n"
 
 
-def sections(liberty: str, feature_size: str, others: list[str], quick: bool) -> Iterator[str]:
-    """The parts of the section, in order."""
-    chosen = ("--liberty", liberty)
+@dataclass(frozen=True)
+class Libraries:
+    """What to map to: the library of most tables with its feature size, and the others."""
+
+    main: str
+    feature_size: str
+    others: tuple[str, ...]
+
+    @property
+    def chosen(self) -> tuple[str, str]:
+        return "--liberty", self.main
+
+
+def codecs(libraries: Libraries) -> Iterator[str]:
     yield (
         "## Area and clock\n\n"
         "Yosys and ABC map each block to the cells of a library. GE is the area divided by that of the "
         "library's smallest NAND2. OpenSTA calculates the period from register to register; before placement "
-        "it knows no wires, which add to the period. Gates are sized for 1 ns. The recipe is in "
+        "it knows no wires, which add to the period. Gates are sized for the period in the first line of each table, "
+        "which is by default 26 delays of the library's NAND2 with two loads: 1.0 ns on Nangate45. The recipe is in "
         "`synth/asic/recipe.py`. The libraries are not part of the project: pass your own with `--liberty`. The "
         f"tables were made with pyosys {version('pyosys')} and the libraries that they name.\n"
     )
-    for block in ("compressor", "decompressor"):
+    for block in BLOCKS:
         yield f"### {block.capitalize()}, 8 lanes of 32 bits\n"
-        yield run("area", block, *chosen, "--clock-gating")
+        yield run("area", block, *libraries.chosen, "--clock-gating")
     yield (
         "With `clock gating`, registers with a common enable have a gated clock instead of a multiplexer per "
         "bit; neither figure includes the clock tree. The structural floor is what the format forces on any "
         "codec (`synth/asic/floor.py`): the window or the header, one output beat, and a network from any lane to "
         "any other.\n"
     )
+
+
+def queues(libraries: Libraries) -> Iterator[str]:
     yield "### Compressors with a smaller queue\n"
     yield (
         "`cdma bench queue` has beats of 256 bits and compares the depths of the compressor's queue (`--queue`). Shares are "
@@ -70,37 +96,62 @@ def sections(liberty: str, feature_size: str, others: list[str], quick: bool) ->
         "bfloat16; int8), *least* of the tensor that suffers most, *worst* of the windows that cost the most cycles for "
         "their words.\n"
     )
-    yield run("bench", "queue", *chosen)
+    yield run("bench", "queue", *libraries.chosen)
+
+
+def other_libraries(libraries: Libraries) -> Iterator[str]:
     yield "### Other libraries, and none\n"
-    for block in ("compressor", "decompressor"):
-        for other in others:
+    for block in (*BLOCKS, "engine"):
+        for other in libraries.others:
             yield run("area", block, "--liberty", other, "--no-breakdown")
         yield run("area", block, "--no-breakdown")
-    yield from beside_others(chosen, feature_size)
-    if quick:
-        return
+
+
+def lanes(libraries: Libraries) -> Iterator[str]:
     yield "### More and fewer lanes\n"
-    for block in ("compressor", "decompressor"):
-        yield run("area", block, *chosen, *LANES, "-o", "docs/figures/area-lanes")
+    for block in BLOCKS:
+        yield run("area", block, *libraries.chosen, *LANES, "-o", "docs/figures/area-lanes")
         yield figure("figures/area-lanes", f"{block}-area", f"area of the {block} against lanes")
         yield figure("figures/area-lanes", f"{block}-efficiency", f"GE per byte per cycle of the {block}")
         yield figure("figures/area-lanes", f"{block}-floor", f"area of the {block} over its structural floor")
+
+
+def periods(libraries: Libraries) -> Iterator[str]:
     yield "### Faster and slower clocks\n"
-    for block in ("compressor", "decompressor"):
-        yield run("area", block, *chosen, *PERIODS, "-o", "docs/figures/area-period")
+    for block in BLOCKS:
+        yield run("area", block, *libraries.chosen, *PERIODS, "-o", "docs/figures/area-period")
         yield figure(
             "figures/area-period", f"{block}-period", f"area of the {block} against the clock period"
         )
+
+
+def engine(libraries: Libraries) -> Iterator[str]:
+    chosen = libraries.chosen
     yield "### Engine\n"
     yield run("area", "engine", *chosen)
     yield "The codecs as they are in the engine, with a run-time table:\n"
-    for block in ("compressor", "decompressor"):
+    for block in BLOCKS:
         yield run("area", block, "--runtime-values", "--no-breakdown", *chosen)
     yield (
         "The engine with sources and destinations at any word instead of any beat, which takes a shifter at "
         "each end of both channels:\n"
     )
     yield run("area", "engine", *chosen, "--alignment", "word", "--no-breakdown")
+
+
+def widths(libraries: Libraries) -> Iterator[str]:
+    yield "### Engines with ports of 64 and 512 bits\n"
+    for ports in (NARROW, WIDE):
+        yield run("area", "engine", *libraries.chosen, *ports, "--no-breakdown")
+
+
+def slices(libraries: Libraries) -> Iterator[str]:
+    yield "### Register slices\n"
+    for block in (*BLOCKS, "engine"):
+        yield run("area", block, *libraries.chosen, "--register-slices", "in,out", "--no-breakdown")
+
+
+def fpga(libraries: Libraries) -> Iterator[str]:
     yield "## FPGA\n"
     yield (
         "Look-up tables, flip-flops and RAM are those of the block by itself. For placing and routing, the "
@@ -108,16 +159,47 @@ def sections(liberty: str, feature_size: str, others: list[str], quick: bool) ->
         "`--pipelined` selects the codecs that are meant for FPGAs. `85k` is an ECP5-85F of the slowest speed "
         "grade, 6; `85k-8` is the fastest.\n"
     )
-    for block in ("compressor", "decompressor"):
-        for device in ("85k", "85k-8"):
-            yield run("fpga", block, "--pipelined", "--target", "ecp5", "--device", device, "--seeds", "3")
+    for block in BLOCKS:
+        yield from ecp5(block, "--pipelined")
         yield run("fpga", block, "--target", "ecp5", "--device", "85k", "--seeds", "3")
         yield run("fpga", block, "--pipelined", "--target", "xilinx")
         yield run("fpga", block, "--target", "xilinx")
 
 
-def beside_others(chosen: tuple[str, str], feature_size: str) -> Iterator[str]:
-    """The comparison with the paper and with open designs."""
+def fpga_engine(libraries: Libraries) -> Iterator[str]:
+    yield "### Engine on an ECP5\n"
+    for options in ((), ("--alignment", "word"), NARROW, (*WIDE, "--window", "64")):
+        yield from ecp5("engine", "--pipelined", *options)
+
+
+def nexus(libraries: Libraries) -> Iterator[str]:
+    yield "### Lattice CrossLink-NX\n"
+    for block in (*BLOCKS, "engine"):
+        for device in ("lifcl-40", "lifcl-40-9"):
+            yield on_device(block, "nexus", device, "--pipelined")
+
+
+def gowin(libraries: Libraries) -> Iterator[str]:
+    yield "### Gowin\n"
+    for block in BLOCKS:
+        for device in ("gw2a-18", "gw2a-18-9"):
+            yield on_device(block, "gowin", device, "--pipelined")
+    yield on_device("engine", "gowin", "gw5ast-138", "--pipelined")
+
+
+def ecp5(block: str, *options: str) -> Iterator[str]:
+    """A block on the slowest and on the fastest speed grade."""
+    for device in ("85k", "85k-8"):
+        yield on_device(block, "ecp5", device, *options)
+
+
+def on_device(block: str, target: str, device: str, *options: str) -> str:
+    """A block on a device, the median of three seeds, or what the command says where it does not fit."""
+    command = ("fpga", block, *options, "--target", target, "--device", device, "--seeds", "3")
+    return run(*command, may_be_refused=True)
+
+
+def beside_others(libraries: Libraries) -> Iterator[str]:
     yield "### Beside the paper, and beside others\n"
     yield (
         "The paper states 1.5 mm² in 28 nm for six units and a buffer of 70 KB. To compare, the area in "
@@ -129,17 +211,47 @@ def beside_others(chosen: tuple[str, str], feature_size: str) -> Iterator[str]:
         "same recipe (verilog-axi, commit 516bd5d). stream-ebpc was synthesised for the same library, but "
         "with the plain script of Yosys and ABC.\n"
     )
-    yield run("area", "compressor", *chosen, "--compare", feature_size)
+    yield run("area", "compressor", *libraries.chosen, "--compare", libraries.feature_size)
 
 
-def write(section: str, path: Path) -> None:
-    """Puts the section into the document, in place of what it was, or at its end."""
-    text = path.read_text() if path.exists() else "# Results\n"
-    marked = f"{BEGIN}\n\n{section}\n{END}"
-    if BEGIN in text:
-        text = re.sub(f"{BEGIN}.*?{END}", lambda _: marked, text, flags=re.DOTALL)
-    else:
-        text = f"{text.rstrip()}\n\n{marked}\n"
+#: The parts of the section by the name that ``--only`` takes, in the order of the document.
+PARTS: dict[str, Callable[[Libraries], Iterator[str]]] = {
+    "codecs": codecs,
+    "queues": queues,
+    "libraries": other_libraries,
+    "comparison": beside_others,
+    "lanes": lanes,
+    "periods": periods,
+    "engine": engine,
+    "widths": widths,
+    "slices": slices,
+    "fpga": fpga,
+    "fpga-engine": fpga_engine,
+    "nexus": nexus,
+    "gowin": gowin,
+}
+
+
+def mark(name: str) -> str:
+    """The line in the document with which a part begins; it ends where the next one begins."""
+    return f"<!-- area: {name} -->"
+
+
+def put(name: str, text: str, document: str) -> str:
+    """The document with a part in place of what it was, or where it belongs."""
+    if BEGIN not in document:
+        document = f"{document.rstrip()}\n\n{BEGIN}\n\n{END}\n"
+    before, _, rest = document.partition(f"{BEGIN}\n")
+    section, _, after = rest.partition(END)
+    pieces = re.split(r"<!-- area: ([\w-]+) -->\n", section)
+    parts = dict(zip(pieces[1::2], pieces[2::2], strict=True))
+    parts[name] = f"\n{text.strip()}\n\n"
+    ordered = "".join(f"{mark(each)}\n{parts[each]}" for each in PARTS if each in parts)
+    return f"{before}{BEGIN}\n{ordered}{END}{after}"
+
+
+def write(path: Path, text: str) -> None:
+    """Writes the document whole or not at all."""
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
         file.write(text)
     os.chmod(file.name, 0o644)
@@ -154,13 +266,24 @@ def main() -> None:
     parser.add_argument("--feature-size", required=True, metavar="NM", help="its feature size")
     parser.add_argument("--also", nargs="*", default=[], metavar="LIBRARY", help="libraries to compare with")
     parser.add_argument(
-        "--quick", action="store_true", help="without sweeps, engine and FPGA, which take longest"
+        "--only", nargs="+", choices=PARTS, metavar="PART", help=f"some of {', '.join(PARTS)}"
     )
     arguments = parser.parse_args()
-    files = [str(Path(name).resolve()) for name in (arguments.liberty, *arguments.also)]
-    write(
-        "\n".join(sections(files[0], arguments.feature_size, files[1:], arguments.quick)), DOCS / "results.md"
-    )
+    main_library, *others = (str(Path(name).resolve()) for name in (arguments.liberty, *arguments.also))
+    libraries = Libraries(main_library, arguments.feature_size, tuple(others))
+    document, failed = DOCS / "results.md", []
+    for name, part in PARTS.items():
+        if arguments.only and name not in arguments.only:
+            continue
+        try:
+            text = "\n".join(part(libraries))
+        except CommandFailed as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            failed.append(name)
+            continue
+        write(document, put(name, text, document.read_text()))
+    if failed:
+        sys.exit(f"not written, and as before in the document: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

@@ -49,9 +49,46 @@ def test_the_text_on_area_is_that_of_its_script(monkeypatch):
     """What ``docs/area_results.py`` says between the commands stands in the document, in the same order."""
     document = DOCUMENT.read_text()
     made_with = re.search(r"pyosys (\S+)", document)[1]
-    monkeypatch.setattr(area_results, "run", lambda *arguments: "")
+    monkeypatch.setattr(area_results, "run", lambda *arguments, **options: "")
     monkeypatch.setattr(area_results, "version", lambda package: made_with)
+    libraries = area_results.Libraries("a.lib", "45", ("b.lib",))
     position = document.index(area_results.BEGIN)
-    for part in area_results.sections("a.lib", "45", ["b.lib"], quick=False):
-        position = document.index(part, position)
+    written = [name for name in area_results.PARTS if area_results.mark(name) in document]
+    assert written
+    for name in written:
+        position = document.index(area_results.mark(name), position)
+        for text in area_results.PARTS[name](libraries):
+            position = document.index(text, position)
     assert position < document.index(area_results.END)
+
+
+def test_a_part_on_area_is_put_where_it_belongs():
+    document = area_results.put("engine", "an engine\n", "# Results\n")
+    document = area_results.put("codecs", "codecs", document)
+    assert document.index("codecs") < document.index("an engine")
+    again = area_results.put("engine", "another\n", document)
+    assert again == document.replace("an engine", "another")
+    assert area_results.put("engine", "another", again) == again
+
+
+def test_a_command_that_fails_leaves_its_part_as_it_was(monkeypatch, tmp_path):
+    (tmp_path / "results.md").write_text(area_results.put("codecs", "as before", "# Results\n"))
+
+    def failing(libraries):
+        raise area_results.CommandFailed("cdma area: no")
+        yield
+
+    monkeypatch.setattr(area_results, "DOCS", tmp_path)
+    monkeypatch.setattr(area_results, "PARTS", {"codecs": failing, "engine": lambda libraries: iter(["new"])})
+    monkeypatch.setattr("sys.argv", ["area_results.py", "--liberty", "a.lib", "--feature-size", "45"])
+    with pytest.raises(SystemExit, match=r"^not written, and as before in the document: codecs$"):
+        area_results.main()
+    document = (tmp_path / "results.md").read_text()
+    assert document.index("as before") < document.index("new")
+
+
+def test_a_refusal_is_shown_and_a_failure_is_none(monkeypatch):
+    shown = area_results.run("area", "compressor", "--lanes", "3", may_be_refused=True)
+    assert "$ cdma area compressor --lanes 3\ncdma: lanes is 3; it must be" in shown
+    with pytest.raises(area_results.CommandFailed):
+        area_results.run("area", "compressor", "--lanes", "3")

@@ -155,7 +155,7 @@ class Channel(wiring.Component):
         state = _State(
             halted=Signal(name="halted"),
             timeout=Signal(name="timeout"),
-            reported=Signal(name="told"),
+            reported=Signal(name="reported"),
             at_write=Signal(name="at_write"),
             fired=Signal(name="fired"),
         )
@@ -208,7 +208,7 @@ class Channel(wiring.Component):
             slots.result.eq(completer.result),
             slots.result_place.eq(completer.result_place),
             slots.at_stages.eq(completer.late),
-            completer.heard.eq(slots.heard),
+            completer.reported.eq(slots.reported),
             completer.watchdog.eq(state.timeout & ~state.reported),
             completer.at_write.eq(state.at_write),
             self.completion_interrupt.eq(completer.interrupt),
@@ -273,7 +273,7 @@ class Channel(wiring.Component):
         ]
         # The counters are elsewhere: what happens is reported a cycle later.
         m.d.sync += [
-            self.events.under_way.eq(~slots.empty),
+            self.events.in_flight.eq(~slots.empty),
             self.events.read_beat.eq(self.source.r.valid & self.source.r.ready),
             self.events.write_beat.eq(self.sink.w.valid & self.sink.w.ready),
             self.events.stall_source.eq(path.starved),

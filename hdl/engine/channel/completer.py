@@ -55,7 +55,7 @@ class Completer(wiring.Component):
     completion is shown 11 cycles after its ticket can be completed, straight from the ticket, which goes when the
     completion is accepted.
 
-    ``heard``
+    ``reported``
         High while reader and writer are done with the ticket.
     ``report``
         The codec's verdicts.
@@ -83,7 +83,7 @@ class Completer(wiring.Component):
         super().__init__(
             {
                 "tickets": In(stream.Signature(Ticket(read_address_bits, write_address_bits))),
-                "heard": In(1),
+                "reported": In(1),
                 "report": In(stream.Signature(Verdict)),
                 "completion": Out(stream.Signature(Completion)),
                 "interrupt": Out(1),
@@ -109,7 +109,7 @@ class Completer(wiring.Component):
         complete = Signal()
         m.d.comb += [
             refused.eq(~ticket.started),
-            complete.eq(refused | (self.heard & (fields.raw | self.report.valid))),
+            complete.eq(refused | (self.reported & (fields.raw | self.report.valid))),
         ]
 
         kind = _Kind(refused, *(Signal(name=name) for name in _Kind._fields[1:]))

@@ -15,7 +15,7 @@ CHANNELS = ("offload", "prefetch")
 #: What the counters count, one bit per cycle each: see :mod:`~cdma.hdl.spec.counters`.
 ChannelEvents = data.StructLayout(
     {
-        "under_way": 1,
+        "in_flight": 1,
         "read_beat": 1,
         "write_beat": 1,
         "stall_source": 1,

@@ -170,7 +170,7 @@ class Slots(wiring.Component):
         Where the packet ended, when the command at ``write`` is taken.
     ``tickets``
         The oldest ticket.
-    ``heard``
+    ``reported``
         High once reader and writer are done with that ticket. Its ``resp``, addresses, ``overflow`` and ``write_end``
         are valid only then, and only where the slot was not refused.
     ``now``
@@ -202,7 +202,7 @@ class Slots(wiring.Component):
                 "write_outcome": In(Outcome(write_address_bits)),
                 "overflow": In(1),
                 "tickets": Out(stream.Signature(Ticket(read_address_bits, write_address_bits))),
-                "heard": Out(1),
+                "reported": Out(1),
                 "now": In(32),
                 "stamp": In(1),
                 "result": In(8),
@@ -229,7 +229,7 @@ class Slots(wiring.Component):
         write_done = Signal.like(head)
         starts = Signal()
         front = _Walk(m, "ticket", head)
-        oldest = _Walk(m, "heard", read_done)
+        oldest = _Walk(m, "reported", read_done)
         written = Signal()
         m.d.comb += [
             starts.eq(checked.push & checked.starts),
@@ -238,7 +238,7 @@ class Slots(wiring.Component):
             self.tickets.valid.eq(front.valid),
             front.step.eq(self.tickets.valid & self.tickets.ready),
             oldest.step.eq(front.step & ticket.started),
-            self.heard.eq(oldest.valid & written),
+            self.reported.eq(oldest.valid & written),
         ]
         m.d.sync += [
             head.eq(head + checked.push),

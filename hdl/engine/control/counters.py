@@ -28,7 +28,7 @@ _LIMBS = 64 // _LIMB_BITS
 
 #: The event that counts a cycle or a beat.
 _EVENTS = {
-    "cycles": "under_way",
+    "cycles": "in_flight",
     "read_beats": "read_beat",
     "write_beats": "write_beat",
     "stall_source": "stall_source",

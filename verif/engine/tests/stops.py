@@ -57,14 +57,14 @@ async def hard_resets(bench: EngineBench, budget: int) -> None:
         bench.pauses()
         for memory in bench.memory.values():
             memory.latency = bench.rng.choice((0, 40))
-        under_way: dict[str, list[Transfer]] = {}
+        in_flight: dict[str, list[Transfer]] = {}
 
-        async def begin(channel: str, under_way: dict[str, list[Transfer]] = under_way) -> None:
+        async def begin(channel: str, in_flight: dict[str, list[Transfer]] = in_flight) -> None:
             await bench.set_table(channel, some_table(bench))
             end = bench.channels[channel]
             await end.enable()
-            under_way[channel] = [bench.transfer(channel, bench.rng.randint(1, 800)) for _ in range(6)]
-            await end.submit([made.record() for made in under_way[channel]])
+            in_flight[channel] = [bench.transfer(channel, bench.rng.randint(1, 800)) for _ in range(6)]
+            await end.submit([made.record() for made in in_flight[channel]])
 
         await both(bench, begin)
         await ClockCycles(bench.dut.aclk, bench.rng.randint(1, 700))
@@ -79,7 +79,7 @@ async def hard_resets(bench: EngineBench, budget: int) -> None:
         await ClockCycles(bench.dut.aclk, 20)
         for checker in bench.checkers.values():
             checker.finish()
-        for channel, transfers in under_way.items():
+        for channel, transfers in in_flight.items():
             for made in transfers:
                 bench.check_memory(channel, made, exact=False)
 

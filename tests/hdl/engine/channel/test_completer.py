@@ -87,7 +87,7 @@ class Bench:
         m.submodules.slots, m.submodules.completer = slots, completer
         wiring.connect(m, slots.tickets, completer.tickets)
         m.d.comb += [
-            completer.heard.eq(slots.heard),
+            completer.reported.eq(slots.reported),
             slots.stamp.eq(completer.stamp),
             slots.result.eq(completer.result),
             slots.result_place.eq(completer.result_place),

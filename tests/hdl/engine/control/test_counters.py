@@ -15,7 +15,7 @@ from tests.support.simulate import simulate
 CHANNELS = ("offload", "prefetch")
 NAMES = [name for name, _ in COUNTERS]
 EVENTS = {
-    "cycles": "under_way",
+    "cycles": "in_flight",
     "read_beats": "read_beat",
     "write_beats": "write_beat",
     "stall_source": "stall_source",

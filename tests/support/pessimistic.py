@@ -27,7 +27,6 @@ write_verilog -noattr netlist.v
 
 #: Each bit by itself, between gates of two inputs.
 _GATES = """\
-flatten
 techmap
 opt_clean
 simplemap

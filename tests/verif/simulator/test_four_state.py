@@ -15,6 +15,7 @@ module part (
   reg plain;
   reg [7:0] vector;
   reg [7:0] memory [3:0];
+  reg \\escaped[0] ;
   wire [7:0] net;
 endmodule
 
@@ -30,7 +31,13 @@ def test_a_reset_makes_registers_and_memories_unknown() -> None:
     text = four_state_text(TEXT, "tiny", PORTS)
     part = text[text.index("module part") : text.index("endmodule")]
     assert f"always @(negedge {four_state_name('tiny')}.aresetn) begin\n" in part
-    for line in ("b = 'bx;", "plain = 'bx;", "vector = 'bx;", "memory[four_state_index] = 'bx;"):
+    for line in (
+        "b = 'bx;",
+        "plain = 'bx;",
+        "vector = 'bx;",
+        "\\escaped[0]  = 'bx;",
+        "memory[four_state_index] = 'bx;",
+    ):
         assert f"{line}\n" in part
     assert "four_state_index = 0; four_state_index <= 3;" in part
     # What has an initial value keeps it, and nets are driven anew.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -57,8 +57,8 @@ def place_and_route(
     seeds: Sequence[int],
     yosys: Yosys,
     say: Progress,
-) -> list[Routed]:
-    """Places and routes the circuit in its harness, once per seed."""
+) -> Iterator[Routed]:
+    """Places and routes the circuit in its harness, once per seed; a run is yielded when it has ended."""
     with scratch() as folder:
         (folder / "circuit.v").write_text(circuit.verilog)
         yosys.run(
@@ -78,7 +78,8 @@ def place_and_route(
             lines = [target.pin_line.format(port=port, pin=pin) for port, pin in pins]
             (folder / PIN_FILE).write_text("\n".join(lines) + "\n")
         what = f"the {circuit.block} does not fit into {target.name} {device}"
-        return [_route(folder, nextpnr, options, seed, what, say) for seed in seeds]
+        for seed in seeds:
+            yield _route(folder, nextpnr, options, seed, what, say)
 
 
 def _begin_carries(netlist: Path) -> None:

@@ -89,6 +89,22 @@ def test_begins_nothing_while_it_is_stopped_but_ends_the_job_in_hand() -> None:
     simulate(bench.module, drive)
 
 
+def test_a_wish_that_its_job_has_fulfilled_begins_no_other() -> None:
+    """It is gone in the cycle after the job's last one, and the register has it a cycle longer."""
+    bench = _Bench()
+
+    async def drive(ctx: Any) -> None:
+        bench.wish(ctx, 0, Job.FETCH)
+        await ctx.tick().until(bench.sequencer.busy)
+        await bench.end(ctx)
+        bench.wish(ctx, 0, None)
+        for _ in range(4):
+            assert not ctx.get(bench.sequencer.busy)
+            await ctx.tick()
+
+    simulate(bench.module, drive)
+
+
 def test_counts_the_words_of_each_job() -> None:
     bench = _Bench()
 

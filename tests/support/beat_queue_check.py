@@ -41,7 +41,7 @@ async def check_beats(
         ctx.set(dut.rows, rows)
         ctx.set(dut.last, last)
         ctx.set(dut.count, count)
-        fires = ctx.get(dut.room) and (writes == "always" or source.random() < 0.9)
+        fires = ctx.get(dut.available) and (writes == "always" or source.random() < 0.9)
         ctx.set(dut.fire, fires)
 
         valid = bool(expected) and cycle >= max(expected[0][0] + latency, left + 1)
@@ -74,7 +74,7 @@ async def check_capacity(ctx: Any, dut: Any, number: int, least: int, most: int)
     ctx.set(dut.last, 0)
     for _ in range(50):
         ctx.set(dut.rows, [[gone, 0], [gone + 1, 0]])
-        fires = ctx.get(dut.room)
+        fires = ctx.get(dut.available)
         ctx.set(dut.fire, fires)
         gone += number * fires
         await ctx.tick()

@@ -57,12 +57,12 @@ def queue_members(config: CodecConfig) -> dict[str, wiring.Member]:
     ``push``
         Number of ``rows`` to push, as a thermometer.
     ``fire``
-        Pushes them; only while ``room`` is high, or a cycle after if the queue says that.
+        Pushes them; only while ``available`` is high, or a cycle after if the queue says that.
     ``last``
         Says which row ends its packet. All others are full.
     ``count``
         Number of words in that row, less one.
-    ``room``
+    ``available``
         Is high while the queue can take the rows that ``push`` says.
     ``output``
         The beats, in order.
@@ -74,6 +74,6 @@ def queue_members(config: CodecConfig) -> dict[str, wiring.Member]:
         "rows": In(data.ArrayLayout(data.ArrayLayout(fmt.word_bits, lanes), 2)),
         "last": In(2),
         "count": In(range(lanes)),
-        "room": Out(1),
+        "available": Out(1),
         "output": Out(stream.Signature(Beat(fmt.word_bits, lanes))),
     }

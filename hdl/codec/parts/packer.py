@@ -28,9 +28,9 @@ class Packer(wiring.Component):
     ``queue``
         Queue of finished beats, with the ports of :func:`~cdma.hdl.codec.parts.interface.queue_members`.
     ``registered``
-        Places words a cycle before it packs them, when ``room`` of the queue is high, and holds the incomplete beat by the
-        enables of its flip-flops. An FPGA has such enables; in standard cells, what holds the beat is cheaper as a part of
-        the selection.
+        Places words a cycle before it packs them, when ``available`` of the queue is high, and holds the incomplete beat by
+        the enables of its flip-flops. An FPGA has such enables; in standard cells, what holds the beat is cheaper as a part
+        of the selection.
     """
 
     def __init__(self, config: CodecConfig, queue: wiring.Component, *, registered: bool = False) -> None:
@@ -72,7 +72,7 @@ class Packer(wiring.Component):
         wiring.connect(m, queue.output, wiring.flipped(self.output))
         m.d.comb += [
             # A step that was placed a cycle before has its places in the queue.
-            fires.eq((there | flush) & (self.registered | queue.room)),
+            fires.eq((there | flush) & (self.registered | queue.available)),
             queue.push.eq(push),
             queue.fire.eq(fires),
             queue.count.eq(Mux(flush, flush_count, placed.remaining) - 1),
@@ -86,16 +86,16 @@ class Packer(wiring.Component):
 
     def _place(self, m: Module, placement: Placement, flush: Signal) -> tuple[Value, Value]:
         """Accepts a step; returns whether one is there to be packed, and where its words go."""
-        room, placed = self.queue.room, placement.placed
+        available, placed = self.queue.available, placement.placed
         if not self.registered:
-            m.d.comb += placed.ready.eq(room & ~flush)
+            m.d.comb += placed.ready.eq(available & ~flush)
             return placed.valid, placed.payload
         there = Signal()
         register = Signal(Placed(self.config), name="placed", reset_less=True)
         # After the last step of a packet there is a cycle for its incomplete beat. So a step that is placed never waits,
         # and what the queue says reaches the memories before this register alone.
         ends = Signal()
-        m.d.comb += placed.ready.eq(room & ~ends)
+        m.d.comb += placed.ready.eq(available & ~ends)
         m.d.sync += [
             there.eq(placed.valid & placed.ready),
             ends.eq(placed.valid & placed.ready & placed.payload.last),

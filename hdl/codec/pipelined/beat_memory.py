@@ -19,7 +19,7 @@ class BeatMemory(wiring.Component):
     """A queue of beats with the ports of :func:`~cdma.hdl.codec.parts.interface.queue_members`.
 
     It has two banks, which take beats alternately. Throughput: up to two beats in and one out per cycle. Latency: four
-    cycles. ``room`` comes from a register, ignores ``push`` and is meant for what is pushed in the next cycle.
+    cycles. ``available`` comes from a register, ignores ``push`` and is meant for what is pushed in the next cycle.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -72,6 +72,6 @@ class BeatMemory(wiring.Component):
         m.d.comb += [
             credit.taken.eq(pushed[0] + pushed[1]),
             credit.given.eq(leaves),
-            self.room.eq(credit.there),
+            self.available.eq(credit.there),
         ]
         return m

@@ -114,11 +114,11 @@ class Intake(wiring.Component):
         rows = self.rows
         accept = Signal()
         write_index = Signal(range(2 * rows))
-        room = Signal(init=1)
+        available = Signal(init=1)
         m.submodules.ends = ends = MemoryQueue(PacketEnd(self.config), _ENDS)
         m.submodules.end_room = credit = Credit(_ENDS)
         m.d.comb += [
-            self.input.ready.eq(room & credit.there),
+            self.input.ready.eq(available & credit.there),
             accept.eq(self.input.valid & self.input.ready),
             credit.taken.eq(accept & self.input.payload.last),
             credit.given.eq(self.pop),
@@ -126,7 +126,7 @@ class Intake(wiring.Component):
         # One beat may arrive while this is compared, and another before the result is out of its register.
         m.d.sync += [
             write_index.eq(write_index + accept),
-            room.eq((write_index - self.free)[: len(write_index)] < rows - 2),
+            available.eq((write_index - self.free)[: len(write_index)] < rows - 2),
         ]
         self._store(m, accept, write_index)
         arrived = self._find_end(m, accept, ends)

@@ -91,7 +91,7 @@ class WindowMemory(wiring.Component):
         m = Module()
         arrives = Signal()
         leaves = Signal()
-        m.submodules.room = credit = Credit(self.depth)
+        m.submodules.credit = credit = Credit(self.depth)
         m.d.comb += [
             credit.taken.eq(arrives),
             credit.given.eq(leaves),

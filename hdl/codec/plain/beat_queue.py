@@ -13,8 +13,8 @@ __all__ = ["BeatQueue"]
 class BeatQueue(wiring.Component):
     """A queue of ``depth`` beats with the ports of :func:`~cdma.hdl.codec.parts.interface.queue_members`.
 
-    Throughput: up to two beats in and one out per cycle. Latency: one cycle. ``room`` depends on ``push`` and on ``ready``
-    of the output within the cycle.
+    Throughput: up to two beats in and one out per cycle. Latency: one cycle. ``available`` depends on ``push`` and on
+    ``ready`` of the output within the cycle.
     """
 
     def __init__(self, config: CodecConfig, depth: int) -> None:
@@ -35,7 +35,7 @@ class BeatQueue(wiring.Component):
         m.d.comb += [
             taken.eq(used[0] & self.output.ready),
             staying.eq(Mux(taken, used >> 1, used)),
-            self.room.eq(~(self.push[0] & staying[depth - 1]) & ~(self.push[1] & staying[depth - 2])),
+            self.available.eq(~(self.push[0] & staying[depth - 1]) & ~(self.push[1] & staying[depth - 2])),
         ]
         for i in range(depth):
             below = staying[i - 1] if i else Const(1)

@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from .beats import Beat
-from .stream_register import StreamRegister
+from .skid_buffer import slice_after
 
 __all__ = ["Narrow", "Widen", "connect_width"]
 
@@ -104,7 +104,7 @@ def connect_width(
 ) -> None:
     """Connects two streams of beats of the same words, through an adapter where their lanes differ.
 
-    ``registered`` takes care that ``sink`` gets valid and payload from registers: of a :class:`Widen`, or of their own.
+    ``registered`` takes care that ``sink`` gets valid and payload from registers: of a :class:`Widen`, or of a skid buffer.
     """
     lanes_in, lanes_out = len(source.payload.keep), len(sink.payload.keep)
     if lanes_in != lanes_out:
@@ -113,7 +113,5 @@ def connect_width(
         wiring.connect(m, source, adapter.input)
         source = adapter.output
     if registered and lanes_in >= lanes_out:
-        m.submodules[f"{name}_register"] = register = StreamRegister(sink.payload.shape())
-        wiring.connect(m, source, register.input)
-        source = register.output
+        source = slice_after(m, f"{name}_slice", source)
     wiring.connect(m, source, sink)

@@ -106,8 +106,8 @@ class DataPath(wiring.Component):
         wiring.connect(m, reports.output, wiring.flipped(self.report))
 
         # Each stage has streams of beats called ``input`` and ``output``. Where their lanes differ, an adapter of that name
-        # stands between two; a further stage is a further line here. On an FPGA a skid buffer follows the reader, so that
-        # no ready passes more than two stages, and registers stand before the codec and before the writer.
+        # stands between two; a further stage is a further line here. On an FPGA a skid buffer stands before the codec and
+        # before the writer, so that no ready passes the codec switch.
         fast = config.pipelined
         source = slice_after(m, "read_slice", reader.output) if fast else reader.output
         narrows = len(source.payload.keep) > config.lanes

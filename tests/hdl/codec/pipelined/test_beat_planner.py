@@ -43,7 +43,8 @@ def window_of(config: CodecConfig, source: random.Random) -> tuple[dict[str, Any
         if bad >> beat & 1:
             wrong = error
         elif before + counts[beat] > available:
-            wrong = Error.TRUNCATED
+            # An invalid code anywhere in the window counts before missing literals.
+            wrong = error if bad else Error.TRUNCATED
         planned.append(
             {
                 "codes": codes >> beat * code_bits & thermometer(code_bits),
@@ -65,6 +66,7 @@ def window_of(config: CodecConfig, source: random.Random) -> tuple[dict[str, Any
         "words": words,
         "last": int(last),
         "bad": bad,
+        "any_bad": int(bad != 0),
         "error": error,
         "short": int(short),
         "available": available,

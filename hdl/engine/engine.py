@@ -4,7 +4,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from amaranth.hdl import Cat, Const, Module, Shape, Value
+from amaranth.hdl import Cat, Const, Module, Shape, Signal, Value
 from amaranth.lib import data, stream, wiring
 
 from cdma.hdl.axi.address_first import AddressFirst
@@ -277,8 +277,14 @@ class BareEngine(_AxiShell):
         ]
         for signal in _controls(self.config):
             m.d.comb += getattr(channel, signal).eq(self.port(f"{name}_{signal}"))
-        for signal in ChannelStatus.members:
-            m.d.comb += self.port(f"{name}_{signal}").eq(channel.status[signal])
+        status = {signal: channel.status[signal] for signal in ChannelStatus.members}
+        if self.slices_out:
+            # Completions of an abort may still be in the slice when the channel has done with it.
+            leaving = Signal(name=f"{name}_leaving")
+            status["aborting"] = status["aborting"] | (leaving & completion.valid)
+            m.d.sync += leaving.eq(status["aborting"])
+        for signal, value in status.items():
+            m.d.comb += self.port(f"{name}_{signal}").eq(value)
 
 
 def _layout(signals: Mapping[str, Value], fields: Sequence[str]) -> data.StructLayout:

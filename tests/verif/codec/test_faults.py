@@ -32,10 +32,10 @@ def broken(text: str, design: CodecDesign, expressions: dict[str, str], state: s
 
 
 COUNT = "  reg [9:0] count = 0;\n  always @(posedge aclk) count <= count + 1;"
-#: Counts beats, and stands still for a cycle at every sixteenth.
+#: Counts beats, and stands still for a cycle at every eighth.
 IDLE = (
     "  reg [9:0] count = 0;\n"
-    "  always @(posedge aclk) if (m_axis_tvalid & m_axis_tready | &count[3:0]) count <= count + 1;"
+    "  always @(posedge aclk) if (m_axis_tvalid & m_axis_tready | &count[2:0]) count <= count + 1;"
 )
 #: Beats that left so far.
 BEATS = "  reg [9:0] beats = 0;\n  always @(posedge aclk) beats <= beats + (m_axis_tvalid & m_axis_tready);"
@@ -88,7 +88,7 @@ PORT_FAULTS = {
         r"the report has .* literals",
     ),
     "an idle cycle now and then": (
-        {"m_axis_tvalid": "x_m_axis_tvalid & ~&count[3:0]", "m_axis_tready": "m_axis_tready & ~&count[3:0]"},
+        {"m_axis_tvalid": "x_m_axis_tvalid & ~&count[2:0]", "m_axis_tready": "m_axis_tready & ~&count[2:0]"},
         IDLE,
         "bound",
         "the bound is",

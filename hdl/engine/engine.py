@@ -200,53 +200,22 @@ class Engine(_AxiShell):
             m.d.sync += self.irq.eq(registers.irq)
         else:
             m.d.comb += self.irq.eq(registers.irq & self.aresetn)
-        for channel in ("aw", "w", "ar"):
-            self._connect_request(m, registers.bus, channel)
-        for channel in ("b", "r"):
-            self._connect_response(m, registers.bus, channel)
+        for channel in ("aw", "w", "ar", "b", "r"):
+            self._connect_lite(m, registers.bus, channel, request=channel in ("aw", "w", "ar"))
         return m
 
-    def _connect_request(self, m: Module, bus: wiring.PureInterface, channel: str) -> None:
-        """A channel of AXI4-Lite into the register block."""
+    def _connect_lite(self, m: Module, bus: wiring.PureInterface, channel: str, *, request: bool) -> None:
+        """A channel of AXI4-Lite: a ``request`` into the register block, or a response out of it."""
         fields = _LITE_FIELDS[channel]
         inner = {name: getattr(bus, f"{channel}{name}") for name in (*fields, "valid", "ready")}
         outer = {name: self.port(f"s_axil_{channel}{name}") for name in inner}
-        gate = self.aresetn
-        if self.slices_in:
+        source, sink = (outer, inner) if request else (inner, outer)
+        if self.slices_in if request else self.slices_out:
             m.submodules[f"registers_{channel}_slice"] = buffer = SkidBuffer(_layout(inner, fields))
-            for name in fields:
-                m.d.comb += inner[name].eq(buffer.o.payload[name])
-            m.d.comb += [inner["valid"].eq(buffer.o.valid), buffer.o.ready.eq(inner["ready"])]
-            inner = {name: buffer.i.payload[name] for name in fields}
-            inner |= {"valid": buffer.i.valid, "ready": buffer.i.ready}
-            gate = Const(1)
-        for name in fields:
-            m.d.comb += inner[name].eq(outer[name])
-        m.d.comb += [
-            inner["valid"].eq(outer["valid"] & gate),
-            outer["ready"].eq(inner["ready"] & gate),
-        ]
-
-    def _connect_response(self, m: Module, bus: wiring.PureInterface, channel: str) -> None:
-        """A channel of AXI4-Lite out of the register block."""
-        fields = _LITE_FIELDS[channel]
-        inner = {name: getattr(bus, f"{channel}{name}") for name in (*fields, "valid", "ready")}
-        outer = {name: self.port(f"s_axil_{channel}{name}") for name in inner}
-        gate = self.aresetn
-        if self.slices_out:
-            m.submodules[f"registers_{channel}_slice"] = buffer = SkidBuffer(_layout(inner, fields))
-            for name in fields:
-                m.d.comb += buffer.i.payload[name].eq(inner[name])
-            m.d.comb += [buffer.i.valid.eq(inner["valid"]), inner["ready"].eq(buffer.i.ready)]
-            inner = {name: buffer.o.payload[name] for name in fields}
-            inner |= {"valid": buffer.o.valid, "ready": buffer.o.ready}
-            gate = Const(1)
-        for name in fields:
-            m.d.comb += outer[name].eq(inner[name])
-        m.d.comb += [
-            outer["valid"].eq(inner["valid"] & gate),
-            inner["ready"].eq(outer["ready"] & gate),
-        ]
+            _pass_on(m, source, _signals(buffer.i, fields), Const(1))
+            _pass_on(m, _signals(buffer.o, fields), sink, Const(1))
+        else:
+            _pass_on(m, source, sink, self.aresetn)
 
 
 class BareEngine(_AxiShell):
@@ -290,6 +259,17 @@ class BareEngine(_AxiShell):
 def _layout(signals: Mapping[str, Value], fields: Sequence[str]) -> data.StructLayout:
     """The fields of a channel side by side."""
     return data.StructLayout({name: signals[name].shape() for name in fields})
+
+
+def _signals(port: stream.Interface, fields: Sequence[str]) -> dict[str, Value]:
+    """The signals of a stream of :func:`_layout`."""
+    return {name: port.payload[name] for name in fields} | {"valid": port.valid, "ready": port.ready}
+
+
+def _pass_on(m: Module, source: Mapping[str, Value], sink: Mapping[str, Value], gate: Value) -> None:
+    """Connects a channel; nothing passes while ``gate`` is low."""
+    m.d.comb += [sink[name].eq(source[name]) for name in source if name not in ("valid", "ready")]
+    m.d.comb += [sink["valid"].eq(source["valid"] & gate), source["ready"].eq(sink["ready"] & gate)]
 
 
 def engine_shell(config: EngineConfig) -> Shell:

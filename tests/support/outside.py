@@ -10,27 +10,14 @@ import argparse
 import dataclasses
 import sys
 
-from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
-from cdma.verif.engine.design import EngineDesign
+from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.simulator.build import build
 from cdma.verif.simulator.simulate import Outcome, simulate
 
 __all__ = ["CONFIGS", "TESTS", "run"]
 
-_SMALL = EngineConfig(
-    format=Format(word_bits=16, code_bits=2, values=(0,)),
-    lanes=4,
-    dev_data_bits=64,
-    host_data_bits=128,
-    dev_address_bits=40,
-    host_address_bits=48,
-    burst_beats=8,
-    outstanding=2,
-    latency=32,
-    descriptors=4,
-    ring_entries=16,
-)
+_SMALL = dataclasses.replace(SMALL, outstanding=2, ring_entries=16)
 
 #: Small queues and codes of two bits; bytes with codes of four bits at any address; pipelined, with a wide host.
 CONFIGS = {

@@ -4,6 +4,7 @@ from amaranth.hdl import Elaboratable, Module
 from amaranth.lib import wiring
 
 from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.errors import ParameterError
 
 from .parts.interface import codec_members
 from .pipelined.decompressor import PipelinedDecompressor
@@ -46,6 +47,11 @@ class Decompressor(wiring.Component):
     """
 
     def __init__(self, config: CodecConfig) -> None:
+        if config.format.code_bits == 3 or config.format.parts > 1:
+            raise ParameterError(
+                "the format has codes of 3 bits or a field; software and plain compressors have them, decompressors "
+                "are not built for them yet"
+            )
         self.config = config
         super().__init__(codec_members(config, length=True))
 

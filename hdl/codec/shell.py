@@ -22,10 +22,16 @@ def keep_width(format: StreamFormat) -> int:
     return max(1, format.word_bits // 8)
 
 
+def _keep_widths(format: StreamFormat, *, length: bool) -> tuple[int, int]:
+    """Bits of ``tkeep`` for each word of the input and of the output; compressed words are stream words."""
+    raw, packed = keep_width(format), max(1, format.stream_bits // 8)
+    return (packed, raw) if length else (raw, packed)
+
+
 def codec_ports(config: CodecConfig, *, length: bool) -> tuple[Port, ...]:
     """The ports of a compressor, or, with ``length``, of a decompressor."""
     beat = {"data": config.data_bits, "keep": config.lanes * keep_width(config.format), "last": 1}
-    table_bits = config.table_size * config.format.word_bits
+    table_bits = config.table_size * config.format.entry_bits
     return (
         *CLOCK_AND_RESET,
         *axis_ports("s_axis", "input", **beat),
@@ -52,8 +58,9 @@ class CodecShell(Shell):
     def __init__(self, block: wiring.Component, config: CodecConfig) -> None:
         self.block = block
         self.config = config
-        self.keep_width = keep_width(config.format)
-        super().__init__(codec_ports(config, length="length" in block.signature.members))
+        length = "length" in block.signature.members
+        self.keep_in, self.keep_out = _keep_widths(config.format, length=length)
+        super().__init__(codec_ports(config, length=length))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -68,9 +75,8 @@ class CodecShell(Shell):
     def _connect_inputs(self, m: Module, core: wiring.Component) -> None:
         sliced = has_slices(self.config.register_slices, "in")
         beats = slice_before(m, "input_slice", core.input) if sliced else core.input
-        keep = [
-            self.port("s_axis_tkeep").word_select(lane, self.keep_width) for lane in range(self.config.lanes)
-        ]
+        words = range(len(core.input.payload.keep))
+        keep = [self.port("s_axis_tkeep").word_select(lane, self.keep_in) for lane in words]
         cut = Signal(name="word_cut")
         m.d.comb += [
             cut.eq(Cat(word.any() & ~word.all() for word in keep).any()),
@@ -90,7 +96,7 @@ class CodecShell(Shell):
         report = slice_after(m, "report_slice", core.report) if sliced else core.report
         m.d.comb += [
             self.port("m_axis_tdata").eq(beats.payload.data),
-            self.port("m_axis_tkeep").eq(Cat(word.replicate(self.keep_width) for word in beats.payload.keep)),
+            self.port("m_axis_tkeep").eq(Cat(word.replicate(self.keep_out) for word in beats.payload.keep)),
             self.port("m_axis_tlast").eq(beats.payload.last),
             self.port("m_report_tdata").eq(report.payload),
         ]

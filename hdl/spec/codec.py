@@ -87,6 +87,16 @@ class CodecConfig:
         return self.format.window // self.lanes
 
     @property
+    def units(self) -> int:
+        """Stream words of one beat of the compressed stream, which has as many bits as a beat of raw words."""
+        return self.lanes * self.format.parts
+
+    @property
+    def header_beats(self) -> int:
+        """Beats that a header fills, the last of them perhaps in part."""
+        return -(-self.format.header_words // self.units)
+
+    @property
     def data_bits(self) -> int:
         """Bits of one beat."""
         return self.lanes * self.format.word_bits

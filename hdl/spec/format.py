@@ -99,7 +99,7 @@ class Format(StreamFormat):
                 f"values has {len(values)} entries; {self.code_bits} code bits allow {least} to {self.table_entries}, "
                 f"because {first}the all-ones code means literal"
             )
-        bits = self.field_bits or self.word_bits
+        bits = self.entry_bits
         what = "field" if self.field_bits else "word"
         for entry in values:
             if not is_int(entry) or not 0 <= entry < 1 << bits:
@@ -112,6 +112,11 @@ class Format(StreamFormat):
     def table_entries(self) -> int:
         """The most entries that the table can have."""
         return self.literal_code - self.zero
+
+    @property
+    def entry_bits(self) -> int:
+        """Bits of an entry of the table: those of the field, or of a word."""
+        return self.field_bits or self.word_bits
 
     @property
     def stream_bits(self) -> int:

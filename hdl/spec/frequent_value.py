@@ -8,17 +8,30 @@ from .format import Format
 
 __all__ = ["CODEC"]
 
+#: The most stream words of a beat.
+_MOST_UNITS = 64
 #: The fewest beats of a window of a pipelined codec: the cycles that its hardware takes from one header to the next.
 _PIPELINE_BEATS = 4
 
 
 def _check(shape: Shape) -> None:
     form = shape.format
-    if form.code_bits == 3 or form.stream_bits != form.word_bits or form.align_words > 1:
+    if form.align_words > 1:
         raise ParameterError(
-            "the format has codes of 3 bits, a field or padded windows; software has them, hardware is not built for "
-            "them yet"
+            "the format has padded windows; software has them, hardware is not built for them yet"
         )
+    if shape.pipelined and (form.code_bits == 3 or form.parts > 1):
+        raise ParameterError(
+            "the format has codes of 3 bits or a field; software and plain codecs have them, pipelined codecs are not "
+            "built for them yet"
+        )
+    if shape.units > _MOST_UNITS:
+        raise ParameterError(
+            f"lanes is {shape.lanes} with a field in words of {form.word_bits} bits; a beat has at most {_MOST_UNITS} "
+            "bytes of such words"
+        )
+    if shape.runtime_values and not form.table_size(at_run_time=True):
+        raise ParameterError("runtime_values is true; with one code bit and zero the format has no table")
     if shape.lanes > shape.format.window:
         raise ParameterError(
             f"lanes is {shape.lanes}; it must not exceed the window of {shape.format.window} words, "

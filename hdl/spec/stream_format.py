@@ -34,6 +34,12 @@ class StreamFormat:
     code_bits: int = 0
     #: The table of frequent values; empty for a codec without one.
     values: tuple[int, ...] = ()
+    #: Bits of the field of a word that codes are about; 0 where they are about words.
+    field_bits: int = 0
+    #: Bits that a word is rotated left by in the stream.
+    rotate: int = 0
+    #: Whether code 0 stands for a word of zeros, of which nothing is stored.
+    zero: bool = False
 
     @property
     def literal_code(self) -> int:
@@ -43,6 +49,11 @@ class StreamFormat:
     @property
     def stream_bits(self) -> int:
         """Bits of one stream word."""
+        return self.word_bits
+
+    @property
+    def entry_bits(self) -> int:
+        """Bits of an entry of the table."""
         return self.word_bits
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,10 @@ class CodecModel(ABC, Generic[AFormat]):
     @abstractmethod
     def stored(self, words: Words, format: AFormat) -> NDArray[np.bool_]:
         """Which words the stream stores as literals."""
+
+    def stream_words_of_each(self, words: Words, format: AFormat) -> NDArray[np.integer[Any]]:
+        """How many stream words the stream stores of each word."""
+        return self.stored(words, format).view(np.uint8)
 
     def literals_after(self, header: Words, format: AFormat) -> int:
         """How many literals follow a header in a stream; for a format without headers nobody asks."""

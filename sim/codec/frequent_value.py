@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,10 @@ class FrequentValueModel(CodecModel[Format]):
     def stored(self, words: Words, format: Format) -> NDArray[np.bool_]:
         """Which words have the literal code."""
         return codes_of(words, format) == format.literal_code
+
+    def stream_words_of_each(self, words: Words, format: Format) -> NDArray[np.integer[Any]]:
+        """How many stream words the stream stores of each word: as its code says."""
+        return np.take(parts_of_codes(format), codes_of(words, format))
 
     def literals_after(self, header: Words, format: Format) -> int:
         """How many literals follow a header: one for each literal code."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,26 +25,25 @@ class _Step:
     more: bool
 
 
-def packing_cycles(stored: NDArray[np.bool_], config: CodecConfig) -> int:
+def packing_cycles(stored: NDArray[Any], config: CodecConfig) -> int:
     """The cycles from the first step of a packet to its last beat out, both counted.
 
-    ``stored`` says for each raw word whether it is a literal. The source is always valid and the sink is always ready.
-    The first step comes as soon as the first window has arrived; a packet that is not the first of its kind follows
-    without a gap.
+    ``stored`` says for each raw word how many stream words are stored of it, or whether it is a literal. The source is
+    always valid and the sink is always ready. The first step comes as soon as the first window has arrived; a packet that
+    is not the first of its kind follows without a gap.
     """
     steps = _steps(stored, config)
-    return _through_queue(steps, config) if config.work_conserving else _beat_by_beat(steps, config.lanes)
+    return _through_queue(steps, config) if config.work_conserving else _beat_by_beat(steps, config.units)
 
 
-def shared_cycles(stored: NDArray[np.bool_], config: CodecConfig) -> float:
+def shared_cycles(stored: NDArray[Any], config: CodecConfig) -> float:
     """What the contract of a work-conserving codec allows for a packet, without the constant and not rounded."""
-    fmt, lanes = config.format, config.lanes
+    fmt = config.format
     loads = [
-        max(len(window), fmt.header_words + int(window.sum()))
+        max(len(window) * fmt.parts, fmt.header_words + int(window.sum()))
         for window in np.split(stored, range(fmt.window, len(stored), fmt.window))
     ]
-    long_header = max(0, -(-fmt.header_words // lanes) - 1)
-    return sum(loads) / lanes + long_header * len(loads)
+    return sum(loads) / config.units + max(0, config.header_beats - 1) * len(loads)
 
 
 def worst_windows(config: CodecConfig, repeats: int) -> NDArray[np.bool_]:
@@ -114,46 +114,47 @@ def _circle_above(
     return cycles / sum(figures[1] for figures, _ in chosen), circle
 
 
-def _steps(stored: NDArray[np.bool_], config: CodecConfig) -> Iterator[_Step]:
+def _steps(stored: NDArray[Any], config: CodecConfig) -> Iterator[_Step]:
     fmt, lanes = config.format, config.lanes
     beats = -(-len(stored) // lanes)
-    padded = np.zeros(beats * lanes, bool)
+    padded = np.zeros(beats * lanes, np.intp)
     padded[: len(stored)] = stored
-    literals = padded.reshape(beats, lanes).sum(axis=1).tolist()
-    part = min(fmt.header_words, lanes)
-    for beat, count in enumerate(literals):
+    counts = padded.reshape(beats, lanes).sum(axis=1).tolist()
+    full_parts = max(0, config.header_beats - 1)
+    rest = fmt.header_words - full_parts * config.units
+    for beat, count in enumerate(counts):
         first = beat % config.beats == 0
         if first:
-            for _ in range(fmt.header_words // part - 1):
-                yield _Step(part, last=False, more=False)
+            for _ in range(full_parts):
+                yield _Step(config.units, last=False, more=False)
         more = (beat // config.beats + 1) * config.beats < beats
-        yield _Step(count + part * first, beat == beats - 1, more)
+        yield _Step(count + rest * first, beat == beats - 1, more)
 
 
-def _beat_by_beat(steps: Iterator[_Step], lanes: int) -> int:
+def _beat_by_beat(steps: Iterator[_Step], units: int) -> int:
     """One beat leaves in a cycle at most: a step takes a cycle for each of its beats, and at least one."""
     held = cycles = 0
     for step in steps:
         held += step.words
-        out = -(-held // lanes) if step.last else _beats_out(held, lanes, more=step.more)
-        held -= out * lanes
+        out = -(-held // units) if step.last else _beats_out(held, units, more=step.more)
+        held -= out * units
         cycles += max(1, out)
     return cycles
 
 
-def _beats_out(held: int, lanes: int, *, more: bool) -> int:
+def _beats_out(held: int, units: int, *, more: bool) -> int:
     """The beats that leave; one that is just full waits for the next word if it may be the last of its packet."""
-    return 1 if more and held == lanes else max(0, held - 1) // lanes
+    return 1 if more and held == units else max(0, held - 1) // units
 
 
 def _through_queue(steps: Iterator[_Step], config: CodecConfig) -> int:
     """Two beats enter the queue in a cycle and one leaves it, a cycle later at the earliest."""
-    lanes = config.lanes
-    depth = 2 if min(config.format.header_words, lanes) == 1 else 3
+    units = config.units
+    depth = 2 if min(config.format.header_words, units) == 1 else 3
     held = queued = cycles = 0
     for step in steps:
         held += step.words
-        out = max(0, held - 1) // lanes
+        out = max(0, held - 1) // units
         rest = step.last and out == 2
         pushed = out + (step.last and not rest)
         while True:
@@ -162,7 +163,7 @@ def _through_queue(steps: Iterator[_Step], config: CodecConfig) -> int:
             if queued + pushed <= depth:
                 queued += pushed
                 break
-        held -= out * lanes
+        held -= out * units
         if rest:
             while True:
                 cycles += 1

@@ -70,16 +70,17 @@ class Bench:
         self.rng = rng
         self.tally = tally
         form = design.config.format
-        word_bytes = form.word_bits // 8
-        beat_bytes = design.config.lanes * word_bytes
+        out_bits = form.word_bits if design.block == "decompressor" else form.stream_bits
         self.input = StreamSource(dut, "s_axis", ("data", "keep", "last"))
         self.length = StreamSource(dut, "s_length", ("data",)) if design.block == "decompressor" else None
-        self._rules = StreamRules("m_axis", beat_bytes, word_bytes, design.block == "decompressor")
+        self._rules = StreamRules(
+            "m_axis", design.config.data_bits // 8, out_bits // 8, design.block == "decompressor"
+        )
         self.output = StreamSink(dut, "m_axis", self._rules, True)
         self.report = StreamSink(dut, "m_report", StreamRules("m_report"), False)
         self._edge = RisingEdge(dut.aclk)
         self._unknowns = Unknowns(design.ports) if hasattr(dut, UNKNOWN) else None
-        self._compare = PacketCheck(form.word_bits)
+        self._compare = PacketCheck(out_bits)
         self._digest = hashlib.sha256()
         self.now = 0
         dut.aresetn.value = 0
@@ -96,7 +97,7 @@ class Bench:
 
     def drive_values(self, values: Sequence[int]) -> None:
         """Puts a table on the port of a design with a run-time table."""
-        bits = self.design.config.format.word_bits
+        bits = self.design.config.format.entry_bits
         self.dut.values.value = sum(value << (index * bits) for index, value in enumerate(values))
 
     async def start(self) -> None:

@@ -41,7 +41,7 @@ class Context:
         self.bench = Bench(dut, self.design, self.rng, self.tally)
         if self.config.runtime_values:
             given = self.config.format.values
-            self._set_table([*given, *given[-1:] * (self.config.table_size - len(given))])
+            self._set_table([*given, *(given[-1:] or (0,)) * (self.config.table_size - len(given))])
         self.compresses = self.design.block == "compressor"
         self.codec_bench = bench_of(self.config)
         self.limits = limits_of(self.config, self.design.block)
@@ -82,14 +82,12 @@ class Context:
         if not self.config.runtime_values:
             return
         form = self.config.format
-        top = (1 << form.word_bits) - 1
+        top, entries = (1 << form.entry_bits) - 1, self.config.table_size
         choice = self.rng.random()
         if choice < 0.2:
-            values = [0] * form.literal_code
+            values = [0] * entries
         else:
-            values = [
-                self.rng.choice((0, 1, top, self.rng.randint(0, top))) for _ in range(form.literal_code)
-            ]
+            values = [self.rng.choice((0, 1, top, self.rng.randint(0, top))) for _ in range(entries)]
         self._set_table(values)
 
     def _set_table(self, values: Sequence[int]) -> None:

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.format import Format
 from cdma.sim.codec.results import CODE, TRAILING, TRUNCATED
-from cdma.sim.codec.words import Words, word_dtype
+from cdma.sim.codec.words import Words, rotated, word_dtype
 
 from .codec_bench import CodecBench, Limits
 
@@ -22,6 +23,9 @@ class FrequentValueBench(CodecBench):
     def fill(self, rng: np.random.Generator, literal: NDArray[np.bool_], config: CodecConfig) -> Words:
         """Words that are literals just where ``literal`` says; some differ from a frequent value in one bit."""
         form = config.format
+        if form.field_bits:
+            assert isinstance(form, Format)
+            return _fill_fields(rng, literal, form)
         dtype = word_dtype(form)
         table = np.array(form.values, dtype)
         top = (1 << form.word_bits) - 1
@@ -40,12 +44,43 @@ class FrequentValueBench(CodecBench):
         return _pipelined(config, block) if config.pipelined else _plain(config, block)
 
 
+def _fill_fields(rng: np.random.Generator, literal: NDArray[np.bool_], form: Format) -> Words:
+    """Words whose field is in no entry where ``literal`` says; the others are of zeros or have a frequent field, as the
+    packet is: all of either kind, in turn, or in any order."""
+    dtype, shift = word_dtype(form), form.word_bits - form.field_bits
+    tops = np.array(form.values, np.uint64) << np.uint64(shift)
+    mask = ((1 << form.field_bits) - 1) << shift
+    count = len(literal)
+    words = rng.integers(0, 1 << form.word_bits, count, np.uint64)
+    if len(tops):
+        near = rng.random(count) < 0.25
+        flips = np.left_shift(np.uint64(1), rng.integers(shift, form.word_bits, count, np.uint64))
+        words = np.where(near, words & np.uint64((1 << shift) - 1) | rng.choice(tops, count) ^ flips, words)
+
+    def clashes() -> NDArray[np.bool_]:
+        return np.isin(words & np.uint64(mask), tops) | (form.zero & (words == 0))
+
+    clash = clashes()
+    while clash.any():
+        words[clash] = rng.integers(0, 1 << form.word_bits, int(clash.sum()), np.uint64)
+        clash = clashes()
+    zeros = np.full(count, form.zero)
+    if len(tops) and form.zero:
+        kinds = (zeros, ~zeros, np.arange(count) % 2 == 0, rng.random(count) < rng.random())
+        zeros = kinds[rng.integers(0, len(kinds))]
+    if len(tops):
+        frequent = rng.choice(tops, count) | rng.integers(0, 1 << shift, count, np.uint64)
+        words = np.where(literal | zeros, words, frequent)
+    words = np.where(~literal & zeros, np.uint64(0), words)
+    return rotated(words.astype(dtype), form, -1)
+
+
 def _plain(config: CodecConfig, block: str) -> Limits:
     # A compressor cannot send a header before the window is in; many lanes have more stages than a window has beats.
-    latency = max(6, config.beats + 2) if block == "compressor" else 3 + _header_beats(config)
+    latency = max(6, config.beats + 2) if block == "compressor" else 3 + config.header_beats
     if block == "compressor" and not config.work_conserving:
         # The stages of the window store, and the register of the output.
-        constant = max(config.beats - 1, (config.lanes.bit_length() + 3) // 2) + config.queue
+        constant = max(config.beats - 1, (config.units.bit_length() + 3) // 2) + config.queue
         return Limits(constant=constant, latency=latency, back_to_back=0, exact=True)
     return Limits(constant=max(8, config.beats + 4), latency=latency)
 
@@ -55,13 +90,9 @@ def _pipelined(config: CodecConfig, block: str) -> Limits:
     if block == "compressor":
         constant = config.beats + 11
         return Limits(constant=constant, latency=constant - 1)
-    constant = config.beats + 18 + _header_beats(config)
+    constant = config.beats + 18 + config.header_beats
     # It takes four cycles from one header to the next, and so counts a short last window as four beats.
     return Limits(constant=constant, latency=constant - 1, back_to_back=2, least_window=4 * config.lanes)
-
-
-def _header_beats(config: CodecConfig) -> int:
-    return -(-config.format.header_words // config.lanes)
 
 
 #: The one bench of this codec; it keeps no state.

@@ -12,7 +12,7 @@ __all__ = ["PacketCheck"]
 
 
 class PacketCheck:
-    """Compares packets of words of ``word_bits`` bits."""
+    """Compares packets whose delivered words have ``word_bits`` bits."""
 
     def __init__(self, word_bits: int) -> None:
         self._word_bits = word_bits

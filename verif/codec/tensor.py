@@ -50,5 +50,4 @@ def run_tensor(
         module = "cdma.verif.codec.tensor_tests"
         outcome = run_test(design, module, "tensor", verilog=verilog, trace=trace, words=str(path))
     found = analyse(words, form)
-    size = form.word_bits // 8
-    return TensorRun(design.block, found.words * size, found.compressed_words * size, **outcome.notes)
+    return TensorRun(design.block, found.words * form.word_bits // 8, found.compressed_bytes, **outcome.notes)

@@ -39,9 +39,8 @@ class Packet:
 
 
 def beats_of(words: Words, config: CodecConfig) -> list[Beat]:
-    """Words packed into beats; no words are one empty last beat."""
-    size = config.format.word_bits // 8
-    step = config.lanes * size
+    """Words, or stream words, packed into beats; no words are one empty last beat."""
+    step = config.data_bits // 8
     raw = words.astype(words.dtype.newbyteorder("<"), copy=False).tobytes()
     beats = []
     for start in range(0, max(len(raw), 1), step):
@@ -52,27 +51,27 @@ def beats_of(words: Words, config: CodecConfig) -> list[Beat]:
 
 
 def window_loads(words: Words, config: CodecConfig) -> tuple[np.ndarray, np.ndarray]:
-    """Raw words and stream words of every window of a packet."""
+    """Raw words, in stream words, and stream words of every window of a packet."""
     form = config.format
     windows = -(-len(words) // form.window)
-    literals = np.zeros(windows * form.window, bool)
-    literals[: len(words)] = model_of(form).stored(words, form)
+    stored = np.zeros(windows * form.window, np.intp)
+    stored[: len(words)] = model_of(form).stream_words_of_each(words, form)
     raw = np.full(windows, form.window)
     raw[-1] = len(words) - (windows - 1) * form.window
-    return raw, form.header_words + literals.reshape(windows, form.window).sum(axis=1)
+    return raw * form.parts, form.header_words + stored.reshape(windows, form.window).sum(axis=1)
 
 
 def _cost(words: Words, config: CodecConfig, least: int = 1) -> int:
-    """The cycles of the contract, where the last window counts as ``least`` words, however short it is."""
+    """The cycles of the contract, where the last window counts as ``least`` words of a beat, however short it is."""
     raw, stream = window_loads(words, config)
-    raw[-1] = max(raw[-1], least)
-    long_header = max(0, -(-config.format.header_words // config.lanes) - 1)
-    return -(-int(np.maximum(raw, stream).sum()) // config.lanes) + long_header * len(raw)
+    raw[-1] = max(raw[-1], least * config.format.parts)
+    long_header = max(0, config.header_beats - 1)
+    return -(-int(np.maximum(raw, stream).sum()) // config.units) + long_header * len(raw)
 
 
 def _packing_cost(words: Words, config: CodecConfig) -> int:
     """The cycles of a compressor that fills one beat per cycle."""
-    return packing_cycles(model_of(config.format).stored(words, config.format), config)
+    return packing_cycles(model_of(config.format).stream_words_of_each(words, config.format), config)
 
 
 def compress_packet(words: Words, config: CodecConfig) -> Packet:

@@ -11,7 +11,7 @@ from cdma.hdl.spec.codec import CodecConfig
 
 from .interface import table_members
 
-__all__ = ["Classifier", "decoded", "literals_of", "table_of"]
+__all__ = ["Classifier", "decoded", "literals_of", "rotated", "sent_of", "table_of"]
 
 
 def table_of(component: wiring.PureInterface, config: CodecConfig) -> list[Value]:
@@ -27,19 +27,43 @@ def literals_of(codes: Value, config: CodecConfig) -> Value:
     return Cat(codes.word_select(lane, config.format.code_bits).all() for lane in range(config.lanes))
 
 
+def sent_of(codes: Value, present: Value, config: CodecConfig) -> Value:
+    """Says for each stream word of a beat whether the stream has it, by ``codes`` and by which words are ``present``.
+
+    A code says that of each part of its word: of a literal all are in the stream, of a frequent field those outside the
+    field, and of zero none.
+    """
+    fmt = config.format
+    literal = literals_of(codes, config)
+    if fmt.parts == 1:
+        return literal
+    outside = fmt.parts - fmt.field_bits // 8
+    sent: list[Value] = []
+    for lane in range(config.lanes):
+        # A word that is not present has code 0, which without ``zero`` is that of a frequent field.
+        partly = codes.word_select(lane, fmt.code_bits).any() if fmt.zero else present[lane]
+        sent += [*[partly] * outside, *[literal[lane]] * (fmt.parts - outside)]
+    return Cat(sent)
+
+
+def rotated(word: Value, config: CodecConfig) -> Value:
+    """The word with its field on top, as the stream has it."""
+    return word.rotate_left(config.format.rotate) if config.format.rotate else word
+
+
 def decoded(code: Value, table: Sequence[Value], is_literal: Value, literal: Value) -> Value:
     """The word that ``code`` stands for: ``literal`` if ``is_literal``, or else the entry of ``table``."""
     return one_of((is_literal, literal), *((code == entry, value) for entry, value in enumerate(table)))
 
 
 class Classifier(wiring.Component):
-    """Compares each word of a beat with the table. Combinational.
+    """Compares each word of a beat, or its field, with the table. Combinational.
 
     ``data``, ``keep``
         Words of the beat, and which of them are valid.
     ``codes``
-        Code of each word: that of the lowest entry that equals the word, or all ones if no entry does. A word that is not
-        valid has code 0.
+        Code of each word: that of the lowest entry that equals the word or its field, or all ones if no entry does. A word
+        that is not valid has code 0, and so has one of zeros in a format with ``zero``.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -58,10 +82,13 @@ class Classifier(wiring.Component):
         table = table_of(self, self.config)
         for lane in range(self.config.lanes):
             equal = Signal(len(table), name=f"equal_{lane}")
-            m.d.comb += equal.eq(Cat(self.data[lane] == entry for entry in table))
+            field = rotated(self.data[lane], self.config)[fmt.word_bits - fmt.entry_bits :]
+            m.d.comb += equal.eq(Cat(field == entry for entry in table))
             code: Value = Value.cast(fmt.literal_code)
             for entry in reversed(range(len(table))):
-                code = Mux(equal[entry], entry, code)
+                code = Mux(equal[entry], entry + fmt.zero, code)
+            if fmt.zero:
+                code = Mux(self.data[lane] == 0, 0, code)
             with m.If(self.keep[lane]):
                 m.d.comb += self.codes[lane].eq(code)
         return m

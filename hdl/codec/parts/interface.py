@@ -16,7 +16,7 @@ def table_members(config: CodecConfig) -> dict[str, wiring.Member]:
     """The port ``values`` of blocks that compare with the frequent values, if these are known at run time only."""
     if not config.runtime_values:
         return {}
-    return {"values": In(data.ArrayLayout(config.format.word_bits, config.table_size))}
+    return {"values": In(data.ArrayLayout(config.format.entry_bits, config.table_size))}
 
 
 def connect_table(
@@ -38,11 +38,11 @@ def codec_members(config: CodecConfig, *, length: bool) -> dict[str, wiring.Memb
     While ``one_entry`` is high, of the table only entry 0 counts, and the codes of the others are invalid. It may change
     only while no packet is inside.
     """
-    beat = Beat(config.format.word_bits, config.lanes)
+    raw, packed = Beat(config.format.word_bits, config.lanes), Beat(config.format.stream_bits, config.units)
     return {
-        "input": In(stream.Signature(beat)),
+        "input": In(stream.Signature(packed if length else raw)),
         **({"length": In(stream.Signature(32))} if length else {}),
-        "output": Out(stream.Signature(beat)),
+        "output": Out(stream.Signature(raw if length else packed)),
         "report": Out(stream.Signature(Report)),
         **table_members(config),
         **({"one_entry": In(1)} if length and has_one_entry(config) else {}),
@@ -61,19 +61,19 @@ def queue_members(config: CodecConfig) -> dict[str, wiring.Member]:
     ``last``
         Says which row ends its packet. All others are full.
     ``count``
-        Number of words in that row, less one.
+        Number of stream words in that row, less one.
     ``available``
         Is high while the queue can take the rows that ``push`` says.
     ``output``
         The beats, in order.
     """
-    fmt, lanes = config.format, config.lanes
+    bits, units = config.format.stream_bits, config.units
     return {
         "push": In(2),
         "fire": In(1),
-        "rows": In(data.ArrayLayout(data.ArrayLayout(fmt.word_bits, lanes), 2)),
+        "rows": In(data.ArrayLayout(data.ArrayLayout(bits, units), 2)),
         "last": In(2),
-        "count": In(range(lanes)),
+        "count": In(range(units)),
         "available": Out(1),
-        "output": Out(stream.Signature(Beat(fmt.word_bits, lanes))),
+        "output": Out(stream.Signature(Beat(bits, units))),
     }

@@ -21,7 +21,7 @@ def settings_of(routes: Routes) -> Settings:
 
 def kept_settings(config: CodecConfig, levels: Iterable[int], name: str) -> Settings:
     """Registers for the settings of ``levels``; ``name`` has a pair of braces for ``swap`` or ``straight``."""
-    pairs = config.lanes // 2
+    pairs = config.units // 2
     return {
         level: (
             Signal(pairs, name=f"{name.format('swap')}_{level}", reset_less=True),
@@ -41,7 +41,7 @@ def exchange(
 ) -> Value:
     """Passes ``words`` through ``levels``, in that order, within a cycle."""
     for level in levels:
-        m.submodules[f"exchange_{level}"] = stage = Exchange(config.format.word_bits, config.lanes, level)
+        m.submodules[f"exchange_{level}"] = stage = Exchange(config.format.stream_bits, config.units, level)
         m.d.comb += [
             stage.input.eq(words),
             stage.swap.eq(settings[level][0]),

@@ -37,12 +37,12 @@ class Packer(wiring.Component):
         self.config = config
         self.queue = queue
         self.registered = registered
-        fmt, lanes = config.format, config.lanes
-        self.header_part = min(fmt.header_words, lanes)
+        fmt, units = config.format, config.units
+        self.header_part = min(fmt.header_words, units)
         super().__init__(
             {
                 "step": In(stream.Signature(Step(config))),
-                "output": Out(stream.Signature(Beat(fmt.word_bits, lanes))),
+                "output": Out(stream.Signature(Beat(fmt.stream_bits, units))),
             }
         )
 
@@ -56,8 +56,8 @@ class Packer(wiring.Component):
         over_one, over_two, last = placed.over_one, placed.over_two, placed.last
 
         partial = Signal(placed.words.shape(), reset_less=True)
-        flush_count = Signal(range(self.config.lanes + 1), reset_less=True)
-        old = Signal(self.config.lanes)
+        flush_count = Signal(range(self.config.units + 1), reset_less=True)
+        old = Signal(self.config.units)
         m.d.comb += old.eq(Mux(flush, ~0, placed.old))
         rows = self._rows(m, placed, old, partial)
 
@@ -105,7 +105,7 @@ class Packer(wiring.Component):
 
     def _header(self, placed: Value) -> list[Value]:
         """The word of the header for each lane."""
-        return [placed.header[lane % len(placed.header)] for lane in range(self.config.lanes)]
+        return [placed.header[lane % len(placed.header)] for lane in range(self.config.units)]
 
     def _rows(self, m: Module, placed: Value, old: Value, partial: Value) -> list[data.View]:
         """The first two output beats that the step touches.
@@ -113,9 +113,9 @@ class Packer(wiring.Component):
         The first continues the incomplete one: each of its lanes is old, or of the header, or of a literal. The header
         reaches into the second by at most as many lanes as it has words.
         """
-        lanes, in_header, header = self.config.lanes, placed.in_header, self._header(placed)
+        units, in_header, header = self.config.units, placed.in_header, self._header(placed)
         rows = [Signal(placed.words.shape(), name=f"row_{i}") for i in range(2)]
-        for lane in range(lanes):
+        for lane in range(units):
             m.d.comb += rows[0][lane].eq(
                 one_of(
                     (old[lane], partial[lane]),
@@ -124,7 +124,7 @@ class Packer(wiring.Component):
                 )
             )
             if lane < self.header_part:
-                m.d.comb += rows[1][lane].eq(Mux(in_header[lanes + lane], header[lane], placed.words[lane]))
+                m.d.comb += rows[1][lane].eq(Mux(in_header[units + lane], header[lane], placed.words[lane]))
             else:
                 m.d.comb += rows[1][lane].eq(placed.words[lane])
         return rows
@@ -137,12 +137,12 @@ class Packer(wiring.Component):
         over_one, over_two = placed.over_one, placed.over_two
         moves = Const(1) if self.registered else fires
         enable = fires if self.registered else Const(1)
-        for lane in range(self.config.lanes):
+        for lane in range(self.config.units):
             second = one_of(
                 (moves & over_one & ~over_two, second_row[lane]), (moves & over_two, placed.words[lane])
             )
             if lane >= self.header_part:
-                second = placed.words[lane] & (moves & over_one).replicate(self.config.format.word_bits)
+                second = placed.words[lane] & (moves & over_one).replicate(self.config.format.stream_bits)
             keeps = ~moves | (~over_one & old[lane])
             with m.If(enable):
                 m.d.sync += partial[lane].eq(

@@ -4,15 +4,26 @@ from amaranth.hdl import Mux, Value
 from amaranth.lib import data
 
 from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.stream_format import StreamFormat
 
-__all__ = ["Arrival", "Step", "words_of_last_beat"]
+__all__ = ["Arrival", "Step", "counts_stored", "last_header_part", "words_of_last_beat"]
+
+
+def counts_stored(format: StreamFormat) -> bool:
+    """Whether what is stored of the words of a packet is counted apart from its literals, being something else."""
+    return format.parts > 1
+
+
+def last_header_part(config: CodecConfig) -> int:
+    """Stream words of the last part of a header; each part before it fills a beat."""
+    return config.format.header_words - (config.header_beats - 1) * config.units
 
 
 class Step(data.StructLayout):
-    """One beat of a window, ready to be packed.
+    """One beat of a window, ready to be packed. Its words are stream words.
 
     ``words``
-        Holds the literals, each in its lane of the output beats.
+        Holds the literals, or parts of words, that are stored, each in its lane of the output beats.
     ``header``
         Header of the window; valid with the first beat of a window only.
     ``first``
@@ -20,7 +31,7 @@ class Step(data.StructLayout):
     ``last``
         Ends a packet.
     ``start``
-        Number of words in the output beat that this step continues: 0 at the start of a packet, then 1 to ``lanes``.
+        Number of words in the output beat that this step continues: 0 at the start of a packet, then 1 to ``units``.
     ``total``
         Number of words of ``start`` and of this step. Of a header longer than a beat only the last part counts.
     ``more``
@@ -29,26 +40,26 @@ class Step(data.StructLayout):
     """
 
     def __init__(self, config: CodecConfig) -> None:
-        fmt, lanes = config.format, config.lanes
+        fmt, units = config.format, config.units
         super().__init__(
             {
-                "words": data.ArrayLayout(fmt.word_bits, lanes),
-                "header": data.ArrayLayout(fmt.word_bits, fmt.header_words),
+                "words": data.ArrayLayout(fmt.stream_bits, units),
+                "header": data.ArrayLayout(fmt.stream_bits, fmt.header_words),
                 "first": 1,
                 "last": 1,
-                "start": range(lanes + 1),
-                "total": range(3 * lanes + 1),
+                "start": range(units + 1),
+                "total": range(3 * units + 1),
                 **({} if config.work_conserving else {"more": 1}),
             }
         )
 
 
-def words_of_last_beat(total: Value, lanes: int, over_one: Value, over_two: Value) -> Value:
+def words_of_last_beat(total: Value, units: int, over_one: Value, over_two: Value) -> Value:
     """The number of a step's ``total`` words that are in the last output beat with any.
 
     ``over_one`` and ``over_two`` say whether words go beyond the first output beat and the second.
     """
-    return Mux(over_two, total - 2 * lanes, Mux(over_one, total - lanes, total))
+    return Mux(over_two, total - 2 * units, Mux(over_one, total - units, total))
 
 
 class Arrival(data.StructLayout):
@@ -56,11 +67,22 @@ class Arrival(data.StructLayout):
 
     ``words``, ``literals``
         Number of words, and of literals among them.
+    ``stored``
+        Number of stream words that are stored of them, if they are counted apart.
     ``last``
         Ends the packet.
     ``malformed``
         Says that the beat is :func:`~cdma.hdl.blocks.beats.malformed`.
     """
 
-    def __init__(self, lanes: int) -> None:
-        super().__init__({"words": range(lanes + 1), "literals": range(lanes + 1), "last": 1, "malformed": 1})
+    def __init__(self, config: CodecConfig) -> None:
+        lanes = config.lanes
+        super().__init__(
+            {
+                "words": range(lanes + 1),
+                "literals": range(lanes + 1),
+                **({"stored": range(config.units + 1)} if counts_stored(config.format) else {}),
+                "last": 1,
+                "malformed": 1,
+            }
+        )

@@ -32,7 +32,7 @@ class Report(data.Struct):
     """What is reported of a packet; reports come in the order of the packets.
 
     ``words_in``, ``words_out``
-        Number of words accepted, and of words delivered.
+        Number of words accepted, and of words delivered; of the compressed stream these are stream words.
     ``literals``
         Number of literals among the raw words.
     ``error``

@@ -11,9 +11,10 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.counter import WideCounter
 from cdma.hdl.blocks.stream_register import StreamRegister
+from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.stream_format import StreamFormat
 
-from .steps import Arrival
+from .steps import Arrival, counts_stored
 from .streams import Error, Report, first_error
 
 __all__ = ["CompressorReport", "CompressorTally", "Counts", "DecompressorEvents", "DecompressorTally"]
@@ -24,12 +25,15 @@ class Counts(data.StructLayout):
 
     ``words``, ``literals``
         Number of raw words, and of literals among them.
+    ``stored``
+        Number of stream words stored of them, where these are not the literals.
     ``malformed``
         Says that a beat was malformed.
     """
 
-    def __init__(self) -> None:
-        super().__init__({"words": 32, "literals": 32, "malformed": 1})
+    def __init__(self, format: StreamFormat) -> None:
+        stored = {"stored": 32} if counts_stored(format) else {}
+        super().__init__({"words": 32, "literals": 32, **stored, "malformed": 1})
 
 
 class CompressorTally(wiring.Component):
@@ -43,25 +47,25 @@ class CompressorTally(wiring.Component):
     ``lookahead`` is that of :class:`~cdma.hdl.blocks.counter.WideCounter`.
     """
 
-    def __init__(self, lanes: int, *, lookahead: bool = False) -> None:
-        self.lanes = lanes
+    def __init__(self, config: CodecConfig, *, lookahead: bool = False) -> None:
+        self.config = config
         self.lookahead = lookahead
         super().__init__(
             {
-                "arrival": In(stream.Signature(Arrival(lanes))),
-                "counts": Out(stream.Signature(Counts())),
+                "arrival": In(stream.Signature(Arrival(config))),
+                "counts": Out(stream.Signature(Counts(config.format))),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.words = words = WideCounter(self.lanes, lookahead=self.lookahead)
-        m.submodules.literals = literals = WideCounter(self.lanes, lookahead=self.lookahead)
+        m.submodules.words = words = WideCounter(self.config.lanes, lookahead=self.lookahead)
+        m.submodules.literals = literals = WideCounter(self.config.lanes, lookahead=self.lookahead)
         malformed = Signal()
         done = Signal()
         counts = self.counts.payload
         # This is 0 after cycles without a beat.
-        late = Signal(Arrival(self.lanes))
+        late = Signal(Arrival(self.config))
         m.d.comb += [
             self.counts.valid.eq(done),
             counts.words.eq(words.value),
@@ -73,6 +77,13 @@ class CompressorTally(wiring.Component):
             literals.clear.eq(words.clear),
             literals.amount.eq(Mux(self.arrival.ready, late.literals, 0)),
         ]
+        if counts_stored(self.config.format):
+            m.submodules.stored = stored = WideCounter(self.config.units, lookahead=self.lookahead)
+            m.d.comb += [
+                counts.stored.eq(stored.value),
+                stored.clear.eq(words.clear),
+                stored.amount.eq(Mux(self.arrival.ready, late.stored, 0)),
+            ]
         with m.If(self.arrival.ready):
             m.d.sync += [
                 late.eq(Mux(self.arrival.valid, Value.cast(self.arrival.payload), 0)),
@@ -83,7 +94,7 @@ class CompressorTally(wiring.Component):
 
 
 class CompressorReport(wiring.Component):
-    """Makes the report of a packet from its counts, from which the number of words delivered follows.
+    """Makes the report of a packet from its counts, from which the number of stream words delivered follows.
 
     ``counts``, ``report``
         Counts and report of each packet, in order.
@@ -94,13 +105,14 @@ class CompressorReport(wiring.Component):
     def __init__(self, format: StreamFormat, *, registered: bool = False) -> None:
         self.format = format
         self.registered = registered
-        super().__init__({"counts": In(stream.Signature(Counts())), "report": Out(stream.Signature(Report))})
+        counts = stream.Signature(Counts(format))
+        super().__init__({"counts": In(counts), "report": Out(stream.Signature(Report))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         window = exact_log2(self.format.window)
         counted = self.counts.payload
-        with_windows = data.StructLayout({"counts": Counts(), "windows": 33 - window})
+        with_windows = data.StructLayout({"counts": counted.shape(), "windows": 33 - window})
         adding = stream.Signature(with_windows).create(path=("adding",))
         m.d.comb += [
             adding.valid.eq(self.counts.valid),
@@ -119,11 +131,12 @@ class CompressorReport(wiring.Component):
         else:
             wiring.connect(m, summed, wiring.flipped(self.report))
         counts, report = adding.payload.counts, summed.payload
+        stored = counts.stored if counts_stored(self.format) else counts.literals
         m.d.comb += [
             summed.valid.eq(adding.valid),
             adding.ready.eq(summed.ready),
             report.words_in.eq(counts.words),
-            report.words_out.eq(counts.literals + adding.payload.windows * self.format.header_words),
+            report.words_out.eq(stored + adding.payload.windows * self.format.header_words),
             report.literals.eq(counts.literals),
             report.error.eq(first_error((counts.malformed, Error.BEAT))),
         ]
@@ -134,7 +147,7 @@ class DecompressorEvents(data.StructLayout):
     """What may happen to packets in one cycle.
 
     ``words_in``, ``malformed``
-        Number of words of the beat that arrived, and whether it was malformed.
+        Number of stream words of the beat that arrived, and whether it was malformed.
     ``starts``
         Says that this beat is the first of the next packet. Otherwise it belongs to the packet in flight.
     ``words_out``, ``literals``
@@ -143,10 +156,11 @@ class DecompressorEvents(data.StructLayout):
         Ends the packet in flight, with its error.
     """
 
-    def __init__(self, lanes: int) -> None:
+    def __init__(self, config: CodecConfig) -> None:
+        lanes = config.lanes
         super().__init__(
             {
-                "words_in": range(lanes + 1),
+                "words_in": range(config.units + 1),
                 "malformed": 1,
                 "starts": 1,
                 "words_out": range(lanes + 1),
@@ -171,11 +185,11 @@ class DecompressorTally(wiring.Component):
         Report of each packet, two cycles after it finished.
     """
 
-    def __init__(self, lanes: int) -> None:
-        self.lanes = lanes
+    def __init__(self, config: CodecConfig) -> None:
+        self.config = config
         super().__init__(
             {
-                "events": In(DecompressorEvents(lanes)),
+                "events": In(DecompressorEvents(config)),
                 "stall": Out(1),
                 "full": Out(1),
                 "report": Out(stream.Signature(Report)),
@@ -188,9 +202,9 @@ class DecompressorTally(wiring.Component):
         late = Signal.like(events)
         done = Signal()
         delivered = Signal()
-        m.submodules.words_in = words_in = WideCounter(self.lanes)
-        m.submodules.words_out = words_out = WideCounter(self.lanes)
-        m.submodules.literals = literals = WideCounter(self.lanes)
+        m.submodules.words_in = words_in = WideCounter(self.config.units)
+        m.submodules.words_out = words_out = WideCounter(self.config.lanes)
+        m.submodules.literals = literals = WideCounter(self.config.lanes)
         malformed = Signal()
         error = Signal(Error, reset_less=True)
         # A beat that arrives in the cycle in which the packet before it finishes is counted when that one is reported.

@@ -28,8 +28,8 @@ class BeatMemory(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        lanes = self.config.lanes
-        stored = data.StructLayout({"data": self.rows[0].shape(), "count": range(lanes), "last": 1})
+        units = self.config.units
+        stored = data.StructLayout({"data": self.rows[0].shape(), "count": range(units), "last": 1})
         new = [Signal(stored, name=f"new_{row}") for row in range(2)]
         for row in range(2):
             m.d.comb += [
@@ -61,7 +61,7 @@ class BeatMemory(wiring.Component):
             self.output.valid.eq(Mux(reads, banks[1].output.valid, banks[0].output.valid)),
             self.output.payload.data.eq(beat.data),
             self.output.payload.keep.eq(
-                thermometer(beat.count, lanes) << 1 | 1 | (~beat.last).replicate(lanes)
+                thermometer(beat.count, units) << 1 | 1 | (~beat.last).replicate(units)
             ),
             self.output.payload.last.eq(beat.last),
             leaves.eq(self.output.valid & self.output.ready),

@@ -34,10 +34,10 @@ class PipelinedCompressor(Elaboratable):
         m = Module()
         packer = Packer(self.config, BeatMemory(self.config), registered=True)
         m.submodules.packer = packer
-        m.submodules.tally = tally = CompressorTally(self.config.lanes, lookahead=True)
+        m.submodules.tally = tally = CompressorTally(self.config, lookahead=True)
         m.submodules.report = report = CompressorReport(self.config.format, registered=True)
         m.submodules.window_memory = store = WindowMemory(self.config)
-        m.submodules.counts = counts = MemoryQueue(Counts(), _REPORTS)
+        m.submodules.counts = counts = MemoryQueue(Counts(self.config.format), _REPORTS)
         m.submodules.credit = credit = Credit(_REPORTS)
         wiring.connect(m, tally.counts, counts.input)
         wiring.connect(m, counts.output, report.counts)

@@ -83,7 +83,7 @@ class WindowMemory(wiring.Component):
             "admit": In(1),
             "ends": Out(1),
             "step": Out(stream.Signature(Step(config))),
-            "arrival": Out(stream.Signature(Arrival(lanes))),
+            "arrival": Out(stream.Signature(Arrival(config))),
         }
         super().__init__({**members, **table_members(config)})
 

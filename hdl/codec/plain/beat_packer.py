@@ -45,13 +45,13 @@ class BeatPacker(wiring.Component):
         super().__init__(
             {
                 "step": In(stream.Signature(Step(config))),
-                "output": Out(stream.Signature(Beat(config.format.word_bits, config.lanes))),
+                "output": Out(stream.Signature(Beat(config.format.stream_bits, config.units))),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        lanes = self.config.lanes
+        units = self.config.units
         m.submodules.placement = placement = Placement(self.config)
         wiring.connect(m, wiring.flipped(self.step), placement.step)
         input_, placed = placement.placed, placement.placed.payload
@@ -75,7 +75,7 @@ class BeatPacker(wiring.Component):
         m.d.comb += [
             over_one.eq(Mux(left, placed.over_two, placed.over_one)),
             over_two.eq(~left & placed.over_two),
-            fills.eq((placed.remaining == lanes) & placed.more & ~over_one & (~left | placed.over_one)),
+            fills.eq((placed.remaining == units) & placed.more & ~over_one & (~left | placed.over_one)),
             puts_out.eq(second | over_one | fills | placed.last),
             again.eq(Mux(second, placed.last & over_two & ~third, over_two | (placed.last & over_one))),
             moves.eq(input_.valid & (free | ~puts_out)),
@@ -88,18 +88,18 @@ class BeatPacker(wiring.Component):
         choices = self._choose(m, placed, left, second, over_one, moves)
         words = self._pack(m, placed, choices)
         last = placed.last & ~again
-        count = Mux(last, placed.remaining - 1, lanes - 1)
-        self._put_out(m, input_.valid & puts_out, words, count[: (lanes - 1).bit_length()], last, free)
+        count = Mux(last, placed.remaining - 1, units - 1)
+        self._put_out(m, input_.valid & puts_out, words, count[: (units - 1).bit_length()], last, free)
         return m
 
     def _choose(
         self, m: Module, placed: Value, left: Value, second: Value, over_one: Value, moves: Value
     ) -> list[_Choice]:
         """What each lane takes. After the first beat of a step, the next one has all of its words already."""
-        lanes, in_header = self.config.lanes, placed.in_header
-        choices = [_Choice(lane) for lane in range(lanes)]
+        units, in_header = self.config.units, placed.in_header
+        choices = [_Choice(lane) for lane in range(units)]
         for lane, choice in enumerate(choices):
-            beyond: Value = in_header[lanes + lane] if lanes + lane < len(in_header) else Const(0)
+            beyond: Value = in_header[units + lane] if units + lane < len(in_header) else Const(0)
             goes_on = second | over_one
             stays = Signal(name=f"stays_{lane}")
             header = Signal(name=f"next_header_{lane}")
@@ -154,7 +154,7 @@ class BeatPacker(wiring.Component):
                 free.eq(output.ready),
                 output.valid.eq(valid),
                 *(beat.data[lane].eq(one_of(*cases)) for lane, cases in enumerate(words)),
-                beat.keep.eq(thermometer(count, self.config.lanes) << 1 | 1),
+                beat.keep.eq(thermometer(count, self.config.units) << 1 | 1),
                 beat.last.eq(last),
             ]
             return
@@ -164,7 +164,7 @@ class BeatPacker(wiring.Component):
         m.d.comb += [
             free.eq(~output.valid | output.ready),
             beat.data.eq(slot),
-            beat.keep.eq(thermometer(slot_count, self.config.lanes) << 1 | 1),
+            beat.keep.eq(thermometer(slot_count, self.config.units) << 1 | 1),
             beat.last.eq(slot_last),
         ]
         with m.If(free):

@@ -24,10 +24,10 @@ class BeatQueue(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        lanes, depth = self.config.lanes, self.depth
+        units, depth = self.config.units, self.depth
         # A free slot always loads what it would hold next, whether or not that is pushed.
         slots = [Signal(self.rows[0].shape(), name=f"queue_{i}", reset_less=True) for i in range(depth)]
-        counts = [Signal(range(lanes), name=f"queue_count_{i}", reset_less=True) for i in range(depth)]
+        counts = [Signal(range(units), name=f"queue_count_{i}", reset_less=True) for i in range(depth)]
         lasts = [Signal(name=f"queue_last_{i}", reset_less=True) for i in range(depth)]
         used = Signal(depth)
         taken = Signal()
@@ -40,7 +40,7 @@ class BeatQueue(wiring.Component):
         for i in range(depth):
             below = staying[i - 1] if i else Const(1)
             new = [
-                (self.rows[row], Mux(self.last[row], self.count, lanes - 1), self.last[row])
+                (self.rows[row], Mux(self.last[row], self.count, units - 1), self.last[row])
                 for row in range(2)
             ]
             sources = [
@@ -69,7 +69,7 @@ class BeatQueue(wiring.Component):
         m.d.comb += [
             self.output.valid.eq(used[0]),
             self.output.payload.data.eq(slots[0]),
-            self.output.payload.keep.eq(thermometer(counts[0], lanes) << 1 | 1),
+            self.output.payload.keep.eq(thermometer(counts[0], units) << 1 | 1),
             self.output.payload.last.eq(lasts[0]),
         ]
         return m

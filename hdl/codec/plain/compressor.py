@@ -21,9 +21,9 @@ class PlainCompressor(Elaboratable):
     def __init__(self, config: CodecConfig, ports: wiring.PureInterface) -> None:
         self.config = config
         self.ports = ports
-        # As deep as work conservation needs: a step waits only if the beats before it hold ``lanes`` words more than
+        # As deep as work conservation needs: a step waits only if the beats before it hold a beat more than
         # their windows could have taken cycles to arrive.
-        self.depth = 2 if min(config.format.header_words, config.lanes) == 1 else 3
+        self.depth = 2 if min(config.format.header_words, config.units) == 1 else 3
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -33,7 +33,7 @@ class PlainCompressor(Elaboratable):
         else:
             packer = BeatPacker(self.config)
         m.submodules.packer = packer
-        m.submodules.tally = tally = CompressorTally(self.config.lanes)
+        m.submodules.tally = tally = CompressorTally(self.config)
         m.submodules.report = report = CompressorReport(self.config.format)
         m.submodules.window_store = store = WindowStore(self.config)
         wiring.connect(m, tally.counts, report.counts)

@@ -41,7 +41,7 @@ class PlainDecompressor(Elaboratable):
         self.row_count = 2 if self.header_part <= 2 else 3
         self.rows = WordRows(fmt.word_bits, lanes, self.row_count, self.header_part)
         self.planner = Planner(config, self.header_part)
-        self.tally = DecompressorTally(lanes)
+        self.tally = DecompressorTally(config)
 
         #: A beat is planned, and not yet delivered.
         self.planned = Signal()

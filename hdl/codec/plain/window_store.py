@@ -9,12 +9,12 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.beats import Beat, malformed
-from cdma.hdl.blocks.gates import popcount
+from cdma.hdl.blocks.gates import popcount, thermometer
 from cdma.hdl.codec.parts.butterfly import Ranking, Routes
-from cdma.hdl.codec.parts.classifier import Classifier, literals_of
+from cdma.hdl.codec.parts.classifier import Classifier, literals_of, rotated, sent_of
 from cdma.hdl.codec.parts.interface import connect_table, table_members
 from cdma.hdl.codec.parts.levels import Settings, exchange, keep, kept_settings, settings_of
-from cdma.hdl.codec.parts.steps import Arrival, Step, words_of_last_beat
+from cdma.hdl.codec.parts.steps import Arrival, Step, counts_stored, last_header_part, words_of_last_beat
 from cdma.hdl.spec.codec import CodecConfig
 
 __all__ = ["WindowStore"]
@@ -27,7 +27,7 @@ class _Stage:
         fmt, lanes = config.format, config.lanes
         self.valid = Signal(name=f"valid_{number}")
         self.load = Signal(name=f"load_{number}")
-        row = data.ArrayLayout(fmt.word_bits, lanes)
+        row = data.ArrayLayout(fmt.stream_bits, config.units)
         self.words = Signal(row, name=f"words_{number}", reset_less=True)
         self.codes = Signal(lanes * fmt.code_bits, name=f"codes_{number}", reset_less=True)
         #: The beat ends its window, ends its packet.
@@ -66,13 +66,13 @@ class WindowStore(wiring.Component):
     def __init__(self, config: CodecConfig) -> None:
         self.config = config
         fmt, lanes = config.format, config.lanes
-        levels = exact_log2(lanes)
+        levels = exact_log2(config.units)
         #: About two levels fit between two stages. Finding the routes takes as long as one level.
         self.stages = max(config.beats - 1, 1 + (levels + 2) // 2)
         members = {
             "input": In(stream.Signature(Beat(fmt.word_bits, lanes))),
             "step": Out(stream.Signature(Step(config))),
-            "arrival": Out(stream.Signature(Arrival(lanes))),
+            "arrival": Out(stream.Signature(Arrival(config))),
         }
         super().__init__({**members, **table_members(config)})
 
@@ -102,7 +102,7 @@ class WindowStore(wiring.Component):
         top = stages[-1]
         # What a step continues follows from the step before it, so no stage below keeps it.
         begins = Signal(init=1)
-        start = Signal(range(self.config.lanes + 1))
+        start = Signal(range(self.config.units + 1))
         with m.If(leaves):
             m.d.sync += [begins.eq(top.end), start.eq(Mux(top.last, 0, self._remaining(total)))]
         m.d.comb += [
@@ -152,7 +152,7 @@ class WindowStore(wiring.Component):
         with m.If(arrives):
             m.d.sync += place.eq(Mux(end_of_window, 0, place + 1))
             m.d.sync += [
-                stage.words.eq(beat.data),
+                stage.words.eq(self._stream_words(beat)),
                 stage.codes.eq(codes),
                 stage.end.eq(end_of_window),
                 stage.last.eq(beat.last),
@@ -162,33 +162,45 @@ class WindowStore(wiring.Component):
             ]
         return end_of_window
 
+    def _stream_words(self, beat: data.View) -> Value:
+        """The words of a beat as the stream has them."""
+        if not self.config.format.rotate:
+            return beat.data
+        return Cat(rotated(beat.data[lane], self.config) for lane in range(self.config.lanes))
+
     def _route(self, m: Module, stage: _FirstStage, may_move: Value, moves: Value) -> tuple[Value, Settings]:
         """Finds the lanes of the literals of the first stage; returns the total of its step, and the settings."""
-        fmt, lanes = self.config.format, self.config.lanes
+        fmt, units = self.config.format, self.config.units
         #: The next step begins a window.
         begins = Signal(init=1)
         #: Number of words in the output beat that it continues.
-        position = Signal(range(lanes + 1))
-        after_header = Signal(range(2 * lanes + 1))
-        total_0 = Signal(range(3 * lanes + 1))
-        m.submodules.ranking = ranking = Ranking(lanes)
-        m.submodules.routes = routes = Routes(lanes)
+        position = Signal(range(units + 1))
+        after_header = Signal(range(2 * units + 1))
+        total_0 = Signal(range(3 * units + 1))
+        m.submodules.ranking = ranking = Ranking(units)
+        m.submodules.routes = routes = Routes(units)
         before_header: Value = position
-        if fmt.header_words > lanes:
+        if fmt.header_words > units:
             # The parts of the header before the last have filled the output beat, if it was empty.
-            before_header = Mux(position == 0, lanes, position)
+            before_header = Mux(position == 0, units, position)
         m.d.comb += [
-            ranking.literal.eq(literals_of(stage.codes, self.config)),
+            ranking.literal.eq(
+                sent_of(stage.codes, thermometer(stage.count, self.config.lanes), self.config)
+            ),
             routes.ranks.eq(ranking.ranks),
-            after_header.eq(Mux(begins, before_header + min(fmt.header_words, lanes), position)),
+            after_header.eq(Mux(begins, before_header + last_header_part(self.config), position)),
             routes.offset.eq(after_header),
             total_0.eq(after_header + ranking.ranks.count),
         ]
         with m.If(moves):
             m.d.sync += [begins.eq(stage.end), position.eq(Mux(stage.last, 0, self._remaining(total_0)))]
+        literals: Value = ranking.ranks.count
+        if counts_stored(fmt):
+            literals = popcount(literals_of(stage.codes, self.config))
+            m.d.comb += self.arrival.payload.stored.eq(ranking.ranks.count)
         m.d.comb += [
             self.arrival.payload.words.eq(stage.count),
-            self.arrival.payload.literals.eq(ranking.ranks.count),
+            self.arrival.payload.literals.eq(literals),
             self.arrival.payload.last.eq(stage.last),
             self.arrival.payload.malformed.eq(stage.bad),
             self.arrival.valid.eq(may_move),
@@ -197,8 +209,8 @@ class WindowStore(wiring.Component):
 
     def _remaining(self, total: Value) -> Value:
         """The number of words in the last output beat that a step with this ``total`` touches."""
-        lanes = self.config.lanes
-        return words_of_last_beat(total, lanes, total > lanes, total > 2 * lanes)[: lanes.bit_length()]
+        units = self.config.units
+        return words_of_last_beat(total, units, total > units, total > 2 * units)[: units.bit_length()]
 
     def _climb(self, m: Module, stages: Sequence[_Stage], total: Value, settings: Settings) -> Value:
         """Takes beats from stage to stage, through the levels in between; returns the total of the last stage."""
@@ -223,7 +235,7 @@ class WindowStore(wiring.Component):
 
     def _levels_after(self, number: int) -> range:
         """The levels of the butterfly between the stage of this ``number`` and the next one."""
-        levels, gaps = exact_log2(self.config.lanes), self.stages - 1
+        levels, gaps = exact_log2(self.config.units), self.stages - 1
         # The first gap finds the routes too, so it has the fewest levels.
         return range(levels * number // gaps, levels * (number + 1) // gaps)
 

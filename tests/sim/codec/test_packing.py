@@ -22,6 +22,9 @@ CONFIGS = [
     CodecConfig(Format(8, 32), 32),
     CodecConfig(Format(8, 64, 4, (0, 1)), 8),
     CodecConfig(Format(8, 64), 4),
+    CodecConfig(Format.preset("bf16"), 16),
+    CodecConfig(Format.preset("fp32"), 2),
+    CodecConfig(Format(32, 32, 3), 2),
 ]
 
 
@@ -36,6 +39,15 @@ def test_bound_of_each_depth(config: CodecConfig, seed: int) -> None:
         else stimulus.mixed(rng, 20 * config.format.window, config)
     )
     windows = -(-len(shape) // config.format.window)
+    if config.format.field_bits:
+        # Any of the other words may have a frequent field, in turn or at random.
+        frequent = (
+            rng.random(len(shape)) < rng.choice([0.0, 0.3, 1.0])
+            if seed % 3
+            else np.arange(len(shape)) % 3 == 0
+        )
+        outside = config.format.parts - config.format.field_bits // 8
+        shape = np.where(shape, config.format.parts, np.where(frequent, outside, 0))
     least = shared_cycles(shape, config)
     without = packing_cycles(shape, replace(config, queue=0))
     assert without == packing_cycles(shape, replace(config, queue=1))

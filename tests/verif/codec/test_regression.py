@@ -21,6 +21,16 @@ MATRIX = {
     "sixteen lanes, run-time table": (CodecConfig(Format(16, 64, 4, (0, 1)), 16, True), True),
     "thirty-two lanes of bytes, no initial values": (CodecConfig(Format(8, 32, 1, (0xFF,)), 32), False),
     "sixty-four lanes, window of a beat": (CodecConfig(Format(8, 64, 4, tuple(range(15))), 64), True),
+    "sixteen lanes of bf16": (CodecConfig(Format.preset("bf16"), 16), True),
+    "two lanes of fp32, header of a beat and a half, run-time table": (
+        CodecConfig(Format.preset("fp32"), 2, runtime_values=True),
+        True,
+    ),
+    "four lanes, field of two bytes without zero, header of two beats, no initial values": (
+        CodecConfig(Format(32, 64, 4, (0, 0x3F80), field_bits=16), 4),
+        False,
+    ),
+    "codes of three bits, header of a beat and a half": (CodecConfig(Format(32, 32, 3, (0, 1, 2)), 2), True),
     "no queue": (CodecConfig(queue=0), True),
     "a queue of one beat, header of a beat, no initial values": (
         CodecConfig(Format(8, 32, 2, (0, 1)), 8, queue=1),
@@ -40,14 +50,16 @@ MATRIX = {
         CodecConfig(Format(8), 4, pipelined=True, register_slices="in,out"),
         True,
     ),
+    "no queue, bf16": (CodecConfig(Format.preset("bf16"), 4, queue=0), True),
     "register slices at the inputs": (CodecConfig(Format(8), 2, register_slices="in"), True),
 }
 CASES = [
     pytest.param(CodecDesign(block, config, init), id=f"{block}: {name}")
     for name, (config, init) in MATRIX.items()
     for block in BLOCKS
-    # A decompressor has no queue.
-    if config.work_conserving or block == "compressor"
+    # A decompressor has no queue, and is not built for fields or codes of three bits.
+    if block == "compressor"
+    or (config.work_conserving and config.format.code_bits != 3 and not config.format.field_bits)
 ]
 
 
@@ -76,7 +88,7 @@ def test_matrix_covers_what_it_says() -> None:
     assert {config.lanes for config in configs} == {1, 2, 4, 8, 16, 32, 64}
     assert {config.format.word_bits for config in configs} == {8, 16, 32}
     assert {config.format.window for config in configs} == {32, 64}
-    assert {config.format.code_bits for config in configs} == {1, 2, 4}
+    assert {config.format.code_bits for config in configs} == {1, 2, 3, 4}
     assert any(config.runtime_values for config in configs)
     assert {config.queue for config in configs} == {0, 1, 2}
     assert not all(init for _, init in MATRIX.values())

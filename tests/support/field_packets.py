@@ -1,0 +1,47 @@
+"""Configurations with field codes, and packets for them, as Hypothesis draws them."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import strategies as st
+
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.format import Format
+
+__all__ = ["field_configs", "field_words"]
+
+
+@st.composite
+def field_configs(draw: st.DrawFn) -> CodecConfig:
+    """Any word, field, rotation, code and table, with 1 to 16 lanes; beats of at most 32 bytes, which simulate quickly."""
+    word_bits = draw(st.sampled_from([16, 32]))
+    field_bits = draw(st.sampled_from(range(8, word_bits, 8)))
+    code_bits = draw(st.integers(1, 4))
+    window = draw(st.sampled_from([n for n in (4, 8, 16, 32) if n * code_bits % 8 == 0]))
+    zero = draw(st.booleans())
+    most = (1 << code_bits) - 1 - zero
+    sizes = (0 if zero else 1, min(most, 4))
+    field = st.one_of(st.integers(0, 3), st.integers(0, (1 << field_bits) - 1))
+    values = draw(st.lists(field, min_size=sizes[0], max_size=sizes[1]))
+    rotate = draw(st.one_of(st.just(1), st.integers(0, word_bits - 1)))
+    form = Format(word_bits, window, code_bits, tuple(values), field_bits, rotate, zero)
+    lanes = [n for n in (1, 2, 4, 8, 16) if n <= window and n * word_bits <= 256]
+    return CodecConfig(form, draw(st.sampled_from(lanes)))
+
+
+def field_words(source: random.Random, form: Format, count: int) -> list[int]:
+    """``count`` words: zeros, words with a frequent field, and others, in random shares."""
+    shares = [source.choice([0, 1, 3]) for _ in range(3)]
+    shift = form.word_bits - form.field_bits
+
+    def word(kind: int) -> int:
+        if kind == 0:
+            return 0
+        turned = source.getrandbits(form.word_bits)
+        if kind == 1 and form.values:
+            turned = turned & ((1 << shift) - 1) | source.choice(form.values) << shift
+        right = form.rotate % form.word_bits
+        return (turned >> right | turned << (form.word_bits - right)) & ((1 << form.word_bits) - 1)
+
+    return [word(kind) for kind in source.choices(range(3), shares if any(shares) else [1, 1, 1], k=count)]

@@ -1,4 +1,4 @@
-"""``cdma compress``: a ``.npy`` file into a ``.cdma`` file."""
+"""``cdma compress``: a ``.npy`` or ``.safetensors`` file into a ``.cdma`` file."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.stream_format import StreamFormat
-from cdma.options import add_format_options, format_from
+from cdma.options import add_format_options, format_from, settings_given
 
 if TYPE_CHECKING:
-    from cdma.sim.support.npy import Tensor
+    import numpy as np
 
 __all__ = ["register"]
 
@@ -23,69 +23,129 @@ def register(subparsers: Any) -> None:
     """Adds the command's parser."""
     parser = subparsers.add_parser(
         "compress",
-        help="compress a .npy file",
-        description="Compress the tensor of a .npy file of any size into a file that says all about itself.",
+        help="compress a .npy or .safetensors file",
+        description="Compress the tensor of a .npy file, or all tensors of a .safetensors file, of any size into a file "
+        "that says all about itself.",
     )
-    parser.add_argument("input", type=Path, help="a .npy file of integers or floating-point numbers")
+    parser.add_argument(
+        "input", type=Path, help="a .npy file of integers or floating-point numbers, or a .safetensors file"
+    )
     parser.add_argument("output", type=Path, help="the .cdma file to write")
     add_format_options(parser)
-    parser.add_argument("--fit", action="store_true", help="learn the frequent values from the tensor")
+    parser.add_argument("--fit", action="store_true", help="learn the frequent values from each tensor")
+    parser.add_argument(
+        "--best", action="store_true", help="take for each tensor the format that cdma profile names"
+    )
     parser.add_argument("--json", action="store_true", help="print what was done as JSON")
     parser.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from cdma.files import opened, replacing
-    from cdma.output import byte_progress
-    from cdma.sim.codec.container import pack_file
-    from cdma.sim.support.npy import NotATensor, read_npy_header
+    from cdma.files import opened
+    from cdma.sim.support.npy import NotATensor
 
+    if arguments.best and (arguments.fit or settings_given(arguments)):
+        raise ParameterError("--best chooses the format, so it takes no --fit and no parameters of a format")
+    pack = _pack_several if arguments.input.suffix == ".safetensors" else _pack_one
     with opened(arguments.input) as source:
         try:
-            tensor = read_npy_header(source)
-            format = format_from(arguments, word_bits=_word_bits_for(tensor.dtype.itemsize))
-            if arguments.fit:
-                format = _fitted(arguments, source, tensor, format)
-            with (
-                replacing(arguments.output, arguments.input) as target,
-                byte_progress("compressing", tensor.nbytes) as progress,
-            ):
-                written = pack_file(source, tensor, target, format, progress)
+            summary, what = pack(arguments, source)
         except NotATensor as error:
             raise NotATensor(f"cannot compress {arguments.input}: {error}") from None
-    read = tensor.nbytes
     if arguments.json:
-        summary: dict[str, Any] = {"raw_bytes": read, "file_bytes": written, "word_bits": format.word_bits}
-        if arguments.fit:
-            summary |= {"values": list(format.values)}
         print(json.dumps(summary))
     else:
+        read, written = summary["raw_bytes"], summary["file_bytes"]
         ratio = f", ratio {read / written:.2f}" if read else ""
-        print(f"{arguments.output}: {read:,} bytes of {tensor.dtype} as {written:,} bytes{ratio}")
+        print(f"{arguments.output}: {read:,} bytes of {what} as {written:,} bytes{ratio}")
     return 0
 
 
-def _fitted(
-    arguments: argparse.Namespace, source: BinaryIO, tensor: Tensor, format: StreamFormat
+def _pack_one(arguments: argparse.Namespace, source: BinaryIO) -> tuple[dict[str, Any], str]:
+    """Compresses a ``.npy`` file; returns what was done, and what it holds."""
+    from cdma.files import replacing
+    from cdma.output import byte_progress
+    from cdma.sim.codec.container import pack_file
+    from cdma.sim.support.npy import read_npy_header
+
+    tensor = read_npy_header(source)
+    format = _format_for(arguments, source, tensor.dtype, tensor.nbytes, str(tensor.dtype))
+    with (
+        replacing(arguments.output, arguments.input) as target,
+        byte_progress("compressing", tensor.nbytes) as progress,
+    ):
+        written = pack_file(source, tensor, target, format, progress)
+    summary = {"raw_bytes": tensor.nbytes, "file_bytes": written, **_described(arguments, format)}
+    return summary, str(tensor.dtype)
+
+
+def _pack_several(arguments: argparse.Namespace, source: BinaryIO) -> tuple[dict[str, Any], str]:
+    """Compresses a ``.safetensors`` file; returns what was done, and what it holds."""
+    from cdma.files import replacing
+    from cdma.output import byte_progress
+    from cdma.sim.codec.bundle import data_order, pack_bundle
+    from cdma.sim.support.safetensors import Part, read_safetensors
+
+    size = os.fstat(source.fileno()).st_size
+    described = read_safetensors(source, size)
+    raw = size - len(described.head)
+    data_order(described, size)
+    tensors: list[dict[str, Any]] = []
+
+    def format_of(part: Part) -> StreamFormat:
+        format = _format_for(arguments, source, part.dtype, part.end - part.begin, part.type_name)
+        tensors.append({"name": part.name, **_described(arguments, format)})
+        return format
+
+    with (
+        replacing(arguments.output, arguments.input) as target,
+        byte_progress("compressing", raw) as progress,
+    ):
+        written = pack_bundle(source, described, size, target, format_of, progress)
+    return {"raw_bytes": raw, "file_bytes": written, "tensors": tensors}, f"{len(tensors)} tensors"
+
+
+def _described(arguments: argparse.Namespace, format: StreamFormat) -> dict[str, Any]:
+    """What a script wants to know of the format of a tensor: more where the tensor decided."""
+    if arguments.best:
+        return format.settings()
+    values = {"values": list(format.values)} if arguments.fit and isinstance(format, Format) else {}
+    return {"word_bits": format.word_bits, **values}
+
+
+def _format_for(
+    arguments: argparse.Namespace, source: BinaryIO, dtype: np.dtype[Any], size: int, type_name: str
 ) -> StreamFormat:
-    """The format with a table for the tensor, whose data begin where the file has been read to."""
+    """The format for a tensor whose ``size`` bytes of data begin where the file has been read to."""
     import numpy as np
 
     from cdma.sim.codec.fit import fit, sampled
+    from cdma.sim.profile.tensor import profile
 
+    format = format_from(arguments, word_bits=_word_bits_for(dtype.itemsize))
+    if not arguments.fit and not arguments.best:
+        return format
+    if arguments.fit:
+        _check_fit(arguments, format)
+    if not source.seekable():
+        raise ParameterError(
+            f"{arguments.input} can be read only once; --{'fit' if arguments.fit else 'best'} needs a file"
+        )
+    begin, end = source.tell(), source.seek(0, os.SEEK_END)
+    if size and end >= begin + size:
+        data = sampled(np.memmap(source, dtype, "r", begin, (size // dtype.itemsize,)))
+        if isinstance(format, Format):
+            format = fit(data, format) if arguments.fit else profile("", data, type_name).best.format
+    # Else there is nothing to learn from, and what is wrong with the file is said where it is compressed.
+    source.seek(begin)
+    return format
+
+
+def _check_fit(arguments: argparse.Namespace, format: StreamFormat) -> None:
     if arguments.values is not None:
         raise ParameterError("--fit learns the frequent values and --values gives them; take one of the two")
     if not isinstance(format, Format):
         raise ParameterError(f"--fit learns frequent values; the codec {format.codec} has none")
-    if not source.seekable():
-        raise ParameterError(f"{arguments.input} can be read only once; --fit needs a file")
-    begin, size = source.tell(), source.seek(0, os.SEEK_END)
-    if tensor.nbytes and size >= begin + tensor.nbytes:
-        data = np.memmap(source, tensor.dtype, "r", begin, (tensor.nbytes // tensor.dtype.itemsize,))
-        format = fit(sampled(data), format)
-    # Else there is nothing to learn from, and what is wrong with the file is said where it is compressed.
-    source.seek(begin)
-    return format
 
 
 def _word_bits_for(item_bytes: int) -> int:

@@ -199,7 +199,7 @@ def _print(report: Report) -> None:
 def _answers(report: Report) -> list[str]:
     settings = report.settings
     plain, compressed = (report.link_seconds(compressed=which) * 1e3 for which in (False, True))
-    word_bits, code_bits, size = report.formats()[0]
+    engine = report.formats()[0]
     answers = [
         f"{report.raw / 1e6:,.3f} MB become {report.compressed / 1e6:,.3f} MB, ratio "
         f"{report.raw / report.compressed:.2f}.",
@@ -208,8 +208,7 @@ def _answers(report: Report) -> list[str]:
         f"Compressing only what is worth it, waits are {report.speedup_selected:.2f} times shorter.",
         f"Units for this link: {report.units_enough} are enough in all, {report.units_at_peak} so that no "
         "tensor is limited by them.",
-        f"One engine for all tensors: words of {word_bits} bits, codes of {code_bits} bit(s), "
-        f"ratio {report.raw / size:.2f}.",
+        f"One engine for all tensors, with a table for each: {engine}, ratio {report.raw / engine.compressed:.2f}.",
     ]
     minus = sum(tensor.minus_zeros for tensor in report.tensors)
     if minus:

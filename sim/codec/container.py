@@ -1,4 +1,4 @@
-"""The ``.cdma`` file: the description of a tensor, its format, and its words in chunks with checksums.
+"""The ``.cdma`` file of one tensor: the description of a tensor, its format, and its words in chunks with checksums.
 
 ``docs/format.md`` describes it byte by byte. Reader and writer keep one chunk in memory, at any size of the file.
 """
@@ -28,13 +28,21 @@ __all__ = [
     "BadFile",
     "Container",
     "Progress",
+    "container_from",
     "pack_file",
+    "pack_tensor",
+    "read_checked",
+    "read_description",
     "read_header",
     "unpack_file",
+    "unpack_tensor",
+    "write_description",
 ]
 
 MAGIC = b"\x89cDMA\r\n\x1a"
-VERSION = 1
+#: The versions of the file format: of a file of one tensor, and of one of several.
+VERSIONS = (1, 2)
+VERSION = VERSIONS[0]
 #: Bytes of raw data in a chunk that this module writes: many windows, which stay in a cache.
 CHUNK_BYTES = 1 << 22
 #: The most bytes of raw data in a chunk that it reads, which limits the memory that a file can require.
@@ -87,10 +95,18 @@ def pack_file(
     source: BinaryIO, tensor: Tensor, target: BinaryIO, format: StreamFormat, progress: Progress
 ) -> int:
     """Compresses the data of ``tensor``, which is the rest of ``source``, and returns the bytes written."""
+    written = pack_tensor(source, tensor, target, format, progress)
+    if source.read(1):
+        raise NotATensor(f"more bytes follow its data of {tensor.nbytes} bytes")
+    return written
+
+
+def pack_tensor(
+    source: BinaryIO, tensor: Tensor, target: BinaryIO, format: StreamFormat, progress: Progress
+) -> int:
+    """Compresses the data of ``tensor``, which are next in ``source``, and returns the bytes written."""
     container = Container(tensor, format, CHUNK_BYTES * 8 // format.word_bits)
-    header = _header_bytes(container)
-    target.write(header)
-    written = len(header)
+    written = write_description(target, VERSION, _description_of(container))
     left = tensor.nbytes
     room = np.empty(format.bound_bytes(min(container.chunk_words, container.words)), np.uint8)
     while left:
@@ -104,13 +120,18 @@ def pack_file(
         written += _CHUNK.size + len(stream)
         left -= len(raw)
         progress(len(raw))
-    if source.read(1):
-        raise NotATensor(f"more bytes follow its data of {tensor.nbytes} bytes")
     return written
 
 
 def unpack_file(source: BinaryIO, container: Container, target: BinaryIO, progress: Progress) -> None:
     """Decompresses the chunks, which are the rest of ``source``, and writes the data of the tensor."""
+    unpack_tensor(source, container, target, progress)
+    if source.read(1):
+        raise BadFile("it is damaged: there is something after its last chunk")
+
+
+def unpack_tensor(source: BinaryIO, container: Container, target: BinaryIO, progress: Progress) -> None:
+    """Decompresses the chunks, which are next in ``source``, and writes the data of the tensor."""
     chunks = -(-container.words // container.chunk_words)
     for chunk in range(chunks):
         where = f"chunk {chunk + 1} of {chunks}"
@@ -127,30 +148,62 @@ def unpack_file(source: BinaryIO, container: Container, target: BinaryIO, progre
             raise BadFile(f"it is damaged: the checksum of {where} is wrong")
         target.write(_in_little_endian(raw, container.tensor))
         progress(len(raw))
-    if source.read(1):
-        raise BadFile("it is damaged: there is something after its last chunk")
 
 
 def read_header(source: BinaryIO) -> Container:
-    """Reads the header, up to the first chunk."""
+    """Reads the header of a file of one tensor, up to the first chunk."""
+    version, description = read_description(source)
+    if version != VERSION:
+        raise BadFile(
+            f"it has version {version} of the file format; a file of one tensor has version {VERSION}"
+        )
+    return container_from(description)
+
+
+def read_description(source: BinaryIO) -> tuple[int, Any]:
+    """Reads what begins a file: its version and its description."""
     preamble = source.read(_PREAMBLE.size)
     if preamble[: len(MAGIC)] != MAGIC[: len(preamble)] or not preamble:
         raise BadFile("it is not a cDMA file")
     if len(preamble) < _PREAMBLE.size:
         raise BadFile("it is truncated: it ends in the header")
     _, version, length = _PREAMBLE.unpack(preamble)
-    if version != VERSION:
-        raise BadFile(f"it has version {version} of the file format; this program reads version {VERSION}")
+    if version not in VERSIONS:
+        raise BadFile(
+            f"it has version {version} of the file format; this program reads versions {VERSIONS[0]} and {VERSIONS[1]}"
+        )
     if length > _MOST_HEADER_BYTES:
         raise BadFile(
             f"it is damaged: its header claims {length} bytes, more than the {_MOST_HEADER_BYTES} allowed"
         )
-    text = _read(source, length, "the header")
-    (checksum,) = _CRC.unpack(_read(source, _CRC.size, "the header"))
-    if crc32(preamble + text) != checksum:
-        raise BadFile("it is damaged: the checksum of the header is wrong")
+    text = read_checked(source, length, "the header", preamble)
     try:
-        return _container_from(json.loads(text))
+        return version, json.loads(text)
+    except ValueError as error:
+        raise BadFile(f"its header makes no sense: {error}") from None
+
+
+def read_checked(source: BinaryIO, length: int, where: str, before: bytes = b"") -> bytes:
+    """Reads that many bytes, and the checksum of them and of what came ``before``."""
+    data = _read(source, length, where)
+    (checksum,) = _CRC.unpack(_read(source, _CRC.size, where))
+    if crc32(before + data) != checksum:
+        raise BadFile(f"it is damaged: the checksum of {where} is wrong")
+    return data
+
+
+def write_description(target: BinaryIO, version: int, description: dict[str, Any]) -> int:
+    """Writes what begins a file, and returns the bytes written."""
+    text = json.dumps(description).encode("ascii")
+    head = _PREAMBLE.pack(MAGIC, version, len(text)) + text
+    target.write(head + _CRC.pack(crc32(head)))
+    return len(head) + _CRC.size
+
+
+def container_from(description: Any) -> Container:
+    """The header of a tensor that a description is about."""
+    try:
+        return _container_from(description)
     except (CdmaError, KeyError, TypeError, ValueError) as error:
         # The checksum is right, so another program wrote this.
         raise BadFile(f"its header makes no sense: {error}") from None
@@ -169,17 +222,14 @@ def _container_from(header: dict[str, Any]) -> Container:
     return container
 
 
-def _header_bytes(container: Container) -> bytes:
-    header = {
+def _description_of(container: Container) -> dict[str, Any]:
+    return {
         "dtype": container.tensor.dtype.str,
         "shape": container.tensor.shape,
         "fortran_order": container.tensor.fortran_order,
         **format_settings(container.format),
         "chunk_words": container.chunk_words,
     }
-    text = json.dumps(header).encode("ascii")
-    head = _PREAMBLE.pack(MAGIC, VERSION, len(text)) + text
-    return head + _CRC.pack(crc32(head))
 
 
 def _read(source: BinaryIO, length: int, where: str) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from cdma.hdl.spec.format import Format
 
 from .words import Words, rotated, words_of
 
-__all__ = ["fit", "frequent_values", "sampled"]
+__all__ = ["field_variants", "fit", "frequent_values", "sampled"]
 
 #: Words whose histogram decides; of a larger tensor as many are drawn, always the same ones.
 _SAMPLE = 1 << 20
@@ -38,6 +39,19 @@ def fit(array: ArrayLike, format: Format, *, whole: bool = False) -> Format:
     if not len(entries) or not format.table_entries:
         return format
     return format.with_table(frequent_values(entries, format.table_entries, whole=whole))
+
+
+def field_variants(preset: Format) -> tuple[Format, ...]:
+    """The formats to try on words whose fields are frequent: a preset, and its kin with other codes.
+
+    Fewer codes cost less where few fields occur, more reach further, and where no word is zero its code serves one field
+    more.
+    """
+    return (
+        preset,
+        replace(preset, zero=False),
+        *(replace(preset, code_bits=bits, values=()) for bits in (2, 4)),
+    )
 
 
 def sampled(flat: NDArray[Any]) -> NDArray[Any]:

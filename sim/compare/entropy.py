@@ -1,7 +1,8 @@
-"""Bounds of the compression ratio of a tensor; ``docs/codecs.md`` says what they bound."""
+"""Bounds of the compression ratio of a tensor; ``docs/codecs.md`` and ``docs/formats.md`` say what they bound."""
 
 from __future__ import annotations
 
+import heapq
 import math
 
 import numpy as np
@@ -9,9 +10,9 @@ from numpy.typing import NDArray
 
 from cdma.hdl.spec.format import Format
 from cdma.sim.codec.headers import codes_of
-from cdma.sim.codec.words import Words
+from cdma.sim.codec.words import Words, rotated
 
-__all__ = ["byte_bound", "entropy_bits", "table_bound"]
+__all__ = ["byte_bound", "entropy_bits", "field_counts", "huffman_bits", "table_bound"]
 
 
 def entropy_bits(counts: NDArray[np.integer]) -> float:
@@ -21,6 +22,27 @@ def entropy_bits(counts: NDArray[np.integer]) -> float:
         return 0.0
     shares = counts[counts > 0] / total
     return float(-(shares * np.log2(shares)).sum()) + 0.0
+
+
+def huffman_bits(counts: NDArray[np.integer]) -> float:
+    """Returns the mean length, in bits, of a Huffman code's symbols; 1 where there is one symbol, 0 for no symbols."""
+    heap = [int(count) for count in counts if count]
+    if len(heap) < 2:
+        return float(len(heap))
+    total, bits = sum(heap), 0
+    heapq.heapify(heap)
+    while len(heap) > 1:
+        # Every symbol below the new node gets a bit.
+        joined = heapq.heappop(heap) + heapq.heappop(heap)
+        bits += joined
+        heapq.heappush(heap, joined)
+    return bits / total
+
+
+def field_counts(words: Words, format: Format) -> NDArray[np.integer]:
+    """Returns how often the words have each value of the format's field, of at most 16 bits."""
+    fields = rotated(words, format) >> words.dtype.type(format.word_bits - format.field_bits)
+    return np.bincount(fields, minlength=1 << format.field_bits)
 
 
 def table_bound(words: Words, format: Format) -> float:

@@ -2,44 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import math
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cdma.hdl.spec.errors import CdmaError
+from cdma.sim.support.npy import NotATensor
+from cdma.sim.support.safetensors import Part, read_safetensors
 
 __all__ = ["BadTensorFile", "StoredTensor", "find_tensors"]
 
 _SUFFIXES = (".npy", ".npz", ".safetensors")
-
-#: safetensors' names of types: numpy's type of the same bits, and the name to show.
-_SAFETENSORS = {
-    "BOOL": ("u1", "bool"),
-    "U8": ("u1", "uint8"),
-    "I8": ("i1", "int8"),
-    "F8_E4M3": ("u1", "float8_e4m3"),
-    "F8_E5M2": ("u1", "float8_e5m2"),
-    "U16": ("<u2", "uint16"),
-    "I16": ("<i2", "int16"),
-    "F16": ("<f2", "float16"),
-    "BF16": ("<u2", "bfloat16"),
-    "U32": ("<u4", "uint32"),
-    "I32": ("<i4", "int32"),
-    "F32": ("<f4", "float32"),
-    "U64": ("<u8", "uint64"),
-    "I64": ("<i8", "int64"),
-    "F64": ("<f8", "float64"),
-}
-#: The longest header that is read: the format's own limit.
-_LONGEST_HEADER = 100_000_000
 
 
 class BadTensorFile(CdmaError, ValueError):
@@ -137,60 +116,16 @@ def _reason(error: Exception) -> str:
 
 
 def _safetensors(path: Path) -> Iterator[StoredTensor]:
-    size = path.stat().st_size
     with path.open("rb") as file:
-        start = file.read(8)
-        length = int.from_bytes(start, "little")
-        if len(start) < 8 or length > size - 8 or length > _LONGEST_HEADER:
-            raise BadTensorFile(
-                f"{path} is not a safetensors file, or is cut short: it has {size} bytes, "
-                f"and its first 8 say that a header of {length} bytes follows"
-            )
-        text = file.read(length)
-    try:
-        header = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise BadTensorFile(f"{path} has a header that is not JSON: {error}") from None
-    if not isinstance(header, dict):
-        raise BadTensorFile(f"{path} has a header that is not a JSON object")
-    begin = 8 + length
-    for name, entry in header.items():
-        if name != "__metadata__":
-            yield _safetensor(path, name, entry, begin, size - begin)
+        try:
+            described = read_safetensors(file, path.stat().st_size)
+        except NotATensor as error:
+            raise BadTensorFile(f"cannot read {path}: {error}") from None
+    for part in described.parts:
+        yield StoredTensor(part.name, part.end - part.begin, part.type_name, partial(_mapped, path, part))
 
 
-def _safetensor(path: Path, name: str, entry: Any, begin: int, available: int) -> StoredTensor:
-    where = f"{path}, tensor {name!r}"
-    if not isinstance(entry, dict):
-        raise BadTensorFile(f"{where} is described by {entry!r}, not by a JSON object")
-    kind, shape, offsets = (entry.get(key) for key in ("dtype", "shape", "data_offsets"))
-    if kind not in _SAFETENSORS:
-        raise BadTensorFile(f"{where} has the type {kind!r}; known are {', '.join(_SAFETENSORS)}")
-    if not _is_whole_numbers(shape):
-        raise BadTensorFile(f"{where} has the shape {shape!r}; it must be a list of whole numbers, 0 or more")
-    if not _is_whole_numbers(offsets) or len(offsets) != 2:
-        raise BadTensorFile(f"{where} has data_offsets {offsets!r}; it must be a list of two whole numbers")
-    dtype, shown = np.dtype(_SAFETENSORS[kind][0]), _SAFETENSORS[kind][1]
-    first, end = offsets
-    if end > available:
-        raise BadTensorFile(
-            f"{where} ends at byte {end} of the data, but the file has only {available}: it is cut short"
-        )
-    if end - first != math.prod(shape) * dtype.itemsize:
-        raise BadTensorFile(
-            f"{where} has {end - first} bytes, but its shape {shape} of {shown} takes "
-            f"{math.prod(shape) * dtype.itemsize}"
-        )
-
-    def read() -> NDArray[Any]:
-        if first == end:
-            return np.zeros(shape, dtype)
-        return np.memmap(path, dtype, "r", begin + first, tuple(shape))
-
-    return StoredTensor(name, end - first, shown, read)
-
-
-def _is_whole_numbers(value: object) -> TypeGuard[list[int]]:
-    return isinstance(value, list) and all(
-        isinstance(entry, int) and not isinstance(entry, bool) and entry >= 0 for entry in value
-    )
+def _mapped(path: Path, part: Part) -> NDArray[Any]:
+    if part.begin == part.end:
+        return np.zeros(part.shape, part.dtype)
+    return np.memmap(path, part.dtype, "r", part.begin, part.shape)

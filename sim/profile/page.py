@@ -40,7 +40,7 @@ def page(report: Report, title: str) -> str:
             f"speedup of all transfers, with {settings.units} unit(s)",
         ),
         (str(report.units_enough), "units that this link needs"),
-        (f"{engine[0]} bits, c = {engine[1]}", "words and codes of an engine for all of them"),
+        (str(engine), "format of an engine for all of them, with a table for each"),
     ]
     rows = "\n".join(_row(transfer) for transfer in report.transfers)
     heads = (

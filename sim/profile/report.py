@@ -9,7 +9,9 @@ from functools import cached_property
 from typing import Any
 
 from cdma.hdl.spec.errors import ParameterError
+from cdma.hdl.spec.format import Format
 
+from .fits import Fit
 from .link import Settings, Transfer
 from .tensor import NothingToProfile, TensorProfile
 
@@ -87,22 +89,21 @@ class Report:
             + 1
         )
 
-    def formats(self) -> list[tuple[int, int, int]]:
-        """Returns word bits, code bits and the bytes of all tensors, fewest bytes first.
+    def formats(self) -> list[Fit]:
+        """Returns the kinds of format that every tensor can have, with the bytes of all tensors, fewest bytes first.
 
-        An engine has one word size and one code size, fixed when it is generated; its table is set for each
-        tensor. Formats that do not fit the elements of some tensor are left out.
+        An engine is generated for one kind of format; its table is set for each tensor. Formats that do not fit the
+        elements of some tensor are left out.
         """
-        totals: dict[tuple[int, int], list[int]] = {}
+        totals: dict[Format, list[int]] = {}
         for tensor in self.tensors:
-            least: dict[tuple[int, int], int] = {}
+            least: dict[Format, int] = {}
             for fit in tensor.fits:
-                key = fit.word_bits, fit.code_bits
-                least[key] = min(fit.compressed, least.get(key, fit.compressed))
-            for key, size in least.items():
-                totals.setdefault(key, []).append(size)
-        whole = [(*key, sum(sizes)) for key, sizes in totals.items() if len(sizes) == len(self.tensors)]
-        return sorted(whole, key=lambda row: (row[2], row[1], -row[0]))
+                least[fit.kind] = min(fit.compressed, least.get(fit.kind, fit.compressed))
+            for kind, size in least.items():
+                totals.setdefault(kind, []).append(size)
+        whole = [Fit(kind, sum(sizes)) for kind, sizes in totals.items() if len(sizes) == len(self.tensors)]
+        return sorted(whole, key=lambda fit: (fit.compressed, fit.format.code_bits, -fit.format.word_bits))
 
     def as_dict(self) -> dict[str, Any]:
         """The report, for JSON."""
@@ -122,7 +123,7 @@ class Report:
             "speedup_selected": _or_none(self.speedup_selected),
             "units_enough": self.units_enough,
             "units_at_peak": self.units_at_peak,
-            "engine": {"word_bits": best[0], "code_bits": best[1], "compressed_bytes": best[2]},
+            "engine": {**_parameters(best.format), "compressed_bytes": best.compressed},
             "tensors": [_row(transfer) for transfer in self.transfers],
         }
 
@@ -155,12 +156,7 @@ def _row(transfer: Transfer) -> dict[str, Any]:
         "minus_zeros": tensor.minus_zeros,
         "ratio": tensor.ratio,
         "zvc_ratio": tensor.raw / tensor.zvc.compressed,
-        "format": {
-            "word_bits": best.word_bits,
-            "window": 32,
-            "code_bits": best.code_bits,
-            "values": list(best.values),
-        },
+        "format": {"name": str(best), **_parameters(best.format), "values": list(best.format.values)},
         "link_s": plain,
         "compressed_link_s": compressed,
         "saved_s": plain - compressed,
@@ -171,6 +167,11 @@ def _row(transfer: Transfer) -> dict[str, Any]:
         "cswap_s": cswap.compressed,
         "units": transfer.units,
     }
+
+
+def _parameters(format: Format) -> dict[str, Any]:
+    """The parameters of a format but for its table."""
+    return {name: value for name, value in format.settings().items() if name != "values"}
 
 
 def _or_none(value: float) -> float | None:

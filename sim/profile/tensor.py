@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,41 +12,20 @@ from numpy.typing import NDArray
 
 from cdma.hdl.spec.errors import CdmaError, ParameterError
 from cdma.hdl.spec.format import Format
-from cdma.sim.codec.fit import frequent_values
 from cdma.sim.codec.words import Words, words_of
 
-__all__ = ["Fit", "NothingToProfile", "TensorProfile", "profile"]
+from .fits import Fit, fits_of_fields, fits_of_words
 
-#: Words counted at once. They fit the cache of a processor, and a mapped file is never in memory as a whole.
+__all__ = ["NothingToProfile", "TensorProfile", "profile"]
+
+#: Words at once.
 _CHUNK = 1 << 18
-_CODE_BITS = (1, 2, 4)
 #: Another format than zero-value compression must make a tensor this much smaller to be worth a table.
 _CLEARLY = 0.99
 
 
 class NothingToProfile(CdmaError, ValueError):
     """A profile needs a tensor with elements, and none was given."""
-
-
-@dataclass(frozen=True)
-class Fit:
-    """A format for a tensor, and the bytes that the tensor takes in it."""
-
-    word_bits: int
-    code_bits: int
-    values: tuple[int, ...]
-    #: Bytes of the stream, and of the table unless it is only zero.
-    compressed: int
-
-    @property
-    def format(self) -> Format:
-        """The format, with windows of 32 words."""
-        return Format(self.word_bits, 32, self.code_bits, self.values)
-
-    def __str__(self) -> str:
-        if self.code_bits == 1 and self.values == (0,):
-            return f"ZVC {self.word_bits}"
-        return f"FVC {self.word_bits}, c={self.code_bits}"
 
 
 @dataclass(frozen=True)
@@ -61,7 +40,7 @@ class TensorProfile:
     density: float
     #: Elements that are minus zero, which are literals to a codec that looks for zero.
     minus_zeros: int
-    #: Zero-value compression in words of the element's size first, then every other word size and table.
+    #: Zero-value compression in words of the element's size first, then every other word size, table and field.
     fits: tuple[Fit, ...]
 
     @property
@@ -72,7 +51,7 @@ class TensorProfile:
     @cached_property
     def best(self) -> Fit:
         """Zero-value compression, unless another fit has clearly fewer bytes; then that with the fewest."""
-        least = min(self.fits, key=lambda fit: (fit.compressed, fit.code_bits, -fit.word_bits))
+        least = min(self.fits, key=lambda fit: (fit.compressed, fit.format.code_bits, -fit.format.word_bits))
         return least if least.compressed < _CLEARLY * self.zvc.compressed else self.zvc
 
     @property
@@ -102,48 +81,22 @@ def profile(
     fits: list[Fit] = []
     density = 0.0
     sizes = (largest, *(bits for bits in (16, 8) if bits < largest))
+    has_field = largest == 8 * array.dtype.itemsize and largest > 8
+    passes = len(sizes) + has_field
+
+    def part(count: int) -> None:
+        progress(count // passes)
+
     for word_bits in sizes:
         words = words_of(flat, Format(word_bits=word_bits))
-        table = (0, *(value for value in frequent_values(words, 15) if value))[:16]
-        counts = _counts(words, table, lambda count: progress(count // len(sizes)))
+        found, zeros = fits_of_words(words, part)
+        fits += found
         if word_bits == largest:
-            density = _density(flat, words, counts[0])
-        for code_bits in _CODE_BITS:
-            fits += _fits(len(words), word_bits, code_bits, counts)
+            density = _density(flat, words, zeros)
+            if has_field:
+                fits += fits_of_fields(words, part)
     minus = _minus_zeros(flat, kind)
     return TensorProfile(name, tuple(array.shape), kind, array.nbytes, density, minus, tuple(fits))
-
-
-def _fits(words: int, word_bits: int, code_bits: int, counts: Mapping[int, int]) -> Iterable[Fit]:
-    """Yields the format with a table of the most frequent values, and before it zero-value compression."""
-    entries = (1 << code_bits) - 1
-    present = (value for value in counts if counts[value])
-    ranked = sorted(present, key=lambda value: (-counts[value], value))
-    tables = [tuple(ranked[:entries]) or (0,)]
-    if code_bits == 1 and tables[0] != (0,):
-        tables.insert(0, (0,))
-    for values in tables:
-        format = Format(word_bits, 32, code_bits, values)
-        literals = words - sum(counts[value] for value in values)
-        stream = -(-words // format.window) * format.header_words + literals
-        table = 0 if values == (0,) else len(values)
-        yield Fit(word_bits, code_bits, values, (stream + table) * word_bits // 8)
-
-
-def _counts(words: Words, values: Sequence[int], progress: Callable[[int], None]) -> dict[int, int]:
-    """Counts how often each value occurs; ``progress`` is called with the bytes counted."""
-    counts = dict.fromkeys(values, 0)
-    for start in range(0, len(words), _CHUNK):
-        chunk = words[start : start + _CHUNK]
-        if words.dtype.itemsize <= 2:
-            histogram = np.bincount(chunk, minlength=1 << 8 * words.dtype.itemsize)
-            for value in values:
-                counts[value] += int(histogram[value])
-        else:
-            for value in values:
-                counts[value] += int(np.count_nonzero(chunk == words.dtype.type(value)))
-        progress(chunk.nbytes)
-    return counts
 
 
 def _density(flat: NDArray[Any], words: Words, zero_words: int) -> float:

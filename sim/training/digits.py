@@ -7,11 +7,13 @@ from numpy.typing import NDArray
 
 from cdma.sim.support.extras import require
 
-__all__ = ["CLASSES", "TRAINING_IMAGES", "digits"]
+__all__ = ["CLASSES", "GREY_VALUES", "TRAINING_IMAGES", "digits", "grey_values"]
 
 #: The images before this one are for training, the others measure the accuracy.
 TRAINING_IMAGES = 1500
 CLASSES = 10
+#: The grey values of a pixel as the images are stored.
+GREY_VALUES = 17
 _SIDE = 32
 
 
@@ -26,3 +28,9 @@ def digits() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     kept = images[:TRAINING_IMAGES]
     scaled = (images - kept.mean()) / kept.std()
     return scaled[:, None].astype(np.float32), data.target.astype(np.int64)
+
+
+def grey_values() -> NDArray[np.int64]:
+    """Returns the digits as they are stored: (images, 64) grey values, row by row."""
+    data = require("sklearn.datasets", "scikit-learn").load_digits()
+    return data.images.reshape(len(data.images), -1).astype(np.int64)

@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -27,6 +25,7 @@ from cdma.sim.codec.words import words_of
 from cdma.sim.compare import codecs
 from cdma.sim.compare.comparison import Row, compare
 
+from .archive import archive
 from .ratios import ratio_table, short
 from .schedule import Schedule
 from .train import NETWORKS, Snapshot, train
@@ -92,7 +91,7 @@ def record(
             (
                 _text({**provenance, **default, "networks": recorded}).encode(),
                 _text({**provenance, **ratio_table(rows, names)}).encode(),
-                _archive(samples),
+                archive(samples),
             ),
             strict=True,
         )
@@ -142,14 +141,3 @@ def _text(record: Mapping[str, Any]) -> str:
     """JSON with a line for each list of numbers, so that two records can be compared."""
     text = json.dumps(record, indent=1, allow_nan=False)
     return re.sub(r"\[[^][{}]*\]", lambda match: re.sub(r"\s*\n\s*", " ", match.group()), text) + "\n"
-
-
-def _archive(samples: Mapping[str, NDArray[np.float32]]) -> bytes:
-    """A compressed ``.npz`` archive, the same bytes for the same samples."""
-    buffer = BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for name, tensor in samples.items():
-            array = BytesIO()
-            np.lib.format.write_array(array, tensor, allow_pickle=False)
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), array.getvalue(), zipfile.ZIP_DEFLATED, 9)
-    return buffer.getvalue()

@@ -17,6 +17,7 @@ from cdma.hdl.spec.errors import ParameterError
 from cdma.sim.support.extras import require
 
 from .digits import CLASSES, TRAINING_IMAGES, digits
+from .reproducible import reproducible
 from .schedule import Schedule
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def train(network: str, schedule: Schedule | None = None) -> Iterator[Snapshot]:
 
     schedule = schedule or Schedule()
     images, classes = (torch.from_numpy(array) for array in digits())
-    with _reproducible(schedule.seed):
+    with reproducible(schedule.seed):
         model = BUILDERS[network](CLASSES)
         _initialise(model)
         state = torch.get_rng_state()
@@ -73,7 +74,7 @@ def train(network: str, schedule: Schedule | None = None) -> Iterator[Snapshot]:
     yield snapshot
     for step in range(1, schedule.steps + 1):
         # The caller runs between two snapshots. Its random numbers and its threads must not matter here.
-        with _reproducible(state):
+        with reproducible(state):
             for group in optimiser.param_groups:
                 group["lr"] = schedule.learning_rate * 0.1 ** sum(step > fall for fall in falls)
             if len(order) < schedule.batch:
@@ -94,36 +95,6 @@ def train(network: str, schedule: Schedule | None = None) -> Iterator[Snapshot]:
         if step in shown:
             yield snapshot
             losses.clear()
-
-
-class _reproducible:
-    """Makes torch compute deterministically, in one thread, from given random numbers, within a ``with`` block."""
-
-    def __init__(self, start: int | torch.Tensor) -> None:
-        self._start = start
-
-    def __enter__(self) -> None:
-        import torch
-
-        self._before = (
-            torch.get_rng_state(),
-            torch.get_num_threads(),
-            torch.are_deterministic_algorithms_enabled(),
-        )
-        if isinstance(self._start, int):
-            torch.manual_seed(self._start)
-        else:
-            torch.set_rng_state(self._start)
-        torch.set_num_threads(1)
-        torch.use_deterministic_algorithms(True)
-
-    def __exit__(self, *_: object) -> None:
-        import torch
-
-        state, threads, deterministic = self._before
-        torch.set_rng_state(state)
-        torch.set_num_threads(threads)
-        torch.use_deterministic_algorithms(deterministic)
 
 
 def _torch() -> Any:

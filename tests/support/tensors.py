@@ -5,7 +5,7 @@ import struct
 
 import numpy as np
 
-__all__ = ["safetensors", "tensor"]
+__all__ = ["noise", "safetensors", "tensor"]
 
 
 def tensor(density=0.25, size=4096, seed=1, dtype=np.float32):
@@ -14,6 +14,15 @@ def tensor(density=0.25, size=4096, seed=1, dtype=np.float32):
     flat = np.zeros(size, dtype)
     places = random.permutation(size)[: round(density * size)]
     flat[places] = random.standard_normal(len(places)) * 2
+    return flat
+
+
+def noise(density=0.25, size=4096, seed=1):
+    """Words of which exactly that part is not zero, and has nothing in common: a code says nothing of its parts."""
+    random = np.random.default_rng(seed)
+    flat = np.zeros(size, np.uint32)
+    places = random.permutation(size)[: round(density * size)]
+    flat[places] = random.integers(1, 1 << 32, len(places))
     return flat
 
 

@@ -22,7 +22,8 @@ class TestCommand:
         assert main(["profile", str(path)]) == 0
         out = " ".join(capsys.readouterr().out.split())
         assert "relu0" in out
-        assert "ratio 3.02" in out
+        assert " fp32 " in out
+        assert "for each: fp32, c=2, ratio 3.13." in out
         assert "-0.0" not in out
 
     def test_json(self, path, capsys):

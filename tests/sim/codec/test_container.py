@@ -122,8 +122,8 @@ def with_damaged_literal(data):
         (lambda data: b"PK\3\4 something else", "it is not a cDMA file"),
         (lambda data: data[:10], "it is truncated: it ends in the header"),
         (
-            lambda data: data[:8] + b"\2" + data[9:],
-            "it has version 2 of the file format; this program reads version 1",
+            lambda data: data[:8] + b"\3" + data[9:],
+            "it has version 3 of the file format; this program reads versions 1 and 2",
         ),
         (
             lambda data: data[:12] + b"\xff\xff\xff\xff" + data[16:],

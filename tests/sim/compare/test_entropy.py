@@ -4,10 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cdma import Format
 from cdma.sim.compare import codecs
-from cdma.sim.compare.entropy import byte_bound, entropy_bits, table_bound
+from cdma.sim.compare.entropy import byte_bound, entropy_bits, field_counts, huffman_bits, table_bound
 from cdma.sim.compare.tables import learn_format
 from cdma.sim.support.tensors import quantise
 
@@ -22,6 +24,22 @@ class TestBounds:
         assert entropy_bits(np.array([1, 1, 1, 1])) == 2
         assert entropy_bits(np.array([7, 0])) == 0
         assert entropy_bits(np.array([], int)) == 0
+
+    def test_huffman(self):
+        assert huffman_bits(np.array([1, 1, 1, 1])) == 2
+        assert huffman_bits(np.array([4, 2, 1, 1])) == pytest.approx(1.75)
+        assert huffman_bits(np.array([7, 0])) == 1
+        assert huffman_bits(np.array([], int)) == 0
+
+    @given(st.lists(st.integers(0, 1000), min_size=1, max_size=40))
+    def test_huffman_is_within_a_bit_of_the_entropy(self, counts):
+        entropy = entropy_bits(np.array(counts))
+        assert entropy - 1e-9 <= huffman_bits(np.array(counts)) < entropy + 1 + 1e-9
+
+    def test_counts_of_exponents(self):
+        numbers = np.array([1, -1, 2, 0.75, 0], np.float32).view(np.uint32)
+        counts = field_counts(numbers, Format.preset("fp32"))
+        assert {field: counts[field] for field in np.flatnonzero(counts)} == {0: 1, 126: 1, 127: 2, 128: 1}
 
     def test_table_bound(self):
         words = np.array([0, 7] * 500, np.uint32)

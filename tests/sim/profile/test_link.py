@@ -8,11 +8,11 @@ import pytest
 from cdma import ParameterError
 from cdma.sim.profile.link import Hidden, Settings, Transfer
 from cdma.sim.profile.tensor import profile
-from tests.support.tensors import tensor
+from tests.support.tensors import noise
 
 
 class TestTransfer:
-    array = profile("t", tensor(0.25, 32 * 1024))  # 131072 bytes become 36864: ratio 3.56
+    array = profile("t", noise(0.25, 32 * 1024))  # 131072 bytes become 36864: ratio 3.56
     raw, small = 131072, 36864
 
     def test_compressed_bytes(self):
@@ -31,7 +31,7 @@ class TestTransfer:
         assert transfer.compressed(3) == (self.small / 10e9, self.small / 10e9)
 
     def test_worth(self):
-        dense = profile("d", tensor(1.0))
+        dense = profile("d", noise(1.0))
         assert Transfer(self.array, Settings()).ours.worth
         assert not Transfer(dense, Settings()).ours.worth
 

@@ -77,7 +77,7 @@ def test_bfloat16_and_settings():
     with record(model, Settings(link=1e9)) as recording:
         model(torch.randn(32, 64, dtype=torch.bfloat16))
     tensors = {tensor.name: tensor for tensor in recording.report().tensors}
-    assert (tensors["1"].dtype, tensors["1"].zvc.word_bits) == ("bfloat16", 16)
+    assert (tensors["1"].dtype, tensors["1"].zvc.format.word_bits) == ("bfloat16", 16)
     assert tensors["1"].raw == 32 * 512 * 2
     assert recording.report().settings.link == 1e9
     assert recording.report(Settings(link=2e9)).settings.link == 2e9

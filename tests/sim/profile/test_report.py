@@ -12,11 +12,11 @@ from cdma.sim.profile.link import Hidden, Settings
 from cdma.sim.profile.report import Report
 from cdma.sim.profile.tensor import NothingToProfile, profile
 from cdma.sim.support.tensors import quantise
-from tests.support.tensors import tensor
+from tests.support.tensors import noise, tensor
 
 
 class TestReport:
-    tensors = (profile("sparse", tensor(0.05, 65536)), profile("dense", tensor(1.0, 32768)))
+    tensors = (profile("sparse", noise(0.05, 65536)), profile("dense", noise(1.0, 32768)))
 
     def test_speedup_of_everything_and_of_what_is_worth_it(self):
         report = Report(self.tensors, Settings(units=8))
@@ -54,8 +54,8 @@ class TestReport:
         quantised = quantise(tensor(0.3), affine=True)[0]
         report = Report((profile("f", tensor(0.2)), profile("q", quantised)), Settings())
         formats = report.formats()
-        assert {word_bits for word_bits, _, _ in formats} == {8}
-        assert formats == sorted(formats, key=lambda row: row[2])
+        assert {fit.format.word_bits for fit in formats} == {8}
+        assert formats == sorted(formats, key=lambda fit: fit.compressed)
 
     def test_json(self):
         report = Report(self.tensors, Settings()).as_dict()

@@ -12,6 +12,7 @@ from typing import NoReturn
 from cdma.hdl.spec.errors import CdmaError
 
 from ._version import __version__
+from .termination import terminating_cleanly
 
 __all__ = ["main"]
 
@@ -61,7 +62,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit status: 0 fine, 1 a check failed, 2 it was asked for the impossible."""
     arguments = _parser().parse_args(argv)
     try:
-        return int(arguments.run(arguments))
+        # So that files that are half written vanish, and tools that were started end with the command.
+        with terminating_cleanly():
+            return int(arguments.run(arguments))
     except CdmaError as error:
         print(f"cdma: {error}", file=sys.stderr)
         return 2

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from cdma.hdl.spec.errors import CdmaError
 
@@ -37,7 +34,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 def replacing(path: Path, source: Path | None = None) -> Iterator[BinaryIO]:
     """Opens a new file that replaces ``path`` when the block ends well, and vanishes when it does not.
 
-    It vanishes also when the process gets SIGTERM. ``source``, which the block reads, is refused as ``path``.
+    ``source``, which the block reads, is refused as ``path``.
     """
     # The target of a symbolic link is replaced, not the link.
     final = Path(os.path.realpath(path))
@@ -48,15 +45,14 @@ def replacing(path: Path, source: Path | None = None) -> Iterator[BinaryIO]:
             raise FileError(f"{path} exists and is not a regular file, so it cannot be replaced")
     partial = final.with_name(f".{final.name}.{os.getpid()}.partial")
     try:
-        with _terminating_cleanly():
-            try:
-                with partial.open("xb") as file:
-                    yield file
-                if final.exists():
-                    shutil.copymode(final, partial)
-                os.replace(partial, final)
-            finally:
-                partial.unlink(missing_ok=True)
+        try:
+            with partial.open("xb") as file:
+                yield file
+            if final.exists():
+                shutil.copymode(final, partial)
+            os.replace(partial, final)
+        finally:
+            partial.unlink(missing_ok=True)
     except OSError as error:
         if isinstance(error, CdmaError):
             raise
@@ -73,20 +69,3 @@ def write_text(directory: Path, name: str, text: str) -> Path:
     with replacing(path) as file:
         file.write(text.encode())
     return path
-
-
-@contextmanager
-def _terminating_cleanly() -> Iterator[None]:
-    """Makes SIGTERM leave through the ``finally`` clauses; only the main thread can ask for that."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def leave(number: int, frame: Any) -> None:
-        sys.exit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
 import traceback
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,22 @@ class Transfer:
     literals: int = 0
     bytes_read: int = 0
     address: int = 0
+
+
+@dataclass(frozen=True)
+class Objection:
+    """A reason to refuse a descriptor: what to change in one, and the address that the completion has then.
+
+    ``end``
+        The field of the descriptor that is the completion's address, if one is.
+    ``options``
+        Of the transfer that is to be refused.
+    """
+
+    status: str
+    changes: dict[str, int]
+    end: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 class Bench:
@@ -291,9 +308,7 @@ class Bench:
         ring = self.memory["host"].load(end.completions, RECORD * end.entries)
         return [ring, *(memory.load(*place) for place in places)]
 
-    def refused(
-        self, channel: str, status: str, changes: dict[str, int], address: int = 0, **options: Any
-    ) -> Transfer:
+    def refused(self, channel: str, status: str, changes: dict[str, int], **options: Any) -> Transfer:
         """A transfer that must be refused because of ``changes`` in its descriptor."""
         made = self.transfer(channel, **{"count": 20, "mode": "raw", **options})
         port = "host" if channel == "offload" else "dev"
@@ -302,38 +317,60 @@ class Bench:
         made.descriptor |= changes
         new = made.descriptor["destination"], made.descriptor["capacity"]
         self.memory[port].allowed.append(range(new[0], sum(new)))
-        made.status, made.address = status, address
-        made.written, made.literals, made.bytes_read = b"", 0, 0
+        made.status = status
+        made.written, made.literals, made.bytes_read, made.address = b"", 0, 0, 0
         self._clear_guards(port, made.descriptor)
         return made
 
-    def refusals(self, channel: str) -> list[Transfer]:
-        """One transfer for each reason to refuse one."""
+    def objections(self, channel: str) -> list[Objection]:
+        """Every reason to refuse a transfer, in the order in which the document says that they are found."""
         rng, size = self.rng, self.format["word_bits"] // 8
-        read, write = ("dev", "host") if channel == "offload" else ("host", "dev")
-        made = [
-            self.refused(channel, "reserved", {"reserved_flags": rng.randint(1, 127)}),
-            self.refused(channel, "reserved", {"reserved": 1 << rng.randrange(144)}),
-            self.refused(channel, "reserved", {"mode": rng.randint(3, 255)}),
-            self.refused(channel, "zero_length", {"length": 0}),
-            self.refused(channel, "length", {"length": (1 << 32) + size, "capacity": 1 << 34}),
-            self.refused(channel, "length", {"compressed_length": size}),
-        ]
-        if size > 1:
-            made.append(self.refused(channel, "length", {"length": 19 * size + 1}))
+        ports = {"source": "dev", "destination": "host"}
         if channel == "prefetch":
-            made.append(self.refused(channel, "zero_length", {"compressed_length": 0}, mode="zvc"))
-        short = self.refused(channel, "capacity", {"capacity": 20 * size - rng.randint(1, 20 * size)})
-        short.address = short.descriptor["destination"] + short.descriptor["capacity"]
-        made.append(short)
-        for field, port in (("source", read), ("destination", write)):
+            ports = {"source": "host", "destination": "dev"}
+        found = [
+            Objection("reserved", {"reserved_flags": rng.randint(1, 127)}),
+            Objection("reserved", {"reserved": 1 << rng.randrange(144)}),
+            Objection("reserved", {"mode": rng.randint(3, 255)}),
+            Objection("zero_length", {"length": 0}),
+        ]
+        if channel == "prefetch":
+            found.append(Objection("zero_length", {"compressed_length": 0}, options={"mode": "zvc"}))
+        found.append(Objection("length", {"length": (1 << 32) + size}))
+        found.append(Objection("length", {"compressed_length": size}))
+        if size > 1:
+            found.append(Objection("length", {"length": 19 * size + 1}))
+        found.append(Objection("capacity", {"capacity": 20 * size - rng.randint(1, 20 * size)}))
+        for end, port in ports.items():
             if self.ports[port]["align_log2"]:
-                where = self.place(port, 4096) + 1
-                made.append(self.refused(channel, "alignment", {field: where}, where))
+                found.append(Objection("alignment", {end: self.place(port, 4096) + 1}, end))
+        for end, port in ports.items():
             bits = self.ports[port]["address_bits"]
             if bits < 64:
-                where = 1 << rng.randrange(bits, 64)
-                made.append(self.refused(channel, "window", {field: where}, where))
+                found.append(Objection("window", {end: 1 << rng.randrange(bits, 64)}, end))
+        return found
+
+    def refusals(self, channel: str) -> list[Transfer]:
+        """One transfer for each reason to refuse one, and as many that have two reasons each."""
+        alone, others = self.objections(channel), self.objections(channel)
+        pairs = [
+            (first, second)
+            for first, second in itertools.combinations(others, 2)
+            if not first.changes.keys() & second.changes.keys()
+        ]
+        made = [self._refused_for(channel, reason) for reason in alone]
+        return made + [self._refused_for(channel, *pair) for pair in self.rng.sample(pairs, len(alone))]
+
+    def _refused_for(self, channel: str, first: Objection, second: Objection | None = None) -> Transfer:
+        """A transfer that must be refused for the ``first`` reason, although there may be a ``second`` one."""
+        others = second or Objection("", {})
+        made = self.refused(
+            channel, first.status, {**others.changes, **first.changes}, **{**others.options, **first.options}
+        )
+        if first.end:
+            made.address = made.descriptor[first.end]
+        elif first.status == "capacity":
+            made.address = made.descriptor["destination"] + made.descriptor["capacity"]
         return made
 
     async def run(self, channel: str, transfers: list[Transfer]) -> None:

@@ -46,7 +46,7 @@ async def transfers(bench: Bench, budget: int) -> None:
 
 @outside_test
 async def refusals(bench: Bench, budget: int) -> None:
-    """Every reason of the document to refuse a descriptor, among others that are not refused."""
+    """Every reason of the document to refuse a descriptor, alone and with a second one, among good descriptors."""
 
     async def job(channel: str) -> None:
         await bench.channels[channel].start()

@@ -13,7 +13,10 @@ from .command import Command
 from .port_shape import PortShape
 from .span import SPAN_BITS
 
-__all__ = ["Burst", "Gather", "StoredBeat"]
+__all__ = ["EARLY", "Burst", "Gather", "StoredBeat"]
+
+#: A packet whose first beat has a number that is a multiple of this may come before its command.
+EARLY = 4
 
 
 class StoredBeat(data.StructLayout):
@@ -110,6 +113,8 @@ class _Phase(NamedTuple):
         Its beats come.
     ``close``
         Its last beat has come: its last burst is given, and the end is reported.
+    ``early``
+        Beats of the packet after it come, whose command does not yet: in ``close`` and ``load``.
     ``filled``
         A block was filled in the cycle before: its burst is given.
     """
@@ -118,6 +123,7 @@ class _Phase(NamedTuple):
     settle: Signal
     open: Signal
     close: Signal
+    early: Signal
     filled: Signal
 
 
@@ -128,9 +134,14 @@ class Gather(wiring.Component):
     adding to it. A beat that would go past the command's ``last`` is dropped, and so is the rest of its packet.
 
     Whether a beat fits is known before it comes, and what it does to the bursts is done a cycle later. So ``ready`` of
-    the input does not depend on the input, and comes from registers. Throughput: a beat per cycle; a packet takes two
-    more cycles, and a third if its first beat is the last of a block.
+    the input does not depend on the input, and comes from registers. Throughput: a beat per cycle. A packet takes two
+    more cycles if it is not ``ahead``, or if the one before it does not fit or has less than three beats; and a third if
+    its first beat is the last of a block.
 
+    ``ahead``
+        High while a command is there after the one in hand, and the beats that come before its own cycles surely fit: it
+        begins with every :data:`EARLY` th beat of a block, and has room for twice as many. Not used in the first cycle of
+        a command.
     ``admit``
         High while the store can take a beat, and ``bursts`` three.
     ``flush``
@@ -148,6 +159,7 @@ class Gather(wiring.Component):
                 "input": In(stream.Signature(Beat(shape.word_bits, shape.lanes))),
                 "store": Out(stream.Signature(StoredBeat(shape), always_ready=True)),
                 "bursts": Out(stream.Signature(Burst(shape), always_ready=True)),
+                "ahead": In(1),
                 "admit": In(1),
                 "flush": In(1),
                 "end": Out(SPAN_BITS),
@@ -189,15 +201,19 @@ class Gather(wiring.Component):
         beat = self.input.payload
         present = beat.keep.any() if self.shape.realign else beat.keep[0]
         misfit = Signal()
+        takes = Signal()
         accept = Signal()
         keeps = Signal()
         drops = Signal()
         m.d.sync += drops.eq(self.flush)
         m.d.comb += [
-            misfit.eq(limit.shut | (limit.here & (beat.keep & limit.beyond).any())),
+            # The limit is that of the packet whose command is in hand.
+            misfit.eq(phase.open & (limit.shut | (limit.here & (beat.keep & limit.beyond).any()))),
             keeps.eq(present & ~misfit),
-            self.input.ready.eq((phase.open & self.admit) | drops),
-            accept.eq(self.input.valid & phase.open & self.admit & ~drops),
+            # Where a packet does not fit, its end takes longer.
+            takes.eq((phase.open | (phase.early & ~overflow)) & self.admit),
+            self.input.ready.eq(takes | drops),
+            accept.eq(self.input.valid & takes & ~drops),
             self.store.valid.eq(accept & keeps),
             self.store.payload.data.eq(beat.data),
             self.store.payload.keep.eq(beat.keep),
@@ -234,15 +250,34 @@ class Gather(wiring.Component):
         """Goes from phase to phase."""
         first = self.shape.blocks.place(self.command.payload.first)
         busy = Signal()
-        m.d.comb += phase.load.eq(self.command.valid & ~busy & ~self.flush)
+        finishes = Signal()
+        #: The packet's last beat came early.
+        ended = Signal()
+        m.d.comb += [
+            phase.load.eq(self.command.valid & ~busy & ~self.flush),
+            finishes.eq(accept & self.input.payload.last),
+        ]
         with m.If(phase.load):
-            m.d.sync += [busy.eq(1), phase.settle.eq(first.all()), phase.open.eq(~first.all())]
-        with m.If(phase.settle):
-            m.d.sync += [phase.settle.eq(0), phase.open.eq(1)]
-        with m.If(accept & self.input.payload.last):
-            m.d.sync += [phase.open.eq(0), phase.close.eq(1)]
-        with m.If(self.command.ready):
-            m.d.sync += [phase.close.eq(0), busy.eq(0)]
+            m.d.sync += [
+                busy.eq(1),
+                phase.settle.eq(first.all()),
+                phase.open.eq(~(first.all() | ended | finishes)),
+                phase.close.eq(ended | finishes),
+                phase.early.eq(0),
+                ended.eq(0),
+            ]
+        with m.Else():
+            with m.If(phase.settle):
+                m.d.sync += [phase.settle.eq(0), phase.open.eq(1)]
+            with m.If(self.command.ready):
+                m.d.sync += [phase.close.eq(0), busy.eq(0)]
+            with m.If(finishes):
+                m.d.sync += [
+                    phase.open.eq(0),
+                    phase.close.eq(phase.open),
+                    phase.early.eq(phase.open & self.ahead),
+                    ended.eq(~phase.open),
+                ]
 
     def _advance(self, m: Module, phase: _Phase, position: _Position, pushes: Signal, stored: Value) -> None:
         """Goes on to the position after a beat that is stored.
@@ -266,25 +301,29 @@ class Gather(wiring.Component):
         with m.If(phase.load):
             m.d.sync += [
                 block.eq(blocks.block(first)),
-                place.eq(blocks.place(first)),
                 wrapped.eq(0),
                 begin.eq(blocks.place(first)),
                 lane.eq(start),
-                held.eq(start),
-                some.eq(0),
             ]
         with m.Else():
-            m.d.sync += [
-                block.eq(following),
-                wrapped.eq(wrapped | following[-1]),
-                place.eq(place + (stored & keep[-1])),
-                some.eq(stored | (some & ~pushes)),
-            ]
-            with m.If(stored):
-                m.d.sync += held.eq(held ^ words)
+            m.d.sync += [block.eq(following), wrapped.eq(wrapped | following[-1])]
             with m.If(pushes):
                 m.d.sync += [begin.eq(place), lane.eq(0)]
-        m.d.sync += phase.filled.eq(stored & keep[-1] & place.all())
+        # From the end of a packet on, place and words count what comes early of the next one, whose beginning is added with
+        # its command.
+        from_place = Signal.like(place)
+        from_held = Signal.like(held)
+        with m.If(phase.load):
+            early = place[: exact_log2(EARLY)]
+            m.d.comb += [from_place.eq(blocks.place(first) | early), from_held.eq(start | held)]
+        with m.Elif(~self.command.ready):
+            m.d.comb += [from_place.eq(place), from_held.eq(held)]
+        m.d.sync += [
+            place.eq(from_place + (stored & keep[-1])),
+            held.eq(from_held ^ Mux(stored, words, 0)),
+            some.eq(stored | (some & ~pushes)),
+            phase.filled.eq(stored & keep[-1] & place.all() & phase.open),
+        ]
 
     def _approach(self, m: Module, phase: _Phase, position: _Position, limit: _Limit, stored: Value) -> None:
         """Knows a beat ahead whether the next one is the last that fits."""

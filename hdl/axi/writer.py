@@ -58,6 +58,8 @@ class AxiWriter(wiring.Component):
     Where ``shape.realign`` is set, the words are moved to the lane where the packet begins, and the lanes before it
     get no strobe. Bursts have the addresses of whole beats all the same.
 
+    ``ahead``
+        That of :class:`.Gather`: lets packets follow each other without a gap.
     ``end``
         Where the packet ends, in the cycle in which its command is taken: the lower bits of the address after its
         last word.
@@ -83,6 +85,7 @@ class AxiWriter(wiring.Component):
             {
                 "command": In(stream.Signature(Command(shape.address_bits))),
                 "input": In(stream.Signature(Beat(shape.word_bits, shape.lanes))),
+                "ahead": In(1),
                 "end": Out(SPAN_BITS),
                 "outcome": Out(Outcome(shape.address_bits)),
                 "overflow": Out(1),
@@ -130,7 +133,7 @@ class AxiWriter(wiring.Component):
         """Puts beats into the store and bursts into their queue, which have a register in between."""
         m.submodules.gather = gather = Gather(self.shape)
         wiring.connect(m, wiring.flipped(self.command), gather.command)
-        m.d.comb += [gather.flush.eq(self.flush), self.end.eq(gather.end)]
+        m.d.comb += [gather.flush.eq(self.flush), gather.ahead.eq(self.ahead), self.end.eq(gather.end)]
         if self.shape.realign:
             self._realign(m, gather)
         else:

@@ -201,6 +201,7 @@ class Channel(wiring.Component):
         m.d.comb += [
             path.values.eq(self.values),
             path.mark.eq(state.fired),
+            path.ahead.eq(slots.ahead),
             slots.now.eq(self.now),
             slots.end.eq(path.end),
             slots.overflow.eq(path.overflow),

@@ -3,9 +3,11 @@
 from typing import NamedTuple
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
+from cdma.hdl.axi.gather import EARLY
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.blocks.gates import one_of
 from cdma.hdl.spec.records import DESCRIPTOR, LENGTH_BITS, MAX_BYTES, Mode, Status
@@ -133,6 +135,7 @@ class Checker(wiring.Component):
             slot.route.raw.eq(raw),
             slot.route.zeros.eq(descriptor.mode == Mode.ZVC),
             slot.route.words.eq(words),
+            slot.early.eq(self._early(descriptor)),
         ]
         return m
 
@@ -181,6 +184,14 @@ class Checker(wiring.Component):
         with m.If(self.flush | fsm.ongoing("compare")):
             m.d.sync += place.eq(1)
         return status
+
+    def _early(self, descriptor: data.View) -> Value:
+        """Beats of the packet may be written before its command: it begins with a beat of that kind, and has room."""
+        write, beat_log2 = self.write, self.write.blocks.beat_log2
+        if write.realign or write.burst < EARLY:
+            return C(0)
+        unaligned = descriptor.destination[beat_log2:][: exact_log2(EARLY)].any()
+        return ~unaligned & descriptor.capacity[beat_log2 + exact_log2(2 * EARLY) :].any()
 
     def _scan(self, m: Module, steps: _Steps, about: _About) -> _Findings:
         """Scans one byte of the addresses at a time."""

@@ -20,7 +20,8 @@ class CodecSwitch(wiring.Component):
 
     A packet passes around the codec only while no packet is inside, and only then the table changes between zeros and
     ``values``. No more than ``packets`` packets may have an entry of ``routes`` and not have left. Throughput: a beat per
-    cycle, and two cycles more for a packet.
+    cycle. A packet of a few beats takes up to three cycles more, and so does one that takes another way than the one
+    before it.
 
     ``codec``
         A component with the streams of a compressor or of a decompressor, and, if it has one, a table at run time.
@@ -67,18 +68,27 @@ class CodecSwitch(wiring.Component):
         inside_next = Signal.like(inside)
         vacant = Signal(init=1)
         zeros = Signal()
-        enter = Signal()
         leave = Signal()
-        #: The way of the packet that comes in: known in a cycle of its own before its first beat.
+        #: The way of the packet in hand: known before its first beat.
         around = Signal()
         through = Signal()
-        done = Signal()
-        with m.If(self.routes.valid & ~around & ~through & ~done):
+        #: The route at the input is still that of the packet in hand.
+        fresh = Signal()
+        #: It was the next packet's in the cycle before, and that takes the same way.
+        follows = Signal()
+        pop = Signal()
+        length_done = self._give_length(m, through & fresh, pop)
+        m.d.comb += [pop.eq(fresh & (around | length_done)), self.routes.ready.eq(pop)]
+        m.d.sync += follows.eq(
+            self.routes.valid & Mux(route.raw, around, through & (zeros == route.zeros)) & ~fresh
+        )
+        with m.If(pop):
+            m.d.sync += fresh.eq(0)
+        with m.If(self.routes.valid & ~around & ~through):
             with m.If(route.raw):
-                m.d.sync += around.eq(vacant)
+                m.d.sync += [around.eq(vacant), fresh.eq(vacant)]
             with m.Elif(zeros == route.zeros):
-                m.d.comb += enter.eq(1)
-                m.d.sync += through.eq(1)
+                m.d.sync += [through.eq(1), fresh.eq(1)]
             with m.Elif(vacant):
                 m.d.sync += zeros.eq(route.zeros)
         if self.config.runtime_values:
@@ -90,34 +100,32 @@ class CodecSwitch(wiring.Component):
         entered = Signal()
         beats_done = Signal()
         last_in = Signal()
-        length_now = self._give_length(m, through, entered)
         m.d.comb += [
             codec.input.payload.eq(source.payload),
             codec.input.valid.eq(source.valid & through & ~beats_done),
             last_in.eq(source.valid & source.ready & source.payload.last),
+            entered.eq((last_in | beats_done) & (~fresh | pop)),
         ]
         with m.If(around):
-            m.d.comb += [source.ready.eq(sink.ready), entered.eq(last_in)]
+            m.d.comb += source.ready.eq(sink.ready)
         with m.Elif(through):
-            m.d.comb += [
-                source.ready.eq(codec.input.ready & ~beats_done),
-                entered.eq((last_in | beats_done) & length_now),
-            ]
-            m.d.sync += beats_done.eq((last_in | beats_done) & ~entered)
+            m.d.comb += source.ready.eq(codec.input.ready & ~beats_done)
+        m.d.sync += beats_done.eq((last_in | beats_done) & ~entered)
         with m.If(entered):
-            m.d.sync += [around.eq(0), through.eq(0)]
-        m.d.sync += done.eq(entered)
-        m.d.comb += self.routes.ready.eq(done)
+            with m.If(follows & ~fresh):
+                m.d.sync += fresh.eq(1)
+            with m.Else():
+                m.d.sync += [around.eq(0), through.eq(0)]
 
         self._leave(m, around)
         m.d.comb += leave.eq(codec.output.valid & codec.output.ready & codec.output.payload.last)
-        m.d.comb += inside_next.eq(inside + enter - leave)
+        m.d.comb += inside_next.eq(inside + (pop & through) - leave)
         m.d.sync += [inside.eq(inside_next), vacant.eq(inside_next == 0)]
         wiring.connect(m, codec.report, wiring.flipped(self.report))
 
         m.d.comb += [
             self.blocked.eq(sink.valid & ~sink.ready),
-            self.starved.eq(self.routes.valid & ~source.valid & ~self.blocked),
+            self.starved.eq((self.routes.valid | around | through) & ~source.valid & ~self.blocked),
             self.refused.eq(source.valid & ~source.ready & ~self.blocked),
         ]
         return m
@@ -128,21 +136,19 @@ class CodecSwitch(wiring.Component):
         domain = m.d.sync if self.config.pipelined else m.d.comb
         domain += table.eq(Mux(zeros, 0, Value.cast(self.values)))
 
-    def _give_length(self, m: Module, through: Signal, entered: Signal) -> Value | int:
-        """High once the codec has the length of the packet that goes ``through`` it, if it takes one."""
+    def _give_length(self, m: Module, wanted: Value, pop: Signal) -> Value | int:
+        """Gives the codec the length at ``routes`` while it is ``wanted``, if it takes one; high from the cycle after it
+        has it until ``pop``."""
         codec = self.codec
         if "length" not in codec.signature.members:
             return 1
         length_done = Signal()
-        length_now = Signal()
         m.d.comb += [
             codec.length.payload.eq(self.routes.payload.words),
-            codec.length.valid.eq(through & ~length_done),
-            length_now.eq(length_done | (codec.length.valid & codec.length.ready)),
+            codec.length.valid.eq(wanted & ~length_done),
         ]
-        with m.If(through):
-            m.d.sync += length_done.eq(length_now & ~entered)
-        return length_now
+        m.d.sync += length_done.eq((length_done | (codec.length.valid & codec.length.ready)) & ~pop)
+        return length_done
 
     def _leave(self, m: Module, around: Signal) -> None:
         """Gives the output the beats of the codec, or those that pass ``around`` it."""

@@ -33,7 +33,7 @@ class DataPath(wiring.Component):
         One outcome per descriptor, from the reader and from the writer.
     ``report``
         One verdict per descriptor that does not pass around the codec.
-    ``overflow``, ``end``
+    ``ahead``, ``overflow``, ``end``
         Those of the :class:`.AxiWriter`.
     ``values``
         The table of the codec.
@@ -66,6 +66,7 @@ class DataPath(wiring.Component):
                 "read_outcome": Out(Outcome(read.address_bits)),
                 "report": Out(stream.Signature(Verdict)),
                 "write_outcome": Out(Outcome(write.address_bits)),
+                "ahead": In(1),
                 "overflow": Out(1),
                 "end": Out(SPAN_BITS),
                 "values": In(data.ArrayLayout(config.format.word_bits, config.codec.table_size)),
@@ -122,6 +123,7 @@ class DataPath(wiring.Component):
             switch.values.eq(self.values),
             reader.flush.eq(self.flush),
             writer.flush.eq(self.flush),
+            writer.ahead.eq(self.ahead),
             self.read_idle.eq(reader.idle),
             self.write_idle.eq(writer.idle),
             self.read_progress.eq(reader.progress),

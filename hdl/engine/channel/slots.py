@@ -78,7 +78,9 @@ class SlotPort(wiring.Signature):
     ``objection``
         Writes ``last`` as the address of the objection.
     ``push``
-        Hands the slot on, with ``fields`` and ``route``.
+        Hands the slot on, with ``fields``, ``route`` and ``early``.
+    ``early``
+        Beats of the packet may be written before its command: see :class:`~cdma.hdl.axi.gather.Gather`.
     ``starts``
         With ``push``: ``fields.status`` is OK. Only then the stages see the slot.
     """
@@ -97,6 +99,7 @@ class SlotPort(wiring.Signature):
                 "count": Out(8),
                 "fields": Out(TicketFields),
                 "route": Out(Route),
+                "early": Out(1),
                 "push": Out(1),
                 "starts": Out(1),
             }
@@ -111,7 +114,7 @@ class _Walk:
     ``next``
         The slot that memories are to read.
     ``step``
-        Goes on to the following slot.
+        Goes on to the following slot, ``following``.
     """
 
     def __init__(self, m: Module, name: str, ahead: Signal) -> None:
@@ -119,7 +122,7 @@ class _Walk:
         self.next = Signal.like(ahead, name=f"{name}_next")
         self.valid = Signal(name=f"{name}_valid")
         self.step = Signal(name=f"{name}_step")
-        following = Signal.like(ahead, name=f"{name}_following")
+        self.following = following = Signal.like(ahead, name=f"{name}_following")
         m.d.comb += [following.eq(self.position + 1), self.next.eq(Mux(self.step, following, self.position))]
         # ``step`` comes late, so both cases are compared beforehand.
         m.d.sync += [
@@ -166,6 +169,8 @@ class Slots(wiring.Component):
         The commands of the stages.
     ``read_outcome``, ``write_outcome``, ``overflow``
         What the stages report.
+    ``ahead``
+        A command follows the one at ``write``, and its slot is ``early``. Not valid in the cycle after that was taken.
     ``end``
         Where the packet ended, when the command at ``write`` is taken.
     ``tickets``
@@ -197,6 +202,7 @@ class Slots(wiring.Component):
                 "read": Out(stream.Signature(Command(read_address_bits))),
                 "route": Out(stream.Signature(Route)),
                 "write": Out(stream.Signature(Command(write_address_bits))),
+                "ahead": Out(1),
                 "end": In(SPAN_BITS),
                 "read_outcome": In(Outcome(read_address_bits)),
                 "write_outcome": In(Outcome(write_address_bits)),
@@ -283,6 +289,10 @@ class Slots(wiring.Component):
                 m.d.comb += sink.payload[part].eq(stored)
         stored = self._keep(m, "routes", started, route.next, checked.route.as_value(), checked.push)
         m.d.comb += self.route.payload.eq(stored)
+        follows = Signal()
+        m.d.sync += follows.eq(write.valid & (write.following != started))
+        early = self._keep(m, "early", started, write.following, checked.early, checked.push)
+        m.d.comb += self.ahead.eq(follows & early[0])
         return write
 
     def _keep_checked(self, m: Module, counts: _Counts) -> None:

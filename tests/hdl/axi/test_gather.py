@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cdma.hdl.axi.gather import Gather
+from cdma.hdl.axi.gather import EARLY, Gather
 from tests.support.axi_bench import port_shape
 from tests.support.simulate import simulate
 from tests.support.stream_bench import beats_of
@@ -16,23 +16,55 @@ _BURST = 8
 _BEAT = 8
 
 
-def _run(dut: Gather, packets: list[tuple[int, int, int]], admit: float = 1.0) -> tuple[list, list, int]:
-    """Runs packets of ``(address, words, capacity)``; gives the bursts, the ends, and the cycles from the first beat to the
-    end of the last packet."""
+Packets = list[tuple[int, int, int]]
+"""Address, words and capacity of each."""
+
+
+def _early(address: int, capacity: int) -> bool:
+    """Whether the beats of such a packet may come before its command."""
+    return address // _BEAT % EARLY == 0 and capacity >= 2 * EARLY * _BEAT
+
+
+def _beats(words: int, empty_end: bool) -> list[dict[str, Any]]:
+    """The beats of a packet, which may end with an empty one."""
+    beats = beats_of(list(range(1, words + 1)), _BEAT // 4)
+    if empty_end:
+        for beat in beats:
+            beat["last"] = 0
+        beats.append({"data": [0] * (_BEAT // 4), "keep": 0, "last": 1})
+    return beats
+
+
+def _run(
+    dut: Gather, packets: Packets, admit: float = 1.0, *, ahead: bool = False, empty_ends: bool = False
+) -> tuple[list, list, int]:
+    """Runs packets; gives the bursts, the ends, and the cycles from the first beat to the end of the last packet.
+
+    With ``ahead``, it is known of a packet in time whether it is early.
+    """
     rng = random.Random(3)
-    beats = [beat for _, words, _ in packets for beat in beats_of(list(range(1, words + 1)), dut.shape.lanes)]
+    beats = [
+        beat
+        for number, (_, words, _) in enumerate(packets)
+        for beat in _beats(words, empty_ends and number % 3 == 0)
+    ]
+    #: Cycles since the command in hand has come.
+    age = 0
     bursts: list[dict[str, int]] = []
     ends: list[int] = []
     cycles = 0
 
     async def drive(ctx: Any) -> None:
-        nonlocal cycles
+        nonlocal cycles, age
         started = False
         while len(ends) < len(packets):
             address, _, capacity = packets[len(ends)]
             ctx.set(dut.command.payload, {"first": address, "last": address + capacity - 1})
             ctx.set(dut.command.valid, 1)
             ctx.set(dut.admit, rng.random() < admit)
+            follows = len(ends) + 1 < len(packets) and _early(*packets[len(ends) + 1][::2])
+            # In its first cycle it may say anything.
+            ctx.set(dut.ahead, ahead and (rng.random() < 0.5 if age < 1 else follows))
             ready = ctx.get(dut.input.ready)
             # What comes changes nothing of whether it is taken.
             ctx.set(dut.input.valid, 0)
@@ -49,8 +81,10 @@ def _run(dut: Gather, packets: list[tuple[int, int, int]], admit: float = 1.0) -
                 bursts.append(
                     {name: getattr(burst, name) for name in ("beat", "len", "none", "end", "overflow")}
                 )
+            age += 1
             if ctx.get(dut.command.ready):
                 ends.append(ctx.get(dut.end))
+                age = 0
             await ctx.tick()
             cycles += started
 
@@ -82,3 +116,35 @@ def test_what_does_not_fit_comes_after_what_does(admit: float) -> None:
     assert [burst["none"] for burst in bursts] == [0, 0, 1, 0]
     assert [burst["end"] for burst in bursts] == [0, 0, 1, 1]
     assert [burst["overflow"] for burst in bursts] == [0, 0, 1, 0]
+
+
+@pytest.mark.parametrize(("place", "beats"), [(0, 64), (0, 61), (EARLY, 64), (EARLY, 3)])
+def test_packets_that_come_early_follow_each_other_without_a_gap(place: int, beats: int) -> None:
+    count = 6
+    first = 4096 + place * _BEAT
+    dut = Gather(port_shape(64, _BURST))
+    _, ends, cycles = _run(dut, [(first, 2 * beats, 4096)] * count, ahead=True)
+    assert ends == [first + _BEAT * beats] * count
+    assert cycles == count * beats + 1
+
+
+@pytest.mark.parametrize("admit", [1.0, 0.5])
+@pytest.mark.parametrize("empty_ends", [False, True])
+@pytest.mark.parametrize("burst", [EARLY, _BURST, 64])
+def test_coming_early_changes_no_burst(burst: int, empty_ends: bool, admit: float) -> None:
+    """Packets of any length, begin and capacity, early or not."""
+    rng = random.Random(burst)
+    packets = []
+    for _ in range(400):
+        words = rng.choice((1, 2, 3, 4, 5, 6, 7, rng.randrange(1, 4 * burst), 2 * burst, 2 * burst + 1))
+        first = 4096 + _BEAT * (rng.choice((0, EARLY, 2 * EARLY, rng.randrange(64))))
+        room = rng.choice((4 * words, 4 * words + 4, 4096, max(8, rng.randrange(4 * words))))
+        packets.append((first, words, max(room, 2 * EARLY * _BEAT) if rng.random() < 0.7 else room))
+    assert sum(_early(*packet[::2]) for packet in packets) > 100
+    assert sum(4 * words > room for _, words, room in packets) > 20
+    dut = Gather(port_shape(64, burst))
+    *apart, slower = _run(dut, packets, admit, empty_ends=empty_ends)
+    dut = Gather(port_shape(64, burst))
+    *close, faster = _run(dut, packets, admit, ahead=True, empty_ends=empty_ends)
+    assert close == apart
+    assert faster < slower - 100 * admit

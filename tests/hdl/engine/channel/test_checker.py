@@ -11,6 +11,7 @@ import pytest
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 
+from cdma.hdl.axi.gather import EARLY
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.engine.channel.checker import Checker
 from cdma.hdl.engine.control.windows import DrivenWindows
@@ -49,6 +50,7 @@ class Seen:
     """What a checker put into a slot, and how many cycles that took."""
 
     status: int
+    early: int
     cycles: int
     tag: int
     read: tuple[int, int]
@@ -168,7 +170,7 @@ def _check(
                     slot.put("objection", place, last)
                 pushed = ctx.get(port.push)
                 assert pushed == ctx.get(dut.requests.ready)
-                fields_seen = ctx.get(port.fields)
+                fields_seen, early = ctx.get(port.fields), ctx.get(port.early)
                 assert not pushed or ctx.get(port.starts) == (fields_seen.status == Status.OK)
                 await ctx.tick()
                 if flushing:
@@ -181,6 +183,7 @@ def _check(
             seen.append(
                 Seen(
                     fields_seen.status,
+                    early,
                     cycles,
                     fields_seen.tag,
                     (slot.number("read_first"), slot.number("read_last")),
@@ -205,6 +208,9 @@ def _compare(case: Case, seen: Seen, compressing: bool, address_bits: int = 64, 
         assert seen.bytes == count
         assert seen.read == (case.source, case.source + count - 1)
         assert seen.write == (case.destination, case.destination + most - 1)
+        # The beats of the writer have 32 bytes. Words may be anywhere in them, unless these are the alignment.
+        roomy = case.destination // 32 % EARLY == 0 and case.capacity >= 2 * EARLY * 32
+        assert seen.early == (roomy and align == 32)
 
 
 #: One reason each, in the order in which they count.

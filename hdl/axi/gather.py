@@ -15,8 +15,9 @@ from .span import SPAN_BITS
 
 __all__ = ["EARLY", "Burst", "Gather", "StoredBeat"]
 
-#: A packet whose first beat has a number that is a multiple of this may come before its command.
-EARLY = 4
+#: A packet whose first beat has a number that is a multiple of this, and which has room for so many, may begin before its
+#: command comes. No more than three beats do, so the end of a block is far.
+EARLY = 8
 
 
 class StoredBeat(data.StructLayout):
@@ -140,8 +141,8 @@ class Gather(wiring.Component):
 
     ``ahead``
         High while a command is there after the one in hand, and the beats that come before its own cycles surely fit: it
-        begins with every :data:`EARLY` th beat of a block, and has room for twice as many. Not used in the first cycle of
-        a command.
+        begins with every :data:`EARLY` th beat of a block, and has room for as many. Not used in the first cycle of a
+        command, which comes at most three cycles after the one before it is taken.
     ``admit``
         High while the store can take a beat, and ``bursts`` three.
     ``flush``

@@ -191,7 +191,7 @@ class Checker(wiring.Component):
         if write.realign or write.burst < EARLY:
             return C(0)
         unaligned = descriptor.destination[beat_log2:][: exact_log2(EARLY)].any()
-        return ~unaligned & descriptor.capacity[beat_log2 + exact_log2(2 * EARLY) :].any()
+        return ~unaligned & descriptor.capacity[beat_log2 + exact_log2(EARLY) :].any()
 
     def _scan(self, m: Module, steps: _Steps, about: _About) -> _Findings:
         """Scans one byte of the addresses at a time."""

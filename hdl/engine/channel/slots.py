@@ -170,7 +170,7 @@ class Slots(wiring.Component):
     ``read_outcome``, ``write_outcome``, ``overflow``
         What the stages report.
     ``ahead``
-        A command follows the one at ``write``, and its slot is ``early``. Not valid in the cycle after that was taken.
+        A command follows the one at ``write``, and its slot is ``early``. Low in a command's first two cycles.
     ``end``
         Where the packet ended, when the command at ``write`` is taken.
     ``tickets``
@@ -289,8 +289,12 @@ class Slots(wiring.Component):
                 m.d.comb += sink.payload[part].eq(stored)
         stored = self._keep(m, "routes", started, route.next, checked.route.as_value(), checked.push)
         m.d.comb += self.route.payload.eq(stored)
+        more = Signal()
+        soon = Signal()
         follows = Signal()
-        m.d.sync += follows.eq(write.valid & (write.following != started))
+        m.d.comb += more.eq(write.valid & ~write.step & (write.following != started))
+        # A cycle longer than the memory takes, also if that is slow.
+        m.d.sync += [soon.eq(more), follows.eq(soon & more)]
         early = self._keep(m, "early", started, write.following, checked.early, checked.push)
         m.d.comb += self.ahead.eq(follows & early[0])
         return write

@@ -209,7 +209,7 @@ def _compare(case: Case, seen: Seen, compressing: bool, address_bits: int = 64, 
         assert seen.read == (case.source, case.source + count - 1)
         assert seen.write == (case.destination, case.destination + most - 1)
         # The beats of the writer have 32 bytes. Words may be anywhere in them, unless these are the alignment.
-        roomy = case.destination // 32 % EARLY == 0 and case.capacity >= 2 * EARLY * 32
+        roomy = case.destination // 32 % EARLY == 0 and case.capacity >= EARLY * 32
         assert seen.early == (roomy and align == 32)
 
 

@@ -351,15 +351,14 @@ class Bench:
         return found
 
     def refusals(self, channel: str) -> list[Transfer]:
-        """One transfer for each reason to refuse one, and as many that have two reasons each."""
-        alone, others = self.objections(channel), self.objections(channel)
-        pairs = [
+        """One transfer for each reason to refuse one, and one for every two reasons."""
+        pairs = (
             (first, second)
-            for first, second in itertools.combinations(others, 2)
+            for first, second in itertools.combinations(self.objections(channel), 2)
             if not first.changes.keys() & second.changes.keys()
-        ]
-        made = [self._refused_for(channel, reason) for reason in alone]
-        return made + [self._refused_for(channel, *pair) for pair in self.rng.sample(pairs, len(alone))]
+        )
+        made = [self._refused_for(channel, reason) for reason in self.objections(channel)]
+        return made + [self._refused_for(channel, *pair) for pair in pairs]
 
     def _refused_for(self, channel: str, first: Objection, second: Objection | None = None) -> Transfer:
         """A transfer that must be refused for the ``first`` reason, although there may be a ``second`` one."""

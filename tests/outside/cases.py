@@ -50,7 +50,7 @@ async def refusals(bench: Bench, budget: int) -> None:
 
     async def job(channel: str) -> None:
         await bench.channels[channel].start()
-        for _ in range(max(2, budget // 40)):
+        for _ in range(max(1, budget // 100)):
             made = [bench.transfer(channel, count=bench.rng.randint(1, 40))]
             for kind in bench.refusals(channel):
                 made += [kind, bench.transfer(channel, count=bench.rng.randint(1, 40))]

@@ -232,6 +232,13 @@ PARTS: dict[str, Callable[[Libraries], Iterator[str]]] = {
 }
 
 
+def measured_at() -> str:
+    """The sentence that says which revision of the project was measured."""
+    describe = ["git", "describe", "--always", "--dirty= with changes"]
+    result = subprocess.run(describe, cwd=DOCS.parent, capture_output=True, text=True, check=False)
+    return f"Measured at revision {result.stdout.strip() or 'unknown'}.\n"
+
+
 def mark(name: str) -> str:
     """The line in the document with which a part begins; it ends where the next one begins."""
     return f"<!-- area: {name} -->"
@@ -276,7 +283,7 @@ def main() -> None:
         if arguments.only and name not in arguments.only:
             continue
         try:
-            text = "\n".join(part(libraries))
+            text = "\n".join([*part(libraries), measured_at()])
         except CommandFailed as error:
             print(f"{name}: {error}", file=sys.stderr)
             failed.append(name)

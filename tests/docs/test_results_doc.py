@@ -92,3 +92,11 @@ def test_a_refusal_is_shown_and_a_failure_is_none(monkeypatch):
     assert "$ cdma area compressor --lanes 3\ncdma: lanes is 3; it must be" in shown
     with pytest.raises(area_results.CommandFailed):
         area_results.run("area", "compressor", "--lanes", "3")
+
+
+def test_each_part_says_what_was_measured():
+    document = DOCUMENT.read_text()
+    parts = re.split(r"<!-- area: [\w-]+ -->\n", document)[2:-1]
+    assert parts
+    for part in parts:
+        assert re.search(r"^Measured at revision [0-9a-f]{7,}\.\n\n$", part, flags=re.MULTILINE), part[:60]

@@ -69,7 +69,10 @@ _SLICES = _Setting(
     str,
     metavar="PORTS",
 )
-_QUEUE = "finished beats that the compressor stores: 2 for full throughput on any data, 1 or 0 for less area"
+_QUEUE = (
+    "finished beats that a compressor stores: 2 for full throughput on any data, 1 or 0 for less area, also of a "
+    "decompressor"
+)
 _CODEC = (
     _Setting("lanes", "words of one beat: a power of two, 1 to 64", default=CodecConfig.lanes),
     _Setting("runtime_values", "the frequent values come in on a port instead of being fixed", bool),

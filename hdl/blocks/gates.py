@@ -3,7 +3,14 @@
 from amaranth.hdl import Cat, Mux, Value
 from amaranth.utils import exact_log2
 
-__all__ = ["one_of", "popcount", "rotate_up", "thermometer"]
+__all__ = ["add_three", "one_of", "popcount", "rotate_up", "thermometer"]
+
+
+def add_three(first: Value, second: Value, third: Value) -> Value:
+    """The sum of three numbers, with one carry chain."""
+    ones = first ^ second ^ third
+    twos = first & second | third & (first | second)
+    return ones + (twos << 1)
 
 
 def thermometer(value: Value, size: int) -> Value:

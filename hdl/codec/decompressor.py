@@ -38,6 +38,9 @@ class Decompressor(wiring.Component):
     Latency: the first output beat of a window comes 2 cycles after its first input beat, and one more for each part of a
     header beyond one beat.
 
+    With less than two queued beats it stores one beat, and shows words of the beat at the input at the output within the
+    cycle. Then the latency is a cycle less, and a window may cost one more cycle: ``cdma.sim.codec.unpacking`` counts them.
+
     Corrupt packets end. The first beat whose codes are invalid, or whose header or literals are missing, is replaced by
     an empty last beat, and the rest of the input packet is discarded. Words left over after a whole packet are discarded,
     too. The report of the packet says what was wrong, and the next packets are unharmed. A length of 0 is reported as

@@ -43,7 +43,8 @@ class CodecConfig:
     ``queue``
         Finished beats that a plain compressor stores. With 2 it never loses a cycle; a header of several words takes
         three. With 1 its output comes from a register, and with 0 from logic; in both cases it fills one beat per cycle,
-        so that a window whose first words fill two beats costs one cycle more. A decompressor has no such queue.
+        so that a window whose first words fill two beats costs one cycle more. A plain decompressor with 0 or 1 stores
+        one beat instead of two or three; a window of literals alone may then cost one cycle more.
     """
 
     format: StreamFormat = Format()
@@ -78,7 +79,7 @@ class CodecConfig:
 
     @property
     def work_conserving(self) -> bool:
-        """Whether a compressor never loses a cycle, whatever its data."""
+        """Whether a codec never loses a cycle, whatever its data."""
         return self.queue == _WORK_CONSERVING
 
     @property

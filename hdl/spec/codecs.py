@@ -103,7 +103,7 @@ class Codec:
     ``pipelined``
         Whether its hardware can be built for FPGAs.
     ``small_queue``
-        Whether its compressor can be built with a queue of less than two beats.
+        Whether its codecs can be built smaller, with a queue of less than two beats.
     ``check``
         Refuses a :class:`Shape` that the hardware cannot be built for.
     ``compressor``, ``decompressor``

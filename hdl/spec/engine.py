@@ -68,7 +68,7 @@ class EngineConfig:
         others (AR, AW and W, R and B of the registers, completions) and the interrupt, ``"in,out"`` for all; or
         ``"none"``.
     ``queue``
-        Finished beats that the compressor stores; see :class:`CodecConfig`.
+        Finished beats that the compressor stores, and so the size of both codecs; see :class:`CodecConfig`.
     """
 
     format: StreamFormat = Format()

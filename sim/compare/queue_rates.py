@@ -1,4 +1,4 @@
-"""What the depth of a compressor's queue costs on data: recorded activations, random words, and the worst windows."""
+"""What ``queue`` costs on data: recorded activations, random words, and the worst windows."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.sim.codec.packing import packing_cycles, shared_cycles, worst_windows
+from cdma.sim.codec.unpacking import unpacking_cycles, worst_pair
 from cdma.sim.support.data import DATA
 from cdma.sim.support.tensors import LAYOUTS, arrange, convert
 
@@ -28,7 +29,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class QueueRates:
-    """Shares of the throughput of the contract, from 0 to 1, for one compressor.
+    """Shares of the throughput of the contract, from 0 to 1, for one compressor or decompressor.
 
     ``activations``
         Of all recorded tensors in all layouts together.
@@ -37,7 +38,7 @@ class QueueRates:
     ``random``
         Of random words, for each of :data:`DENSITIES`.
     ``worst``
-        Of the windows that are worst for a compressor with less than two queued beats.
+        Of the windows that are worst for the block with less than two queued beats.
     """
 
     activations: float
@@ -46,16 +47,20 @@ class QueueRates:
     worst: float
 
 
-def queue_rates(config: CodecConfig, seed: int = 1) -> QueueRates:
-    """What a plain compressor of zeros makes of the data."""
+def queue_rates(block: str, config: CodecConfig, seed: int = 1) -> QueueRates:
+    """What a plain ``compressor`` or ``decompressor`` of zeros makes of the data."""
     rng = np.random.default_rng(seed)
     zeros = replace(config, format=Format(config.format.word_bits, config.format.window))
-    tensors = [_cycles([stored], zeros) for stored in _activations(config.format.word_bits)]
+    repeats = _WORDS // config.format.window
+    worst = worst_windows(zeros, repeats) if block == "compressor" else worst_pair(zeros, repeats // 2)
+    tensors = [_cycles(block, [stored], zeros) for stored in _activations(config.format.word_bits)]
     return QueueRates(
         activations=_share(sum(least for least, _ in tensors), sum(taken for _, taken in tensors)),
         least=min(_share(*cycles) for cycles in tensors),
-        random={density: _share(*_cycles([rng.random(_WORDS) < density], zeros)) for density in DENSITIES},
-        worst=_share(*_cycles([worst_windows(zeros, _WORDS // config.format.window)], zeros)),
+        random={
+            density: _share(*_cycles(block, [rng.random(_WORDS) < density], zeros)) for density in DENSITIES
+        },
+        worst=_share(*_cycles(block, [worst], zeros)),
     )
 
 
@@ -71,12 +76,17 @@ def _activations(word_bits: int) -> Iterable[Mask]:
                 yield numbers.view(f"u{numbers.itemsize}") != 0
 
 
-def _cycles(packets: Iterable[Mask], config: CodecConfig) -> tuple[int, int]:
+def _cycles(block: str, packets: Iterable[Mask], config: CodecConfig) -> tuple[int, int]:
     """The cycles of the contract and those that the packets take, both without the stages from input to output."""
     least = taken = 0
     for stored in packets:
-        least += math.ceil(shared_cycles(stored, config))
-        taken += packing_cycles(stored, config) - config.work_conserving
+        allowed = math.ceil(shared_cycles(stored, config))
+        least += allowed
+        if block == "compressor":
+            taken += packing_cycles(stored, config) - config.work_conserving
+        else:
+            # One that is work-conserving takes what the contract allows, or less.
+            taken += allowed if config.work_conserving else unpacking_cycles(stored, config) - 1
     return least, taken
 
 

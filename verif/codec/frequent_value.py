@@ -78,7 +78,10 @@ def _fill_fields(rng: np.random.Generator, literal: NDArray[np.bool_], form: For
 def _plain(config: CodecConfig, block: str) -> Limits:
     # A compressor cannot send a header before the window is in; many lanes have more stages than a window has beats.
     latency = max(6, config.beats + 2) if block == "compressor" else 3 + config.header_beats
-    if block == "compressor" and not config.work_conserving:
+    if block == "decompressor" and not config.work_conserving:
+        # A packet that follows waits until all of the one before has been accepted, and for that one's report.
+        return Limits(constant=0, latency=latency, back_to_back=2, exact=True)
+    if not config.work_conserving:
         # The stages of the window store, and the register of the output.
         constant = max(config.beats - 1, (config.units.bit_length() + 3) // 2) + config.queue
         return Limits(constant=constant, latency=latency, back_to_back=0, exact=True)

@@ -12,6 +12,7 @@ from cdma.sim.codec.codec_model import model_of
 from cdma.sim.codec.model import compress_words, decode_packet, encode_packet
 from cdma.sim.codec.packing import packing_cycles
 from cdma.sim.codec.results import PacketReport
+from cdma.sim.codec.unpacking import unpacking_cycles
 from cdma.sim.codec.words import Words
 from cdma.verif.monitors.rules import Beat
 
@@ -89,7 +90,10 @@ def compress_packet(words: Words, config: CodecConfig) -> Packet:
 
 def decompress_packet(words: Words, config: CodecConfig) -> Packet:
     """The stream of ``words`` for the decompressor."""
-    cost = _cost(words, config, bench_of(config).limits(config, "decompressor").least_window)
+    if config.work_conserving:
+        cost = _cost(words, config, bench_of(config).limits(config, "decompressor").least_window)
+    else:
+        cost = unpacking_cycles(model_of(config.format).stored(words, config.format), config)
     return corrupt_packet(compress_words(words, config.format), len(words), config, cost)
 
 

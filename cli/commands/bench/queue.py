@@ -1,14 +1,16 @@
-"""``cdma bench queue``: what the depth of the compressor's queue costs and brings."""
+"""``cdma bench queue``: what ``--queue`` costs and brings."""
 
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.format import Format
 
 from .rows import Columns, Row, add_row_options, show_rows
@@ -23,8 +25,9 @@ def register(subparsers: Any) -> None:
     """Adds the command's parser."""
     parser = subparsers.add_parser(
         "queue",
-        help="throughput and area of the compressor by the depth of its queue",
-        description="Compare compressors with --queue 0, 1 and 2: the share of the full throughput that each keeps, on "
+        help="throughput and area of the codecs by --queue",
+        description="Compare codecs with --queue 0, 1 and 2 (decompressors with 0 and 1 are the same): the share of the "
+        "full throughput that each keeps, on "
         "the recorded activations, on the tensor of them that suffers most, on random words and on the worst "
         "windows; and, with a library, area and period. The cycles are those of the model that the regression "
         "checks the hardware against.",
@@ -43,20 +46,20 @@ def _run(arguments: argparse.Namespace) -> int:
 
     rows: list[Row] = []
     with status() as say:
-        for word_bits, lanes in _SHAPES:
-            for queue in (0, 1, 2):
+        for block, (word_bits, lanes) in itertools.product(BLOCKS, _SHAPES):
+            for queue in (0, 1, 2) if block == "compressor" else (0, 2):
                 config = CodecConfig(Format(word_bits), lanes, queue=queue)
-                say(f"compressor {config.summary()}")
-                row: Row = {"word_bits": word_bits, "lanes": lanes, "queue": queue}
-                row |= asdict(queue_rates(config, arguments.seed))
+                say(f"{block} {config.summary()}")
+                row: Row = {"block": block, "word_bits": word_bits, "lanes": lanes, "queue": queue}
+                row |= asdict(queue_rates(block, config, arguments.seed))
                 if arguments.liberty:
-                    row |= _area(config, arguments.liberty)
+                    row |= _area(block, config, arguments.liberty)
                 rows.append(row)
-    show_rows(arguments, rows, columns=_columns(rows), texts=2, group=_shape, markdown=_markdown)
+    show_rows(arguments, rows, columns=_columns(rows), texts=3, group=_group, markdown=_markdown)
     return 0
 
 
-def _area(config: CodecConfig, liberty: list[Path]) -> Row:
+def _area(block: str, config: CodecConfig, liberty: list[Path]) -> Row:
     """Area and period, plain and with gated clocks."""
     from cdma.synth.asic.measure import measure
     from cdma.synth.asic.recipe import Options
@@ -65,7 +68,7 @@ def _area(config: CodecConfig, liberty: list[Path]) -> Row:
 
     library = load_libraries(liberty)
     options = Options(clock_gating=library.clock_gate is not None)
-    measured = measure(codec_circuit("compressor", config), library, options)
+    measured = measure(codec_circuit(block, config), library, options)
     return {
         "kge": measured.plain.kge,
         "kge_clock_gating": measured.gated and measured.gated.kge,
@@ -74,7 +77,11 @@ def _area(config: CodecConfig, liberty: list[Path]) -> Row:
 
 
 def _columns(rows: Sequence[Row]) -> Columns:
-    columns: dict[str, Any] = {"lanes x bits": _shape, "queue": lambda row: str(row["queue"])}
+    columns: dict[str, Any] = {
+        "block": lambda row: row["block"],
+        "lanes x bits": _shape,
+        "queue": lambda row: str(row["queue"]),
+    }
     if "kge" in rows[0]:
         columns |= {
             "kGE": lambda row: _figure(row["kge"], 2),
@@ -91,6 +98,10 @@ def _columns(rows: Sequence[Row]) -> Columns:
 
 def _figure(value: float | None, digits: int) -> str:
     return "" if value is None else f"{value:.{digits}f}"
+
+
+def _group(row: Row) -> str:
+    return f"{row['block']} {_shape(row)}"
 
 
 def _shape(row: Row) -> str:

@@ -11,7 +11,7 @@ from cdma.hdl.spec.codec import CodecConfig
 
 from .interface import table_members
 
-__all__ = ["Classifier", "decoded", "literals_of", "rotated", "sent_of", "table_of"]
+__all__ = ["Classifier", "decoded", "literals_of", "rotated", "sent_of", "table_of", "table_word"]
 
 
 def table_of(component: wiring.PureInterface, config: CodecConfig) -> list[Value]:
@@ -53,7 +53,12 @@ def rotated(word: Value, config: CodecConfig) -> Value:
 
 def decoded(code: Value, table: Sequence[Value], is_literal: Value, literal: Value) -> Value:
     """The word that ``code`` stands for: ``literal`` if ``is_literal``, or else the entry of ``table``."""
-    return one_of((is_literal, literal), *((code == entry, value) for entry, value in enumerate(table)))
+    return Mux(is_literal, literal, 0) | table_word(code, table)
+
+
+def table_word(code: Value, table: Sequence[Value]) -> Value:
+    """The entry of ``table`` that ``code`` stands for; 0 if that is none."""
+    return one_of(*((code == entry, value) for entry, value in enumerate(table)))
 
 
 class Classifier(wiring.Component):

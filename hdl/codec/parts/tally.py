@@ -179,6 +179,8 @@ class DecompressorTally(wiring.Component):
     ``stall``
         Is high while a report waits to be accepted. Then no beat may arrive, no packet may start, and none may finish but
         with a beat that is delivered. One beat may still be delivered, because it may have been offered before.
+    ``closing``
+        Is high in the cycle before ``stall`` may rise.
     ``full``
         Is high while, in addition, such a beat waits to be counted. Then no other beat may be delivered.
     ``report``
@@ -191,6 +193,7 @@ class DecompressorTally(wiring.Component):
             {
                 "events": In(DecompressorEvents(config)),
                 "stall": Out(1),
+                "closing": Out(1),
                 "full": Out(1),
                 "report": Out(stream.Signature(Report)),
             }
@@ -214,6 +217,7 @@ class DecompressorTally(wiring.Component):
         report = self.report.payload
         m.d.comb += [
             self.stall.eq(done & ~self.report.ready),
+            self.closing.eq(late.finished),
             self.full.eq(self.stall & delivered),
             self.report.valid.eq(done),
             report.words_in.eq(words_in.value),

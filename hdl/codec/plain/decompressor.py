@@ -5,14 +5,15 @@ from amaranth.lib import wiring
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.beats import malformed
-from cdma.hdl.blocks.gates import popcount, thermometer
-from cdma.hdl.codec.parts.classifier import decoded, table_of
+from cdma.hdl.blocks.gates import one_of, popcount, thermometer
+from cdma.hdl.codec.parts.classifier import literals_of, table_of, table_word
 from cdma.hdl.codec.parts.interface import has_one_entry
-from cdma.hdl.codec.parts.levels import exchange
 from cdma.hdl.codec.parts.streams import Error, first_error
 from cdma.hdl.codec.parts.tally import DecompressorTally
 from cdma.hdl.spec.codec import CodecConfig
 
+from .expander import Expander
+from .held_beat import HeldBeat
 from .planner import Planner
 from .word_rows import WordRows
 
@@ -29,7 +30,8 @@ class PlainDecompressor(Elaboratable):
     rows in consecutive cycles.
 
     There are as many rows as work conservation needs: a window that is limited by the output fills them all, and the beat
-    at the input counts as one.
+    at the input counts as one. A decompressor with less than two queued beats holds one beat in their place, and takes the
+    words after it from the input.
     """
 
     def __init__(self, config: CodecConfig, ports: wiring.PureInterface) -> None:
@@ -38,8 +40,15 @@ class PlainDecompressor(Elaboratable):
         fmt, lanes = config.format, config.lanes
         self.levels = exact_log2(lanes)
         self.header_part = min(fmt.header_words, lanes)
-        self.row_count = 2 if self.header_part <= 2 else 3
-        self.rows = WordRows(fmt.word_bits, lanes, self.row_count, self.header_part)
+        self.expander = Expander(fmt.word_bits, lanes)
+        self.rows: WordRows | HeldBeat
+        if config.work_conserving:
+            beats = 2 if self.header_part <= 2 else 3
+            self.rows = WordRows(
+                fmt.word_bits, lanes, beats, self.header_part, inverted=self.expander.inverted
+            )
+        else:
+            self.rows = HeldBeat(fmt.word_bits, lanes, self.header_part, inverted=self.expander.inverted)
         self.planner = Planner(config, self.header_part)
         self.tally = DecompressorTally(config)
 
@@ -57,12 +66,15 @@ class PlainDecompressor(Elaboratable):
         #: The beat at the input is of the packet in flight; it arrives in this cycle.
         self.belongs = Signal()
         self.arrives = Signal()
+        #: No beat arrives, no packet starts, and none finishes but with a beat that is delivered.
+        self.stall = Signal()
         #: The beat at the input is accepted.
         self.accept = Signal()
         #: Literals of the planned beat are missing.
         self.missing = Signal()
-        #: The packet in flight ends where its last literal is.
+        #: The packet in flight ends where its last literal is; all of it has been accepted.
         self.ends_well = Signal()
+        self.accepted_well = Signal()
         #: The planned beat cannot be delivered, and an empty last beat goes out in its place.
         self.fails = Signal()
         #: The planned beat is delivered; with it, the packet ends.
@@ -82,9 +94,15 @@ class PlainDecompressor(Elaboratable):
         wiring.connect(m, self.tally.report, wiring.flipped(self.ports.report))
         if has_one_entry(self.config):
             m.d.comb += self.planner.one_entry.eq(self.ports.one_entry)
+        stall: Value = self.tally.stall
+        if isinstance(self.rows, HeldBeat):
+            m.d.comb += self.rows.arrives.eq(self.arrives)
+            # A beat that is offered may be at the input in part, so it must not be offered in the cycle before a stall.
+            stall = stall | self.tally.closing
         m.d.comb += [
+            self.stall.eq(stall),
             self.belongs.eq(self.busy & ~self.ended & ~self.discarding),
-            self.arrives.eq(self.belongs & self.ports.input.valid & ~self.tally.stall),
+            self.arrives.eq(self.belongs & self.ports.input.valid & ~self.stall),
         ]
         self._offer(m)
         self._spread(m)
@@ -100,17 +118,21 @@ class PlainDecompressor(Elaboratable):
         # Number of beats with words before `position`, and the last lane of these words.
         needed, needed_lane = (self.position + lanes - 1) >> self.levels, (self.position - 1)[: self.levels]
         invalid = plan.error != Error.NONE
-        stored = self.rows.stored
+        visible, ended, last_lane = self.rows.visible, Value.cast(self.ended), Value.cast(self.last_lane)
+        if not self.config.work_conserving:
+            # The end may be in the beat at the input, which the window shows, too.
+            arriving = self.ports.input.payload
+            ended = ended | (self.arrives & arriving.last)
+            last_lane = Mux(self.arrives, popcount(arriving.keep[1:]), last_lane)
         m.d.comb += [
             # A partial beat is the last of its packet, so that literals which are missing then will not arrive.
-            output.valid.eq(self.planned & ((needed <= stored) | self.ended | invalid) & ~self.tally.full),
+            output.valid.eq(self.planned & ((needed <= visible) | ended | invalid) & ~self.tally.full),
             self.missing.eq(
-                self.ended
-                & ((needed > stored) | ((needed == stored) & (needed != 0) & (needed_lane > self.last_lane)))
+                ended
+                & ((needed > visible) | ((needed == visible) & (needed != 0) & (needed_lane > last_lane)))
             ),
-            self.ends_well.eq(
-                self.ended & (needed == stored) & ((needed == 0) | (needed_lane == self.last_lane))
-            ),
+            self.ends_well.eq(ended & (needed == visible) & ((needed == 0) | (needed_lane == last_lane))),
+            self.accepted_well.eq(self.ends_well & self.ended),
             self.fails.eq((plan.error != Error.NONE) | self.missing),
             self.spread.eq(output.valid & output.ready),
             self.ends.eq(self.spread & (plan.last | self.fails)),
@@ -120,14 +142,19 @@ class PlainDecompressor(Elaboratable):
 
     def _spread(self, m: Module) -> None:
         """Spreads the literals to their lanes, and adds the words that are not literals."""
-        plan, levels = self.planner.plan, range(self.levels)
-        settings = {level: (plan.swap[level], plan.straight[level]) for level in levels}
-        moved = exchange(m, self.config, self.rows.window, reversed(levels), settings)
+        plan = self.planner.plan
+        m.submodules.expander = expander = self.expander
+        m.d.comb += [
+            expander.swap.eq(plan.swap),
+            expander.straight.eq(plan.straight),
+            # Literals that are missing are not stable, so they must not reach the output.
+            expander.literal.eq(Mux(self.fails, 0, literals_of(plan.codes, self.config))),
+            expander.input.eq(self.rows.window),
+        ]
         table = table_of(self.ports, self.config)
         for lane in range(self.config.lanes):
             code = plan.codes.word_select(lane, self.config.format.code_bits)
-            # Literals that are missing are not stable, so they must not reach the output.
-            word = decoded(code, table, code.all() & ~self.fails, moved[lane])
+            word = table_word(code, table) | expander.output[lane]
             m.d.comb += self.ports.output.payload.data[lane].eq(word)
 
     def _find_header(self, m: Module) -> tuple[Signal, Signal]:
@@ -173,8 +200,8 @@ class PlainDecompressor(Elaboratable):
                 planner.fresh
                 & planner.known
                 & self.ports.input.valid
-                & ~self.tally.stall
-                & (~self.busy | (self.planned & plan.last & (plan.error == Error.NONE) & self.ends_well))
+                & ~self.stall
+                & (~self.busy | (self.planned & plan.last & (plan.error == Error.NONE) & self.accepted_well))
             ),
             # This holds in the cycle in which a packet fails, too. What is planned then is given up at once.
             may_continue.eq(
@@ -202,15 +229,17 @@ class PlainDecompressor(Elaboratable):
         # the header has not arrived, and the position stays.
         reads = Signal()
         m.d.comb += [reads.eq(planner.wants_header & header_there), self.rows.read.eq(reads)]
-        gone = Mux(planner.fresh, 0, self.position[: self.levels]) + Mux(reads, part_size, 0)
+        advances = (~planner.wants_header | reads) & planner.whole
+        m.d.sync += self.position.eq(
+            one_of(
+                (~self.moves, self.position),
+                (self.moves & advances, planner.end),
+                (self.moves & ~advances & reads, planner.offset),
+                (self.moves & ~advances & ~reads, self.position[: self.levels]),
+            )
+        )
         with m.If(self.moves):
-            m.d.sync += [
-                self.position.eq(
-                    gone[: self.levels]
-                    + Mux((~planner.wants_header | reads) & planner.whole, planner.count, 0)
-                ),
-                self.planned.eq(plans & planner.whole & ~gives_up),
-            ]
+            m.d.sync += self.planned.eq(plans & planner.whole & ~gives_up)
 
     def _accept(self, m: Module) -> None:
         """Accepts the beat at the input into the rows."""
@@ -218,12 +247,7 @@ class PlainDecompressor(Elaboratable):
         arriving = input_.payload
         m.d.comb += [
             input_.ready.eq(
-                ~self.tally.stall
-                & (
-                    self.starts
-                    | (self.belongs & ((rows.stored < self.row_count) | rows.leaves))
-                    | (self.discarding & ~self.ended)
-                )
+                ~self.stall & (self.starts | (self.belongs & rows.takes) | (self.discarding & ~self.ended))
             ),
             self.accept.eq(input_.valid & input_.ready),
             rows.arriving.eq(arriving.data),
@@ -245,7 +269,7 @@ class PlainDecompressor(Elaboratable):
         error = Signal(Error, reset_less=True)
         m.d.comb += [
             finished_well.eq(self.ends & ~self.fails & self.ends_well),
-            finished.eq(finished_well | (self.discarding & self.ended & ~self.tally.stall)),
+            finished.eq(finished_well | (self.discarding & self.ended & ~self.stall)),
         ]
         with m.If(self.ends & ~finished_well):
             m.d.sync += [

@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.gates import thermometer
+from cdma.hdl.blocks.gates import add_three, one_of, popcount, thermometer
 from cdma.hdl.codec.parts.butterfly import Ranking, Routes
 from cdma.hdl.codec.parts.classifier import literals_of
 from cdma.hdl.codec.parts.interface import has_one_entry
@@ -68,10 +68,10 @@ class Planner(wiring.Component):
         Plans the next beat, if it is ``whole``, or takes one part of its header.
     ``whole``
         Says that the header of the next beat is whole with this part.
-    ``count``
-        Number of literals of the next beat.
     ``offset``
-        Lane of its first literal.
+        Lane of the first literal of the next beat.
+    ``end``
+        Position after its last literal, counted from the lane 0 that ``offset`` is counted from.
     ``plan``
         The beat planned last, from the cycle after ``take``.
     ``rest_invalid``
@@ -98,7 +98,7 @@ class Planner(wiring.Component):
                 "wants_header": Out(1),
                 "whole": Out(1),
                 "rest_invalid": Out(1),
-                "count": Out(range(config.lanes + 1)),
+                "end": Out(range(2 * config.lanes)),
                 "plan": Out(Plan(config)),
             }
         )
@@ -107,7 +107,7 @@ class Planner(wiring.Component):
         m = Module()
         config, parts = self.config, self.parts
         #: Number of words left of the packet.
-        remaining = Signal(32)
+        remaining = Signal(32, reset_less=True)
         #: Position of the next beat in its window.
         place = Signal(range(config.beats))
         #: Position of the next part in its header.
@@ -130,7 +130,7 @@ class Planner(wiring.Component):
         ]
         last, undefined = self._check(m, remaining, rest, codes)
         self._check_rest(m, remaining, header_rest)
-        swap = self._route(m, literal)
+        swap, count = self._route(m, literal)
         takes_beat = Signal()
         # The last beat of its packet, or one that cannot be delivered.
         closes = Signal()
@@ -149,7 +149,7 @@ class Planner(wiring.Component):
                 plan.codes.eq(codes),
                 plan.swap.eq(swap),
                 plan.straight.eq(~Value.cast(swap)),
-                plan.literals.eq(self.count),
+                plan.literals.eq(count),
                 plan.words.eq(Mux(last, self._beats_of(remaining)[1] - 1, config.lanes - 1)),
                 plan.last.eq(last),
                 plan.error.eq(
@@ -216,17 +216,19 @@ class Planner(wiring.Component):
         levels = exact_log2(self.config.lanes)
         return remaining >> levels, remaining[:levels]
 
-    def _route(self, m: Module, literal: Signal) -> Value:
-        """Counts the literals of the next beat; returns the settings of the exchanges."""
+    def _route(self, m: Module, literal: Signal) -> tuple[Value, Value]:
+        """Counts the literals of the next beat; returns the settings of the exchanges, and the count."""
+        half = self.config.lanes // 2
         m.submodules.ranking = ranking = Ranking(self.config.lanes)
         m.submodules.routes = routes = Routes(self.config.lanes)
         m.d.comb += [
             ranking.literal.eq(literal),
             routes.ranks.eq(ranking.ranks),
             routes.offset.eq(self.offset),
-            self.count.eq(ranking.ranks.count),
+            # The count of all literals comes late, so this does not wait for it.
+            self.end.eq(add_three(self.offset, popcount(literal[:half]), popcount(literal[half:]))),
         ]
-        return routes.swap
+        return routes.swap, ranking.ranks.count
 
     def _count_down(
         self, m: Module, remaining: Signal, takes_beat: Signal, last: Signal, closes: Signal
@@ -237,11 +239,17 @@ class Planner(wiring.Component):
         that packet ends early because its codes are invalid, the length is taken a cycle later, so that it does not wait
         for the codes to be checked.
         """
-        m.d.comb += self.length.ready.eq(~self.known | (takes_beat & last))
+        # Whether the beat is taken is known last, so it is joined last.
+        loads = Mux(takes_beat, last | ~self.known, ~self.known)
+        m.d.comb += self.length.ready.eq(loads)
+        m.d.sync += remaining.eq(
+            one_of(
+                (loads, self.length.payload),
+                (takes_beat & self.known & ~last, remaining - self.config.lanes),
+                (~takes_beat & self.known, remaining),
+            )
+        )
         with m.If(self.length.ready):
-            m.d.sync += [remaining.eq(self.length.payload), self.known.eq(self.length.valid)]
-        with m.Else():
-            with m.If(takes_beat):
-                m.d.sync += remaining.eq(remaining - self.config.lanes)
-            with m.If(closes | self.give_up):
-                m.d.sync += self.known.eq(0)
+            m.d.sync += self.known.eq(self.length.valid)
+        with m.Else(), m.If(closes | self.give_up):
+            m.d.sync += self.known.eq(0)

@@ -34,16 +34,21 @@ class WordRows(wiring.Component):
         Says that the header is at the beginning of the beat at the input, which becomes beat 0 with ``move``.
     ``forget``
         Drops all stored beats.
-    ``leaves``
-        Says that a beat leaves.
+    ``visible``
+        Number of beats whose words the window has: those that are stored.
+    ``takes``
+        Says that there is room for the beat at the input.
     ``window``
-        The words of the window.
+        The words of the window; their complements if ``inverted``.
     ``header``
         The words from ``position`` on or, if ``fresh``, the first words of the beat at the input.
     """
 
-    def __init__(self, word_bits: int, lanes: int, beats: int, header_words: int) -> None:
+    def __init__(
+        self, word_bits: int, lanes: int, beats: int, header_words: int, *, inverted: bool = False
+    ) -> None:
         self.lanes = lanes
+        self.inverted = inverted
         #: Number of beats stored at most: one for the window, and one for each row after it.
         self.beats = beats
         self.header_words = header_words
@@ -58,7 +63,8 @@ class WordRows(wiring.Component):
                 "forget": In(1),
                 "fresh": In(1),
                 "stored": Out(range(beats + 1)),
-                "leaves": Out(1),
+                "visible": Out(range(beats + 1)),
+                "takes": Out(1),
                 "window": Out(row),
                 "header": Out(data.ArrayLayout(word_bits, header_words)),
             }
@@ -66,7 +72,8 @@ class WordRows(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        window = Signal.like(self.window, reset_less=True)
+        kept = Signal.like(self.window, name="window", reset_less=True)
+        window = Signal.like(self.window, name="words")
         #: The rows after the window, for beat 1, beat 2, ...
         rows = {
             beat: Signal.like(self.window, name=f"row_{beat}", reset_less=True)
@@ -75,9 +82,14 @@ class WordRows(wiring.Component):
         #: Lane of beat 0 in which the window begins.
         offset = Signal(range(self.lanes))
         stored = Signal.like(self.stored)
-        m.d.comb += [self.window.eq(window), self.stored.eq(stored)]
+        m.d.comb += [
+            self.window.eq(kept),
+            window.eq(self._turned(kept)),
+            self.stored.eq(stored),
+            self.visible.eq(stored),
+        ]
         has = [stored > beat for beat in range(self.beats)]
-        gone = self._slide(m, window, rows, has, offset)
+        gone = self._slide(m, kept, window, rows, has, offset)
         retire = self._shift(m, rows, has, gone)
         with m.If(self.move):
             m.d.sync += offset.eq(gone)
@@ -86,8 +98,18 @@ class WordRows(wiring.Component):
         self._select_header(m, [window, *rows.values()], stored, has)
         return m
 
+    def _turned(self, words: Value) -> Value:
+        """The complement of ``words``, if that is what the window keeps."""
+        return ~Value.cast(words) if self.inverted else Value.cast(words)
+
     def _slide(
-        self, m: Module, window: data.View, rows: dict[int, data.View], has: list[Value], offset: Signal
+        self,
+        m: Module,
+        kept_words: data.View,
+        window: data.View,
+        rows: dict[int, data.View],
+        has: list[Value],
+        offset: Signal,
     ) -> Value:
         """Loads the window; returns where it begins if it moves, counted from lane 0 of beat 0 or of the fresh beat.
 
@@ -107,16 +129,20 @@ class WordRows(wiring.Component):
         for lane in range(self.lanes):
             #: Number of the beat whose word the lane wants.
             wants = (target >> levels) + target_below[lane]
-            kept = (has[0] & ~below[lane] & (wants == 0)) | (has[1] & below[lane] & (wants == 1))
-            keeps = Mux(self.move, kept & ~self.fresh, Mux(below[lane], has[1], has[0]))
+            stays = Mux(below[lane], has[1], has[0])
+            kept = ~self.fresh & (
+                (has[0] & ~below[lane] & (wants == 0)) | (has[1] & below[lane] & (wants == 1))
+            )
             takes = [
-                (self.move & ~self.fresh & ~kept & has[beat] & (wants == beat), row[lane])
-                for beat, row in rows.items()
+                (~self.fresh & ~kept & has[beat] & (wants == beat), row[lane]) for beat, row in rows.items()
             ]
-            taken = keeps
-            for condition, _ in takes:
-                taken = taken | condition
-            m.d.sync += window[lane].eq(one_of((keeps, window[lane]), *takes, (~taken, self.arriving[lane])))
+            arrives = ~Cat(kept, *(condition for condition, _ in takes)).any()
+            word = one_of(
+                (Mux(self.move, kept, stays), window[lane]),
+                *((self.move & condition, source) for condition, source in takes),
+                (Mux(self.move, arrives, ~stays), self.arriving[lane]),
+            )
+            m.d.sync += kept_words[lane].eq(self._turned(word))
         return Mux(self.fresh, self.header_words, target)
 
     def _shift(self, m: Module, rows: dict[int, data.View], has: list[Value], gone: Value) -> Signal:
@@ -124,7 +150,7 @@ class WordRows(wiring.Component):
         retire = Signal(range(4))
         m.d.comb += [
             retire.eq(Mux(self.move, gone >> exact_log2(self.lanes), 0)),
-            self.leaves.eq(retire != 0),
+            self.takes.eq((self.stored < self.beats) | (retire != 0)),
         ]
         for beat, row in rows.items():
             cases = [((retire == later - beat) & has[later], rows[later]) for later in rows if later >= beat]

@@ -1,17 +1,21 @@
 """The decompressor in Amaranth's simulator: the model's words and reports for whole and corrupt packets, the bound."""
 
 import random
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from cdma.hdl.codec.decompressor import Decompressor
 from cdma.hdl.codec.parts.streams import Error
+from cdma.sim.codec.unpacking import unpacking_cycles
 from tests.support.codec_bench import cycles_taken, decompress_packets
 from tests.support.codec_packets import (
     CONFIGS,
     LOADS,
     corrupt,
     fault_pairs,
+    random_words,
     stream_of,
     streams,
     windows_of_beats,
@@ -59,10 +63,34 @@ def test_bound_with_two_dense_windows_again_and_again(before: int) -> None:
     assert cycles_taken(bench, packet) <= work(config, words) / config.lanes + 8
 
 
-def test_latency() -> None:
+@pytest.mark.parametrize("number", range(len(CONFIGS)))
+def test_cycles_with_one_stored_beat_are_those_of_the_model(number: int) -> None:
+    config = replace(CONFIGS[number], queue=0)
+    source = random.Random(number)
+    window = config.format.window
+    for count in (1, window - 1, 10 * window, source.randrange(1, 4 * window)):
+        words = random_words(source, config, count, source.choice([0.5, 0.9, 1]))
+        bench, (packet,) = decompress_packets(config, [(stream_of(words, config), count)])
+        stored = ~np.isin(words, config.format.values)
+        assert cycles_taken(bench, packet) == unpacking_cycles(stored, config)
+
+
+@pytest.mark.parametrize("pauses", [0, 0.4])
+@pytest.mark.parametrize("number", range(len(CONFIGS)))
+def test_packets_with_one_stored_beat(number: int, pauses: float) -> None:
+    config = replace(CONFIGS[number], queue=0)
+    source = random.Random(f"{number} {pauses}")
+    packets = streams(config, source, 8)
+    packets += [corrupt(config, source, packet) for packet in streams(config, source, 8)]
+    decompress_packets(config, packets, pauses=pauses, report_pauses=0.7 if pauses else None, seed=number)
+
+
+@pytest.mark.parametrize(("queue", "cycles"), [(2, 2), (0, 1)])
+def test_latency(queue: int, cycles: int) -> None:
     words = [1] * 64
-    bench, (packet,) = decompress_packets(CONFIGS[0], [(stream_of(words, CONFIGS[0]), 64)])
-    assert packet.cycles[0] - bench.accepted["input"][0] == 2
+    config = replace(CONFIGS[0], queue=queue)
+    bench, (packet,) = decompress_packets(config, [(stream_of(words, config), 64)])
+    assert packet.cycles[0] - bench.accepted["input"][0] == cycles
 
 
 def test_malformed_beat_is_reported() -> None:

@@ -12,8 +12,11 @@ from cdma.app import main
 def test_rows(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "queue", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
-    assert [(row["word_bits"], row["lanes"], row["queue"]) for row in rows] == [
-        (bits, 256 // bits, queue) for bits in (32, 16, 8) for queue in (0, 1, 2)
+    assert [(row["block"], row["word_bits"], row["lanes"], row["queue"]) for row in rows] == [
+        (block, bits, 256 // bits, queue)
+        for block, queues in (("compressor", (0, 1, 2)), ("decompressor", (0, 2)))
+        for bits in (32, 16, 8)
+        for queue in queues
     ]
     for row in rows:
         assert 0.99 <= row["activations"] <= 1
@@ -22,6 +25,7 @@ def test_rows(capsys: pytest.CaptureFixture[str]) -> None:
     without, one, full = rows[:3]
     assert {**without, "queue": 1} == one
     assert without["worst"] == pytest.approx(8.125 / 9, abs=0.001)
+    assert rows[9]["worst"] == pytest.approx(8.125 / 9, abs=0.001)
     assert full["worst"] == pytest.approx(1, abs=0.001)
     assert without["random"]["0.95"] >= 0.99
 
@@ -29,6 +33,6 @@ def test_rows(capsys: pytest.CaptureFixture[str]) -> None:
 def test_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "queue", "--markdown"]) == 0
     title, rule, *rows = capsys.readouterr().out.splitlines()
-    assert title.startswith("| lanes x bits | queue | activations | least | random 0.5")
-    assert len(rows) == 9
+    assert title.startswith("| block | lanes x bits | queue | activations | least | random 0.5")
+    assert len(rows) == 15
     assert rule.count("|") == title.count("|")

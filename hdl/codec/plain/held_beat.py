@@ -1,0 +1,105 @@
+"""The words that a small decompressor has: a beat that it holds, and the beat at the input."""
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from cdma.hdl.blocks.gates import one_of, thermometer
+
+__all__ = ["HeldBeat"]
+
+
+class HeldBeat(wiring.Component):
+    """A window of ``lanes`` words, of which the first are in a register, and the others still at the input.
+
+    Beat 0 is the beat that is held or, if none is, the beat at the input. Words keep their lanes: the window has the lanes
+    of beat 0 from some lane on, and the lanes of the beat at the input below.
+
+    The ports are those of :class:`~cdma.hdl.codec.plain.word_rows.WordRows`, with these differences:
+
+    ``arrives``
+        Says that the beat at the input belongs to the packet. While it does, it stays there until it is accepted.
+    ``stored``, ``visible``
+        Number of beats that are held, 0 or 1; and the same with the beat at the input.
+    ``takes``
+        Says that the beat at the input, if it is of the packet, must be accepted: the window has moved past the held one.
+    """
+
+    def __init__(self, word_bits: int, lanes: int, header_words: int, *, inverted: bool = False) -> None:
+        self.lanes = lanes
+        self.inverted = inverted
+        self.header_words = header_words
+        row = data.ArrayLayout(word_bits, lanes)
+        super().__init__(
+            {
+                "arriving": In(row),
+                "arrives": In(1),
+                "accept": In(1),
+                "position": In(range(2 * lanes)),
+                "move": In(1),
+                "read": In(1),
+                "forget": In(1),
+                "fresh": In(1),
+                "stored": Out(1),
+                "visible": Out(2),
+                "takes": Out(1),
+                "window": Out(row),
+                "header": Out(data.ArrayLayout(word_bits, header_words)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        levels = exact_log2(self.lanes)
+        held = Signal.like(self.window, reset_less=True)
+        holds = Signal()
+        #: Lane of beat 0 in which the window begins.
+        offset = Signal(range(self.lanes))
+        #: Where the window goes if it moves, and how many beats it leaves behind then.
+        target = Signal(range(3 * self.lanes + 1))
+        passed = Signal(2)
+        below = Signal(self.lanes)
+        m.d.comb += [
+            target.eq(Mux(self.fresh, 0, self.position) + Mux(self.fresh | self.read, self.header_words, 0)),
+            passed.eq(target >> levels),
+            below.eq(thermometer(offset, self.lanes) | (~holds).replicate(self.lanes)),
+            self.stored.eq(holds),
+            self.visible.eq(holds + self.arrives),
+            self.takes.eq(~holds | (self.move & ((passed != 0) | self.fresh))),
+        ]
+        for lane in range(self.lanes):
+            word = Mux(below[lane], self.arriving[lane], held[lane])
+            m.d.comb += self.window[lane].eq(~word if self.inverted else word)
+        # A beat at the input that is not taken may be loaded, too, if none is held.
+        with m.If(~holds | (self.move & ((passed != 0) | self.fresh))):
+            m.d.sync += held.eq(self.arriving)
+        with m.If(self.move):
+            m.d.sync += [offset.eq(target), holds.eq(self._holds_after(holds, passed))]
+        with m.Elif(~holds):
+            m.d.sync += holds.eq(self.accept)
+        with m.If(self.forget):
+            m.d.sync += holds.eq(0)
+        self._select_header(m, held, holds)
+        return m
+
+    def _holds_after(self, holds: Signal, passed: Signal) -> Value:
+        """Whether a beat is held after a move."""
+        in_input = Mux(holds & ~self.fresh, passed == 1, passed == 0)
+        return (holds & ~self.fresh & (passed == 0)) | (self.accept & in_input)
+
+    def _select_header(self, m: Module, held: data.View, holds: Signal) -> None:
+        """Selects each word of the header by its beat and lane, in one step."""
+        levels = exact_log2(self.lanes)
+        for word in range(self.header_words):
+            place = Signal(range(3 * self.lanes + 1), name=f"place_{word}")
+            there = Signal(name=f"there_{word}")
+            m.d.comb += [
+                place.eq(Mux(self.fresh, 0, self.position) + word),
+                there.eq(holds & ~self.fresh & (place[levels:] == 0)),
+            ]
+            cases = []
+            for lane in range(self.lanes):
+                here = place[:levels] == lane
+                cases += [(here & there, held[lane]), (here & ~there, self.arriving[lane])]
+            m.d.comb += self.header[word].eq(one_of(*cases))

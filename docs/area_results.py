@@ -91,10 +91,10 @@ def codecs(libraries: Libraries) -> Iterator[str]:
 def queues(libraries: Libraries) -> Iterator[str]:
     yield "### Codecs with a smaller queue\n"
     yield (
-        "`cdma bench queue` has beats of 256 bits and compares codecs by `--queue`; a decompressor with 0 or 1 stores one beat, "
-        "one with 2 stores two or three. Shares are those of the full throughput: *activations* of all recorded tensors in "
-        "all layouts (float32; float16 and bfloat16; int8), *least* of the tensor that suffers most, *worst* of the windows "
-        "that cost the most cycles for their words.\n"
+        "`cdma bench queue` has beats of 256 bits and compares codecs by `--queue`; a decompressor with 0 or 1 stores one "
+        "beat, one with 2 stores two or three. Shares are those of the full throughput: *activations* of all recorded "
+        "tensors in all layouts (float32; float16 and bfloat16; int8), *least* of the tensor that suffers most, *worst* of "
+        "the windows that cost the most cycles for their words.\n"
     )
     yield run("bench", "queue", *libraries.chosen)
 

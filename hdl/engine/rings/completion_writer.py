@@ -34,7 +34,8 @@ class CompletionWriter(wiring.Component):
     """Writes completions to memory, each as one burst.
 
     ``room``
-        High while a completion can be begun. It stays high until ``commit``.
+        High while a completion can be begun, and also one that is begun before the ``commit`` of the one before it is
+        counted. It stays high until ``commit``.
     ``word_valid``, ``word``, ``data``
         Write a word of the completion.
     ``commit``
@@ -126,7 +127,7 @@ class CompletionWriter(wiring.Component):
         done = w.valid & w.ready & w.payload.last
         m.d.sync += unsent.eq(unsent + self.commit - done)
         m.d.comb += [
-            self.room.eq((unsent != _WAITING) & queue_ready),
+            self.room.eq((unsent < _WAITING - 1) & queue_ready),
             w.payload.last.eq(last),
         ]
 

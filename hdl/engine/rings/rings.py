@@ -6,7 +6,7 @@ descriptor out of the registers, and an error into them. Each job is done a few 
 for a bus, so no channel waits long for the other.
 """
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -21,7 +21,7 @@ from cdma.hdl.spec.registers.map import register_map
 
 from .coalescer import Coalescer
 from .completion_writer import CompletionWriter
-from .interfaces import RingClient
+from .interfaces import RECORD_WORDS, RingClient
 from .jobs import Cause, Job
 from .record_words import RecordWords
 from .ring_port import RingPort
@@ -90,7 +90,9 @@ class Rings(wiring.Component):
             port.watch(m, writer.sending)
 
         sequencer = Sequencer()
-        wishes = [port.wish(m, writer.room, asking.input.ready) for port in ports]
+        # A job may begin before what the one before it has put there is counted.
+        room = asking.level < _READS - 1
+        wishes = [port.wish(m, writer.room, room) for port in ports]
         sequencer.take(m, wishes, [port.error for port in ports], self.stop)
         found = self._find_slot(m, sequencer, ports, slot)
         words = RecordWords(sequencer, ports, self.registers)
@@ -139,22 +141,22 @@ class Rings(wiring.Component):
         is_, by = sequencer.is_, sequencer.by
         needs_slot = Signal()
         found = Signal()
-        # The index is selected in the first cycle of a job, and the search starts in the second one.
+        # The index is selected in the first cycle of a job. The search has begun by then: it reads the registers first.
         index = Signal.like(slot.index, reset_less=True)
-        starts = Signal()
+        second = Signal()
         of_send = by[Cause.ANSWER] | by[Cause.SEND_LOST]
         m.d.comb += [
             needs_slot.eq(
                 is_[Job.FETCH] | is_[Job.SEND] | ((of_send | by[Cause.FETCH_LOST]) & ~sequencer.skipped)
             ),
-            found.eq(~needs_slot | (slot.done & ~sequencer.fresh & ~starts)),
-            slot.start.eq(starts),
+            found.eq(~needs_slot | (slot.done & ~sequencer.fresh & ~second)),
+            slot.start.eq(sequencer.begins),
             slot.channel.eq(sequencer.channel),
             slot.completions.eq(is_[Job.SEND] | of_send),
             slot.ring_log2.eq(sequencer.of_channel(port.control.ring_log2 for port in ports)),
             slot.index.eq(index),
         ]
-        m.d.sync += starts.eq(sequencer.fresh & needs_slot)
+        m.d.sync += second.eq(sequencer.fresh)
         for active, indexes in (
             (is_[Job.FETCH], [port.fetcher.asked for port in ports]),
             (is_[Job.SEND], [port.completions.index for port in ports]),
@@ -193,12 +195,16 @@ class Rings(wiring.Component):
             reports.eq(free & (is_[Job.SHOW] | (is_[Job.LOG] & found & ~sequencer.skipped))),
         ]
         reported = words.report(m, self.report, reports)
+        last = C(0) if self.config.pipelined else sequencer.word == RECORD_WORDS - 1
         m.d.comb += [
             sequencer.advance.eq(
                 (is_[Job.SEND] & ~sequencer.copied) | (pushes & ~self.fetch.r.valid) | reported
             ),
+            # The last word of a completion is in its place when the job is over; in pipelined engines this has a cycle more.
             sequencer.ends.eq(
-                found & ~sequencer.fresh & (sequencer.copied | is_[Job.FETCH] | sequencer.unlogged)
+                found
+                & ~sequencer.fresh
+                & (sequencer.copied | is_[Job.FETCH] | (is_[Job.SEND] & last) | sequencer.unlogged)
             ),
             writer.word_valid.eq(writes),
             writer.word.eq(words.number),

@@ -32,9 +32,12 @@ class Conclusion(NamedTuple):
 class Sequencer:
     """The job in hand, as signals of one module. The methods add the statements that drive them, each once.
 
-    A job begins with a cycle in which ``fresh`` is high, and ends with one in which ``over`` is high. The wishes go
-    through a register, so a job is begun two cycles after the one before it at the earliest.
+    A job begins with a cycle in which ``fresh`` is high, and ends with one in which ``over`` is high. That of the other
+    channel may begin in the cycle after ``over``. The wishes go through a register, so the same channel's begins two
+    cycles later at the earliest.
 
+    ``begins``
+        High in the cycle before ``fresh``.
     ``channel``
         Number of the channel that the job belongs to.
     ``busy``
@@ -55,6 +58,8 @@ class Sequencer:
         High if the channel had an error in its registers when the job began. A further error leaves no record.
     ``is_``, ``by``
         One register for each :class:`.Job`, and for each :class:`.Cause` of a ``LOG``: high while that is in hand.
+    ``refused``
+        High in the last cycle of a job that becomes the ``LOG`` of its refusal.
     ``unlogged``
         High for a ``LOG`` that leaves no record.
     """
@@ -72,6 +77,7 @@ class Sequencer:
         self.stale = Signal()
         self.begins = Signal()
         self.skipped = Signal()
+        self.refused = Signal()
         self.is_ = {job: Signal(name=f"is_{job.name.lower()}") for job in Job.__members__.values()}
         self.by = {cause: Signal(name=f"by_{cause.name.lower()}") for cause in Cause.__members__.values()}
         self.unlogged = self.is_[Job.LOG] & self.skipped
@@ -82,10 +88,12 @@ class Sequencer:
         return Mux(self.channel, prefetch, offload)
 
     def take(self, m: Module, wishes: Sequence[data.View], logged: Sequence[Value], stop: Value) -> None:
-        """Begins a job when none is in hand, of the two channels in turn; none while ``stop`` is high.
+        """Begins a job when none is in hand or the one in hand is over, of the two channels in turn; none while ``stop``
+        is high.
 
         ``wishes``
-            The next job of each channel. In the cycle after ``over`` it no longer asks for what is done.
+            The next job of each channel. In the cycle after ``over`` it no longer asks for what is done. One of the other
+            channel may be begun although it is gone by then: it must do no harm.
         ``logged``
             High for a channel whose error registers are in use.
         """
@@ -93,9 +101,14 @@ class Sequencer:
         m.d.sync += [register.eq(wish) for register, wish in zip(kept, wishes, strict=True)]
         ended = Signal()
         chosen = Signal()
+        able = Signal(len(wishes))
+        for number, wish in enumerate(kept):
+            mine = self.channel == number
+            idle = ~self.busy & ~(ended & mine)
+            m.d.comb += able[number].eq(wish.valid & (idle | (self.over & ~mine & ~self.refused)))
         m.d.comb += [
-            chosen.eq(Mux(self.turn, kept[1].valid, ~kept[0].valid)),
-            self.begins.eq(~self.busy & ~ended & (kept[0].valid | kept[1].valid) & ~stop),
+            chosen.eq(Mux(self.turn, able[1], ~able[0])),
+            self.begins.eq(able.any() & ~stop),
         ]
         m.d.sync += [self.fresh.eq(self.begins), ended.eq(self.over), self.over.eq(self.ends & ~self.over)]
         with m.If(self.begins):
@@ -118,16 +131,17 @@ class Sequencer:
 
     def holds(self, m: Module, wanted: Value) -> Value:
         """High in the cycle before the last one of a job that was ``wanted`` all the time."""
-        with m.If(self.busy & ~wanted):
+        with m.If(self.busy & ~self.begins & ~wanted):
             m.d.sync += self.stale.eq(1)
         return self.ends & ~self.over & wanted & ~self.stale
 
     def end(self, m: Module, refused: Value) -> None:
         """Ends the job when it is over; one that was ``refused`` becomes the ``LOG`` of that."""
-        with m.If(self.over):
+        m.d.comb += self.refused.eq(refused)
+        with m.If(self.over & ~self.begins):
             m.d.sync += [signal.eq(0) for signal in (*self.is_.values(), *self.by.values())]
             m.d.sync += [self.busy.eq(0), self.copied.eq(0)]
-        with m.If(refused):
+        with m.If(self.refused):
             m.d.sync += [
                 self.busy.eq(1),
                 self.is_[Job.LOG].eq(1),

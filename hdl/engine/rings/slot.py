@@ -38,16 +38,17 @@ class _Step(NamedTuple):
 
 
 class RingSlot(wiring.Component):
-    """The address of a record. It takes three cycles for every 16 bits of an address, and three more after ``start``.
+    """The address of a record. It takes three cycles for every 16 bits of an address, and three more after ``start``. While
+    it is being found, the address before is lost.
 
     A step is a pipeline of three stages: it asks for a register, selects a limb of that, and adds the limb.
 
     ``start``
-        Begins. ``channel`` and ``completions`` must not change until ``done``.
+        Begins. ``channel`` and ``completions`` must not change from the next cycle on until ``done``.
     ``channel``, ``completions``, ``ring_log2``
         The ring: its channel; of completions or of descriptors; it has ``2**ring_log2`` entries.
     ``index``
-        The record in it, counted on past the ring's entries.
+        The record in it, counted on past the ring's entries: two cycles after ``start``.
     ``stored``
         Reads the registers that say where the rings and the window are.
     ``done``
@@ -103,6 +104,10 @@ class RingSlot(wiring.Component):
                     self.done.eq(adds.phase == _HIGHEST),
                 ]
         with m.If(self.start):
+            m.d.sync += self.done.eq(0)
+        loads = Signal(2)
+        m.d.sync += loads.eq(Cat(self.start, loads))
+        with m.If(loads[1]):
             m.d.sync += [
                 turning.eq(offset),
                 carry.eq(0),

@@ -26,8 +26,8 @@ def test_each_record_is_one_burst_at_its_address(bits: int, pause: float) -> Non
         beats: deque[tuple[int, int, int, bool]] = deque()
         record, word, address, channel = 0, 16, 0, 0
         written = 0
-        for cycle in range(6000):
-            begins = word == 16 and cycle < 4000 and ctx.get(dut.room)
+        for cycle in range(7000):
+            begins = word == 16 and cycle < 5000 and ctx.get(dut.room)
             if begins:
                 record, word = rng.getrandbits(512), 0
                 address, channel = rng.getrandbits(58) << 6, rng.randrange(2)

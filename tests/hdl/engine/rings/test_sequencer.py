@@ -105,6 +105,48 @@ def test_a_wish_that_its_job_has_fulfilled_begins_no_other() -> None:
     simulate(bench.module, drive)
 
 
+@pytest.mark.parametrize("refused", [False, True])
+@pytest.mark.parametrize("wanted_last", [0, 1])
+def test_a_job_of_the_other_channel_follows_at_once(wanted_last: int, refused: bool) -> None:
+    """With a record of its own; what becomes of the ring of the job before does not touch it. Not if that job has become
+    another one."""
+    bench = _Bench()
+
+    async def drive(ctx: Any) -> None:
+        sequencer = bench.sequencer
+        bench.wish(ctx, 0, Job.SEND)
+        await ctx.tick().until(sequencer.busy)
+        bench.wish(ctx, 1, Job.FETCH)
+        ctx.set(sequencer.advance, 1)
+        await ctx.tick().repeat(RECORD_WORDS)
+        ctx.set(sequencer.advance, 0)
+        ctx.set(sequencer.ends, 1)
+        await ctx.tick()
+        ctx.set(sequencer.ends, 0)
+        bench.wish(ctx, 0, None)
+        ctx.set(bench.wanted, wanted_last)
+        ctx.set(bench.refused, refused)
+        assert ctx.get(sequencer.over)
+        assert ctx.get(sequencer.begins) != refused
+        await ctx.tick()
+        ctx.set(bench.wanted, 1)
+        ctx.set(bench.refused, 0)
+        if refused:
+            assert ctx.get(sequencer.by[Cause.REFUSED])
+            await bench.end(ctx)
+        assert (ctx.get(sequencer.busy), ctx.get(sequencer.fresh)) == (1, 1)
+        assert (ctx.get(sequencer.channel), ctx.get(sequencer.is_[Job.FETCH])) == (1, 1)
+        assert not ctx.get(sequencer.is_[Job.SEND])
+        assert (ctx.get(sequencer.word), ctx.get(sequencer.copied)) == (0, 0)
+        bench.wish(ctx, 1, None)
+        assert await bench.end(ctx)
+        for _ in range(4):
+            assert not ctx.get(sequencer.busy)
+            await ctx.tick()
+
+    simulate(bench.module, drive)
+
+
 def test_counts_the_words_of_each_job() -> None:
     bench = _Bench()
 

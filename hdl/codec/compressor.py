@@ -29,7 +29,8 @@ class Compressor(wiring.Component):
     Throughput: work-conserving. With a source that is always valid and a sink that is always ready, the cycles from a
     packet's first beat accepted to its last output beat are at most the sum over its windows of
     ``max(words in, words out) / lanes``, plus ``window / lanes + 4``. Parts of a header beyond one beat cost a cycle each.
-    A packet that follows another without a pause costs at most one more cycle.
+    A packet that follows another without a pause costs at most one more cycle. Of a format with a field, the words out are
+    bytes, each a part of a word.
 
     Latency: the first output beat of a window comes ``window / lanes`` cycles after its first input beat, for up to eight
     lanes with a window of 32. More lanes have more levels to pass.

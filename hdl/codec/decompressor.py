@@ -4,7 +4,6 @@ from amaranth.hdl import Elaboratable, Module
 from amaranth.lib import wiring
 
 from cdma.hdl.spec.codec import CodecConfig
-from cdma.hdl.spec.errors import ParameterError
 
 from .parts.interface import codec_members
 from .pipelined.decompressor import PipelinedDecompressor
@@ -32,8 +31,9 @@ class Decompressor(wiring.Component):
 
     Throughput: work-conserving. With a source that is always valid and a sink that is always ready, the cycles from a
     packet's first beat accepted to its last output beat are at most the sum over its windows of
-    ``max(words in, words out) / lanes``, plus 8. Parts of a header beyond one beat cost a cycle each. A packet that follows
-    another without a pause costs at most one more cycle.
+    ``max(words in, words out) / lanes``, plus 8. A header longer than a beat is read in equal parts, each of which but one
+    costs a cycle. A packet that follows another without a pause costs at most one more cycle. Of a format with a field, the
+    words in are bytes, each a part of a word.
 
     Latency: the first output beat of a window comes 2 cycles after its first input beat, and one more for each part of a
     header beyond one beat.
@@ -41,20 +41,15 @@ class Decompressor(wiring.Component):
     With less than two queued beats it stores one beat, and shows words of the beat at the input at the output within the
     cycle. Then the latency is a cycle less, and a window may cost one more cycle: ``cdma.sim.codec.unpacking`` counts them.
 
-    Corrupt packets end. The first beat whose codes are invalid, or whose header or literals are missing, is replaced by
-    an empty last beat, and the rest of the input packet is discarded. Words left over after a whole packet are discarded,
-    too. The report of the packet says what was wrong, and the next packets are unharmed. A length of 0 is reported as
-    :attr:`Error.TRAILING`.
+    Corrupt packets end. The first beat whose codes are invalid, or whose header, literals or padding are missing, or whose
+    padding is not zero, is replaced by an empty last beat, and the rest of the input packet is discarded. Words left over
+    after a whole packet are discarded, too. The report of the packet says what was wrong, and the next packets are unharmed.
+    A length of 0 is reported as :attr:`Error.TRAILING`.
 
     A pipelined decompressor takes more cycles; see :class:`~cdma.hdl.codec.pipelined.decompressor.PipelinedDecompressor`.
     """
 
     def __init__(self, config: CodecConfig) -> None:
-        if config.format.code_bits == 3 or config.format.parts > 1:
-            raise ParameterError(
-                "the format has codes of 3 bits or a field; software and plain compressors have them, decompressors "
-                "are not built for them yet"
-            )
         self.config = config
         super().__init__(codec_members(config, length=True))
 

@@ -98,6 +98,14 @@ class CodecConfig:
         return -(-self.format.header_words // self.units)
 
     @property
+    def header_reads(self) -> int:
+        """Parts that a decompressor reads a header in, all of one size and none longer than a beat."""
+        reads = max(1, self.header_beats)
+        while self.format.header_words % reads:
+            reads += 1
+        return reads
+
+    @property
     def data_bits(self) -> int:
         """Bits of one beat."""
         return self.lanes * self.format.word_bits

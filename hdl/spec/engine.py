@@ -98,10 +98,10 @@ class EngineConfig:
                 f"word_bits is {self.format.word_bits}; an engine needs words of 8, 16 or 32 bits, as memory "
                 "has bytes"
             )
-        if self.format.parts > 1 or self.format.code_bits == 3:
+        if self.format.parts > 1 or self.format.code_bits == 3 or self.format.align_words > 1:
             raise ParameterError(
-                "the format has codes of 3 bits or a field; software and codecs have them, engines are not built for "
-                "them yet"
+                "the format has codes of 3 bits, a field or padded windows; software and codecs have them, engines are "
+                "not built for them yet"
             )
         CodecConfig(self.format, self.lanes, pipelined=self.pipelined, queue=self.queue)
         for port in ("dev", "host"):

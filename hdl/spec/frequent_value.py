@@ -16,14 +16,15 @@ _PIPELINE_BEATS = 4
 
 def _check(shape: Shape) -> None:
     form = shape.format
-    if form.align_words > 1:
+    if shape.pipelined and (form.code_bits == 3 or form.parts > 1 or form.align_words > 1):
         raise ParameterError(
-            "the format has padded windows; software has them, hardware is not built for them yet"
+            "the format has codes of 3 bits, a field or padded windows; software and plain codecs have them, pipelined "
+            "codecs are not built for them yet"
         )
-    if shape.pipelined and (form.code_bits == 3 or form.parts > 1):
+    if shape.units < form.align_words:
         raise ParameterError(
-            "the format has codes of 3 bits or a field; software and plain codecs have them, pipelined codecs are not "
-            "built for them yet"
+            f"lanes is {shape.lanes}, a beat of {shape.units * form.stream_bits // 8} bytes, with windows padded to "
+            "more; a beat must be at least as long as what windows are padded to"
         )
     if shape.units > _MOST_UNITS:
         raise ParameterError(

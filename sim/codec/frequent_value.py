@@ -89,8 +89,8 @@ class FrequentValueModel(CodecModel[Format]):
         """What the decompressor with ``lanes`` lanes delivers and reports for any stream and any asked length.
 
         Output goes beat by beat. A beat is delivered if its window's header is there, its codes are defined and
-        what is stored of its words is there. The codes past the packet's end belong to its last beat, and padding is
-        looked at after the last beat of its window. After the first beat that is not delivered the packet ends, with an
+        what is stored of its words is there. The codes past the packet's end belong to its last beat, and padding to the
+        last beat of its window. After the first beat that is not delivered the packet ends, with an
         empty beat, and the rest of the stream is discarded. The error is that of :meth:`decompressed`: where a beat
         lacks something, an undefined code anywhere in its window counts before that. Of a packet of no words all of
         the stream is left over.
@@ -120,18 +120,19 @@ class FrequentValueModel(CodecModel[Format]):
                 count = int(parts[beat].sum())
                 if position + count > total:
                     return result(CODE if undefined.any() else TRUNCATED)
+                end = position + count
+                if last == used:
+                    end += (begin - end) % format.align_words
+                    if end > total:
+                        return result(TRUNCATED)
+                    if stream[position + count : end].any():
+                        return result(PADDING)
                 out[delivered : delivered + last - first] = frames.words_of(
                     beat, stream[position : position + count]
                 )
                 delivered += last - first
-                position += count
+                position = end
                 literals += int(np.count_nonzero(beat == format.literal_code))
-            end = position + (begin - position) % format.align_words
-            if end > total:
-                return result(TRUNCATED)
-            if stream[position:end].any():
-                return result(PADDING)
-            position = end
         return result(TRAILING if position < total or words == 0 else NONE)
 
 

@@ -40,7 +40,7 @@ def shared_cycles(stored: NDArray[Any], config: CodecConfig) -> float:
     """What the contract of a work-conserving codec allows for a packet, without the constant and not rounded."""
     fmt = config.format
     loads = [
-        max(len(window) * fmt.parts, fmt.header_words + int(window.sum()))
+        max(len(window) * fmt.parts, _padded(fmt.header_words + int(window.sum()), config))
         for window in np.split(stored, range(fmt.window, len(stored), fmt.window))
     ]
     return sum(loads) / config.units + max(0, config.header_beats - 1) * len(loads)
@@ -122,13 +122,22 @@ def _steps(stored: NDArray[Any], config: CodecConfig) -> Iterator[_Step]:
     counts = padded.reshape(beats, lanes).sum(axis=1).tolist()
     full_parts = max(0, config.header_beats - 1)
     rest = fmt.header_words - full_parts * config.units
+    total = 0
     for beat, count in enumerate(counts):
         first = beat % config.beats == 0
         if first:
             for _ in range(full_parts):
                 yield _Step(config.units, last=False, more=False)
+        total = (0 if first else total) + count
+        ends = beat == beats - 1 or (beat + 1) % config.beats == 0
+        padding = _padded(fmt.header_words + total, config) - fmt.header_words - total if ends else 0
         more = (beat // config.beats + 1) * config.beats < beats
-        yield _Step(count + rest * first, beat == beats - 1, more)
+        yield _Step(count + rest * first + padding, beat == beats - 1, more)
+
+
+def _padded(words: int, config: CodecConfig) -> int:
+    """The stream words of a window with its padding."""
+    return words + -words % config.format.align_words
 
 
 def _beat_by_beat(steps: Iterator[_Step], units: int) -> int:

@@ -22,8 +22,9 @@ __all__ = [
     "PacketResult",
 ]
 
-#: The error codes of a report; the first four are those of ``hdl/codec/parts/streams.py``, which needs Amaranth.
-NONE, TRUNCATED, TRAILING, CODE, PADDING = range(5)
+#: The error codes of a report, as in ``hdl/codec/parts/streams.py``, which needs Amaranth. There 4 is a malformed beat,
+#: which no stream has.
+NONE, TRUNCATED, TRAILING, CODE, PADDING = 0, 1, 2, 3, 5
 
 Kind = Literal["truncated", "trailing", "code", "padding"]
 

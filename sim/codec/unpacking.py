@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,43 +14,48 @@ from .packing import shared_cycles
 __all__ = ["unpacking_cycles", "worst_pair"]
 
 
-def unpacking_cycles(stored: NDArray[np.bool_], config: CodecConfig) -> int:
+def unpacking_cycles(stored: NDArray[Any], config: CodecConfig) -> int:
     """The cycles from the first beat of a packet in to its last beat out, both counted.
 
-    ``stored`` says for each raw word whether it is a literal. The source is always valid and the sink is always ready.
+    ``stored`` says for each raw word how many stream words are stored of it, or whether it is a literal. The source is
+    always valid and the sink is always ready.
     """
-    lanes = config.lanes
-    part = min(config.format.header_words, lanes)
-    parts = config.format.header_words // part
-    padded = np.zeros(-(-len(stored) // lanes) * lanes, bool)
+    lanes, units, header = config.lanes, config.units, config.format.header_words
+    parts = config.header_reads
+    part = header // parts
+    padded = np.zeros(-(-len(stored) // lanes) * lanes, np.intp)
     padded[: len(stored)] = stored
-    literals = padded.reshape(-1, lanes).sum(axis=1).tolist()
-    headers = -(-len(literals) // config.beats)
+    counts = padded.reshape(-1, lanes).sum(axis=1).tolist()
+    # What pads a window follows its last beat.
+    for first in range(0, len(counts), config.beats):
+        last = min(first + config.beats, len(counts)) - 1
+        counts[last] += -(header + sum(counts[first : last + 1])) % config.format.align_words
+    headers = -(-len(counts) // config.beats)
     #: Beats of the stream that are still at the input, and whether one is held.
-    waiting = -(-(headers * config.format.header_words + sum(literals)) // lanes)
+    waiting = -(-(headers * header + sum(counts)) // units)
     holds = False
     #: The word after the planned beat, counted from lane 0 of the oldest beat that is left; beats and parts planned.
     position = beat = parts_read = cycles = 0
     planned = False
     while True:
         cycles += 1
-        goes = planned and -(-position // lanes) <= holds + (waiting > 0)
-        if goes and beat == len(literals):
+        goes = planned and -(-position // units) <= holds + (waiting > 0)
+        if goes and beat == len(counts):
             return cycles
         moves = goes or not planned
         wants = beat % config.beats == 0
-        last_of_header = (position + part - 1) // lanes
+        last_of_header = (position + part - 1) // units
         reads = wants and (last_of_header < holds or (last_of_header == holds and waiting > 0))
         takes = False
         if moves:
             target = position + (part if reads else 0)
-            passed, position = divmod(target, lanes)
+            passed, position = divmod(target, units)
             takes = waiting > 0 and (not holds or passed > 0)
             holds = (holds + takes - passed) > 0
             parts_read += reads
             planned = not wants or parts_read == parts
             if planned:
-                position += literals[beat]
+                position += counts[beat]
                 beat, parts_read = beat + 1, 0
         elif not holds:
             takes = holds = waiting > 0

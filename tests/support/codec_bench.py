@@ -63,7 +63,7 @@ def decompress_packets(
     source, sink, reports, lengths = _pauses(4, pauses, seed)
     if report_pauses is not None:
         reports = sometimes((seed, "reports"), report_pauses)
-    bench.source("input", [beat for stream, _ in packets for beat in beats_of(stream, config.lanes)], source)
+    bench.source("input", [beat for stream, _ in packets for beat in beats_of(stream, config.units)], source)
     bench.source("length", [length for _, length in packets], lengths)
     received = bench.packets("output", len(packets), sink)
     reported = bench.collect("report", len(packets), reports)

@@ -119,12 +119,12 @@ def streams(config: CodecConfig, source: random.Random, count: int) -> list[Stre
 def corrupt(config: CodecConfig, source: random.Random, packet: Stream) -> Stream:
     """Returns the stream cut, extended, with one bit changed, replaced, with another length, or as it is."""
     stream, length = packet
-    word = config.format.word_bits
+    word = config.format.stream_bits
     kind = source.randrange(6)
     if kind == 0:
         return stream[: source.randrange(len(stream)) or 1], length
     if kind == 1:
-        more = source.randrange(1, 3 * config.lanes)
+        more = source.randrange(1, 3 * config.units)
         return stream + [source.getrandbits(word) for _ in range(more)], length
     if kind == 2:
         at = source.randrange(len(stream))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 
-__all__ = ["field_configs", "field_words"]
+__all__ = ["field_configs", "field_words", "padded_configs"]
 
 
 @st.composite
@@ -30,10 +31,26 @@ def field_configs(draw: st.DrawFn) -> CodecConfig:
     return CodecConfig(form, draw(st.sampled_from(lanes)))
 
 
+@st.composite
+def padded_configs(draw: st.DrawFn) -> CodecConfig:
+    """Padded windows, with a field or without one."""
+    config = draw(field_configs())
+    form = config.format
+    if draw(st.booleans()):
+        bits = draw(st.sampled_from([8, 16, 32]))
+        windows = [n for n in (8, 16, 32) if n * form.code_bits % bits == 0]
+        if windows:
+            form = Format(bits, draw(st.sampled_from(windows)), form.code_bits, (0,))
+    form = replace(form, align=draw(st.sampled_from([2, 4, 8])))
+    lanes = [n for n in (1, 2, 4, 8, 16) if n <= form.window and form.align * 8 <= n * form.word_bits <= 256]
+    # The longest windows have beats of every length.
+    return CodecConfig(form, draw(st.sampled_from(lanes))) if lanes else CodecConfig(Format(8, align=4), 4)
+
+
 def field_words(source: random.Random, form: Format, count: int) -> list[int]:
     """``count`` words: zeros, words with a frequent field, and others, in random shares."""
     shares = [source.choice([0, 1, 3]) for _ in range(3)]
-    shift = form.word_bits - form.field_bits
+    shift = form.word_bits - form.entry_bits
 
     def word(kind: int) -> int:
         if kind == 0:

@@ -130,7 +130,7 @@ def decompress(stream: bytes, count: int, **parameters: Any) -> tuple[list[int],
 
 
 def hardware(stream: bytes, count: int, lanes: int, **parameters: Any) -> tuple[list[int], int]:
-    """Returns the words that the decompressor delivers, and its error from 0 to 4."""
+    """Returns the words that the decompressor delivers, and its error, 0 to 5."""
     rules = _Rules(**parameters)
     words, fault = decompress(stream, count, **parameters)
     if words is not None:
@@ -165,8 +165,9 @@ def hardware(stream: bytes, count: int, lanes: int, **parameters: Any) -> tuple[
                 delivered.append(rules.word(code, sent))
                 position += size
         padding = -(position - begin) % rules.align
+        # Padding belongs to the last beat of its window, which is not delivered without it.
         if position + padding > len(stream):
-            return delivered, 1
+            return delivered[: -len(beat)], 1
         if any(stream[position : position + padding]):
-            return delivered, 4
+            return delivered[: -len(beat)], 5
         position += padding

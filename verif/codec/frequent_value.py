@@ -77,7 +77,7 @@ def _fill_fields(rng: np.random.Generator, literal: NDArray[np.bool_], form: For
 
 def _plain(config: CodecConfig, block: str) -> Limits:
     # A compressor cannot send a header before the window is in; many lanes have more stages than a window has beats.
-    latency = max(6, config.beats + 2) if block == "compressor" else 3 + config.header_beats
+    latency = max(6, config.beats + 2) if block == "compressor" else 3 + config.header_reads
     if block == "decompressor" and not config.work_conserving:
         # A packet that follows waits until all of the one before has been accepted, and for that one's report.
         return Limits(constant=0, latency=latency, back_to_back=2, exact=True)
@@ -93,7 +93,7 @@ def _pipelined(config: CodecConfig, block: str) -> Limits:
     if block == "compressor":
         constant = config.beats + 11
         return Limits(constant=constant, latency=constant - 1)
-    constant = config.beats + 18 + config.header_beats
+    constant = config.beats + 18 + config.header_reads
     # It takes four cycles from one header to the next, and so counts a short last window as four beats.
     return Limits(constant=constant, latency=constant - 1, back_to_back=2, least_window=4 * config.lanes)
 

@@ -11,7 +11,7 @@ from cdma.hdl.spec.codec import CodecConfig
 from cdma.sim.codec.codec_model import model_of
 from cdma.sim.codec.model import compress_words, decode_packet, encode_packet
 from cdma.sim.codec.packing import packing_cycles
-from cdma.sim.codec.results import PacketReport
+from cdma.sim.codec.results import CODE, PADDING, TRUNCATED, PacketReport
 from cdma.sim.codec.unpacking import unpacking_cycles
 from cdma.sim.codec.words import Words
 from cdma.verif.monitors.rules import Beat
@@ -59,14 +59,18 @@ def window_loads(words: Words, config: CodecConfig) -> tuple[np.ndarray, np.ndar
     stored[: len(words)] = model_of(form).stream_words_of_each(words, form)
     raw = np.full(windows, form.window)
     raw[-1] = len(words) - (windows - 1) * form.window
-    return raw * form.parts, form.header_words + stored.reshape(windows, form.window).sum(axis=1)
+    stream = form.header_words + stored.reshape(windows, form.window).sum(axis=1)
+    return raw * form.parts, stream + -stream % form.align_words
 
 
-def _cost(words: Words, config: CodecConfig, least: int = 1) -> int:
-    """The cycles of the contract, where the last window counts as ``least`` words of a beat, however short it is."""
+def _cost(words: Words, config: CodecConfig, header_parts: int, least: int = 1) -> int:
+    """The cycles of the contract, where a header comes in ``header_parts``.
+
+    The last window counts as ``least`` words, however short it is.
+    """
     raw, stream = window_loads(words, config)
     raw[-1] = max(raw[-1], least * config.format.parts)
-    long_header = max(0, config.header_beats - 1)
+    long_header = max(0, header_parts - 1)
     return -(-int(np.maximum(raw, stream).sum()) // config.units) + long_header * len(raw)
 
 
@@ -83,7 +87,7 @@ def compress_packet(words: Words, config: CodecConfig) -> Packet:
         None,
         beats_of(result.words, config),
         result.report,
-        _cost(words, config) if config.work_conserving else _packing_cost(words, config),
+        _cost(words, config, config.header_beats) if config.work_conserving else _packing_cost(words, config),
         len(words),
     )
 
@@ -91,9 +95,10 @@ def compress_packet(words: Words, config: CodecConfig) -> Packet:
 def decompress_packet(words: Words, config: CodecConfig) -> Packet:
     """The stream of ``words`` for the decompressor."""
     if config.work_conserving:
-        cost = _cost(words, config, bench_of(config).limits(config, "decompressor").least_window)
+        least = bench_of(config).limits(config, "decompressor").least_window
+        cost = _cost(words, config, config.header_reads, least)
     else:
-        cost = unpacking_cycles(model_of(config.format).stored(words, config.format), config)
+        cost = unpacking_cycles(model_of(config.format).stream_words_of_each(words, config.format), config)
     return corrupt_packet(compress_words(words, config.format), len(words), config, cost)
 
 
@@ -101,7 +106,7 @@ def corrupt_packet(stream: Words, length: int, config: CodecConfig, cost: int = 
     """Any stream at all, with any length asked for."""
     result = decode_packet(stream, length, config.format, config.lanes)
     delivered = beats_of(result.words, config)
-    if result.report.error in (1, 3) and len(result.words):
+    if result.report.error in (TRUNCATED, CODE, PADDING) and len(result.words):
         # The packet was cut short after whole beats: an empty beat closes it.
         delivered = [*(Beat(beat.data, beat.keep) for beat in delivered), Beat(0, 0, True)]
     return Packet(beats_of(stream, config), length, delivered, result.report, cost, result.report.words_in)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -11,7 +11,16 @@ from cdma.hdl.spec.codec import CodecConfig
 
 from .interface import table_members
 
-__all__ = ["Classifier", "decoded", "literals_of", "rotated", "sent_of", "table_of", "table_word"]
+__all__ = [
+    "Classifier",
+    "decoded",
+    "field_word",
+    "literals_of",
+    "rotated",
+    "sent_of",
+    "table_of",
+    "table_word",
+]
 
 
 def table_of(component: wiring.PureInterface, config: CodecConfig) -> list[Value]:
@@ -51,14 +60,25 @@ def rotated(word: Value, config: CodecConfig) -> Value:
     return word.rotate_left(config.format.rotate) if config.format.rotate else word
 
 
+def field_word(code: Value, table: Sequence[Value], parts: Value, config: CodecConfig) -> Value:
+    """The word that ``code`` stands for, in a format with a field, from the ``parts`` that the stream has of it.
+
+    The other parts are 0.
+    """
+    fmt = config.format
+    # The codes of the entries follow that of zero, if there is one.
+    field = table_word(code, table, int(fmt.zero)) if table else Const(0)
+    return (parts | field << (fmt.word_bits - fmt.field_bits))[: fmt.word_bits].rotate_right(fmt.rotate)
+
+
 def decoded(code: Value, table: Sequence[Value], is_literal: Value, literal: Value) -> Value:
     """The word that ``code`` stands for: ``literal`` if ``is_literal``, or else the entry of ``table``."""
     return Mux(is_literal, literal, 0) | table_word(code, table)
 
 
-def table_word(code: Value, table: Sequence[Value]) -> Value:
-    """The entry of ``table`` that ``code`` stands for; 0 if that is none."""
-    return one_of(*((code == entry, value) for entry, value in enumerate(table)))
+def table_word(code: Value, table: Sequence[Value], first: int = 0) -> Value:
+    """The entry of ``table`` that ``code`` stands for, the first of them with the code ``first``; 0 if that is none."""
+    return one_of(*((code == entry, value) for entry, value in enumerate(table, first)))
 
 
 class Classifier(wiring.Component):

@@ -8,7 +8,7 @@ from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.gates import one_of
 from cdma.hdl.spec.codec import CodecConfig
 
-from .placement import Placed, Placement
+from .placement import Placed, Placement, stored_word
 from .steps import Step
 
 __all__ = ["Packer"]
@@ -116,17 +116,21 @@ class Packer(wiring.Component):
         units, in_header, header = self.config.units, placed.in_header, self._header(placed)
         rows = [Signal(placed.words.shape(), name=f"row_{i}") for i in range(2)]
         for lane in range(units):
+            first, second = (
+                stored_word(placed, lane, goes_on, self.config)
+                for goes_on in (placed.over_one, placed.over_two)
+            )
             m.d.comb += rows[0][lane].eq(
                 one_of(
                     (old[lane], partial[lane]),
                     (~old[lane] & in_header[lane], header[lane]),
-                    (~old[lane] & ~in_header[lane], placed.words[lane]),
+                    (~old[lane] & ~in_header[lane], first),
                 )
             )
             if lane < self.header_part:
-                m.d.comb += rows[1][lane].eq(Mux(in_header[units + lane], header[lane], placed.words[lane]))
+                m.d.comb += rows[1][lane].eq(Mux(in_header[units + lane], header[lane], second))
             else:
-                m.d.comb += rows[1][lane].eq(placed.words[lane])
+                m.d.comb += rows[1][lane].eq(second)
         return rows
 
     def _hold(
@@ -138,18 +142,17 @@ class Packer(wiring.Component):
         moves = Const(1) if self.registered else fires
         enable = fires if self.registered else Const(1)
         for lane in range(self.config.units):
-            second = one_of(
-                (moves & over_one & ~over_two, second_row[lane]), (moves & over_two, placed.words[lane])
-            )
+            word = stored_word(placed, lane, Const(0), self.config)
+            second = one_of((moves & over_one & ~over_two, second_row[lane]), (moves & over_two, word))
             if lane >= self.header_part:
-                second = placed.words[lane] & (moves & over_one).replicate(self.config.format.stream_bits)
+                second = word & (moves & over_one).replicate(self.config.format.stream_bits)
             keeps = ~moves | (~over_one & old[lane])
             with m.If(enable):
                 m.d.sync += partial[lane].eq(
                     one_of(
                         (keeps, partial[lane]),
                         (~keeps & ~over_one & in_header[lane], header[lane]),
-                        (~keeps & ~over_one & ~in_header[lane], placed.words[lane]),
+                        (~keeps & ~over_one & ~in_header[lane], word),
                     )
                     | second
                 )

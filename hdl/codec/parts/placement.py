@@ -10,7 +10,7 @@ from cdma.hdl.spec.codec import CodecConfig
 
 from .steps import Step, last_header_part, words_of_last_beat
 
-__all__ = ["Placed", "Placement"]
+__all__ = ["Placed", "Placement", "stored_word"]
 
 
 class Placed(data.StructLayout):
@@ -29,6 +29,8 @@ class Placed(data.StructLayout):
         Say that words go beyond the first beat, and beyond the second.
     ``remaining``
         Number of words in the last beat that has any.
+    ``filled``
+        Says which lanes of that beat are not padding, in formats with padded windows.
     ``last``
         Ends the packet.
     ``more``
@@ -47,10 +49,21 @@ class Placed(data.StructLayout):
                 "over_one": 1,
                 "over_two": 1,
                 "remaining": range(units + 1),
+                **({"filled": units} if fmt.align_words > 1 else {}),
                 "last": 1,
                 **({} if config.work_conserving else {"more": 1}),
             }
         )
+
+
+def stored_word(placed: Value, lane: int, goes_on: Value, config: CodecConfig) -> Value:
+    """The stored word of a lane of an output beat; 0 where that beat, the last of its step, has padding.
+
+    ``goes_on`` says that words of the step go beyond this beat.
+    """
+    if config.format.align_words == 1:
+        return placed.words[lane]
+    return Mux(goes_on | placed.filled[lane], placed.words[lane], 0)
 
 
 class Placement(wiring.Component):
@@ -116,6 +129,8 @@ class Placement(wiring.Component):
             placed.remaining.eq(words_of_last_beat(total, units, placed.over_one, placed.over_two)),
             placed.last.eq(step.last & ~alone),
         ]
+        if fmt.align_words > 1:
+            m.d.comb += placed.filled.eq(thermometer(placed.remaining - step.padding, units))
         if not self.config.work_conserving:
             # The parts of a header before its last keep the beat that they fill, as the positions of words have it.
             m.d.comb += placed.more.eq(step.more & ~alone)

@@ -11,7 +11,7 @@ __all__ = ["Arrival", "Step", "counts_stored", "last_header_part", "words_of_las
 
 def counts_stored(format: StreamFormat) -> bool:
     """Whether what is stored of the words of a packet is counted apart from its literals, being something else."""
-    return format.parts > 1
+    return format.parts > 1 or format.align_words > 1
 
 
 def last_header_part(config: CodecConfig) -> int:
@@ -33,7 +33,10 @@ class Step(data.StructLayout):
     ``start``
         Number of words in the output beat that this step continues: 0 at the start of a packet, then 1 to ``units``.
     ``total``
-        Number of words of ``start`` and of this step. Of a header longer than a beat only the last part counts.
+        Number of words of ``start`` and of this step, padding included. Of a header longer than a beat only the last part
+        counts.
+    ``padding``
+        Number of words of padding at the end of this step, in formats with padded windows.
     ``more``
         Says that a word of the packet is known to follow this step. Only a compressor with less than two queued beats
         needs it.
@@ -49,6 +52,7 @@ class Step(data.StructLayout):
                 "last": 1,
                 "start": range(units + 1),
                 "total": range(3 * units + 1),
+                **({"padding": range(fmt.align_words)} if fmt.align_words > 1 else {}),
                 **({} if config.work_conserving else {"more": 1}),
             }
         )
@@ -68,7 +72,7 @@ class Arrival(data.StructLayout):
     ``words``, ``literals``
         Number of words, and of literals among them.
     ``stored``
-        Number of stream words that are stored of them, if they are counted apart.
+        Number of stream words that are stored of them, or pad their window, if they are counted apart.
     ``last``
         Ends the packet.
     ``malformed``
@@ -81,7 +85,11 @@ class Arrival(data.StructLayout):
             {
                 "words": range(lanes + 1),
                 "literals": range(lanes + 1),
-                **({"stored": range(config.units + 1)} if counts_stored(config.format) else {}),
+                **(
+                    {"stored": range(config.units + config.format.align_words)}
+                    if counts_stored(config.format)
+                    else {}
+                ),
                 "last": 1,
                 "malformed": 1,
             }

@@ -18,6 +18,8 @@ class Error(enum.Enum, shape=8):
     CODE = 3
     #: A beat that is empty, has a hole, cuts a word, or is partial without being the last.
     BEAT = 4
+    #: Padding of a window that is not zero.
+    PADDING = 5
 
 
 def first_error(*found: tuple[Value, Value | Error], otherwise: Value | Error = Error.NONE) -> Value:

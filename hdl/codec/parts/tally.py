@@ -26,7 +26,7 @@ class Counts(data.StructLayout):
     ``words``, ``literals``
         Number of raw words, and of literals among them.
     ``stored``
-        Number of stream words stored of them, where these are not the literals.
+        Number of stream words stored of them and of padding, where these are not the literals.
     ``malformed``
         Says that a beat was malformed.
     """
@@ -78,7 +78,9 @@ class CompressorTally(wiring.Component):
             literals.amount.eq(Mux(self.arrival.ready, late.literals, 0)),
         ]
         if counts_stored(self.config.format):
-            m.submodules.stored = stored = WideCounter(self.config.units, lookahead=self.lookahead)
+            m.submodules.stored = stored = WideCounter(
+                self.config.units + self.config.format.align_words - 1, lookahead=self.lookahead
+            )
             m.d.comb += [
                 counts.stored.eq(stored.value),
                 stored.clear.eq(words.clear),

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.gates import one_of, thermometer
-from cdma.hdl.codec.parts.placement import Placed, Placement
+from cdma.hdl.codec.parts.placement import Placed, Placement, stored_word
 from cdma.hdl.codec.parts.steps import Step
 from cdma.hdl.spec.codec import CodecConfig
 
@@ -86,7 +86,7 @@ class BeatPacker(wiring.Component):
         with m.If(moves & ~again):
             m.d.sync += left.eq(fills | (left & ~placed.over_one))
         choices = self._choose(m, placed, left, second, over_one, moves)
-        words = self._pack(m, placed, choices)
+        words = self._pack(m, placed, choices, over_one, over_two & ~second)
         last = placed.last & ~again
         count = Mux(last, placed.remaining - 1, units - 1)
         self._put_out(m, input_.valid & puts_out, words, count[: (units - 1).bit_length()], last, free)
@@ -115,12 +115,18 @@ class BeatPacker(wiring.Component):
             ]
         return choices
 
-    def _pack(self, m: Module, placed: Value, choices: list[_Choice]) -> list[list[tuple[Value, Value]]]:
-        """Loads the incomplete beat; returns the word of each lane of the output beat as cases for :func:`one_of`."""
+    def _pack(
+        self, m: Module, placed: Value, choices: list[_Choice], output_goes_on: Value, partial_goes_on: Value
+    ) -> list[list[tuple[Value, Value]]]:
+        """Loads the incomplete beat; returns the word of each lane of the output beat as cases for :func:`one_of`.
+
+        The flags say that words of the step go beyond the beat at the output, and beyond the one that is loaded.
+        """
         partial = Signal(Placed(self.config)["words"].shape, reset_less=True)
         words = []
         for lane, choice in enumerate(choices):
-            header, literal = placed.header[lane % len(placed.header)], placed.words[lane]
+            header = placed.header[lane % len(placed.header)]
+            literal = stored_word(placed, lane, output_goes_on, self.config)
             words.append(
                 [
                     (choice.old, partial[lane]),
@@ -132,7 +138,7 @@ class BeatPacker(wiring.Component):
                 one_of(
                     (choice.keeps, partial[lane]),
                     (choice.keeps_header, header),
-                    (choice.keeps_literal, literal),
+                    (choice.keeps_literal, stored_word(placed, lane, partial_goes_on, self.config)),
                 )
             )
         return words

@@ -1,12 +1,12 @@
 """The plain decompressor, made of logic and flip-flops."""
 
-from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.beats import malformed
 from cdma.hdl.blocks.gates import one_of, popcount, thermometer
-from cdma.hdl.codec.parts.classifier import literals_of, table_of, table_word
+from cdma.hdl.codec.parts.classifier import field_word, sent_of, table_of, table_word
 from cdma.hdl.codec.parts.interface import has_one_entry
 from cdma.hdl.codec.parts.streams import Error, first_error
 from cdma.hdl.codec.parts.tally import DecompressorTally
@@ -14,6 +14,7 @@ from cdma.hdl.spec.codec import CodecConfig
 
 from .expander import Expander
 from .held_beat import HeldBeat
+from .padding_check import PaddingCheck
 from .planner import Planner
 from .word_rows import WordRows
 
@@ -37,32 +38,34 @@ class PlainDecompressor(Elaboratable):
     def __init__(self, config: CodecConfig, ports: wiring.PureInterface) -> None:
         self.config = config
         self.ports = ports
-        fmt, lanes = config.format, config.lanes
-        self.levels = exact_log2(lanes)
-        self.header_part = min(fmt.header_words, lanes)
-        self.expander = Expander(fmt.word_bits, lanes)
+        fmt, units = config.format, config.units
+        self.levels = exact_log2(units)
+        self.header_part = fmt.header_words // config.header_reads
+        self.expander = Expander(fmt.stream_bits, units)
+        self.padded = fmt.align_words > 1
         self.rows: WordRows | HeldBeat
+        options = {"inverted": self.expander.inverted, "padded": self.padded}
         if config.work_conserving:
             beats = 2 if self.header_part <= 2 else 3
-            self.rows = WordRows(
-                fmt.word_bits, lanes, beats, self.header_part, inverted=self.expander.inverted
-            )
+            self.rows = WordRows(fmt.stream_bits, units, beats, self.header_part, **options)
         else:
-            self.rows = HeldBeat(fmt.word_bits, lanes, self.header_part, inverted=self.expander.inverted)
+            self.rows = HeldBeat(fmt.stream_bits, units, self.header_part, **options)
         self.planner = Planner(config, self.header_part)
         self.tally = DecompressorTally(config)
 
         #: A beat is planned, and not yet delivered.
         self.planned = Signal()
         #: Position of the next word to plan, counted from lane 0 of the oldest beat in the rows.
-        self.position = Signal(range(2 * lanes))
+        self.position = Signal(range(2 * units + self.padded))
+        #: What pads the window of the planned beat is not zero.
+        self.bad_padding = Signal()
         #: A packet is in flight: one of its beats is planned, and it is not finished.
         self.busy = Signal()
         #: What is left of the packet in flight is discarded.
         self.discarding = Signal()
         #: The last beat of the packet in flight is in the rows, and ends with this lane.
         self.ended = Signal()
-        self.last_lane = Signal(range(lanes), reset_less=True)
+        self.last_lane = Signal(range(units), reset_less=True)
         #: The beat at the input is of the packet in flight; it arrives in this cycle.
         self.belongs = Signal()
         self.arrives = Signal()
@@ -70,7 +73,7 @@ class PlainDecompressor(Elaboratable):
         self.stall = Signal()
         #: The beat at the input is accepted.
         self.accept = Signal()
-        #: Literals of the planned beat are missing.
+        #: Literals of the planned beat, or padding after them, are missing.
         self.missing = Signal()
         #: The packet in flight ends where its last literal is; all of it has been accepted.
         self.ends_well = Signal()
@@ -105,6 +108,8 @@ class PlainDecompressor(Elaboratable):
             self.arrives.eq(self.belongs & self.ports.input.valid & ~self.stall),
         ]
         self._offer(m)
+        if self.padded:
+            self._check_padding(m)
         self._spread(m)
         header_there, header_ends = self._find_header(m)
         self._plan(m, header_there, header_ends)
@@ -114,9 +119,9 @@ class PlainDecompressor(Elaboratable):
 
     def _offer(self, m: Module) -> None:
         """Offers the planned beat when its literals are in the rows, or are known to be missing."""
-        plan, output, lanes = self.planner.plan, self.ports.output, self.config.lanes
+        plan, output, units = self.planner.plan, self.ports.output, self.config.units
         # Number of beats with words before `position`, and the last lane of these words.
-        needed, needed_lane = (self.position + lanes - 1) >> self.levels, (self.position - 1)[: self.levels]
+        needed, needed_lane = (self.position + units - 1) >> self.levels, (self.position - 1)[: self.levels]
         invalid = plan.error != Error.NONE
         visible, ended, last_lane = self.rows.visible, Value.cast(self.ended), Value.cast(self.last_lane)
         if not self.config.work_conserving:
@@ -132,29 +137,48 @@ class PlainDecompressor(Elaboratable):
                 & ((needed > visible) | ((needed == visible) & (needed != 0) & (needed_lane > last_lane)))
             ),
             self.ends_well.eq(ended & (needed == visible) & ((needed == 0) | (needed_lane == last_lane))),
-            self.accepted_well.eq(self.ends_well & self.ended),
-            self.fails.eq((plan.error != Error.NONE) | self.missing),
+            self.accepted_well.eq(self.ends_well & self.ended & ~self.bad_padding),
+            self.fails.eq((plan.error != Error.NONE) | self.missing | self.bad_padding),
             self.spread.eq(output.valid & output.ready),
             self.ends.eq(self.spread & (plan.last | self.fails)),
-            output.payload.keep.eq(Mux(self.fails, 0, thermometer(plan.words, lanes) << 1 | 1)),
+            output.payload.keep.eq(Mux(self.fails, 0, thermometer(plan.words, self.config.lanes) << 1 | 1)),
             output.payload.last.eq(plan.last | self.fails),
+        ]
+
+    def _check_padding(self, m: Module) -> None:
+        """Looks at the padding of a window with its last beat."""
+        m.submodules.padding_check = check = PaddingCheck(self.config)
+        window = Value.cast(self.rows.window)
+        m.d.comb += [
+            Value.cast(check.window).eq(~window if self.expander.inverted else window),
+            check.offset.eq(self.rows.offset),
+            check.following.eq(self.rows.following),
+            check.end.eq(self.position),
+            check.padding.eq(self.planner.plan.padding),
+            self.bad_padding.eq(check.wrong & ~self.missing),
         ]
 
     def _spread(self, m: Module) -> None:
         """Spreads the literals to their lanes, and adds the words that are not literals."""
         plan = self.planner.plan
+        present = thermometer(plan.words, self.config.lanes) << 1 | 1
         m.submodules.expander = expander = self.expander
         m.d.comb += [
             expander.swap.eq(plan.swap),
             expander.straight.eq(plan.straight),
             # Literals that are missing are not stable, so they must not reach the output.
-            expander.literal.eq(Mux(self.fails, 0, literals_of(plan.codes, self.config))),
+            expander.literal.eq(Mux(self.fails, 0, sent_of(plan.codes, present, self.config))),
             expander.input.eq(self.rows.window),
         ]
         table = table_of(self.ports, self.config)
+        parts = self.config.format.parts
         for lane in range(self.config.lanes):
             code = plan.codes.word_select(lane, self.config.format.code_bits)
-            word = table_word(code, table) | expander.output[lane]
+            if parts == 1:
+                word = table_word(code, table) | expander.output[lane]
+            else:
+                of_word = Cat(expander.output[lane * parts + part] for part in range(parts))
+                word = field_word(code, table, of_word, self.config)
             m.d.comb += self.ports.output.payload.data[lane].eq(word)
 
     def _find_header(self, m: Module) -> tuple[Signal, Signal]:
@@ -279,6 +303,7 @@ class PlainDecompressor(Elaboratable):
                         (plan.error != Error.NONE, plan.error),
                         (self.missing & ~plan.last & self.planner.rest_invalid, Error.CODE),
                         (self.missing, Error.TRUNCATED),
+                        *([(self.bad_padding, Error.PADDING)] if self.padded else []),
                         otherwise=Error.TRAILING,
                     )
                 ),

@@ -26,9 +26,18 @@ class HeldBeat(wiring.Component):
         Says that the beat at the input, if it is of the packet, must be accepted: the window has moved past the held one.
     """
 
-    def __init__(self, word_bits: int, lanes: int, header_words: int, *, inverted: bool = False) -> None:
+    def __init__(
+        self,
+        word_bits: int,
+        lanes: int,
+        header_words: int,
+        *,
+        inverted: bool = False,
+        padded: bool = False,
+    ) -> None:
         self.lanes = lanes
         self.inverted = inverted
+        self.padded = padded
         self.header_words = header_words
         row = data.ArrayLayout(word_bits, lanes)
         super().__init__(
@@ -36,7 +45,7 @@ class HeldBeat(wiring.Component):
                 "arriving": In(row),
                 "arrives": In(1),
                 "accept": In(1),
-                "position": In(range(2 * lanes)),
+                "position": In(range(2 * lanes + padded)),
                 "move": In(1),
                 "read": In(1),
                 "forget": In(1),
@@ -45,6 +54,7 @@ class HeldBeat(wiring.Component):
                 "visible": Out(2),
                 "takes": Out(1),
                 "window": Out(row),
+                **({"offset": Out(range(lanes)), "following": Out(row)} if padded else {}),
                 "header": Out(data.ArrayLayout(word_bits, header_words)),
             }
         )
@@ -68,6 +78,8 @@ class HeldBeat(wiring.Component):
             self.visible.eq(holds + self.arrives),
             self.takes.eq(~holds | (self.move & ((passed != 0) | self.fresh))),
         ]
+        if self.padded:
+            m.d.comb += [self.offset.eq(offset), self.following.eq(self.arriving)]
         for lane in range(self.lanes):
             word = Mux(below[lane], self.arriving[lane], held[lane])
             m.d.comb += self.window[lane].eq(~word if self.inverted else word)

@@ -7,7 +7,7 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.gates import add_three, one_of, popcount, thermometer
 from cdma.hdl.codec.parts.butterfly import Ranking, Routes
-from cdma.hdl.codec.parts.classifier import literals_of
+from cdma.hdl.codec.parts.classifier import literals_of, sent_of
 from cdma.hdl.codec.parts.interface import has_one_entry
 from cdma.hdl.codec.parts.streams import Error, first_error
 from cdma.hdl.spec.codec import CodecConfig
@@ -21,11 +21,13 @@ class Plan(data.StructLayout):
     ``codes``
         Codes of its words.
     ``swap``, ``straight``
-        Settings of the exchanges that spread its literals, for each level.
+        Settings of the exchanges that spread what is stored of them, for each level.
     ``literals``
         Number of literals.
     ``words``
         Number of words, less one.
+    ``padding``
+        Number of words of padding after what is stored, in formats with padded windows.
     ``last``
         Ends the packet.
     ``error``
@@ -33,14 +35,16 @@ class Plan(data.StructLayout):
     """
 
     def __init__(self, config: CodecConfig) -> None:
-        lanes = config.lanes
+        lanes, units = config.lanes, config.units
+        settings = data.ArrayLayout(units // 2, exact_log2(units))
         super().__init__(
             {
                 "codes": lanes * config.format.code_bits,
-                "swap": data.ArrayLayout(lanes // 2, exact_log2(lanes)),
-                "straight": data.ArrayLayout(lanes // 2, exact_log2(lanes)),
+                "swap": settings,
+                "straight": settings,
                 "literals": range(lanes + 1),
                 "words": range(lanes),
+                **({"padding": range(config.format.align_words)} if config.format.align_words > 1 else {}),
                 "last": 1,
                 "error": Error,
             }
@@ -69,9 +73,9 @@ class Planner(wiring.Component):
     ``whole``
         Says that the header of the next beat is whole with this part.
     ``offset``
-        Lane of the first literal of the next beat.
+        Lane of the first literal of the next beat, or part of a word.
     ``end``
-        Position after its last literal, counted from the lane 0 that ``offset`` is counted from.
+        Position after the last of them and after padding, counted from the lane 0 that ``offset`` is counted from.
     ``plan``
         The beat planned last, from the cycle after ``take``.
     ``rest_invalid``
@@ -87,10 +91,10 @@ class Planner(wiring.Component):
         super().__init__(
             {
                 "length": In(stream.Signature(32)),
-                "header": In(data.ArrayLayout(config.format.word_bits, header_part)),
+                "header": In(data.ArrayLayout(config.format.stream_bits, header_part)),
                 "header_missing": In(1),
                 "one_entry": In(1),
-                "offset": In(range(config.lanes)),
+                "offset": In(range(config.units)),
                 "take": In(1),
                 "give_up": In(1),
                 "known": Out(1),
@@ -98,7 +102,7 @@ class Planner(wiring.Component):
                 "wants_header": Out(1),
                 "whole": Out(1),
                 "rest_invalid": Out(1),
-                "end": Out(range(2 * config.lanes)),
+                "end": Out(range(2 * config.units + (config.format.align_words > 1))),
                 "plan": Out(Plan(config)),
             }
         )
@@ -114,23 +118,31 @@ class Planner(wiring.Component):
         part = Signal(range(parts))
         #: What the planned beats have left of the header.
         header_rest = Signal(config.format.window * config.format.code_bits, reset_less=True)
-        bits_of_part = self.header_part * config.format.word_bits
+        bits_of_part = self.header_part * config.format.stream_bits
 
         #: The header from the codes of the next beat on.
         rest = Signal(len(header_rest))
         codes = Signal(config.lanes * config.format.code_bits)
-        literal = Signal(config.lanes)
+        #: What is stored of the beat: its literals, or parts of words.
+        literal = Signal(config.units)
+        #: The words that the beat has.
+        keep = Signal(config.lanes)
         header = Cat(header_rest[: (parts - 1) * bits_of_part], self.header)
         m.d.comb += [
             self.wants_header.eq(place == 0),
             self.whole.eq(~self.wants_header | (part == parts - 1) | self.header_missing),
             rest.eq(Mux(self.wants_header, header, header_rest)),
             codes.eq(rest),
-            literal.eq(literals_of(codes, config)),
+            literal.eq(sent_of(codes, keep, config)),
         ]
-        last, undefined = self._check(m, remaining, rest, codes)
+        last, undefined = self._check(m, remaining, rest, codes, keep)
         self._check_rest(m, remaining, header_rest)
-        swap, count = self._route(m, literal)
+        swap, count, end = self._route(m, literal)
+        padding = Signal(range(config.format.align_words))
+        if config.format.align_words > 1:
+            m.d.comb += padding.eq(Mux(last | (place == config.beats - 1), -end, 0))
+            end += padding
+        m.d.comb += self.end.eq(end)
         takes_beat = Signal()
         # The last beat of its packet, or one that cannot be delivered.
         closes = Signal()
@@ -149,8 +161,9 @@ class Planner(wiring.Component):
                 plan.codes.eq(codes),
                 plan.swap.eq(swap),
                 plan.straight.eq(~Value.cast(swap)),
-                plan.literals.eq(count),
+                plan.literals.eq(popcount(literals_of(codes, config)) if config.format.parts > 1 else count),
                 plan.words.eq(Mux(last, self._beats_of(remaining)[1] - 1, config.lanes - 1)),
+                *([plan.padding.eq(padding)] if config.format.align_words > 1 else []),
                 plan.last.eq(last),
                 plan.error.eq(
                     first_error(
@@ -170,12 +183,13 @@ class Planner(wiring.Component):
         self._count_down(m, remaining, takes_beat, last, closes)
         return m
 
-    def _check(self, m: Module, remaining: Signal, rest: Signal, codes: Signal) -> tuple[Signal, Signal]:
-        """Whether the next beat is the last of its packet, and whether a code of it is invalid."""
+    def _check(
+        self, m: Module, remaining: Signal, rest: Signal, codes: Signal, keep: Signal
+    ) -> tuple[Signal, Signal]:
+        """Whether the next beat is the last of its packet, and whether a code of it is invalid; finds its words."""
         config, lanes = self.config, self.config.lanes
         full_beats, odd = self._beats_of(remaining)
         last = Signal()
-        keep = Signal(lanes)
         m.d.comb += [
             last.eq((full_beats == 0) | ((full_beats == 1) & (odd == 0))),
             keep.eq(Mux(full_beats == 0, thermometer(odd, lanes), ~0)),
@@ -207,28 +221,31 @@ class Planner(wiring.Component):
 
     def _undefined(self, code: Value) -> list[Value]:
         """Conditions under which no word has this code."""
-        if self.config.table_size < self.config.format.literal_code:
-            return [(code >= self.config.table_size) & ~code.all()]
-        return [self.one_entry & code.any() & ~code.all()] if has_one_entry(self.config) else []
+        fmt = self.config.format
+        codes = self.config.table_size + fmt.zero
+        if codes < fmt.literal_code:
+            return [(code >= codes) & ~code.all()]
+        other = code > 1 if fmt.zero else code.any()
+        return [self.one_entry & other & ~code.all()] if has_one_entry(self.config) else []
 
     def _beats_of(self, remaining: Signal) -> tuple[Value, Value]:
         """The number of full beats in the words left, and of words beyond them."""
         levels = exact_log2(self.config.lanes)
         return remaining >> levels, remaining[:levels]
 
-    def _route(self, m: Module, literal: Signal) -> tuple[Value, Value]:
-        """Counts the literals of the next beat; returns the settings of the exchanges, and the count."""
-        half = self.config.lanes // 2
-        m.submodules.ranking = ranking = Ranking(self.config.lanes)
-        m.submodules.routes = routes = Routes(self.config.lanes)
+    def _route(self, m: Module, literal: Signal) -> tuple[Value, Value, Value]:
+        """Counts what is stored of the next beat; returns the settings of the exchanges, the count, and where it ends."""
+        half = self.config.units // 2
+        m.submodules.ranking = ranking = Ranking(self.config.units)
+        m.submodules.routes = routes = Routes(self.config.units)
         m.d.comb += [
             ranking.literal.eq(literal),
             routes.ranks.eq(ranking.ranks),
             routes.offset.eq(self.offset),
-            # The count of all literals comes late, so this does not wait for it.
-            self.end.eq(add_three(self.offset, popcount(literal[:half]), popcount(literal[half:]))),
         ]
-        return routes.swap, ranking.ranks.count
+        # The count of all literals comes late, so this does not wait for it.
+        end = add_three(self.offset, popcount(literal[:half]), popcount(literal[half:]))
+        return routes.swap, ranking.ranks.count, end
 
     def _count_down(
         self, m: Module, remaining: Signal, takes_beat: Signal, last: Signal, closes: Signal

@@ -90,8 +90,8 @@ class WindowStore(wiring.Component):
         arrives = Signal()
         may_move, moves = self._move(m, stages, arrives, leaves, may_leave)
         end_of_window = self._arrive(m, first, arrives, Value.cast(classifier.codes))
-        total, settings = self._route(m, first, may_move, moves)
-        total = self._climb(m, stages, total, settings)
+        total, padding, settings = self._route(m, first, may_move, moves)
+        total, padding = self._climb(m, stages, total, padding, settings)
         codes = [*(stage.codes for stage in reversed(stages)), Value.cast(classifier.codes)]
         ends = [*(stage.end for stage in reversed(stages)), end_of_window]
         valid = [*(stage.valid for stage in reversed(stages)), self.input.valid]
@@ -99,6 +99,8 @@ class WindowStore(wiring.Component):
         if not self.config.work_conserving:
             lasts = [*(stage.last for stage in reversed(stages)), beat.last]
             m.d.comb += self.step.payload.more.eq(complete & self._goes_on(ends, lasts))
+        if padding is not None:
+            m.d.comb += self.step.payload.padding.eq(padding)
         top = stages[-1]
         # What a step continues follows from the step before it, so no stage below keeps it.
         begins = Signal(init=1)
@@ -168,8 +170,11 @@ class WindowStore(wiring.Component):
             return beat.data
         return Cat(rotated(beat.data[lane], self.config) for lane in range(self.config.lanes))
 
-    def _route(self, m: Module, stage: _FirstStage, may_move: Value, moves: Value) -> tuple[Value, Settings]:
-        """Finds the lanes of the literals of the first stage; returns the total of its step, and the settings."""
+    def _route(
+        self, m: Module, stage: _FirstStage, may_move: Value, moves: Value
+    ) -> tuple[Value, Value | None, Settings]:
+        """Finds the lanes of what is stored of the first stage; returns the total of its step, and what of that pads its
+        window, if windows are padded, and the settings."""
         fmt, units = self.config.format, self.config.units
         #: The next step begins a window.
         begins = Signal(init=1)
@@ -190,14 +195,23 @@ class WindowStore(wiring.Component):
             routes.ranks.eq(ranking.ranks),
             after_header.eq(Mux(begins, before_header + last_header_part(self.config), position)),
             routes.offset.eq(after_header),
-            total_0.eq(after_header + ranking.ranks.count),
         ]
+        padding: Signal | None = None
+        end = after_header + ranking.ranks.count
+        if fmt.align_words > 1:
+            padding = Signal(range(fmt.align_words))
+            m.d.comb += padding.eq(Mux(stage.end, -end, 0))
+            end += padding
+        m.d.comb += total_0.eq(end)
         with m.If(moves):
             m.d.sync += [begins.eq(stage.end), position.eq(Mux(stage.last, 0, self._remaining(total_0)))]
         literals: Value = ranking.ranks.count
         if counts_stored(fmt):
             literals = popcount(literals_of(stage.codes, self.config))
-            m.d.comb += self.arrival.payload.stored.eq(ranking.ranks.count)
+            stored: Value = ranking.ranks.count
+            if padding is not None:
+                stored += padding
+            m.d.comb += self.arrival.payload.stored.eq(stored)
         m.d.comb += [
             self.arrival.payload.words.eq(stage.count),
             self.arrival.payload.literals.eq(literals),
@@ -205,15 +219,17 @@ class WindowStore(wiring.Component):
             self.arrival.payload.malformed.eq(stage.bad),
             self.arrival.valid.eq(may_move),
         ]
-        return total_0, settings_of(routes)
+        return total_0, padding, settings_of(routes)
 
     def _remaining(self, total: Value) -> Value:
         """The number of words in the last output beat that a step with this ``total`` touches."""
         units = self.config.units
         return words_of_last_beat(total, units, total > units, total > 2 * units)[: units.bit_length()]
 
-    def _climb(self, m: Module, stages: Sequence[_Stage], total: Value, settings: Settings) -> Value:
-        """Takes beats from stage to stage, through the levels in between; returns the total of the last stage."""
+    def _climb(
+        self, m: Module, stages: Sequence[_Stage], total: Value, padding: Value | None, settings: Settings
+    ) -> tuple[Value, Value | None]:
+        """Takes beats from stage to stage, through the levels in between; returns the total and padding of the last one."""
         for number, (below, stage) in enumerate(itertools.pairwise(stages)):
             levels = self._levels_after(number)
             moved = exchange(m, self.config, below.words, levels, settings)
@@ -230,8 +246,13 @@ class WindowStore(wiring.Component):
                     total_kept.eq(total),
                 ]
                 keep(m, kept, settings)
+            if padding is not None:
+                padding_kept = Signal.like(padding, name=f"padding_{number + 1}", reset_less=True)
+                with m.If(stage.load):
+                    m.d.sync += padding_kept.eq(padding)
+                padding = padding_kept
             total, settings = total_kept, kept
-        return total
+        return total, padding
 
     def _levels_after(self, number: int) -> range:
         """The levels of the butterfly between the stage of this ``number`` and the next one."""

@@ -40,15 +40,26 @@ class WordRows(wiring.Component):
         Says that there is room for the beat at the input.
     ``window``
         The words of the window; their complements if ``inverted``.
+    ``offset``, ``following``
+        If windows are ``padded``: the lane of beat 0 in which the window begins, and the words of beat 1.
     ``header``
         The words from ``position`` on or, if ``fresh``, the first words of the beat at the input.
     """
 
     def __init__(
-        self, word_bits: int, lanes: int, beats: int, header_words: int, *, inverted: bool = False
+        self,
+        word_bits: int,
+        lanes: int,
+        beats: int,
+        header_words: int,
+        *,
+        inverted: bool = False,
+        padded: bool = False,
     ) -> None:
         self.lanes = lanes
         self.inverted = inverted
+        #: Whether windows are padded. Padding may end with beat 1.
+        self.padded = padded
         #: Number of beats stored at most: one for the window, and one for each row after it.
         self.beats = beats
         self.header_words = header_words
@@ -57,7 +68,7 @@ class WordRows(wiring.Component):
             {
                 "arriving": In(row),
                 "accept": In(1),
-                "position": In(range(2 * lanes)),
+                "position": In(range(2 * lanes + padded)),
                 "move": In(1),
                 "read": In(1),
                 "forget": In(1),
@@ -66,6 +77,7 @@ class WordRows(wiring.Component):
                 "visible": Out(range(beats + 1)),
                 "takes": Out(1),
                 "window": Out(row),
+                **({"offset": Out(range(lanes)), "following": Out(row)} if padded else {}),
                 "header": Out(data.ArrayLayout(word_bits, header_words)),
             }
         )
@@ -88,6 +100,8 @@ class WordRows(wiring.Component):
             self.stored.eq(stored),
             self.visible.eq(stored),
         ]
+        if self.padded:
+            m.d.comb += [self.offset.eq(offset), self.following.eq(rows[1])]
         has = [stored > beat for beat in range(self.beats)]
         gone = self._slide(m, kept, window, rows, has, offset)
         retire = self._shift(m, rows, has, gone)

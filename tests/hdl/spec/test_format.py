@@ -194,8 +194,12 @@ def test_settings_name_fields_and_padding_where_there_are_any():
 @pytest.mark.parametrize(
     ("make", "why"),
     [
-        (lambda: CodecConfig(Format(8, align=4)), "the format has padded windows"),
-        (lambda: EngineConfig(Format(8, align=4)), "the format has padded windows"),
+        (
+            lambda: CodecConfig(Format(8, align=4), 2),
+            "lanes is 2, a beat of 2 bytes, with windows padded to more",
+        ),
+        (lambda: CodecConfig(Format(8, align=4), pipelined=True), "pipelined codecs are not built"),
+        (lambda: EngineConfig(Format(8, align=4)), "engines are not built"),
         (lambda: CodecConfig(Format(code_bits=3), pipelined=True), "pipelined codecs are not built"),
         (lambda: CodecConfig(Format.preset("bf16"), pipelined=True), "pipelined codecs are not built"),
         (lambda: EngineConfig(Format(code_bits=3)), "engines are not built"),

@@ -25,6 +25,8 @@ CONFIGS = [
     CodecConfig(Format.preset("bf16"), 16),
     CodecConfig(Format.preset("fp32"), 2),
     CodecConfig(Format(32, 32, 3), 2),
+    CodecConfig(Format.preset("aie-ml"), 8),
+    CodecConfig(Format(16, 64, align=8), 4),
 ]
 
 

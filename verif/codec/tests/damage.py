@@ -19,8 +19,8 @@ __all__: list[str] = []
 def _break_beats(context: Context, beats: Sequence[Beat]) -> list[Beat]:
     """The beats with one of them made malformed: a hole, a cut word, nothing in it, or too little."""
     config = context.config
-    size = config.format.word_bits // 8
-    whole = (1 << (config.lanes * size)) - 1
+    size = (config.format.word_bits if context.compresses else config.format.stream_bits) // 8
+    whole = (1 << (config.data_bits // 8)) - 1
     index = context.rng.randrange(len(beats))
     beat = beats[index]
     kinds = ["empty"]
@@ -37,7 +37,11 @@ def _break_beats(context: Context, beats: Sequence[Beat]) -> list[Beat]:
     elif kind == "early":
         index = context.rng.randrange(len(beats) - 1)
         beat = beats[index]
-        keep = whole >> (size * context.rng.randint(1, config.lanes - 1)) if config.lanes > 1 else 0
+        keep = (
+            whole >> (size * context.rng.randint(1, config.data_bits // 8 // size - 1))
+            if whole >> size
+            else 0
+        )
     elif kind == "hole":
         lane = context.rng.randrange(keep.bit_length() // size - 1)
         keep &= ~(((1 << size) - 1) << (lane * size))
@@ -65,7 +69,7 @@ def _corruptions(context: Context) -> list[Packet]:
     length = stimulus.some_length(context.np, config)
     words = context.fill(stimulus.mixed(context.np, length, config))
     stream = compress_words(words, form)
-    top = 1 << form.word_bits
+    top = 1 << form.stream_bits
     damaged: list[tuple[Words, int]] = []
     for cut in {1, len(stream) - 1, *(rng.randint(1, len(stream)) for _ in range(4))}:
         if 0 < cut < len(stream):
@@ -79,14 +83,14 @@ def _corruptions(context: Context) -> list[Packet]:
     damaged.append((stream, rng.getrandbits(32)))
     for _ in range(4):
         flipped = stream.copy()
-        flipped[rng.randrange(len(stream))] ^= 1 << rng.randrange(form.word_bits)
+        flipped[rng.randrange(len(stream))] ^= 1 << rng.randrange(form.stream_bits)
         damaged.append((flipped, length))
     if form.header_words:
         # The header of the last window, where codes past the end must be 0.
         header = stream.copy()
         windows = -(-length // form.window)
         before = compress_words(words[: (windows - 1) * form.window], form) if windows > 1 else stream[:0]
-        header[len(before) + rng.randrange(form.header_words)] ^= 1 << rng.randrange(form.word_bits)
+        header[len(before) + rng.randrange(form.header_words)] ^= 1 << rng.randrange(form.stream_bits)
         damaged.append((header, length))
     garbage = context.np.integers(0, top, rng.randint(1, 4 * form.window), np.uint64).astype(stream.dtype)
     damaged.append((garbage, rng.randint(0, 5 * form.window)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdma.hdl.spec.codec import CodecConfig
+
+from .circles import Kinds, worst_circle
 
 __all__ = ["packing_cycles", "shared_cycles", "worst_windows"]
 
@@ -54,7 +56,7 @@ def worst_windows(config: CodecConfig, repeats: int) -> NDArray[np.bool_]:
     """
     fmt, lanes, beats = config.format, config.lanes, config.beats
     #: For each fill of the incomplete beat before a window and after it: cycles, those of the contract, literals.
-    windows: dict[tuple[int, int], dict[tuple[int, float], tuple[int, ...]]] = {}
+    windows: dict[tuple[int, int], Kinds] = {}
     for held, counts in itertools.product(
         range(lanes + 1), itertools.product(range(lanes + 1), repeat=beats)
     ):
@@ -65,10 +67,7 @@ def worst_windows(config: CodecConfig, repeats: int) -> NDArray[np.bool_]:
             fill, cycles = fill - out * lanes, cycles + max(1, out)
         allowed = max(fmt.window, fmt.header_words + sum(counts)) / lanes
         windows.setdefault((held, fill), {}).setdefault((cycles, allowed), counts)
-    ratio, circle = 1.0, {0: (0,) * beats}
-    # Each circle whose ratio is larger than the last one's is the better one, until there is none.
-    while (better := _circle_above(ratio, windows, lanes)) is not None:
-        ratio, circle = better
+    circle = worst_circle(windows, lanes + 1) or {0: (0,) * beats}
     # A window before them brings the incomplete beat to where the circle can begin.
     fills, counts_of = list(circle), list(circle.values())
     first = next(index for index, held in enumerate(fills) if (0, held) in windows)
@@ -77,41 +76,6 @@ def worst_windows(config: CodecConfig, repeats: int) -> NDArray[np.bool_]:
     return np.concatenate(
         [np.arange(lanes) < count for counts in [lead, *circle_from * repeats] for count in counts]
     )
-
-
-def _circle_above(
-    ratio: float,
-    windows: Mapping[tuple[int, int], Mapping[tuple[int, float], tuple[int, ...]]],
-    lanes: int,
-) -> tuple[float, dict[int, tuple[int, ...]]] | None:
-    """A circle of windows with more cycles than ``ratio`` times the contract's.
-
-    Returns its ratio, and each window by the fill before it.
-    """
-    steps = {
-        ends: max(kinds.items(), key=lambda kind: kind[0][0] - ratio * kind[0][1])
-        for ends, kinds in windows.items()
-    }
-    best = np.zeros(lanes + 1)
-    before: dict[int, int] = {}
-    for _ in range(lanes + 2):
-        changed = -1
-        for (held, fill), ((cycles, allowed), _) in steps.items():
-            gain = best[held] + cycles - ratio * allowed
-            if gain > best[fill] + 1e-9:
-                best[fill], before[fill], changed = gain, held, fill
-        if changed < 0:
-            return None
-    # After so many rounds a fill that still gains lies on a circle or behind one.
-    for _ in range(lanes + 1):
-        changed = before[changed]
-    fills = [changed]
-    while len(fills) == 1 or fills[-1] != changed:
-        fills.append(before[fills[-1]])
-    chosen = [steps[held, fill] for fill, held in itertools.pairwise(fills)][::-1]
-    cycles = sum(figures[0] for figures, _ in chosen)
-    circle = {held: counts for held, (_, counts) in zip(fills[:0:-1], chosen, strict=True)}
-    return cycles / sum(figures[1] for figures, _ in chosen), circle
 
 
 def _steps(stored: NDArray[Any], config: CodecConfig) -> Iterator[_Step]:

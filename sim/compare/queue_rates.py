@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.sim.codec.packing import packing_cycles, shared_cycles, worst_windows
-from cdma.sim.codec.unpacking import unpacking_cycles, worst_pair
+from cdma.sim.codec.unpacking import unpacking_cycles, worst_streams
 from cdma.sim.support.data import DATA
 from cdma.sim.support.tensors import LAYOUTS, arrange, convert
 
@@ -52,7 +52,7 @@ def queue_rates(block: str, config: CodecConfig, seed: int = 1) -> QueueRates:
     rng = np.random.default_rng(seed)
     zeros = replace(config, format=Format(config.format.word_bits, config.format.window))
     repeats = _WORDS // config.format.window
-    worst = worst_windows(zeros, repeats) if block == "compressor" else worst_pair(zeros, repeats // 2)
+    worst = worst_windows(zeros, repeats) if block == "compressor" else worst_streams(zeros, repeats)
     tensors = [_cycles(block, [stored], zeros) for stored in _activations(config.format.word_bits)]
     return QueueRates(
         activations=_share(sum(least for least, _ in tensors), sum(taken for _, taken in tensors)),

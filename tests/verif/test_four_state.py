@@ -56,6 +56,10 @@ ENGINES: dict[str, tuple[EngineConfig, list[str]]] = {
         ["soak", "lengths", "register_bus", "corrupt", "capacity", "hard_resets", "soft_resets"],
     ),
     "streams": (STREAMS, ["soak", "lengths", "corrupt", "aborts", "hard_resets"]),
+    "register slices, ports of 512 bits": (
+        dataclasses.replace(SMALL, register_slices="in,out", dev_data_bits=512, host_data_bits=512),
+        ["soak", "hard_resets"],
+    ),
 }
 
 

@@ -60,6 +60,7 @@ ENGINES: dict[str, tuple[EngineConfig, list[str]]] = {
         dataclasses.replace(SMALL, register_slices="in,out", dev_data_bits=512, host_data_bits=512),
         ["soak", "hard_resets"],
     ),
+    "default size": (EngineConfig(), ["soak", "hard_resets"]),
 }
 
 

@@ -91,12 +91,16 @@ class AxiReader(wiring.Component):
         stored_shape = data.StructLayout(
             {"data": shape.lanes * shape.word_bits, "words": words_bits, "last": 1, "part": 1}
         )
-        m.submodules.opened = opened = Fifo(opened_shape, 1 << (in_flight - 1).bit_length(), reserved=True)
+        m.submodules.opened = opened = Fifo(
+            opened_shape, 1 << (in_flight - 1).bit_length(), reserved=True, late_ready=True
+        )
         shifts = None
         if shape.realign:
             # For the other end of the buffer: the word of its first beat that a packet begins with.
             m.submodules.shifts = shifts = Fifo(exact_log2(shape.lanes), parts, reserved=True)
-        m.submodules.store = store = Fifo(stored_shape, shape.buffer, reserved=True, apart=shape.registered)
+        m.submodules.store = store = Fifo(
+            stored_shape, shape.buffer, reserved=True, apart=shape.registered, late_valid=True
+        )
         pulses = _Pulses(*(Signal(name=name) for name in _Pulses._fields))
         self._request(m, pulses, opened, shifts)
         receive = self._receive(m, pulses, opened, store)
@@ -115,10 +119,10 @@ class AxiReader(wiring.Component):
         first, last = self.command.payload.first, self.command.payload.last
         inside = Signal()
         known = Signal()
-        block = Signal(blocks.block_bits)
+        block = Signal(blocks.block_bits, reset_less=True)
         following = Signal(blocks.block_bits + 1)
         wrapped = Signal()
-        start = Signal(blocks.place_bits)
+        start = Signal(blocks.place_bits, reset_less=True)
         final = Signal()
         m.d.comb += [
             ask.eq(known & self._credit(m, pulses) & ~self.flush),

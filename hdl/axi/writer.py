@@ -123,7 +123,7 @@ class AxiWriter(wiring.Component):
         in_flight = 1 << (shape.outstanding - 1).bit_length()
         stored = StoredBeat(shape)
         return _Queues(
-            store=Fifo(stored, shape.buffer, reserved=True, apart=shape.registered),
+            store=Fifo(stored, shape.buffer, reserved=True, apart=shape.registered, late_ready=True),
             bursts=Fifo(Burst(shape), _BURSTS, reserved=True),
             lengths=Fifo(range(shape.burst), 2),
             opened=Fifo(opened, in_flight),

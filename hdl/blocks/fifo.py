@@ -1,9 +1,10 @@
 """A FIFO in a memory with one write port and one clocked, non-transparent read port."""
 
-from amaranth.hdl import Module, ShapeLike, Signal
+from amaranth.hdl import Module, ShapeLike, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from .counter import WideCounter
 from .ring_memory import RingMemory
 
 __all__ = ["Fifo"]
@@ -22,17 +23,31 @@ class Fifo(wiring.Component):
     ``apart``
         Compares the indices for each write nevertheless. Synthesis then sees that no entry is written while it is read,
         and puts no logic around an FPGA's block RAM for that case.
+    ``late_valid``, ``late_ready``
+        ``valid`` of the input, or ``ready`` of the output, may come late in the cycle: counting up the index after it
+        takes little logic, and a few flip-flops more.
     ``empty``
         Is high while no entry is inside, not even one that has not come out yet.
     ``level``
         Number of entries, of which the one at the output is none.
     """
 
-    def __init__(self, shape: ShapeLike, depth: int, *, reserved: bool = False, apart: bool = False) -> None:
+    def __init__(
+        self,
+        shape: ShapeLike,
+        depth: int,
+        *,
+        reserved: bool = False,
+        apart: bool = False,
+        late_valid: bool = False,
+        late_ready: bool = False,
+    ) -> None:
         self.shape = shape
         self.depth = depth
         self.reserved = reserved
         self.apart = apart
+        self.late_valid = late_valid
+        self.late_ready = late_ready
         super().__init__(
             {
                 "input": In(stream.Signature(shape, always_ready=reserved)),
@@ -57,10 +72,19 @@ class Fifo(wiring.Component):
             self.level.eq(ring.write_index - ring.read_index),
             self.empty.eq(~more & ~self.output.valid),
         ]
-        with m.If(ring.write.en):
-            m.d.sync += ring.write_index.eq(ring.write_index + 1)
+        self._count(m, "written", ring.write_index, ring.write.en, late=self.late_valid)
+        self._count(m, "taken", ring.read_index, ring.read.en, late=self.late_ready)
         with m.If(ring.read.en):
-            m.d.sync += [ring.read_index.eq(ring.read_index + 1), self.output.valid.eq(1)]
+            m.d.sync += self.output.valid.eq(1)
         with m.Elif(self.output.ready):
             m.d.sync += self.output.valid.eq(0)
         return m
+
+    def _count(self, m: Module, name: str, index: Signal, enable: Value, *, late: bool) -> None:
+        """Counts an index up in each cycle in which ``enable`` is high; a short index has no long carry."""
+        if late and len(index) > 4:
+            m.submodules[name] = counter = WideCounter(1, len(index), lookahead=True)
+            m.d.comb += [counter.amount.eq(enable), index.eq(counter.value)]
+        else:
+            with m.If(enable):
+                m.d.sync += index.eq(index + 1)

@@ -110,9 +110,11 @@ def engine_ports(config: EngineConfig) -> tuple[Port, ...]:
 
 
 class _AxiShell(Shell):
-    """What both shells share: the two AXI4 ports, and where register slices stand.
+    """What both shells share: the two AXI4 ports, the reset, and where register slices stand.
 
-    Valid and ready of a channel without a slice are forced low in reset; with one, they come from flip-flops.
+    Valid and ready of a channel without a slice are forced low in reset; with one, they come from flip-flops. Without any
+    slice the reset of the inside comes from a flip-flop. A slice is reset by ``aresetn`` itself, because its outputs must
+    be low from the first edge on, and so is what it belongs to.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -121,6 +123,10 @@ class _AxiShell(Shell):
             has_slices(config.register_slices, direction) for direction in ("in", "out")
         )
         super().__init__(engine_ports(config))
+
+    def _reset(self, m: Module) -> None:
+        """Declares the domain of the engine."""
+        self.add_domain(m, registered=not (self.slices_in or self.slices_out))
 
     def _before(self, m: Module, name: str, sink: stream.Interface) -> stream.Interface:
         """An input of the engine, or the slice before it."""
@@ -133,7 +139,7 @@ class _AxiShell(Shell):
     def _connect_axi(self, m: Module, name: str, read: ReadPort, write: WritePort) -> None:
         """Connects an AXI4 port, ``m_axi_`` and ``name``."""
         bus = f"m_axi_{name}"
-        gate = Const(1) if self.slices_out else self.aresetn
+        gate = Const(1) if self.slices_out else self.open
         aw, ar = self._after(m, f"{name}_aw", write.aw), self._after(m, f"{name}_ar", read.ar)
         w = self._after(m, f"{name}_w", self._behind_addresses(m, name, aw, write.w))
         for channel, source in (("aw", aw), ("ar", ar)):
@@ -159,14 +165,14 @@ class _AxiShell(Shell):
         self._connect_answers(m, name, read, write)
 
     def _connect_answers(self, m: Module, name: str, read: ReadPort, write: WritePort) -> None:
-        gate = Const(1) if self.slices_in else self.aresetn
+        gate = Const(1) if self.slices_in else self.open
         b, r = self._before(m, f"{name}_b", write.b), self._before(m, f"{name}_r", read.r)
         for channel, sink, fields in (("b", b, ("id", "resp")), ("r", r, ("id", "data", "resp", "last"))):
             bus = f"m_axi_{name}_{channel}"
             for field in fields:
                 m.d.comb += sink.payload[field].eq(self.port(f"{bus}{field}"))
             m.d.comb += [
-                sink.valid.eq(self.port(f"{bus}valid") & gate),
+                sink.valid.eq(self.port(f"{bus}valid")),
                 self.port(f"{bus}ready").eq(sink.ready & gate),
             ]
 
@@ -190,7 +196,7 @@ class Engine(_AxiShell):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        self.add_domain(m)
+        self._reset(m)
         m.submodules.registers = registers = RegisterBlock(self.config)
         m.submodules.engine = engine = ManagedEngine(self.config)
         wiring.connect(m, registers.control, engine.control)
@@ -199,7 +205,7 @@ class Engine(_AxiShell):
         if self.slices_out:
             m.d.sync += self.irq.eq(registers.irq)
         else:
-            m.d.comb += self.irq.eq(registers.irq & self.aresetn)
+            m.d.comb += self.irq.eq(registers.irq & self.open)
         for channel in ("aw", "w", "ar", "b", "r"):
             self._connect_lite(m, registers.bus, channel, request=channel in ("aw", "w", "ar"))
         return m
@@ -212,10 +218,12 @@ class Engine(_AxiShell):
         source, sink = (outer, inner) if request else (inner, outer)
         if self.slices_in if request else self.slices_out:
             m.submodules[f"registers_{channel}_slice"] = buffer = SkidBuffer(_layout(inner, fields))
-            _pass_on(m, source, _signals(buffer.i, fields), Const(1))
-            _pass_on(m, _signals(buffer.o, fields), sink, Const(1))
+            _pass_on(m, source, _signals(buffer.i, fields))
+            _pass_on(m, _signals(buffer.o, fields), sink)
+        elif request:
+            _pass_on(m, source, sink, takes=self.open)
         else:
-            _pass_on(m, source, sink, self.aresetn)
+            _pass_on(m, source, sink, offers=self.open)
 
 
 class BareEngine(_AxiShell):
@@ -223,7 +231,7 @@ class BareEngine(_AxiShell):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        self.add_domain(m)
+        self._reset(m)
         m.submodules.core = core = EngineCore(self.config)
         self._connect_axi(m, "dev", core.dev_read, core.dev_write)
         self._connect_axi(m, "host", core.host_read, core.host_write)
@@ -266,10 +274,18 @@ def _signals(port: stream.Interface, fields: Sequence[str]) -> dict[str, Value]:
     return {name: port.payload[name] for name in fields} | {"valid": port.valid, "ready": port.ready}
 
 
-def _pass_on(m: Module, source: Mapping[str, Value], sink: Mapping[str, Value], gate: Value) -> None:
-    """Connects a channel; nothing passes while ``gate`` is low."""
+def _pass_on(
+    m: Module,
+    source: Mapping[str, Value],
+    sink: Mapping[str, Value],
+    *,
+    offers: Value | int = 1,
+    takes: Value | int = 1,
+) -> None:
+    """Connects a channel; while ``offers`` is low the sink sees nothing, while ``takes`` is low the source sees no
+    ready."""
     m.d.comb += [sink[name].eq(source[name]) for name in source if name not in ("valid", "ready")]
-    m.d.comb += [sink["valid"].eq(source["valid"] & gate), source["ready"].eq(sink["ready"] & gate)]
+    m.d.comb += [sink["valid"].eq(source["valid"] & offers), source["ready"].eq(sink["ready"] & takes)]
 
 
 def engine_shell(config: EngineConfig) -> Shell:

@@ -22,6 +22,9 @@ class Shell(wiring.Component):
 
     ``ports``
         All ports, in the order in which the Verilog lists them.
+    ``open``
+        High while handshakes may take place. Every valid and ready that no flip-flop forces low in reset is low while it
+        is low.
     """
 
     aclk: Signal
@@ -29,6 +32,7 @@ class Shell(wiring.Component):
 
     def __init__(self, ports: Sequence[Port]) -> None:
         self._ports = tuple(ports)
+        self.open = Signal()
         super().__init__(
             {port.name: (In if port.direction == "input" else Out)(port.width) for port in self._ports}
         )
@@ -41,12 +45,22 @@ class Shell(wiring.Component):
         """The signal of one port."""
         return getattr(self, name)
 
-    def add_domain(self, m: Module) -> None:
-        """Declares the domain ``sync`` from ``aclk`` and ``aresetn``."""
+    def add_domain(self, m: Module, *, registered: bool = False) -> None:
+        """Declares the domain ``sync`` from ``aclk`` and ``aresetn``, and drives ``open``.
+
+        With ``registered`` a flip-flop is between ``aresetn`` and the reset of all others, so that the port has to reach
+        only this one in time. The inside is then reset a cycle later than ``aresetn`` says, and ``open`` is low until
+        that is over.
+        """
         domain = ClockDomain("sync")
         domain.clk = self.aclk
         m.domains.sync = domain
-        m.d.comb += domain.rst.eq(~self.aresetn)
+        if registered:
+            in_reset = Signal(init=1, reset_less=True)
+            m.d.sync += in_reset.eq(~self.aresetn)
+            m.d.comb += [domain.rst.eq(in_reset), self.open.eq(self.aresetn & ~in_reset)]
+        else:
+            m.d.comb += [domain.rst.eq(~self.aresetn), self.open.eq(self.aresetn)]
 
     def accept(self, m: Module, name: str, inner: stream.Interface, *, registered: bool = False) -> None:
         """Connects the handshake of the input stream ``name``; during reset it takes nothing.
@@ -55,7 +69,7 @@ class Shell(wiring.Component):
         """
         m.d.comb += [
             inner.valid.eq(self.port(f"{name}_tvalid")),
-            self.port(f"{name}_tready").eq(inner.ready & (registered | self.aresetn)),
+            self.port(f"{name}_tready").eq(inner.ready & (registered | self.open)),
         ]
 
     def offer(self, m: Module, name: str, inner: stream.Interface, *, registered: bool = False) -> None:
@@ -64,6 +78,6 @@ class Shell(wiring.Component):
         ``registered`` says that valid comes from a flip-flop that is low in reset, so that nothing has to force it.
         """
         m.d.comb += [
-            self.port(f"{name}_tvalid").eq(inner.valid & (registered | self.aresetn)),
+            self.port(f"{name}_tvalid").eq(inner.valid & (registered | self.open)),
             inner.ready.eq(self.port(f"{name}_tready")),
         ]

@@ -23,11 +23,13 @@ _REFUSED = _FAULTS.index(Status.WINDOW)
 
 class _Ring(NamedTuple):
     """Where the ring of descriptors is: ``inside`` while it is in use, ``finished`` with the last beat of a fetched
-    descriptor, ``first`` the index of the oldest one that the channel has not taken."""
+    descriptor, ``first`` the index of the oldest one that the channel has not taken, ``coming`` that of the one that
+    arrives next."""
 
     inside: Signal
     finished: Signal
     first: Signal
+    coming: Signal
 
 
 class _Fault(NamedTuple):
@@ -56,7 +58,7 @@ class Fetcher(wiring.Component):
         Enables the ring. While it is low, ``head`` is 0 and what was fetched is forgotten, except for a request that
         the channel works on.
     ``tail``, ``head``
-        Index after the last descriptor of the ring, and after the last one that was fetched.
+        Index after the last descriptor of the ring, and after the last one that was fetched, two cycles after it came.
     ``stop``
         Keeps ``wanted`` low.
     ``wanted``, ``asked``
@@ -128,7 +130,7 @@ class Fetcher(wiring.Component):
             odd = Signal()
             with m.If(self.ask):
                 m.d.sync += odd.eq(self.address[exact_log2(RECORD_BYTES)] ^ self.asked[0])
-            m.d.comb += self.upper.eq(odd ^ self.head[0])
+            m.d.comb += self.upper.eq(odd ^ ring.coming[0])
         store = self._store(m, ring, fault)
 
         # What is shown is in the memories' read registers, which are loaded while nothing is shown. A fetched descriptor
@@ -186,10 +188,13 @@ class Fetcher(wiring.Component):
         finished = Signal()
         in_flight = Signal(range(self.depth + 1))
         next_in_flight = Signal.like(in_flight)
+        # A descriptor that has come is counted a cycle later: the bus then passes little logic.
+        came = Signal()
+        m.d.sync += came.eq(finished)
         m.d.comb += [
             inside.eq((self.enable | kept) & running),
             finished.eq(self.beat & self.last),
-            next_in_flight.eq(in_flight + self.ask - finished),
+            next_in_flight.eq(in_flight + self.ask - came),
         ]
         with m.If(running):
             m.d.sync += running.eq(inside)
@@ -201,19 +206,23 @@ class Fetcher(wiring.Component):
         ]
         asks = Signal()
         arrives = Signal()
-        m.d.comb += [asks.eq(self.ask | self.refuse), arrives.eq(finished | self.refuse)]
+        m.d.comb += [asks.eq(self.ask | self.refuse), arrives.eq(came | self.refuse)]
         with m.If(~running):
-            m.d.sync += [self.asked.eq(0), self.head.eq(0)]
+            m.d.sync += self.asked.eq(0)
         with m.Else():
+            m.d.comb += self.head.eq(self.asked - in_flight)
             with m.If(asks):
                 m.d.sync += self.asked.eq(self.asked + 1)
-            with m.If(arrives):
-                m.d.sync += self.head.eq(self.head + 1)
         credit = self._credit(m, running, asks, leaves)
         m.d.sync += self.wanted.eq(
             inside & self.enable & ~self.stop & ~asks & credit & (self.asked != self.tail)
         )
-        return _Ring(inside, finished, self._oldest(m, running, arrives, leaves))
+        coming = Signal(self._index_bits)
+        with m.If(~running):
+            m.d.sync += coming.eq(0)
+        with m.Elif(finished | self.refuse):
+            m.d.sync += coming.eq(coming + 1)
+        return _Ring(inside, finished, self._oldest(m, running, arrives, leaves), coming)
 
     def _credit(self, m: Module, running: Value, asks: Value, leaves: Value) -> Signal:
         """Counts the entries of the store that are in use; gives whether one is free."""
@@ -254,7 +263,7 @@ class Fetcher(wiring.Component):
         """Adds the memories. The pushed descriptor has the entry after the fetched ones."""
         write_place = Signal(range(self.depth + 1))
         read_place = Signal.like(write_place)
-        m.d.comb += write_place.eq(Mux(self.word_valid, self.depth, self.head[: self._low]))
+        m.d.comb += write_place.eq(Mux(self.word_valid, self.depth, ring.coming[: self._low]))
         read = Signal()
         reading = {"addr": read_place, "en": read}
         record = []

@@ -13,9 +13,9 @@ from tests.support.simulate import simulate
 
 
 @pytest.mark.parametrize(("writes", "reads"), PAIRS)
-@pytest.mark.parametrize("depth", [2, 8])
-def test_entries_come_out_as_they_went_in(depth: int, writes: str, reads: str) -> None:
-    dut = Fifo(16, depth)
+@pytest.mark.parametrize(("depth", "late"), [(2, False), (8, False), (8, True), (16, True)])
+def test_entries_come_out_as_they_went_in(depth: int, late: bool, writes: str, reads: str) -> None:
+    dut = Fifo(16, depth, late_valid=late, late_ready=late)
 
     async def check(ctx: Any) -> None:
         await check_stream(

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from amaranth.hdl import Module, Signal
+from amaranth.sim import Simulator
 
 from cdma.hdl.codec.generate import codec_shell
 from cdma.hdl.codec.shell import codec_ports
@@ -16,7 +19,7 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.verilog.emit import emit
 from cdma.hdl.verilog.instance import instance_template
-from cdma.hdl.verilog.ports import Port
+from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port
 from cdma.hdl.verilog.shell import Shell
 
 _CODEC = CodecConfig(Format(8, 8, 2), lanes=4, runtime_values=True)
@@ -42,6 +45,50 @@ def test_ports_are_those_of_the_verilog(ports: tuple[Port, ...], make: Callable[
     assert [(port.direction, port.width, port.name) for port in ports] == [
         (direction, int(high or 0) + 1, name) for direction, high, name in found
     ]
+
+
+class _Counting(Shell):
+    """Counts the cycles since its reset."""
+
+    def __init__(self, *, registered: bool) -> None:
+        self.registered = registered
+        super().__init__((*CLOCK_AND_RESET, Port("count", "output", 4)))
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        self.add_domain(m, registered=self.registered)
+        count = Signal(4)
+        m.d.sync += count.eq(count + 1)
+        m.d.comb += self.port("count").eq(count)
+        return m
+
+
+@pytest.mark.parametrize("registered", [False, True])
+def test_a_reset_of_a_cycle_or_more(registered: bool) -> None:
+    """``open`` is low in reset and, with a register, for a cycle more, at whose end everything is reset."""
+    shell = _Counting(registered=registered)
+    seen: list[tuple[int, int]] = []
+    resets = [0, 0, 1, 1, 1, 0, 1, 1, 1]
+
+    async def drive(ctx: Any) -> None:
+        for aresetn in resets:
+            ctx.set(shell.aresetn, aresetn)
+            await ctx.delay(1e-9)
+            seen.append((ctx.get(shell.open), ctx.get(shell.port("count"))))
+            ctx.set(shell.aclk, 1)
+            await ctx.delay(1e-9)
+            ctx.set(shell.aclk, 0)
+
+    simulator = Simulator(shell)
+    simulator.add_testbench(drive)
+    simulator.run()
+    is_open = [open_ for open_, _ in seen]
+    if registered:
+        assert is_open == [0, 0, 0, 1, 1, 0, 0, 1, 1]
+        assert [count for _, count in seen[2:]] == [0, 0, 1, 2, 3, 0, 1]
+    else:
+        assert is_open == resets
+        assert [count for _, count in seen[1:]] == [0, 0, 1, 2, 3, 0, 1, 2]
 
 
 def test_instance_template() -> None:

@@ -119,14 +119,11 @@ class ManagedEngine(wiring.Component):
         control, rings = self.control, parts.rings
         wiring.connect(m, rings.stored, wiring.flipped(control.stored))
         wiring.connect(m, rings.report, wiring.flipped(control.report))
-        # Nothing that these copies decide follows within two cycles of a write.
-        changes = Signal.like(control.changes)
-        m.d.sync += changes.eq(control.changes)
         m.d.comb += [
             rings.watchdog_tick.eq(parts.timebase.tick),
             rings.stop.eq(control.resetting),
-            parts.windows.changes.eq(changes),
-            rings.changes.eq(changes),
+            parts.windows.changes.eq(control.changes),
+            rings.changes.eq(control.changes),
             parts.counters.clear.eq(control.clear_counters),
         ]
 
@@ -150,6 +147,7 @@ class ManagedEngine(wiring.Component):
             client.interrupt.eq(channel.completion_interrupt),
             client.aborting.eq(channel.status.aborting),
             counting.words.eq(channel.completion_words),
+            counting.coded.eq(channel.completion_coded),
             counting.events.eq(channel.events),
             counting.extra_error.eq(client.extra_error),
             counting.hold.eq(half.hold_counters),

@@ -88,8 +88,9 @@ class Channel(wiring.Component):
     ``compressing``
         Makes an offload channel: from the device port to the host port, through a compressor. A prefetch channel goes
         the other way, through a decompressor.
-    ``completion_interrupt``, ``completion_words``
-        Belong to ``completion``: whether it counts towards the interrupt, and the raw words that went through the codec.
+    ``completion_interrupt``, ``completion_words``, ``completion_coded``
+        Belong to ``completion``: whether it counts towards the interrupt, its raw words, and whether they went through the
+        codec.
     ``source``, ``sink``
         The AXI4 ports that are read and written.
     ``now``, ``watchdog_tick``
@@ -114,6 +115,7 @@ class Channel(wiring.Component):
                 "completion": Out(stream.Signature(Completion)),
                 "completion_interrupt": Out(1),
                 "completion_words": Out(32),
+                "completion_coded": Out(1),
                 "source": Out(ReadPort(self.read.data_bits, self.read.address_bits)),
                 "sink": Out(WritePort(self.write.data_bits, self.write.address_bits, self.write.word_bits)),
                 **ChannelControl(config).flip().members,
@@ -214,6 +216,7 @@ class Channel(wiring.Component):
             completer.at_write.eq(state.at_write),
             self.completion_interrupt.eq(completer.interrupt),
             self.completion_words.eq(completer.words),
+            self.completion_coded.eq(completer.coded),
         ]
         # An outcome after a timeout is ignored, so that the address that was marked stays.
         for outcome, noted in (

@@ -251,28 +251,27 @@ class Checker(wiring.Component):
         # A capacity that no packet can fill counts as the most that a packet can.
         most = _byte(descriptor.capacity[LENGTH_BITS:].any().replicate(LENGTH_BITS), place)
         compressed_counts = 0 if self.compressing else descriptor.mode != Mode.RAW
-        first = Signal(8)
-        count = Signal(8)
-        with m.If(destination | source | objection):
-            m.d.sync += [
-                first.eq(
-                    one_of(
-                        (
-                            destination | (objection & (about.destination | about.capacity)),
-                            _byte(descriptor.destination, place),
-                        ),
-                        (source | (objection & about.source), _byte(descriptor.source, place)),
-                        (objection & about.fault, _byte(request.address, place)),
-                    )
-                ),
-                count.eq(
-                    one_of(
-                        (destination, capacity | most),
-                        (objection & about.capacity, capacity),
-                        (source, Mux(compressed_counts, compressed, length)),
-                    )
-                ),
-            ]
+        first = Signal(8, reset_less=True)
+        count = Signal(8, reset_less=True)
+        m.d.sync += [
+            first.eq(
+                one_of(
+                    (
+                        destination | (objection & (about.destination | about.capacity)),
+                        _byte(descriptor.destination, place),
+                    ),
+                    (source | (objection & about.source), _byte(descriptor.source, place)),
+                    (objection & about.fault, _byte(request.address, place)),
+                )
+            ),
+            count.eq(
+                one_of(
+                    (destination, capacity | most),
+                    (objection & about.capacity, capacity),
+                    (source, Mux(compressed_counts, compressed, length)),
+                )
+            ),
+        ]
         return first, count
 
     def _add(self, m: Module, steps: _Steps, first: Signal, count: Signal) -> _Sum:
@@ -305,7 +304,7 @@ class Checker(wiring.Component):
         late_place = steps.place.rotate_right(1)
         late_source = Signal()
         late_destination = Signal()
-        late_last = Signal(8)
+        late_last = Signal(8, reset_less=True)
         limit = self._window_byte(self.windows.limit, late_place)
         over = Signal(9)
         above = Signal()

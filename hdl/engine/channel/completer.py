@@ -73,8 +73,8 @@ class Completer(wiring.Component):
         The completion reports an error.
     ``late``
         The completion that is made or shown is the watchdog's.
-    ``words``
-        Raw words that went through the codec, valid with ``completion``.
+    ``words``, ``coded``
+        Raw words, and whether they went through the codec, valid with ``completion``.
     ``interrupt``
         The completion counts towards the interrupt.
     """
@@ -88,6 +88,7 @@ class Completer(wiring.Component):
                 "completion": Out(stream.Signature(Completion)),
                 "interrupt": Out(1),
                 "words": Out(32),
+                "coded": Out(1),
                 "stamp": Out(1),
                 "result": Out(8),
                 "result_place": Out(LENGTH_BYTES + CYCLES_BYTES),
@@ -151,7 +152,8 @@ class Completer(wiring.Component):
             completion.status.eq(status),
             self.failed.eq(status != Status.OK),
             self.interrupt.eq(fields.interrupt | self.failed),
-            self.words.eq(Mux(kind.coded, fields.words, 0)),
+            self.words.eq(fields.words),
+            self.coded.eq(kind.coded),
             self.report.ready.eq(self.tickets.ready & kind.coded),
         ]
         return m

@@ -10,6 +10,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from cdma.hdl.blocks.gates import one_of
 from cdma.hdl.engine.channel.descriptor import Completion
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelEvents
 from cdma.hdl.spec.counters import COUNTERS
@@ -44,11 +45,12 @@ _EXTRA_BITS = 4
 
 
 class _Terms(NamedTuple):
-    """What is added to the counter that is visited: numbers, and single bits. No two numbers are other than 0 at once,
-    nor two bits."""
+    """What is added to the counter that is visited: the lowest limbs of numbers, single bits, and what numbers have above
+    a limb, which is added a cycle later. No two numbers are other than 0 at once, nor two bits."""
 
     addends: list[Value]
     ones: list[Value]
+    uppers: list[Value]
 
 
 class ChannelCounting(wiring.Signature):
@@ -56,8 +58,8 @@ class ChannelCounting(wiring.Signature):
 
     ``events``
         What happens in this cycle.
-    ``input``, ``words``
-        A completion, and the raw words of it that passed through the codec.
+    ``input``, ``words``, ``coded``
+        A completion, its raw words, and whether they passed through the codec: only then they count.
     ``output``
         The completion, once all its numbers are added.
     ``extra_error``
@@ -76,6 +78,7 @@ class ChannelCounting(wiring.Signature):
                 "events": Out(ChannelEvents),
                 "input": Out(stream.Signature(Completion)),
                 "words": Out(32),
+                "coded": Out(1),
                 "extra_error": Out(1),
                 "output": In(stream.Signature(Completion)),
                 "hold": Out(1),
@@ -124,20 +127,18 @@ class Counters(wiring.Component):
         ahead = Signal.like(visits[0].row)
         m.d.comb += ahead.eq(visits[0].row + 1)
 
-        addends: list[Value] = []
-        ones: list[Value] = []
+        collected = _Terms([], [], [])
         for index, name in enumerate(CHANNELS):
             channel = getattr(self, name)
             first = index * _SLOTS
             at = {counter: Signal(name=f"{name}_at_{counter}") for counter in names}
-            m.d.sync += [at[counter].eq(ahead == first + place) for place, counter in enumerate(names)]
+            # The visits of a channel's counters follow each other.
+            m.d.sync += at[names[0]].eq(ahead == first)
+            m.d.sync += [at[after].eq(at[before]) for before, after in pairwise(names)]
             for terms in (self._completions(m, name, channel, at), self._events(m, name, channel, at)):
-                addends += terms.addends
-                ones += terms.ones
-        addend = Signal(LENGTH_BITS, reset_less=True)
-        one_more = Signal(reset_less=True)
-        m.d.sync += [addend.eq(reduce(or_, addends)), one_more.eq(reduce(or_, ones))]
-        values = self._add(m, visits, addend, one_more)
+                for all_terms, some in zip(collected, terms, strict=True):
+                    all_terms += some
+        values = self._add(m, visits, collected)
         for index in range(len(CHANNELS)):
             self._copy(m, index, visits, values)
         return m
@@ -172,10 +173,17 @@ class Counters(wiring.Component):
             m.d.sync += [new.eq(old) for new, old in zip(after, before, strict=True)]
         return visits
 
-    def _add(self, m: Module, visits: list[_Visit], addend: Signal, one_more: Signal) -> list[Signal]:
+    def _add(self, m: Module, visits: list[_Visit], terms: _Terms) -> list[Signal]:
         """Adds to the counters, a limb per stage; gives what each stage writes."""
         values = []
-        carry = one_more
+        addend = Signal(_LIMB_BITS, reset_less=True)
+        carry = Signal(name="one_more", reset_less=True)
+        upper = Signal(LENGTH_BITS - _LIMB_BITS, reset_less=True)
+        m.d.sync += [
+            addend.eq(reduce(or_, terms.addends)),
+            carry.eq(reduce(or_, terms.ones)),
+            upper.eq(reduce(or_, terms.uppers)),
+        ]
         for limb, (before, visit) in enumerate(pairwise(visits)):
             memory = Memory(shape=_LIMB_BITS, depth=1 << len(visit.row), init=[])
             m.submodules[f"limb_{limb}"] = memory
@@ -192,11 +200,15 @@ class Counters(wiring.Component):
                 write.en.eq(1),
             ]
             values.append(value)
-            # What is left to add moves on to the next stage.
-            rest = Signal(max(len(addend) - _LIMB_BITS, 0), name=f"rest_{limb}", reset_less=True)
             carry = Signal(name=f"carry_{limb}", reset_less=True)
-            m.d.sync += [rest.eq(addend[_LIMB_BITS:]), carry.eq(total[_LIMB_BITS] & ~visit.clearing)]
-            addend = rest
+            m.d.sync += carry.eq(total[_LIMB_BITS] & ~visit.clearing)
+            # What is left to add moves on to the next stage; above the lowest limb it comes a cycle later by itself.
+            if limb == 0:
+                addend = upper
+            else:
+                rest = Signal(max(len(addend) - _LIMB_BITS, 0), name=f"rest_{limb}", reset_less=True)
+                m.d.sync += rest.eq(addend[_LIMB_BITS:])
+                addend = rest
         return values
 
     def _copy(self, m: Module, index: int, visits: list[_Visit], values: list[Signal]) -> None:
@@ -231,7 +243,8 @@ class Counters(wiring.Component):
             ]
             limbs.append(out.data)
         row = Cat(limbs)
-        m.d.comb += port.data.eq(Mux(port.word[0], row[32:] & loaded.replicate(32), row[:32]))
+        halves = ((~port.word[0], row[:32]), (port.word[0] & loaded, row[32:]))
+        m.d.comb += port.data.eq(one_of(*((port.request & which, half) for which, half in halves)))
 
     def _completions(
         self,
@@ -263,10 +276,19 @@ class Counters(wiring.Component):
             "bytes_read": completion.bytes_read[:LENGTH_BITS],
             "bytes_written": completion.bytes_written[:LENGTH_BITS],
             "literals": completion.literals,
-            "raw_words": channel.words,
         }
+        # The counter that is visited a cycle later; ``adding`` is ``now`` of a cycle before.
+        following = dict(pairwise(_OF_COMPLETIONS))
+        picks = [
+            (now & at[counter], adding & at[following[counter]], numbers[counter]) for counter in numbers
+        ]
+        words = channel.words
+        picks.append(
+            (now & at["raw_words"] & channel.coded, adding & at["descriptors"] & channel.coded, words)
+        )
         return _Terms(
-            addends=[Mux(now & at[counter], number, 0) for counter, number in numbers.items()],
+            addends=[Mux(pick, number[:_LIMB_BITS], 0) for pick, _, number in picks],
+            uppers=[Mux(pick, number[_LIMB_BITS:], 0) for _, pick, number in picks],
             ones=[now & at["descriptors"], now & at["errors"] & (completion.status != Status.OK)],
         )
 
@@ -278,7 +300,7 @@ class Counters(wiring.Component):
         at: dict[str, Signal],
     ) -> _Terms:
         """Adds the events since the last visit of their counter, and that of this cycle."""
-        terms = _Terms([], [])
+        terms = _Terms([], [], [])
         full = range(len(CHANNELS) * _SLOTS)
         # The events come from deep in the channel, and the counters may know them a cycle later.
         events = Signal(ChannelEvents, name=f"{name}_events")

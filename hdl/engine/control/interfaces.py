@@ -78,7 +78,7 @@ class CounterPort(wiring.Signature):
         Ask for a word, until ``done``: word 2n is the low and 2n + 1 the high half of counter n, in the order of
         :data:`~cdma.hdl.spec.counters.COUNTERS`. Reading the low half latches the high half.
     ``done``, ``data``
-        The word, in the same cycle or a later one.
+        The word, in the same cycle or a later one. ``data`` is 0 while nothing is asked for.
     """
 
     def __init__(self) -> None:

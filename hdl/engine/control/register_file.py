@@ -8,8 +8,9 @@ Rules that a driver can rely on:
   is written.
 - The write address and the write data may come in any order. A write has taken effect when its response is
   valid: any read that starts after that sees it.
-- There is an access every third cycle in each direction. Addresses and write data go into flip-flops at once, every
-  output except read data comes from a flip-flop, and no output depends on an input in the same cycle. An access waits
+- There is an access every third cycle in each direction. Addresses go into flip-flops at once, write data into those of
+  their register, every output except read data comes from a flip-flop, and no output depends on an input in the same
+  cycle. An access waits
   only for its own response channel, an external block's answer and the end of a reset, so a subordinate never hangs.
 
 Software reads back what it has written from a memory, not from the flip-flops that hardware sees. So there is no
@@ -21,7 +22,7 @@ from functools import reduce
 from operator import or_
 from typing import NamedTuple
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import C, Cat, Module, Mux, ResetSignal, Signal, Value, unsigned
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory, ReadPort, WritePort
 from amaranth.lib.wiring import In, Out
@@ -43,7 +44,7 @@ __all__ = ["RegisterFile"]
 
 
 class _Write(NamedTuple):
-    """A write that has been taken, a cycle later."""
+    """A write in the cycle in which it is taken. The address comes from flip-flops, the data from the bus."""
 
     address: Signal
     data: Signal
@@ -70,8 +71,10 @@ class RegisterFile(wiring.Component):
 
     def __init__(self, registers: RegisterMap) -> None:
         self.registers = registers
-        #: High in the cycle in which a soft reset happens, and while a read is carried out.
+        #: High in the cycle in which a soft reset happens, in the cycle before a write is taken, and while a read is
+        #: carried out.
         self.forget = Signal()
+        self.begins_writing = Signal()
         self.busy_reading = Signal()
         ports = {
             instance: Out(signature)
@@ -128,7 +131,7 @@ class RegisterFile(wiring.Component):
         m.d.comb += [
             self.settled.eq(~busy & ~waits),
             reached.eq(word == len(kept) - 1),
-            self.forget.eq((self.soft_reset | waits) & ~self.bus.awready & ~self.busy_reading),
+            self.forget.eq((self.soft_reset | waits) & ~self.begins_writing & ~self.busy_reading),
         ]
         m.d.sync += waits.eq((self.soft_reset | waits) & ~self.forget)
         with m.If(self.forget):
@@ -149,30 +152,28 @@ class RegisterFile(wiring.Component):
             m.d.comb += [write.addr.eq(word), write.en.eq((all_words | ~survives).replicate(REGISTER_BYTES))]
 
     def _writes(self, m: Module, memory: WritePort, may_begin: Value) -> None:
-        """Takes an access, finds its register in that cycle and writes it in the next one. What the flip-flops at the
-        inputs hold stays as long, because the bus keeps it until it is taken."""
+        """Finds the register of an access, and writes it in the next cycle, in which the access is taken: the bus keeps
+        the data until then."""
         bus = self.bus
         write = _Write(
             address=Signal(len(bus.awaddr) - 2, name="write_address", reset_less=True),
-            data=Signal(REGISTER_BITS, name="write_data", reset_less=True),
-            strobes=Signal(REGISTER_BYTES, name="write_strobes", reset_less=True),
-            valid=Signal(name="write_valid"),
+            data=bus.wdata,
+            strobes=bus.wstrb,
+            valid=bus.awready,
         )
         hit = Signal(reset_less=True)
         # Address and data are valid, and the access before is answered.
         m.d.sync += [
-            bus.awready.eq(
+            self.begins_writing.eq(
                 bus.awvalid
                 & bus.wvalid
+                & ~self.begins_writing
                 & ~bus.awready
-                & ~write.valid
                 & (~bus.bvalid | bus.bready)
                 & may_begin
             ),
-            write.valid.eq(bus.awready),
+            bus.awready.eq(self.begins_writing),
             write.address.eq(bus.awaddr[2:]),
-            write.data.eq(bus.wdata),
-            write.strobes.eq(bus.wstrb),
         ]
         m.d.comb += bus.wready.eq(bus.awready)
         with m.If(write.valid):
@@ -257,11 +258,9 @@ class RegisterFile(wiring.Component):
             if not field.access.writable or field.in_memory:
                 continue
             self._write_field(m, placed, field, select, write, mask)
-            if field.access in (Access.RW, Access.W1C) and not placed.block.survives_soft_reset:
-                port = self._port(placed, field.name)
-                stored = port.value if field.access is Access.W1C else port
+            if field.access is Access.W1C and not placed.block.survives_soft_reset:
                 with m.If(self.forget):
-                    m.d.sync += stored.eq(field.reset)
+                    m.d.sync += self._port(placed, field.name).value.eq(field.reset)
 
     def _write_field(
         self, m: Module, placed: Placed, field: Field, select: Value, write: _Write, mask: Value
@@ -278,11 +277,21 @@ class RegisterFile(wiring.Component):
                 with m.If(select):
                     m.d.sync += port.eq(port | ones)
             case _:
+                # Reset is a write: so a bit is a flip-flop and a multiplexer, and its reset takes no gate of its own.
+                kept = Signal(field.bits, name=f"{port.name}_kept", init=field.reset, reset_less=True)
+                clear = ResetSignal()
+                if not placed.block.survives_soft_reset:
+                    clear |= self.forget
                 # Byte by byte, so that each byte's flip-flops have one enable.
                 for byte in range(field.lsb // 8, field.msb // 8 + 1):
                     low, high = max(field.lsb, 8 * byte), min(field.msb + 1, 8 * byte + 8)
-                    with m.If(select & write.strobes[byte]):
-                        m.d.sync += port[low - field.lsb : high - field.lsb].eq(write.data[low:high])
+                    with m.If(clear | (select & write.strobes[byte])):
+                        reset = C(field.reset >> (low - field.lsb), high - low)
+                        written = write.data[low:high]
+                        m.d.sync += kept[low - field.lsb : high - field.lsb].eq(
+                            (written & ~clear.replicate(high - low)) | (reset & clear.replicate(high - low))
+                        )
+                m.d.comb += port.eq(kept)
 
     def _reads(self, m: Module, memory: ReadPort, may_begin: Value) -> None:
         """Takes an access in three steps: keeps its address, finds its register, reads that."""
@@ -343,7 +352,7 @@ class RegisterFile(wiring.Component):
                 ]
                 m.d.sync += asks.eq(Cat(address == number for number in numbers).any())
                 m.d.comb += [keeper.request.eq(reading & asks), keeper.word.eq(address)]
-                terms.append(Mux(asks, keeper.data, 0))
+                terms.append(keeper.data)
                 answered &= ~asks | keeper.done
         for placed in self.registers.placed():
             value = self._value(placed)

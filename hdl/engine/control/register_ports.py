@@ -21,7 +21,7 @@ class ExternalSignature(wiring.Signature):
     ``request``, ``word``
         Ask for a register, by its number in the block. They stay until ``done``.
     ``done``, ``data``
-        The register's value, in the same cycle or any later one.
+        The register's value, in the same cycle or any later one. ``data`` is 0 while nothing is asked for.
     """
 
     def __init__(self, block: Block) -> None:

@@ -1,6 +1,6 @@
 """The state of a ring of completions in host memory."""
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -19,7 +19,7 @@ class CompletionRing(wiring.Component):
         Index after the last completion whose write response has come, and of the next completion. Both are 0 while
         ``enable`` is low and nothing is ``in_flight``.
     ``may_begin``
-        High while software has left the slot at ``index`` free and a completion may be sent there. Low in the three
+        High while software has left the slot at ``index`` free and a completion may be sent there. Low in the two
         cycles after ``index`` has changed, and a cycle longer than ``enable``.
     ``phase``
         Phase bit of the completion at ``index``, a cycle after that has changed.
@@ -84,27 +84,25 @@ class CompletionRing(wiring.Component):
     def _move(self, m: Module, credit: Signal) -> None:
         """Moves the indexes, and finds out in steps whether the slot at ``index`` is free."""
         closing = Signal()
-        ahead = Signal.like(self.head, reset_less=True)
+        ahead = Signal.like(self.head)
         space = Signal(reset_less=True)
-        # ``space`` knows the index two cycles after it has moved. That it allows nothing before is added by ``moved``.
+        # ``space`` knows the index a cycle after it has moved. That it allows nothing before is added by ``moved``.
         moves = Signal()
-        moved = Signal(2)
+        moved = Signal()
+        m.d.comb += ahead.eq(self.index - self.tail)
         m.d.sync += [
-            ahead.eq(self.index - self.tail),
             space.eq((ahead >> self.ring_log2) == 0),
             self.phase.eq(~self.index.bit_select(self.ring_log2, 1)),
-            moved.eq(Cat(moves, moved)),
-            self.may_begin.eq(self.enable & ~closing & space & credit & ~moves & ~moved.any()),
+            moved.eq(moves),
+            self.may_begin.eq(self.enable & ~closing & space & credit & ~moves & ~moved),
         ]
         with m.If(self.commit):
             m.d.comb += moves.eq(1)
             m.d.sync += self.index.eq(self.index + 1)
-        with m.If(self.answer):
-            m.d.sync += self.head.eq(self.head + 1)
         # A ring that was disabled, however shortly, begins anew, but not before all responses have come.
         with m.If((~self.enable | closing) & ~self.in_flight & ~self.commit):
             m.d.comb += moves.eq(1)
-            m.d.sync += [self.head.eq(0), self.index.eq(0), closing.eq(0)]
+            m.d.sync += [self.index.eq(0), closing.eq(0)]
         with m.Elif(~self.enable):
             m.d.sync += closing.eq(1)
 
@@ -116,7 +114,11 @@ class CompletionRing(wiring.Component):
         left = Signal.like(count)
         next_left = Signal.like(count)
         credit = Signal()
-        m.d.comb += [next_count.eq(count + self.commit - self.answer), credit.eq(count != self.most)]
+        m.d.comb += [
+            next_count.eq(count + self.commit - self.answer),
+            credit.eq(count != self.most),
+            self.head.eq(self.index - count),
+        ]
         with m.If(self.aborting):
             m.d.comb += next_left.eq(next_count)
         with m.Else():

@@ -130,8 +130,8 @@ class RecordWords:
                     m.d.comb += stored.index.eq(self.registers.word(name))
         fetchers = [port.fetcher for port in self.ports]
         part_bits = fetchers[0].part_bits
-        pushed = Signal(WORD_BITS, reset_less=True)
-        m.d.sync += pushed.eq(Mux(sequencer.word < len(names), stored.data, 0))
+        pushed = Signal(WORD_BITS)
+        m.d.comb += pushed.eq(Mux(sequencer.word < len(names), stored.data, 0))
         beat = r.payload.data
         for port in self.ports:
             m.d.comb += [

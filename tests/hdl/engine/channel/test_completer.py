@@ -163,7 +163,8 @@ class Bench:
         for cycle in range(wait + 1):
             payload = ctx.get(stream.payload)
             fields = {name: getattr(payload, name) for name in payload.shape().members}
-            fields |= {"words": ctx.get(completer.words), "interrupt": ctx.get(completer.interrupt)}
+            words = ctx.get(completer.words) if ctx.get(completer.coded) else 0
+            fields |= {"words": words, "interrupt": ctx.get(completer.interrupt)}
             seen.append(fields)
             ctx.set(stream.ready, cycle == wait)
             await ctx.tick()

@@ -58,7 +58,9 @@ class Bench:
                 self.offered[channel] = made
                 for name in (*NUMBERS, "status"):
                     ctx.set(getattr(port.input.payload, name), made[name])
+                made["coded"] = rng.getrandbits(1)
                 ctx.set(port.words, made["words"])
+                ctx.set(port.coded, made["coded"])
                 self.waited[channel] = 0
             made = self.offered[channel]
             ctx.set(port.input.valid, made is not None)
@@ -66,7 +68,7 @@ class Bench:
             if made is not None and ctx.get(port.output.valid) and ctx.get(port.output.ready):
                 for name in NUMBERS:
                     want[name] += made[name]
-                want["raw_words"] += made["words"]
+                want["raw_words"] += made["words"] * made["coded"]
                 want["descriptors"] += 1
                 want["errors"] += made["status"] != Status.OK
                 assert ctx.get(port.input.ready)

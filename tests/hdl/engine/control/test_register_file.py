@@ -240,10 +240,11 @@ class _Bench:
         """Answers for the external blocks."""
         for instance, base in self.keepers:
             keeper = getattr(self.dut, instance)
-            done = bool(ctx.get(keeper.request)) and self.rng.random() >= self.pause
+            asked = bool(ctx.get(keeper.request))
+            done = asked and self.rng.random() >= self.pause
             ctx.set(keeper.done, done)
             value = self.away.get((instance, base + 4 * ctx.get(keeper.word)), 0)
-            ctx.set(keeper.data, value if done else self.rng.getrandbits(32))
+            ctx.set(keeper.data, value if done else self.rng.getrandbits(32) * asked)
 
     def look(self, ctx: Any) -> Placed:
         """Checks what hardware has asked for, and asks for another register."""

@@ -114,7 +114,8 @@ class _AxiShell(Shell):
 
     Valid and ready of a channel without a slice are forced low in reset; with one, they come from flip-flops. Without any
     slice the reset of the inside comes from a flip-flop. A slice is reset by ``aresetn`` itself, because its outputs must
-    be low from the first edge on, and so is what it belongs to.
+    be low from the first edge on, and so is what it belongs to; and so is an engine without registers, whose status is at
+    outputs.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -126,7 +127,8 @@ class _AxiShell(Shell):
 
     def _reset(self, m: Module) -> None:
         """Declares the domain of the engine."""
-        self.add_domain(m, registered=not (self.slices_in or self.slices_out))
+        config = self.config
+        self.add_domain(m, registered=config.registers and not (self.slices_in or self.slices_out))
 
     def _before(self, m: Module, name: str, sink: stream.Interface) -> stream.Interface:
         """An input of the engine, or the slice before it."""

@@ -10,7 +10,6 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.gates import one_of
 from cdma.hdl.engine.channel.descriptor import Completion
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelEvents
 from cdma.hdl.spec.counters import COUNTERS
@@ -243,8 +242,8 @@ class Counters(wiring.Component):
             ]
             limbs.append(out.data)
         row = Cat(limbs)
-        halves = ((~port.word[0], row[:32]), (port.word[0] & loaded, row[32:]))
-        m.d.comb += port.data.eq(one_of(*((port.request & which, half) for which, half in halves)))
+        low, high = port.request & ~port.word[0], port.request & port.word[0] & loaded
+        m.d.comb += port.data.eq(Mux(low, row[:32], 0) | Mux(high, row[32:], 0))
 
     def _completions(
         self,

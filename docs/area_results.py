@@ -88,6 +88,19 @@ def codecs(libraries: Libraries) -> Iterator[str]:
     )
 
 
+def fields(libraries: Libraries) -> Iterator[str]:
+    yield "### Codes of fields, 16 lanes of bf16\n"
+    yield (
+        "A beat of 16 words of bf16 is 32 stream words, which are bytes. So the codecs beside it, for 32 lanes of 8 bits "
+        "with codes of whole words, have the same network, rows and packer; the differences are what the field adds: codes "
+        "of 3 bits and their header of 12 bytes instead of 4, the comparison with six exponents, and the count of stored "
+        "bytes.\n"
+    )
+    for block in BLOCKS:
+        for shape in (("--format", "bf16", "--lanes", "16"), ("--word-bits", "8", "--lanes", "32")):
+            yield run("area", block, *shape, "--depth", "2", *libraries.chosen)
+
+
 def queues(libraries: Libraries) -> Iterator[str]:
     yield "### Codecs with a smaller queue\n"
     yield (
@@ -217,6 +230,7 @@ def beside_others(libraries: Libraries) -> Iterator[str]:
 #: The parts of the section by the name that ``--only`` takes, in the order of the document.
 PARTS: dict[str, Callable[[Libraries], Iterator[str]]] = {
     "codecs": codecs,
+    "fields": fields,
     "queues": queues,
     "libraries": other_libraries,
     "comparison": beside_others,

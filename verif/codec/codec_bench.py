@@ -49,6 +49,16 @@ class CodecBench(ABC):
     def fill(self, rng: np.random.Generator, literal: NDArray[np.bool_], config: CodecConfig) -> Words:
         """Words that the stream stores just where ``literal`` says, as far as the codec leaves words out."""
 
+    def fill_covered(
+        self,
+        rng: np.random.Generator,
+        literal: NDArray[np.bool_],
+        zeros: NDArray[np.bool_],
+        config: CodecConfig,
+    ) -> Words:
+        """Words of a format with a field: ``literal`` and ``zeros`` say which are literals and which are zero."""
+        raise NotImplementedError("the codec has no fields")
+
     @abstractmethod
     def limits(self, config: CodecConfig, block: str) -> Limits:
         """The contract of the ``compressor`` or ``decompressor`` of ``config``, without register slices."""

@@ -25,7 +25,7 @@ class FrequentValueBench(CodecBench):
         form = config.format
         if form.field_bits:
             assert isinstance(form, Format)
-            return _fill_fields(rng, literal, form)
+            return _fill_fields(rng, literal, _some_zeros(rng, len(literal), form), form)
         dtype = word_dtype(form)
         table = np.array(form.values, dtype)
         top = (1 << form.word_bits) - 1
@@ -39,14 +39,36 @@ class FrequentValueBench(CodecBench):
             clash = np.isin(words, table)
         return np.where(literal, words, rng.choice(table, len(literal))).astype(dtype)
 
+    def fill_covered(
+        self,
+        rng: np.random.Generator,
+        literal: NDArray[np.bool_],
+        zeros: NDArray[np.bool_],
+        config: CodecConfig,
+    ) -> Words:
+        """Words of a format with a field: ``literal`` and ``zeros`` say which are literals and which are zero."""
+        assert isinstance(config.format, Format)
+        return _fill_fields(rng, literal, zeros, config.format)
+
     def limits(self, config: CodecConfig, block: str) -> Limits:
         """The contract of a plain or a pipelined codec."""
         return _pipelined(config, block) if config.pipelined else _plain(config, block)
 
 
-def _fill_fields(rng: np.random.Generator, literal: NDArray[np.bool_], form: Format) -> Words:
-    """Words whose field is in no entry where ``literal`` says; the others are of zeros or have a frequent field, as the
-    packet is: all of either kind, in turn, or in any order."""
+def _some_zeros(rng: np.random.Generator, count: int, form: Format) -> NDArray[np.bool_]:
+    """Which words are zero if they are not literals; the others have a frequent field. All of a packet, none, every other
+    one, or any."""
+    zeros = np.full(count, form.zero)
+    if form.values and form.zero:
+        kinds = (zeros, ~zeros, np.arange(count) % 2 == 0, rng.random(count) < rng.random())
+        zeros = kinds[rng.integers(0, len(kinds))]
+    return zeros
+
+
+def _fill_fields(
+    rng: np.random.Generator, literal: NDArray[np.bool_], zeros: NDArray[np.bool_], form: Format
+) -> Words:
+    """Words whose field is in no entry where ``literal`` says; the others are zero or have a frequent field."""
     dtype, shift = word_dtype(form), form.word_bits - form.field_bits
     tops = np.array(form.values, np.uint64) << np.uint64(shift)
     mask = ((1 << form.field_bits) - 1) << shift
@@ -64,10 +86,6 @@ def _fill_fields(rng: np.random.Generator, literal: NDArray[np.bool_], form: For
     while clash.any():
         words[clash] = rng.integers(0, 1 << form.word_bits, int(clash.sum()), np.uint64)
         clash = clashes()
-    zeros = np.full(count, form.zero)
-    if len(tops) and form.zero:
-        kinds = (zeros, ~zeros, np.arange(count) % 2 == 0, rng.random(count) < rng.random())
-        zeros = kinds[rng.integers(0, len(kinds))]
     if len(tops):
         frequent = rng.choice(tops, count) | rng.integers(0, 1 << shift, count, np.uint64)
         words = np.where(literal | zeros, words, frequent)

@@ -9,6 +9,9 @@ from cdma.hdl.blocks.gates import one_of, thermometer
 
 __all__ = ["WordRows"]
 
+#: The longest header whose words are each selected from all that there is; a longer one is cheaper to turn into its place.
+_MOST_SELECTED = 8
+
 
 class WordRows(wiring.Component):
     """A window of ``lanes`` words that slides over a packet, and the beats after it.
@@ -109,7 +112,8 @@ class WordRows(wiring.Component):
             m.d.sync += offset.eq(gone)
         before = Mux((self.move & self.fresh) | self.forget, 0, stored)
         m.d.sync += stored.eq(Mux(retire > before, 0, before - retire + self.accept))
-        self._select_header(m, [window, *rows.values()], stored, has)
+        select = self._turn_header if self.header_words > _MOST_SELECTED else self._select_header
+        select(m, [window, *rows.values()], stored, has)
         return m
 
     def _turned(self, words: Value) -> Value:
@@ -198,3 +202,37 @@ class WordRows(wiring.Component):
                 at_input = here & there[self.beats]
                 cases.append((at_input | self.fresh if number == word else at_input, self.arriving[number]))
             m.d.comb += self.header[word].eq(one_of(*cases))
+
+    def _turn_header(self, m: Module, sources: list[data.View], stored: Signal, has: list[Value]) -> None:
+        """Selects the ``lanes`` words from the position on, each in its lane, and turns the first of them to lane 0."""
+        levels = exact_log2(self.lanes)
+        first = Signal(range(self.lanes))
+        below = Signal(self.lanes)
+        m.d.comb += [
+            first.eq(Mux(self.fresh, 0, self.position[:levels])),
+            below.eq(thermometer(first, self.lanes)),
+        ]
+        #: In which beat the lanes from the position on are, and those below it; the last bit stands for that at the input.
+        there = [Signal(self.beats + 1, name=f"there_{further}") for further in range(2)]
+        for further, flags in enumerate(there):
+            beat = (self.position >> levels) + further
+            m.d.comb += flags.eq(
+                Cat(
+                    *(~self.fresh & (beat == number) & has[number] for number in range(self.beats)),
+                    self.fresh | (beat >= stored),
+                )
+            )
+        words: list[Value] = []
+        for lane in range(self.lanes):
+            chosen = Signal(self.beats + 1, name=f"chosen_{lane}")
+            m.d.comb += chosen.eq(Mux(below[lane], there[1], there[0]))
+            rows = [*sources, self.arriving]
+            words.append(one_of(*((chosen[number], row[lane]) for number, row in enumerate(rows))))
+        for level in reversed(range(levels)):
+            turned = Signal.like(self.window, name=f"turned_{level}")
+            for lane in range(self.lanes):
+                m.d.comb += turned[lane].eq(
+                    Mux(first[level], words[(lane + (1 << level)) % self.lanes], words[lane])
+                )
+            words = [turned[lane] for lane in range(self.lanes)]
+        m.d.comb += [self.header[word].eq(words[word]) for word in range(self.header_words)]

@@ -27,6 +27,7 @@ KEYS = {
     "out_beats",
     "cycles",
     "bound",
+    "port",
     "latency",
     "bytes_per_cycle",
 }
@@ -48,10 +49,31 @@ def test_rows(capsys: pytest.CaptureFixture[str]) -> None:
         )
         assert (row[wide], row[narrow]) == (raw, stream)
         assert max(raw, stream) <= row["cycles"] <= row["bound"]
+        assert row["port"] == pytest.approx(max(raw, stream) / row["cycles"], abs=0.0001)
         assert row["bytes_per_cycle"] == pytest.approx(words * 4 / row["cycles"], abs=0.01)
     dense = {row["direction"]: row["latency"] for row in rows if row["density"] == 1}
     assert dense["compress"] <= 6
     assert dense["decompress"] <= 4
+
+
+@pytest.mark.verilator
+@pytest.mark.slow
+def test_rows_of_a_format_with_a_field(capsys: pytest.CaptureFixture[str]) -> None:
+    """Both directions keep the busier port at work, whatever the density and the coverage of the table."""
+    assert main(["bench", "codec", "--format", "bf16", "--lanes", "16", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert all(set(row) == KEYS | {"coverage"} for row in rows)
+    shares = [
+        (0, 1),
+        *((density, coverage) for density in (0.25, 0.5, 0.75, 1) for coverage in (0, 0.5, 0.9, 1)),
+    ]
+    assert [(row["density"], row["coverage"]) for row in rows] == shares * 2
+    words = 256 * 32
+    for row in rows:
+        stream = 256 * 12 + round(words * row["density"]) * (2 - row["coverage"])
+        narrow = "out_beats" if row["direction"] == "compress" else "in_beats"
+        assert row[narrow] == pytest.approx(stream / 32, abs=1.1)
+        assert row["port"] >= 0.95
 
 
 def test_the_standard_shapes() -> None:

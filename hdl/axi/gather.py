@@ -116,6 +116,8 @@ class _Phase(NamedTuple):
         Its last beat has come: its last burst is given, and the end is reported.
     ``early``
         Beats of the packet after it come, whose command does not yet: in ``close`` and ``load``.
+    ``taking``
+        A beat is taken if it can be stored: while ``open``, and while ``early`` unless the packet before did not fit.
     ``filled``
         A block was filled in the cycle before: its burst is given.
     """
@@ -125,6 +127,7 @@ class _Phase(NamedTuple):
     open: Signal
     close: Signal
     early: Signal
+    taking: Signal
     filled: Signal
 
 
@@ -190,18 +193,24 @@ class Gather(wiring.Component):
             beyond=Signal(shape.lanes, name="limit_beyond"),
         )
         overflow = Signal()
-        accept, keeps = self._take(m, phase, limit, overflow)
+        accept, keeps, exceeded = self._take(m, phase, limit, overflow)
         pushes = self._push(m, phase, position, overflow)
-        self._sequence(m, phase, accept, position)
+        self._sequence(m, phase, accept, exceeded)
         self._advance(m, phase, position, pushes, accept & keeps)
         self._approach(m, phase, position, limit, accept & keeps)
         return m
 
-    def _take(self, m: Module, phase: _Phase, limit: _Limit, overflow: Signal) -> tuple[Signal, Signal]:
-        """Takes beats, and stores those that fit; gives whether a beat is taken and whether it is to be stored."""
+    def _take(
+        self, m: Module, phase: _Phase, limit: _Limit, overflow: Signal
+    ) -> tuple[Signal, Signal, Value]:
+        """Takes beats, and stores those that fit.
+
+        Gives whether a beat is taken, whether it is to be stored, and whether the packet, up to it, does not fit.
+        """
         beat = self.input.payload
         present = beat.keep.any() if self.shape.realign else beat.keep[0]
         misfit = Signal()
+        exceeds = Signal()
         takes = Signal()
         accept = Signal()
         keeps = Signal()
@@ -210,9 +219,9 @@ class Gather(wiring.Component):
         m.d.comb += [
             # The limit is that of the packet whose command is in hand.
             misfit.eq(phase.open & (limit.shut | (limit.here & (beat.keep & limit.beyond).any()))),
+            exceeds.eq(present & misfit),
             keeps.eq(present & ~misfit),
-            # Where a packet does not fit, its end takes longer.
-            takes.eq((phase.open | (phase.early & ~overflow)) & self.admit),
+            takes.eq(phase.taking & self.admit),
             self.input.ready.eq(takes | drops),
             accept.eq(self.input.valid & takes & ~drops),
             self.store.valid.eq(accept & keeps),
@@ -223,10 +232,10 @@ class Gather(wiring.Component):
             m.d.sync += [overflow.eq(0), limit.shut.eq(0)]
         with m.Elif(accept):
             m.d.sync += [
-                overflow.eq(overflow | (present & misfit)),
+                overflow.eq(overflow | exceeds),
                 limit.shut.eq(limit.shut | (present & limit.here)),
             ]
-        return accept, keeps
+        return accept, keeps, overflow | exceeds
 
     def _push(self, m: Module, phase: _Phase, position: _Position, overflow: Signal) -> Signal:
         """Gives bursts, and ends of packets."""
@@ -247,8 +256,8 @@ class Gather(wiring.Component):
         ]
         return self.bursts.valid
 
-    def _sequence(self, m: Module, phase: _Phase, accept: Signal, position: _Position) -> None:
-        """Goes from phase to phase."""
+    def _sequence(self, m: Module, phase: _Phase, accept: Signal, exceeded: Value) -> None:
+        """Goes from phase to phase. Where a packet does not fit, its end takes longer, and no beats come early."""
         first = self.shape.blocks.place(self.command.payload.first)
         busy = Signal()
         finishes = Signal()
@@ -258,18 +267,20 @@ class Gather(wiring.Component):
             phase.load.eq(self.command.valid & ~busy & ~self.flush),
             finishes.eq(accept & self.input.payload.last),
         ]
+        opens = ~(first.all() | ended | finishes)
         with m.If(phase.load):
             m.d.sync += [
                 busy.eq(1),
                 phase.settle.eq(first.all()),
-                phase.open.eq(~(first.all() | ended | finishes)),
+                phase.open.eq(opens),
+                phase.taking.eq(opens),
                 phase.close.eq(ended | finishes),
                 phase.early.eq(0),
                 ended.eq(0),
             ]
         with m.Else():
             with m.If(phase.settle):
-                m.d.sync += [phase.settle.eq(0), phase.open.eq(1)]
+                m.d.sync += [phase.settle.eq(0), phase.open.eq(1), phase.taking.eq(1)]
             with m.If(self.command.ready):
                 m.d.sync += [phase.close.eq(0), busy.eq(0)]
             with m.If(finishes):
@@ -277,6 +288,7 @@ class Gather(wiring.Component):
                     phase.open.eq(0),
                     phase.close.eq(phase.open),
                     phase.early.eq(phase.open & self.ahead),
+                    phase.taking.eq(phase.open & self.ahead & ~exceeded),
                     ended.eq(~phase.open),
                 ]
 

@@ -99,6 +99,10 @@ def fields(libraries: Libraries) -> Iterator[str]:
     for block in BLOCKS:
         for shape in (("--format", "bf16", "--lanes", "16"), ("--word-bits", "8", "--lanes", "32")):
             yield run("area", block, *shape, "--depth", "2", *libraries.chosen)
+    yield "With `--queue 0` they are smaller, and a window may cost one more cycle:\n"
+    for block in BLOCKS:
+        shape = ("--format", "bf16", "--lanes", "16", "--queue", "0")
+        yield run("area", block, *shape, "--no-breakdown", *libraries.chosen)
 
 
 def queues(libraries: Libraries) -> Iterator[str]:

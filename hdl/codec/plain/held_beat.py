@@ -7,6 +7,8 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.gates import one_of, thermometer
 
+from .long_header import MOST_SELECTED, turned_down
+
 __all__ = ["HeldBeat"]
 
 
@@ -92,7 +94,8 @@ class HeldBeat(wiring.Component):
             m.d.sync += holds.eq(self.accept)
         with m.If(self.forget):
             m.d.sync += holds.eq(0)
-        self._select_header(m, held, holds)
+        select = self._turn_header if self.header_words > MOST_SELECTED else self._select_header
+        select(m, held, holds)
         return m
 
     def _holds_after(self, holds: Signal, passed: Signal) -> Value:
@@ -115,3 +118,18 @@ class HeldBeat(wiring.Component):
                 here = place[:levels] == lane
                 cases += [(here & there, held[lane]), (here & ~there, self.arriving[lane])]
             m.d.comb += self.header[word].eq(one_of(*cases))
+
+    def _turn_header(self, m: Module, held: data.View, holds: Signal) -> None:
+        """Selects the ``lanes`` words from the position on, each in its lane, and turns the first of them to lane 0."""
+        levels = exact_log2(self.lanes)
+        first = Signal(range(self.lanes))
+        from_held = Signal(self.lanes)
+        in_beat_0 = holds & ~self.fresh & (self.position[levels:] == 0)
+        m.d.comb += [
+            first.eq(Mux(self.fresh, 0, self.position[:levels])),
+            # Lanes below the position are those of the next beat.
+            from_held.eq(Mux(in_beat_0, ~thermometer(first, self.lanes), 0)),
+        ]
+        words = [Mux(from_held[lane], held[lane], self.arriving[lane]) for lane in range(self.lanes)]
+        turned = turned_down(m, words, first)
+        m.d.comb += [self.header[word].eq(turned[word]) for word in range(self.header_words)]

@@ -7,10 +7,9 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.gates import one_of, thermometer
 
-__all__ = ["WordRows"]
+from .long_header import MOST_SELECTED, turned_down
 
-#: The longest header whose words are each selected from all that there is; a longer one is cheaper to turn into its place.
-_MOST_SELECTED = 8
+__all__ = ["WordRows"]
 
 
 class WordRows(wiring.Component):
@@ -112,7 +111,7 @@ class WordRows(wiring.Component):
             m.d.sync += offset.eq(gone)
         before = Mux((self.move & self.fresh) | self.forget, 0, stored)
         m.d.sync += stored.eq(Mux(retire > before, 0, before - retire + self.accept))
-        select = self._turn_header if self.header_words > _MOST_SELECTED else self._select_header
+        select = self._turn_header if self.header_words > MOST_SELECTED else self._select_header
         select(m, [window, *rows.values()], stored, has)
         return m
 
@@ -228,11 +227,5 @@ class WordRows(wiring.Component):
             m.d.comb += chosen.eq(Mux(below[lane], there[1], there[0]))
             rows = [*sources, self.arriving]
             words.append(one_of(*((chosen[number], row[lane]) for number, row in enumerate(rows))))
-        for level in reversed(range(levels)):
-            turned = Signal.like(self.window, name=f"turned_{level}")
-            for lane in range(self.lanes):
-                m.d.comb += turned[lane].eq(
-                    Mux(first[level], words[(lane + (1 << level)) % self.lanes], words[lane])
-                )
-            words = [turned[lane] for lane in range(self.lanes)]
+        words = turned_down(m, words, first)
         m.d.comb += [self.header[word].eq(words[word]) for word in range(self.header_words)]

@@ -59,6 +59,7 @@ MATRIX = {
     ),
     "no queue, padded windows": (CodecConfig(Format.preset("aie-ml"), 8, queue=0), True),
     "no queue, bf16": (CodecConfig(Format.preset("bf16"), 4, queue=0), True),
+    "no queue, sixteen lanes of bf16": (CodecConfig(Format.preset("bf16"), 16, queue=0), True),
     "register slices at the inputs": (CodecConfig(Format(8), 2, register_slices="in"), True),
 }
 CASES = [

@@ -10,7 +10,6 @@ from amaranth.utils import exact_log2
 from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.realign import Realign
-from cdma.hdl.blocks.stream_register import StreamRegister
 
 from .command import Command
 from .outcome import Outcome
@@ -92,14 +91,18 @@ class AxiReader(wiring.Component):
             {"data": shape.lanes * shape.word_bits, "words": words_bits, "last": 1, "part": 1}
         )
         m.submodules.opened = opened = Fifo(
-            opened_shape, 1 << (in_flight - 1).bit_length(), reserved=True, late_ready=True
+            opened_shape,
+            1 << (in_flight - 1).bit_length(),
+            reserved=True,
+            block=shape.registered,
+            late_ready=True,
         )
         shifts = None
         if shape.realign:
             # For the other end of the buffer: the word of its first beat that a packet begins with.
             m.submodules.shifts = shifts = Fifo(exact_log2(shape.lanes), parts, reserved=True)
         m.submodules.store = store = Fifo(
-            stored_shape, shape.buffer, reserved=True, apart=shape.registered, late_valid=True
+            stored_shape, shape.buffer, reserved=True, block=shape.registered, late_valid=True
         )
         pulses = _Pulses(*(Signal(name=name) for name in _Pulses._fields))
         self._request(m, pulses, opened, shifts)
@@ -224,10 +227,6 @@ class AxiReader(wiring.Component):
         """Gives what is stored to the output: with the lanes in which it was read, or from lane 0 on."""
         shape = self.shape
         source = store.output
-        if shape.registered:
-            m.submodules.leaving = leaving = StreamRegister(source.payload.shape())
-            wiring.connect(m, source, leaving.input)
-            source = leaving.output
         m.d.sync += pulses.freed.eq(source.valid & source.ready & source.payload.part)
         output = self.output
         if shifts is not None:

@@ -123,10 +123,10 @@ class AxiWriter(wiring.Component):
         in_flight = 1 << (shape.outstanding - 1).bit_length()
         stored = StoredBeat(shape)
         return _Queues(
-            store=Fifo(stored, shape.buffer, reserved=True, apart=shape.registered, late_ready=True),
-            bursts=Fifo(Burst(shape), _BURSTS, reserved=True),
+            store=Fifo(stored, shape.buffer, reserved=True, block=shape.registered, late_ready=True),
+            bursts=Fifo(Burst(shape), _BURSTS, reserved=True, block=shape.registered),
             lengths=Fifo(range(shape.burst), 2),
-            opened=Fifo(opened, in_flight),
+            opened=Fifo(opened, in_flight, block=shape.registered),
         )
 
     def _gather(self, m: Module, queues: _Queues) -> None:
@@ -219,12 +219,9 @@ class AxiWriter(wiring.Component):
         """Sends the data of the bursts whose addresses are taken."""
         w, store, lengths = self.port.w, queues.store.output, queues.lengths.output
         if self.shape.registered:
-            m.submodules.leaving = leaving = StreamRegister(store.payload.shape())
-            wiring.connect(m, store, leaving.input)
-            store = leaving.output
-            m.submodules.sending = sending = SkidBuffer(w.payload.shape())
-            wiring.connect(m, sending.o, wiring.flipped(w))
-            w = sending.i
+            m.submodules.sending = sending = StreamRegister(w.payload.shape())
+            wiring.connect(m, sending.output, wiring.flipped(w))
+            w = sending.input
         sent = Signal(range(self.shape.burst))
         m.d.comb += [
             w.valid.eq(lengths.valid & store.valid),

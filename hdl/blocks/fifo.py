@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from .counter import WideCounter
 from .ring_memory import RingMemory
+from .stream_register import StreamRegister
 
 __all__ = ["Fifo"]
 
@@ -20,16 +21,16 @@ class Fifo(wiring.Component):
     ``reserved``
         Promises that the writer counts and never has more than ``depth`` entries inside: ``ready`` is constantly
         high, and nothing is compared for it.
-    ``apart``
-        Compares the indices for each write nevertheless. Synthesis then sees that no entry is written while it is read,
-        and puts no logic around an FPGA's block RAM for that case.
+    ``block``
+        Is meant for the block RAM of an FPGA, which is slow: a further register follows the read port, for one more entry
+        and one more cycle of latency. ``ready`` of the output then passes two registers on its way to the memory.
     ``late_valid``, ``late_ready``
         ``valid`` of the input, or ``ready`` of the output, may come late in the cycle: counting up the index after it
         takes little logic, and a few flip-flops more.
     ``empty``
         Is high while no entry is inside, not even one that has not come out yet.
     ``level``
-        Number of entries, of which the one at the output is none.
+        Number of entries, of which those after the memory are none.
     """
 
     def __init__(
@@ -38,14 +39,14 @@ class Fifo(wiring.Component):
         depth: int,
         *,
         reserved: bool = False,
-        apart: bool = False,
+        block: bool = False,
         late_valid: bool = False,
         late_ready: bool = False,
     ) -> None:
         self.shape = shape
         self.depth = depth
         self.reserved = reserved
-        self.apart = apart
+        self.block = block
         self.late_valid = late_valid
         self.late_ready = late_ready
         super().__init__(
@@ -59,25 +60,23 @@ class Fifo(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        ring = RingMemory(m, self.shape, self.depth)
+        ring = RingMemory(m, self.shape, self.depth, block=self.block)
+        read = self._leave(m)
         more = Signal()
-        free = ring.write_index != ring.read_index ^ self.depth
         if not self.reserved:
-            m.d.comb += self.input.ready.eq(free)
+            m.d.comb += self.input.ready.eq(ring.write_index != ring.read_index ^ self.depth)
         m.d.comb += more.eq(ring.write_index != ring.read_index)
-        ring.connect(m, self.input, self.output, more)
-        if self.apart:
-            m.d.comb += ring.write.en.eq(self.input.valid & free)
+        ring.connect(m, self.input, read, more)
         m.d.comb += [
             self.level.eq(ring.write_index - ring.read_index),
-            self.empty.eq(~more & ~self.output.valid),
+            self.empty.eq(~more & ~read.valid & ~self.output.valid),
         ]
         self._count(m, "written", ring.write_index, ring.write.en, late=self.late_valid)
         self._count(m, "taken", ring.read_index, ring.read.en, late=self.late_ready)
         with m.If(ring.read.en):
-            m.d.sync += self.output.valid.eq(1)
-        with m.Elif(self.output.ready):
-            m.d.sync += self.output.valid.eq(0)
+            m.d.sync += read.valid.eq(1)
+        with m.Elif(read.ready):
+            m.d.sync += read.valid.eq(0)
         return m
 
     def _count(self, m: Module, name: str, index: Signal, enable: Value, *, late: bool) -> None:
@@ -88,3 +87,11 @@ class Fifo(wiring.Component):
         else:
             with m.If(enable):
                 m.d.sync += index.eq(index + 1)
+
+    def _leave(self, m: Module) -> stream.Interface:
+        """What comes from the memory: the output, or the register before it."""
+        if not self.block:
+            return self.output
+        m.submodules.leaving = leaving = StreamRegister(self.shape)
+        wiring.connect(m, leaving.output, wiring.flipped(self.output))
+        return leaving.input

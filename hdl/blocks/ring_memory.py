@@ -4,6 +4,8 @@ from amaranth.hdl import Module, ShapeLike, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.memory import Memory
 
+from .block_ram import BLOCK_RAM
+
 __all__ = ["RingMemory"]
 
 
@@ -12,6 +14,8 @@ class RingMemory:
 
     ``depth``
         Number of entries, a power of two.
+    ``block``
+        Puts the memory into an FPGA's block RAM.
     ``write``, ``read``
         Ports of the memory. The read port is clocked and not transparent.
     ``write_index``, ``read_index``
@@ -19,9 +23,11 @@ class RingMemory:
         address: a full memory and an empty one differ in that bit alone.
     """
 
-    def __init__(self, m: Module, shape: ShapeLike, depth: int) -> None:
+    def __init__(self, m: Module, shape: ShapeLike, depth: int, *, block: bool = False) -> None:
         assert depth.bit_count() == 1, depth
-        m.submodules.memory = memory = Memory(shape=shape, depth=depth, init=[])
+        m.submodules.memory = memory = Memory(
+            shape=shape, depth=depth, init=[], attrs=BLOCK_RAM if block else {}
+        )
         write, read = memory.write_port(), memory.read_port(domain="sync")
         self.write, self.read = write, read
         self.write_index = Signal(range(2 * depth))

@@ -221,6 +221,12 @@ class EngineConfig:
         return 2 * self.ring_completions if self.registers else 0
 
     @property
+    def blocks_for_slots(self) -> bool:
+        """Descriptors in flight are in block RAM, where there are look-up tables to be saved. With wider ports than these,
+        the buffers take so many blocks that a large FPGA has none left for them."""
+        return self.pipelined and max(self.dev_data_bits, self.host_data_bits) <= 256
+
+    @property
     def realign(self) -> bool:
         """Whether sources and destinations may lie amid a beat."""
         return self.alignment == "word"

@@ -18,6 +18,7 @@ from cdma.verif.codec.design import CodecDesign
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.regression import Regression, verify
 from cdma.verif.simulator.design import Design
+from tests.support.collisions import with_collisions
 from tests.support.faulty import wrapped
 from tests.support.icarus import needs_icarus
 from tests.support.pessimistic import pessimistic
@@ -99,6 +100,31 @@ def test_unknown_conditions_stay_unknown(design: Design, gates: bool, tests: lis
     """As between gates: nothing passes because ``if (x)`` takes a branch."""
     netlist = pessimistic(design.verilog(), design.top, gates=gates)
     assert not _failures(verify(design, tests=tests, packets=4, four_state=True, verilog=netlist))
+
+
+#: Designs with block RAM, their tests, and the packets of each.
+COLLISIONS: dict[str, tuple[Design, list[str], int]] = {
+    "compressor": (
+        CodecDesign("compressor", CodecConfig(pipelined=True), init=False),
+        ["soak", "patience", "reset"],
+        20,
+    ),
+    "decompressor": (
+        CodecDesign("decompressor", CodecConfig(pipelined=True), init=False),
+        ["soak", "patience", "reset", "corrupt"],
+        20,
+    ),
+}
+
+
+@pytest.mark.parametrize(("design", "tests", "packets"), COLLISIONS.values(), ids=COLLISIONS.keys())
+def test_nothing_depends_on_block_ram_that_is_written_while_it_is_read(
+    design: Design, tests: list[str], packets: int
+) -> None:
+    """Which is what the Verilog promises synthesis: ``no_rw_check``."""
+    text, count = with_collisions(design.verilog())
+    assert count
+    assert not _failures(verify(design, tests=tests, packets=packets, four_state=True, verilog=text))
 
 
 #: What no other promise of the design notices: expressions for ports, the state that they need, and the X that shows.

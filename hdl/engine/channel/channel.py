@@ -140,10 +140,10 @@ class Channel(wiring.Component):
         clear = Signal()
         addresses = (self.read.address_bits, self.write.address_bits)
         parts = _Parts(
-            path=DataPath(config, codec, self.read, self.write),
+            path=DataPath(config, codec, self.read, self.write, compressing=self.compressing),
             checker=Checker(self.read, self.write, compressing=self.compressing),
-            slots=Slots(*addresses, config.descriptors),
-            completer=Completer(*addresses),
+            slots=Slots(*addresses, config.descriptors, block=config.blocks_for_slots),
+            completer=Completer(*addresses, block=config.blocks_for_slots),
         )
         m.submodules.path = ResetInserter(clear)(parts.path)
         m.submodules.checker = parts.checker

@@ -52,8 +52,11 @@ class Completer(wiring.Component):
     failed, a capacity that was exceeded after what was written.
 
     The numbers of a completion are calculated a byte at a time, with one subtractor, and kept with the ticket. A
-    completion is shown 11 cycles after its ticket can be completed, straight from the ticket, which goes when the
-    completion is accepted.
+    completion is shown 11 cycles after its ticket can be completed, straight from the ticket, which goes a cycle after
+    the completion is accepted.
+
+    ``block``
+        The ticket lies in block RAM, and shows what is written into it a cycle later: so does the completion.
 
     ``reported``
         High while reader and writer are done with the ticket.
@@ -79,7 +82,8 @@ class Completer(wiring.Component):
         The completion counts towards the interrupt.
     """
 
-    def __init__(self, read_address_bits: int, write_address_bits: int) -> None:
+    def __init__(self, read_address_bits: int, write_address_bits: int, *, block: bool = False) -> None:
+        self.block = block
         super().__init__(
             {
                 "tickets": In(stream.Signature(Ticket(read_address_bits, write_address_bits))),
@@ -122,14 +126,19 @@ class Completer(wiring.Component):
         places = self._sequence(m, complete, kind)
         self._subtract(m, places, kind.moved)
 
+        # All that the verdict follows from is there long before the completion is shown, so it is in registers.
         status = Signal(StatusShape)
         from_objection = Signal()
         from_read = Signal()
         from_write = Signal()
+        moved = Signal()
+        coded = Signal()
+        m.d.sync += [moved.eq(kind.moved), coded.eq(kind.coded)]
+        m.d.sync += [status.eq(Status.OK), from_objection.eq(0), from_read.eq(0), from_write.eq(0)]
         with m.If(refused):
-            m.d.comb += [status.eq(fields.status), from_objection.eq(1)]
+            m.d.sync += [status.eq(fields.status), from_objection.eq(1)]
         with m.Elif(kind.dropped):
-            m.d.comb += [
+            m.d.sync += [
                 status.eq(Mux(kind.late, Status.WATCHDOG, Status.ABORTED)),
                 from_read.eq(kind.late & ~self.at_write),
                 from_write.eq(kind.late & self.at_write),
@@ -138,8 +147,8 @@ class Completer(wiring.Component):
             self._judge(m, status, from_read, from_write)
         m.d.comb += [
             completion.tag.eq(fields.tag),
-            completion.literals.eq(Mux(kind.coded, self.report.payload.literals, 0)),
-            completion.bytes_read.eq(Mux(kind.moved, ticket.bytes, 0)),
+            completion.literals.eq(Mux(coded, self.report.payload.literals, 0)),
+            completion.bytes_read.eq(Mux(moved, ticket.bytes, 0)),
             completion.bytes_written.eq(ticket.written),
             completion.cycles.eq(ticket.cycles),
             completion.address.eq(
@@ -153,8 +162,8 @@ class Completer(wiring.Component):
             self.failed.eq(status != Status.OK),
             self.interrupt.eq(fields.interrupt | self.failed),
             self.words.eq(fields.words),
-            self.coded.eq(kind.coded),
-            self.report.ready.eq(self.tickets.ready & kind.coded),
+            self.coded.eq(coded),
+            self.report.ready.eq(self.tickets.ready & coded),
         ]
         return m
 
@@ -162,23 +171,29 @@ class Completer(wiring.Component):
         """Goes through the steps of a completion: the bytes of two numbers, of which the time, noted at the beginning,
         is the second; the last byte is read back; the completion is shown. Gives the byte, one bit each."""
         places = Signal(LENGTH_BYTES + CYCLES_BYTES)
+        passing = Signal()
         written = Signal()
         begin = Signal()
+        # The ticket goes a cycle after its completion.
+        accepted = Signal()
         m.d.comb += [
             begin.eq(
                 self.tickets.valid
                 & (self.drop | (complete & ~self.hold))
-                & ~(places.any() | written | self.completion.valid)
+                & ~(places.any() | passing | written | self.completion.valid | accepted)
             ),
             self.stamp.eq(begin),
             self.taken.eq(written),
-            self.tickets.ready.eq(self.completion.valid & self.completion.ready),
+            self.tickets.ready.eq(accepted),
         ]
         m.d.sync += [
             places.eq(Cat(begin, places)),
-            written.eq(places[-1]),
+            accepted.eq(self.completion.valid & self.completion.ready),
+            written.eq(passing if self.block else places[-1]),
             self.completion.valid.eq(written | (self.completion.valid & ~self.completion.ready)),
         ]
+        if self.block:
+            m.d.sync += passing.eq(places[-1])
         with m.If(begin):
             m.d.sync += [
                 kind.dropped.eq(self.drop),
@@ -216,20 +231,20 @@ class Completer(wiring.Component):
         """For a descriptor that was started and not dropped."""
         ticket, report = self.tickets.payload, self.report.payload
         with m.If(ticket.read_resp != Response.OKAY):
-            m.d.comb += [
+            m.d.sync += [
                 status.eq(Mux(ticket.read_resp == Response.DECERR, Status.READ_DECERR, Status.READ_SLVERR)),
                 from_read.eq(1),
             ]
         with m.Elif(~ticket.fields.raw & (report.error != Error.NONE)), m.Switch(report.error):
             for error, cause in _OF_STREAM.items():
                 with m.Case(error):
-                    m.d.comb += status.eq(cause)
+                    m.d.sync += status.eq(cause)
         with m.Elif(ticket.write_resp != Response.OKAY):
-            m.d.comb += [
+            m.d.sync += [
                 status.eq(
                     Mux(ticket.write_resp == Response.DECERR, Status.WRITE_DECERR, Status.WRITE_SLVERR)
                 ),
                 from_write.eq(1),
             ]
         with m.Elif(ticket.overflow):
-            m.d.comb += [status.eq(Status.CAPACITY), from_write.eq(1)]
+            m.d.sync += [status.eq(Status.CAPACITY), from_write.eq(1)]

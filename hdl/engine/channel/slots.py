@@ -12,6 +12,7 @@ from cdma.hdl.axi.command import Command
 from cdma.hdl.axi.outcome import Outcome
 from cdma.hdl.axi.ports import Response
 from cdma.hdl.axi.span import SPAN_BITS
+from cdma.hdl.blocks.block_ram import BLOCK_RAM, after_block_ram
 from cdma.hdl.spec.records import LENGTH_BITS
 
 from .codec_switch import Route
@@ -23,6 +24,8 @@ __all__ = ["ADDRESS_BYTES", "CYCLES_BYTES", "LENGTH_BYTES", "SlotPort", "Slots",
 ADDRESS_BYTES = 8
 CYCLES_BYTES = 4
 LENGTH_BYTES = -(-SPAN_BITS // 8)
+#: Bits from which a memory is worth block RAM.
+_WIDE = 16
 
 #: What the completer must know of a descriptor besides. A ``status`` other than OK refuses it.
 TicketFields = data.StructLayout({"tag": 32, "interrupt": 1, "raw": 1, "words": 32, "status": StatusShape})
@@ -115,9 +118,11 @@ class _Walk:
         The slot that memories are to read.
     ``step``
         Goes on to the following slot, ``following``.
+
+    With ``block``, memories are read a cycle later.
     """
 
-    def __init__(self, m: Module, name: str, ahead: Signal) -> None:
+    def __init__(self, m: Module, name: str, ahead: Signal, *, block: bool) -> None:
         self.position = Signal.like(ahead, name=f"{name}_position")
         self.next = Signal.like(ahead, name=f"{name}_next")
         self.valid = Signal(name=f"{name}_valid")
@@ -125,10 +130,13 @@ class _Walk:
         self.following = following = Signal.like(ahead, name=f"{name}_following")
         m.d.comb += [following.eq(self.position + 1), self.next.eq(Mux(self.step, following, self.position))]
         # ``step`` comes late, so both cases are compared beforehand.
+        here = Signal(name=f"{name}_here") if block else self.valid
         m.d.sync += [
             self.position.eq(self.next),
-            self.valid.eq(Mux(self.step, following != ahead, self.position != ahead)),
+            here.eq(Mux(self.step, following != ahead, self.position != ahead)),
         ]
+        if block:
+            m.d.sync += self.valid.eq(here & ~self.step)
 
     def give(self, m: Module, sink: stream.Interface) -> None:
         """Makes a stream of what lies there."""
@@ -165,6 +173,9 @@ class Slots(wiring.Component):
     Everything lies in memories with one write port and one clocked, non-transparent read port. What is pushed is
     at the streams two cycles later, and what is written in one cycle is in the ticket two cycles later.
 
+    ``block``
+        The memories are in an FPGA's block RAM: all this takes a cycle more.
+
     ``read``, ``route``, ``write``
         The commands of the stages.
     ``read_outcome``, ``write_outcome``, ``overflow``
@@ -191,11 +202,14 @@ class Slots(wiring.Component):
         High while no slot is in use.
     """
 
-    def __init__(self, read_address_bits: int, write_address_bits: int, depth: int) -> None:
+    def __init__(
+        self, read_address_bits: int, write_address_bits: int, depth: int, *, block: bool = False
+    ) -> None:
         assert depth.bit_count() == 1, depth
         self.read_address_bits = read_address_bits
         self.write_address_bits = write_address_bits
         self.depth = depth
+        self.block = block
         super().__init__(
             {
                 "input": In(SlotPort()),
@@ -234,8 +248,8 @@ class Slots(wiring.Component):
         read_done = Signal.like(head)
         write_done = Signal.like(head)
         starts = Signal()
-        front = _Walk(m, "ticket", head)
-        oldest = _Walk(m, "reported", read_done)
+        front = _Walk(m, "ticket", head, block=self.block)
+        oldest = _Walk(m, "reported", read_done, block=self.block)
         written = Signal()
         m.d.comb += [
             starts.eq(checked.push & checked.starts),
@@ -251,15 +265,20 @@ class Slots(wiring.Component):
             started.eq(started + starts),
             read_done.eq(read_done + self.read_outcome.done),
             write_done.eq(write_done + self.write_outcome.done),
-            written.eq(oldest.next != write_done),
         ]
+        if self.block:
+            early = Signal(name="written_early")
+            m.d.sync += [early.eq(oldest.next != write_done), written.eq(early & ~oldest.step)]
+        else:
+            m.d.sync += written.eq(oldest.next != write_done)
         return _Counts(head, started, read_done, write_done, front, oldest)
 
     def _keep(
         self, m: Module, name: str, write_at: Value, read_at: Value, value: Value, enable: Value | int
     ) -> Value:
         """A memory with a word per slot; each bit of ``enable`` writes its part of the word."""
-        memory = Memory(shape=len(value), depth=self.depth, init=[])
+        block = self.block and len(value) >= _WIDE
+        memory = Memory(shape=len(value), depth=self.depth, init=[], attrs=BLOCK_RAM if block else {})
         m.submodules[name] = memory
         write = memory.write_port(granularity=len(value) // len(Value.cast(enable)))
         read = memory.read_port(domain="sync")
@@ -270,12 +289,14 @@ class Slots(wiring.Component):
             read.addr.eq(read_at[: len(read.addr)]),
             read.en.eq(1),
         ]
-        return read.data
+        return after_block_ram(m, f"{name}_read", read.data) if self.block else read.data
 
     def _give_commands(self, m: Module, counts: _Counts) -> _Walk:
         """The streams of the stages; gives the walk of the writer's."""
         checked, started = self.input, counts.started
-        read, route, write = (_Walk(m, name, started) for name in ("read", "route", "write"))
+        read, route, write = (
+            _Walk(m, name, started, block=self.block) for name in ("read", "route", "write")
+        )
         for walk, sink in ((read, self.read), (route, self.route), (write, self.write)):
             walk.give(m, sink)
         for name, walk, sink, enable, bits in (
@@ -296,7 +317,14 @@ class Slots(wiring.Component):
         # A cycle longer than the memory takes, also if that is slow.
         m.d.sync += [soon.eq(more), follows.eq(soon & more)]
         early = self._keep(m, "early", started, write.following, checked.early, checked.push)
-        m.d.comb += self.ahead.eq(follows & early[0])
+        if self.block:
+            # As late as what is read, and nothing of a command that was taken meanwhile.
+            stepped = Signal()
+            ahead = Signal()
+            m.d.sync += [stepped.eq(write.step), ahead.eq(follows & ~stepped)]
+        else:
+            ahead = follows
+        m.d.comb += self.ahead.eq(ahead & early[0])
         return write
 
     def _keep_checked(self, m: Module, counts: _Counts) -> None:

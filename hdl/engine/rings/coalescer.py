@@ -115,8 +115,8 @@ class Coalescer(wiring.Component):
     def _add(
         self, m: Module, look: _Look, running: Signal, waited: Value, limits: Value
     ) -> tuple[Signal, Signal]:
-        """Adds the cycles of a round to the time, and compares the sum with the limit; gives the sum, and whether the
-        limit is reached."""
+        """Adds the cycles of a round to the time, and compares the sum with the limit; gives the sum and, in the cycle
+        after, whether the limit is reached."""
         place, number, first, last = look
         begins = Signal()
         began = Signal()
@@ -134,15 +134,17 @@ class Coalescer(wiring.Component):
             limit.eq(limits.word_select(place, 8)),
             less.eq(total[:8] - limit - (borrow & ~first)),
             limited.eq((limit != 0) | (some & ~first)),
-            # A time that no longer fits is longer than any limit.
-            over.eq(last & limited & (~less[-1] | total[-1])),
         ]
+        # A time that no longer fits is longer than any limit.
+        m.d.sync += over.eq(last & limited & (~less[-1] | total[-1]))
         m.d.sync += [began.eq(begins), carry.eq(total[-1]), borrow.eq(less[-1]), some.eq(limited)]
         return total, over
 
     def _interrupt(self, m: Module, look: _Look, running: Signal, over: Signal) -> None:
         """Counts the events of each channel, up to its interrupt."""
         _, number, first, _ = look
+        number_before = Signal.like(number)
+        m.d.sync += number_before.eq(number)
         for index, name in enumerate(CHANNELS):
             channel = getattr(self, name)
             events = Signal(8, name=f"{name}_events")
@@ -150,7 +152,7 @@ class Coalescer(wiring.Component):
             late = Signal(name=f"{name}_late")
             m.d.comb += [
                 enough.eq(channel.event & (events + 1 >= channel.count)),
-                late.eq(over & (number == index) & running[index]),
+                late.eq(over & (number_before == index) & running[index]),
             ]
             m.d.sync += channel.interrupt.eq(enough | late)
             with m.If(enough | late):

@@ -3,13 +3,15 @@
 from typing import NamedTuple
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import WritePort
+from cdma.hdl.blocks.block_ram import BLOCK_RAM
 from cdma.hdl.blocks.fifo import Fifo
+from cdma.hdl.blocks.stream_register import StreamRegister
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES
 
@@ -49,6 +51,7 @@ class CompletionWriter(wiring.Component):
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
         self.data_bits = config.host_data_bits
+        self.block = config.pipelined
         self.part_bits = min(self.data_bits, 8 * RECORD_BYTES)
         self.parts = 8 * RECORD_BYTES // self.part_bits
         super().__init__(
@@ -71,7 +74,7 @@ class CompletionWriter(wiring.Component):
         m = Module()
         aw = self.port.aw
         where = data.StructLayout({"channel": 1, "address": len(self.address)})
-        m.submodules.addresses = addresses = Fifo(where, _WAITING)
+        m.submodules.addresses = addresses = Fifo(where, _WAITING, block=self.config.pipelined)
         m.d.comb += [
             addresses.input.valid.eq(self.commit),
             addresses.input.payload.channel.eq(self.channel),
@@ -84,15 +87,26 @@ class CompletionWriter(wiring.Component):
             aw.payload.size.eq(exact_log2(self.part_bits // 8)),
         ]
 
-        records = self._store(m)
-        self._count(m, records, addresses.input.ready)
-        self._strobe(m, records)
+        beat = data.StructLayout({"data": self.part_bits, "last": 1, "channel": 1, "upper": 1})
+        read = stream.Signature(beat).create(path=("read",))
+        records = self._store(m, read)
+        self._count(m, records, read, addresses.input.ready)
+        self._note(m, records, read)
+        if self.block:
+            m.submodules.leaving = leaving = StreamRegister(beat)
+            wiring.connect(m, read, leaving.input)
+            read = leaving.output
+        self._send(m, read)
         return m
 
-    def _store(self, m: Module) -> _Records:
+    def _store(self, m: Module, given: stream.Interface) -> _Records:
         """The records: written a word at a time, read a beat at a time."""
-        w = self.port.w
-        m.submodules.records = records = Memory(shape=self.part_bits, depth=_WAITING * self.parts, init=[])
+        m.submodules.records = records = Memory(
+            shape=self.part_bits,
+            depth=_WAITING * self.parts,
+            init=[],
+            attrs=BLOCK_RAM if self.block else {},
+        )
         write, read = records.write_port(granularity=WORD_BITS), records.read_port(domain="sync")
         lanes = self.part_bits // WORD_BITS
         lane_bits, part_bits = (lanes - 1).bit_length(), (self.parts - 1).bit_length()
@@ -105,11 +119,12 @@ class CompletionWriter(wiring.Component):
             write.data.eq(self.data.replicate(lanes)),
             write.en.eq(Mux(self.word_valid, C(1, lanes) << self.word[:lane_bits], 0)),
             read.addr.eq(sent[:-1]),
-            read.en.eq((sent[part_bits:] != filled) & (~w.valid | w.ready)),
+            read.en.eq((sent[part_bits:] != filled) & (~given.valid | given.ready)),
+            given.payload.data.eq(read.data),
         ]
         return _Records(filled, sent, read)
 
-    def _count(self, m: Module, records: _Records, queue_ready: Value) -> None:
+    def _count(self, m: Module, records: _Records, given: stream.Interface, queue_ready: Value) -> None:
         """Counts records and beats. A beat that waits in the read register has left ``sent``, so the records that are
         not sent yet are counted apart."""
         w = self.port.w
@@ -120,24 +135,21 @@ class CompletionWriter(wiring.Component):
         with m.If(self.commit):
             m.d.sync += filled.eq(filled + 1)
         with m.If(read.en):
-            m.d.sync += [sent.eq(sent + 1), w.valid.eq(1)]
+            m.d.sync += [sent.eq(sent + 1), given.valid.eq(1)]
             m.d.sync += last.eq(sent[:part_bits] == self.parts - 1)
-        with m.Elif(w.ready):
-            m.d.sync += w.valid.eq(0)
+        with m.Elif(given.ready):
+            m.d.sync += given.valid.eq(0)
         done = w.valid & w.ready & w.payload.last
         m.d.sync += unsent.eq(unsent + self.commit - done)
         m.d.comb += [
             self.room.eq((unsent < _WAITING - 1) & queue_ready),
-            w.payload.last.eq(last),
+            given.payload.last.eq(last),
         ]
 
-    def _strobe(self, m: Module, records: _Records) -> None:
-        """Data and strobes of a beat. Where a beat holds two records, one half of it is written."""
-        w = self.port.w
+    def _note(self, m: Module, records: _Records, given: stream.Interface) -> None:
+        """For each record: its channel, and the half of a beat that it takes."""
         filled, sent, read = records
         place, part_bits = len(filled) - 1, (self.parts - 1).bit_length()
-        strobes = C((1 << self.part_bits // self.config.format.word_bits) - 1)
-        # For each record: its channel, and the half that it takes.
         beside = data.StructLayout({"channel": 1, "upper": 1})
         m.submodules.beside = notes = Memory(shape=beside, depth=_WAITING, init=[])
         note, noted = notes.write_port(), notes.read_port(domain="sync")
@@ -148,12 +160,24 @@ class CompletionWriter(wiring.Component):
             note.en.eq(self.commit),
             noted.addr.eq(sent[part_bits:-1]),
             noted.en.eq(read.en),
-            self.sending.eq(noted.data.channel),
+            given.payload.channel.eq(noted.data.channel),
+            given.payload.upper.eq(noted.data.upper),
+        ]
+
+    def _send(self, m: Module, beats: stream.Interface) -> None:
+        """Data and strobes of a beat. Where a beat holds two records, one half of it is written."""
+        w, beat = self.port.w, beats.payload
+        strobes = C((1 << self.part_bits // self.config.format.word_bits) - 1)
+        m.d.comb += [
+            w.valid.eq(beats.valid),
+            beats.ready.eq(w.ready),
+            w.payload.last.eq(beat.last),
+            self.sending.eq(beat.channel),
         ]
         if self.data_bits == self.part_bits:
-            m.d.comb += [w.payload.data.eq(read.data), w.payload.keep.eq(strobes)]
+            m.d.comb += [w.payload.data.eq(beat.data), w.payload.keep.eq(strobes)]
         else:
             m.d.comb += [
-                w.payload.data.eq(Cat(read.data, read.data)),
-                w.payload.keep.eq(Mux(noted.data.upper, strobes << len(strobes), strobes)),
+                w.payload.data.eq(Cat(beat.data, beat.data)),
+                w.payload.keep.eq(Mux(beat.upper, strobes << len(strobes), strobes)),
             ]

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import Response
+from cdma.hdl.blocks.block_ram import BLOCK_RAM, after_block_ram
 from cdma.hdl.engine.channel.descriptor import Request
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES, Status
@@ -22,10 +23,11 @@ _REFUSED = _FAULTS.index(Status.WINDOW)
 
 
 class _Ring(NamedTuple):
-    """Where the ring of descriptors is: ``inside`` while it is in use, ``finished`` with the last beat of a fetched
-    descriptor, ``first`` the index of the oldest one that the channel has not taken, ``coming`` that of the one that
-    arrives next."""
+    """Where the ring of descriptors is: ``inside`` while it is in use, and ``running`` in the cycle after it; ``finished``
+    with the last beat of a fetched descriptor; ``first`` the index of the oldest one that the channel has not taken,
+    ``coming`` that of the one that arrives next."""
 
+    running: Signal
     inside: Signal
     finished: Signal
     first: Signal
@@ -41,10 +43,11 @@ class _Fault(NamedTuple):
 
 class _Store(NamedTuple):
     """The memories: with ``read``, the entry at ``read_place`` is in ``record``, ``fault`` and ``address`` from the
-    next cycle on."""
+    next cycle on. In an FPGA's block RAM it is there in the next cycle, and in these from the cycle after it on."""
 
     read: Signal
     read_place: Signal
+    passes: Signal
     record: Value
     fault: Value
     address: Value
@@ -72,7 +75,7 @@ class Fetcher(wiring.Component):
     ``in_flight``
         High while a descriptor is in flight.
     ``arrived``
-        High while a descriptor of the ring, or a refusal, is here that the channel has not taken.
+        High while a descriptor of the ring, or a refusal, is here that the channel has not taken, and a cycle longer.
     ``beat``, ``last``, ``response``, ``data``
         The data that come back from memory. They are always taken.
     ``upper``
@@ -89,6 +92,7 @@ class Fetcher(wiring.Component):
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
         self.depth = config.descriptors
+        self.block = config.pipelined
         self.part_bits = min(config.host_data_bits, 8 * RECORD_BYTES)
         self.parts = 8 * RECORD_BYTES // self.part_bits
         super().__init__(
@@ -137,11 +141,11 @@ class Fetcher(wiring.Component):
         # goes if its ring is disabled or a pushed one replaces it, but not if the channel begins to check it first.
         request = self.requests
         goes = Signal()
+        shows = Signal()
         taken = Signal()
         m.d.comb += [
             request.valid.eq(shown & (~goes | self.checking)),
             taken.eq(request.valid & request.ready),
-            leaves.eq(taken & ~shown_push),
             self.taken_push.eq(taken & shown_push),
             store.read.eq(~shown),
             store.read_place.eq(Mux(self.pushed, self.depth, ring.first[: self._low])),
@@ -155,8 +159,23 @@ class Fetcher(wiring.Component):
         m.d.sync += goes.eq(
             shown & ~shown_push & ~self.checking & ~goes & ~taken & (self.pushed | ~ring.inside)
         )
+        # Whether a descriptor is taken is known late, so it is counted a cycle later.
+        m.d.sync += leaves.eq(taken & ~shown_push & ring.running)
+        found = self.pushed | (ring.inside & self.arrived & ~leaves)
+        if self.block:
+            # The memories have given the entry, and the registers after them take it.
+            passing = Signal()
+            m.d.comb += store.passes.eq(passing)
+            m.d.sync += passing.eq(~shown & ~passing & found)
+            with m.If(~shown & ~passing):
+                m.d.sync += shown_push.eq(self.pushed)
+            m.d.comb += shows.eq(passing & (shown_push | ring.inside))
+        else:
+            m.d.comb += shows.eq(found)
+            with m.If(~shown):
+                m.d.sync += shown_push.eq(self.pushed)
         with m.If(~shown):
-            m.d.sync += [shown.eq(self.pushed | (ring.inside & self.arrived)), shown_push.eq(self.pushed)]
+            m.d.sync += shown.eq(shows)
         with m.Elif(taken | (goes & ~self.checking)):
             m.d.sync += shown.eq(0)
         with m.If(self.taken_push):
@@ -181,7 +200,7 @@ class Fetcher(wiring.Component):
         ``kept``
             The channel works on a fetched descriptor: it stays although the ring is disabled.
         ``leaves``
-            The channel takes a fetched descriptor.
+            The channel has taken a fetched descriptor in the cycle before.
         """
         running = Signal()
         inside = Signal()
@@ -222,7 +241,7 @@ class Fetcher(wiring.Component):
             m.d.sync += coming.eq(0)
         with m.Elif(finished | self.refuse):
             m.d.sync += coming.eq(coming + 1)
-        return _Ring(inside, finished, self._oldest(m, running, arrives, leaves), coming)
+        return _Ring(running, inside, finished, self._oldest(m, running, arrives, leaves), coming)
 
     def _credit(self, m: Module, running: Value, asks: Value, leaves: Value) -> Signal:
         """Counts the entries of the store that are in use; gives whether one is free."""
@@ -263,13 +282,20 @@ class Fetcher(wiring.Component):
         """Adds the memories. The pushed descriptor has the entry after the fetched ones."""
         write_place = Signal(range(self.depth + 1))
         read_place = Signal.like(write_place)
-        m.d.comb += write_place.eq(Mux(self.word_valid, self.depth, ring.coming[: self._low]))
+        # Where no beat is written, only a pushed word may be.
+        m.d.comb += write_place.eq(Mux(self.beat, ring.coming[: self._low], self.depth))
         read = Signal()
+        passes = Signal()
         reading = {"addr": read_place, "en": read}
+
+        def given(name: str, word: Value) -> Value:
+            return after_block_ram(m, name, word, passes) if self.block else word
+
+        attributes = BLOCK_RAM if self.block else {}
         record = []
         words = self.part_bits // WORD_BITS
         for number in range(self.parts):
-            memory = Memory(shape=self.part_bits, depth=self.depth + 1, init=[])
+            memory = Memory(shape=self.part_bits, depth=self.depth + 1, init=[], attrs=attributes)
             m.submodules[f"part_{number}"] = memory
             write, out = memory.write_port(granularity=WORD_BITS), memory.read_port(domain="sync")
             m.d.comb += [write.addr.eq(write_place), write.data.eq(self.data)]
@@ -279,18 +305,18 @@ class Fetcher(wiring.Component):
             with m.Else():
                 m.d.comb += write.en.eq((self.beat & ring.inside & (fault.part == number)).replicate(words))
             m.d.comb += [getattr(out, name).eq(value) for name, value in reading.items()]
-            record.append(out.data)
+            record.append(given(f"record_{number}", out.data))
         m.submodules.faults = memory = Memory(shape=len(fault.worst), depth=self.depth + 1, init=[])
         write, fault_out = memory.write_port(), memory.read_port(domain="sync")
         m.d.comb += [
-            write.addr.eq(write_place),
+            write.addr.eq(Mux(self.word_valid, self.depth, ring.coming[: self._low])),
             write.data.eq(Mux(self.word_valid, 0, Mux(self.refuse, _REFUSED, fault.worst))),
             write.en.eq(self.word_valid | (ring.inside & (ring.finished | self.refuse))),
         ]
         m.d.comb += [getattr(fault_out, name).eq(value) for name, value in reading.items()]
         # Where a descriptor lies is known when it is requested; a pushed one lies nowhere.
         m.submodules.addresses = memory = Memory(
-            shape=self.config.host_address_bits, depth=self.depth, init=[]
+            shape=self.config.host_address_bits, depth=self.depth, init=[], attrs=attributes
         )
         write, address_out = memory.write_port(), memory.read_port(domain="sync")
         m.d.comb += [
@@ -300,4 +326,11 @@ class Fetcher(wiring.Component):
             address_out.addr.eq(read_place[: len(address_out.addr)]),
             address_out.en.eq(read),
         ]
-        return _Store(read, read_place, Cat(record), fault_out.data, address_out.data)
+        return _Store(
+            read,
+            read_place,
+            passes,
+            Cat(record),
+            given("fault_shown", fault_out.data),
+            given("address_shown", address_out.data),
+        )

@@ -30,14 +30,17 @@ class RecordWords:
     """The word that the sequencer has in hand: its sources and its destinations.
 
     ``value``, ``number``
-        The word of the completion or of the error that the sequencer had in hand one cycle before.
+        The word of the completion or of the error that the sequencer had in hand one cycle before, or two if ``late``.
     """
 
-    def __init__(self, sequencer: Sequencer, ports: Sequence[RingPort], registers: RegisterMap) -> None:
+    def __init__(
+        self, sequencer: Sequencer, ports: Sequence[RingPort], registers: RegisterMap, *, late: bool
+    ) -> None:
         self.sequencer = sequencer
         self.ports = ports
         self.registers = registers
-        self.value = Signal(WORD_BITS)
+        self.late = late
+        self.value = Signal(WORD_BITS, reset_less=True)
         self.number = Signal(range(RECORD_WORDS), reset_less=True)
 
     def of_completion(self, m: Module, address: Value, response: Value) -> None:
@@ -75,8 +78,12 @@ class RecordWords:
         term("status", foreign & (word == result), self._status(m, response))
         phase = sequencer.of_channel(port.completions.phase for port in self.ports)
         term("phase", is_[Job.SEND] & (word == RECORD_WORDS - 1), phase << (WORD_BITS - 1))
-        m.d.comb += self.value.eq(reduce(or_, terms))
-        m.d.sync += self.number.eq(word)
+        if self.late:
+            number = Signal.like(self.number)
+            m.d.sync += [self.value.eq(reduce(or_, terms)), number.eq(word), self.number.eq(number)]
+        else:
+            m.d.comb += self.value.eq(reduce(or_, terms))
+            m.d.sync += self.number.eq(word)
 
     def _status(self, m: Module, response: Value) -> Signal:
         """Status of an error that no completion reports."""
@@ -91,7 +98,7 @@ class RecordWords:
 
     def report(self, m: Module, sink: stream.Interface, free: Value) -> Signal:
         """Writes ``value`` into the registers while ``free`` is high: a completion's word, or an error's. Gives a signal
-        that is high once that is done, or if no register has this word."""
+        that is high once that is done, or if no register has this word. The word must be in hand since the cycle before."""
         is_ = self.sequencer.is_
         m.d.comb += sink.payload.data.eq(self.value)
         shows = {part.word: f"completion_{part.register}" for part in record_parts(COMPLETION, "result")}
@@ -101,17 +108,21 @@ class RecordWords:
             _number_of("address"): "error_address_low",
             _number_of("address_high"): "error_address_high",
         }
+        known = Signal()
+        known_next = Signal()
+        index_next = Signal.like(sink.payload.index)
+        m.d.sync += [known.eq(known_next), sink.payload.index.eq(index_next)]
         for job, names in ((Job.SHOW, shows), (Job.LOG, logs)):
             with m.If(is_[job]), m.Switch(Cat(self.sequencer.word, self.sequencer.channel)):
                 for port in self.ports:
                     for number, register in names.items():
                         with m.Case(number | port.index * RECORD_WORDS):
                             m.d.comb += [
-                                sink.valid.eq(free),
-                                sink.payload.index.eq(self.registers.word(f"{port.name}.{register}")),
+                                known_next.eq(1),
+                                index_next.eq(self.registers.word(f"{port.name}.{register}")),
                             ]
         reported = Signal()
-        m.d.comb += reported.eq(free & (~sink.valid | sink.ready))
+        m.d.comb += [sink.valid.eq(free & known), reported.eq(free & (~known | sink.ready))]
         return reported
 
     def fetch_or_push(
@@ -142,5 +153,5 @@ class RecordWords:
             upper = Mux(r.payload.id, fetchers[1].upper, fetchers[0].upper)
             beat = Mux(upper, beat[part_bits:], beat[:part_bits])
         both = Signal(part_bits)
-        m.d.comb += both.eq(Mux(moves & ~r.valid, pushed.replicate(part_bits // WORD_BITS), beat))
+        m.d.comb += both.eq(Mux(r.valid, beat, pushed.replicate(part_bits // WORD_BITS)))
         m.d.comb += [fetcher.data.eq(both) for fetcher in fetchers]

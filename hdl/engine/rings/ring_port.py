@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from amaranth.hdl import Module, Signal, Value
-from amaranth.lib import data, wiring
+from amaranth.lib import data, stream, wiring
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import Status
@@ -62,9 +62,8 @@ class RingPort:
         self.own_logged = Signal(name=f"{name}_logged")
         self.error = Signal(name=f"{name}_error")
 
-    def take_descriptors(self, m: Module) -> None:
+    def take_descriptors(self, m: Module, r: stream.Interface) -> None:
         """Gives the fetcher the beats of its ID."""
-        r = self.rings.fetch.r
         m.d.comb += [
             self.fetcher.beat.eq(r.valid & (r.payload.id == self.index)),
             self.fetcher.last.eq(r.payload.last),
@@ -82,9 +81,10 @@ class RingPort:
             self.completions.answer.eq(here & (~failed | self.answer_logged | self.rings.stop)),
         ]
 
-    def watch(self, m: Module, sending: Value) -> None:
-        """Watches both kinds of transfers; ``sending`` is the channel whose data the port offers."""
-        ar, r = self.rings.fetch.ar, self.rings.fetch.r
+    def watch(self, m: Module, r: stream.Interface, sending: Value) -> None:
+        """Watches both kinds of transfers; ``r`` has what arrives, and ``sending`` is the channel whose data the port
+        offers."""
+        ar = self.rings.fetch.ar
         aw, w = self.rings.complete.aw, self.rings.complete.w
         tick = self.rings.watchdog_tick
         index = self.index

@@ -84,10 +84,11 @@ class Rings(wiring.Component):
         for port in ports:
             m.submodules[f"{port.name}_fetcher"] = port.fetcher
             m.submodules[f"{port.name}_completions"] = port.completions
-        asking = self._connect_fetch(m, ports)
+        arriving = self._arriving(m)
+        asking = self._connect_fetch(m, ports, arriving)
         self._connect_complete(m, ports, writer)
         for port in ports:
-            port.watch(m, writer.sending)
+            port.watch(m, arriving, writer.sending)
 
         sequencer = Sequencer()
         # A job may begin before what the one before it has put there is counted.
@@ -95,8 +96,8 @@ class Rings(wiring.Component):
         wishes = [port.wish(m, writer.room, room) for port in ports]
         sequencer.take(m, wishes, [port.error for port in ports], self.stop)
         found = self._find_slot(m, sequencer, ports, slot)
-        words = RecordWords(sequencer, ports, self.registers)
-        self._copy(m, sequencer, words, found, slot, writer)
+        words = RecordWords(sequencer, ports, self.registers, late=self.config.pipelined)
+        self._copy(m, sequencer, words, found, slot, writer, arriving)
         conclusion = self._conclude(m, sequencer, ports, slot, asking, writer)
         m.submodules.coalescer = coalescer = Coalescer(self.config)
         m.d.comb += coalescer.changes.eq(self.changes)
@@ -108,12 +109,22 @@ class Rings(wiring.Component):
         m.d.comb += self.stopped.eq(~sequencer.busy & ~in_flight.any())
         return m
 
-    def _connect_fetch(self, m: Module, ports: list[RingPort]) -> Fifo:
+    def _arriving(self, m: Module) -> stream.Interface:
+        """What comes from the port, always taken: with pipelined codecs out of a register, because it goes far."""
+        r = self.fetch.r
+        m.d.comb += r.ready.eq(1)
+        if not self.config.pipelined:
+            return r
+        arriving = r.signature.create(path=("arriving",))
+        m.d.sync += [arriving.valid.eq(r.valid), arriving.payload.eq(r.payload)]
+        return arriving
+
+    def _connect_fetch(self, m: Module, ports: list[RingPort], arriving: stream.Interface) -> Fifo:
         """Sends the addresses of a queue, which it returns, and takes the descriptors."""
-        ar, r = self.fetch.ar, self.fetch.r
+        ar = self.fetch.ar
         fetcher = ports[0].fetcher
         where = data.StructLayout({"channel": 1, "address": len(ar.payload.address)})
-        m.submodules.asking = asking = Fifo(where, _READS)
+        m.submodules.asking = asking = Fifo(where, _READS, block=self.config.pipelined)
         m.d.comb += [
             ar.valid.eq(asking.output.valid),
             asking.output.ready.eq(ar.ready),
@@ -121,10 +132,9 @@ class Rings(wiring.Component):
             ar.payload.address.eq(asking.output.payload.address),
             ar.payload.len.eq(fetcher.parts - 1),
             ar.payload.size.eq(exact_log2(fetcher.part_bits // 8)),
-            r.ready.eq(1),
         ]
         for port in ports:
-            port.take_descriptors(m)
+            port.take_descriptors(m, arriving)
         return asking
 
     def _connect_complete(self, m: Module, ports: list[RingPort], writer: CompletionWriter) -> None:
@@ -137,7 +147,8 @@ class Rings(wiring.Component):
         m.d.comb += b.ready.eq(ports[0].completions.answer | ports[1].completions.answer)
 
     def _find_slot(self, m: Module, sequencer: Sequencer, ports: list[RingPort], slot: RingSlot) -> Signal:
-        """Gives a signal that is high once the address of the job's record is known, or if the job needs none."""
+        """Gives a signal that is high once the address of the job's record is known, or if the job needs none; not in the
+        first cycle of the job. In a pipelined engine it comes from a register."""
         is_, by = sequencer.is_, sequencer.by
         needs_slot = Signal()
         found = Signal()
@@ -149,7 +160,6 @@ class Rings(wiring.Component):
             needs_slot.eq(
                 is_[Job.FETCH] | is_[Job.SEND] | ((of_send | by[Cause.FETCH_LOST]) & ~sequencer.skipped)
             ),
-            found.eq(~needs_slot | (slot.done & ~sequencer.fresh & ~second)),
             slot.start.eq(sequencer.begins),
             slot.channel.eq(sequencer.channel),
             slot.completions.eq(is_[Job.SEND] | of_send),
@@ -157,6 +167,11 @@ class Rings(wiring.Component):
             slot.index.eq(index),
         ]
         m.d.sync += second.eq(sequencer.fresh)
+        known = (~needs_slot | (slot.done & ~second)) & ~sequencer.fresh
+        if self.config.pipelined:
+            m.d.sync += found.eq(known & ~sequencer.begins)
+        else:
+            m.d.comb += found.eq(known)
         for active, indexes in (
             (is_[Job.FETCH], [port.fetcher.asked for port in ports]),
             (is_[Job.SEND], [port.completions.index for port in ports]),
@@ -175,19 +190,20 @@ class Rings(wiring.Component):
         found: Value,
         slot: RingSlot,
         writer: CompletionWriter,
+        arriving: stream.Interface,
     ) -> None:
         """Moves the words of the job and ends it once all are moved: those of a completion to its ring in each cycle,
         any others with the time that reading and writing a register takes between them."""
         is_ = sequencer.is_
         words.of_completion(m, slot.address, self.complete.b.payload.resp)
-        pause = Signal(3)
+        pause = Signal(3 + words.late)
         free = Signal()
         pushes = Signal()
         reports = Signal()
-        writes = Signal()
+        writes = Signal(1 + words.late)
         m.d.sync += [
             pause.eq(Cat(sequencer.advance | sequencer.fresh, pause)),
-            writes.eq(is_[Job.SEND] & sequencer.advance),
+            writes.eq(Cat(is_[Job.SEND] & sequencer.advance, writes)),
         ]
         m.d.comb += [
             free.eq(~sequencer.fresh & ~pause.any() & ~sequencer.copied),
@@ -197,23 +213,21 @@ class Rings(wiring.Component):
         reported = words.report(m, self.report, reports)
         last = C(0) if self.config.pipelined else sequencer.word == RECORD_WORDS - 1
         m.d.comb += [
-            sequencer.advance.eq(
-                (is_[Job.SEND] & ~sequencer.copied) | (pushes & ~self.fetch.r.valid) | reported
-            ),
+            sequencer.advance.eq((is_[Job.SEND] & ~sequencer.copied) | (pushes & ~arriving.valid) | reported),
             # The last word of a completion is in its place when the job is over; in pipelined engines this has a cycle more.
             sequencer.ends.eq(
                 found
                 & ~sequencer.fresh
                 & (sequencer.copied | is_[Job.FETCH] | (is_[Job.SEND] & last) | sequencer.unlogged)
             ),
-            writer.word_valid.eq(writes),
+            writer.word_valid.eq(writes[-1]),
             writer.word.eq(words.number),
             writer.data.eq(words.value),
             self.stored.index.eq(slot.stored.index),
             slot.stored.data.eq(self.stored.data),
         ]
         sequencer.step(m)
-        words.fetch_or_push(m, self.stored, self.fetch.r, pushes)
+        words.fetch_or_push(m, self.stored, arriving, pushes)
 
     def _conclude(
         self,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 __all__ = [
     "Cell",
+    "MemoryDeclaration",
     "Module",
     "Signal",
     "Slice",
@@ -100,6 +101,15 @@ class Cell:
         return constant_bits(self.parameters[name])
 
 
+@dataclass(frozen=True)
+class MemoryDeclaration:
+    """A memory: its name, its ``shape`` as in the text, and its attributes."""
+
+    name: str
+    shape: str
+    attributes: dict[str, str]
+
+
 @dataclass
 class Statement:
     """A line of a process: the ``signals`` of an assignment or of a switch, the text ``rest`` of other lines."""
@@ -115,7 +125,7 @@ class Module:
 
     name: str
     wires: dict[str, Wire] = field(default_factory=dict)
-    memories: list[tuple[str, str]] = field(default_factory=list)
+    memories: list[MemoryDeclaration] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
     processes: list[list[Statement]] = field(default_factory=list)
     connects: list[tuple[Signal, Signal]] = field(default_factory=list)

@@ -44,8 +44,8 @@ def names_within(module: Module, modules: Mapping[str, Module]) -> dict[str, str
             add(name, _plain(name))
     for cell in module.cells:
         add(cell.name, cell.name[1:])
-    for name, _ in module.memories:
-        add(name, name[1:])
+    for memory in module.memories:
+        add(memory.name, memory.name[1:])
     for name, wanted in _driven(module, modules).items():
         add(name, wanted)
     for name in module.wires:

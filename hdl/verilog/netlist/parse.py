@@ -8,7 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .model import Cell, Module, Signal, Slice, Statement, Wire, constant, constant_bits, cut
+from .model import (
+    Cell,
+    MemoryDeclaration,
+    Module,
+    Signal,
+    Slice,
+    Statement,
+    Wire,
+    constant,
+    constant_bits,
+    cut,
+)
 
 __all__ = ["parse"]
 
@@ -36,7 +47,7 @@ def parse(text: str) -> list[Module]:
             modules[-1].wires[match[4]] = Wire(int(match[1] or 1), match[3] is not None, match[2], init)
         elif keyword == "memory":
             shape, _, name = rest.rpartition(" ")
-            modules[-1].memories.append((name, shape))
+            modules[-1].memories.append(MemoryDeclaration(name, shape, attributes))
         elif keyword == "cell":
             modules[-1].cells.append(_cell(modules[-1], rest, lines, attributes))
         elif keyword == "process":

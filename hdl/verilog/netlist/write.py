@@ -25,8 +25,10 @@ def write(
     """
     own = names[module.name]
     yield f"module \\{module_names[module.name]}"
-    for name, shape in module.memories:
-        yield f"memory {shape} {_renamed(name, own)}"
+    for memory in module.memories:
+        for attribute, value in memory.attributes.items():
+            yield f"attribute {attribute} {value}"
+        yield f"memory {memory.shape} {_renamed(memory.name, own)}"
     ports = _ordered_ports(module, port_order)
     for name, wire in module.wires.items():
         if wire.init is not None:

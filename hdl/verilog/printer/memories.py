@@ -22,6 +22,10 @@ from .nets import joined
 __all__ = ["Memory", "Shape", "infer", "initial_values", "memory_of", "read_data", "wrapper", "wrapper_ports"]
 
 
+#: Asks synthesis for block RAM, without logic around it for words that are read while they are written.
+_BLOCK = '  (* ram_style = "block", no_rw_check *)'
+
+
 @dataclass(frozen=True)
 class Shape:
     """What memories with the same module have in common.
@@ -37,6 +41,9 @@ class Shape:
     ``contents``
         The initial words, most significant bit first, if any is not 0; None if there are initial values of 0; an empty tuple
         if there are no initial values.
+    ``block``
+        It is meant for an FPGA's block RAM, and nothing depends on what a read gives of the word that is written in the same
+        cycle.
     """
 
     depth: int
@@ -45,6 +52,7 @@ class Shape:
     writes: int
     granule: int
     contents: tuple[str, ...] | None
+    block: bool
 
     @property
     def name(self) -> str:
@@ -53,7 +61,8 @@ class Shape:
         kind = "ram" if self.writes else "rom"
         part = "" if self.granule == self.width else f"_by{self.granule}"
         read = "sync" if all(self.reads) else "async"
-        return f"{kind}_{ports}_{self.depth}x{self.width}{part}_{read}"
+        block = "_block" if self.block else ""
+        return f"{kind}_{ports}_{self.depth}x{self.width}{part}_{read}{block}"
 
     @property
     def address_bits(self) -> int:
@@ -161,6 +170,7 @@ def memory_of(cell: Cell) -> Memory:
         write_count,
         granule,
         _contents(cell, depth, width),
+        "\\ram_style" in cell.attributes,
     )
     return Memory(cell.name, shape, writes, reads)
 
@@ -239,7 +249,8 @@ def _description(shape: Shape) -> str:
 def infer(memory: Memory, name: str, part: Callable[[str, int, int], Node]) -> list[str]:
     """The lines of a memory called ``name``; ``part`` gives some bits of a port: its name, the lowest bit, their number."""
     shape = memory.shape
-    lines = [f"  reg [{shape.width - 1}:0] {name} [0:{shape.depth - 1}];", *initial_values(shape, name)]
+    lines = [_BLOCK] if shape.block else []
+    lines += [f"  reg [{shape.width - 1}:0] {name} [0:{shape.depth - 1}];", *initial_values(shape, name)]
     has_clock = shape.writes > 0 or any(shape.reads)
     clock = f"  always @(posedge {flat(part('clk', 0, 1))}) begin" if has_clock else ""
     for number in range(shape.writes):

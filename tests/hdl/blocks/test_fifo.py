@@ -13,24 +13,29 @@ from tests.support.simulate import simulate
 
 
 @pytest.mark.parametrize(("writes", "reads"), PAIRS)
+@pytest.mark.parametrize("block", [False, True])
 @pytest.mark.parametrize(("depth", "late"), [(2, False), (8, False), (8, True), (16, True)])
-def test_entries_come_out_as_they_went_in(depth: int, late: bool, writes: str, reads: str) -> None:
-    dut = Fifo(16, depth, late_valid=late, late_ready=late)
+def test_entries_come_out_as_they_went_in(
+    depth: int, late: bool, block: bool, writes: str, reads: str
+) -> None:
+    dut = Fifo(16, depth, block=block, late_valid=late, late_ready=late)
 
     async def check(ctx: Any) -> None:
         await check_stream(
-            ctx, dut, (depth, writes, reads), writes, reads, 2, lambda: bool(ctx.get(dut.input.ready))
+            ctx, dut, (depth, writes, reads), writes, reads, 2 + block, lambda: bool(ctx.get(dut.input.ready))
         )
 
     simulate(dut, check)
 
 
-@pytest.mark.parametrize(("reserved", "apart"), [(False, False), (True, False), (True, True)])
+@pytest.mark.parametrize("reserved", [False, True])
+@pytest.mark.parametrize("block", [False, True])
 @pytest.mark.parametrize("depth", [2, 8])
-def test_it_holds_its_depth_and_says_how_much_it_holds(depth: int, reserved: bool, apart: bool) -> None:
-    """One entry more fits into the register of the read port, which a reserved FIFO does not use."""
-    dut = Fifo(8, depth, reserved=reserved, apart=apart)
-    entries = depth if reserved else depth + 1
+def test_it_holds_its_depth_and_says_how_much_it_holds(depth: int, reserved: bool, block: bool) -> None:
+    """One entry more fits into the register of the read port, and one into that after it, which a reserved FIFO does not
+    use."""
+    dut = Fifo(8, depth, reserved=reserved, block=block)
+    entries = depth if reserved else depth + 1 + block
 
     async def check(ctx: Any) -> None:
         for turn in range(3):
@@ -43,9 +48,9 @@ def test_it_holds_its_depth_and_says_how_much_it_holds(depth: int, reserved: boo
                 await ctx.tick()
                 assert not ctx.get(dut.empty)
             ctx.set(dut.input.valid, 0)
-            await ctx.tick().repeat(3)
-            # All but the one at the output.
-            assert ctx.get(dut.level) == entries - 1
+            await ctx.tick().repeat(4)
+            # All but those after the memory.
+            assert ctx.get(dut.level) == entries - 1 - block
             assert bool(ctx.get(dut.input.ready)) == reserved
             ctx.set(dut.output.ready, 1)
             for entry in range(entries):

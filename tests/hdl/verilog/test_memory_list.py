@@ -55,9 +55,12 @@ def test_memories_of_codecs(key: str) -> None:
         assert body is not None
         assert f"reg [{row['width'] - 1}:0] contents [0:{row['depth'] - 1}];" in body[0]
         assert ("assign read" in body[0]) == (row["read_latency"] == 0)
+        asks = '(* ram_style = "block", no_rw_check *)' in body[0]
+        assert asks == row["module"].endswith("_block")
         assert row["bits"] == row["depth"] * row["width"]
         assert design.text.count(f"  {row['module']} ") >= 1
     assert {row["read_latency"] for row in rows} == ({1} if key == "compressor" else {0, 1})
+    assert any(row["module"].endswith("_block") for row in rows)
     listed = memory_document("top", design.memories)
     assert all(f"`{memory.path}`" in listed for memory in design.memories)
     assert sum(number for _, number in memory_groups(design.memories)) == len(rows)

@@ -80,9 +80,12 @@ class Case:
 class Bench:
     """Slots and completer, connected as in a channel, and processes that play checker and stages."""
 
+    #: The slots are in block RAM.
+    block = False
+
     def __init__(self, depth: int = 4) -> None:
-        self.slots = slots = Slots(64, 64, depth)
-        self.completer = completer = Completer(64, 64)
+        self.slots = slots = Slots(64, 64, depth, block=self.block)
+        self.completer = completer = Completer(64, 64, block=self.block)
         m = Module()
         m.submodules.slots, m.submodules.completer = slots, completer
         wiring.connect(m, slots.tickets, completer.tickets)
@@ -171,6 +174,12 @@ class Bench:
         ctx.set(stream.ready, 0)
         assert all(fields == seen[0] for fields in seen)
         return seen[0]
+
+
+@pytest.fixture(autouse=True, params=[False, True], ids=["registers", "block"])
+def _memories(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test with both kinds of memories."""
+    monkeypatch.setattr(Bench, "block", request.param)
 
 
 def _run(cases: list[Case], seed: int = 0) -> list[dict[str, int]]:
@@ -324,8 +333,9 @@ def test_holds_but_does_not_lose() -> None:
             assert not ctx.get(bench.completer.completion.valid)
             await ctx.tick()
         ctx.set(bench.completer.hold, 0)
-        for cycle in range(12):
-            assert ctx.get(bench.completer.completion.valid) == (cycle == 11)
+        cycles = 11 + bench.block
+        for cycle in range(cycles + 1):
+            assert ctx.get(bench.completer.completion.valid) == (cycle == cycles)
             await ctx.tick()
 
     simulate(bench.module, drive)
@@ -360,10 +370,12 @@ def test_no_more_than_there_are_slots() -> None:
             await bench.push(ctx, dataclasses.replace(Case(refused=Status.WINDOW), tag=tag))
         assert not ctx.get(bench.slots.input.ready)
         assert (await bench.complete(ctx))["tag"] == 1
+        await ctx.tick()
         assert ctx.get(bench.slots.input.ready)
         await bench.push(ctx, dataclasses.replace(Case(refused=Status.WINDOW), tag=3))
         assert (await bench.complete(ctx))["tag"] == 2
         assert (await bench.complete(ctx))["tag"] == 3
+        await ctx.tick()
         assert ctx.get(bench.slots.empty)
 
     simulate(bench.module, drive)

@@ -13,10 +13,11 @@ from cdma.hdl.spec.engine import EngineConfig
 from tests.support.simulate import simulate
 
 
+@pytest.mark.parametrize("pipelined", [False, True])
 @pytest.mark.parametrize("pause", [0.0, 0.5, 0.9])
 @pytest.mark.parametrize("bits", [64, 256, 512, 1024])
-def test_each_record_is_one_burst_at_its_address(bits: int, pause: float) -> None:
-    dut = CompletionWriter(EngineConfig(host_data_bits=bits))
+def test_each_record_is_one_burst_at_its_address(bits: int, pause: float, pipelined: bool) -> None:
+    dut = CompletionWriter(EngineConfig(host_data_bits=bits, pipelined=pipelined))
     part = min(bits, 512)
     parts = 512 // part
 

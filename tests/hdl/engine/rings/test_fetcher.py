@@ -22,6 +22,10 @@ FAULTS = {
 }
 
 
+#: The memories are in block RAM, or not.
+PIPELINED = pytest.mark.parametrize("pipelined", [False, True])
+
+
 class Bench:
     """Memory, sequencer and channel around a fetcher."""
 
@@ -150,12 +154,13 @@ def run(config: EngineConfig, seed: str, body: Any) -> None:
 
 
 @pytest.mark.slow
+@PIPELINED
 @pytest.mark.parametrize("pause", [0.0, 0.3, 0.8])
 @pytest.mark.parametrize(
     ("bits", "entries", "depth"), [(256, 1024, 8), (64, 2, 8), (512, 8, 2), (128, 16, 32)]
 )
-def test_order_faults_and_pushes(bits: int, entries: int, depth: int, pause: float) -> None:
-    config = EngineConfig(host_data_bits=bits, ring_entries=entries, descriptors=depth)
+def test_order_faults_and_pushes(bits: int, entries: int, depth: int, pause: float, pipelined: bool) -> None:
+    config = EngineConfig(host_data_bits=bits, ring_entries=entries, descriptors=depth, pipelined=pipelined)
 
     async def body(ctx: Any, dut: Fetcher, bench: Bench) -> None:
         ctx.set(dut.enable, 1)
@@ -173,7 +178,8 @@ def test_order_faults_and_pushes(bits: int, entries: int, depth: int, pause: flo
     run(config, f"{bits} {pause}", body)
 
 
-def test_a_push_goes_before_what_was_fetched_and_is_not_checked_yet() -> None:
+@PIPELINED
+def test_a_push_goes_before_what_was_fetched_and_is_not_checked_yet(pipelined: bool) -> None:
     async def body(ctx: Any, dut: Fetcher, bench: Bench) -> None:
         ctx.set(dut.enable, 1)
         ctx.set(dut.tail, 3)
@@ -211,10 +217,11 @@ def test_a_push_goes_before_what_was_fetched_and_is_not_checked_yet() -> None:
             ctx.set(dut.checking, 0)
         assert order == [99, 1, 2, 3]
 
-    run(EngineConfig(), "push", body)
+    run(EngineConfig(pipelined=pipelined), "push", body)
 
 
-def test_a_disabled_ring_is_forgotten_but_not_the_request_in_hand() -> None:
+@PIPELINED
+def test_a_disabled_ring_is_forgotten_but_not_the_request_in_hand(pipelined: bool) -> None:
     async def body(ctx: Any, dut: Fetcher, bench: Bench) -> None:
         ctx.set(dut.enable, 1)
         for _ in range(300):
@@ -253,4 +260,4 @@ def test_a_disabled_ring_is_forgotten_but_not_the_request_in_hand() -> None:
         assert ctx.get(dut.head) == 0
         assert ctx.get(dut.asked) == 0
 
-    run(EngineConfig(), "disable", body)
+    run(EngineConfig(pipelined=pipelined), "disable", body)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from cdma.hdl.verilog.netlist.model import Cell, Slice, Statement, Wire, constant
+from cdma.hdl.verilog.netlist.model import Cell, MemoryDeclaration, Slice, Statement, Wire, constant
 from cdma.hdl.verilog.netlist.parse import parse
 from cdma.hdl.verilog.netlist.write import write
 
 _TEXT = """\
 attribute \\top 1
 module \\top
+  attribute \\ram_style "block"
   memory width 8 size 4 \\store
   attribute \\init 4'0101
   wire width 4 \\q
@@ -37,7 +38,7 @@ end
 def test_parse() -> None:
     (module,) = parse(_TEXT)
     assert module.name == "\\top"
-    assert module.memories == [("\\store", "width 8 size 4")]
+    assert module.memories == [MemoryDeclaration("\\store", "width 8 size 4", {"\\ram_style": '"block"'})]
     assert module.wires == {
         "\\q": Wire(4, False, None, "0101"),
         "$1": Wire(9, True, None),

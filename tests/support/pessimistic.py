@@ -34,7 +34,8 @@ opt_expr
 opt_clean -purge
 """
 
-#: A memory after ``memory_collect``: it ends the simulation when a write is unknown.
+#: A memory after ``memory_collect``: it ends the simulation when a write is unknown. A cycle after ``aresetn`` an engine
+#: is still reset inside: then an unknown write makes the contents unknown, on which nothing may rely after a reset.
 _MEMORY = """
 module pessimistic_memory #(
   parameter MEMID = "", SIZE = 1, OFFSET = 0, ABITS = 1, WIDTH = 1, INIT = 0,
@@ -57,12 +58,15 @@ module pessimistic_memory #(
   integer each, lane, word;
   reg [WIDTH-1:0] enable;
   reg [ABITS-1:0] address;
+  reg settled;
+  always @(posedge WR_CLK[0]) settled <= AROUND.aresetn;
   always @(posedge WR_CLK[0]) if (AROUND.aresetn === 1'b1) for (each = 0; each < WR_PORTS; each = each + 1) begin
     enable = WR_EN[each*WIDTH +: WIDTH];
     address = WR_ADDR[each*ABITS +: ABITS];
-    if ((^enable) === 1'bx) $fatal(1, "%m: the write enable %b is unknown", enable);
-    if (enable != 0 && (^address) === 1'bx) $fatal(1, "%m: the write address %b is unknown", address);
-    for (lane = 0; lane < WIDTH; lane = lane + 1)
+    if ((^enable) === 1'bx || (enable != 0 && (^address) === 1'bx)) begin
+      if (settled === 1'b1) $fatal(1, "%m: the write enable %b or address %b is unknown", enable, address);
+      for (word = 0; word < SIZE; word = word + 1) words[word] = 'bx;
+    end else for (lane = 0; lane < WIDTH; lane = lane + 1)
       if (enable[lane]) words[address][lane] <= WR_DATA[each*WIDTH + lane];
   end
   always @(negedge AROUND.aresetn) for (word = 0; word < SIZE; word = word + 1) words[word] = 'bx;

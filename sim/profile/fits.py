@@ -13,10 +13,10 @@ from cdma.hdl.spec.presets import PRESETS
 from cdma.sim.codec.fit import field_variants, frequent_values
 from cdma.sim.codec.words import Words, rotated
 
-__all__ = ["Fit", "fits_of_fields", "fits_of_words"]
+__all__ = ["CHUNK_WORDS", "Fit", "fits_of_fields", "fits_of_words"]
 
 #: Words counted at once. They fit the cache of a processor, and a mapped file is never in memory as a whole.
-_CHUNK = 1 << 18
+CHUNK_WORDS = 1 << 18
 _CODE_BITS = (1, 2, 3, 4)
 
 #: The presets with a field, by the bits of their words.
@@ -121,5 +121,5 @@ def _counts(words: Words, values: Sequence[int], progress: Progress) -> Mapping[
 
 
 def _chunks(words: Words) -> Iterator[Words]:
-    for start in range(0, len(words), _CHUNK):
-        yield words[start : start + _CHUNK]
+    for start in range(0, len(words), CHUNK_WORDS):
+        yield words[start : start + CHUNK_WORDS]

@@ -14,12 +14,10 @@ from cdma.hdl.spec.errors import CdmaError, ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.sim.codec.words import Words, words_of
 
-from .fits import Fit, fits_of_fields, fits_of_words
+from .fits import CHUNK_WORDS, Fit, fits_of_fields, fits_of_words
 
 __all__ = ["NothingToProfile", "TensorProfile", "profile"]
 
-#: Words at once.
-_CHUNK = 1 << 18
 #: Another format than zero-value compression must make a tensor this much smaller to be worth a table.
 _CLEARLY = 0.99
 
@@ -114,5 +112,6 @@ def _minus_zeros(flat: NDArray[Any], kind: str) -> int:
     bits = flat.view(f"u{flat.dtype.itemsize}")
     sign = bits.dtype.type(1 << (8 * flat.dtype.itemsize - 1))
     return sum(
-        int(np.count_nonzero(bits[start : start + _CHUNK] == sign)) for start in range(0, len(bits), _CHUNK)
+        int(np.count_nonzero(bits[start : start + CHUNK_WORDS] == sign))
+        for start in range(0, len(bits), CHUNK_WORDS)
     )

@@ -2,12 +2,13 @@
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.gates import one_of, thermometer
 
 from .long_header import MOST_SELECTED, turned_down
+from .word_rows import window_members
 
 __all__ = ["HeldBeat"]
 
@@ -41,25 +42,8 @@ class HeldBeat(wiring.Component):
         self.inverted = inverted
         self.padded = padded
         self.header_words = header_words
-        row = data.ArrayLayout(word_bits, lanes)
-        super().__init__(
-            {
-                "arriving": In(row),
-                "arrives": In(1),
-                "accept": In(1),
-                "position": In(range(2 * lanes + padded)),
-                "move": In(1),
-                "read": In(1),
-                "forget": In(1),
-                "fresh": In(1),
-                "stored": Out(1),
-                "visible": Out(2),
-                "takes": Out(1),
-                "window": Out(row),
-                **({"offset": Out(range(lanes)), "following": Out(row)} if padded else {}),
-                "header": Out(data.ArrayLayout(word_bits, header_words)),
-            }
-        )
+        members = window_members(word_bits, lanes, header_words, stored=1, visible=2, padded=padded)
+        super().__init__({**members, "arrives": In(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

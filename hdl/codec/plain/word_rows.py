@@ -9,7 +9,30 @@ from cdma.hdl.blocks.gates import one_of, thermometer
 
 from .long_header import MOST_SELECTED, turned_down
 
-__all__ = ["WordRows"]
+__all__ = ["WordRows", "window_members"]
+
+
+def window_members(
+    word_bits: int, lanes: int, header_words: int, *, stored: int, visible: int, padded: bool
+) -> dict[str, wiring.Member]:
+    """The ports of a window of ``lanes`` words, as :class:`WordRows` has them, with at most so many beats ``stored`` and
+    ``visible``."""
+    row = data.ArrayLayout(word_bits, lanes)
+    return {
+        "arriving": In(row),
+        "accept": In(1),
+        "position": In(range(2 * lanes + padded)),
+        "move": In(1),
+        "read": In(1),
+        "forget": In(1),
+        "fresh": In(1),
+        "stored": Out(range(stored + 1)),
+        "visible": Out(range(visible + 1)),
+        "takes": Out(1),
+        "window": Out(row),
+        **({"offset": Out(range(lanes)), "following": Out(row)} if padded else {}),
+        "header": Out(data.ArrayLayout(word_bits, header_words)),
+    }
 
 
 class WordRows(wiring.Component):
@@ -65,23 +88,8 @@ class WordRows(wiring.Component):
         #: Number of beats stored at most: one for the window, and one for each row after it.
         self.beats = beats
         self.header_words = header_words
-        row = data.ArrayLayout(word_bits, lanes)
         super().__init__(
-            {
-                "arriving": In(row),
-                "accept": In(1),
-                "position": In(range(2 * lanes + padded)),
-                "move": In(1),
-                "read": In(1),
-                "forget": In(1),
-                "fresh": In(1),
-                "stored": Out(range(beats + 1)),
-                "visible": Out(range(beats + 1)),
-                "takes": Out(1),
-                "window": Out(row),
-                **({"offset": Out(range(lanes)), "following": Out(row)} if padded else {}),
-                "header": Out(data.ArrayLayout(word_bits, header_words)),
-            }
+            window_members(word_bits, lanes, header_words, stored=beats, visible=beats, padded=padded)
         )
 
     def elaborate(self, platform: object) -> Module:

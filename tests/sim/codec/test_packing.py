@@ -13,6 +13,7 @@ from cdma import CodecConfig, Format
 from cdma.sim.codec.packing import packing_cycles, shared_cycles, worst_windows
 from cdma.sim.support.tensors import LAYOUTS, arrange, convert
 from cdma.verif.codec import stimulus
+from tests.support.packet_shapes import packet_shape
 from tests.support.samples import load_samples
 
 STANDARD = CodecConfig()
@@ -35,11 +36,7 @@ CONFIGS = [
 @settings(max_examples=100, deadline=None)
 def test_bound_of_each_depth(config: CodecConfig, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    shape = (
-        stimulus.periodic(rng, config, 8)
-        if seed % 2
-        else stimulus.mixed(rng, 20 * config.format.window, config)
-    )
+    shape = packet_shape(rng, config, periodic=bool(seed % 2))
     windows = -(-len(shape) // config.format.window)
     if config.format.field_bits:
         # Any of the other words may have a frequent field, in turn or at random.

@@ -13,7 +13,7 @@ from cdma import CodecConfig, Format
 from cdma.sim.codec.packing import shared_cycles
 from cdma.sim.codec.unpacking import unpacking_cycles, worst_streams
 from cdma.sim.support.tensors import LAYOUTS, arrange, convert
-from cdma.verif.codec import stimulus
+from tests.support.packet_shapes import packet_shape
 from tests.support.samples import load_samples
 
 STANDARD = CodecConfig(queue=0)
@@ -30,12 +30,7 @@ CONFIGS = [
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=100, deadline=None)
 def test_a_window_costs_at_most_a_cycle_more(config: CodecConfig, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    shape = (
-        stimulus.periodic(rng, config, 8)
-        if seed % 2
-        else stimulus.mixed(rng, 20 * config.format.window, config)
-    )
+    shape = packet_shape(np.random.default_rng(seed), config, periodic=bool(seed % 2))
     windows = -(-len(shape) // config.format.window)
     assert unpacking_cycles(shape, config) <= shared_cycles(shape, config) + windows + 2
 

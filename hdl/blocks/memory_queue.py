@@ -5,7 +5,6 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from .ring_memory import RingMemory
-from .stream_register import StreamRegister
 
 __all__ = ["MemoryQueue"]
 
@@ -17,42 +16,26 @@ class MemoryQueue(wiring.Component):
 
     A :class:`Fifo` is a cycle faster, but compares its indices between ``ready`` of the output and the memory. Here
     they are compared a cycle ahead, so that ``ready`` passes through little logic: an FPGA's clock needs that.
-
-    ``block``
-        Is meant for block RAM, which is slow: a further register follows the read port, for a cycle more of latency.
-    ``halves``
-        With ``block``: at most one transfer out in two cycles. Then ``ready`` goes no further than that register.
     """
 
-    def __init__(self, shape: ShapeLike, depth: int, *, block: bool = False, halves: bool = False) -> None:
+    def __init__(self, shape: ShapeLike, depth: int) -> None:
         self.shape = shape
         self.depth = depth
-        self.block = block
-        self.halves = halves
         super().__init__(
             {"input": In(stream.Signature(shape, always_ready=True)), "output": Out(stream.Signature(shape))}
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        ring = RingMemory(m, self.shape, self.depth, block=self.block)
-        read = self._leave(m)
+        ring = RingMemory(m, self.shape, self.depth)
         next_index = Signal(range(2 * self.depth), init=1)
         more = Signal()
-        ring.connect(m, self.input, read, more)
+        ring.connect(m, self.input, self.output, more)
         m.d.sync += [
             ring.write_index.eq(ring.write_index + ring.write.en),
             more.eq(Mux(ring.read.en, ring.write_index != next_index, ring.write_index != ring.read_index)),
-            read.valid.eq(ring.read.en | (read.valid & ~read.ready)),
+            self.output.valid.eq(ring.read.en | (self.output.valid & ~self.output.ready)),
         ]
         with m.If(ring.read.en):
             m.d.sync += [ring.read_index.eq(next_index), next_index.eq(next_index + 1)]
         return m
-
-    def _leave(self, m: Module) -> stream.Interface:
-        """What comes from the memory: the output, or the register before it."""
-        if not self.block:
-            return self.output
-        m.submodules.leaving = leaving = StreamRegister(self.shape, halves=self.halves)
-        wiring.connect(m, leaving.output, wiring.flipped(self.output))
-        return leaving.input

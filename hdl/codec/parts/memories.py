@@ -11,7 +11,7 @@ PURPOSES = {
     r"window_memory\.beats\.memory": "beats with routed literals, until the header of their window is known",
     r"window_memory\.headers\.memory": "headers of windows",
     r"pipeline\.beats\.memory": "words that are put together again, until they are taken",
-    r"intake\.lane_\d+_\d": "words of a lane of the compressed stream",
+    r"intake\.lane_\d+": "words of a lane of the compressed stream",
     r"intake\.ends\.memory": "ends of packets in the compressed stream",
     r"reports\.(infos|outcomes)\.memory": "counts and errors of packets, until their reports leave",
 }

@@ -18,7 +18,7 @@ _DEPTH = 16
 class BeatMemory(wiring.Component):
     """A queue of beats with the ports of :func:`~cdma.hdl.codec.parts.interface.queue_members`.
 
-    It has two banks, which take beats alternately. Throughput: up to two beats in and one out per cycle. Latency: five
+    It has two banks, which take beats alternately. Throughput: up to two beats in and one out per cycle. Latency: four
     cycles. ``available`` comes from a register, ignores ``push`` and is meant for what is pushed in the next cycle.
     """
 
@@ -45,7 +45,7 @@ class BeatMemory(wiring.Component):
         m.d.sync += writes.eq(writes ^ pushed[0] ^ pushed[1])
         banks = []
         for bank in range(2):
-            m.submodules[f"bank_{bank}"] = queue = MemoryQueue(stored, _DEPTH, block=True, halves=True)
+            m.submodules[f"bank_{bank}"] = queue = MemoryQueue(stored, _DEPTH)
             other = writes ^ bank
             m.d.sync += [
                 queue.input.valid.eq(Mux(other, pushed[1], pushed[0])),

@@ -45,7 +45,7 @@ class PipelinedDecompressor(wiring.Component):
         m.submodules.planner = planner = BeatPlanner(config)
         m.submodules.spreader = spreader = Spreader(config)
         m.submodules.reports = reports = Reports(config)
-        m.submodules.beats = beats = MemoryQueue(SpreadBeat(config), _BEATS, block=True)
+        m.submodules.beats = beats = MemoryQueue(SpreadBeat(config), _BEATS)
         m.submodules.credit = credit = Credit(_BEATS)
         wiring.connect(m, wiring.flipped(self.input), intake.input)
         wiring.connect(m, wiring.flipped(self.length), reader.length)

@@ -7,7 +7,6 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.beats import Beat, malformed
-from cdma.hdl.blocks.block_ram import BLOCK_RAM
 from cdma.hdl.blocks.counter import WideCounter
 from cdma.hdl.blocks.credit import Credit
 from cdma.hdl.blocks.gates import popcount
@@ -88,8 +87,7 @@ class Intake(wiring.Component):
     ``above``
         Number of the next beat after it.
     ``words``
-        The words in the next cycle, and until the reader reads again. They are in the lanes in which they arrived. Those of
-        the second reader come from block RAM and are meant for a register; they must have arrived in the cycle before.
+        The words in the next cycle, and until the reader reads again. They are in the lanes in which they arrived.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -143,33 +141,24 @@ class Intake(wiring.Component):
         return m
 
     def _store(self, m: Module, accept: Value, write_index: Signal) -> None:
-        """Adds two memories for each lane: one for each reader."""
-        shape = self.config.format.word_bits
+        """Adds a memory for each lane, with a port for each reader."""
         for lane in range(self.config.lanes):
-            for reader, place in enumerate(self.place):
-                # Words go from the second reader straight into registers, so block RAM will do. It is read at the address;
-                # the other memory is read a cycle later, at the register of that.
-                block = reader == 1
-                m.submodules[f"lane_{lane}_{reader}"] = memory = Memory(
-                    shape=shape, depth=self.rows, init=[], attrs=BLOCK_RAM if block else {}
-                )
-                write = memory.write_port()
-                read = memory.read_port(domain="sync" if block else "comb")
-                place_here = Mux(place.lane > lane, self.above[reader], place.beat)
-                m.d.comb += [
-                    write.addr.eq(write_index),
-                    write.data.eq(self.input.payload.data[lane]),
-                    write.en.eq(accept),
-                    self.words[reader][lane].eq(read.data),
-                ]
-                if block:
-                    m.d.comb += [read.addr.eq(place_here), read.en.eq(self.read[reader])]
-                    continue
+            shape = self.config.format.word_bits
+            m.submodules[f"lane_{lane}"] = memory = Memory(shape=shape, depth=self.rows, init=[])
+            write = memory.write_port()
+            m.d.comb += [
+                write.addr.eq(write_index),
+                write.data.eq(self.input.payload.data[lane]),
+                write.en.eq(accept),
+            ]
+            for reader in range(2):
+                read = memory.read_port(domain="comb")
                 # Each lane has an address register of its own, because a single one would drive all memories.
                 address = Signal(range(self.rows), name=f"address_{reader}_{lane}")
+                place = self.place[reader]
                 with m.If(self.read[reader]):
-                    m.d.sync += address.eq(place_here)
-                m.d.comb += read.addr.eq(address)
+                    m.d.sync += address.eq(Mux(place.lane > lane, self.above[reader], place.beat))
+                m.d.comb += [read.addr.eq(address), self.words[reader][lane].eq(read.data)]
 
     def _find_end(self, m: Module, accept: Value, ends: MemoryQueue) -> Signal:
         """Counts the words of packets, and queues the end of each; returns the number of beats that have arrived.

@@ -19,7 +19,7 @@ from cdma.hdl.spec.codec import CodecConfig
 __all__ = ["WindowMemory"]
 
 #: Cycles from a beat's arrival until it has left the memory and its credit is back.
-_WAY = 11
+_WAY = 10
 #: Levels of the butterfly within a cycle.
 _LEVELS = 2
 
@@ -229,7 +229,7 @@ class WindowMemory(wiring.Component):
     ) -> None:
         """Puts beats and headers into their memories, and takes them out together."""
         stored = routed.step.shape()
-        m.submodules.beats = memory = MemoryQueue(stored, self.depth, block=True)
+        m.submodules.beats = memory = MemoryQueue(stored, self.depth)
         m.submodules.headers = headers = MemoryQueue(header.shape(), self.depth)
         beat = memory.output.payload
         step = self.step.payload

@@ -29,7 +29,7 @@ def test_command(tmp_path, capsys, monkeypatch):
 
 
 @pytest.mark.slow
-def test_memories_of_a_pipelined_codec_are_found(tmp_path, capsys, monkeypatch):
+def test_memories_of_a_pipelined_codec_are_made_of_look_up_tables(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("CDMA_CACHE", str(tmp_path))
     monkeypatch.setattr(measure_module, "place_and_route", lambda *_: [Routed(1, 100.0, "a", "b")])
     small = ["--word-bits", "8", "--window", "8", "--lanes", "2"]
@@ -40,6 +40,5 @@ def test_memories_of_a_pipelined_codec_are_found(tmp_path, capsys, monkeypatch):
             found = json.loads(capsys.readouterr().out)
             assert found["device"] == "85k-8"
             assert found["config"]["pipelined"] == bool(pipelined)
-            # Beats are in block RAM, and what is narrow in look-up tables.
-            assert (found["ram_blocks"] > 0) == bool(pipelined)
+            assert found["ram_blocks"] == 0
             assert ("TRELLIS_DPR16X4" in found["cells"]) == bool(pipelined)

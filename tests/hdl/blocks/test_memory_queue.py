@@ -17,8 +17,8 @@ from tests.support.simulate import simulate
 class Counted(Elaboratable):
     """A queue and the credit of its writer, connected as all their users connect them."""
 
-    def __init__(self, depth: int, block: bool) -> None:
-        self.queue = MemoryQueue(16, depth, block=block)
+    def __init__(self, depth: int) -> None:
+        self.queue = MemoryQueue(16, depth)
         self.credit = Credit(depth)
         self.input, self.output = self.queue.input, self.queue.output
 
@@ -33,30 +33,22 @@ class Counted(Elaboratable):
 
 
 @pytest.mark.parametrize(("writes", "reads"), PAIRS)
-@pytest.mark.parametrize("block", [False, True])
 @pytest.mark.parametrize("depth", [8, 16])
-def test_memory_queue(depth: int, block: bool, writes: str, reads: str) -> None:
-    dut = Counted(depth, block)
+def test_memory_queue(depth: int, writes: str, reads: str) -> None:
+    dut = Counted(depth)
 
     async def check(ctx: Any) -> None:
         await check_stream(
-            ctx,
-            dut,
-            (depth, writes, reads),
-            writes,
-            reads,
-            3 + block,
-            lambda: bool(ctx.get(dut.credit.there)),
+            ctx, dut, (depth, writes, reads), writes, reads, 3, lambda: bool(ctx.get(dut.credit.there))
         )
 
     simulate(dut, check)
 
 
-@pytest.mark.parametrize(("block", "halves"), [(False, False), (True, False), (True, True)])
 @pytest.mark.parametrize("depth", [4, 16])
-def test_memory_queue_holds_its_depth(depth: int, block: bool, halves: bool) -> None:
-    """A writer that counts the entries exactly may fill all of them. With ``halves`` they come every second cycle."""
-    dut = MemoryQueue(8, depth, block=block, halves=halves)
+def test_memory_queue_holds_its_depth(depth: int) -> None:
+    """A writer that counts the entries exactly may fill all of them."""
+    dut = MemoryQueue(8, depth)
 
     async def check(ctx: Any) -> None:
         for turn in range(3):
@@ -71,9 +63,6 @@ def test_memory_queue_holds_its_depth(depth: int, block: bool, halves: bool) -> 
                 assert ctx.get(dut.output.valid)
                 assert ctx.get(dut.output.payload) == 50 * turn + entry
                 await ctx.tick()
-                if halves:
-                    assert not ctx.get(dut.output.valid)
-                    await ctx.tick()
             assert not ctx.get(dut.output.valid)
             ctx.set(dut.output.ready, 0)
 

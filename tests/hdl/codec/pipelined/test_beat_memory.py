@@ -20,7 +20,7 @@ def test_beats_come_out_as_they_went_in(lanes: int, pairs: float, writes: str, r
     dut = BeatMemory(CodecConfig(Format(8, 32), lanes))
 
     async def check(ctx: Any) -> None:
-        await check_beats(ctx, dut, (lanes, pairs, writes, reads), 5, lanes, pairs, writes, reads)
+        await check_beats(ctx, dut, (lanes, pairs, writes, reads), 4, lanes, pairs, writes, reads)
 
     simulate(dut, check)
 

@@ -14,7 +14,7 @@ class PortShape:
     """An AXI4 port, and how data are moved over it.
 
     ``word_bits``
-        Bits of a word. Only whole words are moved.
+        Bits of a word. Only whole words are moved. In an engine it is a stream word.
     ``data_bits``, ``address_bits``
         Bits of the port's data, and of its addresses.
     ``burst``

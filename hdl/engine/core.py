@@ -55,9 +55,9 @@ class EngineCore(wiring.Component):
                 "host_window": In(Window),
                 "watchdog_cycles": In(32),
                 "dev_read": Out(ReadPort(*dev)),
-                "dev_write": Out(WritePort(*dev, config.format.word_bits)),
+                "dev_write": Out(WritePort(*dev, config.format.stream_bits)),
                 "host_read": Out(ReadPort(*host)),
-                "host_write": Out(WritePort(*host, config.format.word_bits)),
+                "host_write": Out(WritePort(*host, config.format.stream_bits)),
             }
         )
 

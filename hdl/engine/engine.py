@@ -153,7 +153,7 @@ class _AxiShell(Shell):
             ]
             for field, (_, value) in _CONSTANTS.items():
                 m.d.comb += self.port(f"{bus}_{channel}{field}").eq(value)
-        word_bytes = self.config.format.word_bits // 8
+        word_bytes = self.config.format.stream_bits // 8
         m.d.comb += [
             self.port(f"{bus}_wdata").eq(w.payload.data),
             self.port(f"{bus}_wstrb").eq(Cat(word.replicate(word_bytes) for word in w.payload.keep)),

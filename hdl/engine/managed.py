@@ -53,7 +53,7 @@ class ManagedEngine(wiring.Component):
         self.config = config
         dev = (config.dev_data_bits, config.dev_address_bits)
         host = (config.host_data_bits, config.host_address_bits)
-        word_bits = config.format.word_bits
+        word_bits = config.format.stream_bits
         super().__init__(
             {
                 "control": In(ControlSignature(config)),
@@ -104,7 +104,7 @@ class ManagedEngine(wiring.Component):
         host = (config.host_data_bits, config.host_address_bits)
         offload, prefetch, rings = parts.offload, parts.prefetch, parts.rings
         m.submodules.host_reads = reads = ReadArbiter(_IDS, *host, HOST_ID_BITS)
-        m.submodules.host_writes = writes = WriteArbiter(_IDS, *host, config.format.word_bits, HOST_ID_BITS)
+        m.submodules.host_writes = writes = WriteArbiter(_IDS, *host, config.format.stream_bits, HOST_ID_BITS)
         wiring.connect(m, offload.source, wiring.flipped(self.dev_read))
         wiring.connect(m, prefetch.sink, wiring.flipped(self.dev_write))
         wiring.connect(m, prefetch.source, reads.client_0)

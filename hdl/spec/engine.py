@@ -41,7 +41,8 @@ class EngineConfig:
         Width of the AXI4 ports' addresses.
     ``alignment``
         What the source and the destination of a descriptor are multiples of: a ``"beat"`` of their port, or a
-        ``"word"``, which costs a shifter at each end of a channel.
+        ``"word"`` (of a stream, which is a byte in a format with a field), which costs a shifter at each end of a
+        channel.
     ``burst_beats``
         The longest burst. A burst never crosses a multiple of its own longest length, nor 4 KiB.
     ``outstanding``
@@ -98,11 +99,6 @@ class EngineConfig:
                 f"word_bits is {self.format.word_bits}; an engine needs words of 8, 16 or 32 bits, as memory "
                 "has bytes"
             )
-        if self.format.parts > 1 or self.format.code_bits == 3 or self.format.align_words > 1:
-            raise ParameterError(
-                "the format has codes of 3 bits, a field or padded windows; software and codecs have them, engines are "
-                "not built for them yet"
-            )
         CodecConfig(self.format, self.lanes, pipelined=self.pipelined, queue=self.queue)
         for port in ("dev", "host"):
             check_choice(
@@ -154,7 +150,7 @@ class EngineConfig:
     @property
     def codec(self) -> CodecConfig:
         """The codec of a channel: its table, if any, is an input, because a channel chooses it per descriptor."""
-        table = codec_of(self.format).runtime_table
+        table = codec_of(self.format).runtime_table and self.format.table_size(at_run_time=True) > 0
         return CodecConfig(
             self.format, self.lanes, runtime_values=table, pipelined=self.pipelined, queue=self.queue
         )
@@ -227,13 +223,18 @@ class EngineConfig:
         return self.pipelined and max(self.dev_data_bits, self.host_data_bits) <= 256
 
     @property
+    def first_entry(self) -> int:
+        """What every entry of a channel's table is after a reset."""
+        return (self.format.values or (0,))[0]
+
+    @property
     def realign(self) -> bool:
         """Whether sources and destinations may lie amid a beat."""
         return self.alignment == "word"
 
     def align(self, data_bits: int) -> int:
         """Bytes of which source and destination on a port of that width are multiples."""
-        return (self.format.word_bits if self.realign else data_bits) // 8
+        return (self.format.stream_bits if self.realign else data_bits) // 8
 
     def burst(self, data_bits: int) -> int:
         """Beats of the longest burst on a port of that width: 4 KiB is the most that AXI4 allows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -127,6 +128,14 @@ class Format(StreamFormat):
     def align_words(self) -> int:
         """Stream words that the length of each window in the stream is a multiple of."""
         return 1 if self.align == 1 else max(1, self.align * 8 // self.stream_bits)
+
+    @property
+    def padded(self) -> bool:
+        """Whether there are windows with padding: not if all that they consist of has multiples of ``align`` bytes."""
+        lengths = [self.header_words, self.parts]
+        if self.field_bits and self.table_entries:
+            lengths.append(self.parts - self.field_bits // self.stream_bits)
+        return math.gcd(*lengths) % self.align_words != 0
 
     @property
     def header_words(self) -> int:

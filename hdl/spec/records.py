@@ -65,7 +65,8 @@ class Status(enum.IntEnum):
     ALIGNMENT = 10
     #: ``length`` is 0, or ``compressed_length`` where the mode needs it.
     ZERO_LENGTH = 11
-    #: A length is not a whole number of words, is too long, or is given in a mode that has no use for it.
+    #: A length is not a whole number of words (``compressed_length``: of stream words), is too long, or is given in a
+    #: mode that has no use for it.
     LENGTH = 12
     #: The result does not fit ``capacity``; ``address`` is the first byte that could not be written.
     CAPACITY = 13
@@ -82,6 +83,8 @@ class Status(enum.IntEnum):
     WATCHDOG = 18
     #: The channel was aborted when the descriptor had started.
     ABORTED = 19
+    #: The compressed stream had padding that is not 0, in a format whose windows are padded.
+    STREAM_PADDING = 20
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,8 @@ class StreamFormat:
     rotate: int = 0
     #: Whether code 0 stands for a word of zeros, of which nothing is stored.
     zero: bool = False
+    #: Bytes that the length of each window in the stream is a multiple of.
+    align: int = 1
 
     @property
     def literal_code(self) -> int:
@@ -65,6 +67,11 @@ class StreamFormat:
     def align_words(self) -> int:
         """Stream words that the length of each window in the stream is a multiple of."""
         return 1
+
+    @property
+    def padded(self) -> bool:
+        """Whether there are windows with padding."""
+        return False
 
     @property
     def header_words(self) -> int:

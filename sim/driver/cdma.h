@@ -91,6 +91,7 @@ struct cdma_geometry {
     uint32_t dev_data_bits, dev_address_bits, dev_align;
     uint32_t host_data_bits, host_address_bits, host_align;
     uint32_t burst_beats, outstanding, ring_entries;
+    uint32_t field_bits, rotate, zero, align;
 };
 
 /* One descriptor; see docs/registers.md. */
@@ -285,6 +286,15 @@ static inline int cdma_open(struct cdma *engine, const struct cdma_io *io) {
     geometry->outstanding = CDMA_GET(CDMA_ENGINE_BURSTS_OUTSTANDING, bits);
     bits = cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_LIMITS);
     geometry->ring_entries = 1u << CDMA_GET(CDMA_ENGINE_LIMITS_RING_LOG2, bits);
+    /* Engines before version 1.3 have codes of words and no padding. */
+    bits = 0u;
+    if (geometry->version_minor >= 3u) {
+        bits = cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_STREAM_FIELDS);
+    }
+    geometry->field_bits = CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_FIELD_BITS, bits);
+    geometry->rotate = CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_ROTATE, bits);
+    geometry->zero = CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_ZERO, bits);
+    geometry->align = 1u << CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_ALIGN_LOG2, bits);
     return CDMA_OK;
 }
 
@@ -425,12 +435,13 @@ static inline int cdma_set_coalescing(const struct cdma_channel *channel, uint32
 /* The frequent values of mode fvc, lowest code first; unused entries repeat the first. */
 static inline int cdma_set_table(const struct cdma_channel *channel, const uint32_t *values, uint32_t count) {
     const struct cdma_geometry *geometry = &channel->engine->geometry;
+    const uint32_t bits = geometry->field_bits != 0u ? geometry->field_bits : geometry->word_bits;
     uint32_t k;
     if (count < 1u || count > geometry->table_size) {
         return CDMA_BAD_ARGUMENT;
     }
     for (k = 0; k < count; ++k) {
-        if (geometry->word_bits < 32u && values[k] >> geometry->word_bits != 0u) {
+        if (bits < 32u && values[k] >> bits != 0u) {
             return CDMA_BAD_ARGUMENT;
         }
     }

@@ -40,6 +40,7 @@
 #define CDMA_STATUS_STREAM_CODE 17u
 #define CDMA_STATUS_WATCHDOG 18u
 #define CDMA_STATUS_ABORTED 19u
+#define CDMA_STATUS_STREAM_PADDING 20u
 
 /* 64 bytes of memory, little-endian, 64-byte aligned. */
 struct cdma_descriptor {
@@ -104,7 +105,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 
 /* engine.version: Version of this register map. A higher minor version only adds. */
 #define CDMA_ENGINE_VERSION 0x004u
-#define CDMA_ENGINE_VERSION_RESET 0x00010002u
+#define CDMA_ENGINE_VERSION_RESET 0x00010003u
 #define CDMA_ENGINE_VERSION_MINOR_MASK 0x0000ffffu
 #define CDMA_ENGINE_VERSION_MINOR_SHIFT 0u
 #define CDMA_ENGINE_VERSION_MAJOR_MASK 0xffff0000u
@@ -165,6 +166,18 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_ENGINE_LIMITS_RECORD_BYTES_SHIFT 8u
 #define CDMA_ENGINE_LIMITS_COUNTERS_MASK 0x00ff0000u
 #define CDMA_ENGINE_LIMITS_COUNTERS_SHIFT 16u
+
+/* engine.stream_fields: Format of the compressed streams, continued: what codes are about, and the padding of windows. */
+#define CDMA_ENGINE_STREAM_FIELDS 0x01cu
+#define CDMA_ENGINE_STREAM_FIELDS_RESET 0x00000000u
+#define CDMA_ENGINE_STREAM_FIELDS_FIELD_BITS_MASK 0x000000ffu
+#define CDMA_ENGINE_STREAM_FIELDS_FIELD_BITS_SHIFT 0u
+#define CDMA_ENGINE_STREAM_FIELDS_ROTATE_MASK 0x0000ff00u
+#define CDMA_ENGINE_STREAM_FIELDS_ROTATE_SHIFT 8u
+#define CDMA_ENGINE_STREAM_FIELDS_ZERO_MASK 0x00010000u
+#define CDMA_ENGINE_STREAM_FIELDS_ZERO_SHIFT 16u
+#define CDMA_ENGINE_STREAM_FIELDS_ALIGN_LOG2_MASK 0x0f000000u
+#define CDMA_ENGINE_STREAM_FIELDS_ALIGN_LOG2_SHIFT 24u
 
 /* engine.command: Acts on the whole engine. */
 #define CDMA_ENGINE_COMMAND 0x020u
@@ -500,6 +513,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_CHANNEL_ERROR_STATUS_STREAM_CODE 17u
 #define CDMA_CHANNEL_ERROR_STATUS_WATCHDOG 18u
 #define CDMA_CHANNEL_ERROR_STATUS_ABORTED 19u
+#define CDMA_CHANNEL_ERROR_STATUS_STREAM_PADDING 20u
 #define CDMA_CHANNEL_ERROR_VALID_MASK 0x80000000u
 #define CDMA_CHANNEL_ERROR_VALID_SHIFT 31u
 
@@ -521,7 +535,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_CHANNEL_ERROR_ADDRESS_HIGH_VALUE_MASK 0xffffffffu
 #define CDMA_CHANNEL_ERROR_ADDRESS_HIGH_VALUE_SHIFT 0u
 
-/* channel.table: The frequent values that mode fvc uses, lowest code first: `engine.stream_format.table_size` registers, at most 15, each with a word in its low bits. Change them only while the channel is idle. */
+/* channel.table: The frequent values that mode fvc uses, lowest code first: `engine.stream_format.table_size` registers, at most 15, each with a word or the value of a field in its low bits. Change them only while the channel is idle. */
 #define CDMA_CHANNEL_TABLE(k) (0x050u + 4u * (k))
 #define CDMA_CHANNEL_TABLE_COUNT 1u
 #define CDMA_CHANNEL_TABLE_RESET 0x00000000u

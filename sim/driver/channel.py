@@ -133,9 +133,10 @@ class Channel:
         geometry = self.driver.geometry
         if not 1 <= len(values) <= geometry.table_size:
             raise DriverError(f"the table has {len(values)} values; 1 to {geometry.table_size} are allowed")
-        if any(not 0 <= value < 1 << geometry.word_bits for value in values):
+        what = "fields" if geometry.field_bits else "words"
+        if any(not 0 <= value < 1 << geometry.entry_bits for value in values):
             raise DriverError(
-                f"the table is {list(values)}; its values must fit words of {geometry.word_bits} bits"
+                f"the table is {list(values)}; its values must fit {what} of {geometry.entry_bits} bits"
             )
         for index in range(geometry.table_size):
             value = values[index] if index < len(values) else values[0]

@@ -11,6 +11,10 @@ from .registers import Registers
 
 __all__ = ["Geometry", "read_geometry"]
 
+#: The minor version from which engines say what codes are about, and what they are about in engines that do not.
+_WITH_FIELDS = 3
+_WHOLE_WORDS = {"field_bits": 0, "rotate": 0, "zero": 0, "align_log2": 0}
+
 
 @dataclass(frozen=True)
 class Geometry:
@@ -22,6 +26,10 @@ class Geometry:
     code_bits: int
     table_size: int
     lanes: int
+    field_bits: int
+    rotate: int
+    zero: int
+    align: int
     dev_data_bits: int
     dev_address_bits: int
     dev_align: int
@@ -31,6 +39,11 @@ class Geometry:
     burst_beats: int
     outstanding: int
     ring_entries: int
+
+    @property
+    def entry_bits(self) -> int:
+        """Bits of an entry of a table: those of the field, or of a word."""
+        return self.field_bits or self.word_bits
 
 
 def read_geometry(registers: Registers) -> Geometry:
@@ -45,11 +58,16 @@ def read_geometry(registers: Registers) -> Geometry:
             f"this driver knows version {VERSION[0]}"
         )
     form = registers.fields("engine.stream_format")
+    fields = _WHOLE_WORDS if version["minor"] < _WITH_FIELDS else registers.fields("engine.stream_fields")
     dev, host = (registers.fields(f"engine.{port}_port") for port in ("dev", "host"))
     bursts = registers.fields("engine.bursts")
     return Geometry(
         version=(version["major"], version["minor"]),
         **form,
+        field_bits=fields["field_bits"],
+        rotate=fields["rotate"],
+        zero=fields["zero"],
+        align=1 << fields["align_log2"],
         dev_data_bits=dev["data_bits"],
         dev_address_bits=dev["address_bits"],
         dev_align=1 << dev["align_log2"],

@@ -14,8 +14,8 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import DESCRIPTOR, LENGTH_BITS, MAX_BYTES, Mode, Status
 from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.sim.codec.model import decode_packet, encode_packet
-from cdma.sim.codec.results import PacketReport
-from cdma.sim.codec.words import word_dtype
+from cdma.sim.codec.results import CODE, NONE, PADDING, TRAILING, TRUNCATED, PacketReport
+from cdma.sim.codec.words import stream_dtype, word_dtype
 
 from .port import AddressSpace
 
@@ -25,7 +25,13 @@ __all__ = ["DIRECTIONS", "Outcome", "TransferRules"]
 DIRECTIONS = ("offload", "prefetch")
 
 #: The statuses that stand for the error codes of a codec's report.
-_STREAM_STATUS = (Status.OK, Status.STREAM_TRUNCATED, Status.STREAM_TRAILING, Status.STREAM_CODE)
+_STREAM_STATUS = {
+    NONE: Status.OK,
+    TRUNCATED: Status.STREAM_TRUNCATED,
+    TRAILING: Status.STREAM_TRAILING,
+    CODE: Status.STREAM_CODE,
+    PADDING: Status.STREAM_PADDING,
+}
 
 #: The largest number that a channel counts bytes with. A larger capacity is as good as this one.
 _MOST_BYTES = (1 << LENGTH_BITS) - 1
@@ -57,8 +63,9 @@ class TransferRules:
         self.source_bits, self.sink_bits = bits if self.compressing else bits[::-1]
 
     def format(self, mode: int, table: tuple[int, ...]) -> StreamFormat:
-        """Returns the stream format of a mode: with the channel's ``table``, or with a table of one zero."""
-        return self.config.format.with_table(table if mode == Mode.FVC else (0,))
+        """Returns the stream format of a mode: with the channel's ``table``, or with one zero where there is a table."""
+        form = self.config.format
+        return form.with_table(table if mode == Mode.FVC else (0,)[: form.table_size(at_run_time=True)])
 
     def bytes_read(self, descriptor: Mapping[str, int]) -> int:
         """Returns how many bytes a descriptor reads from its source."""
@@ -106,7 +113,7 @@ class TransferRules:
         return descriptor["mode"] != Mode.RAW and not self.compressing
 
     def _wrong_length(self, descriptor: Mapping[str, int]) -> Status | None:
-        word = self.config.format.word_bits // 8
+        word, stream_word = self.config.format.word_bits // 8, self.config.format.stream_bits // 8
         length, compressed_length = descriptor["length"], descriptor["compressed_length"]
         decompresses = self._decompresses(descriptor)
         if not length or (decompresses and not compressed_length):
@@ -115,7 +122,7 @@ class TransferRules:
             return Status.LENGTH
         if not decompresses:
             return Status.LENGTH if compressed_length else None
-        return Status.LENGTH if compressed_length % word or compressed_length > _MOST_BYTES else None
+        return Status.LENGTH if compressed_length % stream_word or compressed_length > _MOST_BYTES else None
 
     def _through_codec(
         self, descriptor: Mapping[str, int], data: bytes, table: tuple[int, ...]
@@ -124,10 +131,9 @@ class TransferRules:
         if mode == Mode.RAW:
             return data, PacketReport(0, 0, 0)
         form = self.format(mode, table)
-        words = np.frombuffer(data, word_dtype(form))
         if self.compressing:
-            result = encode_packet(words, form)
+            result = encode_packet(np.frombuffer(data, word_dtype(form)), form)
         else:
             count = descriptor["length"] // (form.word_bits // 8)
-            result = decode_packet(words, count, form, self.config.lanes)
+            result = decode_packet(np.frombuffer(data, stream_dtype(form)), count, form, self.config.lanes)
         return result.words.tobytes(), result.report

@@ -91,6 +91,7 @@ class Bench:
         said = await driver.read("engine.ident")
         assert said["value"].to_bytes(4, "little") == b"cDMA"
         self.format = await driver.read("engine.stream_format")
+        self.fields = await driver.read("engine.stream_fields")
         self.ports = {port: await driver.read(f"engine.{port}_port") for port in self.memory}
         self.bursts = await driver.read("engine.bursts")
         self.index_log2 = (await driver.read("engine.limits"))["ring_log2"]
@@ -99,7 +100,13 @@ class Bench:
             rules.beats, rules.data_limit = self.bursts["beats"], self.bursts["outstanding"]
             rings = (self.bursts["ring_reads"], self.bursts["ring_writes"]) if port == "host" else (0, 0)
             rules.ring_limits = rings
-        self.tables = {name: [0] * self.format["table_size"] for name in CHANNELS}
+        self.tables = {
+            name: [
+                (await driver.read(f"{name}.table[{index}]"))["entry"]
+                for index in range(self.format["table_size"])
+            ]
+            for name in CHANNELS
+        }
         log2 = min(3, self.index_log2)
         self.top = {port: 1 << min(self.ports[port]["address_bits"], 48) for port in self.memory}
         base = rng.randrange(0, self.top["host"] // 8, 4096)
@@ -152,12 +159,22 @@ class Bench:
 
     def form(self, channel: str, mode: str) -> Form:
         """The stream format of a mode."""
-        values = (0,) if mode == "zvc" else tuple(self.tables[channel])
-        return Form(self.format["word_bits"], self.format["window"], self.format["code_bits"], values)
+        table = self.tables[channel]
+        values = tuple(table if mode == "fvc" else [0] * min(1, len(table)))
+        return Form(
+            self.format["word_bits"],
+            self.format["window"],
+            self.format["code_bits"],
+            values,
+            self.fields["field_bits"],
+            self.fields["rotate"],
+            self.fields["zero"],
+            1 << self.fields["align_log2"],
+        )
 
     async def set_table(self, channel: str) -> None:
         """Gives a channel a new table."""
-        top = (1 << self.format["word_bits"]) - 1
+        top = (1 << (self.fields["field_bits"] or self.format["word_bits"])) - 1
         for index in range(len(self.tables[channel])):
             value = self.rng.choice((0, 1, top, self.rng.randint(0, top)))
             self.tables[channel][index] = value
@@ -177,9 +194,14 @@ class Bench:
     def words_of(self, channel: str, count: int) -> list[int]:
         """Words of some density."""
         rng, bits = self.rng, self.format["word_bits"]
-        density = rng.choice((0, 0.1, 0.5, 1))
+        density, form = rng.choice((0, 0.1, 0.5, 1)), self.form(channel, "fvc")
         common = [0, *self.tables[channel]]
-        return [rng.getrandbits(bits) if rng.random() < density else rng.choice(common) for _ in range(count)]
+
+        def frequent() -> int:
+            rest = rng.choice((0, rng.getrandbits(form.rest_bits) if form.rest_bits else 0))
+            return form.word(rng.choice(common), rest)
+
+        return [rng.getrandbits(bits) if rng.random() < density else frequent() for _ in range(count)]
 
     def pack(self, words: list[int]) -> bytes:
         """Words as they lie in memory."""
@@ -208,13 +230,13 @@ class Bench:
         stream, literals = form.compress(words)
         status = "ok"
         if channel == "offload":
-            source, written = raw, raw if mode == "raw" else self.pack(stream)
+            source, written = raw, raw if mode == "raw" else stream
         else:
             if damage and mode != "raw":
                 stream = self._damaged(stream, form)
                 result, literals, fault = form.decompress(stream, len(words), self.format["lanes"])
                 status, raw = f"stream_{fault}" if fault else "ok", self.pack(result)
-            source, written = (raw if mode == "raw" else self.pack(stream)), raw
+            source, written = (raw if mode == "raw" else stream), raw
         read, write = ("dev", "host") if channel == "offload" else ("host", "dev")
         spare = rng.choice((0, 0, size, 1000 * size))
         room = max(len(written), len(words) * size if channel == "prefetch" else 0) + spare
@@ -232,19 +254,18 @@ class Bench:
         self._clear(write, descriptor)
         return Transfer(descriptor, status, written, 0 if mode == "raw" else literals, len(source))
 
-    def _damaged(self, stream: list[int], form: Form) -> list[int]:
-        """A stream with up to three bits changed, cut off, or with words after it."""
-        rng, result = self.rng, list(stream)
+    def _damaged(self, stream: bytes, form: Form) -> bytes:
+        """A stream with up to three bits changed, cut off, or with stream words after it."""
+        rng, result = self.rng, bytearray(stream)
         for _ in range(rng.randint(0, 3)):
-            result[rng.randrange(min(len(result), rng.choice((form.header_words, 10**9))))] ^= (
-                1 << rng.randrange(form.word_bits)
-            )
+            at = rng.choice((rng.randrange(form.header_bytes), rng.randrange(len(result)), len(result) - 1))
+            result[at] ^= 1 << rng.randrange(8)
         what = rng.randrange(3)
         if what == 0:
-            result = result[: rng.randint(1, len(result))]
+            result = result[: form.unit * rng.randint(1, len(result) // form.unit)]
         elif what == 1:
-            result += [rng.getrandbits(form.word_bits) for _ in range(rng.randint(1, 40))]
-        return result
+            result += rng.randbytes(form.unit * rng.randint(1, 40))
+        return bytes(result)
 
     def _clear(self, port: str, descriptor: dict[str, int]) -> None:
         """Allows the destination, and makes it and its guards known bytes."""

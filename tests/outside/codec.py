@@ -10,12 +10,16 @@ __all__ = ["Form"]
 
 @dataclass(frozen=True)
 class Form:
-    """The parameters of a stream. Words are numbers."""
+    """The parameters of a stream. Words are numbers, streams are bytes."""
 
     word_bits: int
     window: int
     code_bits: int
     values: tuple[int, ...]
+    field_bits: int = 0
+    rotate: int = 0
+    zero: int = 0
+    align: int = 1
 
     @property
     def literal(self) -> int:
@@ -23,51 +27,101 @@ class Form:
         return 2**self.code_bits - 1
 
     @property
-    def header_words(self) -> int:
-        """The words of a header."""
-        return self.window * self.code_bits // self.word_bits
+    def unit(self) -> int:
+        """The bytes of a stream word."""
+        return 1 if self.field_bits else self.word_bits // 8
 
-    def compress(self, words: Sequence[int]) -> tuple[list[int], int]:
+    @property
+    def header_bytes(self) -> int:
+        """The bytes of a header."""
+        return self.window * self.code_bits // 8
+
+    @property
+    def rest_bits(self) -> int:
+        """The bits of a rotated word below its field; none where codes are of whole words."""
+        return self.word_bits - self.field_bits if self.field_bits else 0
+
+    def word(self, field: int, rest: int) -> int:
+        """The word that has a field and a rest."""
+        turned = field << self.rest_bits | rest
+        left = self.word_bits - self.rotate
+        return (turned >> self.rotate | turned << left) & 2**self.word_bits - 1
+
+    def _turned(self, word: int) -> int:
+        both = word << self.rotate
+        return (both | both >> self.word_bits) & 2**self.word_bits - 1
+
+    def _code(self, word: int) -> int:
+        if self.zero and word == 0:
+            return 0
+        field = self._turned(word) >> self.rest_bits
+        return self.values.index(field) + self.zero if field in self.values else self.literal
+
+    def _size(self, code: int) -> int:
+        """The bytes that a code says are stored of its word."""
+        if code == self.literal:
+            return self.word_bits // 8
+        return 0 if self.zero and code == 0 else self.rest_bits // 8
+
+    def _word_of(self, code: int, stored: bytes) -> int:
+        number = int.from_bytes(stored, "little")
+        if code == self.literal:
+            return self.word(number >> self.rest_bits, number & 2**self.rest_bits - 1)
+        if self.zero and code == 0:
+            return 0
+        return self.word(self.values[code - self.zero], number)
+
+    def compress(self, words: Sequence[int]) -> tuple[bytes, int]:
         """The stream of a packet, and the number of its literals."""
-        stream: list[int] = []
+        stream = b""
         literals = 0
         for start in range(0, len(words), self.window):
             window = words[start : start + self.window]
-            codes = [self.values.index(word) if word in self.values else self.literal for word in window]
+            codes = [self._code(word) for word in window]
             header = sum(code << place * self.code_bits for place, code in enumerate(codes))
-            for word in range(self.header_words):
-                stream.append(header >> word * self.word_bits & (1 << self.word_bits) - 1)
-            stored = [word for word, code in zip(window, codes, strict=True) if code == self.literal]
-            stream += stored
-            literals += len(stored)
+            part = header.to_bytes(self.header_bytes, "little")
+            for word, code in zip(window, codes, strict=True):
+                part += self._turned(word).to_bytes(self.word_bits // 8, "little")[: self._size(code)]
+            stream += part + bytes(-len(part) % self.align)
+            literals += codes.count(self.literal)
         return stream, literals
 
-    def decompress(self, stream: Sequence[int], count: int, lanes: int) -> tuple[list[int], int, str]:
+    def decompress(self, stream: bytes, count: int, lanes: int) -> tuple[list[int], int, str]:
         """The words that hardware with beats of ``lanes`` words delivers, the literals in these, and the fault or ``""``."""
         words: list[int] = []
-        position = literals = 0
+        begin = literals = 0
         while len(words) < count:
-            header = stream[position : position + self.header_words]
-            if len(header) < self.header_words:
+            position = begin + self.header_bytes
+            if position > len(stream):
                 return words, literals, "truncated"
-            position += self.header_words
-            number = sum(word << place * self.word_bits for place, word in enumerate(header))
+            number = int.from_bytes(stream[begin:position], "little")
             codes = [number >> place * self.code_bits & self.literal for place in range(self.window)]
             used = min(self.window, count - len(words))
             # The first word that cannot be delivered; the codes past the end belong to the last beat.
             bad = used - 1 if any(codes[used:]) else used
             fault = "code" if any(codes[used:]) else ""
-            invalid = [place for place in range(used) if len(self.values) <= codes[place] < self.literal]
+            known = len(self.values) + self.zero
+            invalid = [place for place in range(used) if known <= codes[place] < self.literal]
             if invalid:
                 bad, fault = min(bad, invalid[0]), "code"
-            places = [place for place in range(used) if codes[place] == self.literal]
-            if len(stream) - position < len(places):
-                bad, fault = min(bad, places[len(stream) - position]), fault or "truncated"
+            found: list[int] = []
+            for place, code in enumerate(codes[:used]):
+                size = self._size(code)
+                if place < bad and position + size > len(stream):
+                    bad, fault = place, fault or "truncated"
+                if place < bad:
+                    found.append(self._word_of(code, stream[position : position + size]))
+                    position += size
+            end = position + (begin - position) % self.align
+            # Padding belongs to the last beat, too.
+            if not fault and end > len(stream):
+                bad, fault = used - 1, "truncated"
+            elif not fault and any(stream[position:end]):
+                bad, fault = used - 1, "padding"
             good = bad // lanes * lanes if fault else used
-            source = iter(stream[position:])
-            words += [next(source) if code == self.literal else self.values[code] for code in codes[:good]]
+            words += found[:good]
             literals += codes[:good].count(self.literal)
-            position += codes[:good].count(self.literal)
             if fault:
                 return words, literals, fault
-        return words, literals, "trailing" if position < len(stream) else ""
+            begin = end
+        return words, literals, "trailing" if begin < len(stream) else ""

@@ -95,6 +95,10 @@ class Geometry(ct.Structure):
             "burst_beats",
             "outstanding",
             "ring_entries",
+            "field_bits",
+            "rotate",
+            "zero",
+            "align",
         ]
     ]
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from cocotbext.axi import AxiResp
 
-from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.records import Mode, Status
 from cdma.sim.codec.model import compress
 from cdma.sim.driver import Descriptor, EngineError
@@ -38,7 +37,7 @@ class _Faults:
     def __init__(self, machine: Machine, driver: Any) -> None:
         self.machine, self.driver, self.bench = machine, driver, machine.bench
         self.config = config = machine.bench.config
-        self.form = Format(config.format.word_bits, config.format.window, config.format.code_bits, (0,))
+        self.form = config.format.with_table((0,))
         self.word = config.format.word_bits // 8
         self.beats = {"dev": config.dev_data_bits // 8, "host": config.host_data_bits // 8}
         words = 300

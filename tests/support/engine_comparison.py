@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.records import Mode
 from cdma.sim.codec.model import compress
 from cdma.sim.driver import Descriptor, Driver, RingMemory
@@ -20,20 +19,20 @@ __all__ = ["compare"]
 def _any_descriptor(bench: RingBench, name: str, tag: int) -> tuple[Descriptor, bytes]:
     """Returns a descriptor, which is sometimes wrong in one way, and the data at its source."""
     rng, config = bench.rng, bench.config
-    word = config.format.word_bits // 8
+    word, stream_word = config.format.word_bits // 8, config.format.stream_bits // 8
     words = rng.choice((1, rng.randint(1, 40), rng.randint(1, 400)))
     mode = rng.choice(list(Mode))
     raw = (bench.np.integers(0, 9, words) * bench.np.integers(0, 2, words)).astype(f"u{word}")
     values = (3, 0, 5)[: config.codec.table_size] if mode is Mode.FVC else (0,)
-    form = Format(config.format.word_bits, config.format.window, config.format.code_bits, values)
+    form = config.format.with_table(values)
     data, compressed = raw.tobytes(), 0
     if name == "prefetch" and mode is not Mode.RAW:
         data = compress(raw, form)
         damage = rng.random()
-        if damage < 0.15 and len(data) > word:
-            data = data[: -rng.randint(1, len(data) // word - 1) * word]
+        if damage < 0.15 and len(data) > stream_word:
+            data = data[: -rng.randint(1, len(data) // stream_word - 1) * stream_word]
         elif damage < 0.3:
-            data += bytes(rng.randint(1, 5) * word)
+            data += bytes(rng.randint(1, 5) * stream_word)
         elif damage < 0.5:
             at = rng.randrange(len(data))
             data = data[:at] + bytes([rng.getrandbits(8)]) + data[at + 1 :]

@@ -34,8 +34,13 @@ FVC = EngineConfig(
     host_address_bits=34,
     ring_entries=16,
 )
+#: Codes of a field, and padding.
+FIELDS = EngineConfig(
+    format=Format(16, 32, 3, (127, 126), field_bits=8, rotate=1, zero=True, align=4),
+    ring_entries=16,
+)
 #: The engines that the driver is tried on.
-CONFIGS = {"default": EngineConfig(ring_entries=16), "fvc": FVC}
+CONFIGS = {"default": EngineConfig(ring_entries=16), "fvc": FVC, "fields": FIELDS}
 
 #: Where the memories are, and where transfers write in them.
 DEV = 0x1000_0000
@@ -100,4 +105,4 @@ def tensor(config: EngineConfig, words: int, seed: int = 1) -> bytes:
 def stream_format(config: EngineConfig, mode: Mode) -> Format:
     """The format of the streams of a mode, with the table of the configuration."""
     form = config.format
-    return form if mode is Mode.FVC else Format(form.word_bits, form.window, form.code_bits, (0,))
+    return form if mode is Mode.FVC else form.with_table((0,))

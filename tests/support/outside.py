@@ -19,7 +19,8 @@ __all__ = ["CONFIGS", "TESTS", "run"]
 
 _SMALL = dataclasses.replace(SMALL, outstanding=2, ring_entries=16)
 
-#: Small queues and codes of two bits; bytes with codes of four bits at any address; pipelined, with a wide host.
+#: Small queues and codes of two bits; bytes with codes of four bits at any address; fields, zero words and padding;
+#: pipelined, with a wide host.
 CONFIGS = {
     "small": _SMALL,
     "bytes": dataclasses.replace(
@@ -29,6 +30,12 @@ CONFIGS = {
         host_data_bits=64,
         alignment="word",
         ring_entries=8,
+    ),
+    "fields": dataclasses.replace(
+        _SMALL,
+        format=Format(16, 32, 3, (127, 126), field_bits=8, rotate=1, zero=True, align=4),
+        lanes=8,
+        alignment="word",
     ),
     "pipelined": dataclasses.replace(
         _SMALL,

@@ -42,7 +42,8 @@ class Limits:
 class CodecBench(ABC):
     """One for each codec, named by its description in :mod:`cdma.hdl.spec.codecs`."""
 
-    #: The errors of reports that damaged streams must bring up, as :mod:`cdma.sim.codec.results` numbers them.
+    #: The errors of reports that damaged streams must bring up, as :mod:`cdma.sim.codec.results` numbers them; beside
+    #: those of padding, where a format has it.
     errors: frozenset[int]
 
     @abstractmethod

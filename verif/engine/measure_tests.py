@@ -95,7 +95,7 @@ class _Measurement:
             SOURCE,
             DESTINATION,
             len(self.raw),
-            capacity=form.bound(len(self.raw) * 8 // form.word_bits) * form.word_bits // 8,
+            capacity=form.bound_bytes(len(self.raw) * 8 // form.word_bits),
             mode=self.mode,
             compressed_length=len(self.stream) if decodes else 0,
         ).pack()
@@ -169,7 +169,7 @@ async def round_trip(bench: PacedBench, budget: int) -> None:
         bench.transfers += 1
         return got
 
-    capacity = form.bound(len(words)) * form.word_bits // 8
+    capacity = form.bound_bytes(len(words))
     out = await move("offload", Descriptor(SOURCE, DESTINATION, len(raw), capacity))
     assert out["bytes_written"] == len(stream)
     assert host.read(DESTINATION, len(stream)) == stream, "the stream is not the model's"

@@ -12,6 +12,10 @@ def _with_registers(design: Design) -> bool:
     return bool(design.config.registers)
 
 
+def _with_padding(design: Design) -> bool:
+    return bool(design.config.format.padded)
+
+
 _CHANNELS = (
     TestPoint(
         "soak",
@@ -43,6 +47,11 @@ _CHANNELS = (
     TestPoint(
         "corrupt",
         "streams with flipped bits, cut or prolonged: the model's error and data, and nothing past the end",
+    ),
+    TestPoint(
+        "padding",
+        "streams with padding that is not 0: reported as such, and the next descriptor runs",
+        _with_padding,
     ),
     TestPoint(
         "capacity",

@@ -20,7 +20,7 @@ _NOTHING_TRANSFERRED = (
     Status.ALIGNMENT,
     Status.WINDOW,
 )
-_STREAM_ERRORS = (Status.STREAM_TRUNCATED, Status.STREAM_TRAILING, Status.STREAM_CODE)
+_STREAM_ERRORS = (Status.STREAM_TRUNCATED, Status.STREAM_TRAILING, Status.STREAM_CODE, Status.STREAM_PADDING)
 
 
 def check_promises(
@@ -62,7 +62,7 @@ def check_promises(
         else:
             word = config.format.word_bits // 8
             promise(read == length, "an offload reads the raw length")
-            promise(0 < written <= config.format.bound(length // word) * word, "a stream is within its bound")
+            promise(0 < written <= config.format.bound_bytes(length // word), "a stream is within its bound")
     if status in _STREAM_ERRORS:
         promise(channel == "prefetch" and not raw, "only a decompressor finds errors in a stream")
         promise(written <= length, "no more words are written than the descriptor asks for")

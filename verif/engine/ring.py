@@ -151,6 +151,7 @@ class RingBench(EngineBench):
     def __init__(self, dut: Any, design: EngineDesign, rng: random.Random) -> None:
         super().__init__(dut, design, rng)
         self.registers = register_map(self.config)
+        self.tables = dict.fromkeys(CHANNELS, (self.config.first_entry,) * self.config.codec.table_size)
         self.rings = {name: Ring(self, name, 3) for name in CHANNELS}
         self.channels = self.rings
 

@@ -13,7 +13,7 @@ __all__ = ["changed", "expect_refusal", "some_length", "some_table"]
 
 
 def some_table(bench: EngineBench) -> list[int]:
-    top = (1 << bench.config.format.word_bits) - 1
+    top = (1 << bench.config.format.entry_bits) - 1
     return [
         bench.rng.choice((0, 1, top, bench.rng.randint(0, top))) for _ in range(bench.config.codec.table_size)
     ]

@@ -131,7 +131,7 @@ class DescriptorStream:
     async def set_table(self, values: Sequence[int]) -> None:
         """Drives the table of frequent values."""
         if values:
-            bits = self.bench.config.format.word_bits
+            bits = self.bench.config.format.entry_bits
             self._pin(f"{self.name}_values").value = sum(value << n * bits for n, value in enumerate(values))
 
     async def clear_error(self) -> None:

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, Mode, Status
+from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.sim.codec.model import encode_packet
-from cdma.sim.codec.words import words_from_bytes, words_to_bytes
+from cdma.sim.codec.words import Words, rotated, word_dtype, words_from_bytes, words_to_bytes
 from cdma.sim.engine.descriptors import pack, unpack
 from cdma.sim.engine.transfer import Outcome, TransferRules
 
@@ -101,9 +103,19 @@ def transfer(
 
 
 def random_words(rng: np.random.Generator, count: int, config: EngineConfig, table: tuple[int, ...]) -> bytes:
-    """Returns ``count`` words of a random density: zeros, entries of the table, and any others."""
-    bits = config.format.word_bits
+    """Returns ``count`` words of a random density: zeros, those that the table is for, and any others."""
+    form = config.format
     density = rng.choice((0.0, 0.1, 0.5, 0.9, 1.0))
-    words = rng.integers(1, 1 << bits, count)
-    common = rng.choice(np.array([0, *table]), count)
-    return words_to_bytes(np.where(rng.random(count) < density, words, common).astype(f"u{bits // 8}"))
+    words = rng.integers(1, 1 << form.word_bits, count).astype(word_dtype(form))
+    common = rng.choice(np.array([0, *table]), count).astype(word_dtype(form))
+    if form.field_bits:
+        common = _with_fields(rng, common, form)
+    return words_to_bytes(np.where(rng.random(count) < density, words, common))
+
+
+def _with_fields(rng: np.random.Generator, fields: Words, form: StreamFormat) -> Words:
+    """Words that have these fields, and often no other bit."""
+    assert isinstance(form, Format)
+    others = form.word_bits - form.field_bits
+    rest = rng.integers(0, 1 << others, len(fields)) * (rng.random(len(fields)) < rng.choice((0.0, 0.5, 1.0)))
+    return rotated(np.left_shift(fields, others) | rest.astype(fields.dtype), form, -1)

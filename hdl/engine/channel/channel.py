@@ -27,7 +27,7 @@ def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, Po
 
     def shape(data_bits: int, address_bits: int, buffer: int) -> PortShape:
         return PortShape(
-            word_bits=config.format.word_bits,
+            word_bits=config.format.stream_bits,
             data_bits=data_bits,
             address_bits=address_bits,
             burst=config.burst(data_bits),
@@ -141,9 +141,9 @@ class Channel(wiring.Component):
         addresses = (self.read.address_bits, self.write.address_bits)
         parts = _Parts(
             path=DataPath(config, codec, self.read, self.write, compressing=self.compressing),
-            checker=Checker(self.read, self.write, compressing=self.compressing),
+            checker=Checker(self.read, self.write, config.format.word_bits, compressing=self.compressing),
             slots=Slots(*addresses, config.descriptors, block=config.blocks_for_slots),
-            completer=Completer(*addresses, block=config.blocks_for_slots),
+            completer=Completer(*addresses, padded=config.format.padded, block=config.blocks_for_slots),
         )
         m.submodules.path = ResetInserter(clear)(parts.path)
         m.submodules.checker = parts.checker

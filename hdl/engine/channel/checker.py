@@ -82,6 +82,8 @@ class Checker(wiring.Component):
 
     ``read``, ``write``
         The ports of the source and of the destination.
+    ``word_bits``
+        Bits of a word of raw data. A compressed length is a number of the words that ``read`` has.
     ``compressing``
         The engine's direction: whether a codec's mode reads ``length`` bytes (or ``compressed_length``).
     ``run``
@@ -92,11 +94,11 @@ class Checker(wiring.Component):
         High while a request is checked.
     """
 
-    def __init__(self, read: PortShape, write: PortShape, *, compressing: bool) -> None:
+    def __init__(self, read: PortShape, write: PortShape, word_bits: int, *, compressing: bool) -> None:
         self.read = read
         self.write = write
         self.compressing = compressing
-        self.word_log2 = read.word_log2
+        self.word_log2 = exact_log2(word_bits // 8)
         super().__init__(
             {
                 "requests": In(stream.Signature(Request)),
@@ -346,7 +348,7 @@ class Checker(wiring.Component):
         # The codec counts words with 32 bits, so 2**32 words of one byte are one too many.
         most = MAX_BYTES if self.word_log2 else MAX_BYTES - 1
         length_wrong = length[: self.word_log2].any() | (length > most)
-        compressed_wrong = compressed[: self.word_log2].any() | compressed[LENGTH_BITS:].any()
+        compressed_wrong = compressed[: self.read.word_log2].any() | compressed[LENGTH_BITS:].any()
         with m.If(steps.source):
             m.d.sync += [
                 facts.reserved.eq(reserved | (descriptor.mode > max(Mode))),

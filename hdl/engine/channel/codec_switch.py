@@ -1,6 +1,6 @@
 """Lets each packet pass through the codec or around it."""
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -15,8 +15,25 @@ __all__ = ["CodecSwitch", "Route"]
 Route = data.StructLayout({"raw": 1, "zeros": 1, "words": 32})
 
 
+def _pass_beat(m: Module, source: data.View, sink: data.View) -> None:
+    """Passes a beat on: of words, or of stream words, which may be parts of a word."""
+    if len(source.keep) == len(sink.keep):
+        m.d.comb += sink.eq(source)
+        return
+    if len(source.keep) > len(sink.keep):
+        # Of raw data, which are whole words, the first part of a word is as good as any.
+        keep = source.keep[:: len(source.keep) // len(sink.keep)]
+    else:
+        keep = Cat(word.replicate(len(sink.keep) // len(source.keep)) for word in source.keep)
+    m.d.comb += [
+        sink.data.as_value().eq(source.data.as_value()),
+        sink.keep.eq(keep),
+        sink.last.eq(source.last),
+    ]
+
+
 class CodecSwitch(wiring.Component):
-    """Passes each packet through ``codec``, or around it.
+    """Passes each packet through ``codec``, or around it. Packets are of stream words, whichever way they take.
 
     A packet passes around the codec only while no packet is inside, and only then the table changes between zeros and
     ``values``. No more than ``packets`` packets may have an entry of ``routes`` and not have left. Throughput: a beat per
@@ -43,12 +60,11 @@ class CodecSwitch(wiring.Component):
         self.codec = codec
         self.config = config
         self.packets = packets
-        word_bits = config.format.word_bits
-        beat = Beat(word_bits, config.lanes)
+        beat = Beat(config.format.stream_bits, config.units)
         super().__init__(
             {
                 "routes": In(stream.Signature(Route)),
-                "values": In(data.ArrayLayout(word_bits, config.table_size)),
+                "values": In(data.ArrayLayout(config.format.entry_bits, config.table_size)),
                 "input": In(stream.Signature(beat)),
                 "output": Out(stream.Signature(beat)),
                 "report": Out(stream.Signature(Report)),
@@ -100,8 +116,8 @@ class CodecSwitch(wiring.Component):
         entered = Signal()
         beats_done = Signal()
         last_in = Signal()
+        _pass_beat(m, source.payload, codec.input.payload)
         m.d.comb += [
-            codec.input.payload.eq(source.payload),
             codec.input.valid.eq(source.valid & through & ~beats_done),
             last_in.eq(source.valid & source.ready & source.payload.last),
             entered.eq((last_in | beats_done) & (~fresh | pop)),
@@ -156,8 +172,8 @@ class CodecSwitch(wiring.Component):
         with m.If(around):
             m.d.comb += [sink.payload.eq(source.payload), sink.valid.eq(source.valid)]
         with m.Else():
+            _pass_beat(m, codec.output.payload, sink.payload)
             m.d.comb += [
-                sink.payload.eq(codec.output.payload),
                 sink.valid.eq(codec.output.valid),
                 codec.output.ready.eq(sink.ready),
             ]

@@ -20,6 +20,7 @@ _OF_STREAM = {
     Error.TRUNCATED: Status.STREAM_TRUNCATED,
     Error.TRAILING: Status.STREAM_TRAILING,
     Error.CODE: Status.STREAM_CODE,
+    Error.PADDING: Status.STREAM_PADDING,
 }
 
 #: The part of a codec's report that matters here.
@@ -55,6 +56,8 @@ class Completer(wiring.Component):
     completion is shown 11 cycles after its ticket can be completed, straight from the ticket, which goes a cycle after
     the completion is accepted.
 
+    ``padded``
+        Streams have padding, which may be wrong.
     ``block``
         The ticket lies in block RAM, and shows what is written into it a cycle later: so does the completion.
 
@@ -82,7 +85,10 @@ class Completer(wiring.Component):
         The completion counts towards the interrupt.
     """
 
-    def __init__(self, read_address_bits: int, write_address_bits: int, *, block: bool = False) -> None:
+    def __init__(
+        self, read_address_bits: int, write_address_bits: int, *, padded: bool = False, block: bool = False
+    ) -> None:
+        self.padded = padded
         self.block = block
         super().__init__(
             {
@@ -237,8 +243,9 @@ class Completer(wiring.Component):
             ]
         with m.Elif(~ticket.fields.raw & (report.error != Error.NONE)), m.Switch(report.error):
             for error, cause in _OF_STREAM.items():
-                with m.Case(error):
-                    m.d.sync += status.eq(cause)
+                if self.padded or error != Error.PADDING:
+                    with m.Case(error):
+                        m.d.sync += status.eq(cause)
         with m.Elif(ticket.write_resp != Response.OKAY):
             m.d.sync += [
                 status.eq(

@@ -23,8 +23,8 @@ __all__ = ["DataPath"]
 
 
 class DataPath(wiring.Component):
-    """Reader, codec and writer in a chain, with a stream of beats between each. Each stage has commands of its own, so
-    that the reads of a descriptor begin while those before it are still being written.
+    """Reader, codec and writer in a chain, with a stream of beats between each, of stream words. Each stage has commands of
+    its own, so that the reads of a descriptor begin while those before it are still being written.
 
     ``read``, ``route``, ``write``
         The commands of the three stages: one of each for every descriptor. At most ``config.descriptors`` descriptors
@@ -72,7 +72,7 @@ class DataPath(wiring.Component):
                 "ahead": In(1),
                 "overflow": Out(1),
                 "end": Out(SPAN_BITS),
-                "values": In(data.ArrayLayout(config.format.word_bits, config.codec.table_size)),
+                "values": In(data.ArrayLayout(config.format.entry_bits, config.codec.table_size)),
                 "source": Out(ReadPort(read.data_bits, read.address_bits)),
                 "sink": Out(WritePort(write.data_bits, write.address_bits, write.word_bits)),
                 "flush": In(1),
@@ -90,7 +90,7 @@ class DataPath(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
-        word_bits = config.format.word_bits
+        word_bits = config.format.stream_bits
         m.submodules.reader = reader = self.reader
         m.submodules.writer = writer = self.writer
         m.submodules.switch = switch = CodecSwitch(self.codec, config.codec, config.descriptors)
@@ -117,7 +117,7 @@ class DataPath(wiring.Component):
         # compressor's beats needs none. Nor does the reader's, but after realigning.
         fast = config.pipelined
         source = slice_after(m, "read_slice", reader.output) if fast and config.realign else reader.output
-        narrows = len(source.payload.keep) > config.lanes
+        narrows = len(source.payload.keep) > config.codec.units
         connect_width(m, "read_width", word_bits, source, switch.input, registered=fast and narrows)
         connect_width(
             m,

@@ -60,7 +60,7 @@ class ChannelControl(wiring.Signature):
                 "halt_on_error": Out(1),  # after an error, no new descriptor is started until resume
                 "resume": Out(1),  # pulse
                 "abort": Out(1),  # pulse
-                "values": Out(data.ArrayLayout(config.format.word_bits, config.codec.table_size)),
+                "values": Out(data.ArrayLayout(config.format.entry_bits, config.codec.table_size)),
             }
         )
 

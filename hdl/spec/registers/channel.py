@@ -254,8 +254,10 @@ def _table(config: EngineConfig) -> Register:
         "table",
         0x50,
         "The frequent values that mode fvc uses, lowest code first: `engine.stream_format.table_size` registers, "
-        "at most 15, each with a word in its low bits. Change them only while the channel is idle.",
-        rw("entry", 0, "A word.", config.format.word_bits, reset=config.format.values[0]),
+        "at most 15, each with a word or the value of a field in its low bits. Change them only while the channel is idle.",
+        rw(
+            "entry", 0, "A word, or the value of a field.", config.format.entry_bits, reset=config.first_entry
+        ),
         count=config.codec.table_size,
     )
 

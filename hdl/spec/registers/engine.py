@@ -15,7 +15,7 @@ __all__ = ["IDENT", "VERSION", "engine_block"]
 IDENT = int.from_bytes(b"cDMA", "little")
 
 #: Major and minor version of the map. A driver works with every minor version of the major one that it knows.
-VERSION = (1, 2)
+VERSION = (1, 3)
 
 
 def engine_block(config: EngineConfig) -> Block:
@@ -92,6 +92,35 @@ def _capabilities(config: EngineConfig) -> tuple[Register, ...]:
             constant("ring_log2", 0, 4, ring_log2, "log2 of the entries of the largest ring."),
             constant("record_bytes", 8, 8, RECORD_BYTES, "Bytes of a descriptor and of a completion."),
             constant("counters", 16, 8, len(COUNTERS), "Counters of a channel."),
+        ),
+        register(
+            "stream_fields",
+            0x1C,
+            "Format of the compressed streams, continued: what codes are about, and the padding of windows.",
+            constant(
+                "field_bits",
+                0,
+                8,
+                form.field_bits,
+                "Bits of the field of a word that codes are about; 0: words.",
+            ),
+            constant(
+                "rotate",
+                8,
+                8,
+                form.rotate,
+                "Bits that a word is rotated left by, so that its field is on top.",
+            ),
+            constant(
+                "zero", 16, 1, form.zero, "Code 0 is a word of zeros, and the table's codes begin with 1."
+            ),
+            constant(
+                "align_log2",
+                24,
+                4,
+                form.align.bit_length() - 1,
+                "Each window is padded to a multiple of 2**this bytes.",
+            ),
         ),
     )
 

@@ -199,11 +199,10 @@ def test_settings_name_fields_and_padding_where_there_are_any():
             "lanes is 2, a beat of 2 bytes, with windows padded to more",
         ),
         (lambda: CodecConfig(Format(8, align=4), pipelined=True), "pipelined codecs are not built"),
-        (lambda: EngineConfig(Format(8, align=4)), "engines are not built"),
         (lambda: CodecConfig(Format(code_bits=3), pipelined=True), "pipelined codecs are not built"),
         (lambda: CodecConfig(Format.preset("bf16"), pipelined=True), "pipelined codecs are not built"),
-        (lambda: EngineConfig(Format(code_bits=3)), "engines are not built"),
-        (lambda: EngineConfig(Format.preset("fp32")), "engines are not built"),
+        (lambda: EngineConfig(Format.preset("fp32"), pipelined=True), "pipelined codecs are not built"),
+        (lambda: EngineConfig(Format.preset("bf16"), 64), "a beat has at most 64 bytes"),
         (lambda: CodecConfig(Format.preset("fp32"), 32), "a beat has at most 64 bytes"),
         (
             lambda: CodecConfig(Format(16, values=(), field_bits=8, zero=True), runtime_values=True),

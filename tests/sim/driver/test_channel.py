@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cdma.hdl.spec.errors import CdmaError
-from cdma.sim.codec.model import compress
+from cdma.sim.codec.model import analyse, compress
 from cdma.sim.driver import DriverError, EngineError, Mode, RingMemory, Status
 from cdma.sim.engine.descriptors import Descriptor
 from tests.support.model_bench import (
@@ -55,7 +55,7 @@ def test_there_and_back(bench, how, rings, mode):
     assert bench.peek(bench.host, OUT, len(expected)) == expected
     assert bench.peek(bench.host, OUT + len(expected), 64) == bytes([GUARD]) * 64
     if mode is Mode.ZVC:
-        assert done.literals == np.count_nonzero(words)
+        assert done.literals == analyse(words, stream_format(bench.config, mode)).literals
 
     back = Descriptor(
         OUT,
@@ -260,7 +260,7 @@ WRONG = {
     ),
     "coalesce": (lambda b: b.start(coalesce=(256, 0)), "coalesce is \\(256, 0\\)"),
     "table size": (lambda b: b.driver.offload.set_table([]), "the table has 0 values"),
-    "table value": (lambda b: b.driver.offload.set_table([-1]), "its values must fit words"),
+    "table value": (lambda b: b.driver.offload.set_table([-1]), "its values must fit"),
     "no ring": (lambda b: b.driver.offload.submit(Descriptor(0, 0, 4, 4)), "offload has no ring"),
     "nothing owed": (
         lambda b: b.driver.offload.wait(),

@@ -27,12 +27,16 @@ def bench(request) -> ModelBench:
 def test_geometry_is_read_at_run_time(bench):
     config = bench.config
     assert bench.driver.geometry == Geometry(
-        version=(1, 2),
+        version=(1, 3),
         word_bits=config.format.word_bits,
         window=32,
         code_bits=config.format.code_bits,
-        table_size=2**config.format.code_bits - 1,
+        table_size=config.codec.table_size,
         lanes=8,
+        field_bits=config.format.field_bits,
+        rotate=config.format.rotate,
+        zero=config.format.zero,
+        align=config.format.align,
         dev_data_bits=config.dev_data_bits,
         dev_address_bits=config.dev_address_bits,
         dev_align=config.dev_data_bits // 8,

@@ -46,6 +46,22 @@ NARROW = EngineConfig(
 )
 
 
+#: Codes of a field with zero words and padded windows, between ports narrower and wider than a beat of the codec.
+FIELDS = dataclasses.replace(
+    SMALL,
+    format=Format(16, 32, 3, (127, 126), field_bits=8, rotate=1, zero=True, align=4),
+    lanes=8,
+    host_data_bits=256,
+)
+#: A field in words of four bytes, without a code of zero words.
+FIELDS_OF_WORDS = dataclasses.replace(
+    NARROW, format=Format(32, 32, 4, field_bits=8, rotate=1), lanes=4, alignment="word", registers=False
+)
+#: No table: the codes are of zero words and of literals.
+WITHOUT_TABLE = dataclasses.replace(SMALL, format=Format(16, 32, 1, (), field_bits=8, zero=True), lanes=8)
+PADDED = dataclasses.replace(SMALL, format=Format.preset("aie2p"), lanes=16)
+CODES_OF_THREE_BITS = dataclasses.replace(NARROW, format=Format(code_bits=3))
+
 #: Sources and destinations at any word, with a port as wide as eight beats of the other and of the codec.
 TO_A_WORD = dataclasses.replace(SMALL, alignment="word", host_data_bits=512)
 #: The same with 128 words a beat, more than the codec takes.
@@ -74,11 +90,29 @@ def test_regression(registers: bool) -> None:
         (NARROW, ["hard_resets", "register_bus"]),
         (TO_A_BYTE, ["capacity", "corrupt"]),
         (dataclasses.replace(NARROW, alignment="word", registers=False), ["capacity", "corrupt"]),
+        (dataclasses.replace(FIELDS, alignment="word"), ["capacity", "corrupt", "padding", "registers"]),
+        (FIELDS_OF_WORDS, ["capacity", "corrupt", "refusals"]),
+        (WITHOUT_TABLE, ["corrupt", "registers"]),
+        (PADDED, ["corrupt", "padding", "hard_resets"]),
+        (CODES_OF_THREE_BITS, ["corrupt", "capacity"]),
         (dataclasses.replace(SMALL, pipelined=True), ["capacity", "corrupt", "hard_resets", "soft_resets"]),
         (dataclasses.replace(SMALL, register_slices="in,out"), ["watchdog", "hard_resets", "soft_resets"]),
         (dataclasses.replace(SMALL, register_slices="out", registers=False), ["bus_errors", "hard_resets"]),
     ],
-    ids=["wide", "narrow", "to-a-byte", "to-a-word", "pipelined", "slices", "slices-of-outputs"],
+    ids=[
+        "wide",
+        "narrow",
+        "to-a-byte",
+        "to-a-word",
+        "fields",
+        "fields-of-words",
+        "without-table",
+        "padded",
+        "three-bits",
+        "pipelined",
+        "slices",
+        "slices-of-outputs",
+    ],
 )
 def test_other_shapes(config: EngineConfig, more: list[str]) -> None:
     tests = ["soak", "lengths", "limits", "windows", "aborts", *more]
@@ -89,6 +123,11 @@ def test_regression_to_a_word() -> None:
     """Every test of the plan with sources and destinations at any word."""
     design = EngineDesign(TO_A_WORD)
     assert not _failures(verify(design, seed=4, packets=60))
+
+
+def test_regression_with_fields() -> None:
+    """Every test of the plan with codes of a field and padded windows."""
+    assert not _failures(verify(EngineDesign(FIELDS), seed=5, packets=60))
 
 
 def test_without_initial_values() -> None:

@@ -7,7 +7,8 @@ import itertools
 from cocotbext.axi import AxiResp
 
 from cdma.hdl.spec.records import COMPLETION, Mode, Status
-from cdma.sim.codec.model import encode_packet
+from cdma.sim.codec.model import decode_packet, encode_packet
+from cdma.sim.codec.results import PADDING
 from cdma.sim.codec.words import words_from_bytes, words_to_bytes
 from cdma.sim.engine.descriptors import unpack
 from cdma.verif.engine.bench import EngineBench
@@ -97,7 +98,7 @@ async def bus_errors(bench: EngineBench, budget: int) -> None:
 async def corrupt(bench: EngineBench, budget: int) -> None:
     await bench.channels["prefetch"].enable()
     bench.pauses(0.3)
-    word = bench.config.format.word_bits // 8
+    word = bench.config.format.stream_bits // 8
     for _ in range(max(20, budget // 4)):
         words = bench.rng.randint(1, 300)
         mode = bench.rng.choice((Mode.ZVC, Mode.FVC))
@@ -113,6 +114,24 @@ async def corrupt(bench: EngineBench, budget: int) -> None:
             stream += bytes(bench.rng.randrange(256) for _ in range(word * bench.rng.randint(1, 40)))
         made = bench.transfer("prefetch", words, mode=mode, stream=bytes(stream))
         await bench.run("prefetch", [made, bench.transfer("prefetch", bench.rng.randint(1, 60))])
+
+
+@engine_test
+async def padding(bench: EngineBench, budget: int) -> None:
+    await bench.channels["prefetch"].enable()
+    bench.pauses(0.2)
+    found = 0
+    while found < max(20, budget // 8):
+        words, mode = bench.rng.randint(1, 200), bench.rng.choice((Mode.ZVC, Mode.FVC))
+        form = bench.rules["prefetch"].format(mode, bench.tables["prefetch"])
+        raw = random_words(bench.np, words, bench.config, bench.tables["prefetch"])
+        stream = encode_packet(words_from_bytes(raw, form), form).words
+        stream[-1] ^= 1 << bench.rng.randrange(form.stream_bits)
+        if decode_packet(stream, words, form, bench.config.lanes).report.error == PADDING:
+            made = bench.transfer("prefetch", words, mode=mode, stream=words_to_bytes(stream))
+            assert made.expected.status == Status.STREAM_PADDING
+            await bench.run("prefetch", [made, bench.transfer("prefetch", bench.rng.randint(1, 60))])
+            found += 1
 
 
 @engine_test

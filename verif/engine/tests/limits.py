@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from cocotb.triggers import ClockCycles
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import COMPLETION, LENGTH_BITS, MAX_BYTES, Mode, Status
+from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.sim.codec.model import encode_packet
 from cdma.sim.codec.words import words_from_bytes, words_to_bytes
 from cdma.sim.engine.descriptors import unpack
@@ -28,8 +31,20 @@ def _pattern(address: int, length: int) -> bytes:
 
 
 def _ones(address: int, length: int) -> bytes:
-    """A compressed stream of literals without a zero bit, from any window on."""
+    """Words without a zero bit."""
     return b"\xff" * length
+
+
+def _literals(form: StreamFormat, start: int) -> Callable[[int, int], bytes]:
+    """The compressed stream of such words, as literals, from an address on."""
+    size = (form.header_words + form.window * form.parts) * form.stream_bits // 8
+    window = b"\xff" * size + bytes(form.bound_bytes(form.window) - size)
+
+    def data(address: int, length: int) -> bytes:
+        first = (address - start) % len(window)
+        return (window * (-(-(first + length) // len(window))))[first : first + length]
+
+    return data
 
 
 def _base(config: EngineConfig, port: str) -> int:
@@ -57,8 +72,9 @@ async def _cut(bench: EngineBench, channel: str, mode: Mode, size: int) -> None:
     # As much as is looked at: a few windows, for the codec.
     look = _few(config) + 3 * form.window * word
     through = mode != Mode.RAW
-    data = _ones if through and channel == "prefetch" else _pattern
-    expected = data(start, 2 * look)
+    decompresses = through and channel == "prefetch"
+    data = _literals(form, start) if decompresses else _pattern
+    expected = (_ones if decompresses else _pattern)(start, 2 * look)
     if through and channel == "offload":
         whole = len(expected) // word // form.window * form.window * word
         expected = words_to_bytes(encode_packet(words_from_bytes(expected[:whole], form), form).words)
@@ -69,7 +85,7 @@ async def _cut(bench: EngineBench, channel: str, mode: Mode, size: int) -> None:
         "destination": destination,
         "length": size,
         "capacity": size,
-        "compressed_length": size if through and channel == "prefetch" else 0,
+        "compressed_length": size if decompresses else 0,
         "tag": bench.tag,
         "mode": int(mode),
     }

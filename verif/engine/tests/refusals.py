@@ -54,7 +54,7 @@ async def refusals(bench: EngineBench, budget: int) -> None:
                     await refuse(changed(made, **{field: address}), Status.ALIGNMENT, address)
         if channel == "prefetch":
             await refuse(change(Mode.ZVC, compressed_length=0), Status.ZERO_LENGTH)
-            if word > 1:
+            if config.format.stream_bits > 8:
                 await refuse(change(Mode.ZVC, compressed_length=word + 1), Status.LENGTH)
         bits = config.dev_address_bits if channel == "offload" else config.host_address_bits
         for bit in range(bits, 64):

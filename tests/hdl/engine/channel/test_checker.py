@@ -73,7 +73,9 @@ class _Slot:
         return int.from_bytes(self.numbers.get(name, b""), "little")
 
 
-def _expected(case: Case, compressing: bool, address_bits: int, align: int, word: int = 4) -> tuple[int, int]:
+def _expected(
+    case: Case, compressing: bool, address_bits: int, align: int, stream_word: int
+) -> tuple[int, int]:
     """Status and address: the first rule that is broken."""
     coded = case.mode != Mode.RAW
     known = not (compressing and coded)
@@ -91,10 +93,10 @@ def _expected(case: Case, compressing: bool, address_bits: int, align: int, word
         return Status.RESERVED, 0
     if case.length == 0 or (reads_compressed and case.compressed_length == 0):
         return Status.ZERO_LENGTH, 0
-    if case.length % word or case.length > 1 << 32:
+    if case.length % 4 or case.length > 1 << 32:
         return Status.LENGTH, 0
     if reads_compressed:
-        if case.compressed_length % word or case.compressed_length > _LENGTH_LIMIT:
+        if case.compressed_length % stream_word or case.compressed_length > _LENGTH_LIMIT:
             return Status.LENGTH, 0
     elif case.compressed_length:
         return Status.LENGTH, 0
@@ -111,9 +113,9 @@ def _expected(case: Case, compressing: bool, address_bits: int, align: int, word
     return Status.OK, 0
 
 
-def _port(address_bits: int, realign: bool = False) -> PortShape:
+def _port(address_bits: int, realign: bool, stream_word: int) -> PortShape:
     return PortShape(
-        word_bits=32,
+        word_bits=8 * stream_word,
         data_bits=256,
         address_bits=address_bits,
         burst=16,
@@ -129,10 +131,11 @@ def _check(
     address_bits: int = 64,
     flush_at: dict[int, int] | None = None,
     realign: bool = False,
+    stream_word: int = 4,
 ) -> list[Seen]:
     """Runs the cases one after the other; ``flush_at`` has the cycle of a case in which to flush, by its number."""
-    port = _port(address_bits, realign)
-    dut = Checker(port, port, compressing=compressing)
+    port = _port(address_bits, realign, stream_word)
+    dut = Checker(port, port, 32, compressing=compressing)
     m = Module()
     m.submodules.dut = dut
     m.submodules.windows = windows = DrivenWindows()
@@ -197,8 +200,15 @@ def _check(
     return seen
 
 
-def _compare(case: Case, seen: Seen, compressing: bool, address_bits: int = 64, align: int = 32) -> None:
-    status, address = _expected(case, compressing, address_bits, align)
+def _compare(
+    case: Case,
+    seen: Seen,
+    compressing: bool,
+    address_bits: int = 64,
+    align: int = 32,
+    stream_word: int = 4,
+) -> None:
+    status, address = _expected(case, compressing, address_bits, align, stream_word)
     assert (Status(seen.status), hex(seen.objection)) == (Status(status), hex(address)), case
     assert seen.tag == (0 if case.fault else case.tag)
     assert seen.cycles <= (21 if status == Status.OK else 29)
@@ -245,9 +255,11 @@ def test_every_field_that_is_reserved_and_every_mode() -> None:
         _compare(case, seen, True)
 
 
-@pytest.mark.parametrize("compressing", [True, False], ids=["offload", "prefetch"])
+@pytest.mark.parametrize(
+    ("compressing", "stream_word"), [(True, 4), (False, 4), (False, 1)], ids=["offload", "prefetch", "bytes"]
+)
 @pytest.mark.parametrize("mode", [Mode.RAW, Mode.ZVC])
-def test_lengths_and_capacities(compressing: bool, mode: Mode) -> None:
+def test_lengths_and_capacities(compressing: bool, stream_word: int, mode: Mode) -> None:
     """Around every byte that can carry, and the limits of both."""
     coded = mode != Mode.RAW and not compressing
     cases = []
@@ -261,8 +273,8 @@ def test_lengths_and_capacities(compressing: bool, mode: Mode) -> None:
                 cases.append(base.but(capacity=number, length=number))
                 cases.append(base.but(capacity=max(0, number - 1), length=number))
                 cases.append(base.but(compressed_length=number))
-    for case, seen in zip(cases, _check(cases, compressing), strict=True):
-        _compare(case, seen, compressing)
+    for case, seen in zip(cases, _check(cases, compressing, stream_word=stream_word), strict=True):
+        _compare(case, seen, compressing, stream_word=stream_word)
 
 
 @pytest.mark.parametrize("address_bits", [13, 32, 40, 64])
@@ -289,10 +301,10 @@ def test_windows_and_the_end_of_the_address_space(address_bits: int) -> None:
     assert statuses >= {Status.WINDOW, *([Status.OK] if address_bits > 13 else [])}
 
 
-@pytest.mark.parametrize("realign", [False, True])
-def test_alignment(realign: bool) -> None:
-    """Every bit of an address below a beat: refused, unless whole words are enough; and then the last byte counts, not
-    the beat that it lies in."""
+@pytest.mark.parametrize(("realign", "stream_word"), [(False, 4), (True, 4), (True, 1)])
+def test_alignment(realign: bool, stream_word: int) -> None:
+    """Every bit of an address below a beat: refused, unless whole stream words are enough; and then the last byte counts,
+    not the beat that it lies in."""
     cases = [Case(length=60)]
     for address in (*(1 << bit for bit in range(7)), 3, 28, 31, 0x7FC):
         cases += [Case(source=0x1000 | address, length=60), Case(destination=0x2000 | address, length=60)]
@@ -301,13 +313,15 @@ def test_alignment(realign: bool) -> None:
         cases.append(Case(source=start, length=60, read_window=(1, 9)))
         cases.append(Case(destination=start, length=60, capacity=60, write_window=(1, 9)))
         cases.append(Case(destination=start, length=56, capacity=57, write_window=(1, 9)))
-    align = 4 if realign else 32
-    seen = _check(cases, True, realign=realign)
+    align = stream_word if realign else 32
+    seen = _check(cases, True, realign=realign, stream_word=stream_word)
     for case, each in zip(cases, seen, strict=True):
-        _compare(case, each, True, align=align)
-    assert {each.status for each in seen} == {Status.OK, Status.ALIGNMENT} | (
-        {Status.WINDOW} if realign else set()
-    )
+        _compare(case, each, True, align=align, stream_word=stream_word)
+    assert {each.status for each in seen} == {
+        Status.OK,
+        *([Status.ALIGNMENT] if align > 1 else []),
+        *([Status.WINDOW] if realign else []),
+    }
 
 
 def test_a_flush_forgets_what_was_begun() -> None:
@@ -320,7 +334,7 @@ def test_a_flush_forgets_what_was_begun() -> None:
 
 
 def test_waits_for_a_slot_and_for_permission() -> None:
-    dut = Checker(_port(64), _port(64), compressing=True)
+    dut = Checker(_port(64, False, 4), _port(64, False, 4), 32, compressing=True)
 
     async def drive(ctx: Any) -> None:
         ctx.set(dut.requests.valid, 1)

@@ -19,36 +19,46 @@ from tests.support.stream_bench import Packet, StreamBench, beats_of
 
 _VALUES = (0, 7, 9)
 _LANES = 4
-_ZVC, _FVC = (
-    Format(word_bits=16, window=16, code_bits=2, values=(0,)),
-    Format(word_bits=16, window=16, code_bits=2, values=_VALUES),
-)
+_FVC = Format(word_bits=16, window=16, code_bits=2, values=_VALUES)
 _CONFIG = CodecConfig(_FVC, lanes=_LANES, runtime_values=True)
+#: Stream words are bytes.
+_FIELDS = CodecConfig(
+    Format(16, 16, 2, _VALUES, field_bits=8, rotate=1, align=4), lanes=_LANES, runtime_values=True
+)
 
 #: Mode and words of a packet.
 _Case = tuple[str, list[int]]
 
 
-def _stream(case: _Case) -> list[int]:
+def _parts(words: list[int], form: Format) -> list[int]:
+    """The stream words of raw words."""
+    return np.array(words, np.uint16).view(f"u{form.stream_bits // 8}").tolist()
+
+
+def _stream(case: _Case, form: Format) -> list[int]:
     mode, words = case
     if mode == "raw":
-        return words
-    form = _ZVC if mode == "zvc" else _FVC
-    return compress_words(np.array(words, np.uint16), form).tolist()
+        return _parts(words, form)
+    coded = form.with_table((0,)) if mode == "zvc" else form
+    return compress_words(np.array(words, np.uint16), coded).tolist()
 
 
 def _run(
-    cases: list[_Case], compressing: bool, pauses: tuple[Pause, Pause, Pause] = (never, never, never)
+    cases: list[_Case],
+    compressing: bool,
+    pauses: tuple[Pause, Pause, Pause] = (never, never, never),
+    config: CodecConfig = _CONFIG,
 ) -> tuple[StreamBench, list[Packet]]:
     """Sends the packets; checks what comes out."""
-    codec = (Compressor if compressing else Decompressor)(_CONFIG)
-    dut = CodecSwitch(codec, _CONFIG, packets=4)
+    form = config.format
+    codec = (Compressor if compressing else Decompressor)(config)
+    dut = CodecSwitch(codec, config, packets=4)
     bench = StreamBench(dut)
-    raw = [words for _, words in cases]
-    coded = [_stream(case) for case in cases]
+    raw = [_parts(words, form) for _, words in cases]
+    coded = [_stream(case, form) for case in cases]
     sent, wanted = (raw, coded) if compressing else (coded, raw)
     source, sink, routes = pauses
-    bench.source("input", [beat for words in sent for beat in beats_of(words, _LANES)], source)
+    bench.source("input", [beat for words in sent for beat in beats_of(words, config.units)], source)
     bench.source(
         "routes",
         [{"raw": mode == "raw", "zeros": mode == "zvc", "words": len(words)} for mode, words in cases],
@@ -70,7 +80,8 @@ def _run(
 
 @pytest.mark.parametrize("compressing", [True, False], ids=["compressor", "decompressor"])
 @pytest.mark.parametrize("pause", [0, 0.4])
-def test_packets_of_every_mode(compressing: bool, pause: float) -> None:
+@pytest.mark.parametrize("config", [_CONFIG, _FIELDS], ids=["words", "fields"])
+def test_packets_of_every_mode(compressing: bool, pause: float, config: CodecConfig) -> None:
     """Of any length, from one word on, in runs of the same mode and one by one."""
     rng = random.Random(7)
     cases: list[_Case] = []
@@ -80,7 +91,7 @@ def test_packets_of_every_mode(compressing: bool, pause: float) -> None:
             count = rng.choice((1, 2, _LANES, _LANES + 1, 16, 17, rng.randrange(1, 100)))
             cases.append((mode, [rng.choice((0, 0, 7, 9, rng.randrange(1 << 16))) for _ in range(count)]))
     pauses = [sometimes((pause, name), pause) if pause else never for name in range(3)]
-    _run(cases, compressing, (pauses[0], pauses[1], pauses[2]))
+    _run(cases, compressing, (pauses[0], pauses[1], pauses[2]), config)
 
 
 @pytest.mark.parametrize("compressing", [True, False], ids=["compressor", "decompressor"])

@@ -68,6 +68,7 @@ class Case:
                 Error.TRUNCATED: Status.STREAM_TRUNCATED,
                 Error.TRAILING: Status.STREAM_TRAILING,
                 Error.CODE: Status.STREAM_CODE,
+                Error.PADDING: Status.STREAM_PADDING,
             }[self.error], 0
         if self.write_resp is not Response.OKAY:
             decoding = self.write_resp is Response.DECERR
@@ -85,7 +86,7 @@ class Bench:
 
     def __init__(self, depth: int = 4) -> None:
         self.slots = slots = Slots(64, 64, depth, block=self.block)
-        self.completer = completer = Completer(64, 64, block=self.block)
+        self.completer = completer = Completer(64, 64, padded=True, block=self.block)
         m = Module()
         m.submodules.slots, m.submodules.completer = slots, completer
         wiring.connect(m, slots.tickets, completer.tickets)
@@ -186,15 +187,15 @@ def _run(cases: list[Case], seed: int = 0) -> list[dict[str, int]]:
     """All cases one after the other, each side at its own pace."""
     bench = Bench()
     rng = random.Random(seed)
-    started = [case for case in cases if case.refused == Status.OK]
+    started = [(number, case) for number, case in enumerate(cases) if case.refused == Status.OK]
     completions: list[dict[str, int]] = []
 
     async def check(ctx: Any) -> None:
         for case in cases:
             await bench.push(ctx, case)
 
-    async def stage(ctx: Any, job: Any, cases: list[Case]) -> None:
-        for number, case in enumerate(cases):
+    async def stage(ctx: Any, job: Any, cases: list[tuple[int, Case]]) -> None:
+        for number, case in cases:
             while len(bench.begun) <= number:
                 await ctx.tick()
             await ctx.tick().repeat(40 + rng.randrange(60))
@@ -214,7 +215,7 @@ def _run(cases: list[Case], seed: int = 0) -> list[dict[str, int]]:
         await stage(ctx, job, started)
 
     async def report(ctx: Any) -> None:
-        await stage(ctx, bench.report, [case for case in started if not case.raw])
+        await stage(ctx, bench.report, [(number, case) for number, case in started if not case.raw])
 
     async def collect(ctx: Any) -> None:
         for number in range(len(cases)):
@@ -240,7 +241,7 @@ def test_the_first_cause_in_the_order_of_the_data_counts() -> None:
     rng = random.Random(1)
     cases = []
     for read in (Response.OKAY, Response.SLVERR, Response.DECERR):
-        for error in (Error.NONE, Error.TRUNCATED, Error.TRAILING, Error.CODE):
+        for error in (Error.NONE, Error.TRUNCATED, Error.TRAILING, Error.CODE, Error.PADDING):
             for write in (Response.OKAY, Response.SLVERR, Response.DECERR):
                 for overflow in (0, 1):
                     noted = write is not Response.OKAY or overflow

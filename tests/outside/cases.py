@@ -76,6 +76,18 @@ async def busy(bench: Bench, budget: int) -> None:
             for each in made:
                 assert end.peek() is not None, f"{channel} is not busy, but a completion is missing"
                 bench.check(channel, each, await end.take())
+        # Descriptors that are fetched and wait for `resume` also keep the channel busy.
+        for number in (1, 2):
+            await driver.write(f"{channel}.command", abort_now=1)
+            await driver.until(f"{channel}.status", "aborting", 0)
+            made = [bench.transfer(channel, count=1) for _ in range(number)]
+            await end.submit([each.descriptor for each in made])
+            await ClockCycles(bench.dut.aclk, 200)
+            status = await driver.read(f"{channel}.status")
+            assert (status["busy"], status["halted"]) == (1, 1), f"{channel}: {number} wait, but {status}"
+            await driver.write(f"{channel}.command", resume=1)
+            for each in made:
+                bench.check(channel, each, await end.take())
         await end.stop()
 
     bench.pauses(0.0)

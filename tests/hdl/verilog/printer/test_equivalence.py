@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,40 +44,80 @@ _SHELLS: dict[str, Callable[[], Shell]] = {
     "engine": lambda: engine_shell(_ENGINE),
 }
 
-#: Memories become registers of the same names on both sides. Wires of the same name are compared.
-_SCRIPT = """\
+#: Both sides, each module by itself: the ports of its instances are ports of its own, and memories are registers of the same
+#: names. Parents come first, because an instance has the ports of its module as it is then. The Verilog as a whole has no
+#: wire that nothing drives, so that an instance has every port that it needs.
+_PARTS = """\
 read_rtlil gold.il
-hierarchy -top top
-flatten
+hierarchy -check -top top
+{gold}
 memory_map
 opt_clean
-rename top gold
-design -stash gold
+write_rtlil gold_parts.il
+design -reset
 read_verilog gate.v
 hierarchy -check -top top
 proc
+design -push-copy
 flatten
+check -assert
+design -pop
+{gate}
 opt_clean
 memory_collect
 memory_map
 opt_clean
-rename top gate
-design -stash gate
-design -copy-from gold gold
-design -copy-from gate gate
+write_rtlil gate_parts.il
+"""
+
+#: Wires of the same name are compared. Ports that the printer left out because nothing needs them are ports no longer.
+_COMPARED = """\
+design -copy-from gold -as gold {module}
+design -copy-from gate -as gate {module}
+{left_out}
 equiv_make gold gate equiv
 cd equiv
 equiv_simple
 equiv_induct
 equiv_status -assert
+cd
+delete gold gate equiv
 """
 
 
+def _ports(text: str) -> dict[str, set[str]]:
+    """The names of the ports of each module of RTLIL."""
+    found: dict[str, set[str]] = {}
+    for module in re.split(r"^module \\", text, flags=re.MULTILINE)[1:]:
+        name = module.split(maxsplit=1)[0]
+        found[name] = set(
+            re.findall(r"^  wire .*?(?:input|output|inout) \d+ .*?\\(\S+)$", module, re.MULTILINE)
+        )
+    return found
+
+
 def _prove(folder: Path, rtlil: str, verilog: str) -> None:
-    """Raises ``ToolError`` unless ``verilog`` is the logic of ``rtlil``."""
+    """Raises ``ToolError`` unless every module of ``verilog`` is the logic of that of ``rtlil``."""
     (folder / "gold.il").write_text(rtlil)
     (folder / "gate.v").write_text(verilog)
-    find_yosys().run(_SCRIPT, folder)
+    modules = {
+        "gold": re.findall(r"^module \\(\S+)$", rtlil, re.MULTILINE),
+        "gate": re.findall(r"^module (\S+) \($", verilog, re.MULTILINE),
+    }
+    # A module is named after its path, so that parents sort before what is in them.
+    opened = {
+        side: "\n".join(f"expose -evert -sep . {name}/t:top_*" for name in sorted(names))
+        for side, names in modules.items()
+    }
+    yosys = find_yosys()
+    yosys.run(_PARTS.format(**opened), folder)
+    gold, gate = (_ports((folder / f"{side}_parts.il").read_text()) for side in ("gold", "gate"))
+    assert gate.keys() == set(modules["gate"])
+    script = [f"read_rtlil {side}_parts.il\ndesign -stash {side}" for side in ("gold", "gate")]
+    for module in modules["gate"]:
+        left_out = "\n".join(f"delete -port gold/w:{port}" for port in sorted(gold[module] - gate[module]))
+        script.append(_COMPARED.format(module=module, left_out=left_out))
+    yosys.run("\n".join(script), folder)
 
 
 @pytest.fixture(scope="module", params=_SHELLS)

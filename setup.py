@@ -13,7 +13,10 @@ for part in ("hdl", "sim", "verif", "synth"):
 native = Extension(
     "cdma.sim.codec._native",
     ["sim/codec/native.c"],
-    depends=[f"sim/codec/native_{name}.h" for name in ("format", "scalar", "table", "avx512")],
+    depends=[
+        f"sim/codec/native_{name}.h"
+        for name in ("format", "windows", "eight", "pairs", "scalar", "table", "avx512")
+    ],
     extra_compile_args=["-std=c11", "-O3"],
     py_limited_api=True,
     optional=True,

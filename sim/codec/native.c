@@ -11,17 +11,24 @@
 #include "native_scalar.h"
 #include "native_table.h"
 
+/* Words from which on a table of 65536 codes takes less time than it saves. Tests have it sooner. */
+#ifndef WORTH_A_TABLE
+#define WORTH_A_TABLE 16384
+#endif
+
 typedef struct {
     const char *name;
     uint8_t *(*compress)(const format *, const uint8_t *, size_t windows, uint8_t *);
     size_t (*decompress)(const format *, const uint8_t **, const uint8_t *end, size_t windows, uint8_t *);
+    int large_tables; /* whether compress is faster with the large table */
 } level;
 
-static level levels[3] = {{"scalar", scalar_compress, scalar_decompress}};
+static level levels[3] = {{"scalar", scalar_compress, scalar_decompress, 1}};
 static int level_count = 1;
 
 static void find_levels(void)
 {
+    make_moves();
 #ifdef HAVE_TABLE
 #if defined(__x86_64__)
     __builtin_cpu_init();
@@ -31,12 +38,12 @@ static void find_levels(void)
 #endif
     make_tables();
     if (has_table)
-        levels[level_count++] = (level){TABLE_NAME, table_compress, table_decompress};
+        levels[level_count++] = (level){TABLE_NAME, table_compress, table_decompress, 1};
 #endif
 #ifdef HAVE_AVX512
     if (has_table && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2"))
-        levels[level_count++] = (level){"avx512", avx512_compress, avx512_decompress};
+        levels[level_count++] = (level){"avx512", avx512_compress, avx512_decompress, 0};
 #endif
 }
 
@@ -61,10 +68,11 @@ static int parse(format *f, const char *data, Py_ssize_t size)
     return 1;
 }
 
-static const level *level_at(int index)
+/* The kernels for whole windows of a format. Small windows, which only proofs have, are for plain C. */
+static const level *level_for(const format *f, int index)
 {
     if (index >= 0 && index < level_count)
-        return &levels[index];
+        return &levels[f->window < 32 ? 0 : index];
     PyErr_SetString(PyExc_ValueError, "there is no such level");
     return NULL;
 }
@@ -89,21 +97,26 @@ static PyObject *native_compress(PyObject *self, PyObject *arguments)
     format f;
     if (!PyArg_ParseTuple(arguments, "iy#KnK", &index, &data, &size, &from, &words, &to))
         return NULL;
-    const level *chosen = level_at(index);
-    if (!chosen || !parse(&f, data, size))
+    if (!parse(&f, data, size))
+        return NULL;
+    const level *chosen = level_for(&f, index);
+    if (!chosen)
         return NULL;
     const uint8_t *source = (const uint8_t *)(uintptr_t)from;
-    uint8_t *target = (uint8_t *)(uintptr_t)to, *end;
+    uint8_t *target = (uint8_t *)(uintptr_t)to, *end = target;
     Py_BEGIN_ALLOW_THREADS;
-    size_t windows = (size_t)words / f.window;
-    unsigned rest = (unsigned)((size_t)words % f.window);
-    if (windows * f.window >= 16384)
+    size_t windows = (size_t)words / f.window, step = (size_t)f.window * f.word_bytes, left = (size_t)words;
+    if (chosen->large_tables && left >= WORTH_A_TABLE)
         make_big(&f);
-    end = chosen->compress(&f, source, windows, target);
-    if (rest) {
-        source += windows * f.window * f.word_bytes;
-#define COMPRESS_REST(BYTES, MODE) end = compress_window(&f, source, rest, end, BYTES, MODE)
-        FOR_EACH_SHAPE(&f, COMPRESS_REST)
+    if (f.window >= 8) {
+        end = chosen->compress(&f, source, windows, end);
+        source += windows * step;
+        left -= windows * f.window;
+    }
+    for (; left; source += step) {
+        unsigned count = left < f.window ? (unsigned)left : f.window;
+        end = padded(&f, end, compress_carefully(&f, source, count, end));
+        left -= count;
     }
     free(f.big);
     Py_END_ALLOW_THREADS;
@@ -121,22 +134,23 @@ static PyObject *native_decompress(PyObject *self, PyObject *arguments)
     format f;
     if (!PyArg_ParseTuple(arguments, "iy#KnKn", &index, &data, &size, &from, &source_size, &to, &words))
         return NULL;
-    const level *chosen = level_at(index);
-    if (!chosen || !parse(&f, data, size))
+    if (!parse(&f, data, size))
+        return NULL;
+    const level *chosen = level_for(&f, index);
+    if (!chosen)
         return NULL;
     const uint8_t *source = (const uint8_t *)(uintptr_t)from, *in = source, *end = source + source_size;
     uint8_t *target = (uint8_t *)(uintptr_t)to;
     Py_BEGIN_ALLOW_THREADS;
     size_t windows = (size_t)words / f.window, step = (size_t)f.window * f.word_bytes;
-    size_t done = chosen->decompress(&f, &in, end, windows, target);
+    size_t done = f.window < 8 ? 0 : chosen->decompress(&f, &in, end, windows, target);
     size_t left = (size_t)words - done * f.window;
     target += done * step;
     while (in && left) {
         unsigned count = left < f.window ? (unsigned)left : f.window;
         const uint8_t *begin = in;
         in = decompress_carefully(&f, begin, end, count, target);
-        if (in)
-            in = after_padding(&f, begin, in, end);
+        in = in ? after_padding(&f, begin, in, end) : NULL;
         target += step;
         left -= count;
     }

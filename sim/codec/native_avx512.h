@@ -1,9 +1,9 @@
 /* Windows with AVX-512, of 32 and 64 words: 64 bytes of words at a time, whose bytes that are sent are moved together by one
-   instruction, and apart by another. Smaller windows, which only proofs have, go through the templates in plain C. */
+   instruction, and apart by another. */
 #ifndef CDMA_NATIVE_AVX512_H
 #define CDMA_NATIVE_AVX512_H
 
-#include "native_scalar.h"
+#include "native_windows.h"
 
 #if defined(__x86_64__)
 #define HAVE_AVX512 1
@@ -49,7 +49,7 @@ TEMPLATE512 __m512i rotate512(__m512i x, unsigned left, unsigned bytes)
 }
 
 /* Codes of whole words with one value: a bit each. */
-TEMPLATE512 uint8_t *one_compress512(const format *f, const uint8_t *source, unsigned bytes, uint8_t *target)
+TEMPLATE512 uint8_t *one_compress512(const format *f, const uint8_t *source, uint8_t *target, unsigned bytes)
 {
     uint8_t *out = target + f->header_bytes;
     unsigned step = STEP512(f, bytes), words = step / bytes;
@@ -66,7 +66,7 @@ TEMPLATE512 uint8_t *one_compress512(const format *f, const uint8_t *source, uns
         header |= literal << first;
     }
     store_codes(target, header, f->header_bytes);
-    return padded(f, target, out);
+    return out;
 }
 
 TEMPLATE512 const uint8_t *one_decompress512(const format *f, const uint8_t *source, uint8_t *target, unsigned bytes)
@@ -90,149 +90,206 @@ TEMPLATE512 const uint8_t *one_decompress512(const format *f, const uint8_t *sou
     return end;
 }
 
-/* The codes of up to 64 words, a byte each. */
-TEMPLATE512 __m512i codes512(const format *f, __m512i x, __m512i rotated, unsigned bytes, int mode)
+/* What does not change from window to window. A code is in every byte of its word here. */
+typedef struct {
+    __m512i codes[4];    /* of fields or words of 8 bits, by value */
+    __m512i top;         /* takes the upper byte of a word into all of its bytes */
+    __m512i literal;     /* all ones, and above it the place of the byte in its word, in 16s */
+    __m512i rest;        /* not zero in the bytes outside of the field, if only a zero word does not send them */
+    uint64_t always;     /* the same bytes, if every word sends them */
+    __m512i place;       /* 16 for each byte below in the word */
+    __m512i base;        /* the bytes of the table's words: 16 of each place */
+    __m512i undefined;   /* the least code that stands for nothing, unless all ones are next */
+    __m512i pairs, fours, gathered; /* for eight codes into c bytes */
+    __m512i spread, shifts;         /* for c bytes into the codes of a step */
+} constants512;
+
+TEMPLATE512 constants512 constants_of(const format *f, unsigned bytes)
+{
+    uint8_t top[64], rest[64], place[64], base[64], gathered[64] = {0}, spread[64], shifts[64], codes[256];
+    unsigned c = f->code_bits;
+    constants512 k = {.always = 0};
+    for (unsigned at = 0; at < 64; at++) {
+        unsigned byte = at % bytes, first = at / 8 * (8 / bytes) * c;
+        top[at] = (uint8_t)(at - byte + bytes - 1);
+        rest[at] = f->field_bytes && byte < bytes - f->field_bytes ? 15 : 0;
+        if (rest[at] && !f->zero)
+            k.always |= 1ull << at;
+        place[at] = (uint8_t)(16 * byte);
+        base[at] = (uint8_t)(f->base[at % 16] >> 8 * (at / 16));
+        if (at < 8 * c)
+            gathered[at] = (uint8_t)(at / c * 8 + at % c);
+        spread[at] = (uint8_t)(first / 8 + at % 8);
+        shifts[at] = (uint8_t)(first % 8 + at % 8 / bytes * c);
+    }
+    for (unsigned key = 0; key < 256; key++)
+        codes[key] = f->lut[key];
+    for (unsigned part = 0; part < 4; part++)
+        k.codes[part] = _mm512_loadu_si512(codes + 64 * part);
+    k.top = _mm512_loadu_si512(top);
+    k.place = _mm512_loadu_si512(place);
+    k.literal = _mm512_or_si512(k.place, _mm512_set1_epi8((char)f->literal));
+    k.rest = _mm512_loadu_si512(rest);
+    k.base = _mm512_loadu_si512(base);
+    k.undefined = _mm512_set1_epi8((char)f->defined);
+    k.pairs = _mm512_set1_epi16((short)(1 | 256 << c));
+    k.fours = _mm512_set1_epi32(1 | 65536 << 2 * c);
+    k.gathered = _mm512_loadu_si512(gathered);
+    k.spread = _mm512_loadu_si512(spread);
+    k.shifts = _mm512_loadu_si512(shifts);
+    return k;
+}
+
+/* The codes of words, in each of their bytes. */
+TEMPLATE512 __m512i codes512(
+    const format *f, const constants512 *k, __m512i words, __m512i rotated, unsigned bytes, int mode)
 {
     __m512i codes;
     if (mode == LUT) {
-        __m512i key = bytes == 4   ? _mm512_zextsi128_si512(_mm512_cvtepi32_epi8(_mm512_srli_epi32(rotated, 24)))
-                      : bytes == 2 ? _mm512_zextsi256_si512(_mm512_cvtepi16_epi8(_mm512_srli_epi16(rotated, 8)))
-                                   : rotated;
-        __m512i low = _mm512_permutex2var_epi8(_mm512_loadu_si512(f->lut), key, _mm512_loadu_si512(f->lut + 64));
-        __m512i high = _mm512_permutex2var_epi8(_mm512_loadu_si512(f->lut + 128), key, _mm512_loadu_si512(f->lut + 192));
+        __m512i key = bytes == 1 ? rotated : _mm512_shuffle_epi8(rotated, k->top);
+        __m512i low = _mm512_permutex2var_epi8(k->codes[0], key, k->codes[1]);
+        __m512i high = _mm512_permutex2var_epi8(k->codes[2], key, k->codes[3]);
         codes = _mm512_mask_mov_epi8(low, _mm512_movepi8_mask(key), high);
     } else {
         __m512i key = bytes == 4 ? _mm512_srl_epi32(rotated, _mm_cvtsi32_si128((int)f->shift))
                                  : _mm512_srl_epi16(rotated, _mm_cvtsi32_si128((int)f->shift));
         codes = _mm512_set1_epi8((char)f->literal);
-        for (uint32_t entry = f->entries; entry-- > 0;) {
-            uint64_t equal = equal512(key, repeat512(f->values[entry], bytes), bytes);
-            codes = _mm512_mask_mov_epi8(codes, equal, _mm512_set1_epi8((char)(entry + f->zero)));
+        for (uint32_t code = f->defined; code-- > f->zero;) {
+            uint64_t equal = equal512(key, repeat512(f->values[code - f->zero], bytes), bytes);
+            __m512i found = _mm512_set1_epi8((char)code);
+            codes = bytes == 4 ? _mm512_mask_mov_epi32(codes, (__mmask16)equal, found)
+                               : _mm512_mask_mov_epi16(codes, (__mmask32)equal, found);
         }
     }
-    if (f->zero)
-        codes = _mm512_mask_mov_epi8(codes, equal512(x, _mm512_setzero_si512(), bytes), _mm512_setzero_si512());
+    if (f->zero && bytes == 4)
+        codes = _mm512_maskz_mov_epi32(_mm512_test_epi32_mask(words, words), codes);
+    if (f->zero && bytes == 2)
+        codes = _mm512_maskz_mov_epi16(_mm512_test_epi16_mask(words, words), codes);
     return codes;
 }
 
-/* The bytes that are sent of words with these codes: a bit for each byte. */
-TEMPLATE512 uint64_t sent512(const format *f, __m512i codes, unsigned words, unsigned bytes)
+/* The bytes that are sent: a bit for each. */
+TEMPLATE512 uint64_t sent512(const constants512 *k, __m512i codes, __m512i literal, unsigned step)
 {
-    uint64_t used = words == 64 ? ~0ull : (1ull << words) - 1;
-    uint64_t literal = used & _mm512_cmpeq_epi8_mask(codes, _mm512_set1_epi8((char)f->literal));
-    uint64_t unit = bytes == 4 ? 0x1111111111111111ull : bytes == 2 ? 0x5555555555555555ull : ~0ull;
-    uint64_t whole = _pdep_u64(literal, unit) * ((1u << bytes) - 1);
-    if (!f->field_bytes)
-        return whole;
-    uint64_t some = f->zero ? used & _mm512_test_epi8_mask(codes, codes) : used;
-    return whole | _pdep_u64(some, unit) * ((1u << (bytes - f->field_bytes)) - 1);
+    uint64_t sent = _mm512_cmpeq_epi8_mask(codes, literal) | _mm512_test_epi8_mask(codes, k->rest) | k->always;
+    return step == 64 ? sent : (uint32_t)sent;
 }
 
-TEMPLATE512 uint8_t *compress512(const format *f, const uint8_t *source, unsigned bytes, int mode, uint8_t *target)
+/* A byte for each word of a step, at its place among the codes of a window. */
+TEMPLATE512 __m512i gather_codes(__m512i gathered, __m512i codes, unsigned first, unsigned bytes)
 {
-    if (f->window < 32)
-        return compress_window(f, source, f->window, target, bytes, mode);
-    if (mode == ONE)
-        return one_compress512(f, source, bytes, target);
-    uint8_t *out = target + f->header_bytes, *header = target;
-    uint64_t gather = 0x0101010101010101ull * f->literal;
-    unsigned step = STEP512(f, bytes), words = step / bytes, c = f->code_bits;
-    uint64_t codes[8];
-    for (unsigned first = 0; first < f->window; first += words, source += step) {
-        __m512i x = load_step(source, step), rotated = rotate512(x, f->rotate, bytes);
-        __m512i found = codes512(f, x, rotated, bytes, mode);
-        uint64_t sent = sent512(f, found, words, bytes);
-        store_step(out, _mm512_maskz_compress_epi8(sent, rotated), step);
-        out += _mm_popcnt_u64(sent);
-        _mm512_storeu_si512(codes, found);
-        for (unsigned group = 0; group < words / 8; group++, header += c)
-            store_codes(header, _pext_u64(codes[group], gather), c);
+    if (bytes == 4)
+        return _mm512_mask_broadcast_i32x4(gathered, (__mmask16)(15u << first / 4), _mm512_cvtepi32_epi8(codes));
+    if (bytes == 2)
+        return _mm512_mask_broadcast_i64x4(gathered, (__mmask8)(15u << first / 8), _mm512_cvtepi16_epi8(codes));
+    return codes;
+}
+
+TEMPLATE512 void store_header(const format *f, const constants512 *k, __m512i codes, uint8_t *target)
+{
+    __m512i fours = _mm512_madd_epi16(_mm512_maddubs_epi16(codes, k->pairs), k->fours);
+    __m512i eights = _mm512_or_si512(fours, _mm512_srl_epi64(fours, _mm_cvtsi32_si128((int)(32 - 4 * f->code_bits))));
+    __m512i header = _mm512_permutexvar_epi8(k->gathered, eights);
+    /* The window's bytes that are sent are stored after it, over what this is too long. */
+    _mm256_storeu_si256((__m256i *)target, _mm512_castsi512_si256(header));
+}
+
+TEMPLATE512 uint8_t *coded_compress512(
+    const format *f, const constants512 *k, const uint8_t *source, uint8_t *target, unsigned bytes, int mode)
+{
+    uint8_t *out = target + f->header_bytes;
+    unsigned step = STEP512(f, bytes), words = step / bytes;
+    __m512i rotated[4], gathered = _mm512_setzero_si512(), literal = _mm512_set1_epi8((char)f->literal);
+    uint64_t sent[4];
+    for (unsigned first = 0, at = 0; first < f->window; first += words, at++, source += step) {
+        __m512i x = load_step(source, step);
+        rotated[at] = rotate512(x, f->rotate, bytes);
+        __m512i codes = codes512(f, k, x, rotated[at], bytes, mode);
+        sent[at] = sent512(k, codes, literal, step);
+        gathered = gather_codes(gathered, codes, first, bytes);
     }
-    return padded(f, target, out);
+    store_header(f, k, gathered, target);
+    for (unsigned first = 0, at = 0; first < f->window; first += words, at++) {
+        store_step(out, _mm512_maskz_compress_epi8(sent[at], rotated[at]), step);
+        out += _mm_popcnt_u64(sent[at]);
+    }
+    return out;
 }
 
-/* The bytes of a window before its padding, from its header alone. */
-TEMPLATE512 size_t length512(const format *f, const uint8_t *header)
+/* Where a window ends before its padding, from its header alone. The next window waits for this, so every step counts. */
+TEMPLATE512 const uint8_t *end512(const format *f, const uint8_t *header, unsigned bytes, int mode)
 {
     unsigned c = f->code_bits, chunk = c == 3 ? 48 : f->header_bytes < 8 ? 32 : 64;
     uint64_t low = (c == 1 ? ~0ull : c == 2 ? 0x5555555555555555ull : c == 3 ? 0x249249249249ull : 0x1111111111111111ull);
     low &= ~0ull >> (64 - chunk);
-    uint32_t least = f->parts[0], middle = f->parts[f->literal - 1], most = f->parts[f->literal];
-    uint64_t literals = 0, others = 0;
+    size_t least = f->parts[0], middle = f->parts[f->literal - 1], most = f->parts[f->literal];
+    uint64_t sends = middle > least ? low : 0;
+    size_t literals = 0, others = 0;
+    /* Fields of one byte: one is what a literal has more than other codes, and these more than zero. */
+    int equal = bytes == 2 && mode == LUT && c > 1;
     for (unsigned at = 0; at < f->header_bytes; at += chunk / 8) {
-        uint64_t codes = load_eight(header + at), all = codes, any = codes;
+        /* All bits of a code, seen at its lowest one, and any of them, seen at the one above. */
+        uint64_t codes = load_eight(header + at), all = codes & low, any = codes | codes << 1;
         if (c > 1)
-            all &= codes >> 1, any |= codes >> 1;
+            all &= codes >> 1;
         if (c > 2)
-            all &= codes >> 2, any |= codes >> 2;
+            all &= codes >> 2, any |= codes >> 1;
         if (c > 3)
-            all &= codes >> 3, any |= codes >> 3;
-        literals += (uint64_t)_mm_popcnt_u64(all & low);
-        others += (uint64_t)_mm_popcnt_u64(any & low);
+            all &= codes >> 3, any |= codes >> 2;
+        any &= sends << 1;
+        if (equal)
+            any |= all, all = 0;
+        literals += (size_t)_mm_popcnt_u64(all);
+        others += (size_t)_mm_popcnt_u64(any);
     }
-    return f->header_bytes + f->window * least + literals * (most - middle) + others * (middle - least);
+    const uint8_t *end = header + (f->header_bytes + f->window * least);
+    return equal ? end + others : end + (literals * (most - middle) + others * (middle - least));
 }
 
-/* The codes of the words of a step, a byte each, from the 32 bytes at their header. */
-TEMPLATE512 __m512i unpacked512(const format *f, const uint8_t *header, unsigned words)
+TEMPLATE512 const uint8_t *coded_decompress512(
+    const format *f, const constants512 *k, const uint8_t *source, uint8_t *target, unsigned bytes, int mode)
 {
-    /* Lane k gets the bytes from its codes on, then each byte of it the bits from its code on. */
-    unsigned c = f->code_bits;
-    const __m512i lane = _mm512_set_epi64(
-        0x0707070707070707, 0x0606060606060606, 0x0505050505050505, 0x0404040404040404, 0x0303030303030303,
-        0x0202020202020202, 0x0101010101010101, 0);
-    const __m512i byte = _mm512_set1_epi64(0x0706050403020100);
-    __m512i at = byte, shift = _mm512_setzero_si512();
-    for (unsigned bit = 0; bit < c; bit++) {
-        at = _mm512_add_epi8(at, lane);
-        shift = _mm512_add_epi8(shift, byte);
-    }
-    __m512i bytes = _mm512_zextsi256_si512(_mm256_loadu_si256((const __m256i *)header));
-    __m512i codes = _mm512_multishift_epi64_epi8(shift, _mm512_permutexvar_epi8(at, bytes));
-    codes = _mm512_and_si512(codes, _mm512_set1_epi8((char)f->literal));
-    uint64_t used = words == 64 ? ~0ull : (1ull << words) - 1;
-    return _mm512_maskz_mov_epi8(used, codes);
-}
-
-TEMPLATE512 const uint8_t *decompress512(const format *f, const uint8_t *source, uint8_t *target, unsigned bytes, int mode)
-{
-    if (f->window < 32)
-        return decompress_window(f, source, target, bytes, mode);
-    if (mode == ONE)
-        return one_decompress512(f, source, target, bytes);
-    const uint8_t *in = source + f->header_bytes, *header = source;
-    /* The next window waits for this alone. */
-    const uint8_t *end = source + length512(f, source);
+    const uint8_t *in = source + f->header_bytes, *header = source, *end = end512(f, source, bytes, mode);
     unsigned step = STEP512(f, bytes), words = step / bytes;
     __m512i literal = _mm512_set1_epi8((char)f->literal);
-    __m512i defined = _mm512_set1_epi8((char)(f->entries + f->zero));
-    for (unsigned first = 0; first < f->window; first += words, target += step) {
-        __m512i found = unpacked512(f, header, words);
-        header += words * f->code_bits / 8;
-        if (_mm512_mask_cmpge_epu8_mask(_mm512_cmpneq_epi8_mask(found, literal), found, defined))
-            return NULL;
-        uint64_t sent = sent512(f, found, words, bytes);
-        __m512i x = _mm512_maskz_expand_epi8(sent, load_step(in, step)), base;
-        if (bytes == 4) {
-            __m512i index = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(found));
-            base = _mm512_permutexvar_epi32(index, _mm512_loadu_si512(f->base));
-        } else if (bytes == 2) {
-            __m512i index = _mm512_cvtepu8_epi16(_mm512_castsi512_si256(found));
-            __m256i table = _mm512_cvtepi32_epi16(_mm512_loadu_si512(f->base));
-            base = _mm512_permutexvar_epi16(index, _mm512_zextsi256_si512(table));
-        } else {
-            __m128i table = _mm512_cvtepi32_epi8(_mm512_loadu_si512(f->base));
-            base = _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), found);
-        }
-        x = rotate512(_mm512_or_si512(x, base), 8 * bytes - f->rotate, bytes);
-        store_step(target, x, step);
+    uint64_t undefined = 0;
+    for (unsigned first = 0; first < f->window; first += words, target += step, header += words * f->code_bits / 8) {
+        __m512i bits = _mm512_zextsi256_si512(_mm256_loadu_si256((const __m256i *)header));
+        __m512i codes = _mm512_multishift_epi64_epi8(k->shifts, _mm512_permutexvar_epi8(k->spread, bits));
+        codes = _mm512_and_si512(codes, literal);
+        if (f->defined < f->literal)
+            undefined |= _mm512_cmpge_epu8_mask(codes, k->undefined) & ~_mm512_cmpeq_epi8_mask(codes, literal);
+        codes = _mm512_or_si512(codes, k->place);
+        uint64_t sent = sent512(k, codes, k->literal, step);
+        __m512i x = _mm512_permutexvar_epi8(codes, k->base);
+        x = _mm512_mask_expand_epi8(x, sent, load_step(in, step));
+        store_step(target, rotate512(x, 8 * bytes - f->rotate, bytes), step);
         in += _mm_popcnt_u64(sent);
     }
-    return end;
+    return (uint32_t)undefined | (STEP512(f, bytes) == 64 ? undefined >> 32 : 0) ? NULL : end;
 }
 
-#define AVX512_COMPRESS(BYTES, MODE) COMPRESS_ALL(compress512, BYTES, MODE)
-#define AVX512_DECOMPRESS(BYTES, MODE) DECOMPRESS_ALL(decompress512, BYTES, MODE)
+TEMPLATE512 uint8_t *compress512(
+    const format *f, const constants512 *k, const uint8_t *source, uint8_t *target, unsigned bytes, int mode)
+{
+    if (mode == ONE)
+        return one_compress512(f, source, target, bytes);
+    return coded_compress512(f, k, source, target, bytes, mode);
+}
+
+TEMPLATE512 const uint8_t *decompress512(
+    const format *f, const constants512 *k, const uint8_t *source, uint8_t *target, unsigned bytes, int mode)
+{
+    if (mode == ONE)
+        return one_decompress512(f, source, target, bytes);
+    return coded_decompress512(f, k, source, target, bytes, mode);
+}
+
+#define AVX512_PREPARE(BYTES) const constants512 k = constants_of(&f, BYTES);
+#define AVX512_TO(source, target, BYTES, MODE) compress512(&f, &k, source, target, BYTES, MODE)
+#define AVX512_FROM(source, target, BYTES, MODE) decompress512(&f, &k, source, target, BYTES, MODE)
+#define AVX512_COMPRESS(BYTES, MODE) COMPRESS_ALL(AVX512_PREPARE, AVX512_TO, BYTES, MODE)
+#define AVX512_DECOMPRESS(BYTES, MODE) DECOMPRESS_ALL(AVX512_PREPARE, AVX512_FROM, BYTES, MODE)
 
 DEFINE_WINDOWS(avx512, TARGET512, AVX512_COMPRESS, AVX512_DECOMPRESS)
 

@@ -20,56 +20,63 @@ typedef struct {
     uint32_t word_bytes, window, code_bits, entries, field_bytes, rotate, zero, align;
     uint32_t values[16];
     /* Derived. */
-    uint32_t header_bytes, literal, shift, word_mask;
-    uint32_t parts[16]; /* bytes sent of a word with a code */
+    uint32_t header_bytes, literal, shift;
+    uint32_t defined;   /* codes from here on are undefined, but for the literal */
+    size_t parts[16];   /* bytes sent of a word with a code */
     uint32_t keep[16];  /* the bits of the rotated word that these are */
     uint32_t base[16];  /* the other bits of the rotated word */
-    uint8_t valid[16];  /* whether a code is the table's or all ones */
     uint8_t lut[256];   /* the code of a field or word of 8 bits */
-    uint8_t *big;       /* the code of one of 16 bits, if that table is worth making */
+    uint8_t *big;       /* the code of a whole word, or else of a field, of 16 bits, if that table is worth making */
 } format;
 
 /* How a word gets its code: one value compared with, a table of 256 or of 65536, or a value after the other. */
 enum { ONE, LUT, BIG, LOOP };
 
+static uint32_t field_bytes_of(const format *f)
+{
+    return f->field_bytes ? f->field_bytes : f->word_bytes;
+}
+
 static int mode_of(const format *f)
 {
     if (f->code_bits == 1 && !f->field_bytes)
         return ONE;
-    return (f->field_bytes ? f->field_bytes : f->word_bytes) == 1 ? LUT : f->big ? BIG : LOOP;
+    return f->big ? BIG : field_bytes_of(f) == 1 ? LUT : LOOP;
 }
 
 /* Completes the parameters, which the caller has checked. */
 static void derive(format *f)
 {
-    uint32_t bits = 8 * f->word_bytes, field = f->field_bytes ? f->field_bytes : f->word_bytes;
-    uint32_t rest = f->word_bytes - field;
-    f->word_mask = bits == 32 ? UINT32_MAX : (1u << bits) - 1;
+    uint32_t field = field_bytes_of(f), rest = f->word_bytes - field;
     f->header_bytes = f->window * f->code_bits / 8;
     f->literal = (1u << f->code_bits) - 1;
-    f->shift = bits - 8 * field;
-    memset(f->lut, (int)f->literal, sizeof f->lut);
+    f->shift = 8 * rest;
+    f->defined = f->entries + f->zero;
     for (uint32_t code = 0; code < 16; code++) {
-        uint32_t entry = code - f->zero;
-        int is_entry = code >= f->zero && entry < f->entries;
-        f->valid[code] = is_entry || code == f->literal || (code == 0 && f->zero);
         f->parts[code] = code == f->literal ? f->word_bytes : code < f->zero ? 0 : rest;
         f->keep[code] = f->parts[code] == 4 ? UINT32_MAX : (1u << 8 * f->parts[code]) - 1;
-        f->base[code] = is_entry && code != f->literal ? f->values[entry] << f->shift : 0;
+        f->base[code] = code >= f->zero && code < f->defined ? f->values[code - f->zero] << f->shift : 0;
     }
+    memset(f->lut, (int)f->literal, sizeof f->lut);
     if (field == 1)
-        for (uint32_t entry = f->entries; entry-- > 0;)
-            f->lut[f->values[entry] & 255] = (uint8_t)(entry + f->zero);
+        for (uint32_t code = f->defined; code-- > f->zero;)
+            f->lut[f->values[code - f->zero] & 255] = (uint8_t)code;
 }
 
-/* Makes the large table where fields or words have 16 bits; without memory for it there is another way. */
+/* Makes the large table, of words where they have 16 bits and else of fields that do; without memory for it there is another way. */
 static void make_big(format *f)
 {
-    if (f->code_bits == 1 || (f->field_bytes ? f->field_bytes : f->word_bytes) != 2 || !(f->big = malloc(65536)))
+    int whole = f->word_bytes == 2;
+    if ((f->code_bits == 1 && !f->field_bytes) || !(whole || f->field_bytes == 2) || !(f->big = malloc(65536)))
         return;
     memset(f->big, (int)f->literal, 65536);
-    for (uint32_t entry = f->entries; entry-- > 0;)
-        f->big[f->values[entry] & 65535] = (uint8_t)(entry + f->zero);
+    for (uint32_t code = f->defined; code-- > f->zero;)
+        for (uint32_t rest = 0; rest < (whole ? 1u << f->shift : 1); rest++) {
+            uint32_t key = whole ? f->base[code] | rest : f->values[code - f->zero];
+            f->big[whole ? (key >> f->rotate | key << (16 - f->rotate)) & 65535 : key & 65535] = (uint8_t)code;
+        }
+    if (whole && f->zero)
+        f->big[0] = 0;
 }
 
 TEMPLATE uint32_t load_word(const uint8_t *from, unsigned bytes)
@@ -96,6 +103,11 @@ TEMPLATE uint64_t load_eight(const uint8_t *from)
     return codes;
 }
 
+TEMPLATE void store_eight(uint8_t *to, uint64_t bytes)
+{
+    memcpy(to, &bytes, 8);
+}
+
 TEMPLATE void store_codes(uint8_t *to, uint64_t codes, unsigned bytes)
 {
     switch (bytes) {
@@ -107,42 +119,17 @@ TEMPLATE void store_codes(uint8_t *to, uint64_t codes, unsigned bytes)
     }
 }
 
-TEMPLATE uint32_t rotate_left(uint32_t word, const format *f, unsigned bytes)
+/* Rotates a word; compilers make one instruction of it. */
+TEMPLATE uint32_t rotate_left(uint32_t word, unsigned k, unsigned bytes)
 {
-    unsigned k = f->rotate;
-    return k ? (word << k | word >> (8 * bytes - k)) & f->word_mask : word;
+    return bytes == 4   ? word << k | word >> ((32 - k) & 31)
+           : bytes == 2 ? (uint16_t)(word << k | word >> (16 - k))
+                        : word;
 }
 
-TEMPLATE uint32_t rotate_right(uint32_t word, const format *f, unsigned bytes)
+TEMPLATE uint32_t rotate_right(uint32_t word, unsigned k, unsigned bytes)
 {
-    unsigned k = f->rotate;
-    return k ? (word >> k | word << (8 * bytes - k)) & f->word_mask : word;
-}
-
-TEMPLATE size_t padding_of(const format *f, size_t length)
-{
-    return (0 - length) & (f->align - 1);
-}
-
-TEMPLATE uint8_t *padded(const format *f, uint8_t *begin, uint8_t *end)
-{
-    if (f->align == 1)
-        return end;
-    size_t padding = padding_of(f, (size_t)(end - begin));
-    uint8_t *after = end + padding;
-    if (after - begin < 8) {
-        memset(end, 0, padding);
-    } else if (padding) {
-        uint64_t last = load_eight(after - 8) & UINT64_MAX >> 8 * padding;
-        memcpy(after - 8, &last, 8);
-    }
-    return after;
-}
-
-/* The most bytes of a window of `words` words before padding. */
-TEMPLATE size_t most_bytes(const format *f, size_t words)
-{
-    return f->header_bytes + words * f->word_bytes;
+    return rotate_left(word, k ? 8 * bytes - k : 0, bytes);
 }
 
 #endif

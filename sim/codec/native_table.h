@@ -98,7 +98,7 @@ TEMPLATE unsigned different(bytes16 x, bytes16 y, unsigned bytes)
 /* Words of a step, and the bytes of it: a whole vector, or half of one for words of a byte. */
 #define STEP_BYTES(bytes) ((bytes) == 1 ? 8 : 16)
 
-TABLE_TARGET TEMPLATE uint8_t *table_compress_window(const format *f, const uint8_t *source, unsigned bytes, uint8_t *target)
+TABLE_TARGET TEMPLATE uint8_t *table_compress_one(const format *f, const uint8_t *source, uint8_t *target, unsigned bytes)
 {
     uint8_t *out = target + f->header_bytes;
     unsigned lanes = STEP_BYTES(bytes) / bytes, log2 = bytes >> 1;
@@ -116,11 +116,11 @@ TABLE_TARGET TEMPLATE uint8_t *table_compress_window(const format *f, const uint
         header |= (uint64_t)mask << first;
     }
     store_codes(target, header, f->header_bytes);
-    return padded(f, target, out);
+    return out;
 }
 
 /* Reads up to 16 bytes past the literals it takes: the caller keeps so many between this window and the end. */
-TABLE_TARGET TEMPLATE const uint8_t *table_decompress_window(
+TABLE_TARGET TEMPLATE const uint8_t *table_decompress_one(
     const format *f, const uint8_t *source, uint8_t *target, unsigned bytes)
 {
     const uint8_t *in = source + f->header_bytes;
@@ -140,24 +140,26 @@ TABLE_TARGET TEMPLATE const uint8_t *table_decompress_window(
     return in;
 }
 
-TABLE_TARGET TEMPLATE uint8_t *table_compress_any(
-    const format *f, const uint8_t *source, unsigned bytes, int mode, uint8_t *target)
+TABLE_TARGET TEMPLATE uint8_t *table_compress_window(
+    const format *f, const pairs *p, const uint8_t *source, uint8_t *target, unsigned bytes, int mode)
 {
-    if (mode == ONE && f->window >= 16)
-        return table_compress_window(f, source, bytes, target);
-    return compress_window(f, source, f->window, target, bytes, mode);
+    if (mode == ONE)
+        return table_compress_one(f, source, target, bytes);
+    return scalar_compress_window(f, p, source, target, bytes, mode);
 }
 
-TABLE_TARGET TEMPLATE const uint8_t *table_decompress_any(
-    const format *f, const uint8_t *source, uint8_t *target, unsigned bytes, int mode)
+TABLE_TARGET TEMPLATE const uint8_t *table_decompress_window(
+    const format *f, const pairs *p, const uint8_t *source, uint8_t *target, unsigned bytes, int mode)
 {
-    if (mode == ONE && f->window >= 16)
-        return table_decompress_window(f, source, target, bytes);
-    return decompress_window(f, source, target, bytes, mode);
+    if (mode == ONE)
+        return table_decompress_one(f, source, target, bytes);
+    return scalar_decompress_window(f, p, source, target, bytes, mode);
 }
 
-#define TABLE_COMPRESS(BYTES, MODE) COMPRESS_ALL(table_compress_any, BYTES, MODE)
-#define TABLE_DECOMPRESS(BYTES, MODE) DECOMPRESS_ALL(table_decompress_any, BYTES, MODE)
+#define TABLE_TO(source, target, BYTES, MODE) table_compress_window(&f, &p, source, target, BYTES, MODE)
+#define TABLE_FROM(source, target, BYTES, MODE) table_decompress_window(&f, &p, source, target, BYTES, MODE)
+#define TABLE_COMPRESS(BYTES, MODE) COMPRESS_ALL(SCALAR_PREPARE, TABLE_TO, BYTES, MODE)
+#define TABLE_DECOMPRESS(BYTES, MODE) DECOMPRESS_ALL(SCALAR_PREPARE, TABLE_FROM, BYTES, MODE)
 
 DEFINE_WINDOWS(table, TABLE_TARGET, TABLE_COMPRESS, TABLE_DECOMPRESS)
 

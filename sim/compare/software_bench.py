@@ -3,7 +3,7 @@
 All run on one thread, from one buffer in memory to another, and every result is compared with the input.
 Rates are by the processor time of this process, which is the time on the clock where nothing else wants
 the processor. Each round lets every codec have its turn, and the best round of each counts. Kernels and memcpy write
-to buffers that are there before; the others make what they return.
+to the same two buffers, which are there before; the others make what they return.
 """
 
 from __future__ import annotations
@@ -58,8 +58,9 @@ def codecs(tensor: NDArray[Any], format: StreamFormat) -> tuple[list[Codec], lis
     found = [
         Codec("cDMA numpy", partial(compress, format=format), partial(decompress, words=words, format=format))
     ]
+    there, back = np.zeros(format.bound_bytes(words), np.uint8), np.zeros_like(tensor)
     if isinstance(format, Format) and is_supported(format):
-        found += [_kernels(tensor, format, kernels) for kernels in installed().values()]
+        found += [_kernels(kernels, format, there, back) for kernels in installed().values()]
     found += [
         Codec("zlib 1", partial(zlib.compress, level=1), zlib.decompress),
     ]
@@ -69,32 +70,31 @@ def codecs(tensor: NDArray[Any], format: StreamFormat) -> tuple[list[Codec], lis
             found.append(make(tensor))
         except ImportError:
             missing.append(package)
-    return [*found, _memcpy(tensor)], missing
+    return [*found, _memcpy(tensor, there, back)], missing
 
 
-def _kernels(tensor: NDArray[Any], format: Format, kernels: Kernels) -> Codec:
-    words = words_of(tensor, format)
-    room, back = np.zeros(format.bound_bytes(len(words)), np.uint8), np.zeros_like(words)
+def _kernels(kernels: Kernels, format: Format, there: NDArray[np.uint8], back: NDArray[Any]) -> Codec:
+    words = words_of(back, format)
 
     def compressed(tensor: NDArray[Any]) -> NDArray[np.uint8]:
-        return room[: kernels.compress(words_of(tensor, format), format, room)]
+        return there[: kernels.compress(words_of(tensor, format), format, there)]
 
     def decompressed(stream: NDArray[np.uint8]) -> NDArray[Any]:
-        kernels.decompress(stream, back, format)
+        kernels.decompress(stream, words, format)
         return back
 
     return Codec(f"cDMA {kernels.name}", compressed, decompressed)
 
 
-def _memcpy(tensor: NDArray[Any]) -> Codec:
+def _memcpy(tensor: NDArray[Any], there: NDArray[np.uint8], back: NDArray[Any]) -> Codec:
     """Copies the tensor in both directions, because what has just been written is slower to read."""
-    there, back = np.zeros_like(tensor), np.zeros_like(tensor)
+    first = there[: tensor.nbytes].view(tensor.dtype).reshape(tensor.shape)
 
     def copied(target: NDArray[Any], source: object) -> NDArray[Any]:
         np.copyto(target, tensor)
         return target
 
-    return Codec("memcpy", partial(copied, there), partial(copied, back))
+    return Codec("memcpy", partial(copied, first), partial(copied, back))
 
 
 def _lz4(tensor: NDArray[Any]) -> Codec:

@@ -13,12 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.presets import PRESETS
 from cdma.sim.codec import model
 from cdma.sim.codec.native import Kernels
 from cdma.sim.codec.results import CorruptStream
 from cdma.sim.codec.words import Words, word_dtype
 
-__all__ = ["SHAPES", "check", "draw"]
+__all__ = ["SHAPES", "check", "check_all", "draw", "draw_words"]
 
 #: Every shape: the bits of a word, the window, the bits of a code, those of the field, and the alignment.
 SHAPES = [
@@ -39,19 +40,26 @@ def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> tuple[Format, Word
     values = rng.integers(0, 1 << bits if rng.random() < 0.5 else 4, entries)
     rotate = int(rng.integers(0, word_bits)) if field_bits else 0
     format = Format(word_bits, window, code_bits, tuple(values.tolist()), field_bits, rotate, zero, align)
-    size = int(rng.integers(0, 6 * window))
+    return format, draw_words(rng, format)
+
+
+def draw_words(rng: np.random.Generator, format: Format) -> Words:
+    """Words of which many are zero or in the format's table."""
+    size = int(rng.integers(0, 6 * format.window))
     if rng.random() < 0.5:
         # The last window is whole, and nothing behind it forgives what writes too much.
-        size -= size % window
-    words = rng.integers(0, 1 << word_bits, size, np.uint64)
-    if entries:
-        low = word_bits - bits
-        known = values[rng.integers(0, entries, size)].astype(np.uint64) << np.uint64(low)
+        size -= size % format.window
+    words = rng.integers(0, 1 << format.word_bits, size, np.uint64)
+    if format.values:
+        low = format.word_bits - (format.field_bits or format.word_bits)
+        known = rng.choice(np.array(format.values, np.uint64), size) << np.uint64(low)
         known |= rng.integers(0, 1 << low, size, np.uint64)
-        known = known >> np.uint64(rotate) | known << np.uint64(word_bits - rotate)
-        words = np.where(rng.random(size) < rng.random(), known & np.uint64((1 << word_bits) - 1), words)
+        known = known >> np.uint64(format.rotate) | known << np.uint64(format.word_bits - format.rotate)
+        words = np.where(
+            rng.random(size) < rng.random(), known & np.uint64((1 << format.word_bits) - 1), words
+        )
     words[rng.random(size) < rng.random() / 2] = 0
-    return format, words.astype(word_dtype(format))
+    return words.astype(word_dtype(format))
 
 
 def damaged(rng: np.random.Generator, stream: bytes) -> bytes:
@@ -83,17 +91,23 @@ def check(kernels: Kernels, format: Format, words: Words, rng: np.random.Generat
         assert expected is None or np.array_equal(result, expected), what
 
 
+def check_all(kernels: Kernels, rng: np.random.Generator) -> int:
+    """Compares kernels with the golden model once on every shape, and on every preset; returns how often that is."""
+    drawn = [draw(rng, shape) for shape in SHAPES]
+    drawn += [(format, draw_words(rng, format)) for format in map(Format.preset, PRESETS)]
+    for format, words in drawn:
+        check(kernels, format, words, rng)
+    return len(drawn)
+
+
 def _main(path: str, seed: str, rounds: str) -> None:
     from tests.support.native_build import load
 
     module = load(Path(path))
     rng = np.random.default_rng(int(seed))
     count = 0
-    for shape in SHAPES * int(rounds):
-        format, words = draw(rng, shape)
-        for level in module.levels():
-            check(Kernels(module, level), format, words, rng)
-            count += 1
+    for level in list(module.levels()) * int(rounds):
+        count += check_all(Kernels(module, level), rng)
     print(f"{count} packets by {', '.join(module.levels())}")
 
 

@@ -14,6 +14,7 @@ static uint32_t next(void)
 int main(void)
 {
     static uint8_t raw[64 * 4 * 40], first[64 * 6 * 40], second[64 * 6 * 40], back[64 * 4 * 40];
+    make_moves();
     make_tables();
     for (int round = 0; round < 3000; round++) {
         format f = {.word_bytes = 1u << next() % 3, .window = next() % 2 ? 32 : 64, .code_bits = 1, .entries = 1};

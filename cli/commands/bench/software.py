@@ -111,11 +111,17 @@ def _tensors(arguments: argparse.Namespace) -> Any:
 
 
 def _in_words(tensor: NDArray[np.float32], format: StreamFormat) -> NDArray[Any]:
-    """The activations in the type that has one word per element: float32, float16, or quantised to 8 bits."""
+    """The activations in the type that has one word per element: float32, bf16 or float16, or quantised to 8 bits."""
     import numpy as np
+
+    from cdma.hdl.spec.format import Format
+    from cdma.sim.support.tensors import bfloat16_bits
 
     if format.word_bits == 32:
         return tensor
+    if format.word_bits == 16 and isinstance(format, Format) and format.field_bits == 8:
+        # The exponent of a bf16 is the field.
+        return bfloat16_bits(tensor)
     if format.word_bits == 16:
         return tensor.astype(np.float16)
     # Rounded up, so that what is not 0 stays so.

@@ -14,10 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import cdma
-from cdma.sim.codec import native
+from cdma.hdl.spec.presets import PRESETS
+from cdma.sim.codec import model, native
 from cdma.sim.codec.native import Kernels
 from tests.support.native_build import SOURCE, build, compiler, load
-from tests.support.native_fuzz import SHAPES, check, draw
+from tests.support.native_fuzz import SHAPES, check, check_all, draw, draw_words
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
@@ -25,13 +26,20 @@ pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compil
 #: Every set of kernels that there is, on some machine.
 LEVELS = ("scalar", "avx2", "avx512", "neon")
 
+#: Builds that make the large table of codes for every packet, which others have for long ones alone.
+SOON = "-DWORTH_A_TABLE=1"
+
 
 @pytest.fixture(scope="module", params=LEVELS)
-def kernels(request):
-    module = load(build())
-    if request.param not in module.levels():
+def level(request):
+    if request.param not in load(build()).levels():
         pytest.skip(f"this machine does not run {request.param}")
-    return Kernels(module, request.param)
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def kernels(level):
+    return Kernels(load(build()), level)
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
@@ -39,6 +47,27 @@ def kernels(request):
 def test_byte_identical_to_the_golden_model(kernels, shape, seed):
     rng = np.random.default_rng(seed)
     check(kernels, *draw(rng, shape), rng)
+
+
+@pytest.mark.parametrize("options", [(), (SOON,)], ids=["", "table"])
+def test_every_shape_and_preset(level, options):
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        check_all(Kernels(load(build(*options)), level), rng)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_at_length(kernels, name):
+    format = cdma.Format.preset(name)
+    rng = np.random.default_rng(2)
+    # Enough words for the large table.
+    words = np.concatenate([draw_words(rng, format) for _ in range(300)])
+    assert len(words) > 16384
+    stream = model.compress(words, format)
+    target, result = np.empty(format.bound_bytes(len(words)), np.uint8), np.empty_like(words)
+    assert target[: kernels.compress(words, format, target)].tobytes() == stream
+    assert kernels.decompress(np.frombuffer(stream, np.uint8), result, format) == len(stream)
+    assert np.array_equal(result, words)
 
 
 @pytest.mark.parametrize(
@@ -79,12 +108,13 @@ def test_what_is_no_format_is_refused(kernels):
 
 
 @pytest.mark.slow
-def test_no_byte_outside_of_a_buffer_is_touched():
+@pytest.mark.parametrize("options", [(), (SOON,)], ids=["", "table"])
+def test_no_byte_outside_of_a_buffer_is_touched(options):
     """Address and undefined-behaviour sanitizers watch every access of a process of its own."""
     library = subprocess.check_output([compiler(), "-print-file-name=libasan.so"], text=True).strip()
     if not os.path.isabs(library):
         pytest.skip("the compiler has no address sanitizer")
-    flags = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
+    flags = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1", *options)
     environment = os.environ | {
         "LD_PRELOAD": library,
         "ASAN_OPTIONS": "detect_leaks=0",
@@ -98,7 +128,7 @@ def test_no_byte_outside_of_a_buffer_is_touched():
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert "packets by scalar" in done.stdout
+    assert f"packets by {', '.join(load(build()).levels())}" in done.stdout
 
 
 def test_the_kernels_for_neon(tmp_path):

@@ -111,10 +111,16 @@ class WriteArbiter(wiring.Component):
     their own. Data follow the addresses, in their order.
 
     A client must offer the data of a burst as soon as its address is taken, without waiting for anything else.
+
+    ``fast``
+        The selection of the data has flip-flops of its own beside those of the handshake, because an FPGA's wires are slow.
     """
 
-    def __init__(self, ids: Ids, data_bits: int, address_bits: int, word_bits: int, id_bits: int) -> None:
+    def __init__(
+        self, ids: Ids, data_bits: int, address_bits: int, word_bits: int, id_bits: int, *, fast: bool = False
+    ) -> None:
         self.ids = ids
+        self.fast = fast
         self.id_bits = id_bits
         super().__init__(
             {
@@ -132,19 +138,23 @@ class WriteArbiter(wiring.Component):
         aw, w = self.port.aw, self.port.w
 
         # `owners` has a client from the cycle on in which the bus has taken its address.
-        m.submodules.owners = owners = Fifo(len(clients), _OWNERS)
+        count = len(clients)
+        m.submodules.owners = owners = Fifo(count * (1 + self.fast), _OWNERS)
         granted = _grant(m, self.ids, [client.aw for client in clients], aw, owners.input.ready)
-        owns = owners.output.payload
+        owns = picks = owners.output.payload
+        if self.fast:
+            # Inverted, so that synthesis finds no two that are equal.
+            owns, picks = owns[:count], ~owns[count:]
         m.d.comb += [
             owners.input.valid.eq(aw.valid & aw.ready),
-            owners.input.payload.eq(granted),
+            owners.input.payload.eq(Cat(granted, ~granted)),
             owners.output.ready.eq(w.valid & w.ready & w.payload.last),
             w.valid.eq(owners.output.valid & (Cat(client.w.valid for client in clients) & owns).any()),
         ]
         for own, client in zip(owns, clients, strict=True):
             m.d.comb += client.w.ready.eq(owners.output.valid & own & w.ready)
         for name in ("data", "keep", "last"):
-            m.d.comb += w.payload[name].eq(_one_of(owns, [client.w.payload[name] for client in clients]))
+            m.d.comb += w.payload[name].eq(_one_of(picks, [client.w.payload[name] for client in clients]))
 
         m.submodules.responses = responses = SkidBuffer(WriteResponse(self.id_bits))
         wiring.connect(m, wiring.flipped(self.port.b), responses.i)

@@ -26,7 +26,7 @@ class PortShape:
     ``realign``
         Data may begin with any word of a beat, not only with the first.
     ``registered``
-        Wide memories are in an FPGA's block RAM, which is slow: their outputs go to registers.
+        The buffers are in an FPGA's block RAM, which is slow: their outputs go to registers.
     """
 
     word_bits: int

@@ -94,7 +94,6 @@ class AxiReader(wiring.Component):
             opened_shape,
             1 << (in_flight - 1).bit_length(),
             reserved=True,
-            block=shape.registered,
             late_ready=True,
         )
         shifts = None
@@ -200,11 +199,6 @@ class AxiReader(wiring.Component):
             pulses.received.eq(receive & r.payload.last),
             opened.output.ready.eq(pulses.received),
             first_fault.eq(receive & (fault == Response.OKAY) & r.payload.resp.as_value()[1]),
-            store.input.valid.eq(receive & ~self.flush),
-            store.input.payload.data.eq(r.payload.data),
-            store.input.payload.part.eq(r.payload.last),
-            store.input.payload.last.eq(r.payload.last & front.final),
-            store.input.payload.words.eq(Mux(r.payload.last, front.words, shape.lanes - 1)),
             outcome.address.eq(
                 blocks.address(
                     # Within its block a burst only counts up.
@@ -214,6 +208,16 @@ class AxiReader(wiring.Component):
             outcome.note.eq(first_fault | self.mark),
             outcome.done.eq(pulses.received & front.final),
             outcome.resp.eq(Mux(first_fault, r.payload.resp, fault)),
+        ]
+        # On an FPGA a beat goes through a register on its way to block RAM.
+        domain = m.d.sync if shape.registered else m.d.comb
+        stored = store.input.payload
+        domain += [
+            store.input.valid.eq(receive & ~self.flush),
+            stored.data.eq(r.payload.data),
+            stored.part.eq(r.payload.last),
+            stored.last.eq(r.payload.last & front.final),
+            stored.words.eq(Mux(r.payload.last, front.words, shape.lanes - 1)),
         ]
         with m.If(receive):
             m.d.sync += place.eq(Mux(r.payload.last, 0, place + 1))

@@ -124,9 +124,9 @@ class AxiWriter(wiring.Component):
         stored = StoredBeat(shape)
         return _Queues(
             store=Fifo(stored, shape.buffer, reserved=True, block=shape.registered, late_ready=True),
-            bursts=Fifo(Burst(shape), _BURSTS, reserved=True, block=shape.registered),
+            bursts=Fifo(Burst(shape), _BURSTS, reserved=True),
             lengths=Fifo(range(shape.burst), 2),
-            opened=Fifo(opened, in_flight, block=shape.registered),
+            opened=Fifo(opened, in_flight),
         )
 
     def _gather(self, m: Module, queues: _Queues) -> None:
@@ -138,9 +138,15 @@ class AxiWriter(wiring.Component):
             self._realign(m, gather)
         else:
             wiring.connect(m, wiring.flipped(self.input), gather.input)
-        wiring.connect(m, gather.store, queues.store.input)
+        store = queues.store.input
+        if self.shape.registered:
+            # What decides about a beat need not be near the block RAM. The burst is in its queue for longer than this.
+            m.d.sync += [store.valid.eq(gather.store.valid), store.payload.eq(gather.store.payload)]
+        else:
+            wiring.connect(m, gather.store, store)
         wiring.connect(m, gather.bursts, queues.bursts.input)
-        # Of what goes in, the levels do not count the last two beats, nor the two bursts that may follow from the last one.
+        # Of what goes in, the levels do not count the last two beats, or three, nor the two bursts that may follow from the
+        # last one.
         m.d.sync += gather.admit.eq(
             ~queues.store.level[2:-1].all() & ~queues.store.level[-1] & (queues.bursts.level < _BURSTS // 2)
         )
@@ -219,9 +225,9 @@ class AxiWriter(wiring.Component):
         """Sends the data of the bursts whose addresses are taken."""
         w, store, lengths = self.port.w, queues.store.output, queues.lengths.output
         if self.shape.registered:
-            m.submodules.sending = sending = StreamRegister(w.payload.shape())
-            wiring.connect(m, sending.output, wiring.flipped(w))
-            w = sending.input
+            m.submodules.sending = sending = SkidBuffer(w.payload.shape())
+            wiring.connect(m, sending.o, wiring.flipped(w))
+            w = sending.i
         sent = Signal(range(self.shape.burst))
         m.d.comb += [
             w.valid.eq(lengths.valid & store.valid),

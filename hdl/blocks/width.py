@@ -6,7 +6,6 @@ from amaranth.lib.wiring import In, Out
 
 from .beats import Beat
 from .skid_buffer import slice_after
-from .stream_register import StreamRegister
 
 __all__ = ["Narrow", "Widen", "connect_width"]
 
@@ -102,12 +101,10 @@ def connect_width(
     sink: stream.Interface,
     *,
     registered: bool = False,
-    skids: bool = True,
 ) -> None:
     """Connects two streams of beats of the same words, through an adapter where their lanes differ.
 
     ``registered`` takes care that ``sink`` gets valid and payload from registers: of a :class:`Widen`, or of a skid buffer.
-    Without ``skids`` a register stands instead of that, which costs no look-up tables; ready passes it.
     """
     lanes_in, lanes_out = len(source.payload.keep), len(sink.payload.keep)
     if lanes_in != lanes_out:
@@ -116,10 +113,5 @@ def connect_width(
         wiring.connect(m, source, adapter.input)
         source = adapter.output
     if registered and lanes_in >= lanes_out:
-        if skids:
-            source = slice_after(m, f"{name}_slice", source)
-        else:
-            m.submodules[f"{name}_register"] = register = StreamRegister(source.payload.shape())
-            wiring.connect(m, source, register.input)
-            source = register.output
+        source = slice_after(m, f"{name}_slice", source)
     wiring.connect(m, source, sink)

@@ -127,8 +127,14 @@ class _AxiShell(Shell):
 
     def _reset(self, m: Module) -> None:
         """Declares the domain of the engine."""
-        config = self.config
-        self.add_domain(m, registered=config.registers and not (self.slices_in or self.slices_out))
+        self.add_domain(m, registered=self._resets_inside(), longer=self._clock() is not None)
+
+    def _resets_inside(self) -> bool:
+        return self.config.registers and not (self.slices_in or self.slices_out)
+
+    def _clock(self) -> Signal | None:
+        """The clock, for an engine whose parts have resets of their own."""
+        return self.aclk if self.config.pipelined and self._resets_inside() else None
 
     def _before(self, m: Module, name: str, sink: stream.Interface) -> stream.Interface:
         """An input of the engine, or the slice before it."""
@@ -200,7 +206,7 @@ class Engine(_AxiShell):
         m = Module()
         self._reset(m)
         m.submodules.registers = registers = RegisterBlock(self.config)
-        m.submodules.engine = engine = ManagedEngine(self.config)
+        m.submodules.engine = engine = ManagedEngine(self.config, self._clock())
         wiring.connect(m, registers.control, engine.control)
         self._connect_axi(m, "dev", engine.dev_read, engine.dev_write)
         self._connect_axi(m, "host", engine.host_read, engine.host_write)

@@ -2,13 +2,14 @@
 
 from typing import NamedTuple
 
-from amaranth.hdl import Module, ResetInserter, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.arbiter import ReadArbiter, WriteArbiter
 from cdma.hdl.axi.ports import ReadPort, WritePort
 from cdma.hdl.axi.watchdog import Timebase
+from cdma.hdl.blocks.reset_tree import reset_with
 from cdma.hdl.engine.channel.channel import Channel
 from cdma.hdl.engine.channel.interfaces import ChannelControl
 from cdma.hdl.engine.control.counters import Counters
@@ -22,6 +23,8 @@ __all__ = ["HOST_ID_BITS", "ManagedEngine"]
 #: IDs of the arbiters' clients: data, and the rings of two channels.
 _IDS = ((0,), (1, 2))
 HOST_ID_BITS = 2
+#: Cycles of a soft reset where parts are reset one after the other.
+_RESET_CYCLES = 3
 
 
 class _Parts(NamedTuple):
@@ -41,6 +44,8 @@ class ManagedEngine(wiring.Component):
     A soft reset lets every open transaction finish and then resets everything except the windows, which belong to the
     register block. ``control.resetting`` is high until then.
 
+    ``clock``
+        Where it is given, parts of the engine have resets of their own: see :func:`.reset_with`.
     ``control``
         The register block.
     ``dev_read``, ``dev_write``
@@ -49,8 +54,9 @@ class ManagedEngine(wiring.Component):
         The host port: ID 0 is data, ID 1 the rings of the offload channel, ID 2 those of the prefetch channel.
     """
 
-    def __init__(self, config: EngineConfig) -> None:
+    def __init__(self, config: EngineConfig, clock: Signal | None = None) -> None:
         self.config = config
+        self.clock = clock
         dev = (config.dev_data_bits, config.dev_address_bits)
         host = (config.host_data_bits, config.host_address_bits)
         word_bits = config.format.stream_bits
@@ -68,34 +74,43 @@ class ManagedEngine(wiring.Component):
         m = Module()
         config, control = self.config, self.control
         clear = Signal()
+        cleared = Signal()
         parts = _Parts(
             timebase=Timebase(),
-            offload=Channel(config, compressing=True),
-            prefetch=Channel(config, compressing=False),
+            offload=Channel(config, compressing=True, clock=self.clock),
+            prefetch=Channel(config, compressing=False, clock=self.clock),
             rings=Rings(config),
             windows=StoredWindows(config),
             counters=Counters(),
         )
         m.submodules.timebase = parts.timebase
         m.d.comb += parts.timebase.watchdog_cycles.eq(control.watchdog_cycles)
-        m.submodules.offload = ResetInserter(clear)(parts.offload)
-        m.submodules.prefetch = ResetInserter(clear)(parts.prefetch)
-        m.submodules.rings = ResetInserter(clear)(parts.rings)
+        for name in ("offload", "prefetch", "rings"):
+            m.submodules[name] = reset_with(m, name, getattr(parts, name), clear, self.clock)
         self._connect_ports(m, parts)
         m.submodules.windows = parts.windows
-        m.submodules.counters = ResetInserter(clear)(parts.counters)
+        m.submodules.counters = reset_with(m, "counters", parts.counters, clear, self.clock)
         self._connect_registers(m, parts)
         self._connect_channel(m, parts, 0, "offload", parts.offload)
         self._connect_channel(m, parts, 1, "prefetch", parts.prefetch)
 
         with m.If(control.soft_reset):
             m.d.sync += control.resetting.eq(1)
-        with m.Elif(clear):
+        with m.Elif(cleared):
             m.d.sync += control.resetting.eq(0)
         # Nothing begins while ``resetting`` is high, so what has stopped stays so.
-        m.d.sync += clear.eq(
-            control.resetting & ~clear & parts.offload.stopped & parts.prefetch.stopped & parts.rings.stopped
-        )
+        stopped = parts.offload.stopped & parts.prefetch.stopped & parts.rings.stopped
+        if self.clock is None:
+            m.d.comb += cleared.eq(clear)
+            m.d.sync += clear.eq(control.resetting & ~clear & stopped)
+        else:
+            # Parts of parts are reset a cycle after those: all together, and until all are.
+            steps = Signal(_RESET_CYCLES)
+            m.d.comb += cleared.eq(steps[-1])
+            m.d.sync += [
+                clear.eq(control.resetting & ~cleared & (clear | stopped)),
+                steps.eq(Mux(cleared, 0, Cat(clear, steps))),
+            ]
         return m
 
     def _connect_ports(self, m: Module, parts: _Parts) -> None:
@@ -104,7 +119,9 @@ class ManagedEngine(wiring.Component):
         host = (config.host_data_bits, config.host_address_bits)
         offload, prefetch, rings = parts.offload, parts.prefetch, parts.rings
         m.submodules.host_reads = reads = ReadArbiter(_IDS, *host, HOST_ID_BITS)
-        m.submodules.host_writes = writes = WriteArbiter(_IDS, *host, config.format.stream_bits, HOST_ID_BITS)
+        m.submodules.host_writes = writes = WriteArbiter(
+            _IDS, *host, config.format.stream_bits, HOST_ID_BITS, fast=config.pipelined
+        )
         wiring.connect(m, offload.source, wiring.flipped(self.dev_read))
         wiring.connect(m, prefetch.sink, wiring.flipped(self.dev_write))
         wiring.connect(m, prefetch.source, reads.client_0)
@@ -117,13 +134,18 @@ class ManagedEngine(wiring.Component):
     def _connect_registers(self, m: Module, parts: _Parts) -> None:
         """What the register block gives to, and takes from, more than one channel."""
         control, rings = self.control, parts.rings
+        changes: Value = control.changes
+        if self.config.pipelined:
+            # The copies are far from the registers, and may be written a cycle later.
+            changes = Signal.like(control.changes, name="late_changes")
+            m.d.sync += changes.eq(control.changes)
         wiring.connect(m, rings.stored, wiring.flipped(control.stored))
         wiring.connect(m, rings.report, wiring.flipped(control.report))
         m.d.comb += [
             rings.watchdog_tick.eq(parts.timebase.tick),
             rings.stop.eq(control.resetting),
-            parts.windows.changes.eq(control.changes),
-            rings.changes.eq(control.changes),
+            parts.windows.changes.eq(changes),
+            rings.changes.eq(changes),
             parts.counters.clear.eq(control.clear_counters),
         ]
 

@@ -217,12 +217,6 @@ class EngineConfig:
         return 2 * self.ring_completions if self.registers else 0
 
     @property
-    def blocks_for_slots(self) -> bool:
-        """Descriptors in flight are in block RAM, where there are look-up tables to be saved. With wider ports than these,
-        the buffers take so many blocks that a large FPGA has none left for them."""
-        return self.pipelined and max(self.dev_data_bits, self.host_data_bits) <= 256
-
-    @property
     def first_entry(self) -> int:
         """What every entry of a channel's table is after a reset."""
         return (self.format.values or (0,))[0]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth.hdl import ClockDomain, Module, Signal
+from amaranth.hdl import Cat, ClockDomain, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -45,19 +45,22 @@ class Shell(wiring.Component):
         """The signal of one port."""
         return getattr(self, name)
 
-    def add_domain(self, m: Module, *, registered: bool = False) -> None:
+    def add_domain(self, m: Module, *, registered: bool = False, longer: bool = False) -> None:
         """Declares the domain ``sync`` from ``aclk`` and ``aresetn``, and drives ``open``.
 
         With ``registered`` a flip-flop is between ``aresetn`` and the reset of all others, so that the port has to reach
         only this one in time. The inside is then reset a cycle later than ``aresetn`` says, and ``open`` is low until
-        that is over.
+        that is over. A reset that is ``longer`` takes three cycles or more, for parts whose own resets follow it.
         """
         domain = ClockDomain("sync")
         domain.clk = self.aclk
         m.domains.sync = domain
         if registered:
             in_reset = Signal(init=1, reset_less=True)
-            m.d.sync += in_reset.eq(~self.aresetn)
+            before = Signal(2, reset_less=True)
+            if longer:
+                m.d.sync += before.eq(Cat(~self.aresetn, before))
+            m.d.sync += in_reset.eq(~self.aresetn | before.any())
             m.d.comb += [domain.rst.eq(in_reset), self.open.eq(self.aresetn & ~in_reset)]
         else:
             m.d.comb += [domain.rst.eq(~self.aresetn), self.open.eq(self.aresetn)]

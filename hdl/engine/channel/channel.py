@@ -2,13 +2,14 @@
 
 from typing import NamedTuple
 
-from amaranth.hdl import Module, ResetInserter, Signal
+from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.axi.ports import ReadPort, WritePort
 from cdma.hdl.axi.watchdog import Watchdog
+from cdma.hdl.blocks.reset_tree import reset_with
 from cdma.hdl.spec.codecs import codec_of
 from cdma.hdl.spec.engine import EngineConfig
 
@@ -85,6 +86,8 @@ class Channel(wiring.Component):
     completes the oldest descriptor as ``WATCHDOG`` at once and then does the same as an abort; ``status.stuck`` is high
     for as long as the port does not answer.
 
+    ``clock``
+        Where it is given, parts of the channel have resets of their own: see :func:`.reset_with`.
     ``compressing``
         Makes an offload channel: from the device port to the host port, through a compressor. A prefetch channel goes
         the other way, through a decompressor.
@@ -105,8 +108,9 @@ class Channel(wiring.Component):
         High while the request at the input is checked: it must stay.
     """
 
-    def __init__(self, config: EngineConfig, compressing: bool) -> None:
+    def __init__(self, config: EngineConfig, compressing: bool, clock: Signal | None = None) -> None:
         self.config = config
+        self.clock = clock
         self.compressing = compressing
         self.read, self.write = _port_shapes(config, compressing)
         super().__init__(
@@ -140,14 +144,14 @@ class Channel(wiring.Component):
         clear = Signal()
         addresses = (self.read.address_bits, self.write.address_bits)
         parts = _Parts(
-            path=DataPath(config, codec, self.read, self.write, compressing=self.compressing),
+            path=DataPath(config, codec, self.read, self.write),
             checker=Checker(self.read, self.write, config.format.word_bits, compressing=self.compressing),
-            slots=Slots(*addresses, config.descriptors, block=config.blocks_for_slots),
-            completer=Completer(*addresses, padded=config.format.padded, block=config.blocks_for_slots),
+            slots=Slots(*addresses, config.descriptors, late=config.pipelined),
+            completer=Completer(*addresses, padded=config.format.padded, late=config.pipelined),
         )
-        m.submodules.path = ResetInserter(clear)(parts.path)
+        m.submodules.path = reset_with(m, "path", parts.path, clear, self.clock)
         m.submodules.checker = parts.checker
-        m.submodules.slots = ResetInserter(clear)(parts.slots)
+        m.submodules.slots = reset_with(m, "slots", parts.slots, clear, self.clock)
         m.submodules.completer = parts.completer
         self._connect_streams(m, parts)
 
@@ -264,9 +268,14 @@ class Channel(wiring.Component):
                 with m.Elif(slots.empty):
                     m.next = "clear"
             with m.State("clear"):
-                m.d.comb += [clear.eq(1), checker.flush.eq(1)]
+                m.d.comb += [clear.eq(1), checker.flush.eq(1), path.flush.eq(self.clock is not None)]
                 m.d.sync += [state.timeout.eq(0), state.reported.eq(0), state.halted.eq(1)]
-                m.next = "run"
+                m.next = "run" if self.clock is None else "cleared"
+            if self.clock is not None:
+                # The parts are reset a cycle later.
+                with m.State("cleared"):
+                    m.d.comb += [checker.flush.eq(1), path.flush.eq(1)]
+                    m.next = "run"
 
         m.d.comb += [
             self.checking.eq(checker.busy),

@@ -134,7 +134,9 @@ class CodecSwitch(wiring.Component):
                 m.d.sync += [around.eq(0), through.eq(0)]
 
         self._leave(m, around)
-        m.d.comb += leave.eq(codec.output.valid & codec.output.ready & codec.output.payload.last)
+        # In a pipelined engine what leaves is counted a cycle later: the way may then change a cycle later.
+        domain = m.d.sync if self.config.pipelined else m.d.comb
+        domain += leave.eq(codec.output.valid & codec.output.ready & codec.output.payload.last)
         m.d.comb += inside_next.eq(inside + (pop & through) - leave)
         m.d.sync += [inside.eq(inside_next), vacant.eq(inside_next == 0)]
         wiring.connect(m, codec.report, wiring.flipped(self.report))

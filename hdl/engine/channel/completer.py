@@ -58,8 +58,8 @@ class Completer(wiring.Component):
 
     ``padded``
         Streams have padding, which may be wrong.
-    ``block``
-        The ticket lies in block RAM, and shows what is written into it a cycle later: so does the completion.
+    ``late``
+        The ticket shows what is written into it a cycle later, and so does the completion.
 
     ``reported``
         High while reader and writer are done with the ticket.
@@ -86,10 +86,10 @@ class Completer(wiring.Component):
     """
 
     def __init__(
-        self, read_address_bits: int, write_address_bits: int, *, padded: bool = False, block: bool = False
+        self, read_address_bits: int, write_address_bits: int, *, padded: bool = False, late: bool = False
     ) -> None:
         self.padded = padded
-        self.block = block
+        self.late_ticket = late
         super().__init__(
             {
                 "tickets": In(stream.Signature(Ticket(read_address_bits, write_address_bits))),
@@ -195,10 +195,10 @@ class Completer(wiring.Component):
         m.d.sync += [
             places.eq(Cat(begin, places)),
             accepted.eq(self.completion.valid & self.completion.ready),
-            written.eq(passing if self.block else places[-1]),
+            written.eq(passing if self.late_ticket else places[-1]),
             self.completion.valid.eq(written | (self.completion.valid & ~self.completion.ready)),
         ]
-        if self.block:
+        if self.late_ticket:
             m.d.sync += passing.eq(places[-1])
         with m.If(begin):
             m.d.sync += [
@@ -214,6 +214,8 @@ class Completer(wiring.Component):
             (ticket.write_end, ticket.destination, LENGTH_BYTES),
             (ticket.finish, ticket.start, CYCLES_BYTES),
         )
+        # A late ticket is made for an FPGA, where selecting and subtracting take a cycle each.
+        domain = m.d.sync if self.late_ticket else m.d.comb
         minuend = Signal(8)
         subtrahend = Signal(8)
         difference = Signal(9)
@@ -224,7 +226,11 @@ class Completer(wiring.Component):
                 for number in numbers
                 for place in range(number[2])
             ]
-            m.d.comb += operand.eq(one_of(*zip(places, bytes_, strict=True)))
+            domain += operand.eq(one_of(*zip(places, bytes_, strict=True)))
+        if self.late_ticket:
+            following = Signal.like(places)
+            m.d.sync += following.eq(places)
+            places = following
         m.d.comb += [
             difference.eq(minuend - subtrahend - borrow),
             self.result.eq(Mux(moved | places[LENGTH_BYTES:].any(), difference, 0)),

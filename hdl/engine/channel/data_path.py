@@ -53,11 +53,8 @@ class DataPath(wiring.Component):
         codec: wiring.Component,
         read: PortShape,
         write: PortShape,
-        *,
-        compressing: bool,
     ) -> None:
         self.config = config
-        self.compressing = compressing
         self.codec = codec
         self.reader = AxiReader(read)
         self.writer = AxiWriter(write)
@@ -100,9 +97,7 @@ class DataPath(wiring.Component):
             (self.write, writer.command),
         ):
             wiring.connect(m, wiring.flipped(source), sink)
-        m.submodules.reports = reports = Fifo(
-            Verdict, config.descriptors, reserved=True, block=config.pipelined
-        )
+        m.submodules.reports = reports = Fifo(Verdict, config.descriptors, reserved=True)
         m.d.comb += [
             switch.report.ready.eq(1),
             reports.input.valid.eq(switch.report.valid),
@@ -112,22 +107,14 @@ class DataPath(wiring.Component):
         wiring.connect(m, reports.output, wiring.flipped(self.report))
 
         # Each stage has streams of beats called ``input`` and ``output``. Where their lanes differ, an adapter of that name
-        # stands between two; a further stage is a further line here. On an FPGA a register stands before the writer; after a
-        # decompressor it is a skid buffer, so that no ready passes the codec switch to the memory of its beats. That of a
-        # compressor's beats needs none. Nor does the reader's, but after realigning.
+        # stands between two; a further stage is a further line here. On an FPGA a skid buffer stands before the writer, so
+        # that no ready passes the codec switch to the memory of the codec's beats; that of the reader needs none, but after
+        # realigning.
         fast = config.pipelined
         source = slice_after(m, "read_slice", reader.output) if fast and config.realign else reader.output
         narrows = len(source.payload.keep) > config.codec.units
         connect_width(m, "read_width", word_bits, source, switch.input, registered=fast and narrows)
-        connect_width(
-            m,
-            "write_width",
-            word_bits,
-            switch.output,
-            writer.input,
-            registered=fast,
-            skids=not self.compressing,
-        )
+        connect_width(m, "write_width", word_bits, switch.output, writer.input, registered=fast)
 
         wiring.connect(m, reader.port, wiring.flipped(self.source))
         wiring.connect(m, writer.port, wiring.flipped(self.sink))

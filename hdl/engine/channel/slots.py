@@ -12,7 +12,6 @@ from cdma.hdl.axi.command import Command
 from cdma.hdl.axi.outcome import Outcome
 from cdma.hdl.axi.ports import Response
 from cdma.hdl.axi.span import SPAN_BITS
-from cdma.hdl.blocks.block_ram import BLOCK_RAM, after_block_ram
 from cdma.hdl.spec.records import LENGTH_BITS
 
 from .codec_switch import Route
@@ -24,8 +23,6 @@ __all__ = ["ADDRESS_BYTES", "CYCLES_BYTES", "LENGTH_BYTES", "SlotPort", "Slots",
 ADDRESS_BYTES = 8
 CYCLES_BYTES = 4
 LENGTH_BYTES = -(-SPAN_BITS // 8)
-#: Bits from which a memory is worth block RAM.
-_WIDE = 16
 
 #: What the completer must know of a descriptor besides. A ``status`` other than OK refuses it.
 TicketFields = data.StructLayout({"tag": 32, "interrupt": 1, "raw": 1, "words": 32, "status": StatusShape})
@@ -119,10 +116,10 @@ class _Walk:
     ``step``
         Goes on to the following slot, ``following``.
 
-    With ``block``, memories are read a cycle later.
+    With ``late``, memories are read a cycle later.
     """
 
-    def __init__(self, m: Module, name: str, ahead: Signal, *, block: bool) -> None:
+    def __init__(self, m: Module, name: str, ahead: Signal, *, late: bool) -> None:
         self.position = Signal.like(ahead, name=f"{name}_position")
         self.next = Signal.like(ahead, name=f"{name}_next")
         self.valid = Signal(name=f"{name}_valid")
@@ -130,12 +127,12 @@ class _Walk:
         self.following = following = Signal.like(ahead, name=f"{name}_following")
         m.d.comb += [following.eq(self.position + 1), self.next.eq(Mux(self.step, following, self.position))]
         # ``step`` comes late, so both cases are compared beforehand.
-        here = Signal(name=f"{name}_here") if block else self.valid
+        here = Signal(name=f"{name}_here") if late else self.valid
         m.d.sync += [
             self.position.eq(self.next),
             here.eq(Mux(self.step, following != ahead, self.position != ahead)),
         ]
-        if block:
+        if late:
             m.d.sync += self.valid.eq(here & ~self.step)
 
     def give(self, m: Module, sink: stream.Interface) -> None:
@@ -173,8 +170,9 @@ class Slots(wiring.Component):
     Everything lies in memories with one write port and one clocked, non-transparent read port. What is pushed is
     at the streams two cycles later, and what is written in one cycle is in the ticket two cycles later.
 
-    ``block``
-        The memories are in an FPGA's block RAM: all this takes a cycle more.
+    ``late``
+        The memories get their addresses from registers, for an FPGA, whose wires to all of them are slow: all this takes a
+        cycle more.
 
     ``read``, ``route``, ``write``
         The commands of the stages.
@@ -203,13 +201,13 @@ class Slots(wiring.Component):
     """
 
     def __init__(
-        self, read_address_bits: int, write_address_bits: int, depth: int, *, block: bool = False
+        self, read_address_bits: int, write_address_bits: int, depth: int, *, late: bool = False
     ) -> None:
         assert depth.bit_count() == 1, depth
         self.read_address_bits = read_address_bits
         self.write_address_bits = write_address_bits
         self.depth = depth
-        self.block = block
+        self.late = late
         super().__init__(
             {
                 "input": In(SlotPort()),
@@ -248,8 +246,8 @@ class Slots(wiring.Component):
         read_done = Signal.like(head)
         write_done = Signal.like(head)
         starts = Signal()
-        front = _Walk(m, "ticket", head, block=self.block)
-        oldest = _Walk(m, "reported", read_done, block=self.block)
+        front = _Walk(m, "ticket", head, late=self.late)
+        oldest = _Walk(m, "reported", read_done, late=self.late)
         written = Signal()
         m.d.comb += [
             starts.eq(checked.push & checked.starts),
@@ -266,7 +264,7 @@ class Slots(wiring.Component):
             read_done.eq(read_done + self.read_outcome.done),
             write_done.eq(write_done + self.write_outcome.done),
         ]
-        if self.block:
+        if self.late:
             early = Signal(name="written_early")
             m.d.sync += [early.eq(oldest.next != write_done), written.eq(early & ~oldest.step)]
         else:
@@ -277,26 +275,28 @@ class Slots(wiring.Component):
         self, m: Module, name: str, write_at: Value, read_at: Value, value: Value, enable: Value | int
     ) -> Value:
         """A memory with a word per slot; each bit of ``enable`` writes its part of the word."""
-        block = self.block and len(value) >= _WIDE
-        memory = Memory(shape=len(value), depth=self.depth, init=[], attrs=BLOCK_RAM if block else {})
+        memory = Memory(shape=len(value), depth=self.depth, init=[])
         m.submodules[name] = memory
         write = memory.write_port(granularity=len(value) // len(Value.cast(enable)))
         read = memory.read_port(domain="sync")
+        address = read_at[: len(read.addr)]
+        if self.late:
+            asked = Signal.like(address, name=f"{name}_at", reset_less=True)
+            m.d.sync += asked.eq(address)
+            address = asked
         m.d.comb += [
             write.addr.eq(write_at[: len(write.addr)]),
             write.data.eq(value),
             write.en.eq(enable),
-            read.addr.eq(read_at[: len(read.addr)]),
+            read.addr.eq(address),
             read.en.eq(1),
         ]
-        return after_block_ram(m, f"{name}_read", read.data) if self.block else read.data
+        return read.data
 
     def _give_commands(self, m: Module, counts: _Counts) -> _Walk:
         """The streams of the stages; gives the walk of the writer's."""
         checked, started = self.input, counts.started
-        read, route, write = (
-            _Walk(m, name, started, block=self.block) for name in ("read", "route", "write")
-        )
+        read, route, write = (_Walk(m, name, started, late=self.late) for name in ("read", "route", "write"))
         for walk, sink in ((read, self.read), (route, self.route), (write, self.write)):
             walk.give(m, sink)
         for name, walk, sink, enable, bits in (
@@ -314,10 +314,10 @@ class Slots(wiring.Component):
         soon = Signal()
         follows = Signal()
         m.d.comb += more.eq(write.valid & ~write.step & (write.following != started))
-        # A cycle longer than the memory takes, also if that is slow.
+        # A cycle longer than the memory takes, also if that is late.
         m.d.sync += [soon.eq(more), follows.eq(soon & more)]
         early = self._keep(m, "early", started, write.following, checked.early, checked.push)
-        if self.block:
+        if self.late:
             # As late as what is read, and nothing of a command that was taken meanwhile.
             stepped = Signal()
             ahead = Signal()

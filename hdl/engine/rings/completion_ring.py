@@ -41,7 +41,6 @@ class CompletionRing(wiring.Component):
     def __init__(self, config: EngineConfig) -> None:
         index = config.index_bits
         self.most = config.ring_completions
-        self.block = config.pipelined
         super().__init__(
             {
                 "enable": In(1),
@@ -67,7 +66,7 @@ class CompletionRing(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.pending = pending = Fifo(
-            data.StructLayout({"tag": 32, "interrupt": 1}), self.most, reserved=True, block=self.block
+            data.StructLayout({"tag": 32, "interrupt": 1}), self.most, reserved=True
         )
         m.d.comb += [
             pending.input.valid.eq(self.commit),

@@ -9,7 +9,6 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import WritePort
-from cdma.hdl.blocks.block_ram import BLOCK_RAM
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.stream_register import StreamRegister
 from cdma.hdl.spec.engine import EngineConfig
@@ -51,7 +50,6 @@ class CompletionWriter(wiring.Component):
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
         self.data_bits = config.host_data_bits
-        self.block = config.pipelined
         self.part_bits = min(self.data_bits, 8 * RECORD_BYTES)
         self.parts = 8 * RECORD_BYTES // self.part_bits
         super().__init__(
@@ -74,7 +72,7 @@ class CompletionWriter(wiring.Component):
         m = Module()
         aw = self.port.aw
         where = data.StructLayout({"channel": 1, "address": len(self.address)})
-        m.submodules.addresses = addresses = Fifo(where, _WAITING, block=self.config.pipelined)
+        m.submodules.addresses = addresses = Fifo(where, _WAITING)
         m.d.comb += [
             addresses.input.valid.eq(self.commit),
             addresses.input.payload.channel.eq(self.channel),
@@ -92,7 +90,7 @@ class CompletionWriter(wiring.Component):
         records = self._store(m, read)
         self._count(m, records, read, addresses.input.ready)
         self._note(m, records, read)
-        if self.block:
+        if self.config.pipelined:
             m.submodules.leaving = leaving = StreamRegister(beat)
             wiring.connect(m, read, leaving.input)
             read = leaving.output
@@ -105,7 +103,6 @@ class CompletionWriter(wiring.Component):
             shape=self.part_bits,
             depth=_WAITING * self.parts,
             init=[],
-            attrs=BLOCK_RAM if self.block else {},
         )
         write, read = records.write_port(granularity=WORD_BITS), records.read_port(domain="sync")
         lanes = self.part_bits // WORD_BITS

@@ -9,7 +9,6 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import Response
-from cdma.hdl.blocks.block_ram import BLOCK_RAM, after_block_ram
 from cdma.hdl.engine.channel.descriptor import Request
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES, Status
@@ -43,11 +42,11 @@ class _Fault(NamedTuple):
 
 class _Store(NamedTuple):
     """The memories: with ``read``, the entry at ``read_place`` is in ``record``, ``fault`` and ``address`` from the
-    next cycle on. In an FPGA's block RAM it is there in the next cycle, and in these from the cycle after it on."""
+    next cycle on. In a pipelined engine, this is the place in the cycle before ``read``: the wires to all memories are slow
+    on an FPGA."""
 
     read: Signal
     read_place: Signal
-    passes: Signal
     record: Value
     fault: Value
     address: Value
@@ -92,7 +91,7 @@ class Fetcher(wiring.Component):
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
         self.depth = config.descriptors
-        self.block = config.pipelined
+        self.late = config.pipelined
         self.part_bits = min(config.host_data_bits, 8 * RECORD_BYTES)
         self.parts = 8 * RECORD_BYTES // self.part_bits
         super().__init__(
@@ -147,7 +146,6 @@ class Fetcher(wiring.Component):
             request.valid.eq(shown & (~goes | self.checking)),
             taken.eq(request.valid & request.ready),
             self.taken_push.eq(taken & shown_push),
-            store.read.eq(~shown),
             store.read_place.eq(Mux(self.pushed, self.depth, ring.first[: self._low])),
             request.payload.descriptor.eq(store.record),
             request.payload.address.eq(store.address),
@@ -162,16 +160,16 @@ class Fetcher(wiring.Component):
         # Whether a descriptor is taken is known late, so it is counted a cycle later.
         m.d.sync += leaves.eq(taken & ~shown_push & ring.running)
         found = self.pushed | (ring.inside & self.arrived & ~leaves)
-        if self.block:
-            # The memories have given the entry, and the registers after them take it.
+        if self.late:
+            # The memories have their address in a register, and give the entry.
             passing = Signal()
-            m.d.comb += store.passes.eq(passing)
+            m.d.comb += store.read.eq(passing)
             m.d.sync += passing.eq(~shown & ~passing & found)
             with m.If(~shown & ~passing):
                 m.d.sync += shown_push.eq(self.pushed)
             m.d.comb += shows.eq(passing & (shown_push | ring.inside))
         else:
-            m.d.comb += shows.eq(found)
+            m.d.comb += [shows.eq(found), store.read.eq(~shown)]
             with m.If(~shown):
                 m.d.sync += shown_push.eq(self.pushed)
         with m.If(~shown):
@@ -285,17 +283,16 @@ class Fetcher(wiring.Component):
         # Where no beat is written, only a pushed word may be.
         m.d.comb += write_place.eq(Mux(self.beat, ring.coming[: self._low], self.depth))
         read = Signal()
-        passes = Signal()
-        reading = {"addr": read_place, "en": read}
+        place = read_place
+        if self.late:
+            place = Signal.like(read_place, name="read_place_before", reset_less=True)
+            m.d.sync += place.eq(read_place)
+        reading = {"addr": place, "en": read}
 
-        def given(name: str, word: Value) -> Value:
-            return after_block_ram(m, name, word, passes) if self.block else word
-
-        attributes = BLOCK_RAM if self.block else {}
         record = []
         words = self.part_bits // WORD_BITS
         for number in range(self.parts):
-            memory = Memory(shape=self.part_bits, depth=self.depth + 1, init=[], attrs=attributes)
+            memory = Memory(shape=self.part_bits, depth=self.depth + 1, init=[])
             m.submodules[f"part_{number}"] = memory
             write, out = memory.write_port(granularity=WORD_BITS), memory.read_port(domain="sync")
             m.d.comb += [write.addr.eq(write_place), write.data.eq(self.data)]
@@ -305,7 +302,7 @@ class Fetcher(wiring.Component):
             with m.Else():
                 m.d.comb += write.en.eq((self.beat & ring.inside & (fault.part == number)).replicate(words))
             m.d.comb += [getattr(out, name).eq(value) for name, value in reading.items()]
-            record.append(given(f"record_{number}", out.data))
+            record.append(out.data)
         m.submodules.faults = memory = Memory(shape=len(fault.worst), depth=self.depth + 1, init=[])
         write, fault_out = memory.write_port(), memory.read_port(domain="sync")
         m.d.comb += [
@@ -316,21 +313,14 @@ class Fetcher(wiring.Component):
         m.d.comb += [getattr(fault_out, name).eq(value) for name, value in reading.items()]
         # Where a descriptor lies is known when it is requested; a pushed one lies nowhere.
         m.submodules.addresses = memory = Memory(
-            shape=self.config.host_address_bits, depth=self.depth, init=[], attrs=attributes
+            shape=self.config.host_address_bits, depth=self.depth, init=[]
         )
         write, address_out = memory.write_port(), memory.read_port(domain="sync")
         m.d.comb += [
             write.addr.eq(self.asked[: self._low]),
             write.data.eq(self.address),
             write.en.eq(self.ask | self.refuse),
-            address_out.addr.eq(read_place[: len(address_out.addr)]),
+            address_out.addr.eq(place[: len(address_out.addr)]),
             address_out.en.eq(read),
         ]
-        return _Store(
-            read,
-            read_place,
-            passes,
-            Cat(record),
-            given("fault_shown", fault_out.data),
-            given("address_shown", address_out.data),
-        )
+        return _Store(read, read_place, Cat(record), fault_out.data, address_out.data)

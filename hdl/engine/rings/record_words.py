@@ -141,8 +141,10 @@ class RecordWords:
                     m.d.comb += stored.index.eq(self.registers.word(name))
         fetchers = [port.fetcher for port in self.ports]
         part_bits = fetchers[0].part_bits
+        # There is time for a register between the registers' memory, which may be slow, and those of the fetchers.
         pushed = Signal(WORD_BITS)
-        m.d.comb += pushed.eq(Mux(sequencer.word < len(names), stored.data, 0))
+        domain = m.d.sync if self.late else m.d.comb
+        domain += pushed.eq(Mux(sequencer.word < len(names), stored.data, 0))
         beat = r.payload.data
         for port in self.ports:
             m.d.comb += [

@@ -52,6 +52,7 @@ class RingPort:
         self.rings = rings
         self.client = getattr(rings, name)
         self.control = getattr(rings, f"{name}_control")
+        self.pipelined = config.pipelined
         self.fetcher = Fetcher(config)
         self.completions = CompletionRing(config)
         self.fetch_watch = BusWatch(f"{name}_fetch")
@@ -144,6 +145,7 @@ class RingPort:
             refusal=sequencer.over & sequencer.by[Cause.REFUSED] & mine,
             show=sequencer.over & sequencer.is_[Job.SHOW] & mine,
         )
+        self._follow(m)
         self._descriptors(m, sequencer, conclusion, mine)
         self._completions(m, conclusion, ends)
         self._interrupts(m, ends, coalescing)
@@ -159,21 +161,28 @@ class RingPort:
             fetcher.ask.eq(conclusion.asks & mine),
             fetcher.refuse.eq(conclusion.bad & sequencer.is_[Job.FETCH] & mine & ~fetcher.in_flight),
             fetcher.address.eq(conclusion.address),
-            fetcher.enable.eq(control.ring.enable),
-            fetcher.tail.eq(control.ring.tail),
             control.ring.head.eq(fetcher.head),
             fetcher.checking.eq(self.client.checking),
             fetcher.stop.eq(self.rings.stop),
             control.push_taken.eq(fetcher.taken_push),
         ]
 
+    def _follow(self, m: Module) -> None:
+        """What software says of the rings: with pipelined codecs out of registers, as it goes far."""
+        domain = m.d.sync if self.pipelined else m.d.comb
+        control = self.control
+        domain += [
+            self.fetcher.enable.eq(control.ring.enable),
+            self.fetcher.tail.eq(control.ring.tail),
+            self.completions.enable.eq(control.completions.enable),
+            self.completions.tail.eq(control.completions.tail),
+            self.completions.ring_log2.eq(control.ring_log2),
+        ]
+
     def _completions(self, m: Module, conclusion: Conclusion, ends: _Ends) -> None:
         """The ring of completions, and the completion in the registers."""
         completions, control, completion = self.completions, self.control, self.client.completion
         m.d.comb += [
-            completions.enable.eq(control.completions.enable),
-            completions.tail.eq(control.completions.tail),
-            completions.ring_log2.eq(control.ring_log2),
             control.completions.head.eq(completions.head),
             completions.commit.eq(conclusion.sent & ends.mine),
             completions.tag.eq(completion.payload.tag),

@@ -90,7 +90,7 @@ class Rings(wiring.Component):
         for port in ports:
             port.watch(m, arriving, writer.sending)
 
-        sequencer = Sequencer()
+        sequencer = Sequencer(late=self.config.pipelined)
         # A job may begin before what the one before it has put there is counted.
         room = asking.level < _READS - 1
         wishes = [port.wish(m, writer.room, room) for port in ports]
@@ -124,7 +124,7 @@ class Rings(wiring.Component):
         ar = self.fetch.ar
         fetcher = ports[0].fetcher
         where = data.StructLayout({"channel": 1, "address": len(ar.payload.address)})
-        m.submodules.asking = asking = Fifo(where, _READS, block=self.config.pipelined)
+        m.submodules.asking = asking = Fifo(where, _READS)
         m.d.comb += [
             ar.valid.eq(asking.output.valid),
             asking.output.ready.eq(ar.ready),

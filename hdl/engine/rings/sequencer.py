@@ -36,6 +36,8 @@ class Sequencer:
     channel may begin in the cycle after ``over``. The wishes go through a register, so the same channel's begins two
     cycles later at the earliest.
 
+    ``late``
+        What is chosen goes through a register too: each job begins a cycle later.
     ``begins``
         High in the cycle before ``fresh``.
     ``channel``
@@ -64,7 +66,8 @@ class Sequencer:
         High for a ``LOG`` that leaves no record.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, late: bool = False) -> None:
+        self.late = late
         self.channel = Signal(name="number")
         self.busy = Signal()
         self.fresh = Signal()
@@ -101,26 +104,33 @@ class Sequencer:
         m.d.sync += [register.eq(wish) for register, wish in zip(kept, wishes, strict=True)]
         ended = Signal()
         chosen = Signal()
+        waits = Signal()
         able = Signal(len(wishes))
         for number, wish in enumerate(kept):
             mine = self.channel == number
             idle = ~self.busy & ~(ended & mine)
-            m.d.comb += able[number].eq(wish.valid & (idle | (self.over & ~mine & ~self.refused)))
-        m.d.comb += [
-            chosen.eq(Mux(self.turn, able[1], ~able[0])),
-            self.begins.eq(able.any() & ~stop),
-        ]
+            m.d.comb += able[number].eq(wish.valid & (idle | (self.over & ~mine & ~self.refused)) & ~waits)
+        next_chosen = Mux(self.turn, able[1], ~able[0])
+        picked = Signal(Wish)
+        next_picked = Mux(next_chosen, Value.cast(kept[1]), Value.cast(kept[0]))
+        if self.late:
+            m.d.sync += [waits.eq(able.any()), chosen.eq(next_chosen), picked.eq(next_picked)]
+            m.d.comb += self.begins.eq(waits & ~stop)
+        else:
+            m.d.comb += [chosen.eq(next_chosen), picked.eq(next_picked), self.begins.eq(able.any() & ~stop)]
         m.d.sync += [self.fresh.eq(self.begins), ended.eq(self.over), self.over.eq(self.ends & ~self.over)]
         with m.If(self.begins):
-            job, cause = (Mux(chosen, kept[1][name], kept[0][name]) for name in ("job", "cause"))
             m.d.sync += [
                 self.busy.eq(1),
                 self.channel.eq(chosen),
                 self.turn.eq(~chosen),
                 self.skipped.eq(Mux(chosen, logged[1], logged[0])),
             ]
-            m.d.sync += [signal.eq(job == each) for each, signal in self.is_.items()]
-            m.d.sync += [signal.eq((job == Job.LOG) & (cause == each)) for each, signal in self.by.items()]
+            m.d.sync += [signal.eq(picked.job == each) for each, signal in self.is_.items()]
+            m.d.sync += [
+                signal.eq((picked.job == Job.LOG) & (picked.cause == each))
+                for each, signal in self.by.items()
+            ]
 
     def step(self, m: Module) -> None:
         """Counts the words that ``advance`` moves."""

@@ -50,13 +50,14 @@ def test_ports_are_those_of_the_verilog(ports: tuple[Port, ...], make: Callable[
 class _Counting(Shell):
     """Counts the cycles since its reset."""
 
-    def __init__(self, *, registered: bool) -> None:
+    def __init__(self, *, registered: bool, longer: bool = False) -> None:
         self.registered = registered
+        self.longer = longer
         super().__init__((*CLOCK_AND_RESET, Port("count", "output", 4)))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        self.add_domain(m, registered=self.registered)
+        self.add_domain(m, registered=self.registered, longer=self.longer)
         count = Signal(4)
         m.d.sync += count.eq(count + 1)
         m.d.comb += self.port("count").eq(count)
@@ -66,9 +67,27 @@ class _Counting(Shell):
 @pytest.mark.parametrize("registered", [False, True])
 def test_a_reset_of_a_cycle_or_more(registered: bool) -> None:
     """``open`` is low in reset and, with a register, for a cycle more, at whose end everything is reset."""
-    shell = _Counting(registered=registered)
-    seen: list[tuple[int, int]] = []
     resets = [0, 0, 1, 1, 1, 0, 1, 1, 1]
+    seen = _seen(_Counting(registered=registered), resets)
+    is_open = [open_ for open_, _ in seen]
+    if registered:
+        assert is_open == [0, 0, 0, 1, 1, 0, 0, 1, 1]
+        assert [count for _, count in seen[2:]] == [0, 0, 1, 2, 3, 0, 1]
+    else:
+        assert is_open == resets
+        assert [count for _, count in seen[1:]] == [0, 0, 1, 2, 3, 0, 1, 2]
+
+
+def test_a_reset_of_three_cycles_or_more() -> None:
+    """However short ``aresetn`` is low."""
+    seen = _seen(_Counting(registered=True, longer=True), [0, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1])
+    assert [open_ for open_, _ in seen] == [0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 1]
+    assert [count for _, count in seen[5:]] == [0, 1, 2, 3, 0, 0, 0, 1]
+
+
+def _seen(shell: _Counting, resets: list[int]) -> list[tuple[int, int]]:
+    """``open`` and the count in each cycle."""
+    seen: list[tuple[int, int]] = []
 
     async def drive(ctx: Any) -> None:
         for aresetn in resets:
@@ -82,13 +101,7 @@ def test_a_reset_of_a_cycle_or_more(registered: bool) -> None:
     simulator = Simulator(shell)
     simulator.add_testbench(drive)
     simulator.run()
-    is_open = [open_ for open_, _ in seen]
-    if registered:
-        assert is_open == [0, 0, 0, 1, 1, 0, 0, 1, 1]
-        assert [count for _, count in seen[2:]] == [0, 0, 1, 2, 3, 0, 1]
-    else:
-        assert is_open == resets
-        assert [count for _, count in seen[1:]] == [0, 0, 1, 2, 3, 0, 1, 2]
+    return seen
 
 
 def test_instance_template() -> None:

@@ -81,12 +81,12 @@ class Case:
 class Bench:
     """Slots and completer, connected as in a channel, and processes that play checker and stages."""
 
-    #: The slots are in block RAM.
-    block = False
+    #: The slots show what is written a cycle later.
+    late = False
 
     def __init__(self, depth: int = 4) -> None:
-        self.slots = slots = Slots(64, 64, depth, block=self.block)
-        self.completer = completer = Completer(64, 64, padded=True, block=self.block)
+        self.slots = slots = Slots(64, 64, depth, late=self.late)
+        self.completer = completer = Completer(64, 64, padded=True, late=self.late)
         m = Module()
         m.submodules.slots, m.submodules.completer = slots, completer
         wiring.connect(m, slots.tickets, completer.tickets)
@@ -177,10 +177,10 @@ class Bench:
         return seen[0]
 
 
-@pytest.fixture(autouse=True, params=[False, True], ids=["registers", "block"])
+@pytest.fixture(autouse=True, params=[False, True], ids=["registers", "late"])
 def _memories(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every test with both kinds of memories."""
-    monkeypatch.setattr(Bench, "block", request.param)
+    monkeypatch.setattr(Bench, "late", request.param)
 
 
 def _run(cases: list[Case], seed: int = 0) -> list[dict[str, int]]:
@@ -334,7 +334,7 @@ def test_holds_but_does_not_lose() -> None:
             assert not ctx.get(bench.completer.completion.valid)
             await ctx.tick()
         ctx.set(bench.completer.hold, 0)
-        cycles = 11 + bench.block
+        cycles = 11 + bench.late
         for cycle in range(cycles + 1):
             assert ctx.get(bench.completer.completion.valid) == (cycle == cycles)
             await ctx.tick()

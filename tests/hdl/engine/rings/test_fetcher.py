@@ -22,7 +22,7 @@ FAULTS = {
 }
 
 
-#: The memories are in block RAM, or not.
+#: The memories get their address a cycle later, or not.
 PIPELINED = pytest.mark.parametrize("pipelined", [False, True])
 
 

@@ -1,0 +1,28 @@
+"""Resets that come from a flip-flop for each part of a design."""
+
+from amaranth.hdl import ClockDomain, DomainRenamer, Module, ResetInserter, Signal, Value
+from amaranth.lib import wiring
+
+__all__ = ["reset_with"]
+
+
+def reset_with(
+    m: Module, name: str, component: wiring.Component, clear: Value, clock: Signal | None = None
+) -> wiring.Component:
+    """Gives ``component`` as a submodule that is reset by ``clear`` too.
+
+    ``clock``
+        The clock of the design. Where it is given, the component has a clock domain of this ``name``, whose reset is a
+        flip-flop of its own: it begins and ends a cycle later than ``clear`` and than the reset of ``m``. Without it, two
+        resets meet in a gate, whose output goes to all flip-flops of the component in the same cycle: on an FPGA, that net
+        is the longest.
+    """
+    if clock is None:
+        return ResetInserter(clear)(component)
+    domain = ClockDomain(name, local=True)
+    domain.clk = clock
+    cleared = Signal(name=f"{name}_cleared", init=1)
+    m.d.sync += cleared.eq(clear)
+    m.d.comb += domain.rst.eq(cleared)
+    m.domains += domain
+    return DomainRenamer(name)(component)

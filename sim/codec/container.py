@@ -9,7 +9,8 @@ import json
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from io import BufferedIOBase
+from typing import Any, BinaryIO, cast
 from zlib import crc32
 
 import numpy as np
@@ -109,11 +110,14 @@ def pack_tensor(
     written = write_description(target, VERSION, _description_of(container))
     left = tensor.nbytes
     room = np.empty(format.bound_bytes(min(container.chunk_words, container.words)), np.uint8)
+    # Chunks go through the same memory, because the system takes longer to give more than the codec works.
+    chunk = memoryview(bytearray(min(CHUNK_BYTES, left)))
     while left:
-        raw = source.read(min(CHUNK_BYTES, left))
-        if len(raw) < min(CHUNK_BYTES, left):
-            raise NotATensor(f"it ends {left - len(raw)} bytes before its data of {tensor.nbytes} bytes does")
-        raw = _in_little_endian(raw, tensor)
+        chunk = chunk[:left]
+        size = cast(BufferedIOBase, source).readinto(chunk)
+        if size < len(chunk):
+            raise NotATensor(f"it ends {left - size} bytes before its data of {tensor.nbytes} bytes does")
+        raw = _in_little_endian(chunk, tensor)
         stream = compress(np.frombuffer(raw, word_dtype(format).newbyteorder("<")), format, out=room)
         target.write(_CHUNK.pack(len(stream), crc32(raw)))
         target.write(stream)
@@ -133,6 +137,7 @@ def unpack_file(source: BinaryIO, container: Container, target: BinaryIO, progre
 def unpack_tensor(source: BinaryIO, container: Container, target: BinaryIO, progress: Progress) -> None:
     """Decompresses the chunks, which are next in ``source``, and writes the data of the tensor."""
     chunks = -(-container.words // container.chunk_words)
+    room = None
     for chunk in range(chunks):
         where = f"chunk {chunk + 1} of {chunks}"
         words = min(container.chunk_words, container.words - chunk * container.chunk_words)
@@ -140,10 +145,12 @@ def unpack_tensor(source: BinaryIO, container: Container, target: BinaryIO, prog
         if length > container.format.bound_bytes(words):
             raise BadFile(f"it is damaged: {where} claims {length} bytes, more than {words} words can become")
         try:
-            result = decompress(_read(source, length, where), words, container.format)
+            result = decompress(_read(source, length, where), words, container.format, out=room)
         except CorruptStream as error:
             raise BadFile(f"it is damaged: in {where} {error}") from None
-        raw = result.astype(result.dtype.newbyteorder("<"), copy=False).tobytes()
+        # The first chunk is the largest, so the others have room where it was.
+        room = result if room is None else room
+        raw = result.astype(result.dtype.newbyteorder("<"), copy=False).view(np.uint8).data
         if crc32(raw) != checksum:
             raise BadFile(f"it is damaged: the checksum of {where} is wrong")
         target.write(_in_little_endian(raw, container.tensor))
@@ -239,7 +246,7 @@ def _read(source: BinaryIO, length: int, where: str) -> bytes:
     return data
 
 
-def _in_little_endian(raw: bytes, tensor: Tensor) -> bytes:
+def _in_little_endian(raw: memoryview, tensor: Tensor) -> bytes | memoryview:
     """Reverses the bytes of every element of a big-endian tensor; returns other data unchanged."""
     if tensor.dtype == tensor.dtype.newbyteorder("<"):
         return raw

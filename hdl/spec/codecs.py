@@ -77,6 +77,9 @@ class Shape(Protocol):
     def units(self) -> int: ...
 
     @property
+    def header_reads(self) -> int: ...
+
+    @property
     def runtime_values(self) -> bool: ...
 
     @property

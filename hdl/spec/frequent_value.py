@@ -16,11 +16,6 @@ _PIPELINE_BEATS = 4
 
 def _check(shape: Shape) -> None:
     form = shape.format
-    if shape.pipelined and (form.code_bits == 3 or form.parts > 1 or form.align_words > 1):
-        raise ParameterError(
-            "the format has codes of 3 bits, a field or padded windows; software and plain codecs have them, pipelined "
-            "codecs are not built for them yet"
-        )
     if shape.units < form.align_words:
         raise ParameterError(
             f"lanes is {shape.lanes}, a beat of {shape.units * form.stream_bits // 8} bytes, with windows padded to "
@@ -31,6 +26,8 @@ def _check(shape: Shape) -> None:
             f"lanes is {shape.lanes} with a field in words of {form.word_bits} bits; a beat has at most {_MOST_UNITS} "
             "bytes of such words"
         )
+    if shape.pipelined:
+        _check_pipelined(shape)
     if shape.runtime_values and not form.table_size(at_run_time=True):
         raise ParameterError("runtime_values is true; with one code bit and zero the format has no table")
     if shape.lanes > shape.format.window:
@@ -42,6 +39,19 @@ def _check(shape: Shape) -> None:
         raise ParameterError(
             f"lanes is {shape.lanes} with a window of {shape.format.window} words; a pipelined codec needs windows of "
             f"at least {_PIPELINE_BEATS} beats, because it takes so many cycles from one header to the next"
+        )
+
+
+def _check_pipelined(shape: Shape) -> None:
+    form = shape.format
+    if form.parts > 1 and not form.zero:
+        raise ParameterError(
+            "zero is false in a format with a field; pipelined codecs are built for such formats with zero only"
+        )
+    if form.align_words > 1 and form.header_words // shape.header_reads + form.align_words > shape.units:
+        raise ParameterError(
+            f"lanes is {shape.lanes}, a beat of {shape.units * form.stream_bits // 8} bytes; in a pipelined codec a beat "
+            "must be as long as a header and what windows are padded to"
         )
 
 

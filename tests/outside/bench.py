@@ -107,6 +107,7 @@ class Bench:
             ]
             for name in CHANNELS
         }
+        self.first_tables = {name: list(table) for name, table in self.tables.items()}
         log2 = min(3, self.index_log2)
         self.top = {port: 1 << min(self.ports[port]["address_bits"], 48) for port in self.memory}
         base = rng.randrange(0, self.top["host"] // 8, 4096)

@@ -292,7 +292,7 @@ async def soft_resets(bench: Bench, budget: int) -> None:
             for name in ("control", "ring_tail", "ring_head", "completion_head", "irq_status", "irq_enable"):
                 assert not any((await driver.read(f"{channel}.{name}")).values()), f"{channel}.{name}"
             assert not any((await driver.read(f"{channel}.status")).values())
-            bench.tables[channel] = [0] * len(bench.tables[channel])
+            bench.tables[channel] = list(bench.first_tables[channel])
         assert (await driver.read("dev_window.base_low"))["page"] == base >> 12
         await ClockCycles(bench.dut.aclk, 150)
         assert before == [bench.snapshot(channel, made[channel]) for channel in CHANNELS]

@@ -8,9 +8,10 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.spec.format import Format
 
-__all__ = ["field_configs", "field_words", "padded_configs"]
+__all__ = ["field_configs", "field_words", "padded_configs", "pipelined_configs"]
 
 
 @st.composite
@@ -45,6 +46,30 @@ def padded_configs(draw: st.DrawFn) -> CodecConfig:
     lanes = [n for n in (1, 2, 4, 8, 16) if n <= form.window and form.align * 8 <= n * form.word_bits <= 256]
     # The longest windows have beats of every length.
     return CodecConfig(form, draw(st.sampled_from(lanes))) if lanes else CodecConfig(Format(8, align=4), 4)
+
+
+@st.composite
+def pipelined_configs(draw: st.DrawFn) -> CodecConfig:
+    """Pipelined codecs of a field with zero words, of padded windows, or of codes of three bits."""
+    config = draw(
+        st.one_of(field_configs(), padded_configs(), st.builds(_of_three_bits, st.sampled_from([8, 16, 32])))
+    )
+    form, lanes = config.format, config.lanes
+    if form.field_bits and not form.zero:
+        form = replace(form, code_bits=3, values=form.values[:6], zero=True)
+    while 4 * lanes > form.window:
+        form = replace(form, window=2 * form.window) if form.window < 32 else form
+        lanes = min(lanes, form.window // 4)
+    while True:
+        try:
+            return CodecConfig(form, lanes, pipelined=True)
+        except ParameterError:
+            # A beat is too short for a header and padding.
+            form = replace(form, align=1)
+
+
+def _of_three_bits(word_bits: int) -> CodecConfig:
+    return CodecConfig(Format(word_bits, 32, 3, (0, 1, 5)), 4)
 
 
 def field_words(source: random.Random, form: Format, count: int) -> list[int]:

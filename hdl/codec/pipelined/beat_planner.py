@@ -19,9 +19,9 @@ class PlannedBeat(data.StructLayout):
     ``codes``
         Codes of its words.
     ``place``
-        Position of its first literal.
+        Position of the first word that is stored of it.
     ``literals``
-        Number of literals.
+        Number of literals, where nothing else is stored.
     ``words``
         Number of words, less one.
     ``last``
@@ -35,7 +35,7 @@ class PlannedBeat(data.StructLayout):
             {
                 "codes": config.lanes * config.format.code_bits,
                 "place": Position(config),
-                "literals": range(config.lanes + 1),
+                **({"literals": range(config.lanes + 1)} if config.format.parts == 1 else {}),
                 "words": range(config.lanes),
                 "last": 1,
                 "error": Error,
@@ -89,11 +89,13 @@ class BeatPlanner(wiring.Component):
         missing = Signal()
         settled = Signal()
         count = left.counts[0]
+        # Padding is missing for the last beat of its window.
+        lacks = missing | ~left.more[0] if config.format.align_words > 1 else missing
         planned = self.planned
         m.d.comb += [
             self.plans.eq(self.busy & self.go & (settled | ~left.short)),
             final.eq(left.last & ~left.more[0]),
-            fails.eq(left.bad[0] | (left.short & missing)),
+            fails.eq(left.bad[0] | (left.short & lacks)),
             ends.eq(~left.more[0] | fails),
             takes.eq(~self.busy | (self.plans & ends)),
             self.window.ready.eq(takes),
@@ -119,7 +121,7 @@ class BeatPlanner(wiring.Component):
             self.there.eq(self.plans),
             planned.codes.eq(left.codes),
             planned.place.eq(left.place),
-            planned.literals.eq(count),
+            *([planned.literals.eq(count)] if config.format.parts == 1 else []),
             planned.words.eq(Mux(final, left.words, lanes - 1)),
             planned.last.eq(final | fails),
             # An invalid code counts before missing literals, also where these are of an earlier beat.

@@ -1,18 +1,26 @@
 """What the header of a window says: its literals, and whether its codes are valid."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.gates import popcount
+from cdma.hdl.codec.parts.classifier import sent_of
 from cdma.hdl.codec.parts.interface import has_one_entry
 from cdma.hdl.spec.codec import CodecConfig
 
-__all__ = ["HeaderCheck"]
+__all__ = ["HeaderCheck", "most_stored"]
+
+
+def most_stored(config: CodecConfig) -> int:
+    """The most words that are stored of a window, with its padding."""
+    return config.format.window * config.format.parts + config.format.align_words - 1
 
 
 class HeaderCheck(wiring.Component):
-    """Counts the literals of each beat of a window, and finds invalid codes.
+    """Counts what is stored of each beat of a window, and finds invalid codes.
+
+    Counts are of stream words: of literals, or, in a format with a field, of parts of words.
 
     ``codes``
         The header.
@@ -23,11 +31,13 @@ class HeaderCheck(wiring.Component):
     ``one_entry``
         Says that of the table only entry 0 counts.
     ``counts``
-        Number of literals in each beat. Latency: one cycle.
+        Number of words stored of each beat. Latency: one cycle.
     ``total``
-        Number of literals in the window. Latency: two cycles.
+        Number of words stored of the window, with its padding. Latency: two cycles.
     ``adding``
         Marks the cycle before ``total`` of a window is first valid.
+    ``padding``
+        Number of words of padding among them, in formats with padded windows. Latency: two cycles.
     ``step``
         Is ``total`` in the cycle after ``adding``, and otherwise 0.
     ``bad``
@@ -47,9 +57,10 @@ class HeaderCheck(wiring.Component):
                 "more": In(config.beats - 1),
                 "adding": In(1),
                 "one_entry": In(1),
-                "counts": Out(data.ArrayLayout(range(config.lanes + 1), config.beats)),
-                "total": Out(range(fmt.window + 1)),
-                "step": Out(range(fmt.window + 1)),
+                "counts": Out(data.ArrayLayout(range(config.units + 1), config.beats)),
+                "total": Out(range(most_stored(config) + 1)),
+                "step": Out(range(most_stored(config) + 1)),
+                **({"padding": Out(range(fmt.align_words))} if fmt.align_words > 1 else {}),
                 "bad": Out(config.beats),
                 "any_bad": Out(1),
             }
@@ -61,25 +72,35 @@ class HeaderCheck(wiring.Component):
         fmt, lanes = config.format, config.lanes
         undefined = Signal(config.beats)
         past = Signal()
+        #: The codes that are not of a literal, and whether one of those is not of entry 0 or of zero.
+        known = config.table_size + fmt.zero
+
+        def other(code: Value) -> Value:
+            return code > 1 if fmt.zero else code.any()
+
         each = [self.codes.word_select(word, fmt.code_bits) for word in range(fmt.window)]
         for beat in range(config.beats):
             words = range(beat * lanes, (beat + 1) * lanes)
-            m.d.sync += self.counts[beat].eq(popcount(Cat(each[word].all() for word in words), 4))
-            if config.table_size < fmt.literal_code:
+            codes = Cat(each[word] for word in words)
+            m.d.sync += self.counts[beat].eq(popcount(sent_of(codes, C(0, lanes), config), 4))
+            if known < fmt.literal_code:
                 m.d.sync += undefined[beat].eq(
-                    Cat(
-                        self.exists[word] & (each[word] >= config.table_size) & ~each[word].all()
-                        for word in words
-                    ).any()
+                    Cat(self.exists[word] & (each[word] >= known) & ~each[word].all() for word in words).any()
                 )
             elif has_one_entry(config):
                 m.d.sync += undefined[beat].eq(
                     self.one_entry
-                    & Cat(self.exists[word] & each[word].any() & ~each[word].all() for word in words).any()
+                    & Cat(self.exists[word] & other(each[word]) & ~each[word].all() for word in words).any()
                 )
         last = ~Cat(self.more, 0) & Cat(1, self.more)
         total = Signal.like(self.total)
-        m.d.comb += total.eq(sum(self.counts[beat] for beat in range(config.beats)))
+        stored = sum(self.counts[beat] for beat in range(config.beats))
+        if fmt.align_words > 1:
+            padding = Signal(range(fmt.align_words))
+            m.d.comb += padding.eq(-(stored + fmt.header_words))
+            m.d.sync += self.padding.eq(padding)
+            stored += padding
+        m.d.comb += total.eq(stored)
         m.d.sync += [
             self.total.eq(total),
             self.step.eq(Mux(self.adding, total, 0)),

@@ -25,8 +25,7 @@ _KNOWN = 3
 
 def rows_of(config: CodecConfig) -> int:
     """The number of beats in the memories: those of a window, wherever it begins, and those that arrive meanwhile."""
-    header_beats = -(-config.format.header_words // config.lanes)
-    return 1 << (config.beats + header_beats + 1 + _WAY - 1).bit_length()
+    return 1 << (config.beats + config.header_beats + 1 + _WAY - 1).bit_length()
 
 
 class Position(data.StructLayout):
@@ -39,7 +38,7 @@ class Position(data.StructLayout):
     """
 
     def __init__(self, config: CodecConfig) -> None:
-        super().__init__({"lane": exact_log2(config.lanes), "beat": range(2 * rows_of(config))})
+        super().__init__({"lane": exact_log2(config.units), "beat": range(2 * rows_of(config))})
 
 
 class PacketEnd(data.StructLayout):
@@ -78,7 +77,7 @@ class Intake(wiring.Component):
     ``free``
         Number of the oldest beat that is still needed.
 
-    Two readers can each read ``lanes`` consecutive words.
+    Two readers can each read a beat's number of consecutive words. All words are stream words.
 
     ``read``
         Reads in this cycle.
@@ -92,11 +91,11 @@ class Intake(wiring.Component):
 
     def __init__(self, config: CodecConfig) -> None:
         self.config = config
-        fmt, lanes = config.format, config.lanes
+        fmt, units = config.format, config.units
         self.rows = rows_of(config)
         super().__init__(
             {
-                "input": In(stream.Signature(Beat(fmt.word_bits, lanes))),
+                "input": In(stream.Signature(Beat(fmt.stream_bits, units))),
                 "reach": Out(Position(config)),
                 "ended": Out(1),
                 "end": Out(PacketEnd(config)),
@@ -105,7 +104,7 @@ class Intake(wiring.Component):
                 "read": In(1).array(2),
                 "place": In(Position(config)).array(2),
                 "above": In(range(2 * self.rows)).array(2),
-                "words": Out(data.ArrayLayout(fmt.word_bits, lanes)).array(2),
+                "words": Out(data.ArrayLayout(fmt.stream_bits, units)).array(2),
             }
         )
 
@@ -135,15 +134,15 @@ class Intake(wiring.Component):
             m.d.sync += self.ended.eq(0)
         with m.Else():
             position = Mux(
-                ends.output.valid, Value.cast(self.end.place), arrived << exact_log2(self.config.lanes)
+                ends.output.valid, Value.cast(self.end.place), arrived << exact_log2(self.config.units)
             )
             m.d.sync += [self.ended.eq(ends.output.valid), self.reach.eq(position)]
         return m
 
     def _store(self, m: Module, accept: Value, write_index: Signal) -> None:
         """Adds a memory for each lane, with a port for each reader."""
-        for lane in range(self.config.lanes):
-            shape = self.config.format.word_bits
+        for lane in range(self.config.units):
+            shape = self.config.format.stream_bits
             m.submodules[f"lane_{lane}"] = memory = Memory(shape=shape, depth=self.rows, init=[])
             write = memory.write_port()
             m.d.comb += [
@@ -165,8 +164,8 @@ class Intake(wiring.Component):
 
         A beat is counted a cycle after its arrival. It counts as arrived when the end of its packet would be known.
         """
-        lanes, beat, end = self.config.lanes, self.input.payload, ends.input.payload
-        late_words = Signal(range(lanes + 1))
+        units, beat, end = self.config.units, self.input.payload, ends.input.payload
+        late_words = Signal(range(units + 1))
         late_last = Signal()
         late_bad = Signal()
         late = [Signal(name=f"late_{cycle}") for cycle in range(_KNOWN)]
@@ -174,7 +173,7 @@ class Intake(wiring.Component):
         bad = Signal()
         #: The packet has ended in the cycle before.
         counted = Signal()
-        m.submodules.counter = counter = WideCounter(lanes, lookahead=True)
+        m.submodules.counter = counter = WideCounter(units, lookahead=True)
         m.d.sync += [
             Cat(late).eq(Cat(accept, late)),
             late_words.eq(Mux(accept, popcount(beat.keep, 4), 0)),
@@ -191,7 +190,7 @@ class Intake(wiring.Component):
             counter.clear.eq(counted),
             counter.amount.eq(late_words),
             ends.input.valid.eq(late_last),
-            Value.cast(end.place).eq((newest << exact_log2(lanes)) + late_words),
+            Value.cast(end.place).eq((newest << exact_log2(units)) + late_words),
             end.next.eq(newest + 1),
             end.words.eq(Mux(counted, 0, counter.value) + late_words),
             end.malformed.eq((bad & ~counted) | late_bad),

@@ -6,8 +6,10 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.counter import WideCounter
 from cdma.hdl.blocks.credit import Credit
+from cdma.hdl.blocks.gates import popcount
 from cdma.hdl.blocks.memory_queue import MemoryQueue
 from cdma.hdl.blocks.stream_register import StreamRegister
+from cdma.hdl.codec.parts.classifier import literals_of
 from cdma.hdl.codec.parts.streams import Error, Report, first_error
 from cdma.hdl.spec.codec import CodecConfig
 
@@ -73,9 +75,13 @@ class Reports(wiring.Component):
         last_error = Signal(Error, reset_less=True)
         error = Signal(Error, reset_less=True)
         m.d.comb += delivers.eq(self.there & (planned.error == Error.NONE))
+        if self.config.format.parts == 1:
+            of_beat = planned.literals
+        else:
+            of_beat = popcount(literals_of(planned.codes, self.config), 4)
         m.d.sync += [
             words.amount.eq(Mux(delivers, planned.words + 1, 0)),
-            literals.amount.eq(Mux(delivers, planned.literals, 0)),
+            literals.amount.eq(Mux(delivers, of_beat, 0)),
             last.eq(self.there & planned.last),
             last_error.eq(planned.error),
             done.eq(last),

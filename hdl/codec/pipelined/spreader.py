@@ -1,12 +1,12 @@
-"""Spreads the literals of planned beats to their lanes."""
+"""Spreads what is stored of planned beats to its lanes."""
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import C, Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.codec.parts.butterfly import Ranking, Ranks, Routes
-from cdma.hdl.codec.parts.classifier import decoded, literals_of, table_of
+from cdma.hdl.codec.parts.classifier import decoded, field_word, sent_of, table_of
 from cdma.hdl.codec.parts.interface import table_members
 from cdma.hdl.codec.parts.levels import Settings, exchange, keep, kept_settings, settings_of
 from cdma.hdl.codec.parts.streams import Error
@@ -68,13 +68,13 @@ class Spreader(wiring.Component):
 
     def __init__(self, config: CodecConfig) -> None:
         self.config = config
-        fmt, lanes = config.format, config.lanes
+        fmt = config.format
         place = Position(config)
         members = {
             "planned": In(PlannedBeat(config)),
             "there": In(1),
             "place": Out(place),
-            "words": In(data.ArrayLayout(fmt.word_bits, lanes)),
+            "words": In(data.ArrayLayout(fmt.stream_bits, config.units)),
             "reading": Out(1),
             "oldest": Out(place["beat"].shape),
             "busy": Out(1),
@@ -92,13 +92,13 @@ class Spreader(wiring.Component):
 
     def _route(self, m: Module) -> tuple[_Stage, Settings]:
         """Counts literals in one cycle, and finds the settings of the exchanges in the next, while words are read."""
-        lanes = self.config.lanes
-        m.submodules.ranking = ranking = Ranking(lanes, 4)
-        m.submodules.routes = routes = Routes(lanes)
-        ranks = Signal(Ranks(lanes), reset_less=True)
+        units = self.config.units
+        m.submodules.ranking = ranking = Ranking(units, 4)
+        m.submodules.routes = routes = Routes(units)
+        ranks = Signal(Ranks(units), reset_less=True)
         ranked, routed = _Stage(self.config, "ranked"), _Stage(self.config, "routed")
         m.d.comb += [
-            ranking.literal.eq(literals_of(self.planned.codes, self.config)),
+            ranking.literal.eq(self._sent(self.planned.codes)),
             routes.ranks.eq(ranks),
             routes.offset.eq(ranked.plan.place.lane),
             self.place.eq(ranked.plan.place),
@@ -120,7 +120,7 @@ class Spreader(wiring.Component):
     def _exchange(self, m: Module, stage: _Stage, settings: Settings) -> tuple[_Stage, Value]:
         """Passes the words through the levels, the highest first and a few per cycle."""
         words = Value.cast(self.words)
-        for high in range(exact_log2(self.config.lanes), 0, -_LEVELS) or [0]:
+        for high in range(exact_log2(self.config.units), 0, -_LEVELS) or [0]:
             later = _Stage(self.config, f"below_{high}")
             later_words = Signal(len(words), name=f"below_{high}_words", reset_less=True)
             kept = kept_settings(self.config, range(high), f"below_{high}_{{}}")
@@ -141,7 +141,18 @@ class Spreader(wiring.Component):
             self.beat.last.eq(plan.last),
             self.beat.fails.eq(plan.error != Error.NONE),
         ]
+        sent = self._sent(plan.codes)
         for lane in range(self.config.lanes):
             code = plan.codes.word_select(lane, fmt.code_bits)
-            literal = words.word_select(lane, fmt.word_bits)
-            m.d.sync += self.beat.data[lane].eq(decoded(code, table, code.all(), literal))
+            stored = words.word_select(lane, fmt.word_bits)
+            if fmt.parts == 1:
+                word = decoded(code, table, code.all(), stored)
+            else:
+                parts = sent.word_select(lane, fmt.parts)
+                kept = Cat(part.replicate(fmt.stream_bits) for part in parts)
+                word = field_word(code, table, stored & kept, self.config)
+            m.d.sync += self.beat.data[lane].eq(word)
+
+    def _sent(self, codes: Value) -> Value:
+        """Says which words the stream has of a beat."""
+        return sent_of(codes, C(0, self.config.lanes), self.config)

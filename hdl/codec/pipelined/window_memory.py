@@ -1,6 +1,6 @@
 """Holds a window of raw words until its header is known, as a window store does, but in memories."""
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -10,10 +10,16 @@ from cdma.hdl.blocks.credit import Credit
 from cdma.hdl.blocks.gates import popcount
 from cdma.hdl.blocks.memory_queue import MemoryQueue
 from cdma.hdl.codec.parts.butterfly import Ranking, Ranks, Routes
-from cdma.hdl.codec.parts.classifier import Classifier, literals_of
+from cdma.hdl.codec.parts.classifier import Classifier, literals_of, rotated, sent_of
 from cdma.hdl.codec.parts.interface import connect_table, table_members
 from cdma.hdl.codec.parts.levels import Settings, exchange, keep, kept_settings, settings_of
-from cdma.hdl.codec.parts.steps import Arrival, Step, words_of_last_beat
+from cdma.hdl.codec.parts.steps import (
+    Arrival,
+    Step,
+    counts_stored,
+    last_header_part,
+    words_of_last_beat,
+)
 from cdma.hdl.spec.codec import CodecConfig
 
 __all__ = ["WindowMemory"]
@@ -38,11 +44,14 @@ class _Classified:
 
 
 class _Ranked:
-    """The registers of a beat whose literals are counted; their names begin with ``name``."""
+    """The registers of a beat whose stored words are counted; their names begin with ``name``. It is now of stream words."""
 
     def __init__(self, config: CodecConfig, name: str) -> None:
-        words = data.ArrayLayout(config.format.word_bits, config.lanes)
-        beat = data.StructLayout({"words": words, "ranks": Ranks(config.lanes), "first": 1, "last": 1})
+        words = data.ArrayLayout(config.format.stream_bits, config.units)
+        padded = {"end": 1} if config.format.align_words > 1 else {}
+        beat = data.StructLayout(
+            {"words": words, "ranks": Ranks(config.units), "first": 1, "last": 1, **padded}
+        )
         self.beat = Signal(beat, name=name, reset_less=True)
         self.valid = Signal(name=f"{name}_there")
 
@@ -78,6 +87,8 @@ class WindowMemory(wiring.Component):
         self.config = config
         fmt, lanes = config.format, config.lanes
         self.depth = 1 << (config.beats + _WAY - 1).bit_length()
+        #: Words of padding after the beat whose words are placed.
+        self.padding = Signal(range(fmt.align_words))
         members = {
             "input": In(stream.Signature(Beat(fmt.word_bits, lanes))),
             "admit": In(1),
@@ -100,8 +111,8 @@ class WindowMemory(wiring.Component):
             self.ends.eq(arrives & self.input.payload.last),
         ]
         classified = self._classify(m, arrives)
-        first, header, header_valid = self._gather_header(m, classified)
-        ranked, adds = self._rank(m, classified, first)
+        first, end, header, header_valid = self._gather_header(m, classified)
+        ranked, adds = self._rank(m, classified, first, end)
         routed, settings = self._route(m, ranked, adds)
         routed, words = self._exchange(m, routed, settings)
         self._store(m, routed, words, header, header_valid, leaves)
@@ -123,8 +134,9 @@ class WindowMemory(wiring.Component):
         ]
         return classified
 
-    def _gather_header(self, m: Module, beat: _Classified) -> tuple[Signal, Signal, Signal]:
-        """Collects the codes of a window; returns whether the beat is its first, the header, and whether that is valid."""
+    def _gather_header(self, m: Module, beat: _Classified) -> tuple[Signal, Signal, Signal, Signal]:
+        """Collects the codes of a window; returns whether the beat is its first, and its last, the header, and whether that
+        is valid."""
         beats = self.config.beats
         #: Position of the beat in its window.
         place = Signal(range(beats))
@@ -141,19 +153,26 @@ class WindowMemory(wiring.Component):
                 with m.Elif(first):
                     m.d.sync += header[i].eq(0)
         m.d.sync += header_there.eq(beat.valid & end)
-        return first, header, header_there
+        return first, end, header, header_there
 
-    def _rank(self, m: Module, beat: _Classified, first: Value) -> tuple[_Ranked, Signal]:
-        """Counts the literals of a beat, and, a cycle later, the words that it adds with its part of the header."""
-        lanes = self.config.lanes
-        m.submodules.ranking = ranking = Ranking(lanes, 4)
-        m.d.comb += ranking.literal.eq(literals_of(beat.codes, self.config))
-        counted, placed = _Ranked(self.config, "counted"), _Ranked(self.config, "placed")
-        adds = Signal(range(2 * lanes + 1), reset_less=True)
-        header_adds = Mux(counted.beat.first, min(self.config.format.header_words, lanes), 0)
+    def _rank(self, m: Module, beat: _Classified, first: Value, end: Value) -> tuple[_Ranked, Signal]:
+        """Counts what is stored of a beat, and, a cycle later, the words that it adds with its part of the header."""
+        config, lanes, units = self.config, self.config.lanes, self.config.units
+        m.submodules.ranking = ranking = Ranking(units, 4)
+        m.d.comb += ranking.literal.eq(sent_of(beat.codes, beat.keep, config))
+        counted, placed = _Ranked(config, "counted"), _Ranked(config, "placed")
+        adds = Signal(range(2 * units + 1), reset_less=True)
+        header_adds = Mux(counted.beat.first, last_header_part(config), 0)
+        words: Value = Value.cast(beat.words)
+        if config.format.parts > 1:
+            words = Cat(rotated(beat.words[lane], config) for lane in range(lanes))
+        arrival = self.arrival
+        if config.format.align_words > 1:
+            m.d.sync += counted.beat.end.eq(end)
+            arrival = self._count_padding(m, placed)
         m.d.sync += [
             counted.valid.eq(beat.valid),
-            counted.beat.words.eq(beat.words),
+            counted.beat.words.eq(words),
             counted.beat.ranks.eq(ranking.ranks),
             counted.beat.first.eq(first),
             counted.beat.last.eq(beat.last),
@@ -162,35 +181,56 @@ class WindowMemory(wiring.Component):
             adds.eq(counted.beat.ranks.count + header_adds),
             *(
                 placed.beat.ranks.below[lane].eq(counted.beat.ranks.below[lane] + header_adds)
-                for lane, _ in Ranks(lanes)["below"].shape
+                for lane, _ in Ranks(units)["below"].shape
             ),
-            self.arrival.valid.eq(beat.valid),
+            arrival.valid.eq(beat.valid),
             # Beats with holes are malformed. This count never exceeds the words of their window.
-            self.arrival.payload.words.eq(Mux(beat.last, popcount(beat.keep[1:], 4) + 1, lanes)),
-            self.arrival.payload.last.eq(beat.last),
-            self.arrival.payload.malformed.eq(beat.bad),
+            arrival.payload.words.eq(Mux(beat.last, popcount(beat.keep[1:], 4) + 1, lanes)),
+            arrival.payload.last.eq(beat.last),
+            arrival.payload.malformed.eq(beat.bad),
         ]
-        m.d.comb += self.arrival.payload.literals.eq(counted.beat.ranks.count)
+        if config.format.parts > 1:
+            m.d.sync += arrival.payload.literals.eq(popcount(literals_of(beat.codes, config), 4))
+        else:
+            m.d.comb += arrival.payload.literals.eq(counted.beat.ranks.count)
+        if counts_stored(config.format):
+            m.d.comb += arrival.payload.stored.eq(counted.beat.ranks.count)
         return placed, adds
 
+    def _count_padding(self, m: Module, placed: _Ranked) -> stream.Interface:
+        """Returns what is counted of a beat, which is given on a cycle later, when its padding is known."""
+        early = stream.Signature(Arrival(self.config)).create(path=("arriving",))
+        arrival = self.arrival
+        m.d.sync += arrival.valid.eq(early.valid)
+        for name, _ in Arrival(self.config):
+            if name != "stored":
+                m.d.sync += arrival.payload[name].eq(early.payload[name])
+        m.d.comb += arrival.payload.stored.eq(placed.beat.ranks.count + self.padding)
+        return early
+
     def _route(self, m: Module, placed: _Ranked, adds: Value) -> tuple[_Routed, Settings]:
-        """Finds the lanes of the literals, and the settings of all levels."""
-        fmt, lanes = self.config.format, self.config.lanes
+        """Finds the lanes of what is stored, and the settings of all levels."""
+        fmt, units = self.config.format, self.config.units
         #: Number of words in the output beat that the next step continues.
-        position = Signal(range(lanes + 1))
+        position = Signal(range(units + 1))
         before_header: Value = position
-        if fmt.header_words > lanes:
+        if fmt.header_words > units:
             # The parts of the header before the last have filled the output beat, if it was empty.
-            before_header = Mux((position == 0) & placed.beat.first, lanes, position)
-        total = Signal(range(3 * lanes + 1))
-        m.submodules.routes = routes = Routes(lanes)
+            before_header = Mux((position == 0) & placed.beat.first, units, position)
+        total = Signal(range(3 * units + 1))
+        m.submodules.routes = routes = Routes(units)
+        reached: Value = before_header + adds
+        if fmt.align_words > 1:
+            # A packet begins in lane 0, so the position itself is a multiple at the end of each window.
+            m.d.comb += self.padding.eq(Mux(placed.beat.end, -reached, 0))
+            reached += self.padding
         m.d.comb += [
-            total.eq(before_header + adds),
+            total.eq(reached),
             routes.ranks.eq(placed.beat.ranks),
             routes.offset.eq(position),
         ]
         with m.If(placed.valid):
-            remaining = words_of_last_beat(total, lanes, total > lanes, total > 2 * lanes)
+            remaining = words_of_last_beat(total, units, total > units, total > 2 * units)
             m.d.sync += position.eq(Mux(placed.beat.last, 0, remaining))
         routed = _Routed(self.config, 0)
         m.d.sync += [
@@ -200,6 +240,7 @@ class WindowMemory(wiring.Component):
             routed.step.last.eq(placed.beat.last),
             routed.step.start.eq(position),
             routed.step.total.eq(total),
+            *([routed.step.padding.eq(self.padding)] if fmt.align_words > 1 else []),
         ]
         settings = kept_settings(self.config, range(routes.levels), "{}_0")
         keep(m, settings, settings_of(routes))
@@ -207,7 +248,7 @@ class WindowMemory(wiring.Component):
 
     def _exchange(self, m: Module, routed: _Routed, settings: Settings) -> tuple[_Routed, Value]:
         """Passes the words through the levels, a few per cycle; returns the last registers and the words after them."""
-        levels = exact_log2(self.config.lanes)
+        levels = exact_log2(self.config.units)
         words: Value = routed.step.words
         for low in range(0, levels, _LEVELS):
             if low:

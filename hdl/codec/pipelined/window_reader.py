@@ -1,14 +1,15 @@
 """Reads header after header, ahead of the beats that are decompressed."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from cdma.hdl.blocks.gates import thermometer
 from cdma.hdl.codec.parts.streams import Error, first_error
 from cdma.hdl.spec.codec import CodecConfig
 
-from .header_check import HeaderCheck
+from .header_check import HeaderCheck, most_stored
 from .intake import PacketEnd, Position, rows_of
 from .words_left import WordsLeft
 
@@ -21,9 +22,9 @@ class Window(data.StructLayout):
     ``codes``
         The header.
     ``counts``
-        Number of literals of each beat.
+        Number of words stored of each beat: of literals, or of parts of words.
     ``place``
-        Position of the first literal.
+        Position of the first of them.
     ``more``
         Says which beats have another beat after them, as a thermometer.
     ``words``
@@ -33,7 +34,7 @@ class Window(data.StructLayout):
     ``bad``, ``any_bad``, ``error``
         Say which beats are invalid, that one is, and what is wrong with them.
     ``short``, ``available``
-        Say that literals are missing, and how many there are.
+        Say that words of the window, or its padding, are missing, and how many there are.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -41,7 +42,7 @@ class Window(data.StructLayout):
         super().__init__(
             {
                 "codes": fmt.window * fmt.code_bits,
-                "counts": data.ArrayLayout(range(config.lanes + 1), config.beats),
+                "counts": data.ArrayLayout(range(config.units + 1), config.beats),
                 "place": Position(config),
                 "more": config.beats - 1,
                 "words": range(config.lanes),
@@ -50,7 +51,7 @@ class Window(data.StructLayout):
                 "any_bad": 1,
                 "error": Error,
                 "short": 1,
-                "available": range(fmt.window + 1),
+                "available": range(most_stored(config) + 1),
             }
         )
 
@@ -117,7 +118,7 @@ class _Loop:
         #: The end of the packet is known, in the same cycle as ``complete``.
         self.ended = Signal()
 
-        self.header = Signal(data.ArrayLayout(part_size * config.format.word_bits, parts))
+        self.header = Signal(data.ArrayLayout(part_size * config.format.stream_bits, parts))
         #: The header will not arrive, because the packet ends before.
         self.missing = Signal()
         #: The window is invalid: a code is, or its header is missing, or no word is left for it.
@@ -167,9 +168,10 @@ class WindowReader(wiring.Component):
 
     def __init__(self, config: CodecConfig) -> None:
         self.config = config
-        fmt, lanes = config.format, config.lanes
-        self.header_part = min(fmt.header_words, lanes)
-        self.parts = fmt.header_words // self.header_part
+        fmt = config.format
+        self.parts = config.header_reads
+        self.header_part = fmt.header_words // self.parts
+        self.padded = fmt.align_words > 1
         beat = range(2 * rows_of(config))
         super().__init__(
             {
@@ -182,7 +184,7 @@ class WindowReader(wiring.Component):
                 "read": Out(1),
                 "place": Out(Position(config)),
                 "above": Out(beat),
-                "words": In(data.ArrayLayout(fmt.word_bits, lanes)),
+                "words": In(data.ArrayLayout(fmt.stream_bits, config.units)),
                 "window": Out(stream.Signature(Window(config))),
                 "info": Out(stream.Signature(PacketInfo())),
                 "idle": In(1),
@@ -225,7 +227,7 @@ class WindowReader(wiring.Component):
 
     def _capture(self, m: Module, loop: _Loop, there: Value) -> None:
         """Takes a header, part by part. One that has not arrived is given up when the end of the packet is known."""
-        levels, words = exact_log2(self.config.lanes), data.View(self.words.shape(), self.words)
+        levels, words = exact_log2(self.config.units), data.View(self.words.shape(), self.words)
         #: Number of the part that is taken next.
         part = Signal(range(self.parts))
         found = [
@@ -244,6 +246,14 @@ class WindowReader(wiring.Component):
     def _hand_on(self, m: Module, loop: _Loop, left: WordsLeft, check: HeaderCheck, there: Value) -> None:
         """Hands the window on when all of it has arrived, or when the end of its packet is known."""
         window = self.window.payload
+        bad: Value = check.bad | left.nothing | loop.missing
+        of_codes: Value = Value.cast(Error.CODE)
+        bad_padding: Value = C(0)
+        if self.padded:
+            bad_padding = self._check_padding(m, loop, check)
+            last = ~Cat(left.more, 0) & Cat(1, left.more)
+            bad |= Mux(bad_padding, last, 0)
+            of_codes = Mux(check.any_bad, Error.CODE, Error.PADDING)
         may = loop.waiting & ~self.window.valid
         m.d.comb += [
             check.codes.eq(loop.header),
@@ -251,7 +261,7 @@ class WindowReader(wiring.Component):
             check.more.eq(left.more),
             check.adding.eq(loop.adding),
             check.one_entry.eq(self.one_entry),
-            loop.cannot.eq(check.any_bad | left.nothing | loop.missing),
+            loop.cannot.eq(check.any_bad | left.nothing | loop.missing | bad_padding),
             loop.stops.eq(may & Mux(loop.complete, left.final | loop.cannot, loop.ended)),
             loop.continues.eq(may & loop.complete & ~left.final & ~loop.cannot),
             loop.captures.eq(
@@ -268,11 +278,11 @@ class WindowReader(wiring.Component):
                 window.more.eq(left.more),
                 window.words.eq(left.words),
                 window.last.eq(left.final),
-                window.bad.eq(check.bad | left.nothing | loop.missing),
+                window.bad.eq(bad),
                 window.any_bad.eq(loop.cannot),
                 window.error.eq(
                     first_error(
-                        (left.nothing, Error.TRAILING), (loop.missing, Error.TRUNCATED), otherwise=Error.CODE
+                        (left.nothing, Error.TRAILING), (loop.missing, Error.TRUNCATED), otherwise=of_codes
                     )
                 ),
                 window.short.eq(~loop.complete),
@@ -281,6 +291,22 @@ class WindowReader(wiring.Component):
         m.d.sync += self.window.valid.eq(
             loop.stops | loop.continues | (self.window.valid & ~self.window.ready)
         )
+
+    def _check_padding(self, m: Module, loop: _Loop, check: HeaderCheck) -> Signal:
+        """Whether the padding of a window that is complete is not zero. It is read with the header after it, and lies just
+        before that, in one beat, because both begin and end at a multiple of its greatest length plus one."""
+        align = self.config.format.align_words
+        groups = data.ArrayLayout(
+            data.ArrayLayout(self.config.format.stream_bits, align), self.config.units // align
+        )
+        number = ((loop.head >> exact_log2(align)) - 1)[: exact_log2(groups.length)]
+        group = data.View(groups, Value.cast(self.words))[number]
+        wrong = Signal(name="wrong_padding")
+        padded = reversed(list(thermometer(check.padding, align)))
+        m.d.comb += wrong.eq(
+            loop.complete & Cat(of_window & group[word].any() for word, of_window in enumerate(padded)).any()
+        )
+        return wrong
 
     def _finish(self, m: Module, loop: _Loop) -> None:
         """Waits for the end of a packet whose last window is handed on, and discards what is left of it.
@@ -311,18 +337,27 @@ class WindowReader(wiring.Component):
 
     def _seek(self, m: Module, loop: _Loop, check: HeaderCheck) -> None:
         """Reads the next header, or its next part: after this window, or at the beginning of the next packet."""
-        lanes, part_size = self.config.lanes, self.header_part
-        width, levels = len(loop.place), exact_log2(lanes)
+        units, part_size = self.config.units, self.header_part
+        width, levels = len(loop.place), exact_log2(units)
         reads = loop.locating | loop.finishing | (loop.captures if self.parts > 1 else 0)
         next_head, next_above, next_end = (
             Signal(width, name=f"next_{name}") for name in ("head", "above", "end")
         )
         # The position in the next beat and the end of the header are counted alongside, to save an adder in the path.
-        for target, start, more in (
+        # What is read begins with the padding before a header, where there may be some.
+        before = self.config.format.align_words if self.padded else 0
+        positions = [
             (next_head, loop.place, 0),
-            (next_above, Signal(width, name="place_above", init=lanes), lanes),
+            (next_above, Signal(width, name="place_above", init=units - before), units - before),
             (next_end, Signal(width, name="place_behind", init=part_size), part_size),
-        ):
+        ]
+        reading = next_head
+        if self.padded:
+            reading = Signal(width, name="next_reading")
+            positions.append(
+                (reading, Signal(width, name="place_before", init=(1 << width) - before), -before)
+            )
+        for target, start, more in positions:
             with m.If(self.pop):
                 m.d.sync += start.eq((self.end.next << levels) + more)
             with m.Elif(loop.heading | (loop.continues & loop.next_there)):
@@ -333,7 +368,7 @@ class WindowReader(wiring.Component):
             m.d.comb += target.eq(found)
         m.d.comb += [
             self.read.eq(reads),
-            self.place.eq(next_head),
+            self.place.eq(reading),
             self.above.eq(next_above >> levels),
         ]
         with m.If(reads):

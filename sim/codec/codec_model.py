@@ -31,8 +31,9 @@ class CodecModel(ABC, Generic[AFormat]):
         """How many stream words the stream stores of each word."""
         return self.stored(words, format).view(np.uint8)
 
-    def literals_after(self, header: Words, format: AFormat) -> int:
-        """How many literals follow a header in a stream; for a format without headers nobody asks."""
+    def stored_after(self, header: Words, format: AFormat) -> int:
+        """How many stream words of a whole window follow its header, without padding; for a format without headers nobody
+        asks."""
         return 0
 
     @abstractmethod

@@ -31,9 +31,9 @@ class FrequentValueModel(CodecModel[Format]):
         """How many stream words the stream stores of each word: as its code says."""
         return np.take(parts_of_codes(format), codes_of(words, format))
 
-    def literals_after(self, header: Words, format: Format) -> int:
-        """How many literals follow a header: one for each literal code."""
-        return int(np.count_nonzero(unpack(header[None], format) == format.literal_code))
+    def stored_after(self, header: Words, format: Format) -> int:
+        """How many stream words follow a header: as its codes say."""
+        return int(np.take(parts_of_codes(format), unpack(header[None], format)).sum(dtype=np.int64))
 
     def compressed(self, words: Words, format: Format) -> Iterator[Words]:
         """The compressed stream in parts."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cdma.sim.codec.codec_model import model_of
-from cdma.sim.codec.words import Words, as_words, words_from_bytes
+from cdma.sim.codec.words import Words, as_stream, stream_from_bytes, words_from_bytes
 
 from .design import CodecDesign
 
@@ -14,25 +14,29 @@ _SPELT_LANES = 8
 
 
 class Speller:
-    """Spells the words of beats: ``H`` header word, ``L`` literal, ``.`` frequent value, ``-`` invalid."""
+    """Spells the words of beats: ``H`` header word, ``L`` literal, ``.`` frequent value, ``-`` invalid. In a stream whose
+    words are bytes, ``L`` is one that is stored of any word; ``P`` is padding."""
 
     def __init__(self, design: CodecDesign, raw: bool) -> None:
         self._config = design.config
         self._raw = raw
         self._header: list[int] = []
-        self._literals = 0
+        self._stored = self._padding = 0
 
     def beat(self, data: int, keep: int, last: bool) -> str:
         """The label of one transfer."""
-        form, lanes = self._config.format, self._config.lanes
-        size = form.word_bits // 8
-        words = words_from_bytes(data.to_bytes(lanes * size, "little"), form)[: keep.bit_length() // size]
-        letters = self._raw_letters(words) if self._raw else self._stream_letters(words)
+        config = self._config
+        form, whole = config.format, data.to_bytes(config.data_bits // 8, "little")[: keep.bit_length()]
+        lanes = config.lanes if self._raw else config.units
+        if self._raw:
+            letters = self._raw_letters(words_from_bytes(whole, form))
+        else:
+            letters = self._stream_letters(stream_from_bytes(whole, form))
         if last:
-            self._header, self._literals = [], 0
+            self._header, self._stored, self._padding = [], 0, 0
         if lanes <= _SPELT_LANES:
             return letters.ljust(lanes, "-")
-        counts = [(letter, letters.count(letter)) for letter in "HL."]
+        counts = [(letter, letters.count(letter)) for letter in "HLP."]
         return " ".join(f"{count}{letter}" for letter, count in counts if count) or "-"
 
     def _raw_letters(self, words: Words) -> str:
@@ -44,11 +48,15 @@ class Speller:
 
     def _stream_letter(self, word: int) -> str:
         form = self._config.format
-        if self._literals or not form.header_words:
-            self._literals -= 1
+        if self._stored or not form.header_words:
+            self._stored -= 1
             return "L"
+        if self._padding:
+            self._padding -= 1
+            return "P"
         self._header.append(word)
         if len(self._header) == form.header_words:
-            self._literals = model_of(form).literals_after(as_words(self._header, form), form)
+            self._stored = model_of(form).stored_after(as_stream(self._header, form), form)
+            self._padding = -(form.header_words + self._stored) % form.align_words
             self._header = []
         return "H"

@@ -198,10 +198,12 @@ def test_settings_name_fields_and_padding_where_there_are_any():
             lambda: CodecConfig(Format(8, align=4), 2),
             "lanes is 2, a beat of 2 bytes, with windows padded to more",
         ),
-        (lambda: CodecConfig(Format(8, align=4), pipelined=True), "pipelined codecs are not built"),
-        (lambda: CodecConfig(Format(code_bits=3), pipelined=True), "pipelined codecs are not built"),
-        (lambda: CodecConfig(Format.preset("bf16"), pipelined=True), "pipelined codecs are not built"),
-        (lambda: EngineConfig(Format.preset("fp32"), pipelined=True), "pipelined codecs are not built"),
+        (
+            lambda: CodecConfig(Format(8, align=4), 4, pipelined=True),
+            "lanes is 4, a beat of 4 bytes; in a pipelined codec a beat must be as long as a header and",
+        ),
+        (lambda: CodecConfig(Format(16, field_bits=8), pipelined=True), "with zero only"),
+        (lambda: EngineConfig(Format(32, field_bits=8), pipelined=True), "with zero only"),
         (lambda: EngineConfig(Format.preset("bf16"), 64), "a beat has at most 64 bytes"),
         (lambda: CodecConfig(Format.preset("fp32"), 32), "a beat has at most 64 bytes"),
         (

@@ -17,3 +17,12 @@ def test_spelling() -> None:
     assert raw.beat(1 | 1 << 96, (1 << 32) - 1, False) == "L..L...."
     wide = Speller(CodecDesign("compressor", CodecConfig(Format(8), 32)), raw=True)
     assert wide.beat(0x010001, (1 << 32) - 1, False) == "2L 30."
+
+
+def test_spelling_of_fields_and_padding() -> None:
+    form = Format(16, 8, 3, (127,), field_bits=8, rotate=1, zero=True, align=4)
+    speller = Speller(CodecDesign("compressor", CodecConfig(form, 4)), raw=False)
+    # A header of three bytes: a zero word, one with a frequent exponent, one literal, zero words. Then its three bytes, and
+    # two of padding.
+    data = (1 << 3 | 7 << 6) | 0xAB << 24 | 0xCDEF << 32
+    assert speller.beat(data, (1 << 8) - 1, True) == "HHHLLLPP"

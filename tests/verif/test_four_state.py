@@ -25,11 +25,13 @@ from tests.support.pessimistic import pessimistic
 
 pytestmark = [needs_icarus, pytest.mark.slow]
 
+FIELDS = Format(16, 32, 3, (127, 126), field_bits=8, rotate=1, zero=True, align=4)
 CODECS = {
     "plain": CodecConfig(),
     "pipelined": CodecConfig(pipelined=True),
     "bytes, a lane, header of eight beats, run-time table": CodecConfig(Format(8, 32, 2, (0, 1)), 1, True),
     "pipelined, the same": CodecConfig(Format(8, 32, 2, (0, 1)), 1, True, pipelined=True),
+    "pipelined, fields and padding": CodecConfig(FIELDS, 8, pipelined=True),
     "sixteen lanes, window of four beats, run-time table": CodecConfig(Format(16, 64, 4, (0, 1)), 16, True),
 }
 #: A wide host, words of 32 bits and one code bit; descriptors come as streams.
@@ -55,6 +57,10 @@ ENGINES: dict[str, tuple[EngineConfig, list[str]]] = {
     "pipelined, to a word": (
         dataclasses.replace(SMALL, alignment="word", pipelined=True),
         ["soak", "lengths", "register_bus", "corrupt", "capacity", "hard_resets", "soft_resets"],
+    ),
+    "fields and padding, to a word": (
+        dataclasses.replace(SMALL, format=FIELDS, lanes=8, alignment="word"),
+        ["soak", "corrupt", "padding", "hard_resets"],
     ),
     "streams": (STREAMS, ["soak", "lengths", "corrupt", "aborts", "hard_resets"]),
     "register slices, ports of 512 bits": (

@@ -22,7 +22,7 @@ from .timing import OpenSta, Timing, find_opensta
 __all__ = ["Block", "Figures", "Measurement", "kept_measurement", "measure"]
 
 #: Part of every key: raise it when this package measures the same inputs differently.
-_REVISION = 1
+_REVISION = 2
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,15 @@ class Figures:
             "input_ns": _rounded(timing.input_ns) if timing else None,
             "output_ns": _rounded(timing.output_ns) if timing else None,
             "through_ns": _rounded(timing.through_ns) if timing else None,
-            "worst_path": {"start": timing.start, "end": timing.end} if timing and timing.start else None,
+            **{
+                name: _path_json(timing, group)
+                for name, group in (
+                    ("worst_path", "period"),
+                    ("input_path", "input"),
+                    ("output_path", "output"),
+                    ("through_path", "through"),
+                )
+            },
         }
 
 
@@ -119,6 +127,20 @@ class Measurement:
             "breakdown": [block.as_json(self.blocks_kge) for block in self.blocks],
             "tools": self.tools,
         }
+
+
+def _timing(kept: dict[str, Any] | None) -> Timing | None:
+    """The timing that is kept, whose pairs JSON made lists of."""
+    if kept is None:
+        return None
+    return Timing(**kept | {"ends": {group: tuple(ends) for group, ends in kept["ends"].items()}})
+
+
+def _path_json(timing: Timing | None, group: str) -> dict[str, str] | None:
+    if timing is None or group not in timing.ends:
+        return None
+    start, end = timing.ends[group]
+    return {"start": start, "end": end}
 
 
 def _rounded(value: float | None) -> float | None:
@@ -235,7 +257,7 @@ class _Kept:
             clock_gates=count["clock_gates"],
             memory_bits=kept["memory_bits"],
             delay_ns=kept["delay_ns"],
-            timing=Timing(**kept["timing"]) if kept["timing"] is not None else None,
+            timing=_timing(kept["timing"]),
         )
 
     def blocks(self, options: Options, depth: int, progress: Progress | None) -> tuple[Block, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,17 +27,27 @@ class Timing:
     """The longest paths of a circuit in nanoseconds; None for a kind of path that it does not have.
 
     ``period_ns`` is from register to register, which depends on the circuit alone. ``input_ns`` is from an input to a
-    register, ``output_ns`` from the clock to an output, ``through_ns`` from an input to an output. ``start`` and
-    ``end`` are the registers of the longest path, and ``report`` lists its cells.
+    register, ``output_ns`` from the clock to an output, ``through_ns`` from an input to an output. ``ends`` says for each
+    kind, by its name without the unit, the ports or registers in which its longest path begins and ends. ``report``
+    lists the cells of the longest path from register to register.
     """
 
     period_ns: float | None
     input_ns: float | None
     output_ns: float | None
     through_ns: float | None
-    start: str
-    end: str
+    ends: Mapping[str, tuple[str, str]]
     report: str
+
+    @property
+    def start(self) -> str:
+        """The register in which the longest path from register to register begins; empty if there is none."""
+        return self.ends["period"][0] if "period" in self.ends else ""
+
+    @property
+    def end(self) -> str:
+        """The register in which that path ends."""
+        return self.ends["period"][1] if "period" in self.ends else ""
 
 
 @dataclass(frozen=True)
@@ -53,7 +64,7 @@ class OpenSta:
         """Times a flattened netlist; all its clocks are assumed to be one ideal clock."""
         clocks = netlist.clocks(library)
         if not clocks:
-            return Timing(None, None, None, None, "", "", "")
+            return Timing(None, None, None, None, {}, "")
         with scratch() as folder:
             (folder / "netlist.v").write_text(netlist.verilog)
             names = write_library(library, folder)
@@ -144,23 +155,26 @@ def _parse(log: str, time_ns: float) -> Timing:
     if not {"period", "output"} <= set(sections):
         raise ToolError(f"OpenSTA did not time the circuit: {' / '.join(log.splitlines()[-3:])}")
     length: dict[str, float | None] = {}
+    ends: dict[str, tuple[str, str]] = {}
     for group in _GROUPS:
-        slack = re.search(r"(-?[\d.]+)\s+slack \((?:MET|VIOLATED)\)", sections.get(group, ""))
+        text = sections.get(group, "")
+        slack = re.search(r"(-?[\d.]+)\s+slack \((?:MET|VIOLATED)\)", text)
         length[group] = round(_PERIOD_NS - float(slack[1]) * time_ns, 6) if slack else None
-    report = sections["period"].strip()
-    start = re.search(r"^Startpoint: (\S+)", report, flags=re.MULTILINE)
-    end = re.search(r"^Endpoint: (\S+)", report, flags=re.MULTILINE)
+        start, end = (
+            re.search(rf"^{point}point: (\S+)", text, flags=re.MULTILINE) for point in ("Start", "End")
+        )
+        if start and end:
+            ends[group] = (_register(start[1]), _register(end[1]))
     return Timing(
         length["period"],
         length["input"],
         length["output"],
         length["through"],
-        _register(start[1]) if start else "",
-        _register(end[1]) if end else "",
-        report if start else "",
+        ends,
+        sections["period"].strip() if "period" in ends else "",
     )
 
 
 def _register(instance: str) -> str:
-    """Returns the register that a flip-flop holds a bit of, from the name that synthesis gave the flip-flop."""
+    """Returns the register that a flip-flop holds a bit of, from the name that synthesis gave it; a port has its own."""
     return instance.replace("\\", "").partition("$_")[0]

@@ -18,6 +18,15 @@ from . import request
 __all__ = ["run"]
 
 
+#: What the longest path of each kind is called.
+_PATHS = {
+    "period": "longest path",
+    "input": "from an input",
+    "output": "to an output",
+    "through": "from an input to an output",
+}
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Measures the block and prints what it costs."""
     if not 1 <= arguments.depth <= 20:
@@ -50,8 +59,10 @@ def run(arguments: argparse.Namespace) -> int:
         console.print(f"Assumed: {assumption}.")
     console.print(_figures(measurement, floor))
     timing = measurement.plain.timing
-    if timing is not None and timing.start:
-        console.print(f"longest path: {timing.start} → {timing.end}")
+    if timing is not None:
+        for group, name in _PATHS.items():
+            if group in timing.ends:
+                console.print(f"{name}: {' → '.join(timing.ends[group])}")
     if measurement.blocks:
         console.print(_blocks(measurement))
         console.print(

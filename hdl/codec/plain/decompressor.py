@@ -57,6 +57,8 @@ class PlainDecompressor(Elaboratable):
         self.planned = Signal()
         #: Position of the next word to plan, counted from lane 0 of the oldest beat in the rows.
         self.position = Signal(range(2 * units + self.padded))
+        #: Its lane, one bit each: the next header is found from there, and should not wait for a decoder.
+        self.lane = Signal(units, init=1)
         #: What pads the window of the planned beat is not zero.
         self.bad_padding = Signal()
         #: A packet is in flight: one of its beats is planned, and it is not finished.
@@ -254,16 +256,22 @@ class PlainDecompressor(Elaboratable):
         reads = Signal()
         m.d.comb += [reads.eq(planner.wants_header & header_there), self.rows.read.eq(reads)]
         advances = (~planner.wants_header | reads) & planner.whole
-        m.d.sync += self.position.eq(
-            one_of(
-                (~self.moves, self.position),
-                (self.moves & advances, planner.end),
-                (self.moves & ~advances & reads, planner.offset),
-                (self.moves & ~advances & ~reads, self.position[: self.levels]),
-            )
+        cases = (
+            (~self.moves, self.position, self.lane),
+            (self.moves & advances, planner.end, self._lane_of(planner.end)),
+            (self.moves & ~advances & reads, planner.offset, self._lane_of(planner.offset)),
+            (self.moves & ~advances & ~reads, self.position[: self.levels], self.lane),
         )
+        m.d.sync += [
+            self.position.eq(one_of(*((condition, position) for condition, position, _ in cases))),
+            self.lane.eq(one_of(*((condition, lane) for condition, _, lane in cases))),
+        ]
         with m.If(self.moves):
             m.d.sync += self.planned.eq(plans & planner.whole & ~gives_up)
+
+    def _lane_of(self, position: Value) -> Value:
+        """The lane of a position, one bit each."""
+        return Cat(position[: self.levels] == lane for lane in range(self.config.units))
 
     def _accept(self, m: Module) -> None:
         """Accepts the beat at the input into the rows."""
@@ -277,6 +285,7 @@ class PlainDecompressor(Elaboratable):
             rows.arriving.eq(arriving.data),
             rows.accept.eq(self.accept),
             rows.position.eq(self.position),
+            rows.lane.eq(self.lane),
             rows.move.eq(self.moves),
             rows.forget.eq(self.discarding),
             rows.fresh.eq(self.planner.fresh),

@@ -1,6 +1,6 @@
 """The words that a small decompressor has: a beat that it holds, and the beat at the input."""
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import C, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In
 from amaranth.utils import exact_log2
@@ -89,18 +89,15 @@ class HeldBeat(wiring.Component):
 
     def _select_header(self, m: Module, held: data.View, holds: Signal) -> None:
         """Selects each word of the header by its beat and lane, in one step."""
-        levels = exact_log2(self.lanes)
+        #: The lanes from the position on are in the held beat; those below it are always at the input.
+        there = Signal()
+        m.d.comb += there.eq(holds & (self.position[exact_log2(self.lanes) :] == 0))
         for word in range(self.header_words):
-            place = Signal(range(3 * self.lanes + 1), name=f"place_{word}")
-            there = Signal(name=f"there_{word}")
-            m.d.comb += [
-                place.eq(Mux(self.fresh, 0, self.position) + word),
-                there.eq(holds & ~self.fresh & (place[levels:] == 0)),
-            ]
             cases = []
-            for lane in range(self.lanes):
-                here = place[:levels] == lane
-                cases += [(here & there, held[lane]), (here & ~there, self.arriving[lane])]
+            for number in range(self.lanes):
+                here, first = self.lane[number - word] & ~self.fresh, self.fresh & (number == word)
+                in_held = here & there if number >= word else C(0)
+                cases += [(in_held, held[number]), ((here & ~in_held) | first, self.arriving[number])]
             m.d.comb += self.header[word].eq(one_of(*cases))
 
     def _turn_header(self, m: Module, held: data.View, holds: Signal) -> None:

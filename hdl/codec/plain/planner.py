@@ -5,12 +5,14 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.gates import add_three, one_of, popcount, thermometer
+from cdma.hdl.blocks.gates import add_three, popcount, thermometer
 from cdma.hdl.codec.parts.butterfly import Ranking, Routes
 from cdma.hdl.codec.parts.classifier import literals_of, sent_of
 from cdma.hdl.codec.parts.interface import has_one_entry
 from cdma.hdl.codec.parts.streams import Error, first_error
 from cdma.hdl.spec.codec import CodecConfig
+
+from .words_left import WordsLeft
 
 __all__ = ["Plan", "Planner"]
 
@@ -110,8 +112,7 @@ class Planner(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config, parts = self.config, self.parts
-        #: Number of words left of the packet.
-        remaining = Signal(32, reset_less=True)
+        m.submodules.left = left = WordsLeft(config.lanes, config.beats)
         #: Position of the next beat in its window.
         place = Signal(range(config.beats))
         #: Position of the next part in its header.
@@ -135,8 +136,8 @@ class Planner(wiring.Component):
             codes.eq(rest),
             literal.eq(sent_of(codes, keep, config)),
         ]
-        last, undefined = self._check(m, remaining, rest, codes, keep)
-        self._check_rest(m, remaining, header_rest)
+        last, undefined = self._check(m, left, rest, codes, keep)
+        self._check_rest(m, left, header_rest)
         swap, count, end = self._route(m, literal)
         padding = Signal(range(config.format.align_words))
         if config.format.align_words > 1:
@@ -162,12 +163,12 @@ class Planner(wiring.Component):
                 plan.swap.eq(swap),
                 plan.straight.eq(~Value.cast(swap)),
                 plan.literals.eq(popcount(literals_of(codes, config)) if config.format.parts > 1 else count),
-                plan.words.eq(Mux(last, self._beats_of(remaining)[1] - 1, config.lanes - 1)),
+                plan.words.eq(Mux(last, left.odd - 1, config.lanes - 1)),
                 *([plan.padding.eq(padding)] if config.format.align_words > 1 else []),
                 plan.last.eq(last),
                 plan.error.eq(
                     first_error(
-                        (remaining == 0, Error.TRAILING),
+                        (left.only_near & (left.near == 0), Error.TRAILING),
                         (self.header_missing, Error.TRUNCATED),
                         (undefined, Error.CODE),
                     )
@@ -180,19 +181,19 @@ class Planner(wiring.Component):
                     m.d.sync += header_rest[i * bits_of_part : (i + 1) * bits_of_part].eq(self.header)
         with m.If(self.give_up):
             m.d.sync += [self.fresh.eq(1), place.eq(0), part.eq(0)]
-        self._count_down(m, remaining, takes_beat, last, closes)
+        self._count_down(m, left, takes_beat, last, closes)
         return m
 
     def _check(
-        self, m: Module, remaining: Signal, rest: Signal, codes: Signal, keep: Signal
+        self, m: Module, left: WordsLeft, rest: Signal, codes: Signal, keep: Signal
     ) -> tuple[Signal, Signal]:
         """Whether the next beat is the last of its packet, and whether a code of it is invalid; finds its words."""
         config, lanes = self.config, self.config.lanes
-        full_beats, odd = self._beats_of(remaining)
+        partial = left.only_near & (left.beats == 0)
         last = Signal()
         m.d.comb += [
-            last.eq((full_beats == 0) | ((full_beats == 1) & (odd == 0))),
-            keep.eq(Mux(full_beats == 0, thermometer(odd, lanes), ~0)),
+            last.eq(partial | (left.only_near & (left.beats == 1) & (left.odd == 0))),
+            keep.eq(Mux(partial, thermometer(left.odd, lanes), ~0)),
         ]
         undefined = Signal()
         wrong = []
@@ -209,13 +210,13 @@ class Planner(wiring.Component):
         m.d.comb += undefined.eq(Cat(wrong).any())
         return last, undefined
 
-    def _check_rest(self, m: Module, remaining: Signal, header_rest: Signal) -> None:
+    def _check_rest(self, m: Module, left: WordsLeft, header_rest: Signal) -> None:
         """Looks ahead in the window of the beat planned last. What was shifted into the rest of the header is 0."""
         code_bits, rest_words = self.config.format.code_bits, self.config.format.window - self.config.lanes
         wrong: list[Value] = []
-        for word, exists in enumerate(thermometer(remaining, rest_words)):
+        for word, exists in enumerate(thermometer(left.near, rest_words)):
             code = header_rest.word_select(word, code_bits)
-            wrong.append(~exists & code.any())
+            wrong.append(~exists & ~left.more & code.any())
             wrong += self._undefined(code)
         m.d.comb += self.rest_invalid.eq(Cat(wrong).any())
 
@@ -227,11 +228,6 @@ class Planner(wiring.Component):
             return [(code >= codes) & ~code.all()]
         other = code > 1 if fmt.zero else code.any()
         return [self.one_entry & other & ~code.all()] if has_one_entry(self.config) else []
-
-    def _beats_of(self, remaining: Signal) -> tuple[Value, Value]:
-        """The number of full beats in the words left, and of words beyond them."""
-        levels = exact_log2(self.config.lanes)
-        return remaining >> levels, remaining[:levels]
 
     def _route(self, m: Module, literal: Signal) -> tuple[Value, Value, Value]:
         """Counts what is stored of the next beat; returns the settings of the exchanges, the count, and where it ends."""
@@ -248,7 +244,7 @@ class Planner(wiring.Component):
         return routes.swap, ranking.ranks.count, end
 
     def _count_down(
-        self, m: Module, remaining: Signal, takes_beat: Signal, last: Signal, closes: Signal
+        self, m: Module, left: WordsLeft, takes_beat: Signal, last: Signal, closes: Signal
     ) -> None:
         """Takes lengths, and counts them down.
 
@@ -258,14 +254,14 @@ class Planner(wiring.Component):
         """
         # Whether the beat is taken is known last, so it is joined last.
         loads = Mux(takes_beat, last | ~self.known, ~self.known)
-        m.d.comb += self.length.ready.eq(loads)
-        m.d.sync += remaining.eq(
-            one_of(
-                (loads, self.length.payload),
-                (takes_beat & self.known & ~last, remaining - self.config.lanes),
-                (~takes_beat & self.known, remaining),
-            )
-        )
+        m.d.comb += [
+            self.length.ready.eq(loads),
+            left.length.eq(self.length.payload),
+            left.loads.eq(loads),
+            left.takes.eq(takes_beat & self.known & ~last),
+            left.holds.eq(~takes_beat & self.known),
+            left.unknown.eq(~self.known),
+        ]
         with m.If(self.length.ready):
             m.d.sync += self.known.eq(self.length.valid)
         with m.Else(), m.If(closes | self.give_up):

@@ -22,6 +22,7 @@ def window_members(
         "arriving": In(row),
         "accept": In(1),
         "position": In(range(2 * lanes + padded)),
+        "lane": In(lanes),
         "move": In(1),
         "read": In(1),
         "forget": In(1),
@@ -53,6 +54,8 @@ class WordRows(wiring.Component):
         window go into it at once.
     ``position``
         The new beginning of the window, counted from lane 0 of beat 0.
+    ``lane``
+        The lane of ``position``, one bit each.
     ``read``
         Skips the header at ``position``: the window slides to the word after it.
     ``fresh``
@@ -104,6 +107,7 @@ class WordRows(wiring.Component):
         #: Lane of beat 0 in which the window begins.
         offset = Signal(range(self.lanes))
         stored = Signal.like(self.stored)
+        next_stored = Signal.like(self.stored)
         m.d.comb += [
             self.window.eq(kept),
             window.eq(self._turned(kept)),
@@ -112,15 +116,17 @@ class WordRows(wiring.Component):
         ]
         if self.padded:
             m.d.comb += [self.offset.eq(offset), self.following.eq(rows[1])]
-        has = [stored > beat for beat in range(self.beats)]
-        gone = self._slide(m, kept, window, rows, has, offset)
-        retire = self._shift(m, rows, has, gone)
+        #: Says for each beat whether it is stored. These registers spare the header's way a comparison.
+        has = Signal(self.beats)
+        gone = self._slide(m, kept, window, rows, list(has), offset)
+        retire = self._shift(m, rows, list(has), gone)
         with m.If(self.move):
             m.d.sync += offset.eq(gone)
         before = Mux((self.move & self.fresh) | self.forget, 0, stored)
-        m.d.sync += stored.eq(Mux(retire > before, 0, before - retire + self.accept))
+        m.d.comb += next_stored.eq(Mux(retire > before, 0, before - retire + self.accept))
+        m.d.sync += [stored.eq(next_stored), has.eq(thermometer(next_stored, self.beats))]
         select = self._turn_header if self.header_words > MOST_SELECTED else self._select_header
-        select(m, [window, *rows.values()], stored, has)
+        select(m, [window, *rows.values()], list(has))
         return m
 
     def _turned(self, words: Value) -> Value:
@@ -186,31 +192,29 @@ class WordRows(wiring.Component):
             m.d.sync += row.eq(one_of(*words, (~taken, Value.cast(self.arriving))))
         return retire
 
-    def _select_header(self, m: Module, sources: list[data.View], stored: Signal, has: list[Value]) -> None:
+    def _select_header(self, m: Module, sources: list[data.View], has: list[Value]) -> None:
         """Selects each word of the header by its beat and lane, in one step."""
-        levels = exact_log2(self.lanes)
+        beat = self.position[exact_log2(self.lanes) :]
+        #: In which beat the lanes from the position on are, and those below it; the last bit stands for that at the input.
+        there = [Signal(self.beats + 1, name=f"there_{further}") for further in range(2)]
+        for further, flags in enumerate(there):
+            held = self._held(beat + further, has)
+            m.d.comb += flags.eq(Mux(self.fresh, 0, Cat(*held, ~Cat(held).any())))
         for word in range(self.header_words):
-            place = Signal(range(3 * self.lanes + 1), name=f"place_{word}")
-            m.d.comb += place.eq(self.position + word)
-            lane, beat = place[:levels], place[levels:]
-            #: In which beat the word is; the last bit stands for the beat at the input.
-            there = Signal(self.beats + 1, name=f"there_{word}")
-            m.d.comb += there.eq(
-                Cat(
-                    *(~self.fresh & (beat == number) & has[number] for number in range(self.beats)),
-                    ~self.fresh & (beat >= stored),
-                )
-            )
             cases = []
             for number in range(self.lanes):
-                here = lane == number
+                here, flags = self.lane[number - word], there[number < word]
                 for source_beat, source in enumerate(sources):
-                    cases.append((here & there[source_beat], source[number]))
-                at_input = here & there[self.beats]
+                    cases.append((here & flags[source_beat], source[number]))
+                at_input = here & flags[self.beats]
                 cases.append((at_input | self.fresh if number == word else at_input, self.arriving[number]))
             m.d.comb += self.header[word].eq(one_of(*cases))
 
-    def _turn_header(self, m: Module, sources: list[data.View], stored: Signal, has: list[Value]) -> None:
+    def _held(self, beat: Value, has: list[Value]) -> list[Value]:
+        """Says for each stored beat whether it is ``beat``, which may be the one at the input."""
+        return [(beat == number) & has[number] for number in range(self.beats)]
+
+    def _turn_header(self, m: Module, sources: list[data.View], has: list[Value]) -> None:
         """Selects the ``lanes`` words from the position on, each in its lane, and turns the first of them to lane 0."""
         levels = exact_log2(self.lanes)
         first = Signal(range(self.lanes))
@@ -225,8 +229,8 @@ class WordRows(wiring.Component):
             beat = (self.position >> levels) + further
             m.d.comb += flags.eq(
                 Cat(
-                    *(~self.fresh & (beat == number) & has[number] for number in range(self.beats)),
-                    self.fresh | (beat >= stored),
+                    *(~self.fresh & held for held in self._held(beat, has)),
+                    self.fresh | ~Cat(self._held(beat, has)).any(),
                 )
             )
         words: list[Value] = []

@@ -50,7 +50,7 @@ def test_json(tiny, tmp_path):
     assert list(found) == [
         *("block", "config", "library", "target_ns", "area_um2", "kge", "flip_flops", "clock_gates"),
         *("sequential_share", "memory_bits", "delay_ns", "period_ns", "input_ns", "output_ns", "through_ns"),
-        *("worst_path", "clock_gated", "breakdown", "tools"),
+        *("worst_path", "input_path", "output_path", "through_path", "clock_gated", "breakdown", "tools"),
     ]
     assert (found["block"], found["config"], found["library"]) == ("counter", {"bits": 8}, "tiny")
     assert found["kge"] == pytest.approx(found["area_um2"] / 3000, abs=1e-4)

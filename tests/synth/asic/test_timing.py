@@ -27,6 +27,7 @@ def test_period_by_hand(tiny):
     assert timing.input_ns == pytest.approx(0.05, abs=5e-3)
     assert timing.through_ns is None
     assert (timing.start, timing.end) == ("a", "b")
+    assert timing.ends == {"period": ("a", "b"), "input": ("d", "a"), "output": ("b", "q")}
     assert "Startpoint: a" in timing.report
 
 

@@ -288,8 +288,15 @@ TEMPLATE512 const uint8_t *decompress512(
 #define AVX512_PREPARE(BYTES) const constants512 k = constants_of(&f, BYTES);
 #define AVX512_TO(source, target, BYTES, MODE) compress512(&f, &k, source, target, BYTES, MODE)
 #define AVX512_FROM(source, target, BYTES, MODE) decompress512(&f, &k, source, target, BYTES, MODE)
-#define AVX512_COMPRESS(BYTES, MODE) COMPRESS_ALL(AVX512_PREPARE, AVX512_TO, BYTES, MODE)
-#define AVX512_DECOMPRESS(BYTES, MODE) DECOMPRESS_ALL(AVX512_PREPARE, AVX512_FROM, BYTES, MODE)
+/* The large table is not for these kernels. */
+#define AVX512_COMPRESS(BYTES, MODE)                                                                                   \
+    if (MODE != BIG) {                                                                                                 \
+        COMPRESS_ALL(AVX512_PREPARE, AVX512_TO, BYTES, MODE)                                                           \
+    }
+#define AVX512_DECOMPRESS(BYTES, MODE)                                                                                 \
+    if (MODE != BIG) {                                                                                                 \
+        DECOMPRESS_ALL(AVX512_PREPARE, AVX512_FROM, BYTES, MODE)                                                       \
+    }
 
 DEFINE_WINDOWS(avx512, TARGET512, AVX512_COMPRESS, AVX512_DECOMPRESS)
 

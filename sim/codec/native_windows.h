@@ -49,9 +49,11 @@ TEMPLATE int are_zero(const uint8_t *from, size_t bytes)
 }
 
 /* The shape that presets have in common. A kernel of its own, with these as constants, is faster. */
-TEMPLATE int is_usual(const format *f, int mode)
+TEMPLATE int is_usual(const format *f, unsigned bytes, int mode)
 {
-    return f->window == 32 && (mode == ONE || (f->code_bits == 3 && f->field_bytes == 1 && f->rotate == 1 && f->zero));
+    int can_be = mode == ONE || (mode == LUT && bytes > 1) || (mode == BIG && bytes == 2);
+    return can_be && f->window == 32 &&
+           (mode == ONE || (f->code_bits == 3 && f->field_bytes == 1 && f->rotate == 1 && f->zero));
 }
 
 TEMPLATE format usual(const format *f, unsigned bytes, int mode)
@@ -109,7 +111,7 @@ TEMPLATE format usual(const format *f, unsigned bytes, int mode)
 
 /* Loops in both kernels of a shape. PREPARE is what they do before. */
 #define COMPRESS_ALL(PREPARE, WINDOW, BYTES, MODE)                                                                     \
-    if (is_usual(given, MODE)) {                                                                                       \
+    if (is_usual(given, BYTES, MODE)) {                                                                                       \
         const format f = usual(given, BYTES, MODE);                                                                           \
         COMPRESS_LOOP(PREPARE, WINDOW, BYTES, MODE)                                                                    \
     } else {                                                                                                           \
@@ -125,7 +127,7 @@ TEMPLATE format usual(const format *f, unsigned bytes, int mode)
         target = padded(&f, target, WINDOW(source, target, BYTES, MODE));
 
 #define DECOMPRESS_ALL(PREPARE, WINDOW, BYTES, MODE)                                                                   \
-    if (is_usual(given, MODE)) {                                                                                       \
+    if (is_usual(given, BYTES, MODE)) {                                                                                       \
         const format f = usual(given, BYTES, MODE);                                                                           \
         DECOMPRESS_LOOP(PREPARE, WINDOW, BYTES, MODE)                                                                  \
     } else {                                                                                                           \

@@ -30,7 +30,10 @@ class SkidBuffer(wiring.Component):
             with m.Else():
                 m.d.sync += self.o.payload.eq(self.i.payload)
         with m.Elif(taken):
-            m.d.sync += [spare.eq(self.i.payload), spare_full.eq(1), self.i.ready.eq(0)]
+            m.d.sync += [spare_full.eq(1), self.i.ready.eq(0)]
+        # While it is not full, whatever comes may be in it: one flip-flop enables all of it.
+        with m.If(~spare_full):
+            m.d.sync += spare.eq(self.i.payload)
         return m
 
 

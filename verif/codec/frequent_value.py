@@ -113,7 +113,7 @@ def _pipelined(config: CodecConfig, block: str) -> Limits:
         return Limits(constant=constant, latency=constant - 1)
     constant = config.beats + 18 + config.header_reads
     # It takes four cycles from one header to the next, and so counts a short last window as four beats.
-    return Limits(constant=constant, latency=constant - 1, back_to_back=3, least_window=4 * config.lanes)
+    return Limits(constant=constant, latency=constant - 1, back_to_back=2, least_window=4 * config.lanes)
 
 
 #: The one bench of this codec; it keeps no state.

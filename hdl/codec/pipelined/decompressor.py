@@ -26,7 +26,7 @@ class PipelinedDecompressor(wiring.Component):
 
     It has the ports and the contract of :class:`~cdma.hdl.codec.decompressor.Decompressor`, but takes more cycles.
     Throughput: a window takes at least four cycles, however short it is, and a packet that follows another without a pause
-    costs three more.
+    costs two more.
 
     Headers are read ahead of the beats that are decompressed. A beat is planned only with credit for it in the queue after
     the pipeline. So nothing in the pipeline waits, and no signal has to reach all of it within a cycle: on an FPGA the

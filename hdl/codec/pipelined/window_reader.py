@@ -317,11 +317,8 @@ class WindowReader(wiring.Component):
         #: Nothing has to be discarded.
         clean = Signal()
         packet = Signal(PacketEnd(self.config), reset_less=True)
-        # The end is taken a cycle after that is known, so that what is decided here passes little logic.
-        m.d.sync += self.pop.eq(
-            (loop.ended & loop.stops) | (self.ended & loop.finishing & ~loop.over & ~self.pop)
-        )
         m.d.comb += [
+            self.pop.eq((loop.ended & loop.stops) | (self.ended & loop.finishing & ~loop.over)),
             self.info.valid.eq(loop.finishing & loop.over & (clean | self.idle)),
             self.info.payload.words.eq(packet.words),
             self.info.payload.malformed.eq(packet.malformed),

@@ -37,7 +37,17 @@ WIDE_HOST = EngineConfig(
 TO_A_WORD = dataclasses.replace(WIDE_HOST, alignment="word")
 
 
-@pytest.mark.parametrize("config", [SMALL, WIDE_HOST, TO_A_WORD], ids=["small", "wide-host", "to-a-word"])
+#: Codes of a field, and padding; streams at any byte.
+FIELDS = dataclasses.replace(
+    TO_A_WORD, format=Format(16, 32, 3, (0,), field_bits=8, rotate=1, zero=True, align=4)
+)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [SMALL, WIDE_HOST, TO_A_WORD, FIELDS],
+    ids=["small", "wide-host", "to-a-word", "fields"],
+)
 def test_both_drivers_run_the_engine_and_the_model_agrees(tmp_path, monkeypatch, config):
     build(tmp_path, "c99", SOURCE)
     library = tmp_path / "driver.so"

@@ -111,7 +111,7 @@ class AxiReader(wiring.Component):
         return m
 
     def _request(self, m: Module, pulses: _Pulses, opened: Fifo, shifts: Fifo | None) -> None:
-        """Requests the bursts of a command, one every third cycle.
+        """Requests the bursts of a command, one every fourth cycle.
 
         The cycle before a request tells whether it is the last one, and whether there is credit. The upper bits of the
         address are the command's, without a register of their own: it stays until its last address is taken.
@@ -125,6 +125,8 @@ class AxiReader(wiring.Component):
         following = Signal(blocks.block_bits + 1)
         wrapped = Signal()
         start = Signal(blocks.place_bits, reset_less=True)
+        #: The address of the burst before was taken in the cycle before, and was not the command's last.
+        goes_on = Signal()
         final = Signal()
         m.d.comb += [
             ask.eq(known & self._credit(m, pulses) & ~self.flush),
@@ -147,18 +149,17 @@ class AxiReader(wiring.Component):
                 start.eq(blocks.place(first)),
             ]
         with m.Elif(taken):
-            m.d.sync += [
-                inside.eq(~final),
-                block.eq(following),
-                wrapped.eq(wrapped | following[-1]),
-                start.eq(0),
-            ]
+            m.d.sync += inside.eq(~final)
+        # The address needs its block until it is taken, and the bus should not reach what counts blocks.
+        m.d.sync += goes_on.eq(taken & ~final)
+        with m.If(goes_on):
+            m.d.sync += [block.eq(following), wrapped.eq(wrapped | following[-1]), start.eq(0)]
         # Between requests, and before the first: whether the burst is the last one of the command.
         with m.If(ask):
             # The difference is never below 0, so its sign is left out.
             length = Mux(final, blocks.place(last), self.shape.burst - 1) - start
             m.d.sync += [known.eq(0), ar.payload.len.eq(length[: blocks.place_bits])]
-        with m.Elif(inside & ~ar.valid):
+        with m.Elif(inside & ~ar.valid & ~goes_on):
             m.d.sync += [known.eq(1), final.eq(block == blocks.block(last))]
         if shifts is not None:
             fresh = Signal(init=1)

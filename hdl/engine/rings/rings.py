@@ -199,21 +199,24 @@ class Rings(wiring.Component):
         pause = Signal(3 + words.late)
         free = Signal()
         pushes = Signal()
+        #: A word of the pushed descriptor has passed; known a cycle later, so that the bus reaches no count of words.
+        pushed = Signal()
         reports = Signal()
         writes = Signal(1 + words.late)
         m.d.sync += [
             pause.eq(Cat(sequencer.advance | sequencer.fresh, pause)),
             writes.eq(Cat(is_[Job.SEND] & sequencer.advance, writes)),
+            pushed.eq(pushes & ~arriving.valid),
         ]
         m.d.comb += [
             free.eq(~sequencer.fresh & ~pause.any() & ~sequencer.copied),
-            pushes.eq(free & is_[Job.PUSH]),
+            pushes.eq(free & is_[Job.PUSH] & ~pushed),
             reports.eq(free & (is_[Job.SHOW] | (is_[Job.LOG] & found & ~sequencer.skipped))),
         ]
         reported = words.report(m, self.report, reports)
         last = C(0) if self.config.pipelined else sequencer.word == RECORD_WORDS - 1
         m.d.comb += [
-            sequencer.advance.eq((is_[Job.SEND] & ~sequencer.copied) | (pushes & ~arriving.valid) | reported),
+            sequencer.advance.eq((is_[Job.SEND] & ~sequencer.copied) | pushed | reported),
             # The last word of a completion is in its place when the job is over; in pipelined engines this has a cycle more.
             sequencer.ends.eq(
                 found

@@ -15,7 +15,7 @@ from tests.support.faulty import faulty
 
 pytestmark = [pytest.mark.verilator, pytest.mark.slow]
 
-#: Counts cycles, and responses of the register port.
+#: Counts cycles, and responses of the register port; notes whether a completion waits.
 STATE = """
   reg [9:0] cycles = 0;
   reg [9:0] reads = 0;
@@ -24,6 +24,10 @@ STATE = """
   always @(posedge aclk) started <= started | aresetn;
 """
 REGISTER_STATE = "  always @(posedge aclk) reads <= reads + (s_axil_rvalid & s_axil_rready);\n"
+STREAM_STATE = """
+  reg waited = 0;
+  always @(posedge aclk) waited <= m_prefetch_completion_tvalid & ~m_prefetch_completion_tready;
+"""
 
 #: What is driven otherwise, the test that must fail, and what it must say.
 _Fault = tuple[dict[str, str], str, str]
@@ -133,7 +137,7 @@ STREAMS: dict[str, _Fault] = {
     ),
     "a completion changes": (
         {
-            "m_prefetch_completion_tdata": "x_m_prefetch_completion_tdata ^ {511'd0, m_prefetch_completion_tready}"
+            "m_prefetch_completion_tdata": "x_m_prefetch_completion_tdata ^ {511'd0, waited & m_prefetch_completion_tready}"
         },
         "soak",
         "prefetch completion: the payload changed",
@@ -156,7 +160,7 @@ FAULTS = {True: {**COMMON, **REGISTERS}, False: {**COMMON, **STREAMS}}
 def _verilog(registers: bool) -> tuple[EngineDesign, str]:
     design = EngineDesign(dataclasses.replace(SMALL, registers=registers))
     faults = {name: changes for name, (changes, _, _) in FAULTS[registers].items()}
-    state = STATE + (REGISTER_STATE if registers else "")
+    state = STATE + (REGISTER_STATE if registers else STREAM_STATE)
     return design, faulty(design.verilog(), design.top, engine_ports(design.config), faults, state)
 
 

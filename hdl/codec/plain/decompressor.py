@@ -122,8 +122,9 @@ class PlainDecompressor(Elaboratable):
     def _offer(self, m: Module) -> None:
         """Offers the planned beat when its literals are in the rows, or are known to be missing."""
         plan, output, units = self.planner.plan, self.ports.output, self.config.units
-        # Number of beats with words before `position`, and the last lane of these words.
-        needed, needed_lane = (self.position + units - 1) >> self.levels, (self.position - 1)[: self.levels]
+        #: Number of beats with words before ``position``, and the last lane of these words.
+        needed = Signal(range((3 * units >> self.levels) + 1))
+        needed_lane = (self.position - 1)[: self.levels]
         invalid = plan.error != Error.NONE
         visible, ended, last_lane = self.rows.visible, Value.cast(self.ended), Value.cast(self.last_lane)
         if not self.config.work_conserving:
@@ -132,6 +133,7 @@ class PlainDecompressor(Elaboratable):
             ended = ended | (self.arrives & arriving.last)
             last_lane = Mux(self.arrives, popcount(arriving.keep[1:]), last_lane)
         m.d.comb += [
+            needed.eq((self.position + units - 1) >> self.levels),
             # A partial beat is the last of its packet, so that literals which are missing then will not arrive.
             output.valid.eq(self.planned & ((needed <= visible) | ended | invalid) & ~self.tally.full),
             self.missing.eq(
@@ -254,8 +256,12 @@ class PlainDecompressor(Elaboratable):
         # The position is loaded even if nothing is planned. Then no packet is in flight, and the position is ignored, or
         # the header has not arrived, and the position stays.
         reads = Signal()
-        m.d.comb += [reads.eq(planner.wants_header & header_there), self.rows.read.eq(reads)]
-        advances = (~planner.wants_header | reads) & planner.whole
+        advances = Signal()
+        m.d.comb += [
+            reads.eq(planner.wants_header & header_there),
+            self.rows.read.eq(reads),
+            advances.eq((~planner.wants_header | reads) & planner.whole),
+        ]
         cases = (
             (~self.moves, self.position, self.lane),
             (self.moves & advances, planner.end, self._lane_of(planner.end)),

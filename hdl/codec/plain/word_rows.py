@@ -152,9 +152,6 @@ class WordRows(wiring.Component):
         target = Signal(range(3 * self.lanes + 1))
         target_below = Signal(self.lanes)
         below = Signal(self.lanes)
-        #: Lanes whose word stays while the window rests, and while it moves.
-        stays = Signal(self.lanes, name="lane_stays")
-        kept = Signal(self.lanes, name="lane_kept")
         m.d.comb += [
             target.eq(Mux(self.read, skipped, self.position)),
             target_below.eq(thermometer(target[:levels], self.lanes)),
@@ -163,22 +160,18 @@ class WordRows(wiring.Component):
         for lane in range(self.lanes):
             #: Number of the beat whose word the lane wants.
             wants = (target >> levels) + target_below[lane]
-            m.d.comb += [
-                stays[lane].eq(Mux(below[lane], has[1], has[0])),
-                kept[lane].eq(
-                    ~self.fresh
-                    & ((has[0] & ~below[lane] & (wants == 0)) | (has[1] & below[lane] & (wants == 1)))
-                ),
-            ]
+            stays = Mux(below[lane], has[1], has[0])
+            kept = ~self.fresh & (
+                (has[0] & ~below[lane] & (wants == 0)) | (has[1] & below[lane] & (wants == 1))
+            )
             takes = [
-                (~self.fresh & ~kept[lane] & has[beat] & (wants == beat), row[lane])
-                for beat, row in rows.items()
+                (~self.fresh & ~kept & has[beat] & (wants == beat), row[lane]) for beat, row in rows.items()
             ]
-            arrives = ~Cat(kept[lane], *(condition for condition, _ in takes)).any()
+            arrives = ~Cat(kept, *(condition for condition, _ in takes)).any()
             word = one_of(
-                (Mux(self.move, kept[lane], stays[lane]), window[lane]),
+                (Mux(self.move, kept, stays), window[lane]),
                 *((self.move & condition, source) for condition, source in takes),
-                (Mux(self.move, arrives, ~stays[lane]), self.arriving[lane]),
+                (Mux(self.move, arrives, ~stays), self.arriving[lane]),
             )
             m.d.sync += kept_words[lane].eq(self._turned(word))
         return Mux(self.fresh, self.header_words, target)

@@ -110,14 +110,16 @@ TEMPLATE format usual(const format *f, unsigned bytes, int mode)
     }
 
 /* Loops in both kernels of a shape. PREPARE is what they do before. */
-#define COMPRESS_ALL(PREPARE, WINDOW, BYTES, MODE)                                                                     \
-    if (is_usual(given, BYTES, MODE)) {                                                                                       \
-        const format f = usual(given, BYTES, MODE);                                                                           \
-        COMPRESS_LOOP(PREPARE, WINDOW, BYTES, MODE)                                                                    \
+#define OF_SHAPE(LOOP, PREPARE, WINDOW, BYTES, MODE)                                                                   \
+    if (is_usual(given, BYTES, MODE)) {                                                                                \
+        const format f = usual(given, BYTES, MODE);                                                                    \
+        LOOP(PREPARE, WINDOW, BYTES, MODE)                                                                             \
     } else {                                                                                                           \
         const format f = *given;                                                                                       \
-        COMPRESS_LOOP(PREPARE, WINDOW, BYTES, MODE)                                                                    \
+        LOOP(PREPARE, WINDOW, BYTES, MODE)                                                                             \
     }
+
+#define COMPRESS_ALL(PREPARE, WINDOW, BYTES, MODE) OF_SHAPE(COMPRESS_LOOP, PREPARE, WINDOW, BYTES, MODE)
 
 #define COMPRESS_LOOP(PREPARE, WINDOW, BYTES, MODE)                                                                    \
     PREPARE(BYTES)                                                                                                     \
@@ -126,14 +128,7 @@ TEMPLATE format usual(const format *f, unsigned bytes, int mode)
     if (windows)                                                                                                       \
         target = padded(&f, target, WINDOW(source, target, BYTES, MODE));
 
-#define DECOMPRESS_ALL(PREPARE, WINDOW, BYTES, MODE)                                                                   \
-    if (is_usual(given, BYTES, MODE)) {                                                                                       \
-        const format f = usual(given, BYTES, MODE);                                                                           \
-        DECOMPRESS_LOOP(PREPARE, WINDOW, BYTES, MODE)                                                                  \
-    } else {                                                                                                           \
-        const format f = *given;                                                                                       \
-        DECOMPRESS_LOOP(PREPARE, WINDOW, BYTES, MODE)                                                                  \
-    }
+#define DECOMPRESS_ALL(PREPARE, WINDOW, BYTES, MODE) OF_SHAPE(DECOMPRESS_LOOP, PREPARE, WINDOW, BYTES, MODE)
 
 #define DECOMPRESS_LOOP(PREPARE, WINDOW, BYTES, MODE)                                                                  \
     PREPARE(BYTES)                                                                                                     \

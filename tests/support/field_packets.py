@@ -11,7 +11,7 @@ from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.spec.format import Format
 
-__all__ = ["field_configs", "field_words", "padded_configs", "pipelined_configs"]
+__all__ = ["field_configs", "field_words", "packet_lengths", "padded_configs", "pipelined_configs"]
 
 
 @st.composite
@@ -56,7 +56,8 @@ def pipelined_configs(draw: st.DrawFn) -> CodecConfig:
     )
     form, lanes = config.format, config.lanes
     if form.field_bits and not form.zero:
-        form = replace(form, code_bits=3, values=form.values[:6], zero=True)
+        # A header is whole bytes, which four codes of three bits are not.
+        form = replace(form, window=max(form.window, 8), code_bits=3, values=form.values[:6], zero=True)
     while 4 * lanes > form.window:
         form = replace(form, window=2 * form.window) if form.window < 32 else form
         lanes = min(lanes, form.window // 4)
@@ -87,3 +88,12 @@ def field_words(source: random.Random, form: Format, count: int) -> list[int]:
         return (turned >> right | turned << (form.word_bits - right)) & ((1 << form.word_bits) - 1)
 
     return [word(kind) for kind in source.choices(range(3), shares if any(shares) else [1, 1, 1], k=count)]
+
+
+def packet_lengths(source: random.Random, config: CodecConfig, count: int) -> list[int]:
+    """``count`` lengths of packets, often those at the end of a beat or of a window."""
+    window, lanes = config.format.window, config.lanes
+    return [
+        source.choice((1, lanes + 1, window, window + 1, source.randrange(1, 3 * window)))
+        for _ in range(count)
+    ]

@@ -12,7 +12,7 @@ from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from tests.support.codec_bench import compress_packets, decompress_packets
 from tests.support.codec_packets import corrupt, stream_of
-from tests.support.field_packets import field_words, pipelined_configs
+from tests.support.field_packets import field_words, packet_lengths, pipelined_configs
 
 #: Without shrinking, which would simulate for minutes; the seed is small enough to start from.
 QUICK = settings(max_examples=12, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
@@ -32,25 +32,18 @@ CONFIGS = {
 
 def _compress(config: CodecConfig, seed: int, pauses: float) -> None:
     source = random.Random(seed)
-    packets = [field_words(source, config.format, length) for length in _lengths(source, config)]
+    packets = [field_words(source, config.format, length) for length in packet_lengths(source, config, 5)]
     compress_packets(config, packets, pauses=pauses, seed=seed)
 
 
 def _decompress(config: CodecConfig, seed: int, pauses: float) -> None:
     source = random.Random(seed)
     packets = []
-    for length in _lengths(source, config):
+    for length in packet_lengths(source, config, 5):
         words = field_words(source, config.format, length)
         whole = (stream_of(words, config), length)
         packets += [whole, corrupt(config, source, whole)]
     decompress_packets(config, packets, pauses=pauses, seed=seed)
-
-
-def _lengths(source: random.Random, config: CodecConfig) -> list[int]:
-    window, lanes = config.format.window, config.lanes
-    return [
-        source.choice((1, lanes + 1, window, window + 1, source.randrange(1, 3 * window))) for _ in range(5)
-    ]
 
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)

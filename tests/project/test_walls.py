@@ -49,6 +49,7 @@ ARROWS: dict[str, list[str]] = {
         "hdl/spec",
         "hdl/spec/registers",
     ],
+    "hdl/engine/units": ["hdl/blocks", "hdl/spec"],
     "hdl/engine/control": ["hdl/engine/channel", "hdl/axi", "hdl/spec", "hdl/spec/registers"],
     "hdl/engine/rings": [
         "hdl/engine/control",

@@ -1,0 +1,194 @@
+"""Cuts a packet where pieces end, and moves each piece to lane 0."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from cdma.hdl.blocks.beats import Beat
+from cdma.hdl.blocks.gates import one_of, rotate_up
+from cdma.hdl.spec.codec import CodecConfig
+
+from .header_walk import BeatEnds
+
+__all__ = ["Cutter", "PieceEnd"]
+
+
+class PieceEnd(data.StructLayout):
+    """Where a piece ends.
+
+    ``count``
+        Number of windows after which the piece ends; of a raw packet, number of beats.
+    ``raw``
+        Says that the packet is raw: windows are not looked at.
+    ``final``
+        Says that the piece ends with its packet.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__({"count": range(most + 1), "raw": 1, "final": 1})
+
+
+class Cutter(wiring.Component):
+    """Cuts packets into pieces, one after the other.
+
+    ``pieces``
+        The end of each piece, ``most`` windows or beats after its beginning at most.
+    ``words``, ``ends``
+        Beats of packets: their words, and where windows end in them.
+    ``output``
+        Each piece as a packet of its own, from lane 0 on. A piece for which its packet has no word left is an empty beat.
+
+    The words of a beat that is put out are the upper lanes of one beat of the packet, which is held, and the lower lanes of
+    the next one. So only lanes are chosen, and then rotated. Nothing else is held: a piece that ends in a beat leaves its
+    last words while the beat becomes the held one for the next piece.
+
+    Throughput: one beat per cycle of ``output``, without a pause between pieces or packets. Latency: none; a beat that is
+    not the last of its piece waits for the next one of its packet, unless the piece begins in lane 0.
+    """
+
+    def __init__(self, config: CodecConfig, most: int) -> None:
+        self.config = config
+        self.most = most
+        units, bits = config.units, config.format.stream_bits
+        self.levels = exact_log2(units)
+        super().__init__(
+            {
+                "pieces": In(stream.Signature(PieceEnd(most))),
+                "words": In(stream.Signature(data.ArrayLayout(bits, units))),
+                "ends": In(stream.Signature(BeatEnds(config))),
+                "output": Out(stream.Signature(Beat(bits, units))),
+            }
+        )
+        #: A piece is in hand.
+        self.busy = Signal()
+        self.raw = Signal(reset_less=True)
+        self.final = Signal(reset_less=True)
+        #: The packet has ended, but not with the piece in hand.
+        self.short = Signal()
+        #: The next word of the packet is in this lane of the held beat. Lanes below are those of the next beat, and where
+        #: all are below, nothing is held.
+        self.lane = Signal(self.levels)
+        self.below = Signal(units, init=-1)
+        #: Windows that end until the end of the piece, from the beginning of the held beat and of the next one on. May be
+        #: negative for the next one if the piece ends in the held one.
+        self.left_held = Signal((most + 2 * units).bit_length())
+        self.left_next = Signal.like(self.left_held)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        units, ends, out = self.config.units, self.ends.payload, self.output.payload
+        lanes = range(units)
+        held_words = [Signal.like(word, name=f"held_{lane}", reset_less=True) for lane, word in self._words()]
+        held = Signal.like(ends, reset_less=True)
+        there = Signal()
+        fire = Signal()
+        takes = Signal()
+        # Where the piece ends, in the held beat or else in the next one: by its windows, or with the packet. Of two lanes
+        # the lower one counts.
+        in_held, stops_held, until_held = self._find(m, "held", held, self.left_held, ~self.below)
+        in_next, stops_next, until_next = self._find(m, "next", ends, self.left_next, self.below)
+        ended = Signal()
+        #: Nothing is left of the packet.
+        over = Signal()
+        m.d.comb += [
+            there.eq(self.words.valid & self.ends.valid),
+            self.output.valid.eq(self.busy & (self.short | in_held | there)),
+            fire.eq(self.output.valid & self.output.ready),
+            takes.eq(fire & ~self.short & ~in_held),
+            self.words.ready.eq(takes),
+            self.ends.ready.eq(takes),
+            ended.eq(self.short | in_held | in_next | ends.empty),
+            over.eq(self.short | Mux(in_held, stops_held, stops_next | ends.empty)),
+        ]
+        # The next beat may still arrive while a beat without any word of it waits.
+        with_next = ~self.short & ~in_held
+        chosen = []
+        for lane, word in self._words():
+            of_next = self.below[lane] & with_next
+            of_held = ~self.below[lane]
+            keep = one_of((of_next & ~ends.empty, until_next[lane]), (of_held, until_held[lane]))
+            chosen.append(Cat(keep, one_of((of_next, word), (of_held, held_words[lane]))))
+        for lane, word in enumerate(rotate_up(chosen, (-self.lane)[: self.levels])):
+            m.d.comb += Cat(out.keep[lane], out.data[lane]).eq(word)
+        m.d.comb += out.last.eq(ended)
+
+        with m.If(takes):
+            m.d.sync += held.eq(ends)
+            m.d.sync += [held_words[lane].eq(word) for lane, word in self._words()]
+        # The piece after this one begins behind its last word.
+        until = Mux(in_held, until_held, until_next)
+        last = until & ~(until >> 1)
+        after = one_of(*((last[lane], Value.cast((lane + 1) % units)) for lane in lanes))
+        with m.If(fire & ended):
+            m.d.sync += [
+                self.below.eq(until | over.replicate(units)),
+                self.lane.eq(Mux(over, 0, after)),
+                self.short.eq(over & ~self.final),
+            ]
+        self._count(m, fire, takes, ended, over)
+        return m
+
+    def _words(self) -> list[tuple[int, Value]]:
+        return [(lane, self.words.payload[lane]) for lane in range(self.config.units)]
+
+    def _find(
+        self, m: Module, name: str, ends: data.View, left: Value, lanes: Value
+    ) -> tuple[Value, Value, Value]:
+        """Whether the piece ends in one of the ``lanes`` of a beat, and the packet with it; and the lanes until there."""
+        units = self.config.units
+        marks = Signal(units, name=f"marks_{name}")
+        until = Signal(units, name=f"until_{name}")
+        found = Signal(name=f"found_{name}")
+        stops = Signal(name=f"stops_{name}")
+        reached = [
+            self._is_end(ends, lane) & (self._rank(ends, lane) == left) & ~self.final for lane in range(units)
+        ]
+        m.d.comb += [
+            marks.eq((Cat(reached) | ends.stop) & lanes),
+            until.eq(Cat(~marks[:lane].any() for lane in range(units))),
+            found.eq(marks.any()),
+            stops.eq((marks & until & ends.stop).any()),
+        ]
+        return found, stops, until
+
+    def _is_end(self, ends: data.View, lane: int) -> Value:
+        """Of a raw packet, every beat counts as a window."""
+        return ends.ends[lane] & ~self.raw if lane < self.config.units - 1 else ends.ends[lane] | self.raw
+
+    def _rank(self, ends: data.View, lane: int) -> Value:
+        rank = ends.rank[f"lane_{lane}"]
+        return rank if lane < self.config.units - 1 else Mux(self.raw, 1, rank)
+
+    def _count(self, m: Module, fire: Value, takes: Value, ended: Value, over: Value) -> None:
+        """Counts down the windows that are left of the piece, and takes the next one.
+
+        All sums are known before it is known which one is right.
+        """
+        bits = len(self.left_held)
+        load = Signal()
+        more = Signal(bits)
+        passed = self._rank(self.ends.payload, self.config.units - 1)
+        m.d.comb += [
+            self.pieces.ready.eq((fire & ended) | ~self.busy),
+            load.eq(self.pieces.valid & self.pieces.ready),
+            more.eq(Mux(self.pieces.valid & (ended | ~self.busy), self.pieces.payload.count, 0)),
+        ]
+        held, next_, rest = self.left_held, self.left_next, (self.left_next - passed)[:bits]
+        fresh = fire & ended & over
+        with m.If(load | fire):
+            m.d.sync += [
+                held.eq(Mux(takes, next_, held) + more),
+                next_.eq(
+                    one_of(
+                        (fresh, more),
+                        (takes & ~fresh, (rest + more)[:bits]),
+                        (~takes & ~fresh, (next_ + more)[:bits]),
+                    )
+                ),
+            ]
+        with m.If(load):
+            m.d.sync += [self.raw.eq(self.pieces.payload.raw), self.final.eq(self.pieces.payload.final)]
+        m.d.sync += self.busy.eq(load | (self.busy & ~(fire & ended)))

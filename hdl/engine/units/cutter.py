@@ -36,17 +36,20 @@ class Cutter(wiring.Component):
 
     ``pieces``
         The end of each piece, ``most`` windows or beats after its beginning at most.
-    ``words``, ``ends``
-        Beats of packets: their words, and where windows end in them.
+    ``ends``
+        Where windows end in each beat of the packets.
+    ``read``, ``below``, ``take``, ``words``
+        Ports of a :class:`~.beat_store.BeatStore` that has the words of these beats, at the latest when ``ends`` has them.
     ``output``
         Each piece as a packet of its own, from lane 0 on. A piece for which its packet has no word left is an empty beat.
 
     The words of a beat that is put out are the upper lanes of one beat of the packet, which is held, and the lower lanes of
-    the next one. So only lanes are chosen, and then rotated. Nothing else is held: a piece that ends in a beat leaves its
-    last words while the beat becomes the held one for the next piece.
+    the next one. They are read together, and only rotated. A piece that ends in a beat leaves its last words while the beat
+    becomes the held one for the next piece.
 
-    Throughput: one beat per cycle of ``output``, without a pause between pieces or packets. Latency: none; a beat that is
-    not the last of its piece waits for the next one of its packet, unless the piece begins in lane 0.
+    Throughput: one beat per cycle of ``output``, without a pause between pieces or packets. Latency: one cycle. A beat that
+    is not the last of its piece waits for the next beat of its packet, unless the piece begins in lane 0. ``valid`` of the
+    output comes from a register, and its payload from registers through the rotation.
     """
 
     def __init__(self, config: CodecConfig, most: int) -> None:
@@ -57,8 +60,11 @@ class Cutter(wiring.Component):
         super().__init__(
             {
                 "pieces": In(stream.Signature(PieceEnd(most))),
-                "words": In(stream.Signature(data.ArrayLayout(bits, units))),
                 "ends": In(stream.Signature(BeatEnds(config))),
+                "read": Out(1),
+                "below": Out(units, init=-1),
+                "take": Out(1),
+                "words": In(data.ArrayLayout(bits, units)),
                 "output": Out(stream.Signature(Beat(bits, units))),
             }
         )
@@ -68,10 +74,9 @@ class Cutter(wiring.Component):
         self.final = Signal(reset_less=True)
         #: The packet has ended, but not with the piece in hand.
         self.short = Signal()
-        #: The next word of the packet is in this lane of the held beat. Lanes below are those of the next beat, and where
-        #: all are below, nothing is held.
+        #: The next word of the packet is in this lane of the held beat. The lanes ``below`` are those of the next beat, and
+        #: where all are below, nothing is held.
         self.lane = Signal(self.levels)
-        self.below = Signal(units, init=-1)
         #: Windows that end until the end of the piece, from the beginning of the held beat and of the next one on. May be
         #: negative for the next one if the piece ends in the held one.
         self.left_held = Signal((most + 2 * units).bit_length())
@@ -81,11 +86,10 @@ class Cutter(wiring.Component):
         m = Module()
         units, ends, out = self.config.units, self.ends.payload, self.output.payload
         lanes = range(units)
-        held_words = [Signal.like(word, name=f"held_{lane}", reset_less=True) for lane, word in self._words()]
         held = Signal.like(ends, reset_less=True)
-        there = Signal()
+        offers = Signal()
+        moves = Signal()
         fire = Signal()
-        takes = Signal()
         # Where the piece ends, in the held beat or else in the next one: by its windows, or with the packet. Of two lanes
         # the lower one counts.
         in_held, stops_held, until_held = self._find(m, "held", held, self.left_held, ~self.below)
@@ -94,30 +98,33 @@ class Cutter(wiring.Component):
         #: Nothing is left of the packet.
         over = Signal()
         m.d.comb += [
-            there.eq(self.words.valid & self.ends.valid),
-            self.output.valid.eq(self.busy & (self.short | in_held | there)),
-            fire.eq(self.output.valid & self.output.ready),
-            takes.eq(fire & ~self.short & ~in_held),
-            self.words.ready.eq(takes),
-            self.ends.ready.eq(takes),
+            offers.eq(self.busy & (self.short | in_held | self.ends.valid)),
+            moves.eq(~self.output.valid | self.output.ready),
+            fire.eq(offers & moves),
+            self.read.eq(fire),
+            self.take.eq(fire & ~self.short & ~in_held),
+            self.ends.ready.eq(self.take),
             ended.eq(self.short | in_held | in_next | ends.empty),
             over.eq(self.short | Mux(in_held, stops_held, stops_next | ends.empty)),
         ]
-        # The next beat may still arrive while a beat without any word of it waits.
-        with_next = ~self.short & ~in_held
-        chosen = []
-        for lane, word in self._words():
-            of_next = self.below[lane] & with_next
-            of_held = ~self.below[lane]
-            keep = one_of((of_next & ~ends.empty, until_next[lane]), (of_held, until_held[lane]))
-            chosen.append(Cat(keep, one_of((of_next, word), (of_held, held_words[lane]))))
-        for lane, word in enumerate(rotate_up(chosen, (-self.lane)[: self.levels])):
-            m.d.comb += Cat(out.keep[lane], out.data[lane]).eq(word)
-        m.d.comb += out.last.eq(ended)
-
-        with m.If(takes):
+        with m.If(self.take):
             m.d.sync += held.eq(ends)
-            m.d.sync += [held_words[lane].eq(word) for lane, word in self._words()]
+
+        # What is read in this cycle is put out in the next one.
+        keep = Signal(units, reset_less=True)
+        amount = Signal(self.levels, reset_less=True)
+        of_next = (until_next & ~ends.empty.replicate(units)) & ~(self.short | in_held).replicate(units)
+        with m.If(moves):
+            m.d.sync += self.output.valid.eq(offers)
+        with m.If(fire):
+            m.d.sync += [
+                keep.eq((self.below & of_next) | (~self.below & until_held)),
+                amount.eq(-self.lane),
+                out.last.eq(ended),
+            ]
+        read = [Cat(keep[lane], self.words[lane]) for lane in lanes]
+        for lane, word in enumerate(rotate_up(read, amount)):
+            m.d.comb += Cat(out.keep[lane], out.data[lane]).eq(word)
         # The piece after this one begins behind its last word.
         until = Mux(in_held, until_held, until_next)
         last = until & ~(until >> 1)
@@ -128,11 +135,8 @@ class Cutter(wiring.Component):
                 self.lane.eq(Mux(over, 0, after)),
                 self.short.eq(over & ~self.final),
             ]
-        self._count(m, fire, takes, ended, over)
+        self._count(m, fire, ended, over)
         return m
-
-    def _words(self) -> list[tuple[int, Value]]:
-        return [(lane, self.words.payload[lane]) for lane in range(self.config.units)]
 
     def _find(
         self, m: Module, name: str, ends: data.View, left: Value, lanes: Value
@@ -162,7 +166,7 @@ class Cutter(wiring.Component):
         rank = ends.rank[f"lane_{lane}"]
         return rank if lane < self.config.units - 1 else Mux(self.raw, 1, rank)
 
-    def _count(self, m: Module, fire: Value, takes: Value, ended: Value, over: Value) -> None:
+    def _count(self, m: Module, fire: Value, ended: Value, over: Value) -> None:
         """Counts down the windows that are left of the piece, and takes the next one.
 
         All sums are known before it is known which one is right.
@@ -180,12 +184,12 @@ class Cutter(wiring.Component):
         fresh = fire & ended & over
         with m.If(load | fire):
             m.d.sync += [
-                held.eq(Mux(takes, next_, held) + more),
+                held.eq(Mux(self.take, next_, held) + more),
                 next_.eq(
                     one_of(
                         (fresh, more),
-                        (takes & ~fresh, (rest + more)[:bits]),
-                        (~takes & ~fresh, (next_ + more)[:bits]),
+                        (self.take & ~fresh, (rest + more)[:bits]),
+                        (~self.take & ~fresh, (next_ + more)[:bits]),
                     )
                 ),
             ]

@@ -11,14 +11,15 @@ from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.skid_buffer import slice_before
 from cdma.hdl.spec.codec import CodecConfig
 
+from .beat_store import BeatStore
 from .cutter import Cutter
 from .header_walk import BeatEnds, HeaderWalk
 from .window_lengths import WindowLengths
 
 __all__ = ["Piece", "Splitter"]
 
-#: Cycles from the arrival of a beat until it can leave, besides those in which the beats arrive that its headers need.
-_WAY = 7
+#: Beats that have arrived when one of them is no longer held, besides those that arrive while its lengths are found.
+_WAY = 8
 
 
 class Piece(data.StructLayout):
@@ -50,7 +51,7 @@ class Splitter(wiring.Component):
         single empty beat.
 
     Throughput: one beat of ``output`` per cycle, so a piece of ``n`` stream words takes ``n / units`` cycles, rounded up,
-    however many windows a beat has. Latency: 5 cycles from the first beat of a packet in to the first beat out; with a
+    however many windows a beat has. Latency: 6 cycles from the first beat of a packet in to the first beat out; with a
     header of several words a cycle more, and one for each further beat that a header may reach into. A beat leaves the
     splitter only when the next one has arrived, or it is the last of its packet. No ``ready`` of an input follows that of
     the output within a cycle.
@@ -73,9 +74,9 @@ class Splitter(wiring.Component):
         config, beat = self.config, self.input.payload
         m.submodules.lengths = lengths = WindowLengths(config)
         m.submodules.walk = walk = HeaderWalk(config)
-        depth = 1 << (lengths.ahead + _WAY - 1).bit_length()
-        m.submodules.words = words = Fifo(beat.data.shape(), depth)
-        # As many as there are words at most, which leave with them.
+        depth = 1 << (lengths.latency + _WAY - 1).bit_length()
+        m.submodules.words = words = BeatStore(config.format.stream_bits, config.units, depth)
+        # As many beats as have words inside, at most.
         m.submodules.ends = ends = Fifo(BeatEnds(config), depth, reserved=True)
         m.submodules.cutter = cutter = Cutter(config, -(-self.stripe_words // config.lanes))
         arrives = Signal()
@@ -86,10 +87,13 @@ class Splitter(wiring.Component):
             words.input.payload.eq(beat.data),
             lengths.input.valid.eq(arrives),
             lengths.input.payload.eq(beat),
+            words.read.eq(cutter.read),
+            words.below.eq(cutter.below),
+            words.take.eq(cutter.take),
+            cutter.words.eq(words.words),
         ]
         wiring.connect(m, lengths.output, walk.input)
         wiring.connect(m, walk.output, ends.input)
-        wiring.connect(m, words.output, cutter.words)
         wiring.connect(m, ends.output, cutter.ends)
         wiring.connect(m, cutter.output, wiring.flipped(self.output))
 

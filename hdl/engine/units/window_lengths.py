@@ -9,7 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.beats import Beat
-from cdma.hdl.blocks.gates import popcount
+from cdma.hdl.blocks.carry_save import count_ones
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.splitting import splittable
 from cdma.hdl.spec.stream_format import StreamFormat
@@ -81,6 +81,8 @@ class WindowLengths(wiring.Component):
         self.cells = fmt.header_words // self.cell_words
         #: Beats after its own that a header may reach into.
         self.ahead = -(-(fmt.header_words - 1) // config.units)
+        #: Cycles from a beat of a long packet to its lengths, besides the one in which the next beat arrives.
+        self.latency = self.ahead + (fmt.header_words > 1)
         super().__init__(
             {
                 "input": In(stream.Signature(Beat(fmt.stream_bits, config.units), always_ready=True)),
@@ -141,9 +143,11 @@ class WindowLengths(wiring.Component):
             codes = [
                 cell[at : at + self.format.code_bits] for at in range(0, len(cell), self.format.code_bits)
             ]
-            count = popcount(Cat(code.all() for code in codes)) * (most - other)
+            literals = Cat(code.all() for code in codes)
+            count = count_ones(m, literals, f"literals_{lane}") * (most - other)
             if other > least:
-                count = count + popcount(Cat(code.any() for code in codes)) * (other - least)
+                others = Cat(code.any() for code in codes)
+                count = count + count_ones(m, others, f"others_{lane}") * (other - least)
             # A header may reach beyond the end of a packet: then what is there does not matter, but must be known.
             counts.append(Mux(beat.keep[lane], count, 0) if self.format.header_words > 1 else count)
         return counts
@@ -161,7 +165,7 @@ class WindowLengths(wiring.Component):
             lengths.append(length & -fmt.align_words if fmt.align_words > 1 else length)
         found = [out.keep.eq(beats[-1].keep), out.last.eq(beats[-1].last)]
         found += [out.length[lane].eq(length) for lane, length in enumerate(lengths)]
-        if self.cells == 1:
+        if self.format.header_words == 1:
             m.d.comb += [*found, self.output.valid.eq(leaves)]
         else:
             m.d.sync += self.output.valid.eq(leaves)

@@ -43,6 +43,7 @@ def register(subparsers: Any) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.files import opened
     from cdma.sim.support.npy import NotATensor
+    from cdma.timed import timing
 
     if arguments.best and (arguments.fit or settings_given(arguments)):
         raise ParameterError("--best chooses the format, so it takes no --fit and no parameters of a format")
@@ -57,7 +58,7 @@ def _run(arguments: argparse.Namespace) -> int:
     else:
         read, written = summary["raw_bytes"], summary["file_bytes"]
         ratio = f", ratio {read / written:.2f}" if read else ""
-        print(f"{arguments.output}: {read:,} bytes of {what} as {written:,} bytes{ratio}")
+        print(f"{arguments.output}: {read:,} bytes of {what} as {written:,} bytes{ratio}, {timing(summary)}")
     return 0
 
 
@@ -67,16 +68,18 @@ def _pack_one(arguments: argparse.Namespace, source: BinaryIO) -> tuple[dict[str
     from cdma.output import byte_progress
     from cdma.sim.codec.container import pack_file
     from cdma.sim.support.npy import read_npy_header
+    from cdma.timed import FileTime
 
+    files = FileTime()
     tensor = read_npy_header(source)
     format = _format_for(arguments, source, tensor.dtype, tensor.nbytes, str(tensor.dtype))
     with (
         replacing(arguments.output, arguments.input) as target,
         byte_progress("compressing", tensor.nbytes) as progress,
     ):
-        written = pack_file(source, tensor, target, format, progress)
+        written = pack_file(files.of(source), tensor, files.of(target), format, progress)
     summary = {"raw_bytes": tensor.nbytes, "file_bytes": written, **_described(arguments, format)}
-    return summary, str(tensor.dtype)
+    return summary | files.so_far(), str(tensor.dtype)
 
 
 def _pack_several(arguments: argparse.Namespace, source: BinaryIO) -> tuple[dict[str, Any], str]:
@@ -85,7 +88,9 @@ def _pack_several(arguments: argparse.Namespace, source: BinaryIO) -> tuple[dict
     from cdma.output import byte_progress
     from cdma.sim.codec.bundle import data_order, pack_bundle
     from cdma.sim.support.safetensors import Part, read_safetensors
+    from cdma.timed import FileTime
 
+    files = FileTime()
     size = os.fstat(source.fileno()).st_size
     described = read_safetensors(source, size)
     raw = size - len(described.head)
@@ -101,8 +106,9 @@ def _pack_several(arguments: argparse.Namespace, source: BinaryIO) -> tuple[dict
         replacing(arguments.output, arguments.input) as target,
         byte_progress("compressing", raw) as progress,
     ):
-        written = pack_bundle(source, described, size, target, format_of, progress)
-    return {"raw_bytes": raw, "file_bytes": written, "tensors": tensors}, f"{len(tensors)} tensors"
+        written = pack_bundle(files.of(source), described, size, files.of(target), format_of, progress)
+    summary = {"raw_bytes": raw, "file_bytes": written, "tensors": tensors}
+    return summary | files.so_far(), f"{len(tensors)} tensors"
 
 
 def _described(arguments: argparse.Namespace, format: StreamFormat) -> dict[str, Any]:

@@ -31,6 +31,7 @@ def register(subparsers: Any) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.files import opened
     from cdma.sim.codec.container import VERSION, BadFile, container_from, read_description
+    from cdma.timed import timing
 
     with opened(arguments.input) as source:
         try:
@@ -41,7 +42,7 @@ def _run(arguments: argparse.Namespace) -> int:
                 summary, what = _several(arguments, source, description)
         except BadFile as error:
             raise BadFile(f"cannot decompress {arguments.input}: {error}") from None
-    print(json.dumps(summary) if arguments.json else f"{arguments.output}: {what}")
+    print(json.dumps(summary) if arguments.json else f"{arguments.output}: {what}, {timing(summary)}")
     return 0
 
 
@@ -51,16 +52,18 @@ def _one(arguments: argparse.Namespace, source: BinaryIO, container: Container) 
     from cdma.output import byte_progress
     from cdma.sim.codec.container import unpack_file
     from cdma.sim.support.npy import write_npy_header
+    from cdma.timed import FileTime
 
+    files = FileTime()
     tensor = container.tensor
     with (
         replacing(arguments.output, arguments.input) as target,
         byte_progress("decompressing", tensor.nbytes) as progress,
     ):
         write_npy_header(target, tensor)
-        unpack_file(source, container, target, progress)
+        unpack_file(files.of(source), container, files.of(target), progress)
     summary = {"shape": tensor.shape, "dtype": tensor.dtype.str, "raw_bytes": tensor.nbytes}
-    return summary, f"{tensor.dtype} of shape {tensor.shape}, {tensor.nbytes:,} bytes"
+    return summary | files.so_far(), f"{tensor.dtype} of shape {tensor.shape}, {tensor.nbytes:,} bytes"
 
 
 def _several(arguments: argparse.Namespace, source: BinaryIO, description: Any) -> tuple[dict[str, Any], str]:
@@ -68,12 +71,14 @@ def _several(arguments: argparse.Namespace, source: BinaryIO, description: Any) 
     from cdma.files import replacing
     from cdma.output import byte_progress
     from cdma.sim.codec.bundle import bundle_from, unpack_bundle
+    from cdma.timed import FileTime
 
+    files = FileTime()
     bundle = bundle_from(description)
     with (
         replacing(arguments.output, arguments.input) as target,
         byte_progress("decompressing", bundle.data_bytes) as progress,
     ):
-        unpack_bundle(source, bundle, target, progress)
+        unpack_bundle(files.of(source), bundle, files.of(target), progress)
     summary = {"tensors": bundle.tensors, "raw_bytes": bundle.data_bytes}
-    return summary, f"{bundle.tensors} tensors, {bundle.data_bytes:,} bytes"
+    return summary | files.so_far(), f"{bundle.tensors} tensors, {bundle.data_bytes:,} bytes"

@@ -12,6 +12,12 @@
     __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx2,bmi,bmi2,popcnt,lzcnt")))
 #define TEMPLATE512 TARGET512 TEMPLATE
 
+/* Compilers calculate this here, and make no other sum of it. */
+#define AS_IT_IS(x) __asm__("" : "+r"(x))
+
+/* What stands for a window that cannot be decompressed, instead of the number of bytes after its header. */
+#define FAULT SIZE_MAX
+
 /* Bytes of words of a step: 64, or a window of 32 bytes. */
 #define STEP512(f, bytes) ((bytes) == 1 && (f)->window == 32 ? 32u : 64u)
 
@@ -69,15 +75,20 @@ TEMPLATE512 uint8_t *one_compress512(const format *f, const uint8_t *source, uin
     return out;
 }
 
-TEMPLATE512 const uint8_t *one_decompress512(const format *f, const uint8_t *source, uint8_t *target, unsigned bytes)
+/* Where windows begin is said by `at` and `phase`, whose sum it is; see the loop over them. */
+TEMPLATE512 size_t one_decompress512(
+    const format *f, uintptr_t at, uintptr_t phase, uint8_t *target, unsigned bytes)
 {
-    const uint8_t *in = source + f->header_bytes;
+    const uint8_t *in = (const uint8_t *)(at + phase + f->header_bytes);
     unsigned step = STEP512(f, bytes), words = step / bytes;
     __m512i value = repeat512(f->values[0], bytes);
-    uint64_t header = load_eight(source), all = words == 64 ? ~0ull : (1ull << words) - 1;
+    /* The next window waits for this, so the address shall not be calculated before. */
+    uintptr_t also = phase;
+    if (f->align > 1)
+        AS_IT_IS(also);
+    uint64_t header = load_eight((const uint8_t *)(at + also)), all = words == 64 ? ~0ull : (1ull << words) - 1;
     header = f->window == 64 ? header : (uint32_t)header;
-    /* The next window waits for this alone. */
-    const uint8_t *end = in + (size_t)_mm_popcnt_u64(header) * bytes;
+    size_t stored = (size_t)_mm_popcnt_u64(header) * bytes;
     for (unsigned first = 0; first < f->window; first += words, target += step) {
         uint64_t literal = header >> first & all;
         __m512i x = load_step(in, step);
@@ -87,7 +98,7 @@ TEMPLATE512 const uint8_t *one_decompress512(const format *f, const uint8_t *sou
         store_step(target, x, step);
         in += (size_t)_mm_popcnt_u64(literal) * bytes;
     }
-    return end;
+    return stored;
 }
 
 /* What does not change from window to window. A code is in every byte of its word here. */
@@ -216,40 +227,33 @@ TEMPLATE512 uint8_t *coded_compress512(
     return out;
 }
 
-/* Where a window ends before its padding, from its header alone. The next window waits for this, so every step counts. */
-TEMPLATE512 const uint8_t *end512(const format *f, const uint8_t *header, unsigned bytes, int mode)
+/* The bytes of a window after its header, from that alone. The next window waits for this, so every step counts. */
+TEMPLATE512 size_t stored512(const format *f, uintptr_t at, uintptr_t phase, unsigned bytes, int mode)
 {
     unsigned c = f->code_bits, chunk = c == 3 ? 48 : f->header_bytes < 8 ? 32 : 64;
     uint64_t low = (c == 1 ? ~0ull : c == 2 ? 0x5555555555555555ull : c == 3 ? 0x249249249249ull : 0x1111111111111111ull);
     low &= ~0ull >> (64 - chunk);
     size_t least = f->parts[0], middle = f->parts[f->literal - 1], most = f->parts[f->literal];
-    uint64_t sends = middle > least ? low : 0;
     size_t literals = 0, others = 0;
-    /* Fields of one byte: one is what a literal has more than other codes, and these more than zero. */
-    int equal = bytes == 2 && mode == LUT && c > 1;
-    for (unsigned at = 0; at < f->header_bytes; at += chunk / 8) {
-        /* All bits of a code, seen at its lowest one, and any of them, seen at the one above. */
-        uint64_t codes = load_eight(header + at), all = codes & low, any = codes | codes << 1;
-        if (c > 1)
-            all &= codes >> 1;
-        if (c > 2)
-            all &= codes >> 2, any |= codes >> 1;
-        if (c > 3)
-            all &= codes >> 3, any |= codes >> 2;
-        any &= sends << 1;
-        if (equal)
-            any |= all, all = 0;
-        literals += (size_t)_mm_popcnt_u64(all);
-        others += (size_t)_mm_popcnt_u64(any);
+    for (unsigned from = 0; from < f->header_bytes; from += chunk / 8) {
+        /* All bits of a code, seen at its lowest one, and any of them. */
+        uint64_t codes = load_eight((const uint8_t *)(at + phase + from)), all = codes, any = codes;
+        for (unsigned bit = 1; bit < c; bit++)
+            all &= codes >> bit, any |= codes >> bit;
+        literals += (size_t)_mm_popcnt_u64(all & low);
+        others += (size_t)_mm_popcnt_u64(any & low);
     }
-    const uint8_t *end = header + (f->header_bytes + f->window * least);
-    return equal ? end + others : end + (literals * (most - middle) + others * (middle - least));
+    /* Fields of one byte of two: one is what a literal has more than other codes, and these more than zero, if that has less. */
+    if (bytes == 2 && mode == LUT && c > 1 && f->zero)
+        return literals + others;
+    return f->window * least + literals * (most - middle) + others * (middle - least);
 }
 
-TEMPLATE512 const uint8_t *coded_decompress512(
-    const format *f, const constants512 *k, const uint8_t *source, uint8_t *target, unsigned bytes, int mode)
+TEMPLATE512 size_t coded_decompress512(
+    const format *f, const constants512 *k, uintptr_t at, uintptr_t phase, uint8_t *target, unsigned bytes, int mode)
 {
-    const uint8_t *in = source + f->header_bytes, *header = source, *end = end512(f, source, bytes, mode);
+    const uint8_t *header = (const uint8_t *)(at + phase), *in = header + f->header_bytes;
+    size_t stored = stored512(f, at, phase, bytes, mode);
     unsigned step = STEP512(f, bytes), words = step / bytes;
     __m512i literal = _mm512_set1_epi8((char)f->literal);
     uint64_t undefined = 0;
@@ -266,7 +270,7 @@ TEMPLATE512 const uint8_t *coded_decompress512(
         store_step(target, rotate512(x, 8 * bytes - f->rotate, bytes), step);
         in += _mm_popcnt_u64(sent);
     }
-    return (uint32_t)undefined | (STEP512(f, bytes) == 64 ? undefined >> 32 : 0) ? NULL : end;
+    return (uint32_t)undefined | (STEP512(f, bytes) == 64 ? undefined >> 32 : 0) ? FAULT : stored;
 }
 
 TEMPLATE512 uint8_t *compress512(
@@ -277,25 +281,45 @@ TEMPLATE512 uint8_t *compress512(
     return coded_compress512(f, k, source, target, bytes, mode);
 }
 
-TEMPLATE512 const uint8_t *decompress512(
-    const format *f, const constants512 *k, const uint8_t *source, uint8_t *target, unsigned bytes, int mode)
+TEMPLATE512 size_t decompress512(
+    const format *f, const constants512 *k, uintptr_t at, uintptr_t phase, uint8_t *target, unsigned bytes, int mode)
 {
     if (mode == ONE)
-        return one_decompress512(f, source, target, bytes);
-    return coded_decompress512(f, k, source, target, bytes, mode);
+        return one_decompress512(f, at, phase, target, bytes);
+    return coded_decompress512(f, k, at, phase, target, bytes, mode);
 }
 
 #define AVX512_PREPARE(BYTES) const constants512 k = constants_of(&f, BYTES);
 #define AVX512_TO(source, target, BYTES, MODE) compress512(&f, &k, source, target, BYTES, MODE)
-#define AVX512_FROM(source, target, BYTES, MODE) decompress512(&f, &k, source, target, BYTES, MODE)
+#define AVX512_FROM(at, phase, target, BYTES, MODE) decompress512(&f, &k, at, phase, target, BYTES, MODE)
+
+/* Loops over windows. Only the header of a window says where the next one begins, so what lies between two headers limits the
+   rate. An address is a multiple of the padding, and `phase` more where the stream begins so; and the sum of what is known
+   sooner is made sooner. */
+#define AVX512_DECOMPRESS_LOOP(PREPARE, WINDOW, BYTES, MODE)                                                           \
+    PREPARE(BYTES)                                                                                                     \
+    const uintptr_t phase = (uintptr_t)*source & (f.align - 1), last = (uintptr_t)end - phase;                         \
+    uintptr_t at = (uintptr_t)*source - phase;                                                                         \
+    for (size_t most = f.header_bytes + f.window * BYTES + 8; done < windows && last - at >= most; done++) {           \
+        uintptr_t sooner = at + f.header_bytes + f.align - 1;                                                          \
+        AS_IT_IS(sooner);                                                                                              \
+        size_t stored = WINDOW(at, phase, target, BYTES, MODE);                                                        \
+        uintptr_t next = (sooner + stored) & ~(uintptr_t)(f.align - 1), after = at + f.header_bytes + stored;          \
+        if (stored == FAULT || (f.align > 1 && !are_zero((const uint8_t *)(after + phase), next - after)))             \
+            break;                                                                                                     \
+        at = next;                                                                                                     \
+        target += f.window * BYTES;                                                                                    \
+    }                                                                                                                  \
+    *source = (const uint8_t *)(at + phase);
+
 /* The large table is not for these kernels. */
-#define AVX512_COMPRESS(BYTES, MODE)                                                                                   \
+#define AVX512_COMPRESS(BYTES, MODE, SHAPES)                                                                           \
     if (MODE != BIG) {                                                                                                 \
-        COMPRESS_ALL(AVX512_PREPARE, AVX512_TO, BYTES, MODE)                                                           \
+        SHAPES(COMPRESS_LOOP, AVX512_PREPARE, AVX512_TO, BYTES, MODE)                                                  \
     }
-#define AVX512_DECOMPRESS(BYTES, MODE)                                                                                 \
+#define AVX512_DECOMPRESS(BYTES, MODE, SHAPES)                                                                         \
     if (MODE != BIG) {                                                                                                 \
-        DECOMPRESS_ALL(AVX512_PREPARE, AVX512_FROM, BYTES, MODE)                                                       \
+        SHAPES(AVX512_DECOMPRESS_LOOP, AVX512_PREPARE, AVX512_FROM, BYTES, MODE)                                       \
     }
 
 DEFINE_WINDOWS(avx512, TARGET512, AVX512_COMPRESS, AVX512_DECOMPRESS)

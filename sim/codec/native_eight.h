@@ -1,39 +1,39 @@
 /* Eight bytes in a register of 64 bits: which of their words are literals, the literals moved together and apart, and eight codes
-   packed and unpacked. All of it in plain C without a branch. */
+   unpacked. All of it in plain C without a branch. */
 #ifndef CDMA_NATIVE_EIGHT_H
 #define CDMA_NATIVE_EIGHT_H
 
 #include "native_format.h"
 
-/* How the words of a mask are moved: where words arrive that come from 1, 2 and 4 bytes away, in this order when they
-   are moved together and in the other one when apart. */
+/* How the words of a mask are moved, by mask: where words arrive that come from 1, 2 and 4 bytes away, in this order when they are
+   moved together and in the other one when apart. Each is an array of its own, so that one register reaches all of them. */
 typedef struct {
-    uint64_t together[3], apart[3];
-    uint64_t literals; /* the bytes of the literals before they are moved together */
-    uint64_t size;     /* how many these are */
+    uint64_t together[3][256], apart[3][256];
+    uint64_t literals[256]; /* the bytes of the literals before they are moved together */
+    uint64_t size[256];     /* how many these are */
 } moves;
 
-/* For words of 1, 2 and 4 bytes, by mask. */
-static moves moves_of[3][256];
+/* For words of 1, 2 and 4 bytes. */
+static moves moves_of[3];
 
 static void make_moves(void)
 {
+    memset(moves_of, 0, sizeof moves_of);
     for (unsigned log2 = 0; log2 < 3; log2++)
         for (unsigned mask = 0; mask < 1u << (8 >> log2); mask++) {
-            moves m = {0};
+            moves *m = &moves_of[log2];
             for (unsigned byte = 0; byte < 8; byte++) {
                 if (!(mask >> (byte >> log2) & 1))
                     continue;
-                unsigned at = byte, distance = byte - (unsigned)m.size++;
-                m.literals |= 255ull << 8 * byte;
+                unsigned at = byte, distance = byte - (unsigned)m->size[mask]++;
+                m->literals[mask] |= 255ull << 8 * byte;
                 for (unsigned stage = log2; stage < 3; stage++)
                     if (distance >> stage & 1) {
-                        m.apart[stage] |= 255ull << 8 * at;
+                        m->apart[stage][mask] |= 255ull << 8 * at;
                         at -= 1u << stage;
-                        m.together[stage] |= 255ull << 8 * at;
+                        m->together[stage][mask] |= 255ull << 8 * at;
                     }
             }
-            moves_of[log2][mask] = m;
         }
 }
 
@@ -42,45 +42,39 @@ TEMPLATE unsigned not_zero(uint64_t words, unsigned bytes)
 {
     uint64_t top = bytes == 4 ? 0x8000000080000000u : bytes == 2 ? 0x8000800080008000u : 0x8080808080808080u;
     uint64_t set = (((words & ~top) + ~top) | words) & top;
-    /* The products put each of the bits where it belongs in the upper byte; none of the others carries into that. */
+    /* The products put each of the bits where it belongs on top; none of the others carries into that. */
     return bytes == 4   ? (unsigned)(set >> 31 & 1) | (unsigned)(set >> 62 & 2)
-           : bytes == 2 ? (unsigned)((set >> 15) * 0x1000200040008000u >> 60)
-                        : (unsigned)((set >> 7) * 0x0102040810204080u >> 56);
+           : bytes == 2 ? (unsigned)(set * 0x0000200040008001u >> 60)
+                        : (unsigned)(set * 0x0002040810204081u >> 56);
 }
 
 /* The literals first; what follows them is arbitrary. */
-TEMPLATE uint64_t moved_together(uint64_t words, const moves *m, unsigned bytes)
+TEMPLATE uint64_t moved_together(uint64_t words, unsigned mask, unsigned bytes)
 {
+    const moves *m = &moves_of[bytes >> 1];
     if (bytes == 1)
-        words ^= (words ^ words >> 8) & m->together[0];
+        words ^= (words ^ words >> 8) & m->together[0][mask];
     if (bytes <= 2)
-        words ^= (words ^ words >> 16) & m->together[1];
-    return words ^ ((words ^ words >> 32) & m->together[2]);
+        words ^= (words ^ words >> 16) & m->together[1][mask];
+    return words ^ ((words ^ words >> 32) & m->together[2][mask]);
 }
 
 /* The literals in their places, whatever follows them; the rest is filled up. */
-TEMPLATE uint64_t moved_apart(uint64_t words, const moves *m, uint64_t fill, unsigned bytes)
+TEMPLATE uint64_t moved_apart(uint64_t words, unsigned mask, uint64_t fill, unsigned bytes)
 {
-    words ^= (words ^ words << 32) & m->apart[2];
+    const moves *m = &moves_of[bytes >> 1];
+    words ^= (words ^ words << 32) & m->apart[2][mask];
     if (bytes <= 2)
-        words ^= (words ^ words << 16) & m->apart[1];
+        words ^= (words ^ words << 16) & m->apart[1][mask];
     if (bytes == 1)
-        words ^= (words ^ words << 8) & m->apart[0];
-    return fill ^ ((words ^ fill) & m->literals);
+        words ^= (words ^ words << 8) & m->apart[0][mask];
+    return fill ^ ((words ^ fill) & m->literals[mask]);
 }
 
 /* A word as often as eight bytes hold it. */
 TEMPLATE uint64_t repeated_eight(uint32_t word, unsigned bytes)
 {
     return word * (bytes == 4 ? 0x100000001u : bytes == 2 ? 0x0001000100010001u : 0x0101010101010101u);
-}
-
-/* Eight codes of c bits, from a byte each. */
-TEMPLATE uint64_t packed(uint64_t codes, unsigned c)
-{
-    codes = (codes | codes >> (8 - c)) & 0x00ff00ff00ff00ffu;
-    codes = (codes | codes >> (16 - 2 * c)) & 0x0000ffff0000ffffu;
-    return (codes | codes >> (32 - 4 * c)) & 0xffffffffu;
 }
 
 /* A byte for each of eight codes of c bits; above them may be anything. */

@@ -1,5 +1,5 @@
-/* Windows of 16-bit words with codes of several bits in plain C, two words at a time: what two codes say of the bytes of their
-   words is in tables, so there is no branch and little to wait for. */
+/* Windows of 16-bit words with codes of several bits in plain C, without a branch: compressed with one table of codes and by
+   stores that overlap, decompressed two words at a time, by tables of what two codes say of the bytes of their words. */
 #ifndef CDMA_NATIVE_PAIRS_H
 #define CDMA_NATIVE_PAIRS_H
 
@@ -10,8 +10,7 @@
 typedef struct {
     uint32_t first[256], second[256]; /* the bits that are sent of each */
     uint32_t base[256];               /* the other bits of both */
-    uint32_t together[256];           /* the factor that moves the second word from bit 0 to behind the bytes of the first */
-    uint32_t apart[256];              /* the factor that moves it from there to bit 16 */
+    uint32_t apart[256];              /* the factor that moves the second word from behind the bytes of the first to bit 16 */
     uint64_t size[256];               /* the bytes that are sent of both */
 } pairs;
 
@@ -23,7 +22,6 @@ TEMPLATE pairs pairs_of(const format *f, unsigned bytes)
         p.first[both] = f->keep[one];
         p.second[both] = f->keep[two] << 16;
         p.base[both] = f->base[one] | f->base[two] << 16;
-        p.together[both] = 1u << 8 * f->parts[one];
         p.apart[both] = 1u << (16 - 8 * f->parts[one]);
         p.size[both] = f->parts[one] + f->parts[two];
     }
@@ -33,33 +31,37 @@ TEMPLATE pairs pairs_of(const format *f, unsigned bytes)
 /* Rotates four words. */
 TEMPLATE uint64_t rotate_four(uint64_t words, unsigned left)
 {
-    uint64_t low = 0x0001000100010001u * ((1u << left) - 1);
-    return (words << left & ~low) | (words >> (16 - left) & low);
+    uint64_t top = left ? 0x0001000100010001u * (65536u - (1u << (16 - left))) : 0;
+    return ((words & ~top) << left) + ((words & top) >> ((16 - left) & 15));
 }
 
-TEMPLATE uint8_t *pairs_compress(const format *f, const pairs *p, const uint8_t *source, uint8_t *target)
+/* Each word is stored whole, and the next one over those of its bytes that are not sent. */
+TEMPLATE uint8_t *sixteen_compress(const format *f, const uint8_t *source, uint8_t *target)
 {
     uint8_t *out = target + f->header_bytes;
     unsigned c = f->code_bits;
     for (unsigned first = 0; first < f->window; first += 8, target += c) {
         uint64_t codes = 0;
         UNROLL for (unsigned half = 0; half < 2; half++, source += 8) {
-            uint64_t words = rotate_four(load_eight(source), f->rotate);
-            UNROLL for (unsigned pair = 0; pair < 2; pair++, words >>= 32) {
+            uint64_t words = rotate_four(load_eight(source), f->rotate), four = 0;
+            UNROLL for (unsigned pair = 0; pair < 2; pair++) {
                 uint64_t one = f->big[load_word(source + 4 * pair, 2)], two = f->big[load_word(source + 4 * pair + 2, 2)];
-                uint64_t both = one + (two << c);
-                uint32_t sent = ((uint32_t)words & p->first[both]) | ((uint32_t)words >> 16) * p->together[both];
-                memcpy(out, &sent, 4);
-                out += p->size[both];
-                codes |= both << (2 * half + pair) * 2 * c;
+                memcpy(out, &words, 2);
+                out += f->parts[one];
+                words >>= 16;
+                memcpy(out, &words, 2);
+                out += f->parts[two];
+                words >>= 16;
+                four += (one + (two << c)) << 2 * c * pair;
             }
+            codes |= four << 4 * c * half;
         }
         store_codes(target, codes, c);
     }
     return out;
 }
 
-TEMPLATE const uint8_t *pairs_decompress(const format *f, const pairs *p, const uint8_t *source, uint8_t *target)
+TEMPLATE const uint8_t *sixteen_decompress(const format *f, const pairs *p, const uint8_t *source, uint8_t *target)
 {
     const uint8_t *in = source + f->header_bytes;
     unsigned c = f->code_bits, right = f->rotate ? 16 - f->rotate : 0;

@@ -22,7 +22,8 @@ TEMPLATE uint32_t code_of(const format *f, uint32_t word, uint32_t rotated, unsi
         for (uint32_t at = f->defined; at-- > f->zero;)
             code = key == f->values[at - f->zero] ? at : code;
     }
-    return f->zero && word == 0 ? 0 : code;
+    /* Without a branch, which nothing could predict. */
+    return code & (0u - !(f->zero && word == 0));
 }
 
 /* Codes of whole words with one value: a bit each. */
@@ -35,9 +36,8 @@ TEMPLATE uint8_t *one_compress(const format *f, const uint8_t *source, uint8_t *
         UNROLL for (unsigned part = 0; part < bytes; part++, source += 8) {
             uint64_t words = load_eight(source);
             unsigned mask = not_zero(words ^ value, bytes);
-            const moves *m = &moves_of[bytes >> 1][mask];
-            store_eight(out, moved_together(words, m, bytes));
-            out += m->size;
+            store_eight(out, moved_together(words, mask, bytes));
+            out += moves_of[bytes >> 1].size[mask];
             header |= mask << part * 8 / bytes;
         }
         *target++ = (uint8_t)header;
@@ -53,9 +53,9 @@ TEMPLATE const uint8_t *one_decompress(const format *f, const uint8_t *source, u
     for (unsigned first = 0; first < f->window; first += 8) {
         unsigned header = *source++;
         UNROLL for (unsigned part = 0; part < bytes; part++, target += 8) {
-            const moves *m = &moves_of[bytes >> 1][header >> part * 8 / bytes & ((1u << 8 / bytes) - 1)];
-            store_eight(target, moved_apart(load_eight(in), m, value, bytes));
-            in += m->size;
+            unsigned mask = header >> part * 8 / bytes & ((1u << 8 / bytes) - 1);
+            store_eight(target, moved_apart(load_eight(in), mask, value, bytes));
+            in += moves_of[bytes >> 1].size[mask];
         }
     }
     return in;
@@ -63,25 +63,28 @@ TEMPLATE const uint8_t *one_decompress(const format *f, const uint8_t *source, u
 
 /* Compresses a whole window of at least eight words; returns its end before padding. */
 TEMPLATE uint8_t *scalar_compress_window(
-    const format *f, const pairs *p, const uint8_t *source, uint8_t *target, unsigned bytes, int mode)
+    const format *f, const uint8_t *source, uint8_t *target, unsigned bytes, int mode)
 {
     if (mode == ONE)
         return one_compress(f, source, target, bytes);
     if (mode == BIG && bytes == 2)
-        return pairs_compress(f, p, source, target);
+        return sixteen_compress(f, source, target);
     uint8_t *out = target + f->header_bytes;
     unsigned c = f->code_bits;
-    for (unsigned first = 0; first < f->window; first += 8) {
+    for (unsigned first = 0; first < f->window; first += 8, target += c) {
         uint64_t codes = 0;
-        UNROLL for (unsigned place = 0; place < 8; place++, source += bytes) {
-            uint32_t word = load_word(source, bytes), rotated = rotate_left(word, f->rotate, bytes);
-            uint32_t code = code_of(f, word, rotated, bytes, mode);
-            memcpy(out, &rotated, bytes);
-            out += f->parts[code];
-            codes |= (uint64_t)code << 8 * place;
+        UNROLL for (unsigned pair = 0; pair < 4; pair++) {
+            uint64_t both = 0;
+            UNROLL for (unsigned second = 0; second < 2; second++, source += bytes) {
+                uint32_t word = load_word(source, bytes), rotated = rotate_left(word, f->rotate, bytes);
+                uint64_t code = code_of(f, word, rotated, bytes, mode);
+                memcpy(out, &rotated, bytes);
+                out += f->parts[code];
+                both += second ? code << c : code;
+            }
+            codes |= both << 2 * c * pair;
         }
-        store_codes(target, packed(codes, c), c);
-        target += c;
+        store_codes(target, codes, c);
     }
     return out;
 }
@@ -109,7 +112,7 @@ TEMPLATE const uint8_t *scalar_decompress_window(
     if (f->defined < f->literal && has_undefined(f, source))
         return NULL;
     if (bytes == 2)
-        return pairs_decompress(f, p, source, target);
+        return sixteen_decompress(f, p, source, target);
     const uint8_t *in = source + f->header_bytes;
     unsigned c = f->code_bits;
     for (unsigned first = 0; first < f->window; first += 8, source += c) {
@@ -173,11 +176,12 @@ static const uint8_t *decompress_carefully(
     return in;
 }
 
+#define NO_PREPARE(BYTES)
 #define SCALAR_PREPARE(BYTES) const pairs p = pairs_of(&f, BYTES);
-#define SCALAR_TO(source, target, BYTES, MODE) scalar_compress_window(&f, &p, source, target, BYTES, MODE)
+#define SCALAR_TO(source, target, BYTES, MODE) scalar_compress_window(&f, source, target, BYTES, MODE)
 #define SCALAR_FROM(source, target, BYTES, MODE) scalar_decompress_window(&f, &p, source, target, BYTES, MODE)
-#define SCALAR_COMPRESS(BYTES, MODE) COMPRESS_ALL(SCALAR_PREPARE, SCALAR_TO, BYTES, MODE)
-#define SCALAR_DECOMPRESS(BYTES, MODE) DECOMPRESS_ALL(SCALAR_PREPARE, SCALAR_FROM, BYTES, MODE)
+#define SCALAR_COMPRESS(BYTES, MODE, SHAPES) SHAPES(COMPRESS_LOOP, NO_PREPARE, SCALAR_TO, BYTES, MODE)
+#define SCALAR_DECOMPRESS(BYTES, MODE, SHAPES) SHAPES(DECOMPRESS_LOOP, SCALAR_PREPARE, SCALAR_FROM, BYTES, MODE)
 
 DEFINE_WINDOWS(scalar, , SCALAR_COMPRESS, SCALAR_DECOMPRESS)
 

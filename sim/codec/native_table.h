@@ -141,11 +141,11 @@ TABLE_TARGET TEMPLATE const uint8_t *table_decompress_one(
 }
 
 TABLE_TARGET TEMPLATE uint8_t *table_compress_window(
-    const format *f, const pairs *p, const uint8_t *source, uint8_t *target, unsigned bytes, int mode)
+    const format *f, const uint8_t *source, uint8_t *target, unsigned bytes, int mode)
 {
     if (mode == ONE)
         return table_compress_one(f, source, target, bytes);
-    return scalar_compress_window(f, p, source, target, bytes, mode);
+    return scalar_compress_window(f, source, target, bytes, mode);
 }
 
 TABLE_TARGET TEMPLATE const uint8_t *table_decompress_window(
@@ -156,10 +156,10 @@ TABLE_TARGET TEMPLATE const uint8_t *table_decompress_window(
     return scalar_decompress_window(f, p, source, target, bytes, mode);
 }
 
-#define TABLE_TO(source, target, BYTES, MODE) table_compress_window(&f, &p, source, target, BYTES, MODE)
+#define TABLE_TO(source, target, BYTES, MODE) table_compress_window(&f, source, target, BYTES, MODE)
 #define TABLE_FROM(source, target, BYTES, MODE) table_decompress_window(&f, &p, source, target, BYTES, MODE)
-#define TABLE_COMPRESS(BYTES, MODE) COMPRESS_ALL(SCALAR_PREPARE, TABLE_TO, BYTES, MODE)
-#define TABLE_DECOMPRESS(BYTES, MODE) DECOMPRESS_ALL(SCALAR_PREPARE, TABLE_FROM, BYTES, MODE)
+#define TABLE_COMPRESS(BYTES, MODE, SHAPES) SHAPES(COMPRESS_LOOP, NO_PREPARE, TABLE_TO, BYTES, MODE)
+#define TABLE_DECOMPRESS(BYTES, MODE, SHAPES) SHAPES(DECOMPRESS_LOOP, SCALAR_PREPARE, TABLE_FROM, BYTES, MODE)
 
 DEFINE_WINDOWS(table, TABLE_TARGET, TABLE_COMPRESS, TABLE_DECOMPRESS)
 

@@ -48,44 +48,50 @@ TEMPLATE int are_zero(const uint8_t *from, size_t bytes)
     return !(load_eight(from) & ~(UINT64_MAX << 8 * bytes));
 }
 
-/* The shape that presets have in common. A kernel of its own, with these as constants, is faster. */
-TEMPLATE int is_usual(const format *f, unsigned bytes, int mode)
+/* The shapes that presets have: zeros, or fields of 8 bits with codes of 3. Kernels of their own, with all of this as constants,
+   are faster. */
+TEMPLATE int is_usual(const format *f, int mode, unsigned window, unsigned align)
 {
-    int can_be = mode == ONE || (mode == LUT && bytes > 1) || (mode == BIG && bytes == 2);
-    return can_be && f->window == 32 &&
-           (mode == ONE || (f->code_bits == 3 && f->field_bytes == 1 && f->rotate == 1 && f->zero));
+    if (f->window != window || f->align != align)
+        return 0;
+    if (mode == ONE)
+        return f->values[0] == 0;
+    return f->code_bits == 3 && f->field_bytes == 1 && f->rotate == 1 && f->zero;
 }
 
-TEMPLATE format usual(const format *f, unsigned bytes, int mode)
+TEMPLATE format usual(const format *f, unsigned bytes, int mode, unsigned window, unsigned align)
 {
     format known = *f;
     known.word_bytes = bytes;
-    known.window = 32;
+    known.window = window;
+    known.align = align;
     known.code_bits = mode == ONE ? 1 : 3;
-    known.header_bytes = 4 * known.code_bits;
+    known.header_bytes = window / 8 * known.code_bits;
     known.literal = (1u << known.code_bits) - 1;
     known.parts[0] = 0;
     known.parts[known.literal] = bytes;
-    if (mode != ONE) {
+    if (mode == ONE) {
+        known.values[0] = 0;
+    } else {
         known.field_bytes = known.rotate = known.zero = 1;
         known.parts[known.literal - 1] = bytes - 1;
     }
     return known;
 }
 
-/* Calls a template with constants for the bytes of a word and the way to a code. */
+/* Calls a template with constants for the bytes of a word, the way to a code, and the shapes of presets that are so. */
 #define FOR_EACH_SHAPE(f, CALL)                                                                                        \
     switch (mode_of(f) * 8 + (int)(f)->word_bytes) {                                                                   \
-    case ONE * 8 + 1: CALL(1, ONE); break;                                                                             \
-    case ONE * 8 + 2: CALL(2, ONE); break;                                                                             \
-    case ONE * 8 + 4: CALL(4, ONE); break;                                                                             \
-    case LUT * 8 + 1: CALL(1, LUT); break;                                                                             \
-    case LUT * 8 + 2: CALL(2, LUT); break;                                                                             \
-    case LUT * 8 + 4: CALL(4, LUT); break;                                                                             \
-    case BIG * 8 + 2: CALL(2, BIG); break;                                                                             \
-    case BIG * 8 + 4: CALL(4, BIG); break;                                                                             \
-    case LOOP * 8 + 2: CALL(2, LOOP); break;                                                                           \
-    case LOOP * 8 + 4: CALL(4, LOOP); break;                                                                           \
+    case ONE * 8 + 1: CALL(1, ONE, USUAL_AND_PADDED); break;                                                           \
+    case ONE * 8 + 2: CALL(2, ONE, USUAL); break;                                                                      \
+    case ONE * 8 + 4: CALL(4, ONE, USUAL); break;                                                                      \
+    case LUT * 8 + 1: CALL(1, LUT, ANY); break;                                                                        \
+    case LUT * 8 + 2: CALL(2, LUT, USUAL); break;                                                                      \
+    case LUT * 8 + 4: CALL(4, LUT, USUAL); break;                                                                      \
+    case BIG * 8 + 2: CALL(2, BIG, USUAL); break;                                                                      \
+    case BIG * 8 + 4: CALL(4, BIG, ANY); break;                                                                        \
+    case LOOP * 8 + 2: CALL(2, LOOP, ANY); break;                                                                      \
+    case LOOP * 8 + 4: CALL(4, LOOP, ANY); break;                                                                      \
     }
 
 /* Defines, for an instruction set, functions over many whole windows, which are of at least eight words.
@@ -109,17 +115,27 @@ TEMPLATE format usual(const format *f, unsigned bytes, int mode)
         return done;                                                                                                   \
     }
 
-/* Loops in both kernels of a shape. PREPARE is what they do before. */
-#define OF_SHAPE(LOOP, PREPARE, WINDOW, BYTES, MODE)                                                                   \
-    if (is_usual(given, BYTES, MODE)) {                                                                                \
-        const format f = usual(given, BYTES, MODE);                                                                    \
-        LOOP(PREPARE, WINDOW, BYTES, MODE)                                                                             \
-    } else {                                                                                                           \
+/* A loop over windows for every format, or before that one for presets. PREPARE is what it does first. */
+#define ANY(LOOP, PREPARE, WINDOW, BYTES, MODE)                                                                        \
+    {                                                                                                                  \
         const format f = *given;                                                                                       \
         LOOP(PREPARE, WINDOW, BYTES, MODE)                                                                             \
     }
 
-#define COMPRESS_ALL(PREPARE, WINDOW, BYTES, MODE) OF_SHAPE(COMPRESS_LOOP, PREPARE, WINDOW, BYTES, MODE)
+#define PRESET(LOOP, PREPARE, WINDOW, BYTES, MODE, LENGTH, ALIGN)                                                      \
+    if (is_usual(given, MODE, LENGTH, ALIGN)) {                                                                 \
+        const format f = usual(given, BYTES, MODE, LENGTH, ALIGN);                                                     \
+        LOOP(PREPARE, WINDOW, BYTES, MODE)                                                                             \
+    } else
+
+#define USUAL(LOOP, PREPARE, WINDOW, BYTES, MODE)                                                                      \
+    PRESET(LOOP, PREPARE, WINDOW, BYTES, MODE, 32, 1)                                                                  \
+    ANY(LOOP, PREPARE, WINDOW, BYTES, MODE)
+
+#define USUAL_AND_PADDED(LOOP, PREPARE, WINDOW, BYTES, MODE)                                                           \
+    PRESET(LOOP, PREPARE, WINDOW, BYTES, MODE, 32, 4)                                                                  \
+    PRESET(LOOP, PREPARE, WINDOW, BYTES, MODE, 64, 4)                                                                  \
+    USUAL(LOOP, PREPARE, WINDOW, BYTES, MODE)
 
 #define COMPRESS_LOOP(PREPARE, WINDOW, BYTES, MODE)                                                                    \
     PREPARE(BYTES)                                                                                                     \
@@ -127,8 +143,6 @@ TEMPLATE format usual(const format *f, unsigned bytes, int mode)
         target = padded_fast(&f, target, WINDOW(source, target, BYTES, MODE));                                         \
     if (windows)                                                                                                       \
         target = padded(&f, target, WINDOW(source, target, BYTES, MODE));
-
-#define DECOMPRESS_ALL(PREPARE, WINDOW, BYTES, MODE) OF_SHAPE(DECOMPRESS_LOOP, PREPARE, WINDOW, BYTES, MODE)
 
 #define DECOMPRESS_LOOP(PREPARE, WINDOW, BYTES, MODE)                                                                  \
     PREPARE(BYTES)                                                                                                     \

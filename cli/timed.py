@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import wraps
+from pathlib import Path
 from typing import Any, BinaryIO, cast
+
+from cdma.files import replacing
 
 __all__ = ["FileTime", "timing"]
 
@@ -20,6 +24,15 @@ class FileTime:
     def of(self, file: BinaryIO) -> BinaryIO:
         """The same file, whose time counts."""
         return cast(BinaryIO, _Timed(file, self))
+
+    @contextmanager
+    def replacing(self, path: Path, source: Path | None = None) -> Iterator[BinaryIO]:
+        """Opens a file as :func:`.files.replacing` does; that it takes the place of another one counts too."""
+        with ExitStack() as stack:
+            yield self.of(stack.enter_context(replacing(path, source)))
+            began = time.perf_counter()
+            stack.close()
+            self._in_files += time.perf_counter() - began
 
     def so_far(self) -> dict[str, float]:
         """The seconds until now, for scripts."""

@@ -105,6 +105,18 @@ def fields(libraries: Libraries) -> Iterator[str]:
         yield run("area", block, *shape, "--no-breakdown", *libraries.chosen)
 
 
+def fields_beyond(libraries: Libraries) -> Iterator[str]:
+    yield "### An engine for bf16, and pipelined codecs for it\n"
+    yield run("area", "engine", "--format", "bf16", "--lanes", "16", "--no-breakdown", *libraries.chosen)
+    yield (
+        "A pipelined codec needs four beats or more for a window, so with the preset's window of 32 words it has at most 8 "
+        "lanes. On the slowest speed grade of an ECP5, with one seed:\n"
+    )
+    for block in BLOCKS:
+        shape = ("--format", "bf16", "--lanes", "8", "--pipelined")
+        yield run("fpga", block, *shape, "--target", "ecp5", "--device", "85k")
+
+
 def queues(libraries: Libraries) -> Iterator[str]:
     yield "### Codecs with a smaller queue\n"
     yield (
@@ -235,6 +247,7 @@ def beside_others(libraries: Libraries) -> Iterator[str]:
 PARTS: dict[str, Callable[[Libraries], Iterator[str]]] = {
     "codecs": codecs,
     "fields": fields,
+    "fields-beyond": fields_beyond,
     "queues": queues,
     "libraries": other_libraries,
     "comparison": beside_others,

@@ -64,7 +64,6 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _pack_one(arguments: argparse.Namespace, source: BinaryIO) -> tuple[dict[str, Any], str]:
     """Compresses a ``.npy`` file; returns what was done, and what it holds."""
-    from cdma.files import replacing
     from cdma.output import byte_progress
     from cdma.sim.codec.container import pack_file
     from cdma.sim.support.npy import read_npy_header
@@ -74,17 +73,16 @@ def _pack_one(arguments: argparse.Namespace, source: BinaryIO) -> tuple[dict[str
     tensor = read_npy_header(source)
     format = _format_for(arguments, source, tensor.dtype, tensor.nbytes, str(tensor.dtype))
     with (
-        replacing(arguments.output, arguments.input) as target,
+        files.replacing(arguments.output, arguments.input) as target,
         byte_progress("compressing", tensor.nbytes) as progress,
     ):
-        written = pack_file(files.of(source), tensor, files.of(target), format, progress)
+        written = pack_file(files.of(source), tensor, target, format, progress)
     summary = {"raw_bytes": tensor.nbytes, "file_bytes": written, **_described(arguments, format)}
     return summary | files.so_far(), str(tensor.dtype)
 
 
 def _pack_several(arguments: argparse.Namespace, source: BinaryIO) -> tuple[dict[str, Any], str]:
     """Compresses a ``.safetensors`` file; returns what was done, and what it holds."""
-    from cdma.files import replacing
     from cdma.output import byte_progress
     from cdma.sim.codec.bundle import data_order, pack_bundle
     from cdma.sim.support.safetensors import Part, read_safetensors
@@ -103,10 +101,10 @@ def _pack_several(arguments: argparse.Namespace, source: BinaryIO) -> tuple[dict
         return format
 
     with (
-        replacing(arguments.output, arguments.input) as target,
+        files.replacing(arguments.output, arguments.input) as target,
         byte_progress("compressing", raw) as progress,
     ):
-        written = pack_bundle(files.of(source), described, size, files.of(target), format_of, progress)
+        written = pack_bundle(files.of(source), described, size, target, format_of, progress)
     summary = {"raw_bytes": raw, "file_bytes": written, "tensors": tensors}
     return summary | files.so_far(), f"{len(tensors)} tensors"
 

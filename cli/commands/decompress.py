@@ -48,7 +48,6 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _one(arguments: argparse.Namespace, source: BinaryIO, container: Container) -> tuple[dict[str, Any], str]:
     """Restores a ``.npy`` file; returns what was done, for scripts and for people."""
-    from cdma.files import replacing
     from cdma.output import byte_progress
     from cdma.sim.codec.container import unpack_file
     from cdma.sim.support.npy import write_npy_header
@@ -57,18 +56,17 @@ def _one(arguments: argparse.Namespace, source: BinaryIO, container: Container) 
     files = FileTime()
     tensor = container.tensor
     with (
-        replacing(arguments.output, arguments.input) as target,
+        files.replacing(arguments.output, arguments.input) as target,
         byte_progress("decompressing", tensor.nbytes) as progress,
     ):
         write_npy_header(target, tensor)
-        unpack_file(files.of(source), container, files.of(target), progress)
+        unpack_file(files.of(source), container, target, progress)
     summary = {"shape": tensor.shape, "dtype": tensor.dtype.str, "raw_bytes": tensor.nbytes}
     return summary | files.so_far(), f"{tensor.dtype} of shape {tensor.shape}, {tensor.nbytes:,} bytes"
 
 
 def _several(arguments: argparse.Namespace, source: BinaryIO, description: Any) -> tuple[dict[str, Any], str]:
     """Restores a safetensors file; returns what was done, for scripts and for people."""
-    from cdma.files import replacing
     from cdma.output import byte_progress
     from cdma.sim.codec.bundle import bundle_from, unpack_bundle
     from cdma.timed import FileTime
@@ -76,9 +74,9 @@ def _several(arguments: argparse.Namespace, source: BinaryIO, description: Any) 
     files = FileTime()
     bundle = bundle_from(description)
     with (
-        replacing(arguments.output, arguments.input) as target,
+        files.replacing(arguments.output, arguments.input) as target,
         byte_progress("decompressing", bundle.data_bytes) as progress,
     ):
-        unpack_bundle(files.of(source), bundle, files.of(target), progress)
+        unpack_bundle(files.of(source), bundle, target, progress)
     summary = {"tensors": bundle.tensors, "raw_bytes": bundle.data_bytes}
     return summary | files.so_far(), f"{bundle.tensors} tensors, {bundle.data_bytes:,} bytes"

@@ -432,7 +432,8 @@ static inline int cdma_set_coalescing(const struct cdma_channel *channel, uint32
     return CDMA_OK;
 }
 
-/* The frequent values of mode fvc, lowest code first; unused entries repeat the first. */
+/* The frequent values of mode fvc, lowest code first; unused entries repeat the first. A reset of the engine, cdma_soft_reset too,
+   makes all of them the first of the format's values. */
 static inline int cdma_set_table(const struct cdma_channel *channel, const uint32_t *values, uint32_t count) {
     const struct cdma_geometry *geometry = &channel->engine->geometry;
     const uint32_t bits = geometry->field_bits != 0u ? geometry->field_bits : geometry->word_bits;

@@ -535,7 +535,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_CHANNEL_ERROR_ADDRESS_HIGH_VALUE_MASK 0xffffffffu
 #define CDMA_CHANNEL_ERROR_ADDRESS_HIGH_VALUE_SHIFT 0u
 
-/* channel.table: The frequent values that mode fvc uses, lowest code first: `engine.stream_format.table_size` registers, at most 15, each with a word or the value of a field in its low bits. Change them only while the channel is idle. */
+/* channel.table: The frequent values that mode fvc uses, lowest code first: `engine.stream_format.table_size` registers, at most 15, each with a word or the value of a field in its low bits. Change them only while the channel is idle. After a reset, `command.soft_reset` too, each is the first of the format's values: write them before a transfer of mode fvc. */
 #define CDMA_CHANNEL_TABLE(k) (0x050u + 4u * (k))
 #define CDMA_CHANNEL_TABLE_COUNT 1u
 #define CDMA_CHANNEL_TABLE_RESET 0x00000000u

@@ -129,7 +129,10 @@ class Channel:
         self._registers.set(f"{self.name}.irq_enable", completion=enable, error=enable)
 
     def set_table(self, values: Sequence[int]) -> None:
-        """Writes the frequent values of mode fvc, lowest code first; unused entries repeat the first value."""
+        """Writes the frequent values of mode fvc, lowest code first; unused entries repeat the first value.
+
+        A reset of the engine, :meth:`.Driver.soft_reset` too, makes all of them the first of the format's values.
+        """
         geometry = self.driver.geometry
         if not 1 <= len(values) <= geometry.table_size:
             raise DriverError(f"the table has {len(values)} values; 1 to {geometry.table_size} are allowed")

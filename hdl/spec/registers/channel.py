@@ -254,7 +254,9 @@ def _table(config: EngineConfig) -> Register:
         "table",
         0x50,
         "The frequent values that mode fvc uses, lowest code first: `engine.stream_format.table_size` registers, "
-        "at most 15, each with a word or the value of a field in its low bits. Change them only while the channel is idle.",
+        "at most 15, each with a word or the value of a field in its low bits. Change them only while the channel is idle. "
+        "After a reset, `command.soft_reset` too, each is the first of the format's values: "
+        "write them before a transfer of mode fvc.",
         rw(
             "entry", 0, "A word, or the value of a field.", config.format.entry_bits, reset=config.first_entry
         ),

@@ -19,6 +19,9 @@ class BeatStore(wiring.Component):
     ``input``
         Words of beats, of which ``depth - 1`` can be inside besides the held one. ``depth`` is a power of two. ``ready``
         comes from a register, which does not know yet whether the held beat leaves in the cycle before.
+    ``full``
+        Complement of ``ready``, from a register of its own: the other one drives the memories of all lanes, and what else
+        depends on it would wait for those wires.
     ``read``
         Reads all lanes in this cycle.
     ``below``
@@ -38,6 +41,7 @@ class BeatStore(wiring.Component):
         super().__init__(
             {
                 "input": In(stream.Signature(words)),
+                "full": Out(1, init=1),
                 "read": In(1),
                 "below": In(lanes),
                 "take": In(1),
@@ -54,8 +58,10 @@ class BeatStore(wiring.Component):
         writes = Signal()
         m.d.comb += writes.eq(self.input.valid & self.input.ready)
         after_write = Signal.like(write, init=1)
-        full = held ^ self.depth
-        m.d.sync += self.input.ready.eq(Mux(writes, after_write != full, write != full))
+        room = Signal()
+        limit = held ^ self.depth
+        m.d.comb += room.eq(Mux(writes, after_write != limit, write != limit))
+        m.d.sync += [self.input.ready.eq(room), self.full.eq(~room)]
         with m.If(writes):
             m.d.sync += [write.eq(after_write), after_write.eq(after_write + 1)]
         with m.If(self.take):

@@ -81,7 +81,7 @@ class Splitter(wiring.Component):
         m.submodules.cutter = cutter = Cutter(config, -(-self.stripe_words // config.lanes))
         arrives = Signal()
         m.d.comb += [
-            arrives.eq(self.input.valid & words.input.ready),
+            arrives.eq(self.input.valid & ~words.full),
             self.input.ready.eq(words.input.ready),
             words.input.valid.eq(self.input.valid & ~lengths.merges),
             words.input.payload.eq(beat.data),

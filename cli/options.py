@@ -93,6 +93,8 @@ _ENGINE_NUMBERS = {
     "read_buffer_beats": "the read buffer itself; 0: a beat for each cycle of latency, up to a power of two",
     "write_buffer_beats": "the write buffer; 0: four bursts",
     "descriptors": "descriptors in flight at once, per channel",
+    "units": "device ports, each with a compressor and a decompressor: 1, 2, 4, 6 or 8",
+    "stripe_bytes": "bytes of device memory that lie at one of several device ports before the next one's",
     "ring_entries": "entries of the largest ring",
 }
 _ENGINE = (

@@ -160,6 +160,8 @@ def _parameters(config: CodecConfig | EngineConfig) -> dict[str, Any]:
             "ring_writes": config.ring_writes,
             "read_buffer_beats": config.read_buffer,
             "write_buffer_beats": config.write_buffer,
+            "units": config.units,
+            "stripe_bytes": config.stripe_bytes,
             "registers": config.registers,
         }
     if "values" in rows and config.runtime_values:
@@ -200,7 +202,8 @@ def _show_codec(summary: dict[str, Any], config: CodecConfig, lines: int) -> Non
 
 def _show_engine(summary: dict[str, Any], config: EngineConfig, lines: int) -> None:
     print(f"{summary['file']}: module {summary['module']}, {lines:,} lines, {len(summary['ports'])} ports")
-    print(f"  device port {config.dev_data_bits} bits, host port {config.host_data_bits} bits")
+    ports = f"{config.units} device ports of" if config.units > 1 else "device port"
+    print(f"  {ports} {config.dev_data_bits} bits, host port {config.host_data_bits} bits")
     shape = f"{config.lanes} x {config.format.word_bits} bits"
     print(f"  codec {shape}: {summary['bytes_per_cycle']} bytes per cycle")
     for port, bits in (("dev", config.dev_data_bits), ("host", config.host_data_bits)):

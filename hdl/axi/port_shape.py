@@ -23,6 +23,8 @@ class PortShape:
         Bursts that may be in flight.
     ``buffer``
         Beats of the buffer, a power of two.
+    ``align``
+        Bytes of which the address where data begin is a multiple; 0: those of a beat. Without ``realign``.
     ``realign``
         Data may begin with any word of a beat, not only with the first.
     ``registered``
@@ -35,6 +37,7 @@ class PortShape:
     burst: int
     outstanding: int
     buffer: int
+    align: int = 0
     realign: bool = False
     registered: bool = False
 
@@ -51,7 +54,7 @@ class PortShape:
     @property
     def align_log2(self) -> int:
         """Bits of an address that are 0 where data may begin."""
-        return self.word_log2 if self.realign else self.blocks.beat_log2
+        return self.word_log2 if self.realign else exact_log2(self.align or self.data_bits // 8)
 
     @property
     def blocks(self) -> Blocks:

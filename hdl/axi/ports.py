@@ -3,10 +3,24 @@
 Bursts are always INCR. Clients of an arbiter have no ID; the arbiter gives them one.
 """
 
+from typing import Any
+
+from amaranth.hdl import Module
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["AddressBeat", "ReadData", "ReadPort", "Response", "WriteData", "WritePort", "WriteResponse"]
+__all__ = [
+    "AddressBeat",
+    "ReadData",
+    "ReadPort",
+    "Response",
+    "WriteData",
+    "WritePort",
+    "WriteResponse",
+    "connect_ports",
+    "each_port",
+    "port_members",
+]
 
 
 class Response(enum.Enum, shape=2):
@@ -69,3 +83,19 @@ class WritePort(wiring.Signature):
                 "b": In(stream.Signature(WriteResponse(id_bits))),
             }
         )
+
+
+def port_members(signature: wiring.Signature, ports: int) -> wiring.Member:
+    """A member for one port, or an array of several."""
+    return Out(signature) if ports == 1 else Out(signature).array(ports)
+
+
+def each_port(member: Any) -> list[Any]:
+    """The ports of a member made by :func:`port_members`."""
+    return list(member) if isinstance(member, list | tuple) else [member]
+
+
+def connect_ports(m: Module, inner: Any, outer: Any) -> None:
+    """Connects ports of a submodule with those of the component around it, in their order."""
+    for one, other in zip(each_port(inner), each_port(outer), strict=True):
+        wiring.connect(m, one, wiring.flipped(other))

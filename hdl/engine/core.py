@@ -4,7 +4,7 @@ from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.axi.ports import ReadPort, WritePort
+from cdma.hdl.axi.ports import ReadPort, WritePort, connect_ports, port_members
 from cdma.hdl.axi.watchdog import Timebase
 from cdma.hdl.engine.channel.channel import Channel
 from cdma.hdl.engine.channel.descriptor import Completion, Request
@@ -40,7 +40,7 @@ class EngineCore(wiring.Component):
     ``watchdog_cycles``
         The time after which a port counts as silent; 0 turns the watchdogs off.
     ``dev_read``, ``dev_write``, ``host_read``, ``host_write``
-        The AXI4 ports.
+        The AXI4 ports; those of device memory are arrays if there are several.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -54,8 +54,8 @@ class EngineCore(wiring.Component):
                 "dev_window": In(Window),
                 "host_window": In(Window),
                 "watchdog_cycles": In(32),
-                "dev_read": Out(ReadPort(*dev)),
-                "dev_write": Out(WritePort(*dev, config.format.stream_bits)),
+                "dev_read": port_members(ReadPort(*dev), config.units),
+                "dev_write": port_members(WritePort(*dev, config.format.stream_bits), config.units),
                 "host_read": Out(ReadPort(*host)),
                 "host_write": Out(WritePort(*host, config.format.stream_bits)),
             }
@@ -67,10 +67,10 @@ class EngineCore(wiring.Component):
         m.d.comb += timebase.watchdog_cycles.eq(self.watchdog_cycles)
         m.submodules.offload = offload = Channel(self.config, compressing=True)
         m.submodules.prefetch = prefetch = Channel(self.config, compressing=False)
-        wiring.connect(m, offload.source, wiring.flipped(self.dev_read))
+        connect_ports(m, offload.source, self.dev_read)
         wiring.connect(m, offload.sink, wiring.flipped(self.host_write))
         wiring.connect(m, prefetch.source, wiring.flipped(self.host_read))
-        wiring.connect(m, prefetch.sink, wiring.flipped(self.dev_write))
+        connect_ports(m, prefetch.sink, self.dev_write)
         m.submodules.windows = windows = DrivenWindows()
         m.d.comb += [windows.dev_window.eq(self.dev_window), windows.host_window.eq(self.host_window)]
         wiring.connect(m, offload.windows, windows.offload)

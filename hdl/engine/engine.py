@@ -8,7 +8,7 @@ from amaranth.hdl import Cat, Const, Module, Shape, Signal, Value
 from amaranth.lib import data, stream, wiring
 
 from cdma.hdl.axi.address_first import AddressFirst
-from cdma.hdl.axi.ports import ReadPort, WritePort
+from cdma.hdl.axi.ports import ReadPort, WritePort, each_port
 from cdma.hdl.blocks.skid_buffer import SkidBuffer, slice_after, slice_before
 from cdma.hdl.engine.channel.descriptor import Completion, Descriptor
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelControl, ChannelStatus
@@ -104,7 +104,13 @@ def engine_ports(config: EngineConfig) -> tuple[Port, ...]:
     return (
         *CLOCK_AND_RESET,
         *(_control_ports(config) if config.registers else _bare_ports(config)),
-        *_axi_ports("m_axi_dev", config.dev_data_bits, config.dev_address_bits, _DEV_ID_BITS),
+        *(
+            port
+            for name in config.dev_ports
+            for port in _axi_ports(
+                f"m_axi_{name}", config.dev_data_bits, config.dev_address_bits, _DEV_ID_BITS
+            )
+        ),
         *_axi_ports("m_axi_host", config.host_data_bits, config.host_address_bits, host_id_bits),
     )
 
@@ -143,6 +149,13 @@ class _AxiShell(Shell):
     def _after(self, m: Module, name: str, source: stream.Interface) -> stream.Interface:
         """An output of the engine, or the slice after it."""
         return slice_after(m, f"{name}_slice", source) if self.slices_out else source
+
+    def _connect_memories(self, m: Module, engine: ManagedEngine | EngineCore) -> None:
+        """Connects the ports of device memory and of host memory."""
+        reads, writes = each_port(engine.dev_read), each_port(engine.dev_write)
+        for name, read, write in zip(self.config.dev_ports, reads, writes, strict=True):
+            self._connect_axi(m, name, read, write)
+        self._connect_axi(m, "host", engine.host_read, engine.host_write)
 
     def _connect_axi(self, m: Module, name: str, read: ReadPort, write: WritePort) -> None:
         """Connects an AXI4 port, ``m_axi_`` and ``name``."""
@@ -208,8 +221,7 @@ class Engine(_AxiShell):
         m.submodules.registers = registers = RegisterBlock(self.config)
         m.submodules.engine = engine = ManagedEngine(self.config, self._clock())
         wiring.connect(m, registers.control, engine.control)
-        self._connect_axi(m, "dev", engine.dev_read, engine.dev_write)
-        self._connect_axi(m, "host", engine.host_read, engine.host_write)
+        self._connect_memories(m, engine)
         if self.slices_out:
             m.d.sync += self.irq.eq(registers.irq)
         else:
@@ -241,8 +253,7 @@ class BareEngine(_AxiShell):
         m = Module()
         self._reset(m)
         m.submodules.core = core = EngineCore(self.config)
-        self._connect_axi(m, "dev", core.dev_read, core.dev_write)
-        self._connect_axi(m, "host", core.host_read, core.host_write)
+        self._connect_memories(m, core)
         m.d.comb += core.watchdog_cycles.eq(self.port("watchdog_cycles"))
         for window in ("dev_window", "host_window"):
             for edge in ("base", "limit"):

@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.arbiter import ReadArbiter, WriteArbiter
-from cdma.hdl.axi.ports import ReadPort, WritePort
+from cdma.hdl.axi.ports import ReadPort, WritePort, connect_ports, port_members
 from cdma.hdl.axi.watchdog import Timebase
 from cdma.hdl.blocks.reset_tree import reset_with
 from cdma.hdl.engine.channel.channel import Channel
@@ -49,7 +49,7 @@ class ManagedEngine(wiring.Component):
     ``control``
         The register block.
     ``dev_read``, ``dev_write``
-        The device port.
+        The device port, or an array of them.
     ``host_read``, ``host_write``
         The host port: ID 0 is data, ID 1 the rings of the offload channel, ID 2 those of the prefetch channel.
     """
@@ -63,8 +63,8 @@ class ManagedEngine(wiring.Component):
         super().__init__(
             {
                 "control": In(ControlSignature(config)),
-                "dev_read": Out(ReadPort(*dev)),
-                "dev_write": Out(WritePort(*dev, word_bits)),
+                "dev_read": port_members(ReadPort(*dev), config.units),
+                "dev_write": port_members(WritePort(*dev, word_bits), config.units),
                 "host_read": Out(ReadPort(*host, HOST_ID_BITS)),
                 "host_write": Out(WritePort(*host, word_bits, HOST_ID_BITS)),
             }
@@ -81,7 +81,7 @@ class ManagedEngine(wiring.Component):
             prefetch=Channel(config, compressing=False, clock=self.clock),
             rings=Rings(config),
             windows=StoredWindows(config),
-            counters=Counters(),
+            counters=Counters(config.units),
         )
         m.submodules.timebase = parts.timebase
         m.d.comb += parts.timebase.watchdog_cycles.eq(control.watchdog_cycles)
@@ -122,8 +122,8 @@ class ManagedEngine(wiring.Component):
         m.submodules.host_writes = writes = WriteArbiter(
             _IDS, *host, config.format.stream_bits, HOST_ID_BITS, fast=config.pipelined
         )
-        wiring.connect(m, offload.source, wiring.flipped(self.dev_read))
-        wiring.connect(m, prefetch.sink, wiring.flipped(self.dev_write))
+        connect_ports(m, offload.source, self.dev_read)
+        connect_ports(m, prefetch.sink, self.dev_write)
         wiring.connect(m, prefetch.source, reads.client_0)
         wiring.connect(m, rings.fetch, reads.client_1)
         wiring.connect(m, offload.sink, writes.client_0)

@@ -12,6 +12,7 @@ from .codecs import codec_of
 from .errors import ParameterError
 from .format import Format
 from .slices import NO_SLICES, check_slices, slices_row
+from .splitting import splittable
 from .stream_format import StreamFormat
 
 __all__ = ["EngineConfig"]
@@ -20,6 +21,8 @@ __all__ = ["EngineConfig"]
 _PORT_BITS = (64, 128, 256, 512, 1024)
 _BURST_BEATS = (4, 8, 16, 32, 64, 128, 256)
 _ALIGNMENTS = ("beat", "word")
+_UNITS = (1, 2, 4, 6, 8)
+_STRIPE_BYTES = (256, 512, 1024, 2048, 4096)
 _RING_ENTRIES = tuple(1 << log2 for log2 in range(1, 16))
 
 
@@ -68,6 +71,12 @@ class EngineConfig:
         the engine (R and B of the memory ports, AW, W and AR of the registers, descriptors), ``"out"`` for the
         others (AR, AW and W, R and B of the registers, completions) and the interrupt, ``"in,out"`` for all; or
         ``"none"``.
+    ``units``
+        Device memory ports, each with a compressor and a decompressor: see :doc:`architecture`. With more than one, device
+        addresses belong to them in turn, ``stripe_bytes`` each, and a source or destination in device memory is a
+        multiple of a window.
+    ``stripe_bytes``
+        Bytes of device memory that lie at one port before the next port's: a whole number of windows.
     ``queue``
         Finished beats that the compressor stores, and so the size of both codecs; see :class:`CodecConfig`.
     """
@@ -90,6 +99,8 @@ class EngineConfig:
     pipelined: bool = False
     register_slices: str = NO_SLICES
     queue: int = CodecConfig.queue
+    units: int = 1
+    stripe_bytes: int = 4096
 
     def __post_init__(self) -> None:
         if not isinstance(self.format, StreamFormat):
@@ -146,6 +157,26 @@ class EngineConfig:
         )
         check_flag("registers", self.registers)
         check_slices(self.register_slices)
+        self._check_units()
+
+    def _check_units(self) -> None:
+        check_choice("units", self.units, _UNITS, "device memory ports, each with its codecs")
+        check_choice(
+            "stripe_bytes", self.stripe_bytes, _STRIPE_BYTES, "a power of two, and no burst crosses 4 KiB"
+        )
+        if self.units == 1:
+            return
+        if self.realign:
+            raise ParameterError(
+                f"alignment is 'word' with {self.units} units; it must be 'beat', because every unit has whole windows"
+            )
+        if self.window_bytes > self.stripe_bytes:
+            raise ParameterError(
+                f"stripe_bytes is {self.stripe_bytes}; it must be at least {self.window_bytes}, the bytes of a window: "
+                "every unit has whole windows"
+            )
+        if reason := splittable(self.format):
+            raise ParameterError(f"units is {self.units}; it must be 1, because {reason}")
 
     @property
     def codec(self) -> CodecConfig:
@@ -186,6 +217,7 @@ class EngineConfig:
             ),
             "read buffer": f"{self.read_buffer} beats",
             "write buffer": f"{self.write_buffer} beats",
+            **({"units": f"{self.units}, in stripes of {self.stripe_bytes} bytes"} if self.units > 1 else {}),
             "registers": "yes" if self.registers else "no",
             **({"pipelined": "yes"} if self.pipelined else {}),
             **slices_row(self.register_slices),
@@ -226,13 +258,44 @@ class EngineConfig:
         """Whether sources and destinations may lie amid a beat."""
         return self.alignment == "word"
 
-    def align(self, data_bits: int) -> int:
-        """Bytes of which source and destination on a port of that width are multiples."""
-        return (self.format.stream_bits if self.realign else data_bits) // 8
+    def data_bits(self, port: str) -> int:
+        """Bits of the data of the port ``"dev"`` or ``"host"``."""
+        return self.dev_data_bits if port == "dev" else self.host_data_bits
 
-    def burst(self, data_bits: int) -> int:
-        """Beats of the longest burst on a port of that width: 4 KiB is the most that AXI4 allows."""
-        return min(self.burst_beats, 4096 * 8 // data_bits)
+    def align(self, port: str) -> int:
+        """Bytes of which source and destination on a port are multiples."""
+        if self.realign:
+            return self.format.stream_bits // 8
+        beat = self.data_bits(port) // 8
+        return max(beat, self.window_bytes) if self.striped(port) else beat
+
+    def burst(self, port: str) -> int:
+        """Beats of the longest burst on a port: 4 KiB is the most that AXI4 allows, and a stripe the most of one port."""
+        most = self.stripe_bytes if self.striped(port) else 4096
+        return min(self.burst_beats, most * 8 // self.data_bits(port))
+
+    def striped(self, port: str) -> bool:
+        """Whether a port is one of several that have a memory between them."""
+        return port == "dev" and self.units > 1
+
+    @property
+    def dev_ports(self) -> tuple[str, ...]:
+        """The names of the ports of device memory."""
+        return tuple(f"dev{unit}" for unit in range(self.units)) if self.units > 1 else ("dev",)
+
+    @property
+    def window_bytes(self) -> int:
+        """Bytes of raw data that share a header."""
+        return self.format.window * self.format.word_bits // 8
+
+    @property
+    def piece_beats(self) -> int:
+        """Beats of the codec that a unit's buffer of compressed words has: a power of two, and half a raw stripe.
+
+        While a piece crosses the link, the units after it go on. With a stripe of s words and a ratio of r, that takes
+        s / r * (1 - 1 / r) words of each, at most a quarter of s.
+        """
+        return max(16, self.stripe_bytes // 2 * 8 // (self.lanes * self.format.word_bits))
 
     @property
     def index_bits(self) -> int:

@@ -59,8 +59,7 @@ class TransferRules:
     def __init__(self, config: EngineConfig, direction: str) -> None:
         self.config = config
         self.compressing = direction == "offload"
-        bits = config.dev_data_bits, config.host_data_bits
-        self.source_bits, self.sink_bits = bits if self.compressing else bits[::-1]
+        self.source, self.sink = ("dev", "host") if self.compressing else ("host", "dev")
 
     def format(self, mode: int, table: tuple[int, ...]) -> StreamFormat:
         """Returns the stream format of a mode: with the channel's ``table``, or with one zero where there is a table."""
@@ -85,8 +84,8 @@ class TransferRules:
         length_is_known = descriptor["mode"] == Mode.RAW or not self.compressing
         if not capacity or (length_is_known and length > capacity):
             return Outcome(Status.CAPACITY, address=(descriptor["destination"] + capacity) % 2**64)
-        for name, bits in (("source", self.source_bits), ("destination", self.sink_bits)):
-            if descriptor[name] % self.config.align(bits):
+        for name, port in (("source", self.source), ("destination", self.sink)):
+            if descriptor[name] % self.config.align(port):
                 return Outcome(Status.ALIGNMENT, address=descriptor[name])
         if not source.allows(descriptor["source"], self.bytes_read(descriptor)):
             return Outcome(Status.WINDOW, address=descriptor["source"])
@@ -103,7 +102,7 @@ class TransferRules:
         result, report = self._through_codec(descriptor, data, table)
         status, address = _STREAM_STATUS[report.error], 0
         if len(result) > descriptor["capacity"]:
-            beat, start = self.sink_bits // 8, descriptor["destination"]
+            beat, start = self.config.data_bits(self.sink) // 8, descriptor["destination"]
             end = (start + descriptor["capacity"]) // beat * beat
             result = result[: max(0, end - start)]
             status, address = Status.CAPACITY, start + len(result)

@@ -39,17 +39,20 @@ ARROWS: dict[str, list[str]] = {
         "hdl/verilog",
         "hdl/spec",
     ],
-    # The engine: rings on control on channels, and channels on the AXI ports and on what codecs are connected by. The
-    # codec itself is loaded by the name in its description.
+    # The engine: rings on control on channels, channels on the paths of their data, and these on the AXI ports and on what
+    # codecs are connected by. The codec itself is loaded by the name in its description.
     "hdl/axi": ["hdl/blocks", "hdl/spec"],
+    "hdl/engine/path": ["hdl/codec/parts", "hdl/axi", "hdl/blocks", "hdl/spec"],
+    "hdl/engine/units": ["hdl/engine/path", "hdl/codec/parts", "hdl/axi", "hdl/blocks", "hdl/spec"],
     "hdl/engine/channel": [
+        "hdl/engine/path",
+        "hdl/engine/units",
         "hdl/codec/parts",
         "hdl/axi",
         "hdl/blocks",
         "hdl/spec",
         "hdl/spec/registers",
     ],
-    "hdl/engine/units": ["hdl/blocks", "hdl/spec"],
     "hdl/engine/control": ["hdl/engine/channel", "hdl/axi", "hdl/spec", "hdl/spec/registers"],
     "hdl/engine/rings": [
         "hdl/engine/control",

@@ -65,7 +65,7 @@ class _Faults:
             at = start + rng.randrange(self.bytes if port == "dev" else len(self.packed))
             # A read is answered beat by beat, and a write burst by burst.
             beat = self.beats[port]
-            burst = beat * self.config.burst(8 * beat)
+            burst = beat * self.config.burst(port)
             address = at // beat * beat if side == "read" else max(start, at // burst * burst)
             status = Status[f"{side.upper()}_{kind.name}"]
             self.bench.memory[port].bad = {at: kind}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from cocotb.triggers import ClockCycles, RisingEdge
 
-from cdma.hdl.spec.records import DESCRIPTOR, Mode
+from cdma.hdl.spec.records import DESCRIPTOR, Mode, Status
 from cdma.sim.engine.descriptors import unpack
 from cdma.sim.engine.port import AddressSpace
 from cdma.sim.engine.transfer import DIRECTIONS, Outcome, TransferRules
@@ -86,23 +86,26 @@ class EngineBench(PortsBench):
         self.tables[channel] = tuple(values)
         await self.channels[channel].set_table(values)
 
-    def transfer(self, channel: str, words: int, *, mode: int | None = None, **options: Any) -> Transfer:
-        """Makes a transfer of random data at a random address; writes its source, and allows its destination."""
+    def transfer(
+        self, channel: str, words: int, *, mode: int | None = None, raw: bytes | None = None, **options: Any
+    ) -> Transfer:
+        """Makes a transfer of random data, or of those given, at a random address; writes its source, and allows its
+        destination."""
         config, rng = self.config, self.rng
         compressing = channel == "offload"
         table = self.tables[channel]
         chosen = rng.choice(list(Mode)) if mode is None else mode
-        raw = random_words(self.np, words, config, table)
+        data = random_words(self.np, words, config, table) if raw is None else raw
         read, write = ("dev", "host") if compressing else ("host", "dev")
         bits = {"dev": config.dev_data_bits, "host": config.host_data_bits}
         # Where in their beats source and destination begin.
-        offsets = {port: rng.randrange(0, bits[port] // 8, config.align(bits[port])) for port in bits}
+        offsets = {port: rng.randrange(0, bits[port] // 8, config.align(port)) for port in bits}
         self.tag += 1
         made = transfer(
             config,
             channel,
             mode=chosen,
-            raw=raw,
+            raw=data,
             table=table,
             source=offsets[read],
             destination=offsets[write],
@@ -111,7 +114,9 @@ class EngineBench(PortsBench):
         )
         sizes = {"source": len(made.source), "destination": made.descriptor["capacity"]}
         bases = {
-            field: self.memory[port].place(rng, offsets[port] + sizes[field], bits[port] // 8)
+            field: self.memory[port].place(
+                rng, offsets[port] + sizes[field], max(bits[port] // 8, config.align(port))
+            )
             for field, port in (("source", read), ("destination", write))
         }
         made.move(bases["source"], bases["destination"])
@@ -139,6 +144,10 @@ class EngineBench(PortsBench):
         want = bytes([GUARD]) * around + inner + bytes([GUARD]) * around
         if not exact:
             want = want[:around] + got[around:-around] + want[-around:]
+        elif channel == "prefetch" and self.config.units > 1 and made.expected.status != Status.OK:
+            # Units after the one with an error may have written their stripes.
+            after = around + len(written), around + made.descriptor["length"]
+            want = want[: after[0]] + got[slice(*after)] + want[after[1] :]
         if got != want:
             at = next(index for index in range(len(want)) if got[index] != want[index])
             raise AssertionError(

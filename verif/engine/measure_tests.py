@@ -105,7 +105,7 @@ class _Measurement:
         bench, count = self.bench, self.case["descriptors"]
         ring, host = bench.rings[direction], bench.memory["host"]
         last = ring.completions + (count - 1) * RECORD_BYTES
-        limit = bench.cycles + 20000 + 2 * count * self.case["bytes"]
+        limit = bench.cycles + 20000 + count * self.case["bytes"] // 4
         while not host.bytes[last + RECORD_BYTES - 1] >> 7:
             await ClockCycles(bench.dut.aclk, 16)
             assert bench.cycles < limit, f"{direction}: the completions did not all come in {self.case}"

@@ -27,27 +27,52 @@ class _Injected(Exception):
 class Far:
     """Addresses beyond the memory: what is read follows from the address, what is written is checked.
 
-    Reads and writes must each go through it in order, from ``start`` on.
+    Reads and writes must each go through it in order, from ``start`` on; with several ``units``, through the stripes of
+    each of them.
     """
 
-    def __init__(self, start: int, data: Callable[[int, int], bytes], expected: bytes = b"") -> None:
+    def __init__(
+        self,
+        start: int,
+        data: Callable[[int, int], bytes],
+        expected: bytes = b"",
+        stripe_bytes: int = 4096,
+        units: int = 1,
+    ) -> None:
         self.start = start
         self.data = data
         self.expected = expected
+        self.stripe_bytes, self.units = stripe_bytes, units
         self.read = self.written = 0
+        self._reads, self._writes = self._begin(), self._begin()
+
+    def _begin(self) -> list[int]:
+        """The first address of each unit."""
+        stripe, units = self.stripe_bytes, self.units
+        first = self.start // stripe
+        numbers = (first + (unit - first) % units for unit in range(units))
+        return [max(self.start, number * stripe) if units > 1 else self.start for number in numbers]
+
+    def _pass(self, what: str, at: list[int], address: int, length: int) -> None:
+        """Goes on past a beat, which must be the next one of its unit."""
+        unit = address // self.stripe_bytes % self.units
+        if address != at[unit]:
+            raise AssertionError(f"a {what} of {address:#x}, not of {at[unit]:#x}")
+        at[unit] += length
+        if at[unit] % self.stripe_bytes == 0:
+            at[unit] += (self.units - 1) * self.stripe_bytes
 
     def get(self, address: int, length: int) -> bytes:
         """One beat that is read."""
-        if address != self.start + self.read:
-            raise AssertionError(f"a read of {address:#x}, not of {self.start + self.read:#x}")
+        self._pass("read", self._reads, address, length)
         self.read += length
         return self.data(address, length)
 
     def put(self, address: int, data: bytes) -> None:
         """One beat that is written."""
-        if address != self.start + self.written:
-            raise AssertionError(f"a write to {address:#x}, not to {self.start + self.written:#x}")
-        want = self.expected[self.written : self.written + len(data)]
+        self._pass("write", self._writes, address, len(data))
+        offset = address - self.start
+        want = self.expected[offset : offset + len(data)]
         if data[: len(want)] != want:
             raise AssertionError(f"{address:#x} is given {data.hex()}, not {want.hex()}")
         self.written += len(data)
@@ -70,14 +95,38 @@ class EngineMemory(AxiRam):
         Holds back all answers while it is true.
     ``far``
         Stands for the addresses beyond :data:`SIZE`, if anything does.
+    ``first``
+        Makes it a further port of that memory, which has all that is above.
+    ``ports``
+        The memory's ports.
+    ``owns``
+        Says which addresses may come to this port.
+    ``slow``, ``silent``
+        Cycles that this port alone takes more at every 256th byte; that it alone holds back its answers.
     """
 
     def __init__(
-        self, dut: Any, prefix: str, rng: random.Random, blaming: Callable[[], AbstractContextManager[None]]
+        self,
+        dut: Any,
+        prefix: str,
+        rng: random.Random,
+        blaming: Callable[[], AbstractContextManager[None]],
+        first: EngineMemory | None = None,
     ) -> None:
         super().__init__(
-            AxiBus.from_prefix(dut, prefix), dut.aclk, dut.aresetn, reset_active_level=False, size=SIZE
+            AxiBus.from_prefix(dut, prefix),
+            dut.aclk,
+            dut.aresetn,
+            reset_active_level=False,
+            size=SIZE,
+            mem=first.mem if first else None,
         )
+        self.first = first or self
+        self.ports: list[EngineMemory] = first.ports if first else []
+        self.ports.append(self)
+        self.owns: Callable[[int], bool] = lambda address: True
+        self.slow = 0
+        self.silent = False
         self.clock = dut.aclk
         self.rng = rng
         self.blaming = blaming
@@ -98,7 +147,8 @@ class EngineMemory(AxiRam):
         # It reads whole beats, of which a record may be a part: what was asked for is noted.
         self._asked = range(0)
         self._note(self.read_if.ar_channel)
-        self.write(0, bytes([GUARD]) * SIZE)
+        if first is None:
+            self.write(0, bytes([GUARD]) * SIZE)
 
     def _correct(self, channel: Any, field: str) -> None:
         send = channel.send
@@ -123,18 +173,21 @@ class EngineMemory(AxiRam):
         channel.recv = note
 
     async def _wait(self, address: int) -> None:
-        while self.frozen:
+        assert self.owns(address), f"{address:#x} is another port's"
+        while self.first.frozen or self.silent:
             await RisingEdge(self.clock)
-        if self.latency and address % 256 == 0:
-            await ClockCycles(self.clock, self.rng.randint(0, self.latency))
+        cycles = self.rng.randint(0, self.first.latency) + self.slow if address % 256 == 0 else 0
+        if cycles:
+            await ClockCycles(self.clock, cycles)
 
     async def _read(self, address: int, length: int) -> bytes:
         await self._wait(address)
         self._refuse("rresp", max(address, self._asked.start), min(address + length, self._asked.stop))
         with self.blaming():
             if address >= SIZE:
-                assert self.far is not None, f"a read of {address:#x}, where nothing is"
-                return self.far.get(address, length)
+                far = self.first.far
+                assert far is not None, f"a read of {address:#x}, where nothing is"
+                return far.get(address, length)
             return bytes(self.read(address, length))
 
     async def _write(self, address: int, data: bytes) -> None:
@@ -142,15 +195,17 @@ class EngineMemory(AxiRam):
         self._refuse("bresp", address, address + len(data))
         with self.blaming():
             if address >= SIZE:
-                assert self.far is not None, f"a write to {address:#x}, where nothing is"
-                self.far.put(address, bytes(data))
+                far = self.first.far
+                assert far is not None, f"a write to {address:#x}, where nothing is"
+                far.put(address, bytes(data))
             else:
                 self.write(address, bytes(data))
 
     def _refuse(self, field: str, start: int, stop: int) -> None:
-        for at in range(start, stop) if self.bad else ():
-            if at in self.bad:
-                self._meant[field] = self._meant[field] or self.bad[at]
+        bad = self.first.bad
+        for at in range(start, stop) if bad else ():
+            if at in bad:
+                self._meant[field] = self._meant[field] or bad[at]
                 raise _Injected
 
     def allow(self, address: int, length: int, allowed: bool = True) -> None:
@@ -169,7 +224,8 @@ class EngineMemory(AxiRam):
 
     def forget(self) -> None:
         """Forgets the answers that a reset has cut off."""
-        self._meant = dict.fromkeys(self._meant)
+        for port in self.ports:
+            port._meant = dict.fromkeys(port._meant)
 
     def place(self, rng: random.Random, length: int, align: int) -> int:
         """Returns an address for ``length`` bytes with guard bytes on both sides, often near a 4 KiB boundary."""

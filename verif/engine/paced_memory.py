@@ -18,16 +18,19 @@ _SIZE = 0x800000
 
 
 class PacedMemory:
-    """Takes an address, a beat of data and gives a beat of data in every cycle; answers ``latency`` cycles
-    later.
+    """Takes an address, a beat of data and gives a beat of data in every cycle, at each of its ports; answers ``latency``
+    cycles later.
     """
 
-    def __init__(self, dut: Any, prefix: str) -> None:
+    def __init__(self) -> None:
         self.bytes = bytearray(_SIZE)
         self.latency = 0
         self.first_read: int | None = None
         self.last_answer: int | None = None
-        self._pins = {
+
+    def _pins(self, dut: Any, prefix: str) -> dict[str, Any]:
+        """The signals of a port, with those set that never change."""
+        pins = {
             name: getattr(dut, f"{prefix}_{name}")
             for name in (
                 *("arvalid", "arready", "araddr", "arlen", "arsize", "arid"),
@@ -38,12 +41,10 @@ class PacedMemory:
             )
         }
         for name in ("arready", "awready", "wready"):
-            self._pins[name].value = 1
+            pins[name].value = 1
         for name in ("rvalid", "bvalid", "rresp", "bresp"):
-            self._pins[name].value = 0
-        self.beat = len(self._pins["wstrb"])
-        self.clock = dut.aclk
-        self.cycle = 0
+            pins[name].value = 0
+        return pins
 
     def read(self, address: int, length: int) -> bytes:
         return bytes(self.bytes[address : address + length])
@@ -54,17 +55,19 @@ class PacedMemory:
     def allow(self, address: int, length: int, allowed: bool = True) -> None:
         """Every address may be written here: the regression is where that is checked."""
 
-    async def run(self) -> None:
-        pins, beat_bytes = self._pins, self.beat
+    async def run(self, dut: Any, prefix: str) -> None:
+        """Serves a port."""
+        pins = self._pins(dut, prefix)
+        beat_bytes = len(pins["wstrb"])
+        cycle = 0
         reads: deque[tuple[int, int, int, int]] = deque()
         writes: deque[tuple[int, int, int]] = deque()
         answers: deque[tuple[int, int]] = deque()
         r_shown = b_shown = False
         beats_done = 0
         while True:
-            await RisingEdge(self.clock)
-            self.cycle += 1
-            cycle = self.cycle
+            await RisingEdge(dut.aclk)
+            cycle += 1
             if pins["arvalid"].value:
                 address, count, size = (int(pins[name].value) for name in ("araddr", "arlen", "arsize"))
                 id = int(pins["arid"].value)
@@ -123,6 +126,7 @@ class PacedBench(RingBench):
     checked = False
 
     def make_memory(self, name: str) -> PacedMemory:
-        memory = PacedMemory(self.dut, f"m_axi_{name}")
-        cocotb.start_soon(self.blame(memory.run()))
+        memory = PacedMemory()
+        for port in self.port_names[name]:
+            cocotb.start_soon(self.blame(memory.run(self.dut, f"m_axi_{port}")))
         return memory

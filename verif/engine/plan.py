@@ -16,6 +16,10 @@ def _with_padding(design: Design) -> bool:
     return bool(design.config.format.padded)
 
 
+def _with_units(design: Design) -> bool:
+    return bool(design.config.units > 1)
+
+
 _CHANNELS = (
     TestPoint(
         "soak",
@@ -72,6 +76,17 @@ _CHANNELS = (
         "a memory that falls silent: WATCHDOG with an address in time, the channel is stuck until the memory answers",
     ),
     TestPoint(
+        "uneven",
+        "each device port in turn slow, and with all of the literals: both directions at once, every byte in its place",
+        _with_units,
+        weight=3,
+    ),
+    TestPoint(
+        "silent_unit",
+        "a device port that alone falls silent: WATCHDOG with an address in one of its stripes, then all goes on",
+        _with_units,
+    ),
+    TestPoint(
         "halting", "after an error the channel halts if it should: what had not started waits for resume"
     ),
 )
@@ -123,7 +138,7 @@ _TESTS = "cdma.verif.engine.tests"
 ENGINE_PLAN = TestPlan(
     modules=tuple(
         f"{_TESTS}.{name}"
-        for name in ("transfers", "limits", "refusals", "errors", "stops", "rings", "registers")
+        for name in ("transfers", "limits", "refusals", "errors", "stops", "units", "rings", "registers")
     ),
     points=(*_CHANNELS, *_REGISTERS),
     unit="transfers",

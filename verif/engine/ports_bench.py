@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import random
 from collections.abc import Awaitable, Callable, Iterator
@@ -12,6 +13,7 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
 
+from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.hdl.spec.slices import has_slices
 from cdma.verif.monitors.axi import AxiChecker
@@ -59,19 +61,20 @@ class PortsBench:
         cocotb.start_soon(Clock(dut.aclk, 10, unit="ns").start())
         self.memory = {name: self.make_memory(name) for name in ("dev", "host")}
         config = self.config
-        widths = {"dev": config.dev_data_bits, "host": config.host_data_bits}
-        for name, bits in widths.items() if self.checked else ():
-            self.checkers[name] = AxiChecker(
-                name,
-                self.sampler(f"m_axi_{name}"),
-                bits,
-                longest=max(config.burst(bits), RECORD_BYTES * 8 // bits),
-                outstanding=config.outstanding,
-                # Of each ring; the data of both channels share no port in one direction.
-                other_reads=config.ring_reads // 2,
-                other_writes=config.ring_writes // 2,
-                on_write=self.memory[name].guard,
-            )
+        for name, ports in self.port_names.items() if self.checked else ():
+            bits = config.data_bits(name)
+            for port in ports:
+                self.checkers[port] = AxiChecker(
+                    port,
+                    self.sampler(f"m_axi_{port}"),
+                    bits,
+                    longest=max(config.burst(name), RECORD_BYTES * 8 // bits),
+                    outstanding=config.outstanding,
+                    # Of each ring; the data of both channels share no port in one direction.
+                    other_reads=config.ring_reads // 2,
+                    other_writes=config.ring_writes // 2,
+                    on_write=self.memory[name].guard,
+                )
         self.connect()
         await ClockCycles(dut.aclk, 2)
         cocotb.start_soon(self.blame(self._watch()))
@@ -83,9 +86,21 @@ class PortsBench:
         """Connects everything beside the two memories, before reset ends."""
         raise NotImplementedError
 
+    @property
+    def port_names(self) -> dict[str, tuple[str, ...]]:
+        """The ports of each memory."""
+        return {"dev": self.config.dev_ports, "host": ("host",)}
+
     def make_memory(self, name: str) -> Any:
-        """Makes the memory of one port."""
-        return EngineMemory(self.dut, f"m_axi_{name}", self.rng, self.blaming)
+        """Makes a memory with all of its ports; each of several answers for its own stripes."""
+        config, names = self.config, self.port_names[name]
+        first: EngineMemory | None = None
+        for unit, port in enumerate(names):
+            made = EngineMemory(self.dut, f"m_axi_{port}", self.rng, self.blaming, first)
+            first = first or made
+            if config.striped(name):
+                made.owns = functools.partial(_in_stripes_of, unit, config)
+        return first
 
     def sampler(self, prefix: str) -> Callable[[str], int]:
         """Reads the ports of a bus, by what follows the prefix."""
@@ -144,12 +159,13 @@ class PortsBench:
         return [
             channel
             for memory in self.memory.values()
+            for port in memory.ports
             for channel in (
-                memory.read_if.ar_channel,
-                memory.read_if.r_channel,
-                memory.write_if.aw_channel,
-                memory.write_if.w_channel,
-                memory.write_if.b_channel,
+                port.read_if.ar_channel,
+                port.read_if.r_channel,
+                port.write_if.aw_channel,
+                port.write_if.w_channel,
+                port.write_if.b_channel,
             )
         ]
 
@@ -176,6 +192,10 @@ class PortsBench:
             raise self.failure
         for checker in self.checkers.values():
             checker.finish()
+
+
+def _in_stripes_of(unit: int, config: EngineConfig, address: int) -> bool:
+    return address // config.stripe_bytes % config.units == unit
 
 
 def _shares(rng: random.Random, share: float) -> Any:

@@ -7,15 +7,18 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.port_shape import PortShape
-from cdma.hdl.axi.ports import ReadPort, WritePort
+from cdma.hdl.axi.ports import ReadPort, WritePort, connect_ports, each_port, port_members
 from cdma.hdl.axi.watchdog import Watchdog
 from cdma.hdl.blocks.reset_tree import reset_with
+from cdma.hdl.engine.path.data_path import DataPath
+from cdma.hdl.engine.units.offload_path import OffloadPath
+from cdma.hdl.engine.units.plan import UnitPlan
+from cdma.hdl.engine.units.prefetch_path import PrefetchPath
 from cdma.hdl.spec.codecs import codec_of
 from cdma.hdl.spec.engine import EngineConfig
 
 from .checker import Checker
 from .completer import Completer
-from .data_path import DataPath
 from .descriptor import Completion, Request
 from .interfaces import ChannelControl, ChannelEvents, ChannelStatus, WindowPort
 from .slots import Slots
@@ -26,22 +29,21 @@ __all__ = ["Channel"]
 def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, PortShape]:
     """The ports that a channel reads and writes."""
 
-    def shape(data_bits: int, address_bits: int, buffer: int) -> PortShape:
+    def shape(port: str, buffer: int) -> PortShape:
         return PortShape(
             word_bits=config.format.stream_bits,
-            data_bits=data_bits,
-            address_bits=address_bits,
-            burst=config.burst(data_bits),
+            data_bits=config.data_bits(port),
+            address_bits=config.dev_address_bits if port == "dev" else config.host_address_bits,
+            burst=config.burst(port),
+            align=config.align(port),
             outstanding=config.outstanding,
             buffer=buffer,
             realign=config.realign,
             registered=config.pipelined,
         )
 
-    dev = (config.dev_data_bits, config.dev_address_bits)
-    host = (config.host_data_bits, config.host_address_bits)
-    read, write = (dev, host) if compressing else (host, dev)
-    return shape(*read, config.read_buffer), shape(*write, config.write_buffer)
+    read, write = ("dev", "host") if compressing else ("host", "dev")
+    return shape(read, config.read_buffer), shape(write, config.write_buffer)
 
 
 class _Parts(NamedTuple):
@@ -49,7 +51,7 @@ class _Parts(NamedTuple):
 
     checker: Checker
     slots: Slots
-    path: DataPath
+    path: DataPath | OffloadPath | PrefetchPath
     completer: Completer
 
 
@@ -95,7 +97,7 @@ class Channel(wiring.Component):
         Belong to ``completion``: whether it counts towards the interrupt, its raw words, and whether they went through the
         codec.
     ``source``, ``sink``
-        The AXI4 ports that are read and written.
+        The AXI4 ports that are read and written: one of them is an array with several units.
     ``now``, ``watchdog_tick``
         The time, from the :class:`~cdma.hdl.axi.watchdog.Timebase`.
     ``halt``
@@ -113,6 +115,8 @@ class Channel(wiring.Component):
         self.clock = clock
         self.compressing = compressing
         self.read, self.write = _port_shapes(config, compressing)
+        source = ReadPort(self.read.data_bits, self.read.address_bits)
+        sink = WritePort(self.write.data_bits, self.write.address_bits, self.write.word_bits)
         super().__init__(
             {
                 "requests": In(stream.Signature(Request)),
@@ -120,8 +124,8 @@ class Channel(wiring.Component):
                 "completion_interrupt": Out(1),
                 "completion_words": Out(32),
                 "completion_coded": Out(1),
-                "source": Out(ReadPort(self.read.data_bits, self.read.address_bits)),
-                "sink": Out(WritePort(self.write.data_bits, self.write.address_bits, self.write.word_bits)),
+                "source": port_members(source, config.units if compressing else 1),
+                "sink": port_members(sink, 1 if compressing else config.units),
                 **ChannelControl(config).flip().members,
                 "windows": Out(WindowPort()),
                 "now": In(32),
@@ -131,22 +135,24 @@ class Channel(wiring.Component):
                 "stopped": Out(1),
                 "checking": Out(1),
                 "status": Out(ChannelStatus),
-                "events": Out(ChannelEvents),
+                "events": Out(ChannelEvents(config.units)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
-        codec = codec_of(config.format).load("compressor" if self.compressing else "decompressor")(
-            config.codec
-        )
         clear = Signal()
         addresses = (self.read.address_bits, self.write.address_bits)
         parts = _Parts(
-            path=DataPath(config, codec, self.read, self.write),
+            path=self._path(),
             checker=Checker(self.read, self.write, config.format.word_bits, compressing=self.compressing),
-            slots=Slots(*addresses, config.descriptors, late=config.pipelined),
+            slots=Slots(
+                *addresses,
+                config.descriptors,
+                late=config.pipelined,
+                end_when_done=config.units > 1 and not self.compressing,
+            ),
             completer=Completer(*addresses, padded=config.format.padded, late=config.pipelined),
         )
         m.submodules.path = reset_with(m, "path", parts.path, clear, self.clock)
@@ -176,6 +182,21 @@ class Channel(wiring.Component):
         self._supervise(m, parts, state, quiet, clear)
         return m
 
+    def _path(self) -> DataPath | OffloadPath | PrefetchPath:
+        """The stages of the data."""
+        config = self.config
+        kind = codec_of(config.format).load("compressor" if self.compressing else "decompressor")
+
+        def codec() -> wiring.Component:
+            made: wiring.Component = kind(config.codec)
+            return made
+
+        if config.units == 1:
+            return DataPath(config, codec(), self.read, self.write)
+        if self.compressing:
+            return OffloadPath(UnitPlan(config, dev=self.read, host=self.write), codec)
+        return PrefetchPath(UnitPlan(config, dev=self.write, host=self.read), codec)
+
     def _connect_streams(self, m: Module, parts: _Parts) -> None:
         checker, slots, path, completer = parts
         wiring.connect(m, wiring.flipped(self.requests), checker.requests)
@@ -187,8 +208,8 @@ class Channel(wiring.Component):
         wiring.connect(m, slots.tickets, completer.tickets)
         wiring.connect(m, path.report, completer.report)
         wiring.connect(m, completer.completion, wiring.flipped(self.completion))
-        wiring.connect(m, path.source, wiring.flipped(self.source))
-        wiring.connect(m, path.sink, wiring.flipped(self.sink))
+        connect_ports(m, path.source, self.source)
+        connect_ports(m, path.sink, self.sink)
 
     def _watch(self, m: Module, path: DataPath, read: Watchdog, write: Watchdog) -> None:
         """One watchdog for each port."""
@@ -287,8 +308,8 @@ class Channel(wiring.Component):
         # The counters are elsewhere: what happens is reported a cycle later.
         m.d.sync += [
             self.events.in_flight.eq(~slots.empty),
-            self.events.read_beat.eq(self.source.r.valid & self.source.r.ready),
-            self.events.write_beat.eq(self.sink.w.valid & self.sink.w.ready),
+            self.events.read_beat.eq(sum(port.r.valid & port.r.ready for port in each_port(self.source))),
+            self.events.write_beat.eq(sum(port.w.valid & port.w.ready for port in each_port(self.sink))),
             self.events.stall_source.eq(path.starved),
             self.events.stall_codec.eq(path.refused),
             self.events.stall_sink.eq(path.blocked),

@@ -3,18 +3,19 @@
 from typing import NamedTuple
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import Response
 from cdma.hdl.blocks.gates import one_of
 from cdma.hdl.codec.parts.streams import Error
+from cdma.hdl.engine.path.ports import Verdict
 from cdma.hdl.spec.records import Status
 
 from .descriptor import Completion, StatusShape
 from .slots import CYCLES_BYTES, LENGTH_BYTES, Ticket
 
-__all__ = ["Completer", "Verdict"]
+__all__ = ["Completer"]
 
 _OF_STREAM = {
     Error.TRUNCATED: Status.STREAM_TRUNCATED,
@@ -22,9 +23,6 @@ _OF_STREAM = {
     Error.CODE: Status.STREAM_CODE,
     Error.PADDING: Status.STREAM_PADDING,
 }
-
-#: The part of a codec's report that matters here.
-Verdict = data.StructLayout({"literals": 32, "error": Error})
 
 
 class _Kind(NamedTuple):

@@ -12,17 +12,23 @@ __all__ = ["CHANNELS", "ChannelControl", "ChannelEvents", "ChannelStatus", "Wind
 #: The channels of an engine, in the order of their numbers.
 CHANNELS = ("offload", "prefetch")
 
-#: What the counters count, one bit per cycle each: see :mod:`~cdma.hdl.spec.counters`.
-ChannelEvents = data.StructLayout(
-    {
-        "in_flight": 1,
-        "read_beat": 1,
-        "write_beat": 1,
-        "stall_source": 1,
-        "stall_codec": 1,
-        "stall_sink": 1,
-    }
-)
+
+class ChannelEvents(data.StructLayout):
+    """What the counters count: how often each happens in a cycle, at most once but for beats, of which each of several
+    ``ports`` may have one. See :mod:`~cdma.hdl.spec.counters`."""
+
+    def __init__(self, ports: int = 1) -> None:
+        super().__init__(
+            {
+                "in_flight": 1,
+                "read_beat": range(ports + 1),
+                "write_beat": range(ports + 1),
+                "stall_source": 1,
+                "stall_codec": 1,
+                "stall_sink": 1,
+            }
+        )
+
 
 #: ``busy``: a descriptor is in flight, or a ring has one. ``halted``: nothing is started until ``resume``, after an
 #: error or an abort. ``aborting``: the open transactions of an abort are being finished, or its completions have not

@@ -12,9 +12,9 @@ from cdma.hdl.axi.command import Command
 from cdma.hdl.axi.outcome import Outcome
 from cdma.hdl.axi.ports import Response
 from cdma.hdl.axi.span import SPAN_BITS
+from cdma.hdl.engine.path.codec_switch import Route
 from cdma.hdl.spec.records import LENGTH_BITS
 
-from .codec_switch import Route
 from .descriptor import StatusShape
 
 __all__ = ["ADDRESS_BYTES", "CYCLES_BYTES", "LENGTH_BYTES", "SlotPort", "Slots", "Ticket", "TicketFields"]
@@ -181,7 +181,7 @@ class Slots(wiring.Component):
     ``ahead``
         A command follows the one at ``write``, and its slot is ``early``. Low in a command's first two cycles.
     ``end``
-        Where the packet ended, when the command at ``write`` is taken.
+        Where the packet ended, when the command at ``write`` is taken; with ``end_when_done``, with ``write_outcome.done``.
     ``tickets``
         The oldest ticket.
     ``reported``
@@ -201,13 +201,20 @@ class Slots(wiring.Component):
     """
 
     def __init__(
-        self, read_address_bits: int, write_address_bits: int, depth: int, *, late: bool = False
+        self,
+        read_address_bits: int,
+        write_address_bits: int,
+        depth: int,
+        *,
+        late: bool = False,
+        end_when_done: bool = False,
     ) -> None:
         assert depth.bit_count() == 1, depth
         self.read_address_bits = read_address_bits
         self.write_address_bits = write_address_bits
         self.depth = depth
         self.late = late
+        self.end_when_done = end_when_done
         super().__init__(
             {
                 "input": In(SlotPort()),
@@ -361,12 +368,13 @@ class Slots(wiring.Component):
             )
         read_resp = read_outcome.resp.as_value()
         write_resp = Cat(write_outcome.resp, self.overflow)
+        ended, ends = (write_done, write_outcome.done) if self.end_when_done else (write.position, write.step)
         m.d.comb += [
             ticket.read_resp.eq(self._keep(m, "read_resps", read_done, oldest, read_resp, read_outcome.done)),
             Cat(ticket.write_resp, ticket.overflow).eq(
                 self._keep(m, "write_resps", write_done, oldest, write_resp, write_outcome.done)
             ),
-            ticket.write_end.eq(self._keep(m, "ends", write.position, oldest, self.end, write.step)),
+            ticket.write_end.eq(self._keep(m, "ends", ended, oldest, self.end, ends)),
         ]
 
     def _keep_results(self, m: Module, counts: _Counts) -> None:

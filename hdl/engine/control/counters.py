@@ -71,10 +71,10 @@ class ChannelCounting(wiring.Signature):
         Reads the counters.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ports: int = 1) -> None:
         super().__init__(
             {
-                "events": Out(ChannelEvents),
+                "events": Out(ChannelEvents(ports)),
                 "input": Out(stream.Signature(Completion)),
                 "words": Out(32),
                 "coded": Out(1),
@@ -114,8 +114,9 @@ class Counters(wiring.Component):
         Pulse: all counters are 0 within two rounds, as they are after a reset. What is held stays.
     """
 
-    def __init__(self) -> None:
-        super().__init__({**{name: In(ChannelCounting()) for name in CHANNELS}, "clear": In(1)})
+    def __init__(self, ports: int = 1) -> None:
+        self.ports = ports
+        super().__init__({**{name: In(ChannelCounting(ports)) for name in CHANNELS}, "clear": In(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -300,15 +301,21 @@ class Counters(wiring.Component):
     ) -> _Terms:
         """Adds the events since the last visit of their counter, and that of this cycle."""
         terms = _Terms([], [], [])
-        full = range(len(CHANNELS) * _SLOTS)
+        rounds = len(CHANNELS) * _SLOTS
         # The events come from deep in the channel, and the counters may know them a cycle later.
-        events = Signal(ChannelEvents, name=f"{name}_events")
+        events = Signal(ChannelEvents(self.ports), name=f"{name}_events")
         m.d.sync += events.eq(channel.events)
         for counter, event in _EVENTS.items():
-            count = Signal(full, name=f"{name}_{counter}_events")
-            m.d.sync += count.eq(Mux(at[counter], 0, count + events[event]))
+            happens = Value.cast(events[event])
+            if len(happens) == 1:
+                count = Signal(range(rounds), name=f"{name}_{counter}_events")
+                m.d.sync += count.eq(Mux(at[counter], 0, count + happens))
+                terms.ones.append(at[counter] & happens)
+            else:
+                # What happens in the cycle of the visit waits for the next one.
+                count = Signal(range(rounds * self.ports + 1), name=f"{name}_{counter}_events")
+                m.d.sync += count.eq(Mux(at[counter], 0, count) + happens)
             terms.addends.append(Mux(at[counter], count, 0))
-            terms.ones.append(at[counter] & events[event])
         extra = Signal(_EXTRA_BITS, name=f"{name}_extra_errors")
         m.d.sync += extra.eq(Mux(at["errors"], C(0), extra) + channel.extra_error)
         terms.addends.append(Mux(at["errors"], extra, 0))

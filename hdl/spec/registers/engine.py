@@ -56,8 +56,8 @@ def _capabilities(config: EngineConfig) -> tuple[Register, ...]:
             constant("table_size", 20, 4, config.codec.table_size, "Entries of a channel's table."),
             constant("lanes", 24, 8, config.lanes, "Words of one beat of the codec."),
         ),
-        _port(config, "dev", 0x0C, config.dev_data_bits, config.dev_address_bits),
-        _port(config, "host", 0x10, config.host_data_bits, config.host_address_bits),
+        _port(config, "dev", 0x0C, config.dev_address_bits),
+        _port(config, "host", 0x10, config.host_address_bits),
         register(
             "bursts",
             0x14,
@@ -125,8 +125,9 @@ def _capabilities(config: EngineConfig) -> tuple[Register, ...]:
     )
 
 
-def _port(config: EngineConfig, name: str, offset: int, data_bits: int, address_bits: int) -> Register:
-    align_log2 = config.align(data_bits).bit_length() - 1
+def _port(config: EngineConfig, name: str, offset: int, address_bits: int) -> Register:
+    data_bits = config.data_bits(name)
+    align_log2 = config.align(name).bit_length() - 1
     return register(
         f"{name}_port",
         offset,

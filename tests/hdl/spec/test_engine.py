@@ -21,13 +21,13 @@ def test_buffer_follows_bandwidth_times_latency() -> None:
 
 @pytest.mark.parametrize(("bits", "beats"), [(64, 256), (128, 256), (256, 128), (512, 64), (1024, 32)])
 def test_a_burst_never_has_more_than_a_page(bits: int, beats: int) -> None:
-    assert EngineConfig(burst_beats=256).burst(bits) == beats
+    assert EngineConfig(burst_beats=256, dev_data_bits=bits).burst("dev") == beats
 
 
 @pytest.mark.parametrize(("alignment", "bytes_"), [("beat", (32, 64)), ("word", (2, 2))])
 def test_alignment_in_bytes(alignment: str, bytes_: tuple[int, int]) -> None:
-    config = EngineConfig(format=Format(word_bits=16), alignment=alignment)
-    assert (config.align(256), config.align(512)) == bytes_
+    config = EngineConfig(format=Format(word_bits=16), host_data_bits=512, alignment=alignment)
+    assert (config.align("dev"), config.align("host")) == bytes_
 
 
 @pytest.mark.parametrize(

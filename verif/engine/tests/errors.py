@@ -18,9 +18,8 @@ from cdma.verif.engine.transfer import random_words
 __all__: list[str] = []
 
 
-def _error_addresses(bench: EngineBench, start: int, length: int, beat: int) -> list[int]:
-    """Returns bytes of the first beat, the last one, both sides of the last burst's edge, and any."""
-    block = beat * bench.config.burst(8 * beat)
+def _error_addresses(bench: EngineBench, start: int, length: int, block: int) -> list[int]:
+    """Returns bytes of the first beat, the last one, both sides of the last edge of a block, and any."""
     edge = (start + length - 1) // block * block
     addresses = [start, start + length - 1, bench.rng.randrange(start, start + length)]
     return [*addresses, *(at for at in (edge - 1, edge) if start <= at < start + length)]
@@ -38,24 +37,24 @@ async def bus_errors(bench: EngineBench, budget: int) -> None:
         ("write", AxiResp.DECERR): Status.WRITE_DECERR,
     }
     word = config.format.word_bits // 8
-    words = max(config.burst(8 * beat) * beat for beat in beats.values()) * 5 // 2 // word
+    blocks = {port: config.burst(port) * beats[port] for port in beats}
+    words = max(*blocks.values(), config.stripe_bytes if config.striped("dev") else 0) * 5 // 2 // word
 
     async def one(channel: str, side: str, response: AxiResp, mode: Mode, which: int, halt: bool) -> None:
         end = bench.channels[channel]
         port = {"read": "dev", "write": "host"}[side]
         if channel == "prefetch":
             port = {"dev": "host", "host": "dev"}[port]
-        memory, beat = bench.memory[port], beats[port]
+        memory, beat, block = bench.memory[port], beats[port], blocks[port]
         before, after = (bench.transfer(channel, 3, mode=Mode.RAW) for _ in range(2))
         made = bench.transfer(channel, words, mode=mode)
         field = "source" if side == "read" else "destination"
         start, data = made.descriptor[field], made.source if side == "read" else made.expected.written
-        addresses = _error_addresses(bench, start, len(data), beat)
+        addresses = _error_addresses(bench, start, len(data), block)
         at = addresses[which % len(addresses)]
         other = next(each for each in AxiResp if each in (2, 3) and each != response)
         # A second error, of the other kind, after the first: it is not reported.
         second = max(addresses)
-        block = beat * config.burst(8 * beat)
         bad = {second: other} if second // block > at // block else {}
         bad[at] = response
         # The other channel uses the same memory at the same time.
@@ -99,8 +98,11 @@ async def corrupt(bench: EngineBench, budget: int) -> None:
     await bench.channels["prefetch"].enable()
     bench.pauses(0.3)
     word = bench.config.format.stream_bits // 8
+    most = 300
+    if bench.config.striped("dev"):
+        most = max(most, 5 * bench.config.stripe_bytes * 8 // bench.config.format.word_bits)
     for _ in range(max(20, budget // 4)):
-        words = bench.rng.randint(1, 300)
+        words = bench.rng.randint(1, most)
         mode = bench.rng.choice((Mode.ZVC, Mode.FVC))
         form = bench.rules["prefetch"].format(mode, bench.tables["prefetch"])
         raw = random_words(bench.np, words, bench.config, bench.tables["prefetch"])

@@ -49,11 +49,9 @@ def _literals(form: StreamFormat, start: int) -> Callable[[int, int], bytes]:
 
 def _base(config: EngineConfig, port: str) -> int:
     """The address at which the transfers on a port begin: a little below 2**32 where the port has such addresses."""
-    bits, beat = {
-        "dev": (config.dev_address_bits, config.dev_data_bits // 8),
-        "host": (config.host_address_bits, config.host_data_bits // 8),
-    }[port]
-    return 2**32 - 2 * beat if bits > 33 else SIZE
+    bits = config.dev_address_bits if port == "dev" else config.host_address_bits
+    below = max(2 * config.data_bits(port) // 8, config.align(port))
+    return 2**32 - below if bits > 33 else SIZE
 
 
 def _few(config: EngineConfig) -> int:
@@ -78,7 +76,10 @@ async def _cut(bench: EngineBench, channel: str, mode: Mode, size: int) -> None:
     if through and channel == "offload":
         whole = len(expected) // word // form.window * form.window * word
         expected = words_to_bytes(encode_packet(words_from_bytes(expected[:whole], form), form).words)
-    source.far, sink.far = Far(start, data), Far(destination, data, expected)
+    source.far, sink.far = (
+        Far(at, data, wanted, config.stripe_bytes, config.units if config.striped(port) else 1)
+        for at, port, wanted in zip((start, destination), ports, (b"", expected), strict=True)
+    )
     bench.tag += 1
     descriptor = {
         "source": start,

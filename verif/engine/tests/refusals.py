@@ -44,11 +44,10 @@ async def refusals(bench: EngineBench, budget: int) -> None:
         await refuse(change(capacity=0), Status.CAPACITY, -1)
         made = change()
         await refuse(changed(made, capacity=40 * word - 1), Status.CAPACITY, -1)
-        widths = (config.dev_data_bits, config.host_data_bits)
         fields = ("source", "destination") if channel == "offload" else ("destination", "source")
-        for field, bits in zip(fields, widths, strict=True):
-            for step in {1, word} if config.realign else {1, word, bits // 16}:
-                if step % config.align(bits):
+        for field, port in zip(fields, ("dev", "host"), strict=True):
+            for step in {1, word} if config.realign else {1, word, config.align(port) // 2}:
+                if step % config.align(port):
                     made = change()
                     address = made.descriptor[field] + step
                     await refuse(changed(made, **{field: address}), Status.ALIGNMENT, address)
@@ -75,8 +74,8 @@ async def windows(bench: EngineBench, budget: int) -> None:
         await end.enable()
         await bench.run(channel, [bench.transfer(channel, 30, mode=Mode.RAW)])
         bits = {"dev": bench.config.dev_data_bits, "host": bench.config.host_data_bits}
-        beats = {port: width // 8 for port, width in bits.items()}
-        steps = {port: bench.config.align(width) for port, width in bits.items()}
+        steps = {port: bench.config.align(port) for port in bits}
+        beats = {port: max(width // 8, steps[port]) for port, width in bits.items()}
         ports = ("dev", "host") if channel == "offload" else ("host", "dev")
         for field, port in zip(("source", "destination"), ports, strict=True):
             count = max(64, beats[port]) // word + 1

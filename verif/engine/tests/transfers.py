@@ -37,8 +37,9 @@ async def lengths(bench: EngineBench, budget: int) -> None:
     sizes = set()
     for unit in (config.dev_data_bits // 8, config.host_data_bits // 8, config.format.window * word):
         sizes |= {unit // word + step for step in (-1, 0, 1)}
-    for bits in (config.dev_data_bits, config.host_data_bits):
-        sizes |= {config.burst(bits) * bits // 8 // word + step for step in (-1, 0, 1)}
+    for port in ("dev", "host"):
+        burst = config.burst(port) * config.data_bits(port) // 8
+        sizes |= {burst // word + step for step in (-1, 0, 1)}
     sizes |= {4096 // word + step for step in (-1, 0, 1)} | {1}
 
     async def job(channel: str) -> None:

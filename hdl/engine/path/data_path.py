@@ -1,23 +1,20 @@
 """The stages that a channel's data pass, from the port that is read to the port that is written."""
 
 from amaranth.hdl import Module
-from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import wiring
+from amaranth.lib.wiring import Out
 
-from cdma.hdl.axi.command import Command
-from cdma.hdl.axi.outcome import Outcome
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.axi.ports import ReadPort, WritePort
 from cdma.hdl.axi.reader import AxiReader
-from cdma.hdl.axi.span import SPAN_BITS
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.skid_buffer import slice_after
 from cdma.hdl.blocks.width import connect_width
 from cdma.hdl.spec.engine import EngineConfig
 
-from .codec_switch import CodecSwitch, Route
-from .completer import Verdict
+from .codec_switch import CodecSwitch
+from .ports import Verdict, path_members
 
 __all__ = ["DataPath"]
 
@@ -60,27 +57,9 @@ class DataPath(wiring.Component):
         self.writer = AxiWriter(write)
         super().__init__(
             {
-                "read": In(stream.Signature(Command(read.address_bits))),
-                "route": In(stream.Signature(Route)),
-                "write": In(stream.Signature(Command(write.address_bits))),
-                "read_outcome": Out(Outcome(read.address_bits)),
-                "report": Out(stream.Signature(Verdict)),
-                "write_outcome": Out(Outcome(write.address_bits)),
-                "ahead": In(1),
-                "overflow": Out(1),
-                "end": Out(SPAN_BITS),
-                "values": In(data.ArrayLayout(config.format.entry_bits, config.codec.table_size)),
+                **path_members(config, read.address_bits, write.address_bits),
                 "source": Out(ReadPort(read.data_bits, read.address_bits)),
                 "sink": Out(WritePort(write.data_bits, write.address_bits, write.word_bits)),
-                "flush": In(1),
-                "read_idle": Out(1),
-                "write_idle": Out(1),
-                "read_progress": Out(1),
-                "write_progress": Out(1),
-                "mark": In(1),
-                "starved": Out(1),
-                "refused": Out(1),
-                "blocked": Out(1),
             }
         )
 

@@ -10,7 +10,7 @@ import pytest
 
 from cdma.hdl.codec.compressor import Compressor
 from cdma.hdl.codec.decompressor import Decompressor
-from cdma.hdl.engine.channel.codec_switch import CodecSwitch
+from cdma.hdl.engine.path.codec_switch import CodecSwitch
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.sim.codec.model import compress_words

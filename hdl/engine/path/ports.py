@@ -1,0 +1,44 @@
+"""What the stages of a channel's data have for the rest of the channel, however many ports of device memory there are."""
+
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cdma.hdl.axi.command import Command
+from cdma.hdl.axi.outcome import Outcome
+from cdma.hdl.axi.span import SPAN_BITS
+from cdma.hdl.codec.parts.streams import Error
+from cdma.hdl.spec.engine import EngineConfig
+
+from .codec_switch import Route
+
+__all__ = ["Verdict", "path_members"]
+
+#: The part of a codec's report that the completion of a descriptor needs.
+Verdict = data.StructLayout({"literals": 32, "error": Error})
+
+
+def path_members(
+    config: EngineConfig, read_address_bits: int, write_address_bits: int
+) -> dict[str, wiring.Member]:
+    """The members of a data path but for its AXI4 ports; see :class:`~cdma.hdl.engine.path.data_path.DataPath`."""
+    return {
+        "read": In(stream.Signature(Command(read_address_bits))),
+        "route": In(stream.Signature(Route)),
+        "write": In(stream.Signature(Command(write_address_bits))),
+        "read_outcome": Out(Outcome(read_address_bits)),
+        "report": Out(stream.Signature(Verdict)),
+        "write_outcome": Out(Outcome(write_address_bits)),
+        "ahead": In(1),
+        "overflow": Out(1),
+        "end": Out(SPAN_BITS),
+        "values": In(data.ArrayLayout(config.format.entry_bits, config.codec.table_size)),
+        "flush": In(1),
+        "read_idle": Out(1),
+        "write_idle": Out(1),
+        "read_progress": Out(1),
+        "write_progress": Out(1),
+        "mark": In(1),
+        "starved": Out(1),
+        "refused": Out(1),
+        "blocked": Out(1),
+    }

@@ -1,0 +1,93 @@
+"""Gives the stripes of descriptors to the units, and their order to all who must know it."""
+
+from amaranth.hdl import Array, Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cdma.hdl.axi.command import Command
+from cdma.hdl.blocks.fifo import Fifo
+from cdma.hdl.engine.path.codec_switch import Route
+
+from .outcomes import ReportOrder
+from .plan import UnitPlan
+from .stripes import Stripe, StripeWalk
+
+__all__ = ["Orders"]
+
+
+class Orders(wiring.Component):
+    """Walks through the stripes of each descriptor. A stripe goes to its unit when that has less than ``plan.in_flight``.
+
+    Throughput: a stripe per cycle, and two cycles more for each descriptor.
+
+    ``command``, ``route``
+        Those of the :class:`.StripeWalk`.
+    ``stripes``
+        The stripes of each unit.
+    ``pieces``
+        Their order, for whom joins or distributes their pieces.
+    ``reports``
+        Their order, for whom collects their reports: each once it is taken from ``pieces``.
+    ``stripe``
+        The stripe that is given to its unit, for whom else must know it.
+    """
+
+    def __init__(self, plan: UnitPlan) -> None:
+        self.plan = plan
+        bits, units = plan.dev.address_bits, plan.units
+        self.shape = Stripe(bits, units, plan.stripe_words)
+        super().__init__(
+            {
+                "command": In(stream.Signature(Command(bits))),
+                "route": In(stream.Signature(Route)),
+                "stripes": Out(stream.Signature(self.shape, always_ready=True)).array(units),
+                "pieces": Out(stream.Signature(ReportOrder(bits, units, plan.place_bits))),
+                "reports": Out(stream.Signature(ReportOrder(bits, units, plan.place_bits))),
+                "stripe": Out(stream.Signature(self.shape, always_ready=True)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        plan, units = self.plan, self.plan.units
+        config = plan.config
+        depth = 1 << (units * plan.in_flight - 1).bit_length()
+        m.submodules.walk = walk = StripeWalk(
+            plan.dev.address_bits, units, config.stripe_bytes, config.format.word_bits
+        )
+        m.submodules.pieces = pieces = Fifo(self.pieces.payload.shape(), depth, reserved=True)
+        m.submodules.reports = reports = Fifo(self.reports.payload.shape(), depth, reserved=True)
+        wiring.connect(m, wiring.flipped(self.command), walk.command)
+        wiring.connect(m, wiring.flipped(self.route), walk.route)
+        wiring.connect(m, pieces.output, wiring.flipped(self.pieces))
+        wiring.connect(m, reports.output, wiring.flipped(self.reports))
+
+        stripe = walk.stripes.payload
+        free = Array(Signal(name=f"free_{unit}", init=1) for unit in range(units))
+        given = Signal()
+        m.d.comb += [
+            self.stripe.payload.eq(stripe),
+            self.stripe.valid.eq(walk.stripes.valid & free[stripe.unit]),
+            walk.stripes.ready.eq(free[stripe.unit]),
+            given.eq(self.stripe.valid),
+            pieces.input.valid.eq(given),
+            pieces.input.payload.unit.eq(stripe.unit),
+            pieces.input.payload.number.eq(stripe.first[plan.place_bits :]),
+            pieces.input.payload.raw.eq(stripe.raw),
+            pieces.input.payload.final.eq(stripe.final),
+            reports.input.valid.eq(self.pieces.valid & self.pieces.ready),
+            reports.input.payload.eq(self.pieces.payload),
+        ]
+        collected = Signal()
+        m.d.comb += collected.eq(self.reports.valid & self.reports.ready)
+        for unit, port in enumerate(self.stripes):
+            inside = Signal(range(plan.in_flight + 1), name=f"inside_{unit}")
+            following = Signal.like(inside, name=f"following_{unit}")
+            gives = given & (stripe.unit == unit)
+            m.d.comb += [
+                port.valid.eq(gives),
+                port.payload.eq(stripe),
+                following.eq(inside + gives - (collected & (self.reports.payload.unit == unit))),
+            ]
+            m.d.sync += [inside.eq(following), free[unit].eq(following != plan.in_flight)]
+        return m

@@ -1,0 +1,203 @@
+"""What the units report of their stripes, and what becomes of it for a descriptor."""
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from cdma.hdl.axi.outcome import Outcome
+from cdma.hdl.axi.ports import Response
+from cdma.hdl.axi.span import SPAN_BITS
+from cdma.hdl.codec.parts.streams import Error
+from cdma.hdl.engine.path.ports import Verdict
+
+__all__ = ["Collector", "Outcomes", "ReportOrder", "StripeOutcome", "StripeVerdict", "note_outcome"]
+
+
+class StripeOutcome(data.StructLayout):
+    """How a reader or a writer has done with a stripe: the first response that was not OKAY, and the ``place`` in the
+    stripe that its address was noted for."""
+
+    def __init__(self, place_bits: int) -> None:
+        super().__init__({"resp": Response, "place": place_bits})
+
+
+class StripeVerdict(data.StructLayout):
+    """The codec's verdict on a stripe."""
+
+    def __init__(self, stripe_words: int) -> None:
+        super().__init__({"literals": range(stripe_words + 1), "error": Error})
+
+
+class ReportOrder(data.StructLayout):
+    """Whose report comes next: the ``unit`` of a stripe, the number of that in memory, whether its data pass around
+    the codec, and whether it is the descriptor's last."""
+
+    def __init__(self, address_bits: int, units: int, place_bits: int) -> None:
+        super().__init__({"unit": range(units), "number": address_bits - place_bits, "raw": 1, "final": 1})
+
+
+def note_outcome(m: Module, name: str, outcome: wiring.PureInterface, sink: stream.Interface) -> None:
+    """Makes a :class:`StripeOutcome` at ``sink`` of each :class:`.Outcome`; keeps the place until then."""
+    place = Signal.like(sink.payload.place, name=f"{name}_place")
+    now = outcome.address[: len(place)]
+    with m.If(outcome.note):
+        m.d.sync += place.eq(now)
+    m.d.comb += [
+        sink.valid.eq(outcome.done),
+        sink.payload.resp.eq(outcome.resp),
+        sink.payload.place.eq(Mux(outcome.note, now, place)),
+    ]
+
+
+class Outcomes(wiring.Signature):
+    """The reports of one unit, one of each for every stripe, seen from the unit.
+
+    ``port``
+        How its reader or writer has done.
+    ``end``
+        Where its writer ended, if it has one: the lower bits of the address after the last word.
+    ``codec``
+        The codec's verdict, unless the data passed around it.
+    ``next_place``
+        For a watchdog: the place in its stripe of what the port waits for.
+    """
+
+    def __init__(self, place_bits: int, stripe_words: int, *, writes: bool) -> None:
+        super().__init__(
+            {
+                "port": Out(stream.Signature(StripeOutcome(place_bits))),
+                **({"end": Out(stream.Signature(SPAN_BITS))} if writes else {}),
+                "codec": Out(stream.Signature(StripeVerdict(stripe_words))),
+                "next_place": Out(place_bits),
+            }
+        )
+
+
+class Collector(wiring.Component):
+    """Makes one outcome and one verdict of what the units report about a descriptor's stripes, in the order of those.
+
+    The first stripe with an error gives the verdict's error, and of its literals and of those before it the sum; the same
+    stripe says where the packet ended. The first stripe whose port failed gives the response and the address.
+    Throughput: a stripe per cycle. Latency: two cycles.
+
+    ``writes``
+        The ports are written.
+    ``order``
+        One entry for each stripe.
+    ``units``
+        The reports of each unit.
+    ``outcome``, ``verdict``, ``end``
+        Of the descriptor; ``end`` is valid with ``outcome.done``.
+    ``mark``, ``waiting``
+        For a watchdog: notes what the unit of the stripe ``waiting`` waits for.
+    """
+
+    def __init__(
+        self, address_bits: int, units: int, stripe_bytes: int, stripe_words: int, *, writes: bool
+    ) -> None:
+        place_bits = exact_log2(stripe_bytes)
+        self.writes = writes
+        super().__init__(
+            {
+                "order": In(stream.Signature(ReportOrder(address_bits, units, place_bits))),
+                "units": In(Outcomes(place_bits, stripe_words, writes=writes)).array(units),
+                "outcome": Out(Outcome(address_bits)),
+                "verdict": Out(stream.Signature(Verdict, always_ready=True)),
+                "end": Out(SPAN_BITS),
+                "mark": In(1),
+                "waiting": In(ReportOrder(address_bits, units, place_bits)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        order, units = self.order, self.units
+        turn = order.payload.unit
+        due = Signal()
+        streams = ["port", "codec", *(["end"] if self.writes else [])]
+        valid = {name: Array(getattr(unit, name).valid for unit in units)[turn] for name in streams}
+        there = valid["port"] & (order.payload.raw | valid["codec"])
+        if self.writes:
+            there &= valid["end"]
+        m.d.comb += [due.eq(order.valid & there), order.ready.eq(due)]
+        for index, unit in enumerate(units):
+            for name in streams:
+                wanted = due & (turn == index)
+                m.d.comb += getattr(unit, name).ready.eq(
+                    wanted & ~order.payload.raw if name == "codec" else wanted
+                )
+
+        # What is due is selected in one cycle, and counts in the next.
+        counts = Signal()
+        port = Signal(units[0].port.payload.shape())
+        verdict = Signal(units[0].codec.payload.shape())
+        taken = Signal(order.payload.shape())
+        m.d.sync += counts.eq(due)
+        with m.If(due):
+            m.d.sync += [
+                taken.eq(order.payload),
+                port.eq(Array(unit.port.payload for unit in units)[turn]),
+                verdict.eq(Array(unit.codec.payload for unit in units)[turn]),
+            ]
+        place = Signal.like(port.place)
+        m.d.comb += place.eq(Array(unit.next_place for unit in units)[self.waiting.unit])
+
+        self._judge_port(m, counts, taken, port, place)
+        wrong = self._judge_codec(m, counts, taken, verdict)
+        if self.writes:
+            self._find_end(m, due, counts, wrong)
+        return m
+
+    def _judge_port(
+        self, m: Module, counts: Signal, taken: data.View, port: data.View, place: Signal
+    ) -> None:
+        """The first response that was not OKAY, and its address."""
+        outcome = self.outcome
+        fault = Signal(Response)
+        first = Signal()
+        failing = Signal.like(fault)
+        m.d.comb += [
+            first.eq(counts & (fault == Response.OKAY) & (port.resp != Response.OKAY)),
+            failing.eq(Mux(first, port.resp, fault)),
+            outcome.note.eq(first | self.mark),
+            outcome.address.eq(
+                Mux(self.mark, Cat(place, self.waiting.number), Cat(port.place, taken.number))
+            ),
+            outcome.done.eq(counts & taken.final),
+            outcome.resp.eq(failing),
+        ]
+        with m.If(counts):
+            m.d.sync += fault.eq(Mux(taken.final, Response.OKAY, failing))
+
+    def _judge_codec(self, m: Module, counts: Signal, taken: data.View, verdict: data.View) -> Signal:
+        """The first error, and the literals up to it. Gives whether a stripe before this one had an error."""
+        wrong = Signal()
+        literals = Signal(32)
+        error = Signal(Error)
+        total = Signal(32)
+        found = Signal(Error)
+        m.d.comb += [
+            total.eq(literals + Mux(wrong, 0, verdict.literals)),
+            found.eq(Mux(wrong, error, verdict.error)),
+            self.verdict.valid.eq(counts & taken.final & ~taken.raw),
+            self.verdict.payload.literals.eq(total),
+            self.verdict.payload.error.eq(found),
+        ]
+        with m.If(counts & ~taken.raw):
+            m.d.sync += [
+                literals.eq(Mux(taken.final, 0, total)),
+                error.eq(found),
+                wrong.eq(~taken.final & (found != Error.NONE)),
+            ]
+        return wrong
+
+    def _find_end(self, m: Module, due: Signal, counts: Signal, wrong: Signal) -> None:
+        """Where the last stripe ended, or the first with an error."""
+        chosen = Signal(SPAN_BITS)
+        end = Signal(SPAN_BITS)
+        with m.If(due):
+            m.d.sync += chosen.eq(Array(unit.end.payload for unit in self.units)[self.order.payload.unit])
+        m.d.comb += self.end.eq(Mux(wrong, end, chosen))
+        with m.If(counts):
+            m.d.sync += end.eq(self.end)

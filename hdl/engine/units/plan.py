@@ -1,0 +1,50 @@
+"""The sizes that follow from an engine's parameters for a channel with several units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from amaranth.utils import exact_log2
+
+from cdma.hdl.axi.port_shape import PortShape
+from cdma.hdl.spec.engine import EngineConfig
+
+__all__ = ["UnitPlan"]
+
+
+@dataclass(frozen=True)
+class UnitPlan:
+    """What the blocks of a channel with several units must know.
+
+    ``config``
+        The engine.
+    ``dev``, ``host``
+        The ports, as this channel uses them.
+    """
+
+    config: EngineConfig
+    dev: PortShape
+    host: PortShape
+
+    @property
+    def units(self) -> int:
+        """Number of units."""
+        return self.config.units
+
+    @property
+    def stripe_words(self) -> int:
+        """Raw words of a stripe."""
+        return self.config.stripe_bytes * 8 // self.config.format.word_bits
+
+    @property
+    def place_bits(self) -> int:
+        """Bits of an address below the stripe."""
+        return exact_log2(self.config.stripe_bytes)
+
+    @property
+    def in_flight(self) -> int:
+        """The most stripes that a unit has in flight, a power of two: as many as its buffers hold, and four more."""
+        config = self.config
+        beats = self.dev.buffer + config.piece_beats
+        stripes = beats * self.dev.data_bits // 8 // config.stripe_bytes + 4
+        return 1 << (stripes - 1).bit_length()

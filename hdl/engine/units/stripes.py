@@ -1,0 +1,159 @@
+"""The stripes of a descriptor: device memory lies in stripes, one after the other at each of the device ports in turn."""
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from cdma.hdl.axi.command import Command
+from cdma.hdl.axi.span import Blocks
+from cdma.hdl.engine.path.codec_switch import Route
+
+__all__ = ["Stripe", "StripeWalk"]
+
+
+class Stripe(data.StructLayout):
+    """What a descriptor has of one stripe.
+
+    ``unit``
+        The unit at whose port it lies.
+    ``first``, ``last``
+        Its bytes in device memory, both included.
+    ``words``
+        Its raw words.
+    ``raw``, ``zeros``
+        Of the descriptor's route.
+    ``final``
+        The descriptor has no stripe after it.
+    """
+
+    def __init__(self, address_bits: int, units: int, stripe_words: int) -> None:
+        super().__init__(
+            {
+                "unit": range(units),
+                "first": address_bits,
+                "last": address_bits,
+                "words": range(stripe_words + 1),
+                "raw": 1,
+                "zeros": 1,
+                "final": 1,
+            }
+        )
+
+
+def _remainder_of_three(value: Value) -> Value:
+    """``value`` modulo 3, two bits, in a tree of two-bit digits, each of which is worth itself, since 4 is 1 modulo 3."""
+    digits = [Value.cast(value[at : at + 2]) for at in range(0, len(value), 2)]
+    # A digit of 3 is a 0.
+    remainders = [Cat(digit == 1, digit == 2) for digit in digits]
+    while len(remainders) > 1:
+        pairs = list(zip(remainders[::2], remainders[1::2], strict=False))
+        odd = remainders[2 * len(pairs) :]
+        remainders = [
+            Cat(
+                (a[0] & ~b.any()) | (~a.any() & b[0]) | (a[1] & b[1]),
+                (a[1] & ~b.any()) | (~a.any() & b[1]) | (a[0] & b[0]),
+            )
+            for a, b in pairs
+        ] + odd
+    return remainders[0]
+
+
+def _unit_of(number: Value, units: int) -> Value:
+    """The unit of the stripe with this number: the number modulo ``units``, which is a power of two or three times one."""
+    low = (units & -units).bit_length() - 1
+    if units == 1 << low:
+        return number[:low]
+    assert units == 3 << low, units
+    return Cat(number[:low], _remainder_of_three(number[low:]))
+
+
+class StripeWalk(wiring.Component):
+    """Gives the stripes of each descriptor in the order of their addresses.
+
+    Throughput: a stripe per cycle, and two cycles more for each descriptor. ``command`` and ``route`` are taken with the
+    last stripe.
+
+    ``command``
+        Where the descriptor's raw data begin in device memory. Its last address may be beyond their end.
+    ``route``
+        How many words they are, and their way.
+    ``stripes``
+        The stripes. All but ``words`` come from registers and from ``command`` and ``route`` with few gates.
+    """
+
+    def __init__(self, address_bits: int, units: int, stripe_bytes: int, word_bits: int) -> None:
+        self.units = units
+        self.word_log2 = exact_log2(word_bits // 8)
+        self.blocks = Blocks(address_bits, stripe_bytes, 1)
+        super().__init__(
+            {
+                "command": In(stream.Signature(Command(address_bits))),
+                "route": In(stream.Signature(Route)),
+                "stripes": Out(stream.Signature(Stripe(address_bits, units, stripe_bytes * 8 // word_bits))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        blocks, command, route = self.blocks, self.command.payload, self.route.payload
+        stripe = self.stripes.payload
+        place_bits = blocks.beat_log2 - self.word_log2
+        offset = command.first[self.word_log2 : blocks.beat_log2]
+        busy = Signal()
+        settled = Signal()
+        fresh = Signal()
+        final = Signal()
+        #: Place of the last word in its stripe, and the stripes after the one in hand.
+        tail = Signal(place_bits)
+        left = Signal(len(route.words) + 1 - place_bits)
+        block = Signal(blocks.block_bits)
+        following = Signal(blocks.block_bits + 1)
+        wrapped = Signal()
+        unit = Signal(range(self.units))
+        step = Signal()
+        number = blocks.beat(command.first, command.last, wrapped, block, C(0, 0))
+        # Words are counted from the beginning of the first stripe.
+        m.d.comb += [
+            self.stripes.valid.eq(settled),
+            step.eq(settled & self.stripes.ready),
+            self.command.ready.eq(step & final),
+            self.route.ready.eq(step & final),
+            following.eq(block + 1),
+        ]
+        with m.If(~busy):
+            begins = self.command.valid & self.route.valid
+            m.d.sync += [
+                busy.eq(begins),
+                fresh.eq(1),
+                wrapped.eq(0),
+                block.eq(blocks.block(command.first)),
+                unit.eq(_unit_of(command.first[blocks.beat_log2 :], self.units)),
+                Cat(tail, left).eq(route.words + offset - 1),
+            ]
+        with m.Elif(~settled):
+            m.d.sync += [settled.eq(1), final.eq(left == 0)]
+        with m.Elif(step):
+            m.d.sync += [
+                settled.eq(~final),
+                busy.eq(~final),
+                fresh.eq(0),
+                final.eq(left == 1),
+                left.eq(left - 1),
+                block.eq(following),
+                wrapped.eq(wrapped | following[-1]),
+                unit.eq(Mux(unit == self.units - 1, 0, unit + 1)),
+            ]
+
+        begin = Mux(fresh, offset, 0)
+        end = Mux(final, tail, ~C(0, place_bits))
+        m.d.comb += [
+            stripe.unit.eq(unit),
+            stripe.first.eq(Cat(C(0, self.word_log2), begin, number)),
+            stripe.last.eq(Cat(~C(0, self.word_log2), end, number)),
+            stripe.words.eq(end - begin + 1),
+            stripe.raw.eq(route.raw),
+            stripe.zeros.eq(route.zeros),
+            stripe.final.eq(final),
+        ]
+        return m

@@ -1,0 +1,67 @@
+"""The stripes of a descriptor, against arithmetic on its addresses."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from cdma.hdl.engine.units.stripes import StripeWalk
+from tests.support.pauses import sometimes
+from tests.support.stream_bench import StreamBench
+
+_ADDRESS_BITS = 40
+
+
+def _expected(first: int, words: int, units: int, stripe: int, word: int) -> list[tuple[int, int, int, int]]:
+    """Unit, first and last byte, and words of each stripe."""
+    found, end = [], first + words * word
+    while first < end:
+        after = min(end, (first // stripe + 1) * stripe)
+        found.append((first // stripe % units, first, after - 1, (after - first) // word))
+        first = after
+    return found
+
+
+@pytest.mark.parametrize("units", [2, 4, 6, 8])
+@pytest.mark.parametrize(("stripe", "word"), [(256, 4), (4096, 1), (512, 2)])
+def test_stripes_cover_the_data_in_order(units: int, stripe: int, word: int) -> None:
+    source = random.Random(units * stripe + word)
+    jobs = []
+    for _ in range(12):
+        first = source.choice((0, source.getrandbits(_ADDRESS_BITS - 1), (1 << 34) - 2 * stripe)) // 64 * 64
+        jobs.append((first, source.choice((1, stripe // word, source.randint(1, 9 * stripe // word)))))
+    want = [_expected(first, words, units, stripe, word) for first, words in jobs]
+    dut = StripeWalk(_ADDRESS_BITS, units, stripe, 8 * word)
+    bench = StreamBench(dut)
+    # The last address that a command may reach is beyond what its words need.
+    bench.source(
+        "command", [{"first": first, "last": first + words * word + stripe} for first, words in jobs]
+    )
+    bench.source(
+        "route",
+        [
+            {"raw": number % 2, "zeros": number // 2 % 2, "words": words}
+            for number, (_, words) in enumerate(jobs)
+        ],
+    )
+    got = bench.collect("stripes", sum(map(len, want)), sometimes((units, stripe), 0.3))
+    bench.run(4000)
+
+    stripes = iter(got)
+    for number, found in enumerate(want):
+        for at, each in enumerate(found):
+            _, stripe_ = next(stripes)
+            assert (stripe_.unit, stripe_.first, stripe_.last, stripe_.words) == each
+            assert (stripe_.raw, stripe_.zeros) == (number % 2, number // 2 % 2)
+            assert stripe_.final == (at == len(found) - 1)
+
+
+def test_a_stripe_per_cycle() -> None:
+    dut = StripeWalk(_ADDRESS_BITS, 4, 256, 32)
+    bench = StreamBench(dut)
+    bench.source("command", [{"first": 0, "last": 255}] * 3)
+    bench.source("route", [{"raw": 0, "zeros": 0, "words": 64 * 20}] * 3)
+    got = bench.collect("stripes", 60)
+    bench.run(200)
+    assert got[-1][0] - got[0][0] <= 59 + 2 * 2

@@ -57,7 +57,7 @@ class PlainDecompressor(Elaboratable):
         self.planned = Signal()
         #: Position of the next word to plan, counted from lane 0 of the oldest beat in the rows.
         self.position = Signal(range(2 * units + self.padded))
-        #: Its lane, one bit each: the next header is found from there, and should not wait for a decoder.
+        #: The lane of the next header, one bit each, while that is the next to plan.
         self.lane = Signal(units, init=1)
         #: What pads the window of the planned beat is not zero.
         self.bad_padding = Signal()
@@ -65,9 +65,11 @@ class PlainDecompressor(Elaboratable):
         self.busy = Signal()
         #: What is left of the packet in flight is discarded.
         self.discarding = Signal()
-        #: The last beat of the packet in flight is in the rows, and ends with this lane.
+        #: The last beat of the packet in flight is in the rows, and has so many words.
         self.ended = Signal()
-        self.last_lane = Signal(range(units), reset_less=True)
+        self.last_words = Signal(range(units + 1), reset_less=True)
+        #: Number of words of the beat at the input.
+        self.words_arriving = Signal(range(units + 1))
         #: The beat at the input is of the packet in flight; it arrives in this cycle.
         self.belongs = Signal()
         self.arrives = Signal()
@@ -106,6 +108,9 @@ class PlainDecompressor(Elaboratable):
             stall = stall | self.tally.closing
         m.d.comb += [
             self.stall.eq(stall),
+            self.words_arriving.eq(
+                popcount(self.ports.input.payload.keep[1:]) + self.ports.input.payload.keep[0]
+            ),
             self.belongs.eq(self.busy & ~self.ended & ~self.discarding),
             self.arrives.eq(self.belongs & self.ports.input.valid & ~self.stall),
         ]
@@ -113,41 +118,51 @@ class PlainDecompressor(Elaboratable):
         if self.padded:
             self._check_padding(m)
         self._spread(m)
-        header_there, header_ends = self._find_header(m)
-        self._plan(m, header_there, header_ends)
+        header_there, header_missing = self._find_header(m)
+        self._plan(m, header_there, header_missing)
         self._accept(m)
         self._finish(m)
         return m
 
     def _offer(self, m: Module) -> None:
         """Offers the planned beat when its literals are in the rows, or are known to be missing."""
-        plan, output, units = self.planner.plan, self.ports.output, self.config.units
-        #: Number of beats with words before ``position``, and the last lane of these words.
-        needed = Signal(range((3 * units >> self.levels) + 1))
-        needed_lane = (self.position - 1)[: self.levels]
-        invalid = plan.error != Error.NONE
-        visible, ended, last_lane = self.rows.visible, Value.cast(self.ended), Value.cast(self.last_lane)
+        plan, output = self.planner.plan, self.ports.output
+        arriving, stored, visible = self.ports.input.payload, self.rows.stored, self.rows.visible
+        #: Position after the last word of the packet, if that is stored.
+        end = Signal(range(3 * self.config.units + 1))
+        ended, too_short, fits = Value.cast(self.ended), self.position > end, self.position == end
         if not self.config.work_conserving:
             # The end may be in the beat at the input, which the window shows, too.
-            arriving = self.ports.input.payload
+            end_at_input = Signal.like(end)
+            m.d.comb += end_at_input.eq(self._end(self.words_arriving, stored + 1))
             ended = ended | (self.arrives & arriving.last)
-            last_lane = Mux(self.arrives, popcount(arriving.keep[1:]), last_lane)
+            too_short = Mux(self.ended, too_short, self.position > end_at_input)
+            fits = Mux(self.ended, fits, self.position == end_at_input)
+        invalid = plan.error != Error.NONE
         m.d.comb += [
-            needed.eq((self.position + units - 1) >> self.levels),
+            end.eq(self._end(self.last_words, stored)),
             # A partial beat is the last of its packet, so that literals which are missing then will not arrive.
-            output.valid.eq(self.planned & ((needed <= visible) | ended | invalid) & ~self.tally.full),
-            self.missing.eq(
-                ended
-                & ((needed > visible) | ((needed == visible) & (needed != 0) & (needed_lane > last_lane)))
+            output.valid.eq(
+                self.planned
+                & ((self.position <= (visible << self.levels)) | ended | invalid)
+                & ~self.tally.full
             ),
-            self.ends_well.eq(ended & (needed == visible) & ((needed == 0) | (needed_lane == last_lane))),
-            self.accepted_well.eq(self.ends_well & self.ended & ~self.bad_padding),
+            self.missing.eq(ended & too_short),
+            self.ends_well.eq(ended & fits),
+            self.accepted_well.eq(self.ended & (self.position == end) & ~self.bad_padding),
             self.fails.eq((plan.error != Error.NONE) | self.missing | self.bad_padding),
             self.spread.eq(output.valid & output.ready),
             self.ends.eq(self.spread & (plan.last | self.fails)),
             output.payload.keep.eq(Mux(self.fails, 0, thermometer(plan.words, self.config.lanes) << 1 | 1)),
             output.payload.last.eq(plan.last | self.fails),
         ]
+
+    def _end(self, last_words: Value, beats: Value) -> Value:
+        """Position after so many ``beats``, of which the last has ``last_words``.
+
+        The words are a digit of their own, so there is little to add.
+        """
+        return Cat(last_words[: self.levels], beats - ~last_words[self.levels])
 
     def _check_padding(self, m: Module) -> None:
         """Looks at the padding of a window with its last beat."""
@@ -186,33 +201,41 @@ class PlainDecompressor(Elaboratable):
             m.d.comb += self.ports.output.payload.data[lane].eq(word)
 
     def _find_header(self, m: Module) -> tuple[Signal, Signal]:
-        """Whether all of the next header, or of its next part, has arrived, and whether the packet ends by then."""
+        """Whether the beat in which the next header ends, or its next part, has arrived; and whether it is missing there."""
         arriving, stored = self.ports.input.payload, self.rows.stored
         header_there = Signal()
-        header_ends = Signal()
+        header_missing = Signal()
         m.d.comb += self.moves.eq(self.spread | ~self.planned)
         header_last = self.position + (self.header_part - 1)
         header_beat, header_lane = header_last >> self.levels, header_last[: self.levels]
-        # A beat that is partial without being the last is malformed. It counts as a whole beat, so that the packet ends.
         at_input = header_beat == stored
-        fits = ~arriving.last | arriving.keep.bit_select(header_lane, 1)
+        # A beat that is partial without being the last is malformed. It counts as a whole beat, so that the packet ends.
+        ends_before = arriving.last & ~arriving.keep.bit_select(header_lane, 1)
+        last_stored = header_beat + 1 == stored
         with m.If(self.planner.fresh):
             m.d.comb += [
-                header_there.eq(~arriving.last | arriving.keep[self.header_part - 1]),
-                header_ends.eq(arriving.last),
+                header_there.eq(1),
+                header_missing.eq(arriving.last & ~arriving.keep[self.header_part - 1]),
             ]
         with m.Else():
             m.d.comb += [
                 header_there.eq(
-                    (header_beat + 1 < stored)
-                    | ((header_beat + 1 == stored) & (~self.ended | (header_lane <= self.last_lane)))
-                    | (self.arrives & at_input & fits)
+                    (header_beat < stored)
+                    | (self.arrives & at_input)
+                    | self.ended
+                    | (self.arrives & arriving.last)
                 ),
-                header_ends.eq(self.ended | (self.arrives & arriving.last)),
+                header_missing.eq(
+                    Mux(
+                        self.ended,
+                        (header_beat >= stored) | (last_stored & (header_lane >= self.last_words)),
+                        self.arrives & arriving.last & ((header_beat > stored) | (at_input & ends_before)),
+                    )
+                ),
             ]
-        return header_there, header_ends
+        return header_there, header_missing
 
-    def _plan(self, m: Module, header_there: Value, header_ends: Value) -> None:
+    def _plan(self, m: Module, header_there: Value, header_missing: Value) -> None:
         """Plans the next beat while the one before leaves.
 
         Whether that leaves is known last, so nothing but ``moves`` depends on it.
@@ -233,16 +256,13 @@ class PlainDecompressor(Elaboratable):
             ),
             # This holds in the cycle in which a packet fails, too. What is planned then is given up at once.
             may_continue.eq(
-                ~planner.fresh
-                & self.busy
-                & ~self.discarding
-                & (~planner.wants_header | header_there | header_ends)
+                ~planner.fresh & self.busy & ~self.discarding & (~planner.wants_header | header_there)
             ),
             self.starts.eq(self.moves & may_start),
             plans.eq(self.moves & (may_start | may_continue)),
             gives_up.eq(self.spread & self.fails & ~planner.fresh),
             planner.header.eq(self.rows.header),
-            planner.header_missing.eq(planner.wants_header & ~header_there & header_ends),
+            planner.header_missing.eq(planner.wants_header & header_missing),
             planner.offset.eq(
                 Mux(
                     planner.wants_header,
@@ -250,6 +270,7 @@ class PlainDecompressor(Elaboratable):
                     self.position,
                 )
             ),
+            planner.rest_offset.eq(self.position),
             planner.take.eq(plans),
             planner.give_up.eq(gives_up),
         ]
@@ -259,19 +280,32 @@ class PlainDecompressor(Elaboratable):
         advances = Signal()
         m.d.comb += [
             reads.eq(planner.wants_header & header_there),
-            self.rows.read.eq(reads),
+            # Whether a header of one word has arrived is known too late for the window, and makes no difference to it.
+            self.rows.read.eq(planner.wants_header if self.header_part == 1 else reads),
             advances.eq((~planner.wants_header | reads) & planner.whole),
         ]
-        cases = (
-            (~self.moves, self.position, self.lane),
-            (self.moves & advances, planner.end, self._lane_of(planner.end)),
-            (self.moves & ~advances & reads, planner.offset, self._lane_of(planner.offset)),
-            (self.moves & ~advances & ~reads, self.position[: self.levels], self.lane),
-        )
-        m.d.sync += [
-            self.position.eq(one_of(*((condition, position) for condition, position, _ in cases))),
-            self.lane.eq(one_of(*((condition, lane) for condition, _, lane in cases))),
+        stays, goes_on = ~self.moves, self.moves & advances
+        skips, waits = self.moves & ~advances & reads, self.moves & ~advances & ~reads
+        next_header = Signal.like(self.position)
+        next_lane = Signal.like(self.lane)
+
+        def next_position(end: Value) -> Value:
+            cases = ((stays, self.position), (goes_on, end), (skips, planner.offset))
+            return one_of(*cases, (waits, self.position[: self.levels]))
+
+        m.d.comb += [
+            next_header.eq(next_position(planner.window_end)),
+            next_lane.eq(
+                one_of(
+                    (stays | waits, self.lane),
+                    (goes_on, self._lane_of(planner.window_end)),
+                    (skips, self._lane_of(planner.offset)),
+                )
+            ),
+            self.rows.next_lane.eq(next_lane),
+            self.rows.next_beat.eq(next_header >> self.levels),
         ]
+        m.d.sync += [self.lane.eq(next_lane), self.position.eq(next_position(planner.end))]
         with m.If(self.moves):
             m.d.sync += self.planned.eq(plans & planner.whole & ~gives_up)
 
@@ -291,13 +325,12 @@ class PlainDecompressor(Elaboratable):
             rows.arriving.eq(arriving.data),
             rows.accept.eq(self.accept),
             rows.position.eq(self.position),
-            rows.lane.eq(self.lane),
             rows.move.eq(self.moves),
             rows.forget.eq(self.discarding),
             rows.fresh.eq(self.planner.fresh),
         ]
         with m.If(self.accept):
-            m.d.sync += self.last_lane.eq(popcount(arriving.keep[1:]))
+            m.d.sync += self.last_words.eq(self.words_arriving)
         m.d.sync += self.ended.eq(Mux(self.accept, arriving.last, self.ended & ~self.starts))
 
     def _finish(self, m: Module) -> None:
@@ -328,7 +361,7 @@ class PlainDecompressor(Elaboratable):
         m.d.sync += self.busy.eq(self.starts | (self.busy & ~finished))
         delivers = self.spread & ~self.fails
         m.d.comb += [
-            events.words_in.eq(Mux(self.accept, popcount(arriving.keep[1:]) + arriving.keep[0], 0)),
+            events.words_in.eq(Mux(self.accept, self.words_arriving, 0)),
             events.malformed.eq(self.accept & malformed(arriving)),
             events.starts.eq(self.starts),
             events.words_out.eq(Mux(delivers, plan.words + 1, 0)),

@@ -89,13 +89,15 @@ class HeldBeat(wiring.Component):
 
     def _select_header(self, m: Module, held: data.View, holds: Signal) -> None:
         """Selects each word of the header by its beat and lane, in one step."""
+        lane = Signal(self.lanes)
+        m.d.sync += lane.eq(self.next_lane)
         #: The lanes from the position on are in the held beat; those below it are always at the input.
         there = Signal()
         m.d.comb += there.eq(holds & (self.position[exact_log2(self.lanes) :] == 0))
         for word in range(self.header_words):
             cases = []
             for number in range(self.lanes):
-                here, first = self.lane[number - word] & ~self.fresh, self.fresh & (number == word)
+                here, first = lane[number - word] & ~self.fresh, self.fresh & (number == word)
                 in_held = here & there if number >= word else C(0)
                 cases += [(in_held, held[number]), ((here & ~in_held) | first, self.arriving[number])]
             m.d.comb += self.header[word].eq(one_of(*cases))

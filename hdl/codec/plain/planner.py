@@ -78,6 +78,11 @@ class Planner(wiring.Component):
         Lane of the first literal of the next beat, or part of a word.
     ``end``
         Position after the last of them and after padding, counted from the lane 0 that ``offset`` is counted from.
+    ``rest_offset``
+        ``offset`` as it is if the next beat does not begin a window.
+    ``window_end``
+        ``end`` as it is if the next beat ends a window, which gives the place of the next header. If a window has several
+        beats, this does not depend on ``header``, so that no path leads from one header to the next.
     ``plan``
         The beat planned last, from the cycle after ``take``.
     ``rest_invalid``
@@ -90,6 +95,7 @@ class Planner(wiring.Component):
         self.config = config
         self.header_part = header_part
         self.parts = config.format.header_words // header_part
+        position = range(2 * config.units + (config.format.align_words > 1))
         super().__init__(
             {
                 "length": In(stream.Signature(32)),
@@ -97,6 +103,7 @@ class Planner(wiring.Component):
                 "header_missing": In(1),
                 "one_entry": In(1),
                 "offset": In(range(config.units)),
+                "rest_offset": In(range(config.units)),
                 "take": In(1),
                 "give_up": In(1),
                 "known": Out(1),
@@ -104,7 +111,8 @@ class Planner(wiring.Component):
                 "wants_header": Out(1),
                 "whole": Out(1),
                 "rest_invalid": Out(1),
-                "end": Out(range(2 * config.units + (config.format.align_words > 1))),
+                "end": Out(position),
+                "window_end": Out(position),
                 "plan": Out(Plan(config)),
             }
         )
@@ -144,6 +152,7 @@ class Planner(wiring.Component):
             m.d.comb += padding.eq(Mux(last | (place == config.beats - 1), -end, 0))
             end += padding
         m.d.comb += self.end.eq(end)
+        m.d.comb += self.window_end.eq(self._window_end(header_rest, keep) if config.beats > 1 else end)
         takes_beat = Signal()
         # The last beat of its packet, or one that cannot be delivered.
         closes = Signal()
@@ -242,6 +251,14 @@ class Planner(wiring.Component):
         # The count of all literals comes late, so this does not wait for it.
         end = add_three(self.offset, popcount(literal[:half]), popcount(literal[half:]))
         return routes.swap, ranking.ranks.count, end
+
+    def _window_end(self, header_rest: Signal, keep: Signal) -> Value:
+        """Where the next beat ends if it is the last of a window of several."""
+        half, group = self.config.units // 2, self.config.format.align_words
+        codes = header_rest[: self.config.lanes * self.config.format.code_bits]
+        literal = sent_of(codes, keep, self.config)
+        end = add_three(self.rest_offset, popcount(literal[:half]), popcount(literal[half:]))
+        return end + (-end)[: exact_log2(group)] if group > 1 else end
 
     def _count_down(
         self, m: Module, left: WordsLeft, takes_beat: Signal, last: Signal, closes: Signal

@@ -22,7 +22,8 @@ def window_members(
         "arriving": In(row),
         "accept": In(1),
         "position": In(range(2 * lanes + padded)),
-        "lane": In(lanes),
+        "next_lane": In(lanes),
+        "next_beat": In(range(2 + padded)),
         "move": In(1),
         "read": In(1),
         "forget": In(1),
@@ -54,10 +55,12 @@ class WordRows(wiring.Component):
         window go into it at once.
     ``position``
         The new beginning of the window, counted from lane 0 of beat 0.
-    ``lane``
-        The lane of ``position``, one bit each.
+    ``next_lane``, ``next_beat``
+        Where the next header begins after this cycle: its lane, one bit each, and its beat. These find the header from
+        registers, so they need be right only if the next beat to plan begins with one that is not ``fresh``.
     ``read``
-        Skips the header at ``position``: the window slides to the word after it.
+        Skips the header at ``position``: the window slides to the word after it. Of a header of one word this may be high
+        before the word has arrived, and stay high until it has: then there is no word to keep.
     ``fresh``
         Says that the header is at the beginning of the beat at the input, which becomes beat 0 with ``move``.
     ``forget``
@@ -124,9 +127,11 @@ class WordRows(wiring.Component):
             m.d.sync += offset.eq(gone)
         before = Mux((self.move & self.fresh) | self.forget, 0, stored)
         m.d.comb += next_stored.eq(Mux(retire > before, 0, before - retire + self.accept))
-        m.d.sync += [stored.eq(next_stored), has.eq(thermometer(next_stored, self.beats))]
+        next_has = Signal(self.beats)
+        m.d.comb += next_has.eq(thermometer(next_stored, self.beats))
+        m.d.sync += [stored.eq(next_stored), has.eq(next_has)]
         select = self._turn_header if self.header_words > MOST_SELECTED else self._select_header
-        select(m, [window, *rows.values()], list(has))
+        select(m, [window, *rows.values()], next_has)
         return m
 
     def _turned(self, words: Value) -> Value:
@@ -192,52 +197,52 @@ class WordRows(wiring.Component):
             m.d.sync += row.eq(one_of(*words, (~taken, Value.cast(self.arriving))))
         return retire
 
-    def _select_header(self, m: Module, sources: list[data.View], has: list[Value]) -> None:
-        """Selects each word of the header by its beat and lane, in one step."""
-        beat = self.position[exact_log2(self.lanes) :]
-        #: In which beat the lanes from the position on are, and those below it; the last bit stands for that at the input.
-        there = [Signal(self.beats + 1, name=f"there_{further}") for further in range(2)]
-        for further, flags in enumerate(there):
-            held = self._held(beat + further, has)
-            m.d.comb += flags.eq(Mux(self.fresh, 0, Cat(*held, ~Cat(held).any())))
+    def _select_header(self, m: Module, sources: list[data.View], next_has: Value) -> None:
+        """Selects each word of the header by its beat and lane, in one step. The selection is found a cycle ahead."""
+        inputs = [*sources, self.arriving]
+        #: For each input and lane, whether the header begins there; and the same for the beat after that in which it
+        #: begins, as far as it goes on there.
+        begins = [Signal(self.lanes, name=f"begins_{number}") for number in range(len(inputs))]
+        goes_on = [Signal(self.lanes, name=f"goes_on_{number}") for number in range(len(inputs))]
+        for further, selection in enumerate((begins, goes_on)):
+            there = self._next_there(further, next_has)
+            m.d.sync += [
+                flags.eq(Mux(here, self.next_lane, 0)) for flags, here in zip(selection, there, strict=True)
+            ]
         for word in range(self.header_words):
             cases = []
             for number in range(self.lanes):
-                here, flags = self.lane[number - word], there[number < word]
-                for source_beat, source in enumerate(sources):
-                    cases.append((here & flags[source_beat], source[number]))
-                at_input = here & flags[self.beats]
-                cases.append((at_input | self.fresh if number == word else at_input, self.arriving[number]))
-            m.d.comb += self.header[word].eq(one_of(*cases))
+                selection = goes_on if number < word else begins
+                for flags, words in zip(selection, inputs, strict=True):
+                    cases.append((flags[number - word], words[number]))
+            m.d.comb += self.header[word].eq(Mux(self.fresh, self.arriving[word], one_of(*cases)))
 
-    def _held(self, beat: Value, has: list[Value]) -> list[Value]:
-        """Says for each stored beat whether it is ``beat``, which may be the one at the input."""
-        return [(beat == number) & has[number] for number in range(self.beats)]
-
-    def _turn_header(self, m: Module, sources: list[data.View], has: list[Value]) -> None:
-        """Selects the ``lanes`` words from the position on, each in its lane, and turns the first of them to lane 0."""
-        levels = exact_log2(self.lanes)
+    def _turn_header(self, m: Module, sources: list[data.View], next_has: Value) -> None:
+        """Selects the ``lanes`` words from the header on, each in its lane, and turns the first of them to lane 0."""
+        inputs = [*sources, self.arriving]
+        #: The lane of the header, and the lanes below it.
         first = Signal(range(self.lanes))
         below = Signal(self.lanes)
-        m.d.comb += [
-            first.eq(Mux(self.fresh, 0, self.position[:levels])),
-            below.eq(thermometer(first, self.lanes)),
+        #: Which input has the lanes from the header on, and which has those below it.
+        there = [Signal(len(inputs), name=f"there_{further}") for further in range(2)]
+        lanes = range(self.lanes)
+        bits = [Cat(self.next_lane[lane] for lane in lanes if lane >> bit & 1) for bit in range(len(first))]
+        m.d.sync += [
+            first.eq(Cat(of_bit.any() for of_bit in bits)),
+            below.eq(Cat(self.next_lane[lane + 1 :].any() for lane in lanes)),
+            *(flags.eq(self._next_there(further, next_has)) for further, flags in enumerate(there)),
         ]
-        #: In which beat the lanes from the position on are, and those below it; the last bit stands for that at the input.
-        there = [Signal(self.beats + 1, name=f"there_{further}") for further in range(2)]
-        for further, flags in enumerate(there):
-            beat = (self.position >> levels) + further
-            m.d.comb += flags.eq(
-                Cat(
-                    *(~self.fresh & held for held in self._held(beat, has)),
-                    self.fresh | ~Cat(self._held(beat, has)).any(),
-                )
-            )
         words: list[Value] = []
-        for lane in range(self.lanes):
-            chosen = Signal(self.beats + 1, name=f"chosen_{lane}")
+        for lane in lanes:
+            chosen = Signal(len(inputs), name=f"chosen_{lane}")
             m.d.comb += chosen.eq(Mux(below[lane], there[1], there[0]))
-            rows = [*sources, self.arriving]
-            words.append(one_of(*((chosen[number], row[lane]) for number, row in enumerate(rows))))
+            words.append(one_of(*((chosen[number], row[lane]) for number, row in enumerate(inputs))))
         words = turned_down(m, words, first)
-        m.d.comb += [self.header[word].eq(words[word]) for word in range(self.header_words)]
+        for word in range(self.header_words):
+            m.d.comb += self.header[word].eq(Mux(self.fresh, self.arriving[word], words[word]))
+
+    def _next_there(self, further: int, next_has: Value) -> Value:
+        """Says for each stored beat, and at last for that at the input, whether it will be the one in which the header
+        begins, or the one so much ``further``. A beat that is not stored counts as the one at the input."""
+        held = [(self.next_beat + further == number) & next_has[number] for number in range(self.beats)]
+        return Cat(*held, ~Cat(held).any())

@@ -63,11 +63,10 @@ ENGINES: dict[str, tuple[EngineConfig, list[str]]] = {
         ["soak", "corrupt", "padding", "hard_resets"],
     ),
     "streams": (STREAMS, ["soak", "lengths", "corrupt", "aborts", "hard_resets"]),
-    "register slices, ports of 512 bits": (
-        dataclasses.replace(SMALL, register_slices="in,out", dev_data_bits=512, host_data_bits=512),
+    "default memories, register slices, ports of 512 bits": (
+        EngineConfig(lanes=16, dev_data_bits=512, host_data_bits=512, register_slices="in,out"),
         ["soak", "hard_resets"],
     ),
-    "default size": (EngineConfig(), ["soak", "hard_resets"]),
 }
 
 

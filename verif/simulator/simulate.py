@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cdma.hdl.spec.errors import CdmaError
+from cdma.hdl.verilog.cache import cache_folder
 
 from .four_state import four_state_name
 from .icarus import run_four_state
@@ -164,6 +165,17 @@ def _outcomes(result: Path, output: Path) -> list[Outcome]:
     return outcomes
 
 
+def _with_bytecode(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment for a process that keeps what Python compiles, where the user wants none of it beside the sources.
+
+    Each simulation imports the whole bench; to compile it anew takes longer than most tests.
+    """
+    kept = dict(environment)
+    if kept.pop("PYTHONDONTWRITEBYTECODE", ""):
+        kept.setdefault("PYTHONPYCACHEPREFIX", str(cache_folder() / "bytecode"))
+    return kept
+
+
 def _cocotb_environment(top: str, module: str, tests: Sequence[str]) -> dict[str, str]:
     """What cocotb's library needs to find the tests, this very Python and its packages."""
     import cocotb_tools.config
@@ -177,7 +189,7 @@ def _cocotb_environment(top: str, module: str, tests: Sequence[str]) -> dict[str
         )
     names = "|".join(map(re.escape, tests))
     return {
-        **os.environ,
+        **_with_bytecode(os.environ),
         "COCOTB_TOPLEVEL": top,
         "COCOTB_TEST_MODULES": module,
         "COCOTB_TEST_FILTER": rf"\.({names})$",

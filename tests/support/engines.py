@@ -1,0 +1,24 @@
+"""Configurations of engines that several rooms of tests run, so that each is built once."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from cdma.hdl.spec.format import Format
+from cdma.verif.engine.design import SMALL
+
+__all__ = ["FIELDS", "FIELDS_TO_A_WORD", "TO_A_WORD"]
+
+#: Codes of a field with zero words and padded windows, between ports narrower and wider than a beat of the codec.
+FIELDS = dataclasses.replace(
+    SMALL,
+    format=Format(16, 32, 3, (127, 126), field_bits=8, rotate=1, zero=True, align=4),
+    lanes=8,
+    host_data_bits=256,
+)
+
+#: The same with destinations at any word, and streams at any byte.
+FIELDS_TO_A_WORD = dataclasses.replace(FIELDS, alignment="word")
+
+#: Sources and destinations at any word, with a port as wide as eight of the other and of the codec, wider than a record.
+TO_A_WORD = dataclasses.replace(SMALL, alignment="word", host_data_bits=512)

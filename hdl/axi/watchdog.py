@@ -18,7 +18,7 @@ class Timebase(wiring.Component):
     ``now``
         Counts cycles.
     ``tick``
-        Pulse, each time that a part of ``watchdog_cycles`` has passed: an eighth, rounded down, and a cycle.
+        Pulse from a register, each time that a part of ``watchdog_cycles`` has passed: an eighth, rounded down, and a cycle.
     """
 
     watchdog_cycles: In(32)
@@ -30,9 +30,11 @@ class Timebase(wiring.Component):
         count = Signal(32 - _PARTS_LOG2)
         # The count may be greater, because the time may have become shorter meanwhile.
         over = count >= self.watchdog_cycles[_PARTS_LOG2:]
-        m.d.comb += self.tick.eq(over & (self.watchdog_cycles != 0))
-        m.d.sync += count.eq(Mux(over, 0, count + 1))
-        m.d.sync += self.now.eq(self.now + 1)
+        m.d.sync += [
+            count.eq(Mux(over, 0, count + 1)),
+            self.tick.eq(over & (self.watchdog_cycles != 0)),
+            self.now.eq(self.now + 1),
+        ]
         return m
 
 

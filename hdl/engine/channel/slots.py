@@ -3,7 +3,7 @@ and what the stages report is kept for the completer."""
 
 from typing import NamedTuple
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -171,8 +171,9 @@ class Slots(wiring.Component):
     at the streams two cycles later, and what is written in one cycle is in the ticket two cycles later.
 
     ``late``
-        The memories get their addresses from registers, for an FPGA, whose wires to all of them are slow: all this takes a
-        cycle more.
+        What is pushed, and the addresses that the memories are read at, go through registers, for an FPGA, whose wires to
+        all memories are slow: what is pushed is at the streams four cycles later, and what is written is in the ticket
+        three cycles later.
 
     ``read``, ``route``, ``write``
         The commands of the stages.
@@ -239,15 +240,26 @@ class Slots(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        counts = self._count(m)
-        write = self._give_commands(m, counts)
-        self._keep_checked(m, counts)
+        checked = self._checked(m)
+        counts = self._count(m, checked)
+        write = self._give_commands(m, checked, counts)
+        self._keep_checked(m, checked, counts)
         self._keep_outcomes(m, counts, write)
         self._keep_results(m, counts)
         return m
 
-    def _count(self, m: Module) -> _Counts:
-        checked, ticket = self.input, self.tickets.payload
+    def _checked(self, m: Module) -> wiring.PureInterface:
+        """What the checker fills the next slot with: the input, or registers after it."""
+        if not self.late:
+            return self.input
+        checked = SlotPort().create(path=("checked",))
+        for name, member in SlotPort().members.items():
+            if member.flow == Out:
+                m.d.sync += getattr(checked, name).eq(getattr(self.input, name))
+        return checked
+
+    def _count(self, m: Module, checked: wiring.PureInterface) -> _Counts:
+        ticket = self.tickets.payload
         head = Signal(range(2 * self.depth))
         started = Signal(range(2 * self.depth))
         read_done = Signal.like(head)
@@ -256,10 +268,12 @@ class Slots(wiring.Component):
         front = _Walk(m, "ticket", head, late=self.late)
         oldest = _Walk(m, "reported", read_done, late=self.late)
         written = Signal()
+        # A slot that is in the registers is in use, but not counted yet.
+        coming = checked.push if self.late else C(0)
         m.d.comb += [
             starts.eq(checked.push & checked.starts),
-            checked.ready.eq(head != front.position ^ self.depth),
-            self.empty.eq(head == front.position),
+            self.input.ready.eq((head != front.position ^ self.depth) & ~coming),
+            self.empty.eq((head == front.position) & ~coming),
             self.tickets.valid.eq(front.valid),
             front.step.eq(self.tickets.valid & self.tickets.ready),
             oldest.step.eq(front.step & ticket.started),
@@ -300,9 +314,9 @@ class Slots(wiring.Component):
         ]
         return read.data
 
-    def _give_commands(self, m: Module, counts: _Counts) -> _Walk:
+    def _give_commands(self, m: Module, checked: wiring.PureInterface, counts: _Counts) -> _Walk:
         """The streams of the stages; gives the walk of the writer's."""
-        checked, started = self.input, counts.started
+        started = counts.started
         read, route, write = (_Walk(m, name, started, late=self.late) for name in ("read", "route", "write"))
         for walk, sink in ((read, self.read), (route, self.route), (write, self.write)):
             walk.give(m, sink)
@@ -334,9 +348,9 @@ class Slots(wiring.Component):
         m.d.comb += self.ahead.eq(ahead & early[0])
         return write
 
-    def _keep_checked(self, m: Module, counts: _Counts) -> None:
+    def _keep_checked(self, m: Module, checked: wiring.PureInterface, counts: _Counts) -> None:
         """What the ticket has from the checker."""
-        checked, ticket = self.input, self.tickets.payload
+        ticket = self.tickets.payload
         head, read_at = counts.head, counts.front.next
         for name, value, enable, count in (
             ("objection", checked.last, checked.objection, ADDRESS_BYTES),

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -171,16 +171,21 @@ class AxiReader(wiring.Component):
             ]
 
     def _credit(self, m: Module, pulses: _Pulses) -> Signal:
-        """High while a burst may be requested: from a register, which knows of a request two cycles later."""
+        """High while a burst may be requested: from a register, which knows of a request two cycles later, or three."""
         shape = self.shape
         parts = shape.buffer // shape.burst
         free = Signal(range(parts + 1), init=parts)
         credit = Signal(init=1)
         able = free != 0
-        m.d.sync += free.eq(free - pulses.ask + pulses.freed)
+        asked: Value = pulses.ask
+        if shape.registered:
+            # An address takes four cycles, so there is time for a register.
+            asked = Signal(name="asked")
+            m.d.sync += asked.eq(pulses.ask)
+        m.d.sync += free.eq(free - asked + pulses.freed)
         if shape.outstanding < parts:
             in_flight = Signal(range(shape.outstanding + 1))
-            m.d.sync += in_flight.eq(in_flight + pulses.ask - pulses.received)
+            m.d.sync += in_flight.eq(in_flight + asked - pulses.received)
             able &= in_flight != shape.outstanding
         m.d.sync += credit.eq(able)
         return credit

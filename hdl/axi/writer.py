@@ -7,6 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.beats import Beat
+from cdma.hdl.blocks.elastic_buffer import ElasticBuffer
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.realign import Realign
 from cdma.hdl.blocks.skid_buffer import SkidBuffer
@@ -179,7 +180,7 @@ class AxiWriter(wiring.Component):
     def _begin(self, m: Module, queues: _Queues, in_flight: Signal) -> tuple[Signal, Signal]:
         """Offers one address at a time: a pulse when it does, and one when the address is taken."""
         aw, blocks = self.port.aw, self.shape.blocks
-        opened = queues.opened.input
+        opened, bursts = queues.opened.input, queues.bursts.output
         following = queues.bursts.output.payload
         able = Signal()
         took = Signal()
@@ -199,10 +200,6 @@ class AxiWriter(wiring.Component):
             ),
             ask.eq(take & ~following.none),
             taken.eq(aw.valid & aw.ready),
-            # The front of the queue is the address itself: it stays until the address has been taken.
-            queues.bursts.output.ready.eq(taken | (take & following.none)),
-            aw.payload.address.eq(blocks.address(following.beat)),
-            aw.payload.len.eq(following.len),
             aw.payload.size.eq(blocks.beat_log2),
             opened.valid.eq(take),
             opened.payload.beat.eq(following.beat),
@@ -212,8 +209,23 @@ class AxiWriter(wiring.Component):
             opened.payload.lane.eq(following.lane),
             # Data wait for their address: a length is here from the cycle after that is taken.
             queues.lengths.input.valid.eq(taken),
-            queues.lengths.input.payload.eq(following.len),
+            queues.lengths.input.payload.eq(aw.payload.len),
         ]
+        if self.shape.registered:
+            # The bus is far from the queue.
+            m.d.comb += bursts.ready.eq(take)
+            with m.If(~aw.valid):
+                m.d.sync += [
+                    aw.payload.address.eq(blocks.address(following.beat)),
+                    aw.payload.len.eq(following.len),
+                ]
+        else:
+            # The front of the queue is the address itself: it stays until the address has been taken.
+            m.d.comb += [
+                bursts.ready.eq(taken | (take & following.none)),
+                aw.payload.address.eq(blocks.address(following.beat)),
+                aw.payload.len.eq(following.len),
+            ]
         m.d.sync += [
             able.eq(opened.ready & (in_flight != self.shape.outstanding)),
             took.eq(take),
@@ -225,7 +237,7 @@ class AxiWriter(wiring.Component):
         """Sends the data of the bursts whose addresses are taken."""
         w, store, lengths = self.port.w, queues.store.output, queues.lengths.output
         if self.shape.registered:
-            m.submodules.sending = sending = SkidBuffer(w.payload.shape())
+            m.submodules.sending = sending = ElasticBuffer(w.payload.shape())
             wiring.connect(m, sending.o, wiring.flipped(w))
             w = sending.i
         sent = Signal(range(self.shape.burst))

@@ -1,6 +1,6 @@
 """A FIFO in a memory with one write port and one clocked, non-transparent read port."""
 
-from amaranth.hdl import Module, ShapeLike, Signal, Value
+from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -23,7 +23,9 @@ class Fifo(wiring.Component):
         high, and nothing is compared for it.
     ``block``
         Is meant for the block RAM of an FPGA, which is slow: a further register follows the read port, for one more entry
-        and one more cycle of latency. ``ready`` of the output then passes two registers on its way to the memory.
+        and one more cycle of latency. ``ready`` of the output then passes two registers on its way to the memory, and
+        whether there is an entry to read is known from a register, for a further cycle of latency: a transfer per cycle takes
+        a depth of four.
     ``late_valid``, ``late_ready``
         ``valid`` of the input, or ``ready`` of the output, may come late in the cycle: counting up the index after it
         takes little logic, and a few flip-flops more.
@@ -65,11 +67,15 @@ class Fifo(wiring.Component):
         more = Signal()
         if not self.reserved:
             m.d.comb += self.input.ready.eq(ring.write_index != ring.read_index ^ self.depth)
-        m.d.comb += more.eq(ring.write_index != ring.read_index)
+        some = ring.write_index != ring.read_index
+        if self.block:
+            self._look_ahead(m, ring, more)
+        else:
+            m.d.comb += more.eq(some)
         ring.connect(m, self.input, read, more)
         m.d.comb += [
             self.level.eq(ring.write_index - ring.read_index),
-            self.empty.eq(~more & ~read.valid & ~self.output.valid),
+            self.empty.eq(~some & ~read.valid & ~self.output.valid),
         ]
         self._count(m, "written", ring.write_index, ring.write.en, late=self.late_valid)
         self._count(m, "taken", ring.read_index, ring.read.en, late=self.late_ready)
@@ -78,6 +84,15 @@ class Fifo(wiring.Component):
         with m.Elif(read.ready):
             m.d.sync += read.valid.eq(0)
         return m
+
+    def _look_ahead(self, m: Module, ring: RingMemory, more: Signal) -> None:
+        """Compares the indices a cycle ahead, so that ``ready`` passes little logic on its way to the memory."""
+        next_index = Signal.like(ring.read_index, init=1)
+        with m.If(ring.read.en):
+            m.d.sync += next_index.eq(next_index + 1)
+        m.d.sync += more.eq(
+            Mux(ring.read.en, ring.write_index != next_index, ring.write_index != ring.read_index)
+        )
 
     def _count(self, m: Module, name: str, index: Signal, enable: Value, *, late: bool) -> None:
         """Counts an index up in each cycle in which ``enable`` is high; a short index has no long carry."""

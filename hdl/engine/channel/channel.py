@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -146,7 +146,13 @@ class Channel(wiring.Component):
         addresses = (self.read.address_bits, self.write.address_bits)
         parts = _Parts(
             path=self._path(),
-            checker=Checker(self.read, self.write, config.format.word_bits, compressing=self.compressing),
+            checker=Checker(
+                self.read,
+                self.write,
+                config.format.word_bits,
+                compressing=self.compressing,
+                late=config.pipelined,
+            ),
             slots=Slots(
                 *addresses,
                 config.descriptors,
@@ -263,17 +269,16 @@ class Channel(wiring.Component):
         with m.Elif(self.resume):
             m.d.sync += state.halted.eq(0)
 
+        ends = self.stop | self.abort | state.fired
         with m.FSM() as fsm:
             with m.State("run"):
                 m.d.comb += checker.run.eq(self.enable & ~state.halted)
-                with m.If(self.stop | self.abort | state.fired):
+                with m.If(ends):
                     m.next = "drain"
             with m.State("drain"):
                 # A descriptor whose outcomes have all come is still completed. After a timeout it is not, because a
                 # late outcome must not be taken for that of the next descriptor.
                 m.d.comb += [
-                    path.flush.eq(1),
-                    checker.flush.eq(1),
                     completer.drop.eq(state.timeout & ~state.reported),
                     completer.hold.eq(state.timeout),
                     self.stopped.eq(quiet),
@@ -283,22 +288,31 @@ class Channel(wiring.Component):
                 with m.If(quiet & ~self.stop & (state.reported | ~state.timeout)):
                     m.next = "drop"
             with m.State("drop"):
-                m.d.comb += [path.flush.eq(1), checker.flush.eq(1), completer.drop.eq(1)]
+                m.d.comb += completer.drop.eq(1)
                 with m.If(self.stop):
                     m.next = "drain"
                 with m.Elif(slots.empty):
                     m.next = "clear"
             with m.State("clear"):
-                m.d.comb += [clear.eq(1), checker.flush.eq(1), path.flush.eq(self.clock is not None)]
+                m.d.comb += clear.eq(1)
                 m.d.sync += [state.timeout.eq(0), state.reported.eq(0), state.halted.eq(1)]
                 m.next = "run" if self.clock is None else "cleared"
             if self.clock is not None:
                 # The parts are reset a cycle later.
                 with m.State("cleared"):
-                    m.d.comb += [checker.flush.eq(1), path.flush.eq(1)]
                     m.next = "run"
+        flush: Value = ~fsm.ongoing("run")
+        if self.config.pipelined:
+            # The state itself, from a flip-flop: it goes far.
+            flush = Signal(name="flush")
+            with m.If(fsm.ongoing("run") & ends):
+                m.d.sync += flush.eq(1)
+            with m.Elif(fsm.ongoing("clear" if self.clock is None else "cleared")):
+                m.d.sync += flush.eq(0)
 
         m.d.comb += [
+            path.flush.eq(flush),
+            checker.flush.eq(flush),
             self.checking.eq(checker.busy),
             self.status.busy.eq(checker.busy | ~slots.empty),
             self.status.halted.eq(state.halted),

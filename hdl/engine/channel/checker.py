@@ -86,6 +86,8 @@ class Checker(wiring.Component):
         Bits of a word of raw data. A compressed length is a number of the words that ``read`` has.
     ``compressing``
         The engine's direction: whether a codec's mode reads ``length`` bytes (or ``compressed_length``).
+    ``late``
+        What is selected goes through a register, for an FPGA: a check takes a cycle more, and an objection two.
     ``run``
         Lets a request begin. One that has begun is finished even if it falls.
     ``flush``
@@ -94,7 +96,10 @@ class Checker(wiring.Component):
         High while a request is checked.
     """
 
-    def __init__(self, read: PortShape, write: PortShape, word_bits: int, *, compressing: bool) -> None:
+    def __init__(
+        self, read: PortShape, write: PortShape, word_bits: int, *, compressing: bool, late: bool = False
+    ) -> None:
+        self.late = late
         self.read = read
         self.write = write
         self.compressing = compressing
@@ -167,7 +172,10 @@ class Checker(wiring.Component):
             # The last byte is added, and then compared.
             with m.State("add"):
                 m.d.comb += moving.eq(1)
-                step("compare")
+                step("added" if self.late else "compare")
+            if self.late:
+                with m.State("added"):
+                    step("compare")
             with m.State("compare"):
                 step("judge")
             with m.State("judge"):
@@ -177,7 +185,10 @@ class Checker(wiring.Component):
                     m.next = "objection"
             with m.State("objection"):
                 m.d.comb += steps.objection.eq(1)
-                step("give", place[-1])
+                step("objected" if self.late else "give", place[-1])
+            if self.late:
+                with m.State("objected"):
+                    step("give")
             with m.State("give"):
                 m.d.comb += slot.push.eq(~self.flush)
                 m.next = "wait"
@@ -200,28 +211,15 @@ class Checker(wiring.Component):
         descriptor = self.requests.payload.descriptor
         length = _byte(descriptor.length[:LENGTH_BITS], steps.place)
         capacity = _byte(descriptor.capacity[:LENGTH_BITS], steps.place)
-        short = Signal()
-        less = Signal()
-        lower = Signal(9)
-        m.d.comb += lower.eq(capacity - length - (less & ~steps.place[0]))
-        m.d.sync += less.eq(lower[-1])
-        with m.If(steps.destination & steps.place[-1]):
-            m.d.sync += short.eq(lower[-1] & ~descriptor.capacity[LENGTH_BITS:].any())
-
+        selected = self._follow(m, steps, "selected" if self.late else "adding")
+        adding = self._follow(m, selected, "adding") if self.late else selected
+        short = self._compare_length(m, selected if self.late else steps, length, capacity)
         first, count = self._select(m, steps, about, length, capacity)
-        adding = _Steps(
-            steps.place.rotate_right(1),
-            *(Signal(name=f"adding_{name}") for name in ("destination", "source", "objection")),
-        )
-        m.d.sync += [
-            getattr(adding, name).eq(getattr(steps, name) & ~self.flush)
-            for name in ("destination", "source", "objection")
-        ]
-        total = self._add(m, adding, first, count)
+        total = self._add(m, selected, adding, first, count)
         # The base of a window is compared with the address itself.
         below = Signal()
         under = Signal(9)
-        base = self._window_byte(self.windows.base, adding.place)
+        base = self._register(m, "base", self._window_byte(self.windows.base, selected.place))
         m.d.comb += under.eq(total.first - base - (below & ~adding.place[0]))
         m.d.sync += below.eq(under[-1])
         outside_source, outside_destination = self._compare_last(m, adding, total, below)
@@ -232,6 +230,43 @@ class Checker(wiring.Component):
             self.windows.at.write.eq(~steps.source),
         ]
         return _Findings(short, outside_source, outside_destination)
+
+    def _follow(self, m: Module, steps: _Steps, name: str) -> _Steps:
+        """The steps a cycle later."""
+        flags = _Steps._fields[1:]
+        place = self._place_before(m, steps, name)
+        following = _Steps(place, *(Signal(name=f"{name}_{flag}") for flag in flags))
+        m.d.sync += [getattr(following, flag).eq(getattr(steps, flag) & ~self.flush) for flag in flags]
+        return following
+
+    def _place_before(self, m: Module, steps: _Steps, name: str) -> Value:
+        """The place of the cycle before: with registers of its own, where wires are slow."""
+        if not self.late:
+            return steps.place.rotate_right(1)
+        place = Signal(ADDRESS_BYTES, name=f"{name}_place", init=1)
+        m.d.sync += place.eq(steps.place)
+        return place
+
+    def _register(self, m: Module, name: str, value: Value) -> Value:
+        """The value, a cycle later where the checker is ``late``."""
+        if not self.late:
+            return value
+        kept = Signal(len(value), name=f"{name}_byte", reset_less=True)
+        m.d.sync += kept.eq(value)
+        return kept
+
+    def _compare_length(self, m: Module, steps: _Steps, length: Value, capacity: Value) -> Signal:
+        """Compares the length with the capacity."""
+        short = Signal()
+        less = Signal()
+        lower = Signal(9)
+        length, capacity = self._register(m, "length", length), self._register(m, "capacity", capacity)
+        m.d.comb += lower.eq(capacity - length - (less & ~steps.place[0]))
+        m.d.sync += less.eq(lower[-1])
+        with m.If(steps.destination & steps.place[-1]):
+            most = self.requests.payload.descriptor.capacity[LENGTH_BITS:].any()
+            m.d.sync += short.eq(lower[-1] & ~most)
+        return short
 
     def _window_byte(self, half: Value, place: Value) -> Value:
         """A byte of half a window."""
@@ -276,19 +311,22 @@ class Checker(wiring.Component):
         ]
         return first, count
 
-    def _add(self, m: Module, steps: _Steps, first: Signal, count: Signal) -> _Sum:
+    def _add(self, m: Module, selected: _Steps, steps: _Steps, first: Signal, count: Signal) -> _Sum:
         """The address of the first byte, and of the last one: their sum with the number of bytes, less one."""
         slot, place = self.slot, steps.place
         last = Signal(8)
         carry = Signal()
         decrement = Signal()
         # The last byte's address is one less than the sum, which is what the capacity's objection is about.
-        borrow = Mux(place[0], ~steps.objection, decrement)
+        borrow = Mux(selected.place[0], ~selected.objection, decrement)
         addend = Signal(9)
         total = Signal(9)
+        m.d.comb += addend.eq(count - borrow)
+        m.d.sync += decrement.eq(addend[-1])
+        added = self._register(m, "added", addend[:8])
+        first, count = self._register(m, "first", first), self._register(m, "count", count)
         m.d.comb += [
-            addend.eq(count - borrow),
-            total.eq(first + addend[:8] + (carry & ~place[0])),
+            total.eq(first + added + (carry & ~place[0])),
             last.eq(total[:8]),
             slot.place.eq(place),
             slot.source.eq(steps.source),
@@ -298,16 +336,18 @@ class Checker(wiring.Component):
             slot.last.eq(last),
             slot.count.eq(count),
         ]
-        m.d.sync += [carry.eq(total[-1]), decrement.eq(addend[-1])]
+        m.d.sync += carry.eq(total[-1])
         return _Sum(first, last, carry)
 
     def _compare_last(self, m: Module, steps: _Steps, total: _Sum, below: Signal) -> tuple[Signal, Signal]:
         """Compares the sum with the window's limit, a cycle after it is formed."""
-        late_place = steps.place.rotate_right(1)
+        late_place = self._place_before(m, steps, "compared")
         late_source = Signal()
         late_destination = Signal()
         late_last = Signal(8, reset_less=True)
-        limit = self._window_byte(self.windows.limit, late_place)
+        limit = self._register(
+            m, "limit", self._window_byte(self.windows.limit, steps.place if self.late else late_place)
+        )
         over = Signal(9)
         above = Signal()
         beyond = Signal()

@@ -175,7 +175,8 @@ class Completer(wiring.Component):
         """Goes through the steps of a completion: the bytes of two numbers, of which the time, noted at the beginning,
         is the second; the last byte is read back; the completion is shown. Gives the byte, one bit each."""
         places = Signal(LENGTH_BYTES + CYCLES_BYTES)
-        passing = Signal()
+        # The last byte is subtracted, and a late ticket has it three cycles after it is written.
+        passing = Signal(2 * self.late_ticket)
         written = Signal()
         begin = Signal()
         # The ticket goes a cycle after its completion.
@@ -184,7 +185,7 @@ class Completer(wiring.Component):
             begin.eq(
                 self.tickets.valid
                 & (self.drop | (complete & ~self.hold))
-                & ~(places.any() | passing | written | self.completion.valid | accepted)
+                & ~(places.any() | passing.any() | written | self.completion.valid | accepted)
             ),
             self.stamp.eq(begin),
             self.taken.eq(written),
@@ -193,11 +194,11 @@ class Completer(wiring.Component):
         m.d.sync += [
             places.eq(Cat(begin, places)),
             accepted.eq(self.completion.valid & self.completion.ready),
-            written.eq(passing if self.late_ticket else places[-1]),
+            written.eq(passing[-1] if self.late_ticket else places[-1]),
             self.completion.valid.eq(written | (self.completion.valid & ~self.completion.ready)),
         ]
         if self.late_ticket:
-            m.d.sync += passing.eq(places[-1])
+            m.d.sync += passing.eq(Cat(places[-1], passing))
         with m.If(begin):
             m.d.sync += [
                 kind.dropped.eq(self.drop),
@@ -231,6 +232,8 @@ class Completer(wiring.Component):
             places = following
         m.d.comb += [
             difference.eq(minuend - subtrahend - borrow),
+        ]
+        domain += [
             self.result.eq(Mux(moved | places[LENGTH_BYTES:].any(), difference, 0)),
             self.result_place.eq(places),
         ]

@@ -110,12 +110,15 @@ class Counters(wiring.Component):
     cycle as well, in the same order, so it never sees the limbs of two visits. What the last read of a low half left in
     the memories' registers gives the high half, which is 0 before the first of them.
 
+    ``late``
+        What is collected goes through one more register: a visit takes a cycle more.
     ``clear``
         Pulse: all counters are 0 within two rounds, as they are after a reset. What is held stays.
     """
 
-    def __init__(self, ports: int = 1) -> None:
+    def __init__(self, ports: int = 1, *, late: bool = False) -> None:
         self.ports = ports
+        self.late = late
         super().__init__({**{name: In(ChannelCounting(ports)) for name in CHANNELS}, "clear": In(1)})
 
     def elaborate(self, platform: object) -> Module:
@@ -144,7 +147,7 @@ class Counters(wiring.Component):
         return m
 
     def _visits(self, m: Module) -> list[_Visit]:
-        """The visit that is in each stage: the first collects, each of the others adds a limb."""
+        """The visit that is in each stage: the first collects (or two, if ``late``), each of the others adds a limb."""
         rows = len(CHANNELS) * _SLOTS
         visits = [
             _Visit(
@@ -152,7 +155,7 @@ class Counters(wiring.Component):
                 Signal(name=f"clearing_{stage}", init=1),
                 Signal(len(CHANNELS), name=f"held_{stage}"),
             )
-            for stage in range(_LIMBS + 1)
+            for stage in range(_LIMBS + 1 + self.late)
         ]
         row, clearing, held = visits[0]
         asked = Signal(init=1)
@@ -179,12 +182,9 @@ class Counters(wiring.Component):
         addend = Signal(_LIMB_BITS, reset_less=True)
         carry = Signal(name="one_more", reset_less=True)
         upper = Signal(LENGTH_BITS - _LIMB_BITS, reset_less=True)
-        m.d.sync += [
-            addend.eq(reduce(or_, terms.addends)),
-            carry.eq(reduce(or_, terms.ones)),
-            upper.eq(reduce(or_, terms.uppers)),
-        ]
-        for limb, (before, visit) in enumerate(pairwise(visits)):
+        for total, some in zip((addend, carry, upper), terms, strict=True):
+            m.d.sync += total.eq(reduce(or_, self._halved(m, total, some)))
+        for limb, (before, visit) in enumerate(pairwise(visits[self.late :])):
             memory = Memory(shape=_LIMB_BITS, depth=1 << len(visit.row), init=[])
             m.submodules[f"limb_{limb}"] = memory
             write, fetch = memory.write_port(), memory.read_port(domain="sync")
@@ -211,6 +211,17 @@ class Counters(wiring.Component):
                 addend = rest
         return values
 
+    def _halved(self, m: Module, total: Signal, terms: list[Value]) -> list[Value]:
+        """The terms or, if ``late``, both halves of them in registers."""
+        if not self.late:
+            return terms
+        halves: list[Value] = []
+        for number in range(2):
+            half = Signal.like(total, name=f"{total.name}_half_{number}")
+            m.d.sync += half.eq(reduce(or_, terms[number::2]))
+            halves.append(half)
+        return halves
+
     def _copy(self, m: Module, index: int, visits: list[_Visit], values: list[Signal]) -> None:
         """The copy that is read. It begins to be held, and ends, between two rounds."""
         name = CHANNELS[index]
@@ -222,7 +233,7 @@ class Counters(wiring.Component):
         m.d.comb += [
             begins.eq(port.request & ~port.word[0] & ~steps.any()),
             port.done.eq(steps[-1] | port.word[0]),
-            channel.held.eq(visits[1].held[index]),
+            channel.held.eq(visits[1 + self.late].held[index]),
         ]
         m.d.sync += steps.eq(Cat(begins, steps))
         # After a reset the memories' registers hold anything until a first row is read.
@@ -230,7 +241,7 @@ class Counters(wiring.Component):
         with m.If(steps[-1]):
             m.d.sync += loaded.eq(1)
         limbs = []
-        for limb, (visit, value) in enumerate(zip(visits[1:], values, strict=True)):
+        for limb, (visit, value) in enumerate(zip(visits[1 + self.late :], values, strict=True)):
             m.submodules[f"{name}_copy_{limb}"] = copy = Memory(shape=_LIMB_BITS, depth=_SLOTS, init=[])
             into, out = copy.write_port(), copy.read_port(domain="sync")
             place = len(into.addr)

@@ -55,6 +55,8 @@ class _Write(NamedTuple):
 class RegisterFile(wiring.Component):
     """The registers of ``registers``, on ``bus``; every instance of a block is a port of its name.
 
+    ``fast``
+        What a write may change is found a cycle before it, in flip-flops, for an FPGA, whose wires are slow. Nothing is later.
     ``soft_reset``
         Returns stored fields to their reset values, except locks and the blocks that survive it. It waits for accesses
         that have been taken, and wins over a write in the same cycle.
@@ -69,8 +71,9 @@ class RegisterFile(wiring.Component):
         Low from the cycle after ``soft_reset`` until all registers have their reset values.
     """
 
-    def __init__(self, registers: RegisterMap) -> None:
+    def __init__(self, registers: RegisterMap, *, fast: bool = False) -> None:
         self.registers = registers
+        self.fast = fast
         #: High in the cycle in which a soft reset happens, in the cycle before a write is taken, and while a read is
         #: carried out.
         self.forget = Signal()
@@ -196,7 +199,7 @@ class RegisterFile(wiring.Component):
     def _write_memory(self, m: Module, memory: WritePort, write: _Write) -> None:
         """Writes the word of the access into the memory, or what hardware reports."""
         place = Signal.like(memory.addr, reset_less=True)
-        writable = Signal(REGISTER_BITS)
+        writable = Signal(REGISTER_BITS, reset_less=True)
         keeping = Signal(reset_less=True)
         m.d.sync += [place.eq(0), keeping.eq(0)]
         with m.Switch(write.address):
@@ -206,8 +209,11 @@ class RegisterFile(wiring.Component):
                         m.d.sync += [place.eq(self.registers.words[placed.address]), keeping.eq(1)]
         # A sum of products: synthesis would turn a table of constants into a memory.
         masks = [placed.register.stored_mask for placed in self.registers.kept]
-        m.d.comb += writable.eq(
-            reduce(or_, (Mux(place == number, mask, 0) for number, mask in enumerate(masks) if mask))
+        places = [placed.address // REGISTER_BYTES for placed in self.registers.kept]
+        chosen = [write.address == each if self.fast else place == n for n, each in enumerate(places)]
+        domain = m.d.sync if self.fast else m.d.comb
+        domain += writable.eq(
+            reduce(or_, (Mux(here, mask, 0) for here, mask in zip(chosen, masks, strict=True) if mask))
         )
         locked = self._locked(m, write)
         report = self.report
@@ -251,9 +257,12 @@ class RegisterFile(wiring.Component):
             return
         suffix = f"_{placed.index}" if register.count else ""
         select = Signal(name=f"{placed.instance}_{register.name}{suffix}_select")
-        m.d.comb += select.eq(
-            write.valid & (write.address == placed.address // REGISTER_BYTES) & self._unlocked(placed)
-        )
+        here: Value = write.address == placed.address // REGISTER_BYTES
+        if self.fast:
+            found = Signal(name=f"{placed.instance}_{register.name}{suffix}_found", reset_less=True)
+            m.d.sync += found.eq(self.begins_writing & here)
+            here = found
+        m.d.comb += select.eq(write.valid & here & self._unlocked(placed))
         for field in register.fields:
             if not field.access.writable or field.in_memory:
                 continue

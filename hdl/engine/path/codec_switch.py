@@ -85,8 +85,10 @@ class CodecSwitch(wiring.Component):
         vacant = Signal(init=1)
         zeros = Signal()
         leave = Signal()
-        #: The way of the packet in hand: known before its first beat.
+        #: The way of the packet in hand: known before its first beat. The data have a flip-flop of their own, inverted, so
+        #: that synthesis keeps both: on an FPGA, what selects so many bits is slow.
         around = Signal()
+        inner = Signal(init=1)
         through = Signal()
         #: The route at the input is still that of the packet in hand.
         fresh = Signal()
@@ -102,7 +104,7 @@ class CodecSwitch(wiring.Component):
             m.d.sync += fresh.eq(0)
         with m.If(self.routes.valid & ~around & ~through):
             with m.If(route.raw):
-                m.d.sync += [around.eq(vacant), fresh.eq(vacant)]
+                m.d.sync += [around.eq(vacant), inner.eq(~vacant), fresh.eq(vacant)]
             with m.Elif(zeros == route.zeros):
                 m.d.sync += [through.eq(1), fresh.eq(1)]
             with m.Elif(vacant):
@@ -131,9 +133,9 @@ class CodecSwitch(wiring.Component):
             with m.If(follows & ~fresh):
                 m.d.sync += fresh.eq(1)
             with m.Else():
-                m.d.sync += [around.eq(0), through.eq(0)]
+                m.d.sync += [around.eq(0), inner.eq(1), through.eq(0)]
 
-        self._leave(m, around)
+        self._leave(m, around, inner if self.config.pipelined else ~around)
         # In a pipelined engine what leaves is counted a cycle later: the way may then change a cycle later.
         domain = m.d.sync if self.config.pipelined else m.d.comb
         domain += leave.eq(codec.output.valid & codec.output.ready & codec.output.payload.last)
@@ -168,13 +170,16 @@ class CodecSwitch(wiring.Component):
         m.d.sync += length_done.eq((length_done | (codec.length.valid & codec.length.ready)) & ~pop)
         return length_done
 
-    def _leave(self, m: Module, around: Signal) -> None:
-        """Gives the output the beats of the codec, or those that pass ``around`` it."""
+    def _leave(self, m: Module, around: Signal, inner: Value) -> None:
+        """Gives the output the beats of the codec, which are the ``inner`` ones, or those that pass ``around`` it."""
         codec, source, sink = self.codec, self.input, self.output
-        with m.If(around):
-            m.d.comb += [sink.payload.eq(source.payload), sink.valid.eq(source.valid)]
-        with m.Else():
+        with m.If(inner):
             _pass_beat(m, codec.output.payload, sink.payload)
+        with m.Else():
+            m.d.comb += sink.payload.eq(source.payload)
+        with m.If(around):
+            m.d.comb += sink.valid.eq(source.valid)
+        with m.Else():
             m.d.comb += [
                 sink.valid.eq(codec.output.valid),
                 codec.output.ready.eq(sink.ready),

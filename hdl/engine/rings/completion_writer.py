@@ -9,8 +9,9 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import WritePort
+from cdma.hdl.blocks.elastic_buffer import ElasticBuffer
 from cdma.hdl.blocks.fifo import Fifo
-from cdma.hdl.blocks.stream_register import StreamRegister
+from cdma.hdl.blocks.skid_buffer import slice_after
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES
 
@@ -73,14 +74,17 @@ class CompletionWriter(wiring.Component):
         aw = self.port.aw
         where = data.StructLayout({"channel": 1, "address": len(self.address)})
         m.submodules.addresses = addresses = Fifo(where, _WAITING)
+        asking = addresses.output
+        if self.config.pipelined:
+            asking = slice_after(m, "asking", asking)
         m.d.comb += [
             addresses.input.valid.eq(self.commit),
             addresses.input.payload.channel.eq(self.channel),
             addresses.input.payload.address.eq(self.address),
-            aw.valid.eq(addresses.output.valid),
-            addresses.output.ready.eq(aw.ready),
-            aw.payload.id.eq(addresses.output.payload.channel),
-            aw.payload.address.eq(addresses.output.payload.address),
+            aw.valid.eq(asking.valid),
+            asking.ready.eq(aw.ready),
+            aw.payload.id.eq(asking.payload.channel),
+            aw.payload.address.eq(asking.payload.address),
             aw.payload.len.eq(self.parts - 1),
             aw.payload.size.eq(exact_log2(self.part_bits // 8)),
         ]
@@ -90,10 +94,11 @@ class CompletionWriter(wiring.Component):
         records = self._store(m, read)
         self._count(m, records, read, addresses.input.ready)
         self._note(m, records, read)
+        # The wires from the bus to all bits of the read register are slow in an FPGA.
         if self.config.pipelined:
-            m.submodules.leaving = leaving = StreamRegister(beat)
-            wiring.connect(m, read, leaving.input)
-            read = leaving.output
+            m.submodules.leaving = leaving = ElasticBuffer(beat)
+            wiring.connect(m, read, leaving.i)
+            read = leaving.o
         self._send(m, read)
         return m
 
@@ -111,15 +116,12 @@ class CompletionWriter(wiring.Component):
         filled = Signal(range(2 * _WAITING))
         sent = Signal(range(2 * _WAITING * self.parts))
         place = len(filled) - 1
-        # The wires from the bus to all bits of the read register are slow in an FPGA. There, two beats of a record are in
-        # registers before the bus takes the first one.
-        refills = C(0) if self.config.pipelined else given.ready
         m.d.comb += [
             write.addr.eq(Cat(self.word[lane_bits:], filled[:place])),
             write.data.eq(self.data.replicate(lanes)),
             write.en.eq(Mux(self.word_valid, C(1, lanes) << self.word[:lane_bits], 0)),
             read.addr.eq(sent[:-1]),
-            read.en.eq((sent[part_bits:] != filled) & (~given.valid | refills)),
+            read.en.eq((sent[part_bits:] != filled) & (~given.valid | given.ready)),
             given.payload.data.eq(read.data),
         ]
         return _Records(filled, sent, read)

@@ -42,8 +42,8 @@ class _Fault(NamedTuple):
 
 class _Store(NamedTuple):
     """The memories: with ``read``, the entry at ``read_place`` is in ``record``, ``fault`` and ``address`` from the
-    next cycle on. In a pipelined engine, this is the place in the cycle before ``read``: the wires to all memories are slow
-    on an FPGA."""
+    next cycle on. In a pipelined engine, this is the place in the cycle before ``read``, and what is written is there a cycle
+    later: the wires to all memories are slow on an FPGA."""
 
     read: Signal
     read_place: Signal
@@ -288,6 +288,8 @@ class Fetcher(wiring.Component):
             place = Signal.like(read_place, name="read_place_before", reset_less=True)
             m.d.sync += place.eq(read_place)
         reading = {"addr": place, "en": read}
+        # What is written goes through registers there as well: nothing is read before it is counted.
+        writes = m.d.sync if self.late else m.d.comb
 
         record = []
         words = self.part_bits // WORD_BITS
@@ -295,17 +297,17 @@ class Fetcher(wiring.Component):
             memory = Memory(shape=self.part_bits, depth=self.depth + 1, init=[])
             m.submodules[f"part_{number}"] = memory
             write, out = memory.write_port(granularity=WORD_BITS), memory.read_port(domain="sync")
-            m.d.comb += [write.addr.eq(write_place), write.data.eq(self.data)]
+            writes += [write.addr.eq(write_place), write.data.eq(self.data)]
             with m.If(self.word_valid):
                 for lane in range(words):
-                    m.d.comb += write.en[lane].eq(self.word == number * words + lane)
+                    writes += write.en[lane].eq(self.word == number * words + lane)
             with m.Else():
-                m.d.comb += write.en.eq((self.beat & ring.inside & (fault.part == number)).replicate(words))
+                writes += write.en.eq((self.beat & ring.inside & (fault.part == number)).replicate(words))
             m.d.comb += [getattr(out, name).eq(value) for name, value in reading.items()]
             record.append(out.data)
         m.submodules.faults = memory = Memory(shape=len(fault.worst), depth=self.depth + 1, init=[])
         write, fault_out = memory.write_port(), memory.read_port(domain="sync")
-        m.d.comb += [
+        writes += [
             write.addr.eq(Mux(self.word_valid, self.depth, ring.coming[: self._low])),
             write.data.eq(Mux(self.word_valid, 0, Mux(self.refuse, _REFUSED, fault.worst))),
             write.en.eq(self.word_valid | (ring.inside & (ring.finished | self.refuse))),
@@ -316,10 +318,12 @@ class Fetcher(wiring.Component):
             shape=self.config.host_address_bits, depth=self.depth, init=[]
         )
         write, address_out = memory.write_port(), memory.read_port(domain="sync")
-        m.d.comb += [
+        writes += [
             write.addr.eq(self.asked[: self._low]),
             write.data.eq(self.address),
             write.en.eq(self.ask | self.refuse),
+        ]
+        m.d.comb += [
             address_out.addr.eq(place[: len(address_out.addr)]),
             address_out.en.eq(read),
         ]

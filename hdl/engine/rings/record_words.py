@@ -65,6 +65,11 @@ class RecordWords:
 
         for port in self.ports:
             record = port.client.completion.payload.as_value()
+            if self.late:
+                # The completion has been there for some cycles when its job begins.
+                kept = Signal.like(record, name=f"{port.name}_record", reset_less=True)
+                m.d.sync += kept.eq(record)
+                record = kept
             mine = sequencer.channel == port.index
             for number in numbers:
                 # The error of a slot that is refused still has the tag of its completion.

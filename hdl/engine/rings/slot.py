@@ -7,7 +7,7 @@ address's width for each.
 
 from typing import NamedTuple
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -38,8 +38,8 @@ class _Step(NamedTuple):
 
 
 class RingSlot(wiring.Component):
-    """The address of a record. It takes three cycles for every 16 bits of an address, and three more after ``start``. While
-    it is being found, the address before is lost.
+    """The address of a record. It takes three cycles for every 16 bits of an address, and three more after ``start``, or four
+    in a pipelined engine. While it is being found, the address before is lost.
 
     A step is a pipeline of three stages: it asks for a register, selects a limb of that, and adds the limb.
 
@@ -82,7 +82,13 @@ class RingSlot(wiring.Component):
         m = Module()
         limbs = self.limbs
         asks = self._ask(m)
+        stored: Value = self.stored.data
         selects = self._follow(m, asks, "selects")
+        if self.config.pipelined:
+            # The registers are in block RAM, which is slow.
+            stored = Signal(REGISTER_BITS, name="stored_word", reset_less=True)
+            m.d.sync += stored.eq(self.stored.data)
+            selects = self._follow(m, selects, "waits")
         adds = self._follow(m, selects, "adds")
         mask = (C(1, len(self.index)) << self.ring_log2)[: len(self.index)] - 1
         offset = Cat(C(0, _RECORD_LOG2), (self.index & mask)[: len(self.index)])
@@ -90,7 +96,7 @@ class RingSlot(wiring.Component):
         turning = Signal(limbs * _LIMB, reset_less=True)
         carry = Signal(reset_less=True)
         outside = Signal(reset_less=True)
-        total = self._add(m, selects, adds, turning, carry)
+        total = self._add(m, selects, stored, turning, carry)
 
         beyond = total[self.address_bits - (limbs - 1) * _LIMB :].any() if self.address_bits < 64 else C(0)
         with m.If(adds.busy):
@@ -105,9 +111,10 @@ class RingSlot(wiring.Component):
                 ]
         with m.If(self.start):
             m.d.sync += self.done.eq(0)
-        loads = Signal(2)
+        # The steps of a search that is given up may still come until then.
+        loads = Signal(2 + self.config.pipelined)
         m.d.sync += loads.eq(Cat(self.start, loads))
-        with m.If(loads[1]):
+        with m.If(loads[1:].any()):
             m.d.sync += [
                 turning.eq(offset),
                 carry.eq(0),
@@ -145,7 +152,7 @@ class RingSlot(wiring.Component):
         m.d.sync += [new.eq(old) for new, old in zip(step, before, strict=True)]
         return step
 
-    def _add(self, m: Module, selects: _Step, adds: _Step, turning: Signal, carry: Signal) -> Signal:
+    def _add(self, m: Module, selects: _Step, stored: Value, turning: Signal, carry: Signal) -> Signal:
         """Adds a limb: of the base and the offset, or of the address and what it is compared with."""
         operand = Signal(_LIMB)
         right = Signal(_LIMB, reset_less=True)
@@ -153,7 +160,7 @@ class RingSlot(wiring.Component):
         total = Signal(_LIMB + 1)
         # The limit's register holds pages; the bytes within are ones.
         in_page = Mux(selects.limb == 0, (1 << _PAGE_LOG2) - 1, 0)
-        m.d.comb += operand.eq(self.stored.data.word_select(selects.limb[0], _LIMB))
+        m.d.comb += operand.eq(stored.word_select(selects.limb[0], _LIMB))
         m.d.sync += inverted.eq(selects.phase == _HIGHEST)
         with m.Switch(selects.phase):
             with m.Case(_BASE):

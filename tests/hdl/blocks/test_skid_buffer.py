@@ -1,4 +1,4 @@
-"""The skid buffer: against a list of what went in, and what its handshake depends on."""
+"""The skid buffer and the elastic one: against a list of what went in, and what their handshakes depend on."""
 
 from __future__ import annotations
 
@@ -9,15 +9,20 @@ from typing import Any
 import pytest
 from amaranth.hdl import Module, ResetInserter, Signal
 
+from cdma.hdl.blocks.elastic_buffer import ElasticBuffer
 from cdma.hdl.blocks.skid_buffer import SkidBuffer
 from tests.support.pauses import PAIRS
 from tests.support.queue_check import check_stream
 from tests.support.simulate import simulate
 
 
+@pytest.fixture(params=[SkidBuffer, ElasticBuffer])
+def dut(request: pytest.FixtureRequest) -> SkidBuffer | ElasticBuffer:
+    return request.param(16)
+
+
 @pytest.mark.parametrize(("writes", "reads"), PAIRS)
-def test_transfers_come_out_as_they_went_in(writes: str, reads: str) -> None:
-    dut = SkidBuffer(16)
+def test_transfers_come_out_as_they_went_in(dut: SkidBuffer | ElasticBuffer, writes: str, reads: str) -> None:
     ends = SimpleNamespace(input=dut.i, output=dut.o)
 
     async def check(ctx: Any) -> None:
@@ -27,8 +32,7 @@ def test_transfers_come_out_as_they_went_in(writes: str, reads: str) -> None:
     simulate(dut, check)
 
 
-def test_ready_and_valid_follow_nothing_within_a_cycle() -> None:
-    dut = SkidBuffer(16)
+def test_ready_and_valid_follow_nothing_within_a_cycle(dut: SkidBuffer | ElasticBuffer) -> None:
     source = random.Random(1)
 
     async def check(ctx: Any) -> None:
@@ -47,11 +51,11 @@ def test_ready_and_valid_follow_nothing_within_a_cycle() -> None:
     simulate(dut, check)
 
 
-def test_nothing_moves_in_reset() -> None:
+def test_nothing_moves_in_reset(dut: SkidBuffer | ElasticBuffer) -> None:
     """Ready is low too, because whoever offers in reset would lose the transfer."""
     m = Module()
     reset = Signal(init=1)
-    m.submodules.buffer = dut = SkidBuffer(16)
+    m.submodules.buffer = dut
     m = ResetInserter(reset)(m)
 
     async def check(ctx: Any) -> None:

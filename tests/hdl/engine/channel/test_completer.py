@@ -334,7 +334,7 @@ def test_holds_but_does_not_lose() -> None:
             assert not ctx.get(bench.completer.completion.valid)
             await ctx.tick()
         ctx.set(bench.completer.hold, 0)
-        cycles = 11 + bench.late
+        cycles = 11 + 2 * bench.late
         for cycle in range(cycles + 1):
             assert ctx.get(bench.completer.completion.valid) == (cycle == cycles)
             await ctx.tick()

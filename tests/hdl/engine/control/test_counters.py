@@ -27,6 +27,20 @@ NUMBERS = ("bytes_read", "bytes_written", "literals")
 SETTLED = 100
 
 
+class Made(Counters):
+    """The counters that are tested: with and without a further register."""
+
+    late_ones = False
+
+    def __init__(self) -> None:
+        super().__init__(late=self.late_ones)
+
+
+@pytest.fixture(autouse=True, params=[False, True], ids=["", "late"])
+def late(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Made, "late_ones", request.param)
+
+
 class Bench:
     """Random events and completions on both channels, and what they must add up to."""
 
@@ -103,7 +117,7 @@ class Bench:
 
 
 def run(rate: float, seed: int, body: Any) -> None:
-    dut = Counters()
+    dut = Made()
 
     async def testbench(ctx: Any) -> None:
         bench = Bench(ctx, dut, random.Random(f"{rate} {seed}"), rate)

@@ -24,8 +24,8 @@ class Fifo(wiring.Component):
     ``block``
         Is meant for the block RAM of an FPGA, which is slow: a further register follows the read port, for one more entry
         and one more cycle of latency. ``ready`` of the output then passes two registers on its way to the memory, and
-        whether there is an entry to read is known from a register, for a further cycle of latency: a transfer per cycle takes
-        a depth of four.
+        whether there is an entry to read is known from a register, for a further cycle of latency. A transfer per cycle
+        takes a depth of four.
     ``late_valid``, ``late_ready``
         ``valid`` of the input, or ``ready`` of the output, may come late in the cycle: counting up the index after it
         takes little logic, and a few flip-flops more.

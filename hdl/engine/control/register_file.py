@@ -56,7 +56,8 @@ class RegisterFile(wiring.Component):
     """The registers of ``registers``, on ``bus``; every instance of a block is a port of its name.
 
     ``fast``
-        What a write may change is found a cycle before it, in flip-flops, for an FPGA, whose wires are slow. Nothing is later.
+        What a write may change is found a cycle before it, in flip-flops, for an FPGA, whose wires are slow. Nothing is
+        later.
     ``soft_reset``
         Returns stored fields to their reset values, except locks and the blocks that survive it. It waits for accesses
         that have been taken, and wins over a write in the same cycle.

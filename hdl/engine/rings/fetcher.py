@@ -42,8 +42,8 @@ class _Fault(NamedTuple):
 
 class _Store(NamedTuple):
     """The memories: with ``read``, the entry at ``read_place`` is in ``record``, ``fault`` and ``address`` from the
-    next cycle on. In a pipelined engine, this is the place in the cycle before ``read``, and what is written is there a cycle
-    later: the wires to all memories are slow on an FPGA."""
+    next cycle on. In a pipelined engine, this is the place in the cycle before ``read``, and what is written is there a
+    cycle later: the wires to all memories are slow on an FPGA."""
 
     read: Signal
     read_place: Signal

@@ -38,8 +38,8 @@ class _Step(NamedTuple):
 
 
 class RingSlot(wiring.Component):
-    """The address of a record. It takes three cycles for every 16 bits of an address, and three more after ``start``, or four
-    in a pipelined engine. While it is being found, the address before is lost.
+    """The address of a record. It takes three cycles for every 16 bits of an address, and three more after ``start``, or
+    four in a pipelined engine. While it is being found, the address before is lost.
 
     A step is a pipeline of three stages: it asks for a register, selects a limb of that, and adds the limb.
 

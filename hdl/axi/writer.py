@@ -125,7 +125,7 @@ class AxiWriter(wiring.Component):
         stored = StoredBeat(shape)
         return _Queues(
             store=Fifo(stored, shape.buffer, reserved=True, block=shape.registered, late_ready=True),
-            bursts=Fifo(Burst(shape), _BURSTS, reserved=True),
+            bursts=Fifo(Burst(shape), _BURSTS, reserved=True, ahead=shape.registered),
             lengths=Fifo(range(shape.burst), 2),
             opened=Fifo(opened, in_flight),
         )

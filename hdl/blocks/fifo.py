@@ -23,8 +23,10 @@ class Fifo(wiring.Component):
         high, and nothing is compared for it.
     ``block``
         Is meant for the block RAM of an FPGA, which is slow: a further register follows the read port, for one more entry
-        and one more cycle of latency. ``ready`` of the output then passes two registers on its way to the memory, and
-        whether there is an entry to read is known from a register, for a further cycle of latency. A transfer per cycle
+        and one more cycle of latency. ``ready`` of the output then passes two registers on its way to the memory. It is
+        ``ahead`` too.
+    ``ahead``
+        Whether there is an entry to read is known from a register, for a further cycle of latency. A transfer per cycle
         takes a depth of four.
     ``late_valid``, ``late_ready``
         ``valid`` of the input, or ``ready`` of the output, may come late in the cycle: counting up the index after it
@@ -42,6 +44,7 @@ class Fifo(wiring.Component):
         *,
         reserved: bool = False,
         block: bool = False,
+        ahead: bool = False,
         late_valid: bool = False,
         late_ready: bool = False,
     ) -> None:
@@ -49,6 +52,7 @@ class Fifo(wiring.Component):
         self.depth = depth
         self.reserved = reserved
         self.block = block
+        self.ahead = ahead or block
         self.late_valid = late_valid
         self.late_ready = late_ready
         super().__init__(
@@ -68,7 +72,7 @@ class Fifo(wiring.Component):
         if not self.reserved:
             m.d.comb += self.input.ready.eq(ring.write_index != ring.read_index ^ self.depth)
         some = ring.write_index != ring.read_index
-        if self.block:
+        if self.ahead:
             self._look_ahead(m, ring, more)
         else:
             m.d.comb += more.eq(some)

@@ -51,17 +51,17 @@ PIN_FILE = "harness.pins"
 
 #: CrossLink-NX and Certus-NX: the package, and pins of it from the first of which nextpnr can route a clock.
 _NEXUS = {
-    "lifcl-40": ("BG400", ("E3", "F13", "G13", "F14")),
-    "lfd2nx-40": ("BG256", ("E2", "C2", "D2", "E3")),
+    "lifcl-40": ("BG400", ("E3", "F13", "F14")),
+    "lfd2nx-40": ("BG256", ("E2", "C2", "E3")),
 }
 
 #: Gowin's devices: part, name in nextpnr, name in Yosys, pins.
 _GOWIN = {
     **{
-        f"gw2a-18{suffix}": (f"GW2A-LV18PG256{grade}", "GW2A-18C", "gw2a", ("H11", "C13", "A13", "N16"))
+        f"gw2a-18{suffix}": (f"GW2A-LV18PG256{grade}", "GW2A-18C", "gw2a", ("H11", "C13", "N16"))
         for suffix, grade in (("", "C7/I6"), ("-8", "C8/I7"), ("-9", "C9/I8"))
     },
-    "gw5ast-138": ("GW5AST-LV138PG484AC1/I0", "GW5AST-138C", "gw5a", ("V22", "W20", "V20", "W21")),
+    "gw5ast-138": ("GW5AST-LV138PG484AC1/I0", "GW5AST-138C", "gw5a", ("V22", "W20", "W21")),
 }
 
 TARGETS = {

@@ -270,9 +270,13 @@ class Channel(wiring.Component):
             m.d.sync += state.halted.eq(0)
 
         ends = self.stop | self.abort | state.fired
+        enable: Value = self.enable
+        if self.config.pipelined:
+            enable = Signal(name="enabled")
+            m.d.sync += enable.eq(self.enable)
         with m.FSM() as fsm:
             with m.State("run"):
-                m.d.comb += checker.run.eq(self.enable & ~state.halted)
+                m.d.comb += checker.run.eq(enable & ~state.halted)
                 with m.If(ends):
                     m.next = "drain"
             with m.State("drain"):

@@ -124,7 +124,12 @@ class Checker(wiring.Component):
             place=Signal(ADDRESS_BYTES, init=1, name="place"),
         )
         about = _About(*(Signal(name=f"about_{name}") for name in _About._fields))
-        findings = self._scan(m, steps, about)
+        kept = about
+        if self.late:
+            # It is known in the cycle before it is needed.
+            kept = _About(*(Signal(name=f"kept_{name}") for name in _About._fields))
+            m.d.sync += [register.eq(value) for register, value in zip(kept, about, strict=True)]
+        findings = self._scan(m, steps, kept)
         facts = self._look(m, steps)
         verdict = self._judge(m, about, facts, findings)
         status = self._sequence(m, steps, verdict)
@@ -159,8 +164,8 @@ class Checker(wiring.Component):
                 with m.Elif(when):
                     m.next = following
 
-            m.d.comb += self.busy.eq(~fsm.ongoing("wait"))
-            with m.State("wait"), m.If(self.requests.valid & self.run & ~self.flush & slot.ready):
+            begins = self.requests.valid & self.run & ~self.flush & slot.ready
+            with m.State("wait"), m.If(begins):
                 m.d.comb += slot.begin.eq(1)
                 m.next = "destination"
             with m.State("destination"):
@@ -192,6 +197,14 @@ class Checker(wiring.Component):
             with m.State("give"):
                 m.d.comb += slot.push.eq(~self.flush)
                 m.next = "wait"
+        if self.late:
+            # The state itself, from a flip-flop: it decides on the request that it follows from.
+            with m.If(fsm.ongoing("wait") & begins):
+                m.d.sync += self.busy.eq(1)
+            with m.Elif(self.flush | fsm.ongoing("give")):
+                m.d.sync += self.busy.eq(0)
+        else:
+            m.d.comb += self.busy.eq(~fsm.ongoing("wait"))
         with m.If(steps.destination | steps.source | steps.objection | moving):
             m.d.sync += place.eq(place.rotate_left(1))
         with m.If(self.flush | fsm.ongoing("compare")):

@@ -232,8 +232,6 @@ class Completer(wiring.Component):
             places = following
         m.d.comb += [
             difference.eq(minuend - subtrahend - borrow),
-        ]
-        domain += [
             self.result.eq(Mux(moved | places[LENGTH_BYTES:].any(), difference, 0)),
             self.result_place.eq(places),
         ]

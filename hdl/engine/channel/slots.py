@@ -3,7 +3,7 @@ and what the stages report is kept for the completer."""
 
 from typing import NamedTuple
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -66,7 +66,7 @@ class SlotPort(wiring.Signature):
     """How the checker fills the next slot.
 
     ``ready``
-        High while there is a free slot.
+        High while there is a free slot; late slots show one that has become free a cycle later.
     ``begin``
         Notes the time.
     ``place``
@@ -171,9 +171,9 @@ class Slots(wiring.Component):
     at the streams two cycles later, and what is written in one cycle is in the ticket two cycles later.
 
     ``late``
-        What is pushed, and the addresses that the memories are read at, go through registers, for an FPGA, whose wires to
-        all memories are slow: what is pushed is at the streams four cycles later, and what is written is in the ticket
-        three cycles later.
+        What is written into the memories, and the addresses that they are read at, go through registers, for an FPGA, whose
+        wires to all memories are slow: what is pushed is at the streams, and what is written is in the ticket, three cycles
+        later.
 
     ``read``, ``route``, ``write``
         The commands of the stages.
@@ -198,7 +198,7 @@ class Slots(wiring.Component):
         While high, the addresses in the ticket are those that the stages noted for their oldest command, which
         may not be the ticket's.
     ``empty``
-        High while no slot is in use.
+        High while no slot is in use; if ``late``, from a cycle later on.
     """
 
     def __init__(
@@ -240,26 +240,16 @@ class Slots(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        checked = self._checked(m)
-        counts = self._count(m, checked)
+        checked = self.input
+        counts = self._count(m)
         write = self._give_commands(m, checked, counts)
         self._keep_checked(m, checked, counts)
         self._keep_outcomes(m, counts, write)
         self._keep_results(m, counts)
         return m
 
-    def _checked(self, m: Module) -> wiring.PureInterface:
-        """What the checker fills the next slot with: the input, or registers after it."""
-        if not self.late:
-            return self.input
-        checked = SlotPort().create(path=("checked",))
-        for name, member in SlotPort().members.items():
-            if member.flow == Out:
-                m.d.sync += getattr(checked, name).eq(getattr(self.input, name))
-        return checked
-
-    def _count(self, m: Module, checked: wiring.PureInterface) -> _Counts:
-        ticket = self.tickets.payload
+    def _count(self, m: Module) -> _Counts:
+        checked, ticket = self.input, self.tickets.payload
         head = Signal(range(2 * self.depth))
         started = Signal(range(2 * self.depth))
         read_done = Signal.like(head)
@@ -268,12 +258,8 @@ class Slots(wiring.Component):
         front = _Walk(m, "ticket", head, late=self.late)
         oldest = _Walk(m, "reported", read_done, late=self.late)
         written = Signal()
-        # A slot that is in the registers is in use, but not counted yet.
-        coming = checked.push if self.late else C(0)
         m.d.comb += [
             starts.eq(checked.push & checked.starts),
-            self.input.ready.eq((head != front.position ^ self.depth) & ~coming),
-            self.empty.eq((head == front.position) & ~coming),
             self.tickets.valid.eq(front.valid),
             front.step.eq(self.tickets.valid & self.tickets.ready),
             oldest.step.eq(front.step & ticket.started),
@@ -285,10 +271,16 @@ class Slots(wiring.Component):
             read_done.eq(read_done + self.read_outcome.done),
             write_done.eq(write_done + self.write_outcome.done),
         ]
+        free, vacant = head != front.position ^ self.depth, head == front.position
         if self.late:
+            # From registers, which know of a push at once.
+            none = Signal(name="none", init=1)
+            m.d.sync += [checked.ready.eq(free & ~checked.push), none.eq(vacant & ~checked.push)]
+            m.d.comb += self.empty.eq(none)
             early = Signal(name="written_early")
             m.d.sync += [early.eq(oldest.next != write_done), written.eq(early & ~oldest.step)]
         else:
+            m.d.comb += [checked.ready.eq(free), self.empty.eq(vacant)]
             m.d.sync += written.eq(oldest.next != write_done)
         return _Counts(head, started, read_done, write_done, front, oldest)
 
@@ -305,10 +297,13 @@ class Slots(wiring.Component):
             asked = Signal.like(address, name=f"{name}_at", reset_less=True)
             m.d.sync += asked.eq(address)
             address = asked
-        m.d.comb += [
+        domain = m.d.sync if self.late else m.d.comb
+        domain += [
             write.addr.eq(write_at[: len(write.addr)]),
             write.data.eq(value),
             write.en.eq(enable),
+        ]
+        m.d.comb += [
             read.addr.eq(address),
             read.en.eq(1),
         ]

@@ -219,7 +219,13 @@ class RegisterFile(wiring.Component):
         locked = self._locked(m, write)
         report = self.report
         m.d.comb += report.ready.eq(self.settled & ~write.valid)
-        with m.If(write.valid):
+        writes: Value = write.valid
+        if self.fast:
+            # A flip-flop of its own selects so many bits; inverted, so that synthesis keeps both.
+            idle = Signal(name="write_idle", init=1)
+            m.d.sync += idle.eq(~self.begins_writing)
+            writes = ~idle
+        with m.If(writes):
             m.d.comb += [
                 memory.addr.eq(place),
                 memory.data.eq(write.data & writable),

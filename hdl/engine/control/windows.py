@@ -63,7 +63,7 @@ class DrivenWindows(wiring.Component):
 
 class StoredWindows(wiring.Component):
     """Copies of the registers of both windows, in memories of a few words. A checker sees a change from the cycle after
-    the write on, even during a check.
+    the write on, or in a pipelined engine from the next one on, even during a check.
 
     ``changes``
         All that is written into the memory of registers.
@@ -73,6 +73,7 @@ class StoredWindows(wiring.Component):
 
     def __init__(self, config: EngineConfig) -> None:
         self.registers = register_map(config)
+        self.late = config.pipelined
         self.address_bits = {"dev": config.dev_address_bits, "host": config.host_address_bits}
         super().__init__(
             {
@@ -101,7 +102,10 @@ class StoredWindows(wiring.Component):
     def _copy(self, m: Module, bases: Memory, limits: Memory) -> list[int]:
         """Copies the registers; gives the rows that no register has, because the port has few address bits."""
         writes = {"base": bases.write_port(granularity=8), "limit": limits.write_port(granularity=8)}
-        m.d.comb += [write.data.eq(self.changes.data) for write in writes.values()]
+        domain = m.d.sync if self.late else m.d.comb
+        domain += [write.data.eq(self.changes.data) for write in writes.values()]
+        if self.late:
+            domain += [write.en.eq(0) for write in writes.values()]
         missing = []
         with m.Switch(self.changes.index):
             for number, port in enumerate(_PORTS):
@@ -112,7 +116,7 @@ class StoredWindows(wiring.Component):
                         continue
                     for edge, write in writes.items():
                         with m.Case(self.registers.word(f"{port}_window.{edge}_{half}")):
-                            m.d.comb += [write.addr.eq(row), write.en.eq(self.changes.enable)]
+                            domain += [write.addr.eq(row), write.en.eq(self.changes.enable)]
                             if (edge, half) == ("limit", "low"):
-                                m.d.comb += write.data.eq(self.changes.data | _IN_PAGE)
+                                domain += write.data.eq(self.changes.data | _IN_PAGE)
         return missing

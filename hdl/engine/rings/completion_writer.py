@@ -73,7 +73,7 @@ class CompletionWriter(wiring.Component):
         m = Module()
         aw = self.port.aw
         where = data.StructLayout({"channel": 1, "address": len(self.address)})
-        m.submodules.addresses = addresses = Fifo(where, _WAITING)
+        m.submodules.addresses = addresses = Fifo(where, _WAITING, ahead=self.config.pipelined)
         asking = addresses.output
         if self.config.pipelined:
             asking = slice_after(m, "asking", asking)

@@ -144,7 +144,8 @@ class Fetcher(wiring.Component):
         taken = Signal()
         m.d.comb += [
             request.valid.eq(shown & (~goes | self.checking)),
-            taken.eq(request.valid & request.ready),
+            # Only what is being checked is taken, and that does not go.
+            taken.eq((shown if self.late else request.valid) & request.ready),
             self.taken_push.eq(taken & shown_push),
             store.read_place.eq(Mux(self.pushed, self.depth, ring.first[: self._low])),
             request.payload.descriptor.eq(store.record),

@@ -113,12 +113,19 @@ class RecordWords:
             _number_of("address"): "error_address_low",
             _number_of("address_high"): "error_address_high",
         }
+        here: list[Value] = [is_[Job.SHOW], is_[Job.LOG], self.sequencer.word, self.sequencer.channel]
+        if self.late:
+            # There is time for a register before this as well.
+            before = [Signal(len(value), name=f"report_{number}") for number, value in enumerate(here)]
+            m.d.sync += [register.eq(value) for register, value in zip(before, here, strict=True)]
+            here = list(before)
+        shown, logged, word, channel = here
         known = Signal()
         known_next = Signal()
         index_next = Signal.like(sink.payload.index)
         m.d.sync += [known.eq(known_next), sink.payload.index.eq(index_next)]
-        for job, names in ((Job.SHOW, shows), (Job.LOG, logs)):
-            with m.If(is_[job]), m.Switch(Cat(self.sequencer.word, self.sequencer.channel)):
+        for job, names in ((shown, shows), (logged, logs)):
+            with m.If(job), m.Switch(Cat(word, channel)):
                 for port in self.ports:
                     for number, register in names.items():
                         with m.Case(number | port.index * RECORD_WORDS):
@@ -131,11 +138,17 @@ class RecordWords:
         return reported
 
     def fetch_or_push(
-        self, m: Module, stored: wiring.PureInterface, r: stream.Interface, moves: Value
+        self,
+        m: Module,
+        stored: wiring.PureInterface,
+        given: Value,
+        r: stream.Interface,
+        moves: Value,
     ) -> None:
         """Gives both fetchers the beat of the bus or, while ``moves`` is high, the word of the pushed descriptor.
 
-        One multiplexer serves both channels, so a pushed word waits while the bus has a beat.
+        One multiplexer serves both channels, so a pushed word waits while the bus has a beat. ``given`` is what ``stored``
+        gave.
         """
         sequencer = self.sequencer
         parts = record_parts(DESCRIPTOR, "flags")
@@ -149,7 +162,7 @@ class RecordWords:
         # There is time for a register between the registers' memory, which may be slow, and those of the fetchers.
         pushed = Signal(WORD_BITS)
         domain = m.d.sync if self.late else m.d.comb
-        domain += pushed.eq(Mux(sequencer.word < len(names), stored.data, 0))
+        domain += pushed.eq(Mux(sequencer.word < len(names), given, 0))
         beat = r.payload.data
         for port in self.ports:
             m.d.comb += [

@@ -210,9 +210,12 @@ class Rings(wiring.Component):
         ]
         m.d.comb += [
             free.eq(~sequencer.fresh & ~pause.any() & ~sequencer.copied),
-            pushes.eq(free & is_[Job.PUSH] & ~pushed),
             reports.eq(free & (is_[Job.SHOW] | (is_[Job.LOG] & found & ~sequencer.skipped))),
         ]
+        if self.config.pipelined:
+            m.d.sync += pushes.eq(free & is_[Job.PUSH] & ~pushed & ~(pushes & ~arriving.valid))
+        else:
+            m.d.comb += pushes.eq(free & is_[Job.PUSH] & ~pushed)
         reported = words.report(m, self.report, reports)
         last = C(0) if self.config.pipelined else sequencer.word == RECORD_WORDS - 1
         m.d.comb += [
@@ -230,7 +233,7 @@ class Rings(wiring.Component):
             slot.stored.data.eq(self.stored.data),
         ]
         sequencer.step(m)
-        words.fetch_or_push(m, self.stored, arriving, pushes)
+        words.fetch_or_push(m, self.stored, slot.word, arriving, pushes)
 
     def _conclude(
         self,

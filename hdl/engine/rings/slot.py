@@ -7,7 +7,7 @@ address's width for each.
 
 from typing import NamedTuple
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -51,6 +51,8 @@ class RingSlot(wiring.Component):
         The record in it, counted on past the ring's entries: two cycles after ``start``.
     ``stored``
         Reads the registers that say where the rings and the window are.
+    ``word``
+        What these gave: in a pipelined engine a cycle later.
     ``done``
         High from the cycle in which ``address`` and ``allowed`` are valid, until the next ``start``.
     ``address``
@@ -72,6 +74,7 @@ class RingSlot(wiring.Component):
                 "index": In(config.index_bits),
                 "ring_log2": In(4),
                 "stored": Out(StoredSignature(len(self.registers.kept))),
+                "word": Out(REGISTER_BITS),
                 "done": Out(1),
                 "allowed": Out(1),
                 "address": Out(64),
@@ -82,21 +85,23 @@ class RingSlot(wiring.Component):
         m = Module()
         limbs = self.limbs
         asks = self._ask(m)
-        stored: Value = self.stored.data
         selects = self._follow(m, asks, "selects")
         if self.config.pipelined:
             # The registers are in block RAM, which is slow.
-            stored = Signal(REGISTER_BITS, name="stored_word", reset_less=True)
-            m.d.sync += stored.eq(self.stored.data)
+            m.d.sync += self.word.eq(self.stored.data)
             selects = self._follow(m, selects, "waits")
+        else:
+            m.d.comb += self.word.eq(self.stored.data)
         adds = self._follow(m, selects, "adds")
-        mask = (C(1, len(self.index)) << self.ring_log2)[: len(self.index)] - 1
+        mask = Signal(len(self.index), reset_less=True)
+        domain = m.d.sync if self.config.pipelined else m.d.comb
+        domain += mask.eq((C(1, len(self.index)) << self.ring_log2)[: len(self.index)] - 1)
         offset = Cat(C(0, _RECORD_LOG2), (self.index & mask)[: len(self.index)])
         # First the offset, then the address. It turns by a limb in each step, so it is whole again after each phase.
         turning = Signal(limbs * _LIMB, reset_less=True)
         carry = Signal(reset_less=True)
         outside = Signal(reset_less=True)
-        total = self._add(m, selects, stored, turning, carry)
+        total = self._add(m, selects, turning, carry)
 
         beyond = total[self.address_bits - (limbs - 1) * _LIMB :].any() if self.address_bits < 64 else C(0)
         with m.If(adds.busy):
@@ -152,7 +157,7 @@ class RingSlot(wiring.Component):
         m.d.sync += [new.eq(old) for new, old in zip(step, before, strict=True)]
         return step
 
-    def _add(self, m: Module, selects: _Step, stored: Value, turning: Signal, carry: Signal) -> Signal:
+    def _add(self, m: Module, selects: _Step, turning: Signal, carry: Signal) -> Signal:
         """Adds a limb: of the base and the offset, or of the address and what it is compared with."""
         operand = Signal(_LIMB)
         right = Signal(_LIMB, reset_less=True)
@@ -160,7 +165,7 @@ class RingSlot(wiring.Component):
         total = Signal(_LIMB + 1)
         # The limit's register holds pages; the bytes within are ones.
         in_page = Mux(selects.limb == 0, (1 << _PAGE_LOG2) - 1, 0)
-        m.d.comb += operand.eq(stored.word_select(selects.limb[0], _LIMB))
+        m.d.comb += operand.eq(self.word.word_select(selects.limb[0], _LIMB))
         m.d.sync += inverted.eq(selects.phase == _HIGHEST)
         with m.Switch(selects.phase):
             with m.Case(_BASE):

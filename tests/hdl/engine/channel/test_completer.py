@@ -371,12 +371,12 @@ def test_no_more_than_there_are_slots() -> None:
             await bench.push(ctx, dataclasses.replace(Case(refused=Status.WINDOW), tag=tag))
         assert not ctx.get(bench.slots.input.ready)
         assert (await bench.complete(ctx))["tag"] == 1
-        await ctx.tick()
+        await ctx.tick().repeat(1 + bench.late)
         assert ctx.get(bench.slots.input.ready)
         await bench.push(ctx, dataclasses.replace(Case(refused=Status.WINDOW), tag=3))
         assert (await bench.complete(ctx))["tag"] == 2
         assert (await bench.complete(ctx))["tag"] == 3
-        await ctx.tick()
+        await ctx.tick().repeat(1 + bench.late)
         assert ctx.get(bench.slots.empty)
 
     simulate(bench.module, drive)

@@ -8,6 +8,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
 
 from cdma.verif.engine.paced_memory import DESTINATION, SOURCE, PacedMemory
+from cdma.verif.engine.ports_bench import PERIOD_NS
 from cdma.verif.simulator.result import bench_settings, leave_row, leaving_result
 
 __all__: list[str] = []
@@ -36,10 +37,11 @@ async def _copy(dut: object, length: int) -> None:
         for name, value in (("addr", address), ("len", length), ("tag", 0), ("valid", 0)):
             pin(f"s_axis_{direction}_desc_{name}").value = value
     pin("aresetn").value = 0
-    Clock(pin("aclk"), 10, unit="ns").start()
+    Clock(pin("aclk"), PERIOD_NS, unit="ns").start()
     await ClockCycles(pin("aclk"), 8)
     pin("aresetn").value = 1
-    cocotb.start_soon(memory.run(dut, "m_axi"))
+    for serve in (memory.serve_reads, memory.serve_writes):
+        cocotb.start_soon(serve(dut, "m_axi"))
     waiting = {"read", "write"}
     for direction in waiting:
         pin(f"s_axis_{direction}_desc_valid").value = 1

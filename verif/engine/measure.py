@@ -9,7 +9,16 @@ from cdma.verif.simulator.run import measure
 
 from .design import EngineDesign
 
-__all__ = ["DENSITIES", "LATENCIES", "MOST_DESCRIPTORS", "SIZES", "cases", "measure_engine", "rows_of"]
+__all__ = [
+    "DENSITIES",
+    "LATENCIES",
+    "MOST_BYTES",
+    "MOST_DESCRIPTORS",
+    "SIZES",
+    "cases",
+    "measure_engine",
+    "rows_of",
+]
 
 DENSITIES = (0.0, 0.25, 0.5, 0.75, 1.0)
 SIZES = (4096, 65536, 1 << 20)
@@ -18,6 +27,8 @@ LATENCIES = (10, 100, 300)
 #: A row of small tensors is many of them, back to back: about so many beats of a port, and as many as its ring holds.
 _BEATS_OF_A_ROW = 4096
 MOST_DESCRIPTORS = 64
+#: The most bytes of a tensor, or of its stream, that the bench has memory for.
+MOST_BYTES = 7 << 20
 
 
 def cases(
@@ -60,6 +71,8 @@ def measure_engine(
     design: EngineDesign, wanted: Sequence[dict[str, Any]], report: Callable[[int], None] | None = None
 ) -> list[dict[str, Any]]:
     """One row per case and direction; a case without failure has also moved the right data.
+
+    A case has the fields of :func:`cases`, and may have ``pattern``, one of :data:`.literals.PATTERNS`.
 
     ``cycles`` counts from the first read address of the data to the last write response; ``utilisation`` is
     the share of them in which the busier of the two ports could not have done less: ``max(raw bytes / device

@@ -19,6 +19,7 @@ from cdma.verif.simulator.result import bench_settings, leave_row
 
 from .bench import CHANNELS
 from .context import engine_test
+from .literals import literal_words
 from .measure import MOST_DESCRIPTORS
 from .paced_memory import DESTINATION, SOURCE, PacedBench, PacedMemory
 
@@ -40,6 +41,7 @@ class _Measurement:
         self.bench, self.case = bench, case
         self.directions = CHANNELS if case["direction"] == "both" else (case["direction"],)
         self.mode = Mode[case["mode"].upper()]
+        self.pattern = case.get("pattern", "scattered")
         self.raw, self.stream = self._tensor()
 
     @property
@@ -47,13 +49,17 @@ class _Measurement:
         return TransferRules(self.bench.config, "offload").format(Mode.ZVC, ())
 
     def _tensor(self) -> tuple[bytes, bytes]:
-        """Makes words that are 0 but for the share that is the case's density, anywhere."""
-        bits = self.bench.config.format.word_bits
-        count = self.case["bytes"] * 8 // bits
-        rng = np.random.default_rng(1)
-        words = np.zeros(count, f"u{bits // 8}")
-        literal = rng.permutation(count)[: round(count * self.case["density"])]
-        words[literal] = rng.integers(1, 1 << bits, len(literal))
+        """Makes words that are 0 but for those that the case's pattern and density make literals."""
+        config, case = self.bench.config, self.case
+        bits = config.format.word_bits
+        words = literal_words(
+            case["bytes"] * 8 // bits,
+            bits,
+            case["density"],
+            pattern=self.pattern,
+            units=config.units,
+            stripe_words=config.stripe_bytes * 8 // bits,
+        )
         raw = words_to_bytes(words)
         return raw, raw if self.mode == Mode.RAW else words_to_bytes(compress_words(words, self._format))
 
@@ -131,7 +137,9 @@ class _Measurement:
             "concurrent": case["direction"] == "both",
             "mode": case["mode"],
             "density": case["density"],
+            "pattern": self.pattern,
             "bytes": case["bytes"],
+            "compressed_bytes": len(self.stream),
             "descriptors": count,
             "memory_latency": case["memory_latency"],
             "outstanding": config.outstanding,

@@ -23,7 +23,10 @@ from cdma.verif.monitors.unknowns import UNKNOWN, Unknowns
 from .design import EngineDesign
 from .memory import EngineMemory
 
-__all__ = ["PortsBench"]
+__all__ = ["PERIOD_NS", "PortsBench"]
+
+#: Of the clock.
+PERIOD_NS = 10
 
 
 class PortsBench:
@@ -58,7 +61,7 @@ class PortsBench:
         for name in ("cocotbext", "cocotb"):
             logging.getLogger(name).setLevel(logging.WARNING)
         dut.aresetn.value = 0
-        cocotb.start_soon(Clock(dut.aclk, 10, unit="ns").start())
+        cocotb.start_soon(Clock(dut.aclk, PERIOD_NS, unit="ns").start())
         self.memory = {name: self.make_memory(name) for name in ("dev", "host")}
         config = self.config
         for name, ports in self.port_names.items() if self.checked else ():

@@ -1,32 +1,25 @@
-"""The picture of ``cdma bench engine --plot``: utilisation over density."""
+"""The pictures of ``cdma bench engine --plot`` and ``cdma bench units --plot``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from cdma.files import replacing
 from cdma.hdl.spec.errors import CdmaError
 
 from .rows import Row
 
-__all__ = ["plot_utilisation"]
+__all__ = ["plot_units", "plot_utilisation"]
 
 
 def plot_utilisation(rows: Sequence[Row], path: Path) -> None:
-    """Draws a line per direction and size, a picture per latency of the memory."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise CdmaError("a plot needs matplotlib: install cdma[plot]") from None
-    kind = path.suffix[1:]
-    if kind not in ("svg", "png"):
-        raise CdmaError(f"{path} has no ending .svg or .png; those are what can be drawn")
+    """Draws utilisation over density: a line per direction and size, a picture per latency of the memory."""
     chosen = [row for row in rows if row["mode"] == "zvc" and not row["concurrent"]]
     several = len({row["host_data_bits"] for row in chosen}) > 1
     latencies = sorted({row["memory_latency"] for row in chosen})
-    figure = Figure(figsize=(4 * len(latencies), 3.4), layout="constrained")
-    axes = figure.subplots(1, len(latencies), sharey=True, squeeze=False)[0]
+    figure, axes = _figure(path, len(latencies), sharey=True)
     for axis, latency in zip(axes, latencies, strict=True):
         lines: dict[tuple[str, int, int], list[tuple[float, float]]] = {}
         for row in chosen:
@@ -42,5 +35,71 @@ def plot_utilisation(rows: Sequence[Row], path: Path) -> None:
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("utilisation")
     axes[-1].legend(fontsize="small", loc="lower right")
+    _save(figure, path)
+
+
+def plot_units(rows: Sequence[Row], path: Path) -> None:
+    """Draws the utilisation of the link over density, a picture per direction and a line per number of units, dotted
+    what is possible; and of the engine with the most units, the bytes per cycle on both sides of its codecs.
+    """
+    chosen = [row for row in rows if row["pattern"] == "scattered"]
+    directions = sorted({row["direction"] for row in chosen})
+    counts = sorted({row["units"] for row in chosen})
+    figure, axes = _figure(path, len(directions) + 1)
+    for axis, direction in zip(axes, directions, strict=False):
+        for index, count in enumerate(counts):
+            points = _of(chosen, direction, count)
+            x = [row["density"] for row in points]
+            bound = [row["link_utilisation"] / row["share"] for row in points]
+            axis.plot(x, bound, ":", color=f"C{index}")
+            axis.plot(
+                x,
+                [row["link_utilisation"] for row in points],
+                marker="o",
+                markersize=4,
+                color=f"C{index}",
+                label=f"{count} unit{'s' * (count > 1)}",
+            )
+        axis.set(title=f"{direction}; dotted: the bound", xlabel="density", ylim=(0, 1.05))
+        axis.set_ylabel("utilisation of the link")
+        axis.legend(fontsize="small", loc="lower right")
+    points = _of(chosen, directions[0], counts[-1])
+    x = [row["density"] for row in points]
+    for name, label, mark in (
+        ("bytes", "compressed after the crossbar", "s"),
+        ("compressed_bytes", "compressed before the crossbar", "o"),
+    ):
+        axes[-1].plot(
+            x, [row[name] / row["cycles"] for row in points], marker=mark, markersize=4, label=label
+        )
+    axes[-1].set(title=f"{directions[0]}, {counts[-1]} units", xlabel="density")
+    axes[-1].set_ylabel("bytes per cycle across the crossbar")
+    axes[-1].set_ylim(bottom=0)
+    axes[-1].legend(fontsize="small")
+    for axis in axes:
+        axis.grid(alpha=0.3)
+    _save(figure, path)
+
+
+def _of(rows: Sequence[Row], direction: str, units: int) -> list[Row]:
+    """The rows of a line, by density."""
+    found = [row for row in rows if row["direction"] == direction and row["units"] == units]
+    return sorted(found, key=lambda row: float(row["density"]))
+
+
+def _figure(path: Path, pictures: int, *, sharey: bool = False) -> tuple[Any, Any]:
+    """A figure that can be saved at ``path``, and its pictures side by side."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise CdmaError("a plot needs matplotlib: install cdma[plot]") from None
+    if path.suffix not in (".svg", ".png"):
+        raise CdmaError(f"{path} has no ending .svg or .png; those are what can be drawn")
+    figure = Figure(figsize=(4 * pictures, 3.4), layout="constrained")
+    return figure, figure.subplots(1, pictures, sharey=sharey, squeeze=False)[0]
+
+
+def _save(figure: Any, path: Path) -> None:
+    kind = path.suffix[1:]
     with replacing(path) as file:
         figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else None)

@@ -1,0 +1,184 @@
+"""``cdma bench units``: how busy engines with several units keep the link, under Verilator."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cdma.commands.designs import design_from, with_rings
+from cdma.hdl.spec.errors import ParameterError
+from cdma.options import ENGINE, add_block_options
+
+from .rows import Columns, Row, add_row_options, show_rows
+
+if TYPE_CHECKING:
+    from cdma.verif.engine.design import EngineDesign
+
+__all__ = ["register"]
+
+_DIRECTIONS = ("offload", "prefetch")
+
+_COLUMNS: Columns = {
+    "direction": lambda row: row["direction"],
+    "literals": lambda row: row["pattern"],
+    "units": lambda row: str(row["units"]),
+    "density": lambda row: f"{row['density']:.3f}",
+    "ratio": lambda row: f"{row['ratio']:.2f}",
+    "bytes": lambda row: f"{row['bytes']:,}",
+    "cycles": lambda row: f"{row['cycles']:,}",
+    "bound": lambda row: f"{row['bound']:,}",
+    "of the bound": lambda row: f"{row['share']:.1%}",
+    "link": lambda row: f"{row['link_utilisation']:.1%}",
+}
+
+
+def register(subparsers: Any) -> None:
+    """Adds the bench's parser."""
+    parser = subparsers.add_parser(
+        "units",
+        help="how busy engines with several units keep the link, under Verilator",
+        description="Move one tensor through engines of several units, between memories that take and give a beat per "
+        "cycle at each port after a fixed latency. The link is the host port; its utilisation is compressed bytes / "
+        "host port width / cycles, from the first read address to the last write response. The bound is the cycles "
+        "that the link needs for the compressed bytes, or all device ports together for the raw bytes.",
+    )
+    add_block_options(parser, ENGINE)
+    group = parser.add_argument_group("cases")
+    group.add_argument(
+        "--unit-counts",
+        type=int,
+        nargs="+",
+        metavar="N",
+        help="measure an engine for each of these numbers of units (default: 1 2 4 6 8, or that of --units)",
+    )
+    group.add_argument(
+        "--densities",
+        type=float,
+        nargs="+",
+        metavar="D",
+        help="shares of literals, which are anywhere (default: 10 from 0 to 1; between them those at which the ratio of "
+        "the default format is 8, 6, 4, 2 and 1)",
+    )
+    group.add_argument(
+        "--patterns",
+        nargs="*",
+        choices=("alternating", "one-unit"),
+        metavar="P",
+        help="besides, literals in every word of some stripes alone: of each second one (alternating), or of one unit and "
+        "in the second half of another one (one-unit); default both",
+    )
+    group.add_argument(
+        "--directions", choices=_DIRECTIONS, nargs="+", metavar="D", help=f"some of {', '.join(_DIRECTIONS)}"
+    )
+    group.add_argument(
+        "--cycles",
+        type=int,
+        default=16384,
+        metavar="N",
+        help="what the bound of a row is to be, about, by the size of its tensor (default 16384)",
+    )
+    group.add_argument("--memory-latency", type=int, default=100, metavar="N", help="cycles (default 100)")
+    add_row_options(parser)
+    parser.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help="also draw over density the utilisation of the link, and what crosses the crossbar (.svg, .png)",
+    )
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    _check(arguments)
+    designs = list(_designs(arguments))
+
+    from cdma.output import step_progress
+    from cdma.verif.engine.measure import measure_engine
+    from cdma.verif.engine.measure_units import unit_row
+
+    wanted = [_cases(arguments, design) for design in designs]
+    rows: list[Row] = []
+    with step_progress("building and measuring", sum(map(len, wanted))) as advance:
+        for design, cases in zip(designs, wanted, strict=True):
+            rows += [unit_row(design.config, row) for row in measure_engine(design, cases, advance)]
+    if arguments.plot is not None:
+        from .plot import plot_units
+
+        plot_units(rows, arguments.plot)
+    rows.sort(key=lambda row: (row["direction"], row["pattern"] != "scattered", row["pattern"]))
+    show_rows(arguments, rows, columns=_COLUMNS, texts=2, group=_group, markdown=_markdown)
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if not 256 <= arguments.cycles <= 1 << 20:
+        raise ParameterError(f"cycles is {arguments.cycles}; it must be from 256 to {1 << 20}")
+    if not 0 <= arguments.memory_latency <= 10000:
+        raise ParameterError(
+            f"memory-latency is {arguments.memory_latency}; it must be from 0 to 10000 cycles"
+        )
+    for density in arguments.densities or ():
+        if not 0 <= density <= 1:
+            raise ParameterError(f"densities has {density:g}; a density is from 0 to 1")
+    if arguments.unit_counts is not None and arguments.units is not None:
+        raise ParameterError("units and unit-counts are both given; either says what is measured")
+
+
+def _designs(arguments: argparse.Namespace) -> Iterator[EngineDesign]:
+    """An engine for each number of units."""
+    from cdma.verif.engine.measure_units import UNITS
+
+    counts = [arguments.units] if arguments.units is not None else arguments.unit_counts or UNITS
+    for count in counts:
+        arguments.units = count
+        yield with_rings(design_from(arguments))
+
+
+def _cases(arguments: argparse.Namespace, design: EngineDesign) -> list[dict[str, Any]]:
+    """The cases that are asked for."""
+    from cdma.verif.engine.literals import PATTERNS
+    from cdma.verif.engine.measure_units import DENSITIES, unit_cases
+
+    patterns = PATTERNS
+    if arguments.patterns is not None:
+        patterns = ("scattered", *(name.replace("-", " ") for name in arguments.patterns))
+    return unit_cases(
+        design.config,
+        arguments.densities or DENSITIES,
+        directions=arguments.directions or _DIRECTIONS,
+        patterns=patterns,
+        cycles=arguments.cycles,
+        latency=arguments.memory_latency,
+    )
+
+
+def _group(row: Row) -> tuple[str, str]:
+    return row["direction"], row["pattern"]
+
+
+def _markdown(rows: Sequence[Row]) -> Iterator[Sequence[str]]:
+    """A line per direction, pattern and density, a column per number of units: share of the bound, and of the link."""
+    counts = sorted({row["units"] for row in rows})
+    yield ["direction", "literals", "ratio", *(f"{n} unit{'s' * (n > 1)}" for n in counts)]
+    lines: dict[tuple[str, str], dict[int, Row]] = {}
+    for row in rows:
+        scattered = row["pattern"] == "scattered"
+        literals = f"{row['density']:.1%} of the words" if scattered else _PATTERNS[row["pattern"]]
+        lines.setdefault((row["direction"], literals), {})[row["units"]] = row
+    for (direction, literals), cells in lines.items():
+        ratios = [f"{row['ratio']:.2f}" for row in cells.values()]
+        yield [
+            direction,
+            literals,
+            ratios[0] if len(set(ratios)) == 1 else f"{ratios[0]} to {ratios[-1]}",
+            *(_cell(cells[count]) if count in cells else "" for count in counts),
+        ]
+
+
+_PATTERNS = {"alternating": "in each second stripe", "one unit": "in the stripes of one unit"}
+
+
+def _cell(row: Row) -> str:
+    return f"{row['share']:.1%} ({row['link_utilisation']:.1%})"

@@ -1,0 +1,86 @@
+"""``cdma bench units``: which engines and cases the options choose, rows that add up, the table and the picture."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cdma.app import main
+
+SMALL = [
+    *("--latency", "32", "--burst-beats", "8", "--dev-address-bits", "32", "--host-address-bits", "32"),
+    *("--dev-data-bits", "64", "--host-data-bits", "64", "--lanes", "2", "--stripe-bytes", "256"),
+]
+TINY = ["--cycles", "512", "--memory-latency", "10", "--densities", "0", "1", "--patterns", "one-unit"]
+
+
+@pytest.mark.verilator
+@pytest.mark.slow
+def test_rows(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    picture = tmp_path / "units.svg"
+    command = ["bench", "units", *SMALL, *TINY, "--unit-counts", "1", "2", "--plot", str(picture)]
+    assert main([*command, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["direction"], row["pattern"], row["units"], row["density"]) for row in rows] == [
+        (direction, *rest)
+        for direction in ("offload", "prefetch")
+        for rest in (
+            ("scattered", 1, 0.0),
+            ("scattered", 1, 1.0),
+            ("scattered", 2, 0.0),
+            ("scattered", 2, 1.0),
+            ("one unit", 2, 0.5),
+        )
+    ]
+    for row in rows:
+        assert row["ratio"] == pytest.approx(row["bytes"] / row["compressed_bytes"], abs=1e-3)
+        link, device = row["compressed_bytes"] / 8, row["bytes"] / 8 / row["units"]
+        assert row["bound"] == max(link, device)
+        assert row["bound"] == pytest.approx(512, rel=0.15)
+        assert row["share"] == pytest.approx(row["bound"] / row["cycles"], abs=1e-4)
+        assert row["link_utilisation"] == pytest.approx(link / row["cycles"], abs=1e-4)
+        assert 0.6 < row["share"] < 1
+    assert picture.read_text(encoding="utf-8").count("<svg") == 1
+
+
+@pytest.mark.verilator
+@pytest.mark.slow
+def test_table(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["bench", "units", *SMALL, *TINY, "--units", "2", "--directions", "prefetch", "--markdown"]
+    assert main(command) == 0
+    title, rule, *lines = capsys.readouterr().out.splitlines()
+    assert title == "| direction | literals | ratio | 2 units |"
+    assert rule == "|---|---|---:|---:|"
+    assert [line.rpartition("|")[0].rpartition("|")[0] for line in lines] == [
+        "| prefetch | 0.0% of the words | 32.00 ",
+        "| prefetch | 100.0% of the words | 0.97 ",
+        "| prefetch | in the stripes of one unit | 1.88 ",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["--units", "2", "--unit-counts", "4"],
+            "units and unit-counts are both given; either says what is measured",
+        ),
+        (["--cycles", "255"], "cycles is 255; it must be from 256 to 1048576"),
+        (
+            ["--cycles", "1048576", "--unit-counts", "8", "--densities", "0"],
+            "cycles is 1048576; 8 units read 268435456 bytes in them at density 0, and the bench's memory has 7340032",
+        ),
+        (["--memory-latency", "-1"], "memory-latency is -1; it must be from 0 to 10000 cycles"),
+        (["--densities", "1.5"], "densities has 1.5; a density is from 0 to 1"),
+    ],
+)
+def test_refusals(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "units", *options]) == 2
+    assert capsys.readouterr().err == f"cdma: {message}\n"
+
+
+def test_a_number_of_units_that_no_engine_has(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "units", "--unit-counts", "3"]) == 2
+    assert "units is 3" in capsys.readouterr().err

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.gates import rotate_up
-from cdma.hdl.blocks.skid_buffer import SkidBuffer
+from cdma.hdl.blocks.stream_register import StreamRegister
 
 __all__ = ["JoinOrder", "Joiner"]
 
@@ -32,7 +32,8 @@ class Joiner(wiring.Component):
     and including the packet that is ``final``.
 
     Throughput: a beat per cycle in. So a piece of n words takes n / ``lanes`` cycles, rounded up, and a packet takes one
-    more if its last words need a beat of their own. Latency: two cycles.
+    more if its last words need a beat of their own. Latency: one cycle. ``ready`` of the inputs follows that of the output
+    within the cycle.
 
     ``order``
         One entry for each packet of a unit. It is taken with the last beat of that.
@@ -60,9 +61,9 @@ class Joiner(wiring.Component):
         m = Module()
         lanes = self.beat.lanes
         order = self.order
-        m.submodules.leaving = leaving = SkidBuffer(self.beat)
-        wiring.connect(m, leaving.o, wiring.flipped(self.output))
-        out = leaving.i
+        m.submodules.leaving = leaving = StreamRegister(self.beat)
+        wiring.connect(m, leaving.output, wiring.flipped(self.output))
+        out = leaving.input
         held = Signal(_Held(self.beat))
 
         beat = Signal(self.beat)

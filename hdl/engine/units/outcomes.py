@@ -79,7 +79,7 @@ class Collector(wiring.Component):
 
     The first stripe with an error gives the verdict's error, and of its literals and of those before it the sum; the same
     stripe says where the packet ended. The first stripe whose port failed gives the response and the address.
-    Throughput: a stripe per cycle. Latency: two cycles.
+    Throughput: a stripe per cycle. Latency: none.
 
     ``writes``
         The ports are written.
@@ -128,50 +128,42 @@ class Collector(wiring.Component):
                     wanted & ~order.payload.raw if name == "codec" else wanted
                 )
 
-        # What is due is selected in one cycle, and counts in the next.
-        counts = Signal()
         port = Signal(units[0].port.payload.shape())
         verdict = Signal(units[0].codec.payload.shape())
-        taken = Signal(order.payload.shape())
-        m.d.sync += counts.eq(due)
-        with m.If(due):
-            m.d.sync += [
-                taken.eq(order.payload),
-                port.eq(Array(unit.port.payload for unit in units)[turn]),
-                verdict.eq(Array(unit.codec.payload for unit in units)[turn]),
-            ]
         place = Signal.like(port.place)
-        m.d.comb += place.eq(Array(unit.next_place for unit in units)[self.waiting.unit])
-
-        self._judge_port(m, counts, taken, port, place)
-        wrong = self._judge_codec(m, counts, taken, verdict)
+        m.d.comb += [
+            port.eq(Array(unit.port.payload for unit in units)[turn]),
+            verdict.eq(Array(unit.codec.payload for unit in units)[turn]),
+            place.eq(Array(unit.next_place for unit in units)[self.waiting.unit]),
+        ]
+        self._judge_port(m, due, port, place)
+        wrong = self._judge_codec(m, due, verdict)
         if self.writes:
-            self._find_end(m, due, counts, wrong)
+            self._find_end(m, due, wrong)
         return m
 
-    def _judge_port(
-        self, m: Module, counts: Signal, taken: data.View, port: data.View, place: Signal
-    ) -> None:
+    def _judge_port(self, m: Module, due: Signal, port: data.View, place: Signal) -> None:
         """The first response that was not OKAY, and its address."""
-        outcome = self.outcome
+        outcome, order = self.outcome, self.order.payload
         fault = Signal(Response)
         first = Signal()
         failing = Signal.like(fault)
         m.d.comb += [
-            first.eq(counts & (fault == Response.OKAY) & (port.resp != Response.OKAY)),
+            first.eq(due & (fault == Response.OKAY) & (port.resp != Response.OKAY)),
             failing.eq(Mux(first, port.resp, fault)),
             outcome.note.eq(first | self.mark),
             outcome.address.eq(
-                Mux(self.mark, Cat(place, self.waiting.number), Cat(port.place, taken.number))
+                Mux(self.mark, Cat(place, self.waiting.number), Cat(port.place, order.number))
             ),
-            outcome.done.eq(counts & taken.final),
+            outcome.done.eq(due & order.final),
             outcome.resp.eq(failing),
         ]
-        with m.If(counts):
-            m.d.sync += fault.eq(Mux(taken.final, Response.OKAY, failing))
+        with m.If(due):
+            m.d.sync += fault.eq(Mux(order.final, Response.OKAY, failing))
 
-    def _judge_codec(self, m: Module, counts: Signal, taken: data.View, verdict: data.View) -> Signal:
+    def _judge_codec(self, m: Module, due: Signal, verdict: data.View) -> Signal:
         """The first error, and the literals up to it. Gives whether a stripe before this one had an error."""
+        order = self.order.payload
         wrong = Signal()
         literals = Signal(32)
         error = Signal(Error)
@@ -180,24 +172,22 @@ class Collector(wiring.Component):
         m.d.comb += [
             total.eq(literals + Mux(wrong, 0, verdict.literals)),
             found.eq(Mux(wrong, error, verdict.error)),
-            self.verdict.valid.eq(counts & taken.final & ~taken.raw),
+            self.verdict.valid.eq(due & order.final & ~order.raw),
             self.verdict.payload.literals.eq(total),
             self.verdict.payload.error.eq(found),
         ]
-        with m.If(counts & ~taken.raw):
+        with m.If(due & ~order.raw):
             m.d.sync += [
-                literals.eq(Mux(taken.final, 0, total)),
+                literals.eq(Mux(order.final, 0, total)),
                 error.eq(found),
-                wrong.eq(~taken.final & (found != Error.NONE)),
+                wrong.eq(~order.final & (found != Error.NONE)),
             ]
         return wrong
 
-    def _find_end(self, m: Module, due: Signal, counts: Signal, wrong: Signal) -> None:
+    def _find_end(self, m: Module, due: Signal, wrong: Signal) -> None:
         """Where the last stripe ended, or the first with an error."""
-        chosen = Signal(SPAN_BITS)
         end = Signal(SPAN_BITS)
+        here = Array(unit.end.payload for unit in self.units)[self.order.payload.unit]
+        m.d.comb += self.end.eq(Mux(wrong, end, here))
         with m.If(due):
-            m.d.sync += chosen.eq(Array(unit.end.payload for unit in self.units)[self.order.payload.unit])
-        m.d.comb += self.end.eq(Mux(wrong, end, chosen))
-        with m.If(counts):
             m.d.sync += end.eq(self.end)

@@ -162,18 +162,16 @@ class EngineConfig:
     def _check_units(self) -> None:
         check_choice("units", self.units, _UNITS, "device memory ports, each with its codecs")
         check_choice(
-            "stripe_bytes", self.stripe_bytes, _STRIPE_BYTES, "a power of two, and no burst crosses 4 KiB"
+            "stripe_bytes",
+            self.stripe_bytes,
+            _STRIPE_BYTES,
+            "whole windows of every format, and no burst crosses 4 KiB",
         )
         if self.units == 1:
             return
         if self.realign:
             raise ParameterError(
                 f"alignment is 'word' with {self.units} units; it must be 'beat', because every unit has whole windows"
-            )
-        if self.window_bytes > self.stripe_bytes:
-            raise ParameterError(
-                f"stripe_bytes is {self.stripe_bytes}; it must be at least {self.window_bytes}, the bytes of a window: "
-                "every unit has whole windows"
             )
         if reason := splittable(self.format):
             raise ParameterError(f"units is {self.units}; it must be 1, because {reason}")

@@ -92,6 +92,7 @@ struct cdma_geometry {
     uint32_t host_data_bits, host_address_bits, host_align;
     uint32_t burst_beats, outstanding, ring_entries;
     uint32_t field_bits, rotate, zero, align;
+    uint32_t units, stripe_bytes;
 };
 
 /* One descriptor; see docs/registers.md. */
@@ -286,6 +287,9 @@ static inline int cdma_open(struct cdma *engine, const struct cdma_io *io) {
     geometry->outstanding = CDMA_GET(CDMA_ENGINE_BURSTS_OUTSTANDING, bits);
     bits = cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_LIMITS);
     geometry->ring_entries = 1u << CDMA_GET(CDMA_ENGINE_LIMITS_RING_LOG2, bits);
+    /* Engines before version 1.4 have one device port and say nothing of it. */
+    geometry->units = geometry->version_minor >= 4u ? CDMA_GET(CDMA_ENGINE_LIMITS_UNITS, bits) : 1u;
+    geometry->stripe_bytes = 1u << CDMA_GET(CDMA_ENGINE_LIMITS_STRIPE_LOG2, bits);
     /* Engines before version 1.3 have codes of words and no padding. */
     bits = 0u;
     if (geometry->version_minor >= 3u) {

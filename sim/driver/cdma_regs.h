@@ -105,7 +105,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 
 /* engine.version: Version of this register map. A higher minor version only adds. */
 #define CDMA_ENGINE_VERSION 0x004u
-#define CDMA_ENGINE_VERSION_RESET 0x00010003u
+#define CDMA_ENGINE_VERSION_RESET 0x00010004u
 #define CDMA_ENGINE_VERSION_MINOR_MASK 0x0000ffffu
 #define CDMA_ENGINE_VERSION_MINOR_SHIFT 0u
 #define CDMA_ENGINE_VERSION_MAJOR_MASK 0xffff0000u
@@ -159,13 +159,17 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 
 /* engine.limits: Limits of rings and counters. */
 #define CDMA_ENGINE_LIMITS 0x018u
-#define CDMA_ENGINE_LIMITS_RESET 0x000c400au
+#define CDMA_ENGINE_LIMITS_RESET 0xc10c400au
 #define CDMA_ENGINE_LIMITS_RING_LOG2_MASK 0x0000000fu
 #define CDMA_ENGINE_LIMITS_RING_LOG2_SHIFT 0u
 #define CDMA_ENGINE_LIMITS_RECORD_BYTES_MASK 0x0000ff00u
 #define CDMA_ENGINE_LIMITS_RECORD_BYTES_SHIFT 8u
 #define CDMA_ENGINE_LIMITS_COUNTERS_MASK 0x00ff0000u
 #define CDMA_ENGINE_LIMITS_COUNTERS_SHIFT 16u
+#define CDMA_ENGINE_LIMITS_UNITS_MASK 0x0f000000u
+#define CDMA_ENGINE_LIMITS_UNITS_SHIFT 24u
+#define CDMA_ENGINE_LIMITS_STRIPE_LOG2_MASK 0xf0000000u
+#define CDMA_ENGINE_LIMITS_STRIPE_LOG2_SHIFT 28u
 
 /* engine.stream_fields: Format of the compressed streams, continued: what codes are about, and the padding of windows. */
 #define CDMA_ENGINE_STREAM_FIELDS 0x01cu

@@ -11,8 +11,9 @@ from .registers import Registers
 
 __all__ = ["Geometry", "read_geometry"]
 
-#: The minor version from which engines say what codes are about, and what they are about in engines that do not.
-_WITH_FIELDS = 3
+#: The minor versions from which engines say what codes are about, and how many device ports they have.
+_WITH_FIELDS, _WITH_UNITS = 3, 4
+#: What codes are about in engines that do not say it.
 _WHOLE_WORDS = {"field_bits": 0, "rotate": 0, "zero": 0, "align_log2": 0}
 
 
@@ -39,6 +40,8 @@ class Geometry:
     burst_beats: int
     outstanding: int
     ring_entries: int
+    units: int
+    stripe_bytes: int
 
     @property
     def entry_bits(self) -> int:
@@ -60,7 +63,7 @@ def read_geometry(registers: Registers) -> Geometry:
     form = registers.fields("engine.stream_format")
     fields = _WHOLE_WORDS if version["minor"] < _WITH_FIELDS else registers.fields("engine.stream_fields")
     dev, host = (registers.fields(f"engine.{port}_port") for port in ("dev", "host"))
-    bursts = registers.fields("engine.bursts")
+    bursts, limits = registers.fields("engine.bursts"), registers.fields("engine.limits")
     return Geometry(
         version=(version["major"], version["minor"]),
         **form,
@@ -76,5 +79,7 @@ def read_geometry(registers: Registers) -> Geometry:
         host_align=1 << host["align_log2"],
         burst_beats=bursts["beats"],
         outstanding=bursts["outstanding"],
-        ring_entries=1 << registers.fields("engine.limits")["ring_log2"],
+        ring_entries=1 << limits["ring_log2"],
+        units=limits["units"] if version["minor"] >= _WITH_UNITS else 1,
+        stripe_bytes=1 << limits["stripe_log2"],
     )

@@ -99,6 +99,8 @@ class Geometry(ct.Structure):
             "rotate",
             "zero",
             "align",
+            "units",
+            "stripe_bytes",
         ]
     ]
 

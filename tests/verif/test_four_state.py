@@ -67,6 +67,10 @@ ENGINES: dict[str, tuple[EngineConfig, list[str]]] = {
         EngineConfig(lanes=16, dev_data_bits=512, host_data_bits=512, register_slices="in,out"),
         ["soak", "hard_resets"],
     ),
+    "two units": (
+        dataclasses.replace(SMALL, units=2, stripe_bytes=256),
+        ["soak", "corrupt", "uneven", "hard_resets"],
+    ),
 }
 
 

@@ -15,7 +15,7 @@ __all__ = ["IDENT", "VERSION", "engine_block"]
 IDENT = int.from_bytes(b"cDMA", "little")
 
 #: Major and minor version of the map. A driver works with every minor version of the major one that it knows.
-VERSION = (1, 3)
+VERSION = (1, 4)
 
 
 def engine_block(config: EngineConfig) -> Block:
@@ -92,6 +92,16 @@ def _capabilities(config: EngineConfig) -> tuple[Register, ...]:
             constant("ring_log2", 0, 4, ring_log2, "log2 of the entries of the largest ring."),
             constant("record_bytes", 8, 8, RECORD_BYTES, "Bytes of a descriptor and of a completion."),
             constant("counters", 16, 8, len(COUNTERS), "Counters of a channel."),
+            constant(
+                "units", 24, 4, config.units, "Device ports, each with a compressor and a decompressor."
+            ),
+            constant(
+                "stripe_log2",
+                28,
+                4,
+                config.stripe_bytes.bit_length() - 1,
+                "Addresses of device memory belong to the device ports in turn, 2**this bytes each.",
+            ),
         ),
         register(
             "stream_fields",

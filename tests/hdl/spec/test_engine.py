@@ -30,6 +30,14 @@ def test_alignment_in_bytes(alignment: str, bytes_: tuple[int, int]) -> None:
     assert (config.align("dev"), config.align("host")) == bytes_
 
 
+def test_ports_of_several_units() -> None:
+    config = EngineConfig(units=6, stripe_bytes=512)
+    assert config.dev_ports == ("dev0", "dev1", "dev2", "dev3", "dev4", "dev5")
+    assert (config.align("dev"), config.align("host")) == (128, 32), "a window, and a beat"
+    assert (config.burst("dev"), config.burst("host")) == (16, 32), "no burst leaves a stripe"
+    assert EngineConfig(units=1).dev_ports == ("dev",)
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -53,6 +61,9 @@ def test_alignment_in_bytes(alignment: str, bytes_: tuple[int, int]) -> None:
         ({"lanes": 64}, "lanes is 64; it must not exceed the window of 32 words"),
         ({"format": Format(word_bits=4)}, "word_bits is 4; an engine needs words of 8, 16 or 32 bits"),
         ({"format": 8}, "format is 8; it must be a Format"),
+        ({"units": 3}, "units is 3; it must be one of 1, 2, 4, 6, 8"),
+        ({"stripe_bytes": 128}, "stripe_bytes is 128; it must be one of 256, 512, 1024, 2048, 4096"),
+        ({"units": 2, "alignment": "word"}, "alignment is 'word' with 2 units; it must be 'beat'"),
     ],
 )
 def test_refuses(parameters: dict[str, object], message: str) -> None:

@@ -121,7 +121,7 @@ def test_opening_reads_the_geometry_and_writes_nothing(bench):
     config = bench.config
     assert {name: getattr(geometry, name) for name, _ in Geometry._fields_} == {
         "version_major": 1,
-        "version_minor": 3,
+        "version_minor": 4,
         "word_bits": config.format.word_bits,
         "window": 32,
         "code_bits": config.format.code_bits,
@@ -140,6 +140,8 @@ def test_opening_reads_the_geometry_and_writes_nothing(bench):
         "rotate": config.format.rotate,
         "zero": config.format.zero,
         "align": config.format.align,
+        "units": 1,
+        "stripe_bytes": 4096,
     }
     assert {kind for kind, _ in bench.accesses} == {"read"}
 

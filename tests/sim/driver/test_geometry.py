@@ -27,7 +27,7 @@ def bench(request) -> ModelBench:
 def test_geometry_is_read_at_run_time(bench):
     config = bench.config
     assert bench.driver.geometry == Geometry(
-        version=(1, 3),
+        version=(1, 4),
         word_bits=config.format.word_bits,
         window=32,
         code_bits=config.format.code_bits,
@@ -46,6 +46,19 @@ def test_geometry_is_read_at_run_time(bench):
         burst_beats=config.burst_beats,
         outstanding=16,
         ring_entries=16,
+        units=1,
+        stripe_bytes=4096,
+    )
+
+
+def test_an_engine_with_several_units_says_so_and_moves_whole_windows():
+    bench = ModelBench(EngineConfig(ring_entries=16, units=4, stripe_bytes=1024))
+    geometry = bench.driver.geometry
+    assert (geometry.units, geometry.stripe_bytes, geometry.dev_align, geometry.host_align) == (
+        4,
+        1024,
+        128,
+        32,
     )
 
 

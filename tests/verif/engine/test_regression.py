@@ -56,6 +56,10 @@ WITHOUT_TABLE = dataclasses.replace(SMALL, format=Format(16, 32, 1, (), field_bi
 PADDED = dataclasses.replace(SMALL, format=Format.preset("aie2p"), lanes=16)
 CODES_OF_THREE_BITS = dataclasses.replace(NARROW, format=Format(code_bits=3))
 
+#: Several device ports, in the shortest stripes; codes of a field in windows that are padded.
+UNITS = dataclasses.replace(SMALL, units=4, stripe_bytes=256)
+UNITS_WITH_FIELDS = dataclasses.replace(FIELDS, units=6, stripe_bytes=512, registers=False)
+
 #: 128 words a beat, more than the codec takes.
 TO_A_BYTE = dataclasses.replace(WIDE, alignment="word")
 
@@ -85,6 +89,8 @@ def test_regression(registers: bool) -> None:
         (WITHOUT_TABLE, ["corrupt", "registers"]),
         (PADDED, ["corrupt", "padding", "hard_resets"]),
         (CODES_OF_THREE_BITS, ["corrupt", "capacity", "hard_resets", "register_bus"]),
+        (UNITS, ["bus_errors", "corrupt", "capacity", "uneven", "silent_unit", "soft_resets"]),
+        (UNITS_WITH_FIELDS, ["corrupt", "padding", "uneven"]),
         (dataclasses.replace(SMALL, pipelined=True), ["capacity", "corrupt", "hard_resets", "soft_resets"]),
         (dataclasses.replace(FIELDS, pipelined=True), ["capacity", "corrupt", "padding"]),
         (dataclasses.replace(SMALL, register_slices="in,out"), ["watchdog", "hard_resets", "soft_resets"]),
@@ -98,6 +104,8 @@ def test_regression(registers: bool) -> None:
         "without-table",
         "padded",
         "narrow-three-bits",
+        "units",
+        "units-with-fields",
         "pipelined",
         "pipelined-fields",
         "slices",

@@ -15,14 +15,10 @@ from .design import EngineDesign
 
 __all__ = ["SCENARIOS", "engine_wave"]
 
-#: Runs, as :mod:`~cdma.verif.engine.wave_tests` has them.
-SCENARIOS = ("descriptor", "error", "abort")
+#: Runs, as :mod:`~cdma.verif.engine.wave_tests` has them; the last one is of an engine with several units.
+SCENARIOS = ("descriptor", "error", "abort", "pieces")
 
-_PORTS = {
-    "s_axil": ("registers", GTKWColor.yellow),
-    "m_axi_dev": ("device memory", GTKWColor.green),
-    "m_axi_host": ("host memory", GTKWColor.blue),
-}
+_JOINER = "engine.offload.path.joiner"
 _CHANNELS = ("aw", "w", "b", "ar", "r")
 
 
@@ -32,24 +28,55 @@ def engine_wave(
     kinds: Sequence[str] = KINDS,
     scenarios: Sequence[str] = SCENARIOS,
 ) -> list[Path]:
-    """Simulates each scenario, checked like the regression; writes ``engine_SCENARIO.vcd``, ``.gtkw``, ``.svg``."""
+    """Simulates each scenario, checked like the regression; writes ``engine_SCENARIO.vcd``, ``.gtkw``, ``.svg``. What only
+    several units have is left out for one."""
     written = []
+    units, ports = design.config.units, _ports(design)
     for scenario in scenarios:
+        pieces = scenario == "pieces"
+        if pieces and units == 1:
+            continue
         scene = Scene(
             name=f"engine_{scenario}",
             module="cdma.verif.engine.wave_tests",
             test=scenario,
-            groups=_groups,
-            diagram=partial(_diagram, scenario),
+            groups=partial(_groups, ports),
+            diagram=partial(_pieces, units) if pieces else partial(_diagram, scenario, ports),
+            inside=_inside(units) if pieces else (),
         )
         written += draw(design, scene, directory, kinds)
     return written
 
 
-def _groups(top: Scope) -> Iterator[Group]:
+_Ports = dict[str, tuple[str, GTKWColor]]
+
+
+def _ports(design: EngineDesign) -> _Ports:
+    """The buses, each with its title and colour."""
+    several = design.config.units > 1
+    dev = {
+        f"m_axi_{name}": (f"device memory, unit {unit}" if several else "device memory", GTKWColor.green)
+        for unit, name in enumerate(design.config.dev_ports)
+    }
+    return {
+        "s_axil": ("registers", GTKWColor.yellow),
+        **dev,
+        "m_axi_host": ("host memory", GTKWColor.blue),
+    }
+
+
+def _inside(units: int) -> list[str]:
+    """The signals at which the pieces of the units meet."""
+    pieces = [f"pieces_{unit}_{end}" for unit in range(units) for end in ("valid", "ready", "last")]
+    return [
+        f"{_JOINER}.{name}" for name in (*pieces, "order_unit", "order_valid", "output_valid", "output_ready")
+    ]
+
+
+def _groups(ports: _Ports, top: Scope) -> Iterator[Group]:
     """The clock, the interrupt, and the channels of each port."""
     yield Group("", [top_line(top, signal) for signal in ("aclk", "aresetn", "irq")])
-    for prefix, (title, color) in _PORTS.items():
+    for prefix, (title, color) in ports.items():
         for channel in _CHANNELS:
             fields = ("valid", "ready", "id", "addr", "len", "data", "strb", "last", "resp")
             names = [f"{prefix}_{channel}{field}" for field in fields]
@@ -57,12 +84,77 @@ def _groups(top: Scope) -> Iterator[Group]:
             yield Group(f"{title}: {channel.upper()}", lines)
 
 
-def _diagram(scenario: str, trace: Trace) -> dict[str, object]:
+def _pieces(units: int, trace: Trace) -> dict[str, object]:
+    """A line per unit: reads of its port; its piece, high while it waits, and a box for each beat that is taken."""
+    numbers = range(len(trace.cycles))
+
+    def at(name: str, cycle: int) -> int:
+        return trace.cycles[cycle][name if "." in name else f"{_JOINER}.{name}"]
+
+    def piece(unit: int, cycle: int) -> object:
+        waits = at(f"pieces_{unit}_valid", cycle)
+        return "=" if waits and at(f"pieces_{unit}_ready", cycle) else waits
+
+    joined = [bool(at("output_valid", cycle) and at("output_ready", cycle)) for cycle in numbers]
+    first = next(cycle for cycle in numbers if trace.cycles[cycle]["m_axi_dev0_arvalid"])
+    last = max(cycle for cycle in numbers if joined[cycle])
+    lines: list[object] = []
+    for unit in range(units):
+        ar, r = f"m_axi_dev{unit}_ar", f"m_axi_dev{unit}_r"
+        cycles = [trace.cycles[cycle] for cycle in range(first, last + 2)]
+        lines.append(
+            [
+                f"unit {unit}",
+                {"name": "AR", **_transfers(list(cycles), ar)},
+                {"name": "R", **_transfers(list(cycles), r)},
+                {
+                    "name": "piece",
+                    **_beats([piece(unit, cycle) for cycle in range(first, last + 2)]),
+                },
+            ]
+        )
+    turns = [
+        str(at("order_unit", cycle)) if at("order_valid", cycle) else "" for cycle in range(first, last + 2)
+    ]
+    lines.append(
+        [
+            "joiner",
+            {"name": "turn", **_boxes(turns)},
+            {"name": "joined", "wave": levels([int(joined[cycle]) for cycle in range(first, last + 2)])},
+        ]
+    )
+    text = "engine, several units: pieces meet in the order of their stripes; a box is a beat that is taken"
+    return {"signal": lines, "config": {"hscale": 1}, "head": {"text": text}}
+
+
+def _beats(values: list[object]) -> dict[str, object]:
+    """Boxes with the numbers of the beats."""
+    count = 0
+    labels = []
+    for value in values:
+        if value == "=":
+            labels.append(str(count))
+            count += 1
+    return {"wave": levels(values), "data": labels}
+
+
+def _boxes(texts: list[str]) -> dict[str, object]:
+    """A box for each run of the same text; none where it is empty."""
+    wave, labels, before = "", [], None
+    for text in texts:
+        wave += "." if text == before else "=" if text else "x"
+        if text and text != before:
+            labels.append(text)
+        before = text
+    return {"wave": wave, "data": labels}
+
+
+def _diagram(scenario: str, ports: _Ports, trace: Trace) -> dict[str, object]:
     """One line per channel that has transfers, high in the cycles of a transfer; boxes say the addresses.
 
     Cycles in which nothing happens are left out where there are many.
     """
-    moves = [_moves(cycle) for cycle in trace.cycles]
+    moves = [_moves(ports, cycle) for cycle in trace.cycles]
     telling = [
         bool(moved) or here["irq"] != before["irq"] for moved, here, before in _neighbours(moves, trace)
     ]
@@ -72,7 +164,7 @@ def _diagram(scenario: str, trace: Trace) -> dict[str, object]:
     shown = _shown(telling, first - 1)
     cycles = [None if index is None else trace.cycles[index] for index in shown]
     signal: list[object] = [{"name": "cycle", **_numbers(shown, first)}, {}]
-    for prefix, (title, _) in _PORTS.items():
+    for prefix, (title, _) in ports.items():
         lines = [
             {"name": channel.upper(), **_transfers(cycles, f"{prefix}_{channel}")}
             for channel in _CHANNELS
@@ -85,9 +177,9 @@ def _diagram(scenario: str, trace: Trace) -> dict[str, object]:
     return {"signal": signal, "config": {"hscale": 1}, "head": {"text": text}}
 
 
-def _moves(cycle: dict[str, int]) -> set[str]:
+def _moves(ports: _Ports, cycle: dict[str, int]) -> set[str]:
     """The channels with a transfer in this cycle."""
-    names = (f"{prefix}_{channel}" for prefix in _PORTS for channel in _CHANNELS)
+    names = (f"{prefix}_{channel}" for prefix in ports for channel in _CHANNELS)
     return {name for name in names if cycle[f"{name}valid"] and cycle[f"{name}ready"]}
 
 

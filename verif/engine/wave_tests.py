@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 from cocotb.triggers import ClockCycles, RisingEdge
 from cocotbext.axi import AxiResp
 
 from cdma.hdl.spec.records import COMPLETION, Mode, Status
+from cdma.sim.codec.words import word_dtype, words_to_bytes
 from cdma.sim.engine.descriptors import unpack
 
 from .context import engine_test
@@ -47,9 +49,23 @@ async def abort(bench: RingBench, budget: int) -> None:
     await ring.enable()
     made = bench.transfer("prefetch", 6 * _WORDS, mode=Mode.RAW)
     await ring.submit([made.record()])
-    await RisingEdge(bench.dut.m_axi_dev_awvalid)
+    (first, *_) = bench.config.dev_ports
+    await RisingEdge(getattr(bench.dut, f"m_axi_{first}_awvalid"))
     await bench.poke("prefetch.command", abort_now=1)
     got = unpack(COMPLETION, await ring.next())
     assert got["status"] == Status.ABORTED, got
     bench.check_memory("prefetch", made, exact=False)
     bench.transfers += 1
+
+
+@engine_test
+async def pieces(bench: RingBench, budget: int) -> None:
+    """An offload of two stripes of each unit and a little more, the first of them denser than the others."""
+    config = bench.config
+    await bench.rings["offload"].enable()
+    stripe = config.stripe_bytes * 8 // config.format.word_bits
+    words = np.zeros((2 * config.units + 1) * stripe, word_dtype(config.format))
+    words[::4] = 1
+    words[:stripe] = 1
+    made = bench.transfer("offload", len(words), mode=Mode.ZVC, raw=words_to_bytes(words))
+    await bench.run("offload", [made])

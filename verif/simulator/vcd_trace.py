@@ -1,4 +1,4 @@
-"""Reads the VCD of a simulation: the hierarchy, and the ports of the top as every clock edge sees them.
+"""Reads the VCD of a simulation: the hierarchy, and the signals asked for as every clock edge sees them.
 
 It reads what Verilator writes; pyvcd's own reader refuses the scope that Verilator puts the top's ports in.
 """
@@ -23,17 +23,22 @@ class Scope:
 
 @dataclass(frozen=True)
 class Trace:
-    """The top instance, and per clock cycle the values of its ports just before the edge."""
+    """The top instance, and per clock cycle the values of the signals asked for just before the edge."""
 
     top: Scope
     cycles: Sequence[dict[str, int]]
 
 
 def read_trace(path: Path, top: str, ports: Sequence[str], clock: str = "aclk") -> Trace:
-    """Reads the VCD that a simulation of the module ``top`` wrote."""
+    """Reads the VCD that a simulation of the module ``top`` wrote.
+
+    ``ports`` are ports of the top, and signals inside it, as ``instance.instance.signal``.
+    """
     stack: list[Scope] = [Scope("")]
     watched: dict[str, list[str]] = {}
     found: Scope | None = None
+    #: The instances from the top to the one that is read.
+    depth = 0
     values = dict.fromkeys(ports, 0)
     before = dict(values)
     cycles: list[dict[str, int]] = []
@@ -46,13 +51,15 @@ def read_trace(path: Path, top: str, ports: Sequence[str], clock: str = "aclk") 
                     stack[-1].scopes.append(scope)
                     stack.append(scope)
                     if found is None and name == top:
-                        found = scope
+                        found, depth = scope, len(stack)
                 case ["$upscope", "$end"]:
                     stack.pop()
                 case ["$var", _, width, code, name, *_]:
                     stack[-1].signals[name] = int(width)
-                    if stack[-1] is found and name in values:
-                        watched.setdefault(code, []).append(name)
+                    inside = found is not None and stack[depth - 1 : depth] == [found]
+                    full = ".".join([*(scope.name for scope in stack[depth:]), name])
+                    if inside and full in values:
+                        watched.setdefault(code, []).append(full)
                 case [time] if time.startswith("#"):
                     # The changes of an instant follow its time; the clock's edge sees the values before them.
                     if rising:

@@ -52,6 +52,8 @@ class Scene:
         Gives the groups of the save file, from the hierarchy of the waveform.
     ``diagram``
         Gives the WaveDrom source of the timing diagram, from the values of the ports.
+    ``inside``
+        Names signals inside whose values it gets too.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Scene:
     test: str
     groups: Callable[[Scope], Iterable[Group]]
     diagram: Callable[[Trace], Mapping[str, object]]
+    inside: Sequence[str] = ()
 
 
 def draw(
@@ -72,7 +75,7 @@ def draw(
     with tempfile.TemporaryDirectory(dir=directory, prefix=".wave-") as temporary:
         made = {kind: Path(temporary) / f"{scene.name}.{kind}" for kind in KINDS}
         run_test(design, scene.module, scene.test, verilog=verilog, waves=made["vcd"])
-        trace = read_trace(made["vcd"], design.top, design.port_names)
+        trace = read_trace(made["vcd"], design.top, [*design.port_names, *scene.inside])
         if "gtkw" in kinds:
             _write_gtkw(made["gtkw"], design.top, made["vcd"].name, scene.groups(trace.top))
         if "svg" in kinds:

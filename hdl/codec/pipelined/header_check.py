@@ -34,6 +34,8 @@ class HeaderCheck(wiring.Component):
         Number of words stored of each beat. Latency: one cycle.
     ``total``
         Number of words stored of the window, with its padding. Latency: two cycles.
+    ``missing``
+        Says that there are no codes, whatever ``codes`` is: it counts as zeros.
     ``adding``
         Marks the cycle before ``total`` of a window is first valid.
     ``padding``
@@ -55,6 +57,7 @@ class HeaderCheck(wiring.Component):
                 "codes": In(fmt.window * fmt.code_bits),
                 "exists": In(fmt.window),
                 "more": In(config.beats - 1),
+                "missing": In(1),
                 "adding": In(1),
                 "one_entry": In(1),
                 "counts": Out(data.ArrayLayout(range(config.units + 1), config.beats)),
@@ -92,6 +95,8 @@ class HeaderCheck(wiring.Component):
                     self.one_entry
                     & Cat(self.exists[word] & other(each[word]) & ~each[word].all() for word in words).any()
                 )
+        with m.If(self.missing):
+            m.d.sync += [*(count.eq(0) for count in self.counts), undefined.eq(0)]
         last = ~Cat(self.more, 0) & Cat(1, self.more)
         total = Signal.like(self.total)
         stored = sum(self.counts[beat] for beat in range(config.beats))
@@ -104,7 +109,9 @@ class HeaderCheck(wiring.Component):
         m.d.sync += [
             self.total.eq(total),
             self.step.eq(Mux(self.adding, total, 0)),
-            past.eq(Cat(~self.exists[word] & each[word].any() for word in range(fmt.window)).any()),
+            past.eq(
+                ~self.missing & Cat(~self.exists[word] & each[word].any() for word in range(fmt.window)).any()
+            ),
             self.bad.eq(undefined | (last & past.replicate(config.beats))),
             self.any_bad.eq(undefined.any() | past),
         ]

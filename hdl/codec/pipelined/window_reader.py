@@ -240,6 +240,9 @@ class WindowReader(wiring.Component):
                 with m.If(part == i):
                     m.d.sync += loop.header[i].eq(Cat(Value.cast(word) for word in found))
             m.d.sync += loop.missing.eq(loop.heading & ~there)
+        # In the place of a header that is missing there is what a memory has that nobody has written.
+        with m.If(loop.counting & loop.missing):
+            m.d.sync += loop.header.eq(0)
         with m.If(loop.captures):
             m.d.sync += part.eq(Mux(loop.whole, 0, part + 1))
 
@@ -257,6 +260,7 @@ class WindowReader(wiring.Component):
         may = loop.waiting & ~self.window.valid
         m.d.comb += [
             check.codes.eq(loop.header),
+            check.missing.eq(loop.missing),
             check.exists.eq(left.exists),
             check.more.eq(left.more),
             check.adding.eq(loop.adding),

@@ -50,6 +50,7 @@ waves: $(STAMP)
 	$(BIN)/cdma wave compressor --only svg -o docs/waves
 	$(BIN)/cdma wave decompressor --only svg -o docs/waves
 	$(BIN)/cdma wave engine --only svg -o docs/waves
+	$(BIN)/cdma wave engine --units 4 --stripe-bytes 256 --latency 32 --scenarios pieces --only svg -o docs/waves
 
 # What a machine must have, before anything else is tried; each thing that is missing is one sentence.
 machine:

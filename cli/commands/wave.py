@@ -39,6 +39,13 @@ def register(subparsers: Any) -> None:
         block = blocks.add_parser(name, help=summary, description=description)
         add_block_options(block, name)
         _add_output_options(block)
+        if name == ENGINE:
+            block.add_argument(
+                "--scenarios",
+                nargs="+",
+                metavar="NAME",
+                help="some of descriptor, error, abort and, with several units, pieces (default: all)",
+            )
         block.set_defaults(run=_run)
 
 
@@ -72,7 +79,7 @@ def _run(arguments: argparse.Namespace) -> int:
         if isinstance(design, CodecDesign):
             paths = wave(design, arguments.output, arguments.only)
         else:
-            paths = engine_wave(with_rings(design), arguments.output, arguments.only)
+            paths = engine_wave(with_rings(design), arguments.output, arguments.only, arguments.scenarios)
     if arguments.json:
         # A codec has one run, and the kind of a file says which it is.
         names = {path.suffix[1:]: str(path) for path in paths}

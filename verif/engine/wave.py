@@ -8,15 +8,17 @@ from pathlib import Path
 
 from vcd.gtkw import GTKWColor
 
+from cdma.hdl.spec.errors import ParameterError
 from cdma.verif.simulator.vcd_trace import Scope, Trace
 from cdma.verif.simulator.waveform import KINDS, Group, Scene, draw, levels, top_line
 
 from .design import EngineDesign
 
-__all__ = ["SCENARIOS", "engine_wave"]
+__all__ = ["SCENARIOS", "SCENARIOS_OF_UNITS", "engine_wave"]
 
-#: Runs, as :mod:`~cdma.verif.engine.wave_tests` has them; the last one is of an engine with several units.
-SCENARIOS = ("descriptor", "error", "abort", "pieces")
+#: Runs, as :mod:`~cdma.verif.engine.wave_tests` has them, and those that only engines with several units have.
+SCENARIOS = ("descriptor", "error", "abort")
+SCENARIOS_OF_UNITS = ("pieces",)
 
 _JOINER = "engine.offload.path.joiner"
 _CHANNELS = ("aw", "w", "b", "ar", "r")
@@ -26,16 +28,22 @@ def engine_wave(
     design: EngineDesign,
     directory: Path,
     kinds: Sequence[str] = KINDS,
-    scenarios: Sequence[str] = SCENARIOS,
+    scenarios: Sequence[str] | None = None,
 ) -> list[Path]:
-    """Simulates each scenario, checked like the regression; writes ``engine_SCENARIO.vcd``, ``.gtkw``, ``.svg``. What only
-    several units have is left out for one."""
+    """Simulates each scenario, checked like the regression; writes ``engine_SCENARIO.vcd``, ``.gtkw``, ``.svg``.
+
+    ``scenarios`` are by default all that an engine of this kind has.
+    """
     written = []
     units, ports = design.config.units, _ports(design)
-    for scenario in scenarios:
-        pieces = scenario == "pieces"
-        if pieces and units == 1:
-            continue
+    possible = SCENARIOS + (SCENARIOS_OF_UNITS if units > 1 else ())
+    for scenario in possible if scenarios is None else scenarios:
+        if scenario not in possible:
+            raise ParameterError(
+                f"scenarios has {scenario!r}; an engine with {units} {'units' if units > 1 else 'unit'} has "
+                f"{', '.join(possible)}"
+            )
+        pieces = scenario in SCENARIOS_OF_UNITS
         scene = Scene(
             name=f"engine_{scenario}",
             module="cdma.verif.engine.wave_tests",
@@ -96,7 +104,8 @@ def _pieces(units: int, trace: Trace) -> dict[str, object]:
         return "=" if waits and at(f"pieces_{unit}_ready", cycle) else waits
 
     joined = [bool(at("output_valid", cycle) and at("output_ready", cycle)) for cycle in numbers]
-    first = next(cycle for cycle in numbers if trace.cycles[cycle]["m_axi_dev0_arvalid"])
+    asks = [f"m_axi_dev{unit}_arvalid" for unit in range(units)]
+    first = next(cycle for cycle in numbers if any(trace.cycles[cycle][name] for name in asks)) - 1
     last = max(cycle for cycle in numbers if joined[cycle])
     lines: list[object] = []
     for unit in range(units):

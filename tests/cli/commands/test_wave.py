@@ -15,7 +15,7 @@ from cdma.sim.codec.words import words_from_bytes
 from cdma.verif.codec.design import CodecDesign
 from cdma.verif.codec.wave import wave
 from cdma.verif.engine.design import EngineDesign
-from cdma.verif.engine.wave import SCENARIOS
+from cdma.verif.engine.wave import SCENARIOS, SCENARIOS_OF_UNITS
 from cdma.verif.simulator.vcd_trace import read_trace
 from tests.support.paths import ROOT
 
@@ -85,9 +85,9 @@ def test_only_the_diagram_and_twice_the_same(tmp_path: Path) -> None:
 def test_the_documents_show_what_make_waves_draws() -> None:
     root = ROOT
     recipe = (root / "Makefile").read_text().partition("\nwaves:")[2].partition("\n\n")[0]
-    blocks = re.findall(r"cdma wave (\w+) --only svg -o docs/waves", recipe)
+    blocks = set(re.findall(r"cdma wave (\w+) .*--only svg -o docs/waves", recipe))
     drawn = {"compressor": ["compressor"], "decompressor": ["decompressor"]}
-    drawn["engine"] = [f"engine_{scenario}" for scenario in SCENARIOS]
+    drawn["engine"] = [f"engine_{scenario}" for scenario in (*SCENARIOS, *SCENARIOS_OF_UNITS)]
     assert sorted(blocks) == sorted(drawn)
     names = sorted(f"{name}.svg" for block in blocks for name in drawn[block])
     assert sorted(path.name for path in (root / "docs/waves").iterdir()) == names
@@ -118,3 +118,27 @@ def test_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         signals = set(re.findall(rf"^{design.top}\.(\w+)(?:\[\d+:0\])?$", saved, re.MULTILINE))
         assert {"irq", "m_axi_dev_araddr", "m_axi_host_wdata", "s_axil_rdata"} <= signals
         assert signals <= set(trace.top.signals)
+
+
+def test_pieces_of_several_units(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every beat of a piece that the joiner takes is a box with its number, and every turn one with its unit."""
+    parameters = ["--units", "2", "--stripe-bytes", "256", "--latency", "32"]
+    assert main(["wave", "engine", *parameters, "--scenarios", "pieces", "-o", str(tmp_path)]) == 0
+    design = EngineDesign(EngineConfig(units=2, stripe_bytes=256, latency=32))
+    joiner = "engine.offload.path.joiner"
+    ends = [f"{joiner}.pieces_{unit}_{end}" for unit in range(2) for end in ("valid", "ready", "last")]
+    trace = read_trace(tmp_path / "engine_pieces.vcd", design.top, ["aclk", *ends])
+    beats = [
+        sum(
+            cycle[f"{joiner}.pieces_{unit}_valid"] & cycle[f"{joiner}.pieces_{unit}_ready"]
+            for cycle in trace.cycles
+        )
+        for unit in range(2)
+    ]
+    svg = ElementTree.parse(tmp_path / "engine_pieces.svg")
+    texts = ["".join(element.itertext()) for element in svg.iter() if element.tag.endswith("text")]
+    assert min(beats) > 4
+    assert str(max(beats) - 1) in texts
+    assert [text for text in texts if text.startswith("unit ")] == ["unit 0", "unit 1"]
+    assert main(["wave", "engine", "--scenarios", "pieces", "-o", str(tmp_path)]) == 2
+    assert "an engine with 1 unit has descriptor, error, abort" in capsys.readouterr().err

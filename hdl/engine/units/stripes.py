@@ -41,31 +41,32 @@ class Stripe(data.StructLayout):
         )
 
 
-def _remainder_of_three(value: Value) -> Value:
+def _remainder_of_three(m: Module, value: Value) -> Value:
     """``value`` modulo 3, two bits, in a tree of two-bit digits, each of which is worth itself, since 4 is 1 modulo 3."""
     digits = [Value.cast(value[at : at + 2]) for at in range(0, len(value), 2)]
     # A digit of 3 is a 0.
-    remainders = [Cat(digit == 1, digit == 2) for digit in digits]
-    while len(remainders) > 1:
-        pairs = list(zip(remainders[::2], remainders[1::2], strict=False))
-        odd = remainders[2 * len(pairs) :]
-        remainders = [
-            Cat(
-                (a[0] & ~b.any()) | (~a.any() & b[0]) | (a[1] & b[1]),
-                (a[1] & ~b.any()) | (~a.any() & b[1]) | (a[0] & b[0]),
-            )
-            for a, b in pairs
-        ] + odd
-    return remainders[0]
+    level = [Cat(digit == 1, digit == 2) for digit in digits]
+    while len(level) > 1:
+        sums = []
+        for number, (a, b) in enumerate(zip(level[::2], level[1::2], strict=False)):
+            # A signal, because the next level names it many times.
+            total = Signal(2, name=f"remainder_{len(level)}_{number}")
+            m.d.comb += [
+                total[0].eq((a[0] & ~b.any()) | (~a.any() & b[0]) | (a[1] & b[1])),
+                total[1].eq((a[1] & ~b.any()) | (~a.any() & b[1]) | (a[0] & b[0])),
+            ]
+            sums.append(total)
+        level = sums + level[2 * len(sums) :]
+    return level[0]
 
 
-def _unit_of(number: Value, units: int) -> Value:
+def _unit_of(m: Module, number: Value, units: int) -> Value:
     """The unit of the stripe with this number: the number modulo ``units``, which is a power of two or three times one."""
     low = (units & -units).bit_length() - 1
     if units == 1 << low:
         return number[:low]
     assert units == 3 << low, units
-    return Cat(number[:low], _remainder_of_three(number[low:]))
+    return Cat(number[:low], _remainder_of_three(m, number[low:]))
 
 
 class StripeWalk(wiring.Component):
@@ -128,7 +129,7 @@ class StripeWalk(wiring.Component):
                 fresh.eq(1),
                 wrapped.eq(0),
                 block.eq(blocks.block(command.first)),
-                unit.eq(_unit_of(command.first[blocks.beat_log2 :], self.units)),
+                unit.eq(_unit_of(m, command.first[blocks.beat_log2 :], self.units)),
                 Cat(tail, left).eq(route.words + offset - 1),
             ]
         with m.Elif(~settled):

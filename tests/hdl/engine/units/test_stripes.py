@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from amaranth.back import rtlil
 
 from cdma.hdl.engine.units.stripes import StripeWalk
 from tests.support.pauses import sometimes
@@ -65,3 +66,9 @@ def test_a_stripe_per_cycle() -> None:
     got = bench.collect("stripes", 60)
     bench.run(200)
     assert got[-1][0] - got[0][0] <= 59 + 2 * 2
+
+
+def test_the_unit_of_a_long_address_is_found_with_few_gates() -> None:
+    """Six units need a remainder of three, whose text grows with the bits of an address alone."""
+    small, large = (len(rtlil.convert(StripeWalk(bits, 6, 4096, 32))) for bits in (24, 64))
+    assert large < 5 * small

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -140,6 +141,26 @@ def test_law_is_within_five_per_cent_of_a_simulated_engine() -> None:
         law = measured_engine_laws()[{"offload": "compress", "prefetch": "decompress"}[row["direction"]]]
         predicted = law.cycles(beats_of_row(Table("row", row)), row["memory_latency"])
         assert predicted == pytest.approx(row["cycles"], rel=0.05)
+
+
+@pytest.mark.verilator
+@pytest.mark.slow
+def test_several_units_have_the_sum_of_their_rates() -> None:
+    """Within two per cent, of an engine whose link is faster than its units; and none is slower than its link."""
+    from cdma.hdl.spec.engine import EngineConfig
+    from cdma.verif.engine.design import EngineDesign
+    from cdma.verif.engine.measure import measure_engine
+    from cdma.verif.engine.measure_units import unit_cases
+
+    config = EngineConfig(units=2)
+    machine = replace(load_machine("titan_xp").engine, units=2)
+    cases = unit_cases(config, (0.1, 0.8), patterns=("scattered",))
+    for row in measure_engine(EngineDesign(config), cases):
+        direction = {"offload": "compress", "prefetch": "decompress"}[row["direction"]]
+        rate = unit_bytes_per_s(machine, direction, row["density"]) / machine.clock_hz
+        link = row["compressed_bytes"] * 8 / config.host_data_bits
+        start = measured_engine_laws()[direction].start_up(row["memory_latency"])
+        assert row["cycles"] == pytest.approx(max(row["bytes"] / rate, link) + start, rel=0.02)
 
 
 def test_a_beat_takes_a_cycle() -> None:

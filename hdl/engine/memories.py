@@ -16,7 +16,7 @@ PURPOSES = {
     r"path\.(unit_\d+\.)?writer\.lengths\.memory": "lengths of bursts whose data follows",
     r"path\.(unit_\d+\.)?writer\.opened\.memory": "bursts that a writer has in flight",
     r"path\.reports\.memory": "results of the codec, until the completion is made",
-    r"path\.unit_\d+\.pieces\.memory": "compressed words of a unit, until their turn or until they are expanded",
+    r"path\.unit_\d+\.pieces\.beats\.memory": "compressed words of a unit, until their turn or until they are expanded",
     r"path\.unit_\d+\.(commands|routes)\.memory": "stripes of a unit in flight",
     r"path\.unit_\d+\.(outcomes|verdicts|ends)\.memory": "reports of a unit's stripes, until their turn",
     r"path\.orders\.\w+\.memory": "the order of the stripes in flight",

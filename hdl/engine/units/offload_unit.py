@@ -13,6 +13,7 @@ from cdma.hdl.blocks.width import connect_width
 from cdma.hdl.engine.path.codec_switch import CodecSwitch, Route
 
 from .outcomes import Outcomes, StripeOutcome, StripeVerdict, note_outcome
+from .piece_buffer import PieceBuffer
 from .plan import UnitPlan
 from .stripes import Stripe
 
@@ -70,7 +71,7 @@ class OffloadUnit(wiring.Component):
         m.submodules.routes = routes = Fifo(Route, depth, reserved=True)
         m.submodules.reader = reader = AxiReader(plan.dev)
         m.submodules.switch = switch = CodecSwitch(self.codec, config.codec, depth)
-        m.submodules.pieces = pieces = Fifo(self.piece.payload.shape(), config.piece_beats)
+        m.submodules.pieces = pieces = PieceBuffer(self.piece.payload.shape(), config.piece_beats)
         m.submodules.outcomes = outcomes = Fifo(StripeOutcome(plan.place_bits), depth, reserved=True)
         m.submodules.verdicts = verdicts = Fifo(StripeVerdict(plan.stripe_words), depth, reserved=True)
 

@@ -15,6 +15,7 @@ from cdma.hdl.codec.parts.streams import Error
 from cdma.hdl.engine.path.codec_switch import CodecSwitch, Route
 
 from .outcomes import Outcomes, StripeOutcome, StripeVerdict, note_outcome
+from .piece_buffer import PieceBuffer
 from .plan import UnitPlan
 from .stripes import Stripe
 
@@ -69,7 +70,7 @@ class PrefetchUnit(wiring.Component):
         depth = plan.in_flight
         m.submodules.commands = commands = Fifo(Command(plan.dev.address_bits), depth, reserved=True)
         m.submodules.routes = routes = Fifo(Route, depth, reserved=True)
-        m.submodules.pieces = pieces = Fifo(self.piece.payload.shape(), config.piece_beats)
+        m.submodules.pieces = pieces = PieceBuffer(self.piece.payload.shape(), config.piece_beats)
         m.submodules.switch = switch = CodecSwitch(self.codec, config.codec, depth)
         m.submodules.writer = writer = AxiWriter(plan.dev)
         m.submodules.outcomes = outcomes = Fifo(StripeOutcome(plan.place_bits), depth, reserved=True)

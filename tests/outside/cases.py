@@ -104,7 +104,11 @@ async def in_flight(bench: Bench, budget: int) -> None:
     host, dev = bench.memory["host"], bench.memory["dev"]
     count = 64 * bench.bursts["beats"] * max(port["data_bits"] for port in bench.ports.values()) // 8
     count = min(count, 16384) * 8 // bench.format["word_bits"]
-    most = bench.rules["host"].most
+    most = bench.rules["host"][0].most
+
+    def most_of_device(kind: str) -> int:
+        return max(rules.most[kind] for rules in bench.rules["dev"])
+
     driver, cycles = bench.driver, bench.dut.aclk
 
     # Data first, which is not answered; then descriptors, which are not either.
@@ -122,7 +126,7 @@ async def in_flight(bench: Bench, budget: int) -> None:
         made[channel] += more
         await bench.channels[channel].submit([each.descriptor for each in more])
     await ClockCycles(cycles, 400)
-    found = (most["reads"], bench.rules["dev"].most["reads"], most["ring_reads"])
+    found = (most["reads"], most_of_device("reads"), most["ring_reads"])
     stated = (bench.bursts["outstanding"], bench.bursts["outstanding"], bench.bursts["ring_reads"])
     assert found == stated, f"reads of host data, device data, rings: {found} in flight, {stated} stated"
     for memory in (host, dev):
@@ -139,7 +143,7 @@ async def in_flight(bench: Bench, budget: int) -> None:
         made[channel] = [*nothing, bench.transfer(channel, count=count, mode="raw")]
         await bench.channels[channel].submit([each.descriptor for each in made[channel]])
     await ClockCycles(cycles, 1500)
-    found = (most["writes"], bench.rules["dev"].most["writes"], most["ring_writes"])
+    found = (most["writes"], most_of_device("writes"), most["ring_writes"])
     stated = (bench.bursts["outstanding"], bench.bursts["outstanding"], bench.bursts["ring_writes"])
     assert found == stated, f"writes of host data, device data, rings: {found} in flight, {stated} stated"
     for memory in (host, dev):
@@ -171,7 +175,8 @@ async def bus_errors(bench: Bench, budget: int) -> None:
             got = await end.take()
             memory.errors.remove((range(byte, byte + 1), response))
             if side:
-                (burst,) = [each for each in bench.rules[ports[1]].writes_of_data if byte in each]
+                rules = bench.rules[ports[1]]
+                (burst,) = [each for one in rules for each in one.writes_of_data if byte in each]
                 address = max(burst.start, start)
             else:
                 address = byte // memory.bytes * memory.bytes
@@ -287,7 +292,7 @@ async def soft_resets(bench: Bench, budget: int) -> None:
         await driver.until("engine.status", "resetting", 0)
         before = [bench.snapshot(channel, made[channel]) for channel in CHANNELS]
         for port, rules in bench.rules.items():
-            assert rules.idle, f"{port}: something is in flight after a soft reset"
+            assert all(each.idle for each in rules), f"{port}: something is in flight after a soft reset"
         for channel in CHANNELS:
             for name in ("control", "ring_tail", "ring_head", "completion_head", "irq_status", "irq_enable"):
                 assert not any((await driver.read(f"{channel}.{name}")).values()), f"{channel}.{name}"

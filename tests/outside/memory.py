@@ -1,4 +1,5 @@
-"""Memories on the channels of cocotbext-axi, which answer late, in another order across IDs, and with errors."""
+"""Memories on the channels of cocotbext-axi, which answer late, in another order across IDs, and with errors; at one port
+or at several."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _PAGE = 4096
 
 
 class Memory:
-    """A memory of all addresses, at one port.
+    """A memory of all addresses. With several ports they have them in turn, ``stripe`` bytes each.
 
     ``latency``
         Bounds the cycles from a request to its answer; each answer draws its own.
@@ -30,7 +31,7 @@ class Memory:
         Which IDs are not answered: reads and writes.
     """
 
-    def __init__(self, dut: Any, prefix: str, rng: random.Random, fill: int) -> None:
+    def __init__(self, dut: Any, prefixes: list[str], rng: random.Random, fill: int) -> None:
         self.rng = rng
         self.clock = dut.aclk
         self.fill = fill
@@ -40,23 +41,29 @@ class Memory:
         self.allowed: list[range] = []
         self.frozen: tuple[set[int], set[int]] = (set(), set())
         self.faults: list[str] = []
-        bus = AxiBus.from_prefix(dut, prefix)
-        options = {"reset_active_level": False, "memory": self}
+        self.stripe = 0
         logging.getLogger("cocotb").setLevel(logging.WARNING)
-        self.reader = _Reader(bus.read, dut.aclk, dut.aresetn, **options)
-        self.writer = _Writer(bus.write, dut.aclk, dut.aresetn, **options)
-        self.bytes = self.reader.byte_lanes
+        self.readers: list[_Reader] = []
+        self.writers: list[_Writer] = []
+        for port, prefix in enumerate(prefixes):
+            bus = AxiBus.from_prefix(dut, prefix)
+            options = {"reset_active_level": False, "memory": self, "port": port}
+            self.readers.append(_Reader(bus.read, dut.aclk, dut.aresetn, **options))
+            self.writers.append(_Writer(bus.write, dut.aclk, dut.aresetn, **options))
+        self.bytes = self.readers[0].byte_lanes
 
     def channels(self) -> list[Any]:
         """What may pause."""
-        reader, writer = self.reader, self.writer
-        return [
-            reader.ar_channel,
-            reader.r_channel,
-            writer.aw_channel,
-            writer.w_channel,
-            writer.b_channel,
+        reading = [channel for each in self.readers for channel in (each.ar_channel, each.r_channel)]
+        return reading + [
+            channel for each in self.writers for channel in (each.aw_channel, each.w_channel, each.b_channel)
         ]
+
+    def visit(self, port: int, address: int) -> None:
+        """Objects to a beat at a port that does not have the address."""
+        ports = len(self.readers)
+        if ports > 1 and address // self.stripe % ports != port:
+            self.faults.append(f"{address:#x} at port {port} of {ports}")
 
     def _parts(self, address: int, length: int) -> Iterator[tuple[bytearray, slice]]:
         while length:
@@ -99,8 +106,8 @@ class Memory:
 class _Reader(AxiSlaveRead):  # type: ignore[misc]
     """Takes requests at once, and sends a beat of any ID that has one due, so that bursts of two IDs mix."""
 
-    def __init__(self, *args: Any, memory: Memory, **options: Any) -> None:
-        self.memory = memory
+    def __init__(self, *args: Any, memory: Memory, port: int, **options: Any) -> None:
+        self.memory, self.port = memory, port
         super().__init__(*args, **options)
         self.ar_channel.queue_occupancy_limit = -1
         self.log.setLevel(logging.ERROR)
@@ -128,6 +135,7 @@ class _Reader(AxiSlaveRead):  # type: ignore[misc]
             burst = queues[id_][0]
             r = self.r_channel._transaction_obj()
             base = burst[1] // memory.bytes * memory.bytes
+            memory.visit(self.port, base)
             r.rid, r.rlast = id_, burst[2] == 1
             r.rresp = memory.response(burst[1], burst[1] // burst[3] * burst[3] + burst[3])
             r.rdata = int.from_bytes(memory.load(base, memory.bytes), "little")
@@ -142,8 +150,8 @@ class _Reader(AxiSlaveRead):  # type: ignore[misc]
 class _Writer(AxiSlaveWrite):  # type: ignore[misc]
     """Takes requests and data at once, and answers any ID that has an answer due."""
 
-    def __init__(self, *args: Any, memory: Memory, **options: Any) -> None:
-        self.memory = memory
+    def __init__(self, *args: Any, memory: Memory, port: int, **options: Any) -> None:
+        self.memory, self.port = memory, port
         super().__init__(*args, **options)
         self.aw_channel.queue_occupancy_limit = -1
         self.w_channel.queue_occupancy_limit = -1
@@ -164,6 +172,7 @@ class _Writer(AxiSlaveWrite):  # type: ignore[misc]
                 stop = address // size * size + size
                 answer = memory.response(address, stop)
                 response = response if response != AxiResp.OKAY else answer
+                memory.visit(self.port, address)
                 if answer == AxiResp.OKAY:
                     memory.put(address // memory.bytes * memory.bytes, int(w.wdata), int(w.wstrb))
                 asked[0][1] = stop

@@ -20,7 +20,7 @@ __all__ = ["CONFIGS", "TESTS", "run"]
 _SMALL = dataclasses.replace(SMALL, outstanding=2, ring_entries=16)
 
 #: Small queues and codes of two bits; bytes with codes of four bits at any address; fields, zero words and padding;
-#: pipelined, with a wide host.
+#: pipelined, with a wide host; several units.
 CONFIGS = {
     "small": _SMALL,
     "bytes": dataclasses.replace(
@@ -37,6 +37,7 @@ CONFIGS = {
         lanes=8,
         alignment="word",
     ),
+    "units": dataclasses.replace(_SMALL, units=4, stripe_bytes=256),
     "pipelined": dataclasses.replace(
         _SMALL,
         format=Format(),

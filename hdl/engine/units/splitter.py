@@ -75,7 +75,7 @@ class Splitter(wiring.Component):
         m.submodules.lengths = lengths = WindowLengths(config)
         m.submodules.walk = walk = HeaderWalk(config)
         depth = 1 << (lengths.latency + _WAY - 1).bit_length()
-        m.submodules.words = words = BeatStore(config.format.stream_bits, config.units, depth)
+        m.submodules.store = words = BeatStore(config.format.stream_bits, config.units, depth)
         # As many beats as have words inside, at most.
         m.submodules.ends = ends = Fifo(BeatEnds(config), depth, reserved=True)
         m.submodules.cutter = cutter = Cutter(config, -(-self.stripe_words // config.lanes))

@@ -72,7 +72,7 @@ class EngineConfig:
         others (AR, AW and W, R and B of the registers, completions) and the interrupt, ``"in,out"`` for all; or
         ``"none"``.
     ``units``
-        Device memory ports, each with a compressor and a decompressor: see :doc:`architecture`. With more than one, device
+        Device memory ports, each with a compressor and a decompressor: see docs/architecture.md. With more than one, device
         addresses belong to them in turn, ``stripe_bytes`` each, and a source or destination in device memory is a
         multiple of a window.
     ``stripe_bytes``

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.commands.designs import design_from, with_rings
@@ -12,6 +11,7 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.errors import ParameterError
 from cdma.options import ENGINE, add_block_options, engine_config_from
 
+from .cases import add_case_options, add_plot_option, check_densities, check_latencies
 from .rows import Columns, Row, add_row_options, show_rows
 
 if TYPE_CHECKING:
@@ -47,21 +47,12 @@ def register(subparsers: Any) -> None:
     )
     add_block_options(parser, ENGINE)
     group = parser.add_argument_group("cases")
-    group.add_argument(
-        "--densities",
-        type=float,
-        nargs="+",
-        metavar="D",
-        help="shares of literals (default 0 0.25 0.5 0.75 1)",
-    )
+    add_case_options(group, densities=" (default 0 0.25 0.5 0.75 1)", directions=_DIRECTIONS)
     group.add_argument(
         "--bytes", type=int, nargs="+", metavar="N", help="raw bytes of a tensor (default 4096 65536 1048576)"
     )
     group.add_argument(
         "--memory-latencies", type=int, nargs="+", metavar="N", help="cycles (default 10 100 300)"
-    )
-    group.add_argument(
-        "--directions", choices=_DIRECTIONS, nargs="+", metavar="D", help=f"some of {', '.join(_DIRECTIONS)}"
     )
     group.add_argument("--modes", choices=_MODES, nargs="+", metavar="M", help=f"some of {', '.join(_MODES)}")
     group.add_argument(
@@ -80,9 +71,7 @@ def register(subparsers: Any) -> None:
         "is given (default: the one engine of the other options)",
     )
     add_row_options(parser)
-    parser.add_argument(
-        "--plot", type=Path, metavar="FILE", help="also draw utilisation over density (.svg, .png)"
-    )
+    add_plot_option(parser, "utilisation over density")
     parser.set_defaults(run=_run)
 
 
@@ -140,17 +129,13 @@ def _cases(arguments: argparse.Namespace, config: EngineConfig) -> list[dict[str
         raise ParameterError(
             f"tensors is {count}; it must be from 1 to {MOST_DESCRIPTORS}, which the bench's ring holds"
         )
-    for density in densities:
-        if not 0 <= density <= 1:
-            raise ParameterError(f"densities has {density:g}; a density is from 0 to 1")
+    check_densities(densities)
     for size in sizes:
         if size < word or size % word or size > 1 << 21:
             raise ParameterError(
                 f"bytes has {size}; a tensor has whole words of {word} bytes, at most 2 MiB here"
             )
-    for latency in latencies:
-        if not 0 <= latency <= 10000:
-            raise ParameterError(f"memory-latencies has {latency}; it must be from 0 to 10000 cycles")
+    check_latencies("memory-latencies has", latencies)
     port_bytes = max(config.dev_data_bits, config.host_data_bits) // 8
     found = cases(densities, sizes, latencies, port_bytes=port_bytes, descriptors=count)
     directions, modes = arguments.directions or _DIRECTIONS, arguments.modes or _MODES

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.commands.designs import design_from, with_rings
 from cdma.hdl.spec.errors import ParameterError
 from cdma.options import ENGINE, add_block_options
 
+from .cases import add_case_options, add_plot_option, check_densities, check_latencies
 from .rows import Columns, Row, add_row_options, show_rows
 
 if TYPE_CHECKING:
@@ -53,13 +53,11 @@ def register(subparsers: Any) -> None:
         metavar="N",
         help="measure an engine for each of these numbers of units (default: 1 2 4 6 8, or that of --units)",
     )
-    group.add_argument(
-        "--densities",
-        type=float,
-        nargs="+",
-        metavar="D",
-        help="shares of literals, which are anywhere (default: 10 from 0 to 1; between them those at which the ratio of "
+    add_case_options(
+        group,
+        densities=", which are anywhere (default: 10 from 0 to 1; between them those at which the ratio of "
         "the default format is 8, 6, 4, 2 and 1)",
+        directions=_DIRECTIONS,
     )
     group.add_argument(
         "--patterns",
@@ -70,9 +68,6 @@ def register(subparsers: Any) -> None:
         "in the second half of another one (one-unit); default both",
     )
     group.add_argument(
-        "--directions", choices=_DIRECTIONS, nargs="+", metavar="D", help=f"some of {', '.join(_DIRECTIONS)}"
-    )
-    group.add_argument(
         "--cycles",
         type=int,
         default=16384,
@@ -81,12 +76,7 @@ def register(subparsers: Any) -> None:
     )
     group.add_argument("--memory-latency", type=int, default=100, metavar="N", help="cycles (default 100)")
     add_row_options(parser)
-    parser.add_argument(
-        "--plot",
-        type=Path,
-        metavar="FILE",
-        help="also draw over density the utilisation of the link, and what crosses the crossbar (.svg, .png)",
-    )
+    add_plot_option(parser, "over density the utilisation of the link, and what crosses the crossbar")
     parser.set_defaults(run=_run)
 
 
@@ -115,13 +105,8 @@ def _run(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace) -> None:
     if not 256 <= arguments.cycles <= 1 << 20:
         raise ParameterError(f"cycles is {arguments.cycles}; it must be from 256 to {1 << 20}")
-    if not 0 <= arguments.memory_latency <= 10000:
-        raise ParameterError(
-            f"memory-latency is {arguments.memory_latency}; it must be from 0 to 10000 cycles"
-        )
-    for density in arguments.densities or ():
-        if not 0 <= density <= 1:
-            raise ParameterError(f"densities has {density:g}; a density is from 0 to 1")
+    check_latencies("memory-latency is", [arguments.memory_latency])
+    check_densities(arguments.densities or ())
     if arguments.unit_counts is not None and arguments.units is not None:
         raise ParameterError("units and unit-counts are both given; either says what is measured")
 

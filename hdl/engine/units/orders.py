@@ -51,7 +51,7 @@ class Orders(wiring.Component):
         m = Module()
         plan, units = self.plan, self.plan.units
         config = plan.config
-        depth = 1 << (units * plan.in_flight - 1).bit_length()
+        depth = plan.total_in_flight
         m.submodules.walk = walk = StripeWalk(
             plan.dev.address_bits, units, config.stripe_bytes, config.format.word_bits
         )
@@ -64,13 +64,11 @@ class Orders(wiring.Component):
 
         stripe = walk.stripes.payload
         free = Array(Signal(name=f"free_{unit}", init=1) for unit in range(units))
-        given = Signal()
         m.d.comb += [
             self.stripe.payload.eq(stripe),
             self.stripe.valid.eq(walk.stripes.valid & free[stripe.unit]),
             walk.stripes.ready.eq(free[stripe.unit]),
-            given.eq(self.stripe.valid),
-            pieces.input.valid.eq(given),
+            pieces.input.valid.eq(self.stripe.valid),
             pieces.input.payload.unit.eq(stripe.unit),
             pieces.input.payload.number.eq(stripe.first[plan.place_bits :]),
             pieces.input.payload.raw.eq(stripe.raw),
@@ -83,7 +81,7 @@ class Orders(wiring.Component):
         for unit, port in enumerate(self.stripes):
             inside = Signal(range(plan.in_flight + 1), name=f"inside_{unit}")
             following = Signal.like(inside, name=f"following_{unit}")
-            gives = given & (stripe.unit == unit)
+            gives = self.stripe.valid & (stripe.unit == unit)
             m.d.comb += [
                 port.valid.eq(gives),
                 port.payload.eq(stripe),

@@ -48,3 +48,8 @@ class UnitPlan:
         beats = self.dev.buffer + config.piece_beats
         stripes = beats * self.dev.data_bits // 8 // config.stripe_bytes + 4
         return 1 << (stripes - 1).bit_length()
+
+    @property
+    def total_in_flight(self) -> int:
+        """Room for the stripes that all units have in flight, a power of two."""
+        return 1 << (self.units * self.in_flight - 1).bit_length()

@@ -1,0 +1,76 @@
+"""What the paths of both directions have in common: the units, the order of their stripes, and their reports."""
+
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Module
+from amaranth.lib import wiring
+
+from cdma.hdl.axi.reader import AxiReader
+from cdma.hdl.axi.writer import AxiWriter
+from cdma.hdl.blocks.fifo import Fifo
+from cdma.hdl.engine.path.ports import Verdict, path_members
+
+from .orders import Orders
+from .outcomes import Collector
+from .plan import UnitPlan
+from .unit import Unit
+
+__all__ = ["UnitsPath"]
+
+
+class UnitsPath(wiring.Component):
+    """A :class:`~cdma.hdl.engine.path.data_path.DataPath` with several units, all of which write device memory if
+    ``writes`` says so, and read it otherwise.
+
+    A subclass adds the AXI4 ports, and what is between the host port and the pieces of the units.
+    """
+
+    def __init__(
+        self, plan: UnitPlan, units: Sequence[Unit], ports: dict[str, wiring.Member], *, writes: bool
+    ) -> None:
+        self.plan = plan
+        self.units = units
+        self.writes = writes
+        self.orders = Orders(plan)
+        self.collector = Collector(
+            plan.dev.address_bits, plan.units, plan.config.stripe_bytes, plan.stripe_words, writes=writes
+        )
+        dev, host = plan.dev.address_bits, plan.host.address_bits
+        super().__init__({**path_members(plan.config, *((host, dev) if writes else (dev, host))), **ports})
+
+    def _connect_units(self, m: Module, host: AxiReader | AxiWriter) -> None:
+        """Adds the units with their orders and reports, and connects them, and commands and states of the ``host`` port,
+        to the rest of the channel."""
+        plan, units, orders, collector = self.plan, self.units, self.orders, self.collector
+        m.submodules.orders = orders
+        m.submodules.collector = collector
+        m.submodules.reports = reports = Fifo(Verdict, plan.config.descriptors, reserved=True)
+        for index, unit in enumerate(units):
+            m.submodules[f"unit_{index}"] = unit
+            wiring.connect(m, orders.stripes[index], unit.stripe)
+            wiring.connect(m, unit.report, collector.units[index])
+            m.d.comb += [unit.values.eq(self.values), unit.flush.eq(self.flush)]
+        read, write = (host, orders) if self.writes else (orders, host)
+        wiring.connect(m, wiring.flipped(self.read), read.command)
+        wiring.connect(m, wiring.flipped(self.route), orders.route)
+        wiring.connect(m, wiring.flipped(self.write), write.command)
+        wiring.connect(m, orders.reports, collector.order)
+        wiring.connect(m, collector.verdict, reports.input)
+        wiring.connect(m, reports.output, wiring.flipped(self.report))
+
+        there, here = ("read", "write") if self.writes else ("write", "read")
+        idle, progress = Cat(unit.idle for unit in units), Cat(unit.progress for unit in units)
+        wiring.connect(m, collector.outcome, wiring.flipped(getattr(self, f"{here}_outcome")))
+        wiring.connect(m, host.outcome, wiring.flipped(getattr(self, f"{there}_outcome")))
+        m.d.comb += [
+            host.flush.eq(self.flush),
+            host.mark.eq(self.mark),
+            collector.mark.eq(self.mark),
+            getattr(self, f"{here}_idle").eq(idle.all()),
+            getattr(self, f"{here}_progress").eq(progress.any()),
+            getattr(self, f"{there}_idle").eq(host.idle),
+            getattr(self, f"{there}_progress").eq(host.progress),
+            self.refused.eq(Cat(unit.refused for unit in units).any()),
+            # The piece or the report that is waited for.
+            collector.waiting.eq((orders.reports if self.writes else orders.pieces).payload),
+        ]

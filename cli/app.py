@@ -23,6 +23,7 @@ _COMMANDS = (
     "demo",
     "generate",
     "verify",
+    "prove",
     "wave",
     "area",
     "fpga",

@@ -59,7 +59,7 @@ class Box:
 #: The folders, from the command down to the plain data that everything stands on.
 FLOORS = {
     "cli": Box(20, 20, 960, "the command and the public names", 70),
-    "verif": Box(20, 120, 620, "benches under Verilator", 176),
+    "verif": Box(20, 120, 620, "benches, proofs", 176),
     "synth": Box(660, 120, 320, "area, clock, FPGA", 176),
     "sim": Box(20, 326, 400, "models in numpy; no Amaranth", 444),
     "hdl": Box(440, 326, 540, "the hardware", 444),
@@ -70,7 +70,8 @@ FLOORS = {
 ROOMS = {
     "cli/commands": Box(330, 35, 290, "one file per command"),
     "cli": Box(670, 35, 290, "application, options, output"),
-    "verif": Box(230, 130, 390, "the regression; cycles counted for the system model"),
+    "verif/proofs": Box(470, 130, 150, "of single blocks"),
+    "verif": Box(230, 130, 220, "the regression, cycles"),
     "verif/codec": Box(40, 190, 280, "bench, plan, tests"),
     "verif/engine": Box(340, 190, 280, "bench, plan, tests"),
     "verif/simulator": Box(40, 250, 280, "builds, runs, waveforms"),

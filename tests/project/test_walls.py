@@ -107,6 +107,8 @@ ARROWS: dict[str, list[str]] = {
         "hdl/spec",
         "hdl/spec/registers",
     ],
+    # The proofs hold single blocks, and simulate nothing.
+    "verif/proofs": ["hdl/codec/parts", "hdl/blocks", "hdl/verilog", "hdl/spec"],
     "verif": ["verif/codec", "verif/engine", "verif/simulator", "hdl/spec"],
     # Area and clock.
     "synth": ["hdl/codec", "hdl/engine", "hdl/verilog", "hdl/spec"],
@@ -126,6 +128,7 @@ ARROWS: dict[str, list[str]] = {
         "verif",
         "verif/codec",
         "verif/engine",
+        "verif/proofs",
         "verif/simulator",
         "sim/codec",
         "sim/compare",
@@ -143,7 +146,15 @@ ARROWS: dict[str, list[str]] = {
 
 #: The libraries that the package imports, each with the rooms that may import it, including the rooms inside those.
 LIBRARIES: dict[str, list[str]] = {
-    "amaranth": ["hdl/blocks", "hdl/verilog", "hdl/codec", "hdl/axi", "hdl/engine", "cli/commands"],
+    "amaranth": [
+        "hdl/blocks",
+        "hdl/verilog",
+        "hdl/codec",
+        "hdl/axi",
+        "hdl/engine",
+        "verif/proofs",
+        "cli/commands",
+    ],
     "numpy": ["sim", "verif", "synth", "cli/commands"],
     "rich": ["cli"],
     "tomli": ["sim/support"],

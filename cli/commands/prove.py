@@ -1,0 +1,117 @@
+"""``cdma prove``: what holds of the blocks for every input, shown by SymbiYosys."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cdma.verif.proofs.proof import Proof
+    from cdma.verif.proofs.runner import Result
+
+__all__ = ["register"]
+
+
+def register(subparsers: Any) -> None:
+    """Adds the command's parser."""
+    parser = subparsers.add_parser(
+        "prove",
+        help="prove properties of the blocks",
+        description="Prove properties of the blocks with SymbiYosys, for every input and not for samples. "
+        "Each proof has cover statements that must be reached, since assumptions that contradict each other prove anything. "
+        "The status is 1 if a property fails, or was not shown in the time.",
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="only these proofs, or all whose names begin so"
+    )
+    parser.add_argument("--list", action="store_true", help="list the proofs and what each claims, and stop")
+    parser.add_argument("--quick", action="store_true", help="only those that take seconds")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="proofs at once (default 1)")
+    parser.add_argument(
+        "--timeout", type=float, default=900, metavar="S", help="seconds for each proof (default 900)"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("counterexamples"),
+        metavar="DIR",
+        help="takes the waveforms of what fails (default counterexamples)",
+    )
+    parser.add_argument("--no-cache", action="store_true", help="prove again, and keep nothing")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from cdma.hdl.spec.errors import ParameterError
+    from cdma.output import step_progress
+    from cdma.verif.proofs.registry import choose
+    from cdma.verif.proofs.runner import HOLDS, run_proof
+
+    for option in ("jobs", "timeout"):
+        if getattr(arguments, option) < 1:
+            raise ParameterError(f"--{option} is {getattr(arguments, option)}; it must be at least 1")
+    proofs = choose(arguments.names, quick=arguments.quick)
+    if arguments.list:
+        _list(proofs, arguments.json)
+        return 0
+    with step_progress("proving", len(proofs)) as advance, ThreadPoolExecutor(arguments.jobs) as pool:
+
+        def prove(proof: Proof) -> Result:
+            result = run_proof(
+                proof,
+                timeout=arguments.timeout,
+                traces=arguments.output,
+                use_cache=not arguments.no_cache,
+            )
+            advance(what=f"{proof.name} ({proof.config}) {result.status}")
+            return result
+
+        results = list(pool.map(prove, proofs))
+    if arguments.json:
+        print(json.dumps([asdict(result) for result in results], indent=2))
+    else:
+        _show(results)
+    return 0 if all(result.status in HOLDS for result in results) else 1
+
+
+def _list(proofs: Sequence[Proof], as_json: bool) -> None:
+    if as_json:
+        rows = [
+            {"property": proof.name, "config": proof.config, "method": proof.method, "claim": proof.claim}
+            for proof in proofs
+        ]
+        print(json.dumps(rows, indent=2))
+        return
+    claims = {proof.name: proof.claim for proof in proofs}
+    width = max(map(len, claims))
+    for name, claim in claims.items():
+        configs = "; ".join(proof.config for proof in proofs if proof.name == name)
+        print(f"{name:{width}}  {claim} ({configs})")
+
+
+def _show(results: Sequence[Result]) -> None:
+    from cdma.output import new_table, output
+    from cdma.verif.proofs.runner import FAILED, HOLDS
+
+    table = new_table("property", "config", "method", "depth", "status", "seconds", texts=3)
+    for result in results:
+        colour = "green" if result.status in HOLDS else "red" if result.status == FAILED else "yellow"
+        depth = "" if result.depth is None else str(result.depth)
+        status = f"[{colour}]{result.status}[/]"
+        table.add_row(result.property, result.config, result.method, depth, status, f"{result.seconds:.1f}")
+    output().print(table)
+    for result in results:
+        if result.status not in HOLDS:
+            print(f"\n{result.property} ({result.config}) {result.status}: {result.claim}")
+            if result.detail:
+                print(f"  {result.detail}")
+            if result.trace is not None:
+                print(f"  waveform: {result.trace}")

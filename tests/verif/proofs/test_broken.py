@@ -1,0 +1,173 @@
+"""Blocks that are broken on purpose: each kind of proof finds what is wrong with them."""
+
+import pytest
+from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal
+from amaranth.lib import wiring
+
+from cdma.hdl.blocks.counter import WideCounter
+from cdma.hdl.blocks.credit import Credit
+from cdma.hdl.blocks.fifo import Fifo
+from cdma.hdl.blocks.realign import Realign
+from cdma.hdl.blocks.skid_buffer import SkidBuffer
+from cdma.hdl.blocks.stream_register import StreamRegister
+from cdma.hdl.codec.parts.butterfly import Routes
+from cdma.verif.proofs import butterfly
+from cdma.verif.proofs.bench import Bench, fixed
+from cdma.verif.proofs.counters import Credits, Sum
+from cdma.verif.proofs.proof import Proof
+from cdma.verif.proofs.queues import Queue
+from cdma.verif.proofs.runner import BOUNDED, FAILED, PROVEN, UNKNOWN, VACUOUS, run_proof
+from cdma.verif.proofs.word_flow import WordFlow
+
+pytestmark = pytest.mark.slow
+
+
+def outcome(bench, tmp_path, **more):
+    """What becomes of a bench."""
+    proof = Proof(name="broken", config="on purpose", claim="", bench=bench, **more)
+    return run_proof(proof, timeout=60, traces=tmp_path, use_cache=False)
+
+
+def refuted(bench, tmp_path, file, **more):
+    """Whether a bench fails at an assertion in ``file``, with a waveform."""
+    result = outcome(bench, tmp_path, **more)
+    assert result.status == FAILED, result
+    assert f"verif/proofs/{file}:" in result.detail
+    with open(result.trace) as trace:
+        assert "$var wire" in trace.read()
+
+
+class WrongRoutes(Routes):
+    """Exchanges one pair too many, at one offset of one mask."""
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.right = right = Routes(self.lanes)
+        m.d.comb += [right.ranks.eq(self.ranks), right.offset.eq(self.offset), self.swap.eq(right.swap)]
+        with m.If((self.offset == 2) & (self.ranks.count == 3)):
+            m.d.comb += self.swap[1][0].eq(~right.swap[1][0])
+        return m
+
+
+@pytest.mark.parametrize("bench", [butterfly.Concentrated, butterfly.Expanded])
+def test_a_wrong_exchange(bench, tmp_path, monkeypatch):
+    monkeypatch.setattr(butterfly, "Routes", WrongRoutes)
+    refuted(lambda: bench(4), tmp_path, "butterfly.py", cover=2)
+
+
+class Overwriting(StreamRegister):
+    """Takes another transfer before the one that it holds is gone."""
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.comb += self.input.ready.eq(1)
+        with m.If(self.input.valid | self.output.ready):
+            m.d.sync += [self.output.valid.eq(self.input.valid), self.output.payload.eq(self.input.payload)]
+        return m
+
+
+class Hesitating(SkidBuffer):
+    """Is not ready after each transfer."""
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.right = right = SkidBuffer(2)
+        rest = Signal()
+        m.d.sync += rest.eq(self.i.valid & self.i.ready)
+        m.d.comb += [right.i.payload.eq(self.i.payload), right.i.valid.eq(self.i.valid & ~rest)]
+        m.d.comb += self.i.ready.eq(right.i.ready & ~rest)
+        wiring.connect(m, right.o, wiring.flipped(self.o))
+        return m
+
+
+@pytest.mark.parametrize(
+    ("block", "shape"),
+    [
+        (lambda: Overwriting(2), (1, 1, 1)),
+        (lambda: Hesitating(2), (2, 2, 1)),
+        # A writer that does not count.
+        (lambda: Fifo(2, 4, reserved=True), (5, 0, 2, 6)),
+        # An entry more late than is claimed.
+        (lambda: Fifo(2, 4, ahead=True), (5, 4, 2)),
+        # An entry fewer than is claimed.
+        (lambda: StreamRegister(2), (1, 2, 1)),
+    ],
+    ids=["overwrites", "bubbles", "overflows", "late", "short"],
+)
+def test_a_wrong_queue(block, shape, tmp_path):
+    refuted(lambda: Queue(block, *shape), tmp_path, "queues.py")
+
+
+class Unshifted(Realign):
+    """Keeps a lane too many of the last beat."""
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.right = right = Realign(2, 2)
+        wiring.connect(m, wiring.flipped(self.shift), right.shift)
+        wiring.connect(m, wiring.flipped(self.input), right.input)
+        wiring.connect(m, right.output, wiring.flipped(self.output))
+        with m.If(right.output.payload.last):
+            m.d.comb += self.output.payload.keep.eq(right.output.payload.keep | 1)
+        return m
+
+
+def test_a_wrong_flow_of_words(tmp_path):
+    refuted(lambda: WordFlow(lambda: Unshifted(2, 2), 2, 2, 1, "up"), tmp_path, "word_flow.py")
+
+
+class Narrow(WideCounter):
+    """Its lowest part overflows too often."""
+
+    def __init__(self):
+        super().__init__(1, 6)
+        self.low, self.upper = 1, 5
+
+
+def test_wrong_counters(tmp_path):
+    refuted(lambda: Sum(Narrow(), 1), tmp_path, "counters.py", cover=72)
+    refuted(lambda: Credits(Credit(8, 1), 1), tmp_path, "counters.py")
+
+
+class Small(Bench):
+    """A counter of four, with what each test says of it."""
+
+    def __init__(self, *, assumed=False, limit=3):
+        super().__init__()
+        self.assumed = assumed
+        self.limit = limit
+
+    def describe(self, m):
+        count = Signal(2)
+        m.d.sync += count.eq(count + 1)
+        if self.assumed:
+            m.d.comb += Assume(fixed(m, "any", 1) & (count == 0))
+        m.d.comb += [Assert(count <= self.limit), Cover(count == 2)]
+
+
+def test_what_becomes_of_a_proof(tmp_path):
+    assert outcome(Small, tmp_path).status == PROVEN
+    assert outcome(Small, tmp_path, method="induction", depth=2).status == PROVEN
+    assert outcome(lambda: Small(limit=2), tmp_path, method="bmc", depth=3).status == BOUNDED
+    assert outcome(lambda: Small(limit=2), tmp_path, method="bmc", depth=4).status == FAILED
+    assert outcome(lambda: Small(limit=1), tmp_path, method="induction", depth=4).status == FAILED
+
+
+def test_assumptions_that_contradict(tmp_path):
+    result = outcome(lambda: Small(assumed=True, limit=0), tmp_path)
+    assert result.status == VACUOUS
+    assert "verif/proofs/test_broken.py" in result.detail
+
+
+def test_an_induction_that_does_not_converge_proves_nothing(tmp_path):
+    """Five comes after three, and three is never reached: a step of the induction does not know that."""
+
+    class Hidden(Bench):
+        def describe(self, m):
+            count = Signal(3)
+            m.d.sync += count.eq(Mux(count == 4, 0, count + 2))
+            m.d.comb += [Assert(count != 5), Cover(count == 4)]
+
+    result = outcome(Hidden, tmp_path, method="induction", depth=1)
+    assert result.status == UNKNOWN
+    assert result.trace is None

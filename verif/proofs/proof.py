@@ -1,0 +1,58 @@
+"""What a proof is: a claim about a block in one configuration, and how it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from .bench import Bench
+
+__all__ = ["METHODS", "PROPERTIES", "Proof"]
+
+#: How a claim is shown. The first two hold for runs of any length, the last one for runs of ``depth`` cycles.
+METHODS = ("pdr", "induction", "bmc")
+
+#: The rules in Verilog that a bench may instantiate.
+PROPERTIES = Path(__file__).parents[1] / "properties"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """One claim.
+
+    ``name``, ``config``
+        What is proven, and of which configuration of the block. Proofs with one name make the same claim.
+    ``claim``
+        The claim, in a sentence.
+    ``bench``
+        Makes the block with its assumptions, assertions and covers around it.
+    ``method``
+        One of :data:`METHODS`.
+    ``depth``
+        Cycles from the reset that a bounded proof looks at; for induction, the cycles that a step of it assumes.
+    ``cover``
+        Cycles within which every cover statement must be reached.
+    ``rules``
+        Files of :data:`PROPERTIES` that the bench instantiates.
+    ``prepare``
+        Commands for ABC before ``pdr``, which make some circuits much smaller.
+    ``quick``
+        Belongs to the short set, whose proofs take a few seconds each.
+    """
+
+    name: str
+    config: str
+    claim: str
+    bench: Callable[[], Bench]
+    method: str = "pdr"
+    depth: int = 0
+    cover: int = 20
+    rules: tuple[str, ...] = ()
+    prepare: tuple[str, ...] = ()
+    quick: bool = True
+
+    @property
+    def label(self) -> str:
+        """The name and the configuration as one word, for files."""
+        return f"{self.name}-{self.config.replace(', ', '-').replace(' ', '_')}"

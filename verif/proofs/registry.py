@@ -1,0 +1,34 @@
+"""All proofs, in the order in which they are shown, and the choice of some of them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from cdma.hdl.spec.errors import ParameterError
+
+from . import butterfly, counters, queues, word_flow
+from .proof import Proof
+
+__all__ = ["PROOFS", "choose"]
+
+PROOFS: list[Proof] = [*butterfly.PROOFS, *queues.PROOFS, *word_flow.PROOFS, *counters.PROOFS]
+
+
+def choose(names: Sequence[str], *, quick: bool = False) -> list[Proof]:
+    """The proofs of these names, or all; a name may be the beginning of several.
+
+    ``quick`` leaves out those that take long.
+    """
+    for name in names:
+        if not any(_is_part(name, proof.name) for proof in PROOFS):
+            known = sorted({proof.name for proof in PROOFS})
+            near = difflib.get_close_matches(name, known, 3)
+            hint = f"did you mean {' or '.join(near)}?" if near else "cdma prove --list lists them"
+            raise ParameterError(f"there is no proof {name!r}; {hint}")
+    chosen = [proof for proof in PROOFS if not names or any(_is_part(name, proof.name) for name in names)]
+    return [proof for proof in chosen if proof.quick or not quick]
+
+
+def _is_part(name: str, whole: str) -> bool:
+    return whole == name or whole.startswith(f"{name}_")

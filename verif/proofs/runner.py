@@ -1,0 +1,220 @@
+"""Runs one proof: SymbiYosys looks for a run that reaches each cover statement, then for one that breaks an assertion."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from cdma.hdl.verilog.cache import cache_folder, content_key, replace_text
+
+from .proof import PROPERTIES, Proof
+from .tools import ProofToolError, Tools, find_tools
+
+__all__ = ["BOUNDED", "FAILED", "HOLDS", "PROVEN", "UNKNOWN", "VACUOUS", "Result", "run_proof"]
+
+PROVEN = "proven"
+BOUNDED = "bounded"
+FAILED = "failed"
+#: A cover statement was not reached: the assumptions may contradict each other, so the assertions say nothing.
+VACUOUS = "vacuous"
+#: Neither shown nor refuted in the time.
+UNKNOWN = "unknown"
+#: The statuses of a claim that holds; a bounded one holds for as many cycles as its depth says.
+HOLDS = (PROVEN, BOUNDED)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a proof.
+
+    ``depth``
+        Cycles that the claim was shown for, or that a step of the induction assumes; None for PDR, which needs none.
+    ``seconds``
+        What it took when it was run, which may have been before.
+    ``covers``
+        Cover statements, all of which were reached where the status is one of :data:`HOLDS`.
+    ``detail``
+        What failed, or was not reached.
+    ``trace``
+        The waveform of the counterexample.
+    """
+
+    property: str
+    config: str
+    method: str
+    depth: int | None
+    status: str
+    seconds: float
+    covers: int
+    claim: str
+    detail: str = ""
+    trace: str | None = None
+
+
+_OPTIONS = {
+    "pdr": "mode prove\naigsmt boolector",
+    "induction": "mode prove\ndepth {depth}",
+    "bmc": "mode bmc\ndepth {depth}",
+    "cover": "mode cover\ndepth {depth}",
+}
+_SOURCE = re.compile(r"^ *attribute \\src .*\n", re.MULTILINE)
+
+
+def run_proof(
+    proof: Proof, *, timeout: float = 600, traces: Path | None = None, use_cache: bool = True
+) -> Result:
+    """Runs a proof, or gives what it came to when the same bench was proven before.
+
+    ``timeout``
+        Seconds for the covers, and as many again for the assertions.
+    ``traces``
+        Takes the waveform of a counterexample.
+    """
+    tools = find_tools()
+    text = proof.bench().rtlil()
+    rules = {name: (PROPERTIES / name).read_text(encoding="utf-8") for name in proof.rules}
+    kept = cache_folder() / "proofs" / f"{_key(proof, text, rules, tools)}.json"
+    if use_cache:
+        with contextlib.suppress(OSError, ValueError, TypeError):
+            return Result(**json.loads(kept.read_text()))
+    folder = Path(tempfile.mkdtemp(prefix="cdma-proof-"))
+    try:
+        (folder / "design.il").write_text(text)
+        for name, rule in rules.items():
+            (folder / name).write_text(rule, encoding="utf-8")
+        tools.link_solvers(folder / "bin")
+        result = _run(proof, folder, tools, timeout, traces)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    if use_cache and result.status in HOLDS:
+        replace_text(kept, json.dumps(asdict(result)))
+    return result
+
+
+def _key(proof: Proof, text: str, rules: dict[str, str], tools: Tools) -> str:
+    """Everything that the result depends on; where in its file a statement stands is not part of it."""
+    parts = [
+        *(proof.name, proof.config, proof.claim, proof.method),
+        *(str(proof.depth), str(proof.cover), " ".join(proof.prepare), tools.versions),
+        _SOURCE.sub("", text),
+        *(part for pair in sorted(rules.items()) for part in pair),
+    ]
+    return content_key(*parts)[:32]
+
+
+def _run(proof: Proof, folder: Path, tools: Tools, timeout: float, traces: Path | None) -> Result:
+    began = time.monotonic()
+    depth = None if proof.method == "pdr" else proof.depth
+
+    def result(status: str, covers: int, detail: str = "", trace: Path | None = None) -> Result:
+        return Result(
+            property=proof.name,
+            config=proof.config,
+            method=proof.method,
+            depth=depth,
+            status=status,
+            seconds=round(time.monotonic() - began, 1),
+            covers=covers,
+            claim=proof.claim,
+            detail=detail,
+            trace=None if trace is None else str(trace),
+        )
+
+    status, log = _sby(proof, "cover", proof.cover, folder, tools, timeout)
+    reached = len(set(re.findall(r"summary: +reached cover statement (\S+)", log)))
+    if status == "FAIL":
+        unreached = re.findall(r"Unreached cover statement at (.*)", log)
+        return result(VACUOUS, reached, f"not reached: {_places(unreached)}")
+    if status != "PASS":
+        return result(UNKNOWN, reached, f"covers: no answer within {timeout:g} s")
+    if not reached:
+        return result(VACUOUS, 0, "the bench has no cover statement")
+    status, log = _sby(proof, proof.method, proof.depth, folder, tools, timeout)
+    if status == "PASS":
+        return result(BOUNDED if proof.method == "bmc" else PROVEN, reached)
+    if status == "FAIL":
+        return result(FAILED, reached, _reason(log), _keep_trace(proof, folder / proof.method, traces))
+    return result(UNKNOWN, reached, _reason(log) or f"no answer within {timeout:g} s")
+
+
+def _reason(log: str) -> str:
+    """The places of the assertions that failed."""
+    return _places(re.findall(r"Assert failed in (.*)", log))
+
+
+def _places(found: list[str]) -> str:
+    """Statements by their files, without the folders that these are in on this machine."""
+    return "; ".join(
+        sorted({re.sub(r"^\w+: |\S*/(?=(?:verif|hdl)/)| \(_witness_.*", "", place) for place in found})
+    )
+
+
+def _keep_trace(proof: Proof, folder: Path, traces: Path | None) -> Path | None:
+    """Moves the waveform of the counterexample out of the folder of the run."""
+    found = sorted(folder.glob("engine_*/trace*.vcd"))
+    # A step of an induction that fails is no counterexample: its first state may never be reached.
+    found = [path for path in found if "induct" not in path.name]
+    if traces is None or not found:
+        return None
+    traces.mkdir(parents=True, exist_ok=True)
+    kept = traces / f"{proof.label}.vcd"
+    shutil.copyfile(found[0], kept)
+    return kept
+
+
+def _sby(proof: Proof, mode: str, depth: int, folder: Path, tools: Tools, timeout: float) -> tuple[str, str]:
+    """Runs SymbiYosys in one mode; its verdict, and its log."""
+    engine = "abc " + "; ".join([*proof.prepare, "pdr"]) if mode == "pdr" else "smtbmc boolector"
+    read = [f"read_verilog -formal -sv {name}" for name in proof.rules]
+    lines = [
+        "[options]",
+        _OPTIONS[mode].format(depth=depth),
+        f"timeout {max(1, round(timeout))}",
+        "[engines]",
+        engine,
+        "[script]",
+        *read,
+        "read_rtlil design.il",
+        "prep -flatten -top top",
+        "[files]",
+        "design.il",
+        *proof.rules,
+    ]
+    job = folder / f"{mode}.sby"
+    job.write_text("\n".join(lines) + "\n")
+    path = os.pathsep.join([str(folder / "bin"), os.environ.get("PATH", os.defpath)])
+    process = subprocess.Popen(
+        [*tools.sby, "-j", "1", "-f", job.name],
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    try:
+        log, _ = process.communicate()
+    finally:
+        # The solvers are in the same session, and end with whoever asked.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    verdict = re.search(r"DONE \((\w+), rc=", log)
+    status = verdict[1] if verdict is not None else "ERROR"
+    if status == "ERROR":
+        errors = re.findall(r"ERROR: (.*)", log) or log.strip().splitlines()[-3:]
+        raise ProofToolError(
+            f"the proof {proof.name} ({proof.config}) could not be run: {' / '.join(errors)}"
+        )
+    return status, log

@@ -1,0 +1,157 @@
+"""The collector: of the reports of a descriptor's stripes, in their order, one outcome and one verdict."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+
+from cdma.hdl.axi.ports import Response
+from cdma.hdl.codec.parts.streams import Error
+from cdma.hdl.engine.units.outcomes import Collector
+
+_UNITS, _STRIPE_BYTES, _WORDS = 3, 256, 64
+
+
+@dataclass(frozen=True)
+class Stripe:
+    """What a unit reports of a stripe."""
+
+    number: int
+    resp: Response = Response.OKAY
+    place: int = 0
+    end: int = 0
+    literals: int = 0
+    error: Error = Error.NONE
+    raw: bool = False
+
+    @property
+    def unit(self) -> int:
+        return self.number % _UNITS
+
+
+def expected(stripes: list[Stripe]) -> dict[str, int]:
+    """What becomes of the stripes of one descriptor."""
+    wrong = next((at for at, one in enumerate(stripes) if not one.raw and one.error is not Error.NONE), None)
+    failed = next((one for one in stripes if one.resp is not Response.OKAY), None)
+    counted = stripes[: len(stripes) if wrong is None else wrong + 1]
+    result = {"resp": Response.OKAY.value, "end": counted[-1].end}
+    if not stripes[0].raw:
+        result["literals"] = sum(one.literals for one in counted)
+        result["error"] = (Error.NONE if wrong is None else stripes[wrong].error).value
+    if failed is not None:
+        result["resp"] = failed.resp.value
+        result["address"] = failed.number * _STRIPE_BYTES + failed.place
+    return result
+
+
+def collect(descriptors: list[list[Stripe]], seed: int) -> list[dict[str, int]]:
+    """Has the units report at random times, each in the order of its stripes; gives what is collected."""
+    source = random.Random(seed)
+    dut = Collector(32, _UNITS, _STRIPE_BYTES, _WORDS, writes=True)
+    stripes = [one for stripes in descriptors for one in stripes]
+    finals = [at == len(stripes) - 1 for stripes in descriptors for at in range(len(stripes))]
+    reports = {
+        (unit, name): [one for one in stripes if one.unit == unit and not (name == "codec" and one.raw)]
+        for unit in range(_UNITS)
+        for name in ("port", "end", "codec")
+    }
+    result: list[dict[str, int]] = []
+
+    async def bench(ctx: Any) -> None:
+        at, address = 0, None
+        offered: set[tuple[int, str]] = set()
+        for _ in range(100 * len(stripes)):
+            if at == len(stripes):
+                return
+            here = stripes[at]
+            ctx.set(dut.order.valid, 1)
+            ctx.set(dut.order.payload.unit, here.unit)
+            ctx.set(dut.order.payload.number, here.number)
+            ctx.set(dut.order.payload.raw, here.raw)
+            ctx.set(dut.order.payload.final, finals[at])
+            for (unit, name), queue in reports.items():
+                if queue and source.random() < 0.4:
+                    offered.add((unit, name))
+                port = getattr(dut.units[unit], name)
+                ctx.set(port.valid, (unit, name) in offered)
+                if (unit, name) not in offered:
+                    continue
+                if name == "end":
+                    ctx.set(port.payload, queue[0].end)
+                    continue
+                fields = ("resp", "place") if name == "port" else ("literals", "error")
+                for field in fields:
+                    ctx.set(port.payload[field], getattr(queue[0], field))
+            if ctx.get(dut.outcome.note):
+                address = ctx.get(dut.outcome.address)
+            if ctx.get(dut.outcome.done):
+                found = {"resp": ctx.get(dut.outcome.resp).value, "end": ctx.get(dut.end)}
+                if ctx.get(dut.verdict.valid):
+                    found["literals"] = ctx.get(dut.verdict.payload.literals)
+                    found["error"] = ctx.get(dut.verdict.payload.error).value
+                if address is not None:
+                    found["address"] = address
+                result.append(found)
+                address = None
+            taken = [key for key in offered if ctx.get(getattr(dut.units[key[0]], key[1]).ready)]
+            at += ctx.get(dut.order.ready)
+            await ctx.tick()
+            for key in taken:
+                offered.discard(key)
+                reports[key].pop(0)
+        raise AssertionError("the reports are not collected")
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert not any(reports.values())
+    return result
+
+
+def test_the_first_wrong_stripe_is_the_descriptors() -> None:
+    """Neither error, literals nor end of a later stripe count, and the next descriptor begins anew."""
+    wrong = [
+        Stripe(0, literals=5, end=0x100),
+        Stripe(1, literals=3, end=0x180, error=Error.TRUNCATED),
+        Stripe(2, literals=7, end=0x300),
+        Stripe(3, literals=1, end=0x380, error=Error.CODE),
+    ]
+    fine = [Stripe(4, literals=2, end=0x500), Stripe(5, literals=9, end=0x600)]
+    assert collect([wrong, fine], 1) == [
+        {"resp": 0, "end": 0x180, "literals": 8, "error": Error.TRUNCATED.value},
+        {"resp": 0, "end": 0x600, "literals": 11, "error": 0},
+    ]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_reports(seed: int) -> None:
+    source = random.Random(seed)
+    descriptors, number = [], 0
+    for _ in range(60):
+        raw = source.random() < 0.3
+        stripes = []
+        for _ in range(source.randint(1, 9)):
+            bad = source.random() < 0.15
+            stripes.append(
+                Stripe(
+                    number,
+                    source.choice((Response.SLVERR, Response.DECERR))
+                    if source.random() < 0.1
+                    else Response.OKAY,
+                    source.randrange(_STRIPE_BYTES),
+                    source.randrange(1 << 12),
+                    0 if raw else source.randint(0, _WORDS),
+                    source.choice([error for error in Error if error is not Error.NONE])
+                    if bad and not raw
+                    else Error.NONE,
+                    raw,
+                )
+            )
+            number += 1
+        descriptors.append(stripes)
+    assert collect(descriptors, seed) == [expected(stripes) for stripes in descriptors]

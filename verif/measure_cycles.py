@@ -10,10 +10,12 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.verif.codec.measure import measure_codec, standard_designs
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.engine.measure import measure_engine
+from cdma.verif.engine.measure_units import UNITS, unit_cases, unit_row
 
-__all__ = ["COMMAND", "engine_rows", "measure_cycles"]
+__all__ = ["COMMAND", "UNITS_COMMAND", "engine_rows", "measure_cycles", "measure_units", "units_as_text"]
 
 COMMAND = "cdma model --measure-engine sim/data/engine_cycles.json"
+UNITS_COMMAND = "cdma model --measure-units sim/data/unit_cycles.json"
 
 #: Bytes of a tensor, how many of them, the memories' latency, density.
 _LOADS = (
@@ -44,7 +46,23 @@ def measure_cycles(say: Callable[[str], None]) -> str:
         for direction in ("offload", "prefetch")
     ]
     say("the engine")
-    return as_text(codec, engine_rows(EngineConfig(), cases))
+    return as_text(COMMAND, {"codec": codec, "engine": engine_rows(EngineConfig(), cases)})
+
+
+def measure_units(say: Callable[[str], None]) -> str:
+    """The text of ``sim/data/unit_cycles.json``: the rows of ``cdma bench units`` whose literals are anywhere."""
+    rows = []
+    for units in UNITS:
+        say(f"{units} units")
+        config = EngineConfig(units=units)
+        cases = unit_cases(config, patterns=("scattered",))
+        rows += [unit_row(config, row) for row in measure_engine(EngineDesign(config), cases)]
+    return units_as_text(rows)
+
+
+def units_as_text(rows: list[dict[str, Any]]) -> str:
+    """The text for these rows."""
+    return as_text(UNITS_COMMAND, {"units": rows})
 
 
 def engine_rows(config: EngineConfig, cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -56,10 +74,10 @@ def engine_rows(config: EngineConfig, cases: list[dict[str, Any]]) -> list[dict[
     return [shape | row for row in measure_engine(EngineDesign(config), cases)]
 
 
-def as_text(codec: list[dict[str, Any]], engine: list[dict[str, Any]]) -> str:
+def as_text(command: str, tables: dict[str, list[dict[str, Any]]]) -> str:
     """A row on a line, and the command that counts anew."""
-    parts = [f' "command": {json.dumps(COMMAND)}']
-    for name, rows in (("codec", codec), ("engine", engine)):
+    parts = [f' "command": {json.dumps(command)}']
+    for name, rows in tables.items():
         lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
         parts.append(f' "{name}": [\n{lines}\n ]')
     return "{\n" + ",\n".join(parts) + "\n}\n"

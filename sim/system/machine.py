@@ -9,6 +9,7 @@ A machine is a TOML file::
     tflops = 20.0
     dram_GBps = 900.0
     memory_GiB = 24
+    crossbar_GBps = 150.0      # of one port; if left out, dram_GBps / units
 
     [engine]
     units = 6                  # codecs, one per memory controller
@@ -17,6 +18,7 @@ A machine is a TOML file::
     read_GBps = 200.0          # memory read bandwidth set aside for the engine
     buffer_KB = 70.0
     latency_ns = 350.0
+    port_GBps = 32.0           # host port; if left out, that of a unit, and no slower than the link
 """
 
 from __future__ import annotations
@@ -39,6 +41,8 @@ class Gpu:
     flops: float
     dram_bytes_per_s: float
     memory_bytes: float
+    #: Of the port by which the engine is connected to the crossbar, in one direction, if it is given.
+    crossbar_bytes_per_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,8 @@ class Engine:
     read_bytes_per_s: float
     buffer_bytes: float
     latency_s: float
+    #: Of its host port, in one direction, if it is given.
+    port_bytes_per_s: float | None = None
 
     @property
     def fetch_bytes_per_s(self) -> float:
@@ -71,12 +77,29 @@ class Engine:
 
 @dataclass(frozen=True)
 class Machine:
-    """A device, a link and an engine."""
+    """A device, its links, all of one kind, and an engine."""
 
     name: str
     gpu: Gpu
     link: Link
     engine: Engine
+    links: int = 1
+
+    @property
+    def port_bytes_per_s(self) -> float:
+        """Of the engine's host port. If it is not given, it is as wide as one unit, and no slower than one link."""
+        codec = self.engine.codec
+        unit = codec.lanes * codec.format.word_bits / 8 * self.engine.clock_hz
+        return self.engine.port_bytes_per_s or max(unit, self.link.bytes_per_s)
+
+    @property
+    def crossbar_bytes_per_s(self) -> float:
+        """Of the engine's port at the crossbar. If it is not given, it is that of one memory controller's port."""
+        return self.gpu.crossbar_bytes_per_s or self.gpu.dram_bytes_per_s / self.engine.units
+
+    def with_links(self, links: int) -> Machine:
+        """Returns the machine with so many links, over which each transfer is spread."""
+        return replace(self, links=links)
 
     def with_link(self, link: Link) -> Machine:
         """Returns the machine with another link."""
@@ -130,6 +153,7 @@ def _read(table: Table) -> Machine:
             gpu.number("tflops", above=0) * 1e12,
             gpu.number("dram_GBps", above=0) * 1e9,
             gpu.number("memory_GiB", above=0) * 2**30,
+            _rate(gpu, "crossbar_GBps"),
         ),
         _link(table),
         Engine(
@@ -139,11 +163,16 @@ def _read(table: Table) -> Machine:
             engine.number("read_GBps", above=0) * 1e9,
             engine.number("buffer_KB", above=0) * 1e3,
             engine.number("latency_ns", least=0) * 1e-9,
+            _rate(engine, "port_GBps"),
         ),
     )
     for part in (gpu, engine, table):
         part.done()
     return machine
+
+
+def _rate(table: Table, name: str) -> float | None:
+    return table.number(name, above=0) * 1e9 if name in table else None
 
 
 def _link(table: Table) -> Link:

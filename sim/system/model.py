@@ -15,9 +15,9 @@ from .machine import Machine
 from .networks import Network
 from .planner import StepPlanner
 from .policies import COMPRESSING, POLICIES, Situation, plan
-from .step import Step
+from .step import Step, Transfer
 
-__all__ = ["NO_ALGORITHM", "Model", "Result", "moments", "tensor_rows"]
+__all__ = ["NO_ALGORITHM", "Model", "Result", "moments", "tensor_rows", "usable"]
 
 #: The name of the algorithm in rows of policies that do not compress.
 NO_ALGORITHM = "none"
@@ -87,6 +87,11 @@ class Model:
         """The machine that it is trained on."""
         return self.planner.machine
 
+    def with_links(self, links: int) -> Model:
+        """Returns the network on the machine with so many links."""
+        machine = self.machine.with_links(links)
+        return Model(self.network, machine, self.planner.assumptions, self._densities, self._lines)
+
     def situation(self, algorithm: str, progress: float) -> Situation:
         """Returns the network at one moment of its training."""
         compression = Compression(self.network, self._densities, algorithm, self._lines)
@@ -94,8 +99,12 @@ class Model:
 
     def step(self, policy: str, algorithm: str, progress: float) -> Step:
         """Runs one step."""
+        return self.planner.run(self.transfers(policy, algorithm, progress))
+
+    def transfers(self, policy: str, algorithm: str, progress: float) -> dict[str, Transfer]:
+        """Returns the transfers of one step, by the names of the maps."""
         _known(policy, algorithm)
-        return self.planner.run(plan(policy, self.situation(algorithm, progress)))
+        return plan(policy, self.situation(algorithm, progress))
 
     def evaluate(self, policy: str, algorithm: str = "zv") -> Result:
         """Returns the row of a policy, averaged over the training."""
@@ -141,22 +150,28 @@ class Model:
         progress: Callable[[str], None] = lambda what: None,
     ) -> list[Result]:
         """Returns the rows of all policies, each with all algorithms that it can use; at least one row of each policy."""
-        for policy in policies:
-            for algorithm in algorithms:
-                _known(policy, algorithm)
         rows = []
-        for policy in policies:
-            usable = COMPRESSING.get(policy, algorithms[:1])
-            chosen = [name for name in algorithms if name in usable]
-            if not chosen:
-                raise ParameterError(
-                    f"policy {policy} is given with {', '.join(algorithms)}; it compresses with "
-                    f"{', '.join(usable)} only"
-                )
-            for algorithm in chosen:
-                progress(f"{self.network.name} on {self.machine.name}: {policy} {algorithm}")
-                rows.append(self.evaluate(policy, algorithm))
+        for policy, algorithm in usable(policies, algorithms):
+            progress(f"{self.network.name} on {self.machine.name}: {policy} {algorithm}")
+            rows.append(self.evaluate(policy, algorithm))
         return rows
+
+
+def usable(policies: Sequence[str], algorithms: Sequence[str]) -> list[tuple[str, str]]:
+    """Returns each policy with each of the algorithms that it can use, at least one."""
+    for policy in policies:
+        for algorithm in algorithms:
+            _known(policy, algorithm)
+    pairs = []
+    for policy in policies:
+        allowed = COMPRESSING.get(policy, algorithms[:1])
+        chosen = [(policy, name) for name in algorithms if name in allowed]
+        if not chosen:
+            raise ParameterError(
+                f"policy {policy} is given with {', '.join(algorithms)}; it compresses with {', '.join(allowed)} only"
+            )
+        pairs += chosen
+    return pairs
 
 
 def tensor_rows(model: Model, algorithm: str) -> list[dict[str, Any]]:

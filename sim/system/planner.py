@@ -40,6 +40,11 @@ class StepPlanner:
         return self.machine.gpu.dram_bytes_per_s * self.assumptions.compute.dram_efficiency
 
     @property
+    def link_bytes_per_s(self) -> float:
+        """Bytes per second that all links together transfer in one direction."""
+        return self.machine.links * self.machine.link.bytes_per_s * self.assumptions.link.efficiency
+
+    @property
     def always_bytes(self) -> float:
         """Device memory in use whatever is offloaded: parameters, what training adds to them, workspace."""
         memory = self.assumptions.memory
@@ -75,13 +80,18 @@ class StepPlanner:
             backward_times[item.name] = sum(cost.seconds for cost in beside)
         return {item.name: (forward_times[item.name], backward_times[item.name]) for item in maps}
 
-    def run(self, transfers: Mapping[str, Transfer]) -> Step:
-        """Runs the step in which the maps that ``transfers`` names are offloaded."""
+    def tasks(self, transfers: Mapping[str, Transfer]) -> StepTasks:
+        """Returns the tasks of the step in which the maps that ``transfers`` names are offloaded."""
         offloaded = [item for item in self.offloadable if item.name in transfers]
         tasks = StepTasks(self.network, offloaded, transfers, self.assumptions.training.lookahead)
         tasks.add_forward(self.forward)
         tasks.add_backward(self.backward)
         tasks.add("update", "compute", self.update)
+        return tasks
+
+    def run(self, transfers: Mapping[str, Transfer]) -> Step:
+        """Runs the step in which the maps that ``transfers`` names are offloaded."""
+        tasks = self.tasks(transfers)
         spans = simulate(tasks.tasks, self.dram_bytes_per_s)
         held = [
             *hold_maps(tasks, self.maps, transfers, self.bytes_of),

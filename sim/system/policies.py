@@ -23,9 +23,11 @@ from .compression import ALGORITHMS, Compression
 from .cswap import CostModel, KernelTimes, Predictor, learn
 from .engine_rate import measured_engine_laws, unit_bytes_per_s
 from .feature_maps import FeatureMap
+from .passage import passage
 from .planner import StepPlanner
 from .roofline import Cost
 from .step import Transfer
+from .unit_share import measured_shares
 
 __all__ = ["COMPRESSING", "POLICIES", "Decision", "Situation", "plan"]
 
@@ -65,8 +67,8 @@ class Situation:
 
     @property
     def link_bytes_per_s(self) -> float:
-        """Bytes per second that the link transfers in one direction."""
-        return self.planner.machine.link.bytes_per_s * self.planner.assumptions.link.efficiency
+        """Bytes per second that all links together transfer in one direction."""
+        return self.planner.link_bytes_per_s
 
     @property
     def link_latency_s(self) -> float:
@@ -86,10 +88,19 @@ class Situation:
         """Returns the part of a map's words that is not zero."""
         return self.compression.density(item, self.progress)
 
+    def _outside(self, moved: float) -> dict[str, float]:
+        """Returns the seconds for which bytes keep busy what is between the codecs and the host."""
+        machine = self.planner.machine
+        return {
+            "link": moved / self.link_bytes_per_s,
+            "host port": moved / machine.port_bytes_per_s,
+            "crossbar": moved / machine.crossbar_bytes_per_s,
+        }
+
     def plain(self, item: FeatureMap) -> Transfer:
         """Returns the transfer of a map without compression."""
         raw = self.planner.bytes_of(item)
-        cost = Cost(raw / self.link_bytes_per_s + self.link_latency_s, raw)
+        cost = passage(self._outside(raw), self.link_latency_s, raw, raw)
         return Transfer(raw, raw, cost, cost, host_bytes=raw)
 
     def by_engine(self, item: FeatureMap) -> Transfer:
@@ -101,20 +112,27 @@ class Situation:
         if self.compression.algorithm == "zl_hw":
             slow = self.planner.assumptions.codecs.zl_hw_GBps * 1e9
             rates = [min(rate, slow) for rate in rates]
-        on_link = link / self.link_bytes_per_s
+        outside = self._outside(link)
         costs = []
         for direction, rate in zip(("compress", "decompress"), rates, strict=True):
-            reads = min(rate, fetch) if direction == "compress" else rate
+            # What units lose to their order they lose on both sides, whichever is the slower one.
+            share = measured_shares()[direction].at(engine.units, density)
+            limits = {
+                **outside,
+                "host port": outside["host port"] / share,
+                "codec units": raw / rate / share,
+                "device memory": raw / fetch if direction == "compress" else 0.0,
+            }
             cycles = measured_engine_laws()[direction].start_up(engine.latency_s * engine.clock_hz)
             start = self.link_latency_s + cycles / engine.clock_hz
-            costs.append(Cost(max(on_link, raw / reads) + start, raw))
+            costs.append(passage(limits, start, raw, link))
         offload, prefetch = costs
         return Transfer(raw, link, offload, prefetch, host_bytes=link)
 
     def by_kernel(self, item: FeatureMap) -> Transfer:
         """Returns the transfer of a map that kernels of the device compress before it, and decompress after it."""
         raw, link = self.planner.bytes_of(item), self.link_bytes(item)
-        on_link = Cost(link / self.link_bytes_per_s + self.link_latency_s, link)
+        on_link = passage(self._outside(link), self.link_latency_s, link, link)
         kernel = self.kernel_times.cost(raw, self.density(item), link)
         return Transfer(raw, link, on_link, on_link, kernel, kernel, host_bytes=link)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from .assumptions import Compute
 from .layers import Layer
@@ -17,10 +18,17 @@ FLOAT_BYTES = 4
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds without other users of the memory, and the bytes that move to and from memory in that time."""
+    """Seconds without other users of the memory, and the bytes that move to and from memory in that time.
+
+    ``link_bytes``, ``limits``
+        Of a transfer: its bytes over the link, and the seconds for which it keeps each part of the machine busy; see
+        :mod:`.passage`.
+    """
 
     seconds: float
     dram_bytes: float
+    link_bytes: float = field(default=0.0, compare=False)
+    limits: Mapping[str, float] = field(default_factory=dict, compare=False)
 
 
 def _cost(gpu: Gpu, rates: Compute, flops: float, efficiency: float, moved: float, kernels: int) -> Cost:

@@ -48,7 +48,7 @@ class StepTasks:
         self, name: str, queue: str, cost: Cost, after: Sequence[int] = (), beside: int | None = None
     ) -> int:
         """Adds a task that begins after the end of the tasks ``after``, and after the begin of the task ``beside``."""
-        task = Task(name, queue, cost.seconds, cost.dram_bytes, tuple(after))
+        task = Task(name, queue, cost.seconds, cost.dram_bytes, tuple(after), link_bytes=cost.link_bytes)
         self.tasks.append(task if beside is None else replace(task, with_start_of=(beside,)))
         return len(self.tasks) - 1
 

@@ -53,6 +53,20 @@ def register(subparsers: Any) -> None:
     )
     group.add_argument("--batch", type=int, metavar="N", help="images of a step (default: the network's)")
     group.add_argument(
+        "--devices",
+        type=int,
+        nargs="+",
+        metavar="N",
+        help="so many machines, each with a batch of its own, share the links (default 1); shows what limits them",
+    )
+    group.add_argument(
+        "--links",
+        type=int,
+        nargs="+",
+        metavar="N",
+        help="so many links, over all of which each transfer is spread (default 1); shows what limits them",
+    )
+    group.add_argument(
         "--densities",
         default="recorded",
         metavar="SOURCE",
@@ -95,6 +109,18 @@ def register(subparsers: Any) -> None:
         metavar="FILE",
         help="write the cycles of codec and engine, counted under Verilator, to FILE, which takes minutes, and end",
     )
+    group.add_argument(
+        "--measure-units",
+        type=Path,
+        metavar="FILE",
+        help="write the cycles of engines with several units, counted under Verilator, to FILE, and end",
+    )
+    group.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help="with --devices or --links: also draw the computation's part of the step over them (.svg)",
+    )
     parser.set_defaults(run=_run)
 
 
@@ -108,6 +134,8 @@ def _run(arguments: argparse.Namespace) -> int:
         _list()
     elif arguments.measure_engine is not None:
         _measure(arguments.measure_engine)
+    elif arguments.measure_units is not None:
+        _measure(arguments.measure_units, units=True)
     else:
         assumptions = load_assumptions(arguments.assumptions)
         densities = _densities(arguments.densities)
@@ -115,7 +143,13 @@ def _run(arguments: argparse.Namespace) -> int:
             _figures(arguments.figures, assumptions, densities)
             return 0
         models = _models(arguments, assumptions, densities, load_densities())
-        if arguments.trace is not None:
+        if arguments.devices or arguments.links:
+            from .several import show_several
+
+            show_several(arguments, models)
+        elif arguments.plot is not None:
+            raise ParameterError("plot is given without devices or links, over which it draws")
+        elif arguments.trace is not None:
             _trace(arguments, models)
         elif arguments.tensors:
             _tensors(arguments, models)
@@ -288,12 +322,12 @@ def _list() -> None:
         print(f"{title + ':':12}{' '.join(names)}")
 
 
-def _measure(path: Path) -> None:
+def _measure(path: Path, *, units: bool = False) -> None:
     from cdma.output import status
-    from cdma.verif.measure_cycles import measure_cycles
+    from cdma.verif.measure_cycles import measure_cycles, measure_units
 
     with status() as say:
-        text = measure_cycles(say)
+        text = measure_units(say) if units else measure_cycles(say)
     _write(path.parent, {path.name: text})
 
 

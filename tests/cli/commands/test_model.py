@@ -105,3 +105,38 @@ def test_refused_on_the_command_line(
     err = capsys.readouterr().err
     assert message in err
     assert "Traceback" not in err
+
+
+def test_several_devices_and_links(
+    quick: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = [*quick, "--network", "alexnet", "--devices", "1", "2", "--links", "1", "4"]
+    picture = tmp_path / "several.svg"
+    assert main([*asked, "--policy", "cdma", "--algorithm", "zv", "--json", "--plot", str(picture)]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["devices"], row["links"]) for row in rows] == [(1, 1), (1, 4), (2, 1), (2, 4)]
+    assert all(row["bottleneck"] != row["next_bottleneck"] for row in rows)
+    assert "<polyline" in picture.read_text(encoding="utf-8")
+    assert main(asked) == 0
+    out = capsys.readouterr().out
+    assert "vdnn_all" in out
+    assert "host port" in out
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (["--devices", "0"], "devices is 0; it must be from 1 to 64"),
+        (["--links", "65"], "links is 65; it must be from 1 to 64"),
+        (["--links", "2", "--tensors"], "tensors is given with devices or links"),
+        (["--links", "2", "--plot", "x.png"], "plot is x.png; it must end in .svg"),
+        (["--plot", "x.svg"], "plot is given without devices or links"),
+        (["--links", "2", "--policy", "vdnn++"], "how several devices share these is not modelled"),
+        (["--links", "2", "--policy", "cswap", "--algorithm", "rl"], "it compresses with zv only"),
+    ],
+)
+def test_refusals_of_several(
+    quick: list[str], capsys: pytest.CaptureFixture[str], asked: list[str], message: str
+) -> None:
+    assert main([*quick, "--network", "alexnet", *asked]) == 2
+    assert message in capsys.readouterr().err

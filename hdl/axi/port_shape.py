@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from amaranth.utils import exact_log2
 
-from .span import Blocks
+from .span import SPAN_BITS, Blocks
 
 __all__ = ["PortShape"]
 
@@ -29,6 +29,8 @@ class PortShape:
         Data may begin with any word of a beat, not only with the first.
     ``registered``
         The buffers are in an FPGA's block RAM, which is slow: their outputs go to registers.
+    ``span_bits``
+        A command spans at most half of ``2**span_bits`` bytes.
     """
 
     word_bits: int
@@ -40,6 +42,7 @@ class PortShape:
     align: int = 0
     realign: bool = False
     registered: bool = False
+    span_bits: int = SPAN_BITS
 
     @property
     def lanes(self) -> int:
@@ -59,4 +62,4 @@ class PortShape:
     @property
     def blocks(self) -> Blocks:
         """How addresses follow from those of a command."""
-        return Blocks(self.address_bits, self.data_bits // 8, self.burst)
+        return Blocks(self.address_bits, self.data_bits // 8, self.burst, self.span_bits)

@@ -20,11 +20,15 @@ class Blocks:
 
     Only the lower bits of a block's number are counted. The upper bits are those of the command's first address, until
     the count has passed zero; from then on, they are those of its last address.
+
+    ``span_bits``
+        Bits of an address that tell all bytes of a command apart; fewer than :data:`SPAN_BITS` where commands are shorter.
     """
 
     address_bits: int
     beat_bytes: int
     burst: int
+    span_bits: int = SPAN_BITS
 
     @property
     def beat_log2(self) -> int:
@@ -39,7 +43,7 @@ class Blocks:
     @property
     def block_bits(self) -> int:
         """Bits of a block's number that are counted."""
-        return SPAN_BITS - self.beat_log2 - self.place_bits
+        return self.span_bits - self.beat_log2 - self.place_bits
 
     def lane(self, address: Value, word_bits: int) -> Value:
         """Number of the word in its beat."""
@@ -51,11 +55,11 @@ class Blocks:
 
     def block(self, address: Value) -> Value:
         """Number of the block, as it is counted."""
-        return address[self.beat_log2 + self.place_bits : SPAN_BITS]
+        return address[self.beat_log2 + self.place_bits : self.span_bits]
 
     def beat(self, first: Value, last: Value, wrapped: Value, block: Value, place: Value) -> Value:
         """The address, in beats, of a beat of the command from ``first`` to ``last``."""
-        high = Mux(wrapped, last[SPAN_BITS:], first[SPAN_BITS:])
+        high = Mux(wrapped, last[self.span_bits :], first[self.span_bits :])
         return Cat(place, block, high)[: self.address_bits - self.beat_log2]
 
     def address(self, beat: Value) -> Value:

@@ -108,7 +108,7 @@ ARROWS: dict[str, list[str]] = {
         "hdl/spec/registers",
     ],
     # The proofs hold single blocks, and simulate nothing.
-    "verif/proofs": ["hdl/codec/parts", "hdl/blocks", "hdl/verilog", "hdl/spec"],
+    "verif/proofs": ["hdl/codec", "hdl/codec/parts", "hdl/axi", "hdl/blocks", "hdl/verilog", "hdl/spec"],
     "verif": ["verif/codec", "verif/engine", "verif/simulator", "hdl/spec"],
     # Area and clock.
     "synth": ["hdl/codec", "hdl/engine", "hdl/verilog", "hdl/spec"],

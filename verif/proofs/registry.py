@@ -7,12 +7,19 @@ from collections.abc import Sequence
 
 from cdma.hdl.spec.errors import ParameterError
 
-from . import butterfly, counters, queues, word_flow
+from . import axi, butterfly, codec, counters, queues, word_flow
 from .proof import Proof
 
 __all__ = ["PROOFS", "choose"]
 
-PROOFS: list[Proof] = [*butterfly.PROOFS, *queues.PROOFS, *word_flow.PROOFS, *counters.PROOFS]
+PROOFS: list[Proof] = [
+    *butterfly.PROOFS,
+    *queues.PROOFS,
+    *word_flow.PROOFS,
+    *counters.PROOFS,
+    *axi.PROOFS,
+    *codec.PROOFS,
+]
 
 
 def choose(names: Sequence[str], *, quick: bool = False) -> list[Proof]:

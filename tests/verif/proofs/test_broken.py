@@ -4,15 +4,24 @@ import pytest
 from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal
 from amaranth.lib import wiring
 
+from cdma.hdl.axi.port_shape import PortShape
+from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.blocks.counter import WideCounter
 from cdma.hdl.blocks.credit import Credit
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.realign import Realign
 from cdma.hdl.blocks.skid_buffer import SkidBuffer
 from cdma.hdl.blocks.stream_register import StreamRegister
+from cdma.hdl.codec.compressor import Compressor
+from cdma.hdl.codec.decompressor import Decompressor
 from cdma.hdl.codec.parts.butterfly import Routes
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.format import Format
 from cdma.verif.proofs import butterfly
+from cdma.verif.proofs.axi import Reading
+from cdma.verif.proofs.axi_port import RULES
 from cdma.verif.proofs.bench import Bench, fixed
+from cdma.verif.proofs.codec import AnyStream, Lossless
 from cdma.verif.proofs.counters import Credits, Sum
 from cdma.verif.proofs.proof import Proof
 from cdma.verif.proofs.queues import Queue
@@ -127,6 +136,66 @@ class Narrow(WideCounter):
 def test_wrong_counters(tmp_path):
     refuted(lambda: Sum(Narrow(), 1), tmp_path, "counters.py", cover=72)
     refuted(lambda: Credits(Credit(8, 1), 1), tmp_path, "counters.py")
+
+
+class TooLong(AxiReader):
+    """Its second burst is a beat too long."""
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.right = right = AxiReader(self.shape)
+        wiring.connect(m, wiring.flipped(self.command), right.command)
+        wiring.connect(m, right.output, wiring.flipped(self.output))
+        wiring.connect(m, right.outcome, wiring.flipped(self.outcome))
+        wiring.connect(m, wiring.flipped(self.port.r), right.port.r)
+        second = Signal()
+        ar = right.port.ar
+        with m.If(ar.valid & ar.ready):
+            m.d.sync += second.eq(1)
+        m.d.comb += [
+            right.flush.eq(self.flush),
+            right.mark.eq(self.mark),
+            self.port.ar.valid.eq(ar.valid),
+            ar.ready.eq(self.port.ar.ready),
+            self.port.ar.payload.eq(ar.payload),
+            self.port.ar.payload.len.eq(ar.payload.len | second),
+        ]
+        return m
+
+
+def test_a_wrong_reader(tmp_path):
+    shape = PortShape(word_bits=8, data_bits=8, address_bits=6, burst=2, outstanding=2, buffer=8, span_bits=5)
+    refuted(lambda: Reading(TooLong(shape)), tmp_path, "axi.py", rules=(RULES,))
+
+
+SMALL = CodecConfig(Format(word_bits=2, window=4), lanes=2)
+
+
+class Generous(Decompressor):
+    """Delivers a word more than it is asked for."""
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.right = right = Decompressor(self.config)
+        wiring.connect(m, wiring.flipped(self.input), right.input)
+        for name in ("output", "report"):
+            wiring.connect(m, getattr(right, name), wiring.flipped(getattr(self, name)))
+        m.d.comb += [
+            right.length.payload.eq(self.length.payload + 1),
+            right.length.valid.eq(self.length.valid),
+            self.length.ready.eq(right.length.ready),
+        ]
+        return m
+
+
+def test_a_wrong_decompressor(tmp_path):
+    refuted(lambda: AnyStream(Generous(SMALL)), tmp_path, "codec.py")
+
+
+def test_a_wrong_compressor(tmp_path):
+    """It takes another value for the frequent one."""
+    other = Compressor(CodecConfig(Format(word_bits=2, window=4, values=(1,)), lanes=2))
+    refuted(lambda: Lossless(SMALL, 3, other), tmp_path, "codec.py", method="bmc", depth=10)
 
 
 class Small(Bench):

@@ -1,0 +1,281 @@
+"""The reader and the writer keep the rules of AXI4 under any legal subordinate, and stay within their commands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.utils import exact_log2
+
+from cdma.hdl.axi.port_shape import PortShape
+from cdma.hdl.axi.reader import AxiReader
+from cdma.hdl.axi.writer import AxiWriter
+from cdma.hdl.blocks.gates import popcount
+
+from .axi_port import RULES, Subordinate, legal_subordinate
+from .bench import Bench, free, hold, last_cycle, obey
+from .proof import Proof
+
+__all__ = ["PROOFS", "Reading", "Writing", "Written"]
+
+
+def _shape(*, words: int = 1, address_bits: int = 6, burst: int = 2, registered: bool = False) -> PortShape:
+    """A port that is as small as ports can be.
+
+    What the blocks say of 4 KiB is that bursts cross no multiple of the longest burst. So addresses need a few bits only:
+    those within a command's span, and one above, into which the count of blocks carries.
+    """
+    return PortShape(
+        word_bits=8,
+        data_bits=8 * words,
+        address_bits=address_bits,
+        burst=burst,
+        outstanding=2,
+        buffer=8,
+        registered=registered,
+        span_bits=address_bits - 1,
+    )
+
+
+def _command(m: Module, dut: wiring.Component, shape: PortShape) -> tuple[Value, Value]:
+    """Gives the block commands of any bytes; the addresses of the command's first byte and of its last beat."""
+    obey(m, dut.command, "command")
+    first, last = dut.command.payload.first, dut.command.payload.last
+    low = exact_log2(shape.data_bits // 8)
+    span = 1 << shape.span_bits - 1
+    m.d.comb += Assume(~dut.command.valid | ((first <= last) & (last - first < span) & (first[:low] == 0)))
+    for name in ("flush", "mark"):
+        free(m, name, getattr(dut, name))
+    return first, Cat(Value.cast(last)[low:] << low)
+
+
+#: Cycles in which a response is taken.
+_ANSWERED = 4
+#: Cycles from a command until its burst is offered, with one to spare.
+_SOON = 8
+
+
+class Reading(Bench):
+    """The bursts of a command follow each other from its first beat to its last one, and are nowhere else.
+
+    Ghost state: ``expected`` is the address of the next burst of the command in hand.
+
+    ``progress``
+        Claims also that data are taken at once, that nothing is left over, and that there is no deadlock.
+    """
+
+    def __init__(self, reader: AxiReader, *, progress: bool = False) -> None:
+        super().__init__()
+        self.reader = reader
+        self.progress = progress
+
+    def describe(self, m: Module) -> None:
+        m.submodules.dut = dut = self.reader
+        shape = dut.shape
+        port = legal_subordinate(
+            m,
+            taken_within=2 if self.progress else 0,
+            read=dut.port,
+            data_bits=shape.data_bits,
+            address_bits=shape.address_bits,
+            word_bits=shape.word_bits,
+            outstanding=shape.outstanding,
+            longest=shape.burst,
+        )
+        first, last_beat = _command(m, dut, shape)
+        hold(m, dut.output, "output")
+        ar = dut.port.ar
+        if self.progress:
+            self._progress(m, port)
+        going_on = Signal()
+        expected = Signal(shape.address_bits + 1)
+        here = Signal.like(expected)
+        after = Signal.like(expected)
+        taken = ar.valid & ar.ready
+        m.d.comb += [
+            here.eq(Mux(going_on, expected, first)),
+            after.eq(here + ((ar.payload.len + 1) << exact_log2(shape.data_bits // 8))),
+        ]
+        with m.If(taken):
+            m.d.sync += [going_on.eq(~dut.command.ready), expected.eq(after)]
+        m.d.comb += [
+            # Each burst is where the one before ended, and the last one ends with the command.
+            # So far as it is known, the address is there before it is offered.
+            Assert(~(going_on & ~last_cycle(m, taken, "was_taken")) | (ar.payload.address == expected)),
+            Assert(~ar.valid | (dut.command.valid & (ar.payload.address == here))),
+            Assert(~ar.valid | (after <= last_beat + shape.data_bits // 8)),
+            Assert(~dut.command.ready | (taken & (after == last_beat + shape.data_bits // 8))),
+            Assert(~taken | dut.command.ready | (after <= last_beat)),
+            Cover(taken & (ar.payload.len == shape.burst - 1)),
+            Cover(going_on & dut.command.ready),
+            Cover(dut.outcome.done & (dut.outcome.resp.as_value() == 2)),
+        ]
+
+    def _progress(self, m: Module, port: Subordinate) -> None:
+        """A command that is there, with nothing in flight and nothing in the buffer, gets its burst soon."""
+        dut = self.reader
+        # After a flush the reader must be reset.
+        flushed = Signal()
+        waits = Signal(range(_SOON + 1))
+        held_up = (
+            dut.command.valid & port.idle & ~dut.output.valid & ~dut.port.ar.valid & ~dut.flush & ~flushed
+        )
+        m.d.sync += [flushed.eq(flushed | dut.flush), waits.eq(Mux(held_up, waits + 1, 0))]
+        m.d.comb += [Assert(waits != _SOON), Assert(~dut.idle | (port.idle & ~dut.port.ar.valid))]
+
+
+class Writing(Bench):
+    """Bursts are legal, and nothing is left over."""
+
+    def __init__(self, writer: AxiWriter) -> None:
+        super().__init__()
+        self.writer = writer
+
+    def describe(self, m: Module) -> None:
+        m.submodules.dut = dut = self.writer
+        shape = dut.shape
+        port = legal_subordinate(
+            m,
+            write=dut.port,
+            data_bits=shape.data_bits,
+            address_bits=shape.address_bits,
+            word_bits=shape.word_bits,
+            outstanding=shape.outstanding,
+            longest=shape.burst,
+            taken_within=_ANSWERED,
+        )
+        first, _ = _command(m, dut, shape)
+        obey(m, dut.input, "input")
+        beat = dut.input.payload
+        m.d.comb += [
+            Assume(~dut.input.valid | ((beat.keep & (beat.keep + 1)[: shape.lanes]) == 0)),
+            Assume(~dut.input.valid | beat.last | beat.keep.all()),
+        ]
+        self.claim(m, dut, port, first)
+        w = dut.port.w
+        was_last = last_cycle(m, w.valid & w.payload.last, "was_last", init=1)
+        m.d.comb += [
+            Cover(w.valid & w.ready & w.payload.last & ~was_last),
+            Cover(dut.outcome.done & dut.overflow),
+            Cover(dut.outcome.done & ~dut.overflow & (dut.outcome.resp.as_value() == 2)),
+        ]
+
+    def claim(self, m: Module, dut: AxiWriter, port: Subordinate, first: Value) -> None:
+        """What is claimed beside the rules of AXI4."""
+        m.d.comb += Assert(~dut.idle | (port.idle & ~dut.port.aw.valid & ~dut.port.w.valid))
+
+
+class Written(Writing):
+    """Each word that fits is written once, to its own address, and nothing else is written.
+
+    Ghost state: ``place`` is the address of the next beat of the packet in hand, and ``over`` says that one did not fit.
+    ``inside`` counts the beats in the buffer. One beat is followed: once it is taken, ``target`` is where it belongs, and
+    ``ahead`` counts the beats in the buffer before it.
+    """
+
+    def claim(self, m: Module, dut: AxiWriter, port: Subordinate, first: Value) -> None:
+        shape = dut.shape
+        beat, w = dut.input.payload, dut.port.w
+        size = shape.data_bits // 8
+        word = shape.word_bits // 8
+        put = dut.input.valid & dut.input.ready
+        take = Signal()
+        place, here = Signal(shape.address_bits + 2), Signal(shape.address_bits + 2)
+        going_on, over, fits, stored = Signal(), Signal(), Signal(), Signal()
+        words = popcount(beat.keep) if shape.lanes > 1 else beat.keep
+        m.d.comb += [
+            Assume(~dut.flush),
+            take.eq(w.valid & w.ready),
+            here.eq(Mux(going_on, place, first)),
+            fits.eq(~over & (here + words * word - 1 <= dut.command.payload.last)),
+            stored.eq(put & beat.keep.any() & fits),
+            Assert(~put | dut.command.valid),
+        ]
+        inside = Signal(range(shape.buffer + 4))
+        m.d.sync += inside.eq(inside + stored - take)
+        with m.If(put):
+            m.d.sync += [
+                going_on.eq(~beat.last),
+                over.eq(~beat.last & (over | (beat.keep.any() & ~fits))),
+                place.eq(here + size),
+            ]
+        follow = free(m, "follow")
+        tracked, came_out = Signal(), Signal()
+        target = Signal(shape.address_bits)
+        kept = Signal(len(beat.keep))
+        content = Signal(shape.data_bits)
+        ahead = Signal.like(inside)
+        with m.If(~tracked & stored & follow):
+            m.d.sync += [
+                tracked.eq(1),
+                target.eq(here),
+                kept.eq(beat.keep),
+                content.eq(Value.cast(beat.data)),
+                ahead.eq(inside - take),
+            ]
+        with m.Elif(tracked & take):
+            m.d.sync += [ahead.eq(ahead - 1), tracked.eq(ahead != 0), came_out.eq(came_out | (ahead == 0))]
+        arrives = tracked & w.valid & (ahead == 0)
+        m.d.comb += [
+            Assert(~w.valid | (inside != 0)),
+            Assert(~arrives | (port.write_address == target)),
+            Assert(~arrives | ((w.payload.data == content) & (w.payload.keep == kept))),
+            Cover(came_out & (target != 0)),
+        ]
+
+
+def _reading(config: str, *, quick: bool = True, **shape: Any) -> Proof:
+    return Proof(
+        name="axi_reader",
+        config=config,
+        claim="AXI4 rules under any legal subordinate; bursts cover exactly the bytes of the command; stream rules",
+        bench=lambda: Reading(AxiReader(_shape(**shape))),
+        rules=(RULES,),
+        cover=24,
+        quick=quick,
+    )
+
+
+def _written(config: str, depth: int, **shape: Any) -> Proof:
+    return Proof(
+        name="axi_writer_data",
+        config=config,
+        claim="AXI4 rules; each word that fits is written once, to its own address, and nothing else is written",
+        bench=lambda: Written(AxiWriter(_shape(**shape))),
+        rules=(RULES,),
+        method="bmc",
+        depth=depth,
+        cover=24,
+        quick=False,
+    )
+
+
+PROOFS = [
+    _reading("1 lane, bursts of 2"),
+    _reading("2 lanes, bursts of 2", words=2, quick=False),
+    _reading("1 lane, bursts of 2, registered", registered=True, quick=False),
+    Proof(
+        name="axi_reader_progress",
+        config="1 lane, bursts of 2",
+        claim="a command gets its burst soon once nothing is in flight; data are taken at once; nothing is left over",
+        bench=lambda: Reading(AxiReader(_shape()), progress=True),
+        rules=(RULES,),
+        method="bmc",
+        depth=14,
+        cover=24,
+        quick=False,
+    ),
+    Proof(
+        name="axi_writer",
+        config="1 lane, bursts of 2",
+        claim="AXI4 rules under any legal subordinate, also when flushed; no response is left over",
+        bench=lambda: Writing(AxiWriter(_shape())),
+        rules=(RULES,),
+        method="bmc",
+        depth=12,
+        cover=24,
+        quick=False,
+    ),
+    _written("1 lane, bursts of 2", 14),
+]

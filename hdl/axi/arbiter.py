@@ -139,8 +139,17 @@ class WriteArbiter(wiring.Component):
 
         # `owners` has a client from the cycle on in which the bus has taken its address.
         count = len(clients)
-        m.submodules.owners = owners = Fifo(count * (1 + self.fast), _OWNERS)
-        granted = _grant(m, self.ids, [client.aw for client in clients], aw, owners.input.ready)
+        if self.fast:
+            # Whether there is room comes from a register, which does not know of two addresses yet. It stays while one
+            # waits.
+            m.submodules.owners = owners = Fifo(2 * count, 2 * _OWNERS, reserved=True, ahead=True)
+            credit = Signal()
+            with m.If(~aw.valid | aw.ready):
+                m.d.sync += credit.eq(owners.level < _OWNERS)
+        else:
+            m.submodules.owners = owners = Fifo(count, _OWNERS)
+            credit = owners.input.ready
+        granted = _grant(m, self.ids, [client.aw for client in clients], aw, credit)
         owns = picks = owners.output.payload
         if self.fast:
             # Inverted, so that synthesis finds no two that are equal.

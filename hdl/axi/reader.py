@@ -54,7 +54,7 @@ class AxiReader(wiring.Component):
         While high, no burst is begun, and data that come are dropped. Once ``idle`` is high as well, nothing is in
         flight, and the reader may be reset.
     ``idle``
-        High while no burst is in flight.
+        High while no burst is in flight; with ``shape.registered``, from a cycle later on.
     ``progress``
         For a watchdog: high when there is a transfer on the port.
     ``mark``
@@ -94,6 +94,7 @@ class AxiReader(wiring.Component):
             opened_shape,
             1 << (in_flight - 1).bit_length(),
             reserved=True,
+            ahead=shape.registered,
             late_ready=True,
         )
         shifts = None
@@ -107,7 +108,12 @@ class AxiReader(wiring.Component):
         self._request(m, pulses, opened, shifts)
         receive = self._receive(m, pulses, opened, store)
         self._deliver(m, pulses, store, shifts)
-        m.d.comb += [self.idle.eq(opened.empty), self.progress.eq(pulses.taken | receive)]
+        m.d.comb += self.progress.eq(pulses.taken | receive)
+        if shape.registered:
+            # From a register, which knows of a burst at once: it goes far.
+            m.d.sync += self.idle.eq(opened.empty & ~opened.input.valid)
+        else:
+            m.d.comb += self.idle.eq(opened.empty)
         return m
 
     def _request(self, m: Module, pulses: _Pulses, opened: Fifo, shifts: Fifo | None) -> None:

@@ -106,9 +106,11 @@ class ManagedEngine(wiring.Component):
         else:
             # Parts of parts are reset a cycle after those: all together, and until all are.
             steps = Signal(_RESET_CYCLES)
+            ready = Signal()
             m.d.comb += cleared.eq(steps[-1])
             m.d.sync += [
-                clear.eq(control.resetting & ~cleared & (clear | stopped)),
+                ready.eq(control.resetting & stopped),
+                clear.eq(control.resetting & ~cleared & (clear | ready)),
                 steps.eq(Mux(cleared, 0, Cat(clear, steps))),
             ]
         return m

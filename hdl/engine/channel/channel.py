@@ -236,8 +236,6 @@ class Channel(wiring.Component):
             path.mark.eq(state.fired),
             path.ahead.eq(slots.ahead),
             slots.now.eq(self.now),
-            slots.end.eq(path.end),
-            slots.overflow.eq(path.overflow),
             slots.stamp.eq(completer.stamp),
             slots.result.eq(completer.result),
             slots.result_place.eq(completer.result_place),
@@ -249,12 +247,17 @@ class Channel(wiring.Component):
             self.completion_words.eq(completer.words),
             self.completion_coded.eq(completer.coded),
         ]
+        # On an FPGA, outcomes go through registers on their way to the slots.
+        domain = m.d.sync if self.config.pipelined else m.d.comb
+        domain += slots.overflow.eq(path.overflow)
+        of_outcome = domain if slots.end_when_done else m.d.comb
+        of_outcome += slots.end.eq(path.end)
         # An outcome after a timeout is ignored, so that the address that was marked stays.
         for outcome, noted in (
             (path.read_outcome, slots.read_outcome),
             (path.write_outcome, slots.write_outcome),
         ):
-            m.d.comb += [
+            domain += [
                 noted.address.eq(outcome.address),
                 noted.note.eq(outcome.note & ~state.timeout),
                 noted.resp.eq(outcome.resp),

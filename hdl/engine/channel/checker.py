@@ -87,7 +87,8 @@ class Checker(wiring.Component):
     ``compressing``
         The engine's direction: whether a codec's mode reads ``length`` bytes (or ``compressed_length``).
     ``late``
-        What is selected goes through a register, for an FPGA: a check takes a cycle more, and an objection two.
+        The steps, what is selected and the verdict go through registers, for an FPGA: a check takes three cycles more, and
+        an objection five.
     ``run``
         Lets a request begin. One that has begun is finished even if it falls.
     ``flush``
@@ -129,8 +130,10 @@ class Checker(wiring.Component):
             # It is known in the cycle before it is needed.
             kept = _About(*(Signal(name=f"kept_{name}") for name in _About._fields))
             m.d.sync += [register.eq(value) for register, value in zip(kept, about, strict=True)]
-        findings = self._scan(m, steps, kept)
-        facts = self._look(m, steps)
+        # The state of the checker goes through flip-flops to what it selects.
+        scanned = self._follow(m, steps, "scanned") if self.late else steps
+        findings = self._scan(m, scanned, kept)
+        facts = self._look(m, scanned)
         verdict = self._judge(m, about, facts, findings)
         status = self._sequence(m, steps, verdict)
 
@@ -147,7 +150,7 @@ class Checker(wiring.Component):
             slot.route.raw.eq(raw),
             slot.route.zeros.eq(descriptor.mode == Mode.ZVC),
             slot.route.words.eq(words),
-            slot.early.eq(self._early(descriptor)),
+            slot.early.eq(self._register(m, "early", self._early(descriptor))),
         ]
         return m
 
@@ -156,6 +159,10 @@ class Checker(wiring.Component):
         slot, place = self.slot, steps.place
         status = Signal(StatusShape)
         moving = Signal()
+        #: The state of that name; a late checker has a flip-flop for it.
+        gives = Signal()
+        if self.late:
+            m.d.sync += gives.eq(0)
         with m.FSM() as fsm:
 
             def step(following: str, when: Value | int = 1) -> None:
@@ -163,6 +170,16 @@ class Checker(wiring.Component):
                     m.next = "wait"
                 with m.Elif(when):
                     m.next = following
+                    if self.late and following == "give":
+                        m.d.sync += gives.eq(1)
+
+            def decide(found: Value) -> None:
+                m.d.sync += slot.starts.eq(found == Status.OK)
+                step("give")
+                with m.If(~self.flush & (found != Status.OK)):
+                    m.next = "objection"
+                    if self.late:
+                        m.d.sync += gives.eq(0)
 
             begins = self.requests.valid & self.run & ~self.flush & slot.ready
             with m.State("wait"), m.If(begins):
@@ -177,26 +194,36 @@ class Checker(wiring.Component):
             # The last byte is added, and then compared.
             with m.State("add"):
                 m.d.comb += moving.eq(1)
-                step("added" if self.late else "compare")
+                step("scanned" if self.late else "compare")
             if self.late:
+                with m.State("scanned"):
+                    step("added")
                 with m.State("added"):
                     step("compare")
             with m.State("compare"):
                 step("judge")
             with m.State("judge"):
-                m.d.sync += [status.eq(verdict), slot.starts.eq(verdict == Status.OK)]
-                step("give")
-                with m.If(~self.flush & (verdict != Status.OK)):
-                    m.next = "objection"
+                m.d.sync += status.eq(verdict)
+                if self.late:
+                    step("judged")
+                else:
+                    decide(verdict)
+            if self.late:
+                with m.State("judged"):
+                    decide(status)
             with m.State("objection"):
                 m.d.comb += steps.objection.eq(1)
-                step("objected" if self.late else "give", place[-1])
+                step("passed" if self.late else "give", place[-1])
             if self.late:
+                with m.State("passed"):
+                    step("objected")
                 with m.State("objected"):
                     step("give")
             with m.State("give"):
-                m.d.comb += slot.push.eq(~self.flush)
+                if not self.late:
+                    m.d.comb += gives.eq(1)
                 m.next = "wait"
+        m.d.comb += slot.push.eq(gives & ~self.flush)
         if self.late:
             # The state itself, from a flip-flop: it decides on the request that it follows from.
             with m.If(fsm.ongoing("wait") & begins):
@@ -226,8 +253,10 @@ class Checker(wiring.Component):
         capacity = _byte(descriptor.capacity[:LENGTH_BITS], steps.place)
         selected = self._follow(m, steps, "selected" if self.late else "adding")
         adding = self._follow(m, selected, "adding") if self.late else selected
-        short = self._compare_length(m, selected if self.late else steps, length, capacity)
-        first, count = self._select(m, steps, about, length, capacity)
+        # A capacity that no packet can fill counts as the most that a packet can.
+        unfillable = self._register(m, "unfillable", descriptor.capacity[LENGTH_BITS:].any())
+        short = self._compare_length(m, selected if self.late else steps, length, capacity, unfillable)
+        first, count = self._select(m, steps, about, length, capacity, unfillable)
         total = self._add(m, selected, adding, first, count)
         # The base of a window is compared with the address itself.
         below = Signal()
@@ -264,11 +293,13 @@ class Checker(wiring.Component):
         """The value, a cycle later where the checker is ``late``."""
         if not self.late:
             return value
-        kept = Signal(len(value), name=f"{name}_byte", reset_less=True)
+        kept = Signal(len(value), name=f"{name}_late", reset_less=True)
         m.d.sync += kept.eq(value)
         return kept
 
-    def _compare_length(self, m: Module, steps: _Steps, length: Value, capacity: Value) -> Signal:
+    def _compare_length(
+        self, m: Module, steps: _Steps, length: Value, capacity: Value, unfillable: Value
+    ) -> Signal:
         """Compares the length with the capacity."""
         short = Signal()
         less = Signal()
@@ -277,8 +308,7 @@ class Checker(wiring.Component):
         m.d.comb += lower.eq(capacity - length - (less & ~steps.place[0]))
         m.d.sync += less.eq(lower[-1])
         with m.If(steps.destination & steps.place[-1]):
-            most = self.requests.payload.descriptor.capacity[LENGTH_BITS:].any()
-            m.d.sync += short.eq(lower[-1] & ~most)
+            m.d.sync += short.eq(lower[-1] & ~unfillable)
         return short
 
     def _window_byte(self, half: Value, place: Value) -> Value:
@@ -287,7 +317,7 @@ class Checker(wiring.Component):
         return one_of(*((low | high, half.word_select(n, 8)) for n, (low, high) in enumerate(pairs)))
 
     def _select(
-        self, m: Module, steps: _Steps, about: _About, length: Value, capacity: Value
+        self, m: Module, steps: _Steps, about: _About, length: Value, capacity: Value, unfillable: Value
     ) -> tuple[Signal, Signal]:
         """Selects a byte of an address, and of the number that is added to it, for the next cycle."""
         request, descriptor = self.requests.payload, self.requests.payload.descriptor
@@ -298,8 +328,7 @@ class Checker(wiring.Component):
             steps.place,
         )
         compressed = _byte(descriptor.compressed_length[:LENGTH_BITS], place)
-        # A capacity that no packet can fill counts as the most that a packet can.
-        most = _byte(descriptor.capacity[LENGTH_BITS:].any().replicate(LENGTH_BITS), place)
+        most = _byte(unfillable.replicate(LENGTH_BITS), place)
         compressed_counts = 0 if self.compressing else descriptor.mode != Mode.RAW
         first = Signal(8, reset_less=True)
         count = Signal(8, reset_less=True)
@@ -397,6 +426,10 @@ class Checker(wiring.Component):
         length, compressed = descriptor.length, descriptor.compressed_length
         raw = descriptor.mode == Mode.RAW
         reserved = Cat(descriptor[field.name] for field in DESCRIPTOR if field.reserved).any()
+
+        def known(name: str, value: Value) -> Value:
+            return self._register(m, name, value)
+
         needs_compressed = C(0) if self.compressing else ~raw
         # The codec counts words with 32 bits, so 2**32 words of one byte are one too many.
         most = MAX_BYTES if self.word_log2 else MAX_BYTES - 1
@@ -404,9 +437,18 @@ class Checker(wiring.Component):
         compressed_wrong = compressed[: self.read.word_log2].any() | compressed[LENGTH_BITS:].any()
         with m.If(steps.source):
             m.d.sync += [
-                facts.reserved.eq(reserved | (descriptor.mode > max(Mode))),
-                facts.zero.eq((length == 0) | (needs_compressed & (compressed == 0))),
-                facts.length.eq(length_wrong | Mux(needs_compressed, compressed_wrong, compressed != 0)),
+                facts.reserved.eq(known("reserved", reserved) | (descriptor.mode > max(Mode))),
+                facts.zero.eq(
+                    known("empty", length == 0) | (needs_compressed & known("empty_source", compressed == 0))
+                ),
+                facts.length.eq(
+                    known("length_wrong", length_wrong)
+                    | Mux(
+                        needs_compressed,
+                        known("compressed_wrong", compressed_wrong),
+                        known("compressed", compressed != 0),
+                    )
+                ),
                 facts.capacity.eq(descriptor.capacity == 0),
                 facts.source.eq(descriptor.source[: self.read.align_log2].any()),
                 facts.destination.eq(descriptor.destination[: self.write.align_log2].any()),

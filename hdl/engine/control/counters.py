@@ -245,10 +245,14 @@ class Counters(wiring.Component):
             m.submodules[f"{name}_copy_{limb}"] = copy = Memory(shape=_LIMB_BITS, depth=_SLOTS, init=[])
             into, out = copy.write_port(), copy.read_port(domain="sync")
             place = len(into.addr)
-            m.d.comb += [
+            # The sum is in the counter's memory by then, and need not reach the copy in the same cycle.
+            domain = m.d.sync if self.late else m.d.comb
+            domain += [
                 into.addr.eq(visit.row[:place]),
                 into.data.eq(value),
                 into.en.eq((visit.row[place:] == index) & ~visit.held[index]),
+            ]
+            m.d.comb += [
                 out.addr.eq(port.word[1:]),
                 out.en.eq(steps[limb]),
             ]

@@ -8,10 +8,10 @@ Rules that a driver can rely on:
   is written.
 - The write address and the write data may come in any order. A write has taken effect when its response is
   valid: any read that starts after that sees it.
-- There is an access every third cycle in each direction. Addresses go into flip-flops at once, write data into those of
-  their register, every output except read data comes from a flip-flop, and no output depends on an input in the same
-  cycle. An access waits
-  only for its own response channel, an external block's answer and the end of a reset, so a subordinate never hangs.
+- There is an access every third cycle in each direction; with ``fast``, a read every fourth. Addresses go into flip-flops
+  at once, write data into those of their register, every output except read data comes from a flip-flop, and no output
+  depends on an input in the same cycle. An access waits only for its own response channel, an external block's answer and
+  the end of a reset, so a subordinate never hangs.
 
 Software reads back what it has written from a memory, not from the flip-flops that hardware sees. So there is no
 multiplexer over all of them, and what hardware needs only now and then has no flip-flops at all. After a
@@ -43,6 +43,10 @@ from .register_ports import ChangeLayout, ReportLayout, StoredSignature, block_s
 __all__ = ["RegisterFile"]
 
 
+#: Parts in which a ``fast`` register file gathers what is read.
+_PARTS = 4
+
+
 class _Write(NamedTuple):
     """A write in the cycle in which it is taken. The address comes from flip-flops, the data from the bus."""
 
@@ -56,8 +60,8 @@ class RegisterFile(wiring.Component):
     """The registers of ``registers``, on ``bus``; every instance of a block is a port of its name.
 
     ``fast``
-        What a write may change is found a cycle before it, in flip-flops, for an FPGA, whose wires are slow. Nothing is
-        later.
+        What a write may change is found a cycle before it, in flip-flops, for an FPGA, whose wires are slow. What is read
+        is gathered in a cycle of its own, and no memory is on the way to the bus.
     ``soft_reset``
         Returns stored fields to their reset values, except locks and the blocks that survive it. It waits for accesses
         that have been taken, and wins over a write in the same cycle.
@@ -75,11 +79,12 @@ class RegisterFile(wiring.Component):
     def __init__(self, registers: RegisterMap, *, fast: bool = False) -> None:
         self.registers = registers
         self.fast = fast
-        #: High in the cycle in which a soft reset happens, in the cycle before a write is taken, and while a read is
-        #: carried out.
+        #: High in the cycle in which a soft reset happens, in the cycle before a write is taken, while a read is under way,
+        #: and in the cycle whose values it gives.
         self.forget = Signal()
         self.begins_writing = Signal()
         self.busy_reading = Signal()
+        self.reads = Signal(name="done")
         ports = {
             instance: Out(signature)
             for block in registers.blocks
@@ -166,6 +171,7 @@ class RegisterFile(wiring.Component):
             valid=bus.awready,
         )
         hit = Signal(reset_less=True)
+        word = self._copied(m, "write", write.address, bus.awaddr[2:])
         # Address and data are valid, and the access before is answered.
         m.d.sync += [
             self.begins_writing.eq(
@@ -191,19 +197,29 @@ class RegisterFile(wiring.Component):
                     m.d.sync += hit.eq(1)
             with m.Default():
                 m.d.sync += hit.eq(0)
-        self._write_memory(m, memory, write)
+        self._write_memory(m, memory, write, word)
         mask = Signal(REGISTER_BITS)
         m.d.comb += mask.eq(Cat(strobe.replicate(8) for strobe in write.strobes))
         for placed in self.registers.placed():
             self._write_register(m, placed, write, mask)
 
-    def _write_memory(self, m: Module, memory: WritePort, write: _Write) -> None:
-        """Writes the word of the access into the memory, or what hardware reports."""
+    def _copied(self, m: Module, name: str, address: Signal, value: Value, enable: Value | int = 1) -> Value:
+        """The register ``address``, which is loaded with ``value``, or another one like it where wires are slow: for what is
+        decoded apart. It is inverted, so that synthesis keeps both."""
+        if not self.fast:
+            return address
+        inverted = Signal.like(address, name=f"{name}_address_inverted")
+        with m.If(enable):
+            m.d.sync += inverted.eq(~value)
+        return ~inverted
+
+    def _write_memory(self, m: Module, memory: WritePort, write: _Write, address: Value) -> None:
+        """Writes the word of the access into the memory, or what hardware reports. ``address`` is that of the access."""
         place = Signal.like(memory.addr, reset_less=True)
         writable = Signal(REGISTER_BITS, reset_less=True)
         keeping = Signal(reset_less=True)
         m.d.sync += [place.eq(0), keeping.eq(0)]
-        with m.Switch(write.address):
+        with m.Switch(address):
             for placed in self.registers.kept:
                 if placed.register.stored_mask:
                     with m.Case(placed.address // REGISTER_BYTES):
@@ -211,7 +227,7 @@ class RegisterFile(wiring.Component):
         # A sum of products: synthesis would turn a table of constants into a memory.
         masks = [placed.register.stored_mask for placed in self.registers.kept]
         places = [placed.address // REGISTER_BYTES for placed in self.registers.kept]
-        chosen = [write.address == each if self.fast else place == n for n, each in enumerate(places)]
+        chosen = [address == each if self.fast else place == n for n, each in enumerate(places)]
         domain = m.d.sync if self.fast else m.d.comb
         domain += writable.eq(
             reduce(or_, (Mux(here, mask, 0) for here, mask in zip(chosen, masks, strict=True) if mask))
@@ -310,7 +326,8 @@ class RegisterFile(wiring.Component):
                 m.d.comb += port.eq(kept)
 
     def _reads(self, m: Module, memory: ReadPort, may_begin: Value) -> None:
-        """Takes an access in three steps: keeps its address, finds its register, reads that."""
+        """Takes an access in three steps: keeps its address, finds its register, reads that; with ``fast`` in four, of which
+        the last joins what was gathered."""
         bus = self.bus
         address = Signal(len(bus.araddr) - 2, name="read_address", reset_less=True)
         finding = Signal()
@@ -320,41 +337,58 @@ class RegisterFile(wiring.Component):
         keeping = Signal(reset_less=True)
         from_memory = Signal(reset_less=True)
         live = Signal(REGISTER_BITS, reset_less=True)
-        done = Signal()
+        done = self.reads
+        #: What was read is given to the bus.
+        gives = Signal()
+        free = ~finding & ~reading & ~gives if self.fast else ~finding & ~reading
         m.d.sync += [
-            finding.eq(bus.arvalid & ~finding & ~reading & (~bus.rvalid | bus.rready) & may_begin),
+            finding.eq(bus.arvalid & free & (~bus.rvalid | bus.rready) & may_begin),
             bus.arready.eq(finding),
         ]
         with m.If(~finding & ~reading):
             m.d.sync += address.eq(bus.araddr[2:])
+        word = self._copied(m, "read", address, bus.araddr[2:], ~finding & ~reading)
         with m.If(finding):
             m.d.sync += reading.eq(1)
         with m.Elif(done):
             m.d.sync += reading.eq(0)
         m.d.comb += memory.addr.eq(place)
         m.d.sync += [hit.eq(0), keeping.eq(0), place.eq(0)]
-        with m.Switch(address):
+        with m.Switch(word):
             for placed in self.registers.placed():
                 with m.Case(placed.address // REGISTER_BYTES):
                     m.d.sync += hit.eq(1)
                     if placed.address in self.registers.words:
                         m.d.sync += [place.eq(self.registers.words[placed.address]), keeping.eq(1)]
-        value, answered = self._live(m, address, reading)
-        m.d.comb += [done.eq(reading & answered), self.busy_reading.eq(finding | reading), memory.en.eq(done)]
-        with m.If(done):
+        terms, answered = self._live(m, address, reading)
+        m.d.comb += [
+            done.eq(reading & answered),
+            self.busy_reading.eq(~free),
+            memory.en.eq(done),
+        ]
+        kept: Value = memory.data
+        if self.fast:
+            kept = Signal.like(kept, name="kept")
+            gathered = [Signal(REGISTER_BITS, name=f"gathered_{part}") for part in range(_PARTS)]
+            m.d.sync += [gives.eq(done), kept.eq(memory.data)]
+            m.d.sync += [part.eq(reduce(or_, terms[n::_PARTS])) for n, part in enumerate(gathered)]
+            terms = list(gathered)
+        else:
+            m.d.comb += gives.eq(done)
+        with m.If(gives):
             m.d.sync += [
-                live.eq(value),
+                live.eq(reduce(or_, terms)),
                 bus.rvalid.eq(1),
                 bus.rresp.eq(Mux(hit, Response.OKAY, Response.SLVERR)),
                 from_memory.eq(keeping),
             ]
         with m.Elif(bus.rready):
             m.d.sync += bus.rvalid.eq(0)
-        m.d.comb += bus.rdata.eq(live | (memory.data & from_memory.replicate(REGISTER_BITS)))
+        m.d.comb += bus.rdata.eq(live | (kept & from_memory.replicate(REGISTER_BITS)))
 
-    def _live(self, m: Module, address: Value, reading: Value) -> tuple[Value, Value]:
-        """What no memory keeps of the register at ``address``, found a cycle before it is read; and whether it is
-        valid: that of an external block may not be yet."""
+    def _live(self, m: Module, address: Value, reading: Value) -> tuple[list[Value], Value]:
+        """What no memory keeps of the register at ``address``, found a cycle before it is read, as the terms of a sum; and
+        whether it is valid: that of an external block may not be yet."""
         terms: list[Value] = []
         answered: Value = C(1)
         for block in self.registers.blocks:
@@ -376,7 +410,7 @@ class RegisterFile(wiring.Component):
                 select = Signal(name=f"reads_{placed.name}", reset_less=True)
                 m.d.sync += select.eq(address == placed.address // REGISTER_BYTES)
                 terms.append(Mux(select, value, 0))
-        return reduce(or_, terms), answered
+        return terms, answered
 
     def _value(self, placed: Placed) -> Value | None:
         """What is not read from the memory; None if all is."""

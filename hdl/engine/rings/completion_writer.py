@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -45,7 +45,8 @@ class CompletionWriter(wiring.Component):
     ``sending``
         The channel whose completion ``port.w`` offers.
     ``port``
-        The AXI4 port. The :class:`.CompletionRing` takes its responses.
+        The AXI4 port, whose data must be taken after their address, as :class:`.WriteArbiter` does. The
+        :class:`.CompletionRing` takes its responses.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -73,7 +74,8 @@ class CompletionWriter(wiring.Component):
         m = Module()
         aw = self.port.aw
         where = data.StructLayout({"channel": 1, "address": len(self.address)})
-        m.submodules.addresses = addresses = Fifo(where, _WAITING, ahead=self.config.pipelined)
+        # A record whose address waits is not sent, so no more addresses wait than records.
+        m.submodules.addresses = addresses = Fifo(where, _WAITING, reserved=True, ahead=self.config.pipelined)
         asking = addresses.output
         if self.config.pipelined:
             asking = slice_after(m, "asking", asking)
@@ -92,7 +94,7 @@ class CompletionWriter(wiring.Component):
         beat = data.StructLayout({"data": self.part_bits, "last": 1, "channel": 1, "upper": 1})
         read = stream.Signature(beat).create(path=("read",))
         records = self._store(m, read)
-        self._count(m, records, read, addresses.input.ready)
+        self._count(m, records, read)
         self._note(m, records, read)
         # The wires from the bus to all bits of the read register are slow in an FPGA.
         if self.config.pipelined:
@@ -116,17 +118,26 @@ class CompletionWriter(wiring.Component):
         filled = Signal(range(2 * _WAITING))
         sent = Signal(range(2 * _WAITING * self.parts))
         place = len(filled) - 1
+        more = Signal()
+        if self.config.pipelined:
+            # Known a cycle ahead: what reads is far from what is counted.
+            following = Signal.like(sent, init=1)
+            with m.If(read.en):
+                m.d.sync += following.eq(following + 1)
+            m.d.sync += more.eq(Mux(read.en, following[part_bits:] != filled, sent[part_bits:] != filled))
+        else:
+            m.d.comb += more.eq(sent[part_bits:] != filled)
         m.d.comb += [
             write.addr.eq(Cat(self.word[lane_bits:], filled[:place])),
             write.data.eq(self.data.replicate(lanes)),
             write.en.eq(Mux(self.word_valid, C(1, lanes) << self.word[:lane_bits], 0)),
             read.addr.eq(sent[:-1]),
-            read.en.eq((sent[part_bits:] != filled) & (~given.valid | given.ready)),
+            read.en.eq(more & (~given.valid | given.ready)),
             given.payload.data.eq(read.data),
         ]
         return _Records(filled, sent, read)
 
-    def _count(self, m: Module, records: _Records, given: stream.Interface, queue_ready: Value) -> None:
+    def _count(self, m: Module, records: _Records, given: stream.Interface) -> None:
         """Counts records and beats. A beat that waits in the read register has left ``sent``, so the records that are
         not sent yet are counted apart."""
         w = self.port.w
@@ -143,10 +154,10 @@ class CompletionWriter(wiring.Component):
             m.d.sync += given.valid.eq(0)
         done = w.valid & w.ready & w.payload.last
         m.d.sync += unsent.eq(unsent + self.commit - done)
-        m.d.comb += [
-            self.room.eq((unsent < _WAITING - 1) & queue_ready),
-            given.payload.last.eq(last),
-        ]
+        m.d.comb += given.payload.last.eq(last)
+        # In an FPGA from a register, in which the commit of the cycle before does not count yet.
+        domain = m.d.sync if self.config.pipelined else m.d.comb
+        domain += self.room.eq(unsent < _WAITING - 1)
 
     def _note(self, m: Module, records: _Records, given: stream.Interface) -> None:
         """For each record: its channel, and the half of a beat that it takes."""

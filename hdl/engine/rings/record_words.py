@@ -143,12 +143,14 @@ class RecordWords:
         stored: wiring.PureInterface,
         given: Value,
         r: stream.Interface,
+        landing: stream.Interface,
         moves: Value,
     ) -> None:
-        """Gives both fetchers the beat of the bus or, while ``moves`` is high, the word of the pushed descriptor.
+        """Gives both fetchers the beat of the bus or, while ``moves`` is high, the word of the pushed descriptor; if
+        ``late``, a cycle later, so that the wires to their memories begin in a register.
 
         One multiplexer serves both channels, so a pushed word waits while the bus has a beat. ``given`` is what ``stored``
-        gave.
+        gave. ``landing`` has the data, and the rest of ``r``.
         """
         sequencer = self.sequencer
         parts = record_parts(DESCRIPTOR, "flags")
@@ -163,15 +165,19 @@ class RecordWords:
         pushed = Signal(WORD_BITS)
         domain = m.d.sync if self.late else m.d.comb
         domain += pushed.eq(Mux(sequencer.word < len(names), given, 0))
-        beat = r.payload.data
         for port in self.ports:
-            m.d.comb += [
+            domain += [
                 port.fetcher.word_valid.eq(moves & ~r.valid & (sequencer.channel == port.index)),
                 port.fetcher.word.eq(sequencer.word),
             ]
+        bus = r.payload.data
+        domain += [
+            landing.valid.eq(r.valid),
+            landing.payload.eq(r.payload),
+            landing.payload.data.eq(Mux(r.valid, bus, pushed.replicate(len(bus) // WORD_BITS))),
+        ]
+        beat = landing.payload.data
         if len(beat) > part_bits:
-            upper = Mux(r.payload.id, fetchers[1].upper, fetchers[0].upper)
+            upper = Mux(landing.payload.id, fetchers[1].upper, fetchers[0].upper)
             beat = Mux(upper, beat[part_bits:], beat[:part_bits])
-        both = Signal(part_bits)
-        m.d.comb += both.eq(Mux(r.valid, beat, pushed.replicate(part_bits // WORD_BITS)))
-        m.d.comb += [fetcher.data.eq(both) for fetcher in fetchers]
+        m.d.comb += [fetcher.data.eq(beat) for fetcher in fetchers]

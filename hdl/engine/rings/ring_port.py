@@ -118,7 +118,7 @@ class RingPort:
             m.d.comb += [wish.job.eq(Job.LOG), wish.cause.eq(Cause.SEND_LOST)]
         with m.Elif(waits & (completion.payload.status != Status.OK) & ~self.own_logged):
             m.d.comb += [wish.job.eq(Job.LOG), wish.cause.eq(Cause.OWN)]
-        with m.Elif(waits & ~control.completions.enable):
+        with m.Elif(waits & ~self.completions.enable):
             m.d.comb += wish.job.eq(Job.SHOW)
         with m.Elif(waits & self.completions.may_begin & writer_ready):
             m.d.comb += wish.job.eq(Job.SEND)
@@ -161,14 +161,14 @@ class RingPort:
             fetcher.ask.eq(conclusion.asks & mine),
             fetcher.refuse.eq(conclusion.bad & sequencer.is_[Job.FETCH] & mine & ~fetcher.in_flight),
             fetcher.address.eq(conclusion.address),
-            control.ring.head.eq(fetcher.head),
             fetcher.checking.eq(self.client.checking),
             fetcher.stop.eq(self.rings.stop),
             control.push_taken.eq(fetcher.taken_push),
         ]
 
     def _follow(self, m: Module) -> None:
-        """What software says of the rings: with pipelined codecs out of registers, as it goes far."""
+        """What software says of the rings, and what it reads of them: with pipelined codecs out of registers, as it goes
+        far."""
         domain = m.d.sync if self.pipelined else m.d.comb
         control = self.control
         domain += [
@@ -177,13 +177,14 @@ class RingPort:
             self.completions.enable.eq(control.completions.enable),
             self.completions.tail.eq(control.completions.tail),
             self.completions.ring_log2.eq(control.ring_log2),
+            control.ring.head.eq(self.fetcher.head),
+            control.completions.head.eq(self.completions.head),
         ]
 
     def _completions(self, m: Module, conclusion: Conclusion, ends: _Ends) -> None:
         """The ring of completions, and the completion in the registers."""
         completions, control, completion = self.completions, self.control, self.client.completion
         m.d.comb += [
-            control.completions.head.eq(completions.head),
             completions.commit.eq(conclusion.sent & ends.mine),
             completions.tag.eq(completion.payload.tag),
             completions.interrupt.eq(self.client.interrupt),
@@ -220,7 +221,7 @@ class RingPort:
         """``busy`` is high also while the ring has descriptors that are not fetched yet."""
         fetcher, control = self.fetcher, self.control
         behind = Signal(name=f"{self.name}_behind")
-        m.d.sync += behind.eq(control.ring.enable & (control.ring.tail != fetcher.head))
+        m.d.sync += behind.eq(control.ring.enable & (control.ring.tail != control.ring.head))
         m.d.comb += [
             self.rings.busy[self.index].eq(
                 control.push

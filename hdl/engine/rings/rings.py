@@ -85,19 +85,25 @@ class Rings(wiring.Component):
             m.submodules[f"{port.name}_fetcher"] = port.fetcher
             m.submodules[f"{port.name}_completions"] = port.completions
         arriving = self._arriving(m)
-        asking = self._connect_fetch(m, ports, arriving)
+        #: What arrives, or a pushed word, as the fetchers get it.
+        landing = arriving.signature.create(path=("landing",))
+        asking = self._connect_fetch(m, ports, landing)
         self._connect_complete(m, ports, writer)
         for port in ports:
             port.watch(m, arriving, writer.sending)
 
         sequencer = Sequencer(late=self.config.pipelined)
-        # A job may begin before what the one before it has put there is counted.
-        room = asking.level < _READS - 1
+        # A job may begin before what the one before it has put there is counted. No job of that kind begins in the cycle
+        # after, so in an FPGA it may be known a cycle later.
+        room = Signal()
+        domain = m.d.sync if self.config.pipelined else m.d.comb
+        domain += room.eq(asking.level < _READS - 1)
         wishes = [port.wish(m, writer.room, room) for port in ports]
         sequencer.take(m, wishes, [port.error for port in ports], self.stop)
         found = self._find_slot(m, sequencer, ports, slot)
         words = RecordWords(sequencer, ports, self.registers, late=self.config.pipelined)
-        self._copy(m, sequencer, words, found, slot, writer, arriving)
+        pushes = self._copy(m, sequencer, words, found, slot, writer, arriving)
+        words.fetch_or_push(m, self.stored, slot.word, arriving, landing, pushes)
         conclusion = self._conclude(m, sequencer, ports, slot, asking, writer)
         m.submodules.coalescer = coalescer = Coalescer(self.config)
         m.d.comb += coalescer.changes.eq(self.changes)
@@ -119,7 +125,7 @@ class Rings(wiring.Component):
         m.d.sync += [arriving.valid.eq(r.valid), arriving.payload.eq(r.payload)]
         return arriving
 
-    def _connect_fetch(self, m: Module, ports: list[RingPort], arriving: stream.Interface) -> Fifo:
+    def _connect_fetch(self, m: Module, ports: list[RingPort], landing: stream.Interface) -> Fifo:
         """Sends the addresses of a queue, which it returns, and takes the descriptors."""
         ar = self.fetch.ar
         fetcher = ports[0].fetcher
@@ -134,7 +140,7 @@ class Rings(wiring.Component):
             ar.payload.size.eq(exact_log2(fetcher.part_bits // 8)),
         ]
         for port in ports:
-            port.take_descriptors(m, arriving)
+            port.take_descriptors(m, landing)
         return asking
 
     def _connect_complete(self, m: Module, ports: list[RingPort], writer: CompletionWriter) -> None:
@@ -191,9 +197,10 @@ class Rings(wiring.Component):
         slot: RingSlot,
         writer: CompletionWriter,
         arriving: stream.Interface,
-    ) -> None:
+    ) -> Signal:
         """Moves the words of the job and ends it once all are moved: those of a completion to its ring in each cycle,
-        any others with the time that reading and writing a register takes between them."""
+        any others with the time that reading and writing a register takes between them. Gives a signal that is high while a
+        word of the pushed descriptor may pass."""
         is_ = sequencer.is_
         words.of_completion(m, slot.address, self.complete.b.payload.resp)
         pause = Signal(3 + words.late)
@@ -233,7 +240,7 @@ class Rings(wiring.Component):
             slot.stored.data.eq(self.stored.data),
         ]
         sequencer.step(m)
-        words.fetch_or_push(m, self.stored, slot.word, arriving, pushes)
+        return pushes
 
     def _conclude(
         self,

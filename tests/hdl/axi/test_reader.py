@@ -123,14 +123,17 @@ def test_reader_requests_only_what_its_buffer_can_hold(registered: bool) -> None
     dut = AxiReader(port_shape(64, 8, outstanding=64, registered=registered))
     memory = AxiMemory(read=dut.port)
     waited = []
+    idle = []
 
     async def drive(ctx: Any) -> None:
         ctx.set(dut.command.payload, {"first": 0, "last": 4095})
         ctx.set(dut.command.valid, 1)
         for _ in range(300):
             waited.append(ctx.get(dut.port.r.valid) and not ctx.get(dut.port.r.ready))
+            idle.append(ctx.get(dut.port.ar.valid) and ctx.get(dut.idle))
             await ctx.tick()
 
     simulate(dut, drive, background=memory.answer)
     assert sum(count for _, count in memory.asked) == dut.shape.buffer
     assert not any(waited)
+    assert not any(idle)

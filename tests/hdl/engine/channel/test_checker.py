@@ -213,7 +213,7 @@ def _compare(
     status, address = _expected(case, compressing, address_bits, align, stream_word)
     assert (Status(seen.status), hex(seen.objection)) == (Status(status), hex(address)), case
     assert seen.tag == (0 if case.fault else case.tag)
-    assert seen.cycles <= (21 + late if status == Status.OK else 29 + 2 * late)
+    assert seen.cycles <= (21 + 3 * late if status == Status.OK else 29 + 5 * late)
     if status == Status.OK:
         count = case.compressed_length if case.mode != Mode.RAW and not compressing else case.length
         most = min(case.capacity, _LENGTH_LIMIT)

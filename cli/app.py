@@ -24,6 +24,7 @@ _COMMANDS = (
     "generate",
     "verify",
     "prove",
+    "mutate",
     "wave",
     "area",
     "fpga",

@@ -70,8 +70,9 @@ FLOORS = {
 ROOMS = {
     "cli/commands": Box(330, 35, 290, "one file per command"),
     "cli": Box(670, 35, 290, "application, options, output"),
-    "verif/proofs": Box(470, 130, 150, "of single blocks"),
-    "verif": Box(230, 130, 220, "the regression, cycles"),
+    "verif/mutation": Box(160, 130, 140, "faults in designs"),
+    "verif/proofs": Box(490, 130, 130, "of single blocks"),
+    "verif": Box(325, 130, 150, "the regression"),
     "verif/codec": Box(40, 190, 280, "bench, plan, tests"),
     "verif/engine": Box(340, 190, 280, "bench, plan, tests"),
     "verif/simulator": Box(40, 250, 280, "builds, runs, waveforms"),

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from .errors import ToolError
 
-__all__ = ["Progress", "Yosys", "find_yosys", "run_tool", "scratch"]
+__all__ = ["Progress", "Yosys", "find_abc", "find_yosys", "run_tool", "scratch"]
 
 #: Called with what is being done, in a few words for a person.
 Progress = Callable[[str], None]
@@ -124,3 +124,12 @@ def find_yosys(prefer: str | None = None) -> Yosys:
             except PackageNotFoundError:
                 continue
     raise ToolError(f"{prefer or 'Yosys'} is not installed; it comes with: pip install 'cdma[synth]'")
+
+
+def find_abc() -> str:
+    """Returns the path of the ABC that comes with ``pyosys``."""
+    found = find_spec("pyosys")
+    path = Path(found.origin).parent / "yosys-abc" if found is not None and found.origin is not None else None
+    if path is None or not path.is_file():
+        raise ToolError("ABC is not installed; it comes with: pip install 'cdma[synth]'")
+    return str(path)

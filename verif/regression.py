@@ -85,14 +85,15 @@ def verify(
     verilog: str | None = None,
     four_state: bool = False,
     plusargs: Sequence[str] = (),
+    timeout: float = 1800,
     report: Callable[[Outcome], None] | None = None,
 ) -> Regression:
     """Runs the tests of the plan, or those named in ``tests``, on one design.
 
-    ``packets`` is the budget of the longest test; ``jobs`` is how many simulations may run at once; ``waves`` is a
-    directory that takes a VCD of every test; ``four_state`` takes Icarus Verilog instead of Verilator; ``report`` is
-    called with each outcome. ``verilog`` replaces the design's
-    own text and ``plusargs`` reach the simulation, which is how the bench itself is tested.
+    ``packets`` is the budget of the longest test; ``jobs`` is how many simulations may run at once, each for ``timeout``
+    seconds; ``waves`` is a directory that takes a VCD of every test; ``four_state`` takes Icarus Verilog instead of
+    Verilator; ``report`` is called with each outcome. ``verilog`` replaces the design's own text and ``plusargs`` reach the
+    simulation, which is how the bench itself is tested.
     """
     plan = plan_of(design)
     budget = plan.budget if packets is None else packets
@@ -121,6 +122,7 @@ def verify(
             four_state=four_state,
             waves=trace,
             plusargs=plusargs,
+            timeout=timeout,
             report=report_each,
         )
 

@@ -20,10 +20,10 @@ from cdma.synth.cache import Cache
 from cdma.synth.circuits import Circuit, codec_circuit
 from cdma.synth.errors import MeasureError
 from cdma.synth.library.library import Library
+from cdma.synth.spread import Lost, spread
 from cdma.synth.yosys import find_yosys
 
 from .points import Point
-from .spread import Lost, spread
 
 __all__ = ["Outcome", "Sweep", "run_sweep"]
 

@@ -110,6 +110,17 @@ ARROWS: dict[str, list[str]] = {
     # The proofs hold single blocks, and simulate nothing.
     "verif/proofs": ["hdl/codec", "hdl/codec/parts", "hdl/axi", "hdl/blocks", "hdl/verilog", "hdl/spec"],
     "verif": ["verif/codec", "verif/engine", "verif/simulator", "hdl/spec"],
+    # Faults put into whole designs: the regression must find them, or Yosys and ABC prove that nobody could.
+    "verif/mutation": [
+        "verif",
+        "verif/codec",
+        "verif/engine",
+        "verif/monitors",
+        "verif/simulator",
+        "synth",
+        "hdl/verilog",
+        "hdl/spec",
+    ],
     # Area and clock.
     "synth": ["hdl/codec", "hdl/engine", "hdl/verilog", "hdl/spec"],
     "synth/library": ["synth"],
@@ -128,6 +139,7 @@ ARROWS: dict[str, list[str]] = {
         "verif",
         "verif/codec",
         "verif/engine",
+        "verif/mutation",
         "verif/proofs",
         "verif/simulator",
         "sim/codec",

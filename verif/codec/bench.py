@@ -28,6 +28,8 @@ __all__ = ["Bench", "Delivery", "Tally"]
 
 #: Cycles without any transfer, with every source and sink willing, after which the design is said to hang.
 _PATIENCE = 400
+#: Beats or reports for each beat that goes in or is expected, after which the design is said to put them out for ever.
+_FLOOD = 100
 
 
 @dataclass
@@ -169,6 +171,7 @@ class Bench:
         self.output.received.clear()
         self.report.received.clear()
         self.offer(packets)
+        limit = _FLOOD * (1 + sum(len(packet.beats) + len(packet.expected or ()) for packet in packets))
         idle = 0
         ended = 0
         seen = 0
@@ -177,6 +180,10 @@ class Bench:
             for _, beat in self.output.received[seen:]:
                 ended += beat.last
             seen = len(self.output.received)
+            if max(seen, len(self.report.received)) > limit:
+                raise RuleError(
+                    f"{seen} beats and {len(self.report.received)} reports of {len(packets)} packets came out"
+                )
             if idle > _PATIENCE:
                 raise RuleError(
                     f"nothing moves: {ended} of {len(packets)} packets and {len(self.report.received)} "

@@ -14,6 +14,7 @@ def _decompressor(design: Design) -> bool:
 
 _POINTS = (
     TestPoint("lengths", "every length next to a lane or window boundary: empty, half full and dense"),
+    TestPoint("endings", "each fill of the last beat before a dense last window of each short length"),
     TestPoint("soak", "random packets, lengths and tables under random pauses on every stream", weight=12),
     TestPoint(
         "bound", "every packet within the work-conserving bound, adversarial fill levels included", weight=5

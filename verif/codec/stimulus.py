@@ -15,6 +15,7 @@ __all__ = [
     "boundary_lengths",
     "clustered",
     "costly",
+    "endings",
     "mixed",
     "periodic",
     "scattered",
@@ -102,6 +103,22 @@ def adversarial(config: CodecConfig, repeats: int) -> Iterator[Mask]:
             one[beat * lanes : (beat + 1) * lanes] = True
             for filler in (np.arange(window) < filler_words, np.arange(window) >= window - filler_words):
                 yield np.concatenate([lead, np.tile(np.concatenate([dense, one, filler]), repeats)])
+
+
+def endings(config: CodecConfig) -> Iterator[Mask]:
+    """Packets that end in every way: with each fill of the last beat before a dense last window of each short length.
+
+    Of many lanes, only the telling fills and lengths.
+    """
+    form, lanes = config.format, config.lanes
+    fills = range(lanes) if lanes <= 8 else (0, 1, 2, lanes // 2, lanes - 2, lanes - 1)
+    near = {beats * lanes + more for beats in (0, 1, 2) for more in (-1, 0, 1)}
+    lengths = range(1, 2 * lanes + 2) if lanes <= 8 else sorted(near)
+    for fill in fills:
+        lead = np.arange(form.window) < (fill - form.header_words) % lanes
+        for length in lengths:
+            if 0 < length <= form.window:
+                yield np.concatenate([lead, np.ones(length, bool)])
 
 
 def costly(config: CodecConfig) -> Mask:

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 
 from cdma.hdl.verilog.ports import Port
 
-__all__ = ["UNKNOWN", "UnknownError", "Unknowns", "channel_valid", "unknown_conditions"]
+from .observed import observed
+
+__all__ = ["UNKNOWN", "UnknownError", "Unknowns", "unknown_conditions"]
 
 #: The name of the vector with a bit for each condition.
 UNKNOWN = "four_state_unknown"
@@ -20,50 +22,15 @@ class UnknownError(AssertionError):
     """An output was X that someone may have looked at."""
 
 
-def channel_valid(port: Port, ports: Sequence[Port]) -> Port | None:
-    """The valid of the channel whose payload ``port`` is part of; None for everything else."""
-    for valid in ports:
-        channel = valid.name.removesuffix("valid")
-        if (
-            channel != valid.name
-            and valid.direction == port.direction
-            and port.name.startswith(channel)
-            and port.name != valid.name
-        ):
-            return valid
-    return None
-
-
 def unknown_conditions(ports: Sequence[Port]) -> dict[str, str]:
-    """For each output, the Verilog expression that is 1 while it is X and must not be.
-
-    - A valid, a ready and whatever belongs to no channel is always known.
-    - The payload of a channel is known while its valid is high, data only where keep or strobes say so.
-    """
-    names = {port.name: port for port in ports}
+    """For each output, the Verilog expression that is 1 while what anyone may look at of it is X."""
     conditions = {}
-    for port in ports:
-        if port.direction != "output":
-            continue
-        valid = channel_valid(port, ports)
-        value = port.name
-        if valid is not None and port.name.endswith("data"):
-            channel = valid.name.removesuffix("valid")
-            masks = [names[name] for part in ("keep", "strb") if (name := f"{channel}{part}") in names]
-            for mask in masks:
-                value = _kept(port, mask)
-        condition = f"(^{value}) === 1'bx"
-        conditions[port.name] = condition if valid is None else f"{valid.name} && {condition}"
+    for output in observed(ports):
+        condition = f"(^{output.value()}) === 1'bx"
+        conditions[output.port.name] = (
+            condition if output.valid is None else f"{output.valid.name} && {condition}"
+        )
     return conditions
-
-
-def _kept(port: Port, mask: Port) -> str:
-    """The bytes that the mask keeps. A byte that is left out is known to be 0, whatever it is."""
-    bits = port.width // mask.width
-    lanes = [
-        f"{{{bits}{{{mask.name}{f'[{lane}]' if mask.width > 1 else ''}}}}}" for lane in range(mask.width)
-    ]
-    return f"({port.name} & {{{', '.join(reversed(lanes))}}})"
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -53,9 +53,27 @@ def _break_beats(context: Context, beats: Sequence[Beat]) -> list[Beat]:
     return [*beats[:index], Beat(beat.data, keep, beat.last), *beats[index + 1 :]]
 
 
+def _broken_keeps(context: Context) -> Iterator[int]:
+    """For each word of a beat, a keep without that word below one that is there, and keeps with only a part of it."""
+    config = context.config
+    size = (config.format.word_bits if context.compresses else config.format.stream_bits) // 8
+    words = config.data_bits // 8 // size
+    whole, word = (1 << (words * size)) - 1, (1 << size) - 1
+    for index in range(words):
+        if index + 1 < words:
+            yield whole & ~(word << index * size)
+        if size > 1:
+            cut = (1 << context.rng.randint(1, size - 1)) - 1
+            yield (cut << index * size) | ((1 << index * size) - 1)
+
+
 @codec_test
 async def malformed(context: Context) -> None:
     bench = context.bench
+    for keep in _broken_keeps(context):
+        good = context.any_packet(context.rng.randint(1, context.config.lanes))
+        beats = [*good.beats[:-1], Beat(good.beats[-1].data, keep, True)]
+        await bench.run([malformed_packet(beats, good.length), context.any_packet()])
     for _ in range(max(30, context.budget // 20)):
         bench.set_pauses(**(context.any_pauses() if context.rng.random() < 0.7 else {}))
         good = context.any_packet()

@@ -30,6 +30,16 @@ async def lengths(context: Context) -> None:
 
 
 @codec_test
+async def endings(context: Context) -> None:
+    packets = [context.from_mask(mask) for mask in stimulus.endings(context.config)]
+    context.bench.set_pauses()
+    await context.bench.run(packets)
+    context.rng.shuffle(packets)
+    context.bench.set_pauses(**context.any_pauses())
+    await context.bench.run(packets)
+
+
+@codec_test
 async def soak(context: Context) -> None:
     left = context.budget
     while left > 0:

@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from cdma.synth.errors import MeasureError
-from cdma.synth.sweep.spread import Lost, spread
+from cdma.synth.spread import Lost, spread
 
 
 def test_a_point_that_fails_costs_only_itself():

@@ -1,0 +1,172 @@
+"""``cdma mutate``: faults put into a design one at a time, and which of them the regression finds."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.errors import ParameterError
+from cdma.options import ENGINE
+
+from .designs import design_from
+
+if TYPE_CHECKING:
+    from cdma.verif.mutation.campaign import Verdict
+    from cdma.verif.simulator.design import Design
+
+__all__ = ["register"]
+
+_DESIGNS = (*BLOCKS, ENGINE)
+
+
+def register(subparsers: Any) -> None:
+    """Adds the command's parser."""
+    parser = subparsers.add_parser(
+        "mutate",
+        help="put faults into a design one at a time, and count those that the regression finds",
+        description="Draw mutants of the netlist (one bit of one port of one cell inverted or stuck), run the regression "
+        "on each, and prove of those that it does not find whether any input could show them. Verdicts are kept, so that "
+        "an interrupted campaign continues. The status is 1 if a block has less than --goal percent of its real mutants "
+        "found.",
+    )
+    parser.add_argument(
+        "--block",
+        nargs="+",
+        default=_DESIGNS,
+        metavar="NAME",
+        help="designs, or blocks of them, such as compressor or engine.core.rings (default: all designs; see --list)",
+    )
+    parser.add_argument(
+        "--count", type=int, default=100, metavar="N", help="mutants of each block (default 100)"
+    )
+    parser.add_argument("--list", action="store_true", help="list the blocks of the designs, and stop")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of what is drawn (default 1)")
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="TOML file of the design's parameters, as cdma generate takes it",
+    )
+    parser.add_argument(
+        "--packets",
+        type=int,
+        metavar="N",
+        help="budget of the whole regression (default: that of cdma verify)",
+    )
+    parser.add_argument(
+        "--prove", type=int, default=60, metavar="SECONDS", help="of each proof of equivalence (default 60)"
+    )
+    parser.add_argument(
+        "--goal",
+        type=float,
+        default=95.0,
+        metavar="PERCENT",
+        help="of the real mutants, for status 0 (default 95)",
+    )
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="mutants at once (default: one per processor)",
+    )
+    parser.add_argument(
+        "--dask",
+        dest="scheduler",
+        metavar="ADDRESS",
+        help="spread the mutants over the workers of this Dask scheduler",
+    )
+    parser.add_argument("--json", action="store_true", help="print the counts, and every survivor, as JSON")
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from cdma.output import step_progress
+    from cdma.verif.mutation.campaign import run_campaign, scores
+
+    for name, least in (("count", 1), ("jobs", 1), ("prove", 1)):
+        if getattr(arguments, name) < least:
+            raise ParameterError(f"{name} is {getattr(arguments, name)}; it must be {least} or more")
+    if not 0 <= arguments.goal <= 100:
+        raise ParameterError(f"goal is {arguments.goal:g}; it must be 0 to 100 percent")
+    designs = {block: _design(block, arguments.config) for block in arguments.block}
+    if arguments.list:
+        _list(designs, arguments.json)
+        return 0
+    rows, reached = [], True
+    for block, design in designs.items():
+        with step_progress(f"building {block}", arguments.count) as advance:
+
+            def done(verdict: Verdict, advance: Any = advance) -> None:
+                advance(what=f"{verdict.mutant.block} {verdict.result}")
+
+            verdicts = run_campaign(
+                design,
+                block,
+                count=arguments.count,
+                seed=arguments.seed,
+                packets=arguments.packets,
+                prove=arguments.prove,
+                jobs=arguments.jobs,
+                scheduler=arguments.scheduler,
+                on_done=done,
+            )
+        found = scores(verdicts, block)
+        reached &= 100 * found[-1].score >= arguments.goal
+        if arguments.json:
+            survivors = [each.as_json() for each in verdicts if each.result == "survived"]
+            parts = [dataclasses.asdict(each) for each in found[:-1]]
+            rows.append({**dataclasses.asdict(found[-1]), "modules": parts, "surviving": survivors})
+        else:
+            _show(design, verdicts, block)
+    if arguments.json:
+        print(json.dumps(rows, indent=2))
+    return 0 if reached else 1
+
+
+def _design(block: str, config: Path | None) -> Design:
+    """The design that a block belongs to."""
+    name = block.partition(".")[0]
+    if name not in _DESIGNS:
+        raise ParameterError(
+            f"block is {block!r}; it must be {', '.join(_DESIGNS)} or a block of one of them (see --list)"
+        )
+    return design_from(argparse.Namespace(block=name, config=config))
+
+
+def _list(designs: dict[str, Design], as_json: bool) -> None:
+    from cdma.verif.mutation.mutants import blocks_of
+
+    names = [
+        name for block, design in designs.items() for name in blocks_of(design) if name.startswith(block)
+    ]
+    print(json.dumps(names, indent=2) if as_json else "\n".join(names))
+
+
+def _show(design: Design, verdicts: list[Verdict], block: str) -> None:
+    from cdma.output import new_table, output
+    from cdma.verif.mutation.campaign import scores
+
+    table = new_table("block", "mutants", "equivalent", "killed", "survivors", "score, %", texts=1)
+    rows = scores(verdicts, block)
+    for row in rows:
+        if row is rows[-1] and len(rows) > 1:
+            table.add_section()
+        counts = (row.mutants, row.equivalent, row.killed, row.survivors)
+        table.add_row(row.block, *map(str, counts), f"{100 * row.score:.1f}")
+    print(design)
+    output().print(table)
+    text = design.verilog().splitlines()
+    for verdict in verdicts:
+        if verdict.result == "survived":
+            mutant = verdict.mutant
+            print(f"\nsurvived in {mutant.block}: {mutant.what}\n  {verdict.reason}")
+            # The last place is that of the cell, the ones before it are those of its wires.
+            line = int(mutant.place.split()[-1].partition(".")[0]) if mutant.place else 0
+            if line:
+                print(f"  line {line}: {text[line - 1].strip()}")

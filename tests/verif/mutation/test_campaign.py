@@ -1,0 +1,139 @@
+"""Mutants: drawn alike for a seed, found by the regression or proved to change nothing, each run once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from cdma import CodecConfig, Format
+from cdma.hdl.spec.errors import CdmaError, ParameterError
+from cdma.hdl.verilog.ports import CLOCK_AND_RESET, axis_ports
+from cdma.verif.codec.design import CodecDesign
+from cdma.verif.mutation import campaign
+from cdma.verif.mutation.equivalence import is_equivalent
+from cdma.verif.mutation.mutants import Mutant, blocks_of, draw, mutated_verilog
+from cdma.verif.regression import verify
+from cdma.verif.simulator.design import Design
+
+DESIGN = CodecDesign("compressor", CodecConfig(Format(8, 8), 2))
+PACKER = "compressor.core.packer"
+
+
+def mutant(module: str, cell: str, port: str, mode: str = "inv") -> Mutant:
+    command = f"mutate -mode {mode} -module {module} -cell {cell} -port {port} -portbit 0"
+    return Mutant("compressor", module, command, "", "")
+
+
+#: The valid of the output, and a count of the report, as the module around the codec gets them.
+VALID = mutant("cdma_compressor", "core", "output_valid")
+COUNT = mutant("cdma_compressor", "core", "report_words_out")
+
+
+@dataclass(frozen=True)
+class Tiny(Design):
+    """A stream whose payload is 0 while nothing is valid, which nobody may look at."""
+
+    block = "tiny"
+    top = "tiny"
+    summary = "a stream"
+    ports = (*CLOCK_AND_RESET, *axis_ports("s", "input", data=2), *axis_ports("m", "output", data=2))
+
+    def generate(self) -> str:
+        return self.verilog()
+
+    def verilog(self) -> str:
+        ports = ", ".join(f"{port.direction} wire {port.range}{port.name}" for port in self.ports)
+        return f"""module tiny({ports});
+          assign s_tready = m_tready;
+          assign m_tvalid = s_tvalid;
+          assign m_tdata = s_tvalid ? s_tdata : 2'd0;
+        endmodule"""
+
+    @classmethod
+    def from_json(cls, text: str) -> Tiny:
+        return cls()
+
+
+def test_blocks() -> None:
+    blocks = blocks_of(DESIGN)
+    assert blocks["compressor"] == "cdma_compressor"
+    assert blocks[PACKER] == "cdma_compressor_core_packer"
+    assert len(set(blocks.values())) == len(blocks)
+
+
+def test_mutants_are_drawn_alike_and_from_the_block_alone() -> None:
+    mutants = draw(DESIGN, PACKER, 20, 1)
+    assert mutants == draw(DESIGN, PACKER, 20, 1)
+    assert mutants != draw(DESIGN, PACKER, 20, 2)
+    assert len({each.command for each in mutants}) == 20
+    assert all(each.block.startswith(PACKER) for each in mutants)
+    assert not any("-port CLK" in each.command for each in draw(DESIGN, "compressor", 500, 1))
+
+
+def test_refusals() -> None:
+    with pytest.raises(
+        ParameterError, match=r"block is 'compressor\.core\.pucker'; the blocks of the design are"
+    ):
+        draw(DESIGN, "compressor.core.pucker", 1, 1)
+    for count in (0, 1 << 16):
+        with pytest.raises(ParameterError, match=f"count is {count}; it must be 1 to 65535"):
+            draw(DESIGN, PACKER, count, 1)
+
+
+@pytest.mark.verilator
+def test_a_run_chooses_the_mutant() -> None:
+    text = mutated_verilog(DESIGN, [VALID, COUNT])
+    failed = []
+    for plusargs in ([], ["+mutant=1"], ["+mutant=2"]):
+        (outcome,) = verify(DESIGN, tests=["lengths"], verilog=text, plusargs=plusargs).outcomes
+        failed.append(outcome.failure)
+    assert failed[0] is None
+    assert "17 packets went in, but more than that came out" in failed[1]
+    assert "words out 0" in failed[2]
+
+
+def test_equivalence_sees_what_anyone_may_look_at() -> None:
+    kinds = {each.command.split()[2] + each.what[:10]: each for each in draw(Tiny(), "tiny", 100, 1)}
+    # The choice of the data: always those of the input, always 0, and exchanged.
+    choice = {kind: kinds[f"{kind}bit 0 of S"] for kind in ("const1", "const0", "inv")}
+    assert {kind: is_equivalent(Tiny(), each) for kind, each in choice.items()} == {
+        "const1": True,
+        "const0": False,
+        "inv": False,
+    }
+
+
+@pytest.mark.verilator
+@pytest.mark.slow
+def test_a_campaign(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    monkeypatch.setenv("CDMA_CACHE", str(tmp_path))
+    done: list[campaign.Verdict] = []
+    verdicts = campaign.run_campaign(DESIGN, PACKER, count=12, packets=100, prove=5, on_done=done.append)
+    assert len(verdicts) == 12 == len(done)
+    *modules, whole = campaign.scores(verdicts, PACKER)
+    assert whole.block == PACKER
+    assert sum(module.mutants for module in modules) == whole.mutants == 12
+    assert whole.killed + whole.equivalent + whole.survivors == 12
+    assert whole.killed >= 9
+    killed = [each for each in verdicts if each.result == campaign.KILLED]
+    assert all(
+        each.by in ("lengths", "endings", "soak", "bound", "patience", "start") or each.by for each in killed
+    )
+    assert all(each.reason for each in verdicts)
+
+    def never(job):
+        raise AssertionError("a verdict that is kept is not found again")
+
+    monkeypatch.setattr(campaign, "_try_mutant", never)
+    assert campaign.run_campaign(DESIGN, PACKER, count=12, packets=100, prove=5) == verdicts
+
+
+@pytest.mark.verilator
+def test_a_design_that_fails_by_itself_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = mutated_verilog(DESIGN, [VALID]).replace("mutant = 0;", "mutant = 1;")
+    monkeypatch.setattr(campaign, "mutated_verilog", lambda design, mutants: broken)
+    with pytest.raises(
+        CdmaError, match=r"the regression fails on the compressor .* without a fault: lengths: "
+    ):
+        campaign.run_campaign(DESIGN, PACKER, count=1)

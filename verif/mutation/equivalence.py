@@ -1,0 +1,128 @@
+"""Whether a mutant differs at all from the design, in what anyone may look at: a proof, not a simulation.
+
+Mutant and design run side by side with the same inputs, which may be anything that keeps the rules of streams. ABC merges
+the registers and gates that it can prove to be the same in both, and tries to prove the rest by property-directed
+reachability.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+from cdma.synth.errors import ToolError
+from cdma.synth.yosys import find_abc, find_yosys, scratch
+from cdma.verif.monitors.observed import channel_valid, observed
+from cdma.verif.simulator.design import Design
+
+from .mutants import READ, Mutant
+
+__all__ = ["is_equivalent"]
+
+_COPY = """\
+design -load start
+{mutate}
+flatten
+rename {top} {name}
+design -stash {name}
+"""
+_MITER = """\
+design -copy-from original original
+design -copy-from mutant mutant
+read_verilog miter.v
+hierarchy -top miter
+proc
+flatten
+opt -full
+memory_map
+opt -full
+techmap
+opt -fast
+setundef -undriven -zero
+dffunmap
+aigmap
+opt_clean
+write_aiger -zinit miter.aig
+"""
+
+
+def is_equivalent(design: Design, mutant: Mutant, seconds: int = 60) -> bool | None:
+    """True if no input whatever shows a difference, False if some input does, None if that does not come out in the time."""
+    script = [
+        READ.format(top=design.top),
+        "design -save start",
+        _COPY.format(mutate="", top=design.top, name="original"),
+        _COPY.format(mutate=mutant.command, top=design.top, name="mutant"),
+        _MITER,
+    ]
+    with scratch() as folder:
+        (folder / "design.v").write_text(design.verilog())
+        (folder / "miter.v").write_text(_miter(design))
+        try:
+            find_yosys().run("\n".join(script), folder)
+        except ToolError:
+            # It declines a register that is stuck at another value than its initial one.
+            return None
+        # If scorr leaves no register, pdr declines and iprove answers; else it is the other way round.
+        prove = f"read_aiger miter.aig; strash; scorr; pdr -T {seconds}; iprove"
+        try:
+            done = subprocess.run(
+                [find_abc(), "-c", prove],
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                timeout=4 * seconds + 60,
+            )
+        except subprocess.TimeoutExpired:
+            return None
+    if re.search(r"^UNSATISFIABLE|Property proved", done.stdout, re.MULTILINE):
+        return True
+    return False if re.search(r"^SATISFIABLE|was asserted in frame", done.stdout, re.MULTILINE) else None
+
+
+def _miter(design: Design) -> str:
+    """A module with the design and a mutant of it, whose output is 1 while someone may see a difference.
+
+    Nothing counts after a payload or a valid of an input has changed while it waited for ready, as no stream may.
+    """
+    inputs = [port for port in design.ports if port.direction == "input"]
+    outputs = [port for port in design.ports if port.direction == "output"]
+    lines = ["module miter (", *(f"  input wire {port.range}{port.name}," for port in inputs)]
+    lines += ["  output wire differs", ");"]
+    for name in ("original", "mutant"):
+        lines += [f"  wire {port.range}{name}_{port.name};" for port in outputs]
+        given = [f"    .{port.name}({port.name})" for port in inputs]
+        given += [f"    .{port.name}({name}_{port.name})" for port in outputs]
+        lines += [f"  {name} {name}_0 (", ",\n".join(given), "  );"]
+    differences = []
+    for output in observed(design.ports):
+        difference = f"({output.value('original_')} != {output.value('mutant_')})"
+        # The valid itself is compared, so that of one of the two is enough.
+        differences.append(
+            difference if output.valid is None else f"(original_{output.valid.name} && {difference})"
+        )
+    broken = []
+    for port in inputs:
+        valid = port if port.name.endswith("valid") else channel_valid(port, design.ports)
+        if valid is not None:
+            lines += [
+                f"  reg {port.range}was_{port.name} = 0;",
+                f"  always @(posedge aclk) was_{port.name} <= {port.name};",
+            ]
+            broken.append(f"(waits_{valid.name} && {port.name} != was_{port.name})")
+        if valid is port:
+            ready = f"original_{port.name.removesuffix('valid')}ready"
+            lines += [
+                f"  reg waits_{port.name} = 0;",
+                f"  always @(posedge aclk) waits_{port.name} <= aresetn && {port.name} && !{ready};",
+            ]
+    lines += [
+        "  reg was_broken = 0;",
+        f"  wire broken = was_broken || (aresetn && ({' || '.join(broken)}));",
+        "  always @(posedge aclk) was_broken <= broken;",
+        "  assign differs = !broken && (",
+        " ||\n".join(f"    {difference}" for difference in differences) + ");",
+        "endmodule",
+        "",
+    ]
+    return "\n".join(lines)

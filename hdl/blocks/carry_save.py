@@ -5,13 +5,15 @@ from amaranth.hdl import Cat, Module, Signal, Value
 __all__ = ["count_ones"]
 
 
-def count_ones(m: Module, bits: Value, name: str) -> Value:
+def count_ones(m: Module, bits: Value, name: str, plus: Value | None = None) -> Value:
     """The number of ones in ``bits``, by a tree of full adders that keeps carries apart.
 
     Of 32 bits it takes two thirds of the gates of :func:`~cdma.hdl.blocks.gates.popcount`, and five sixths of the time. The
-    adders are wires of the module ``m`` with names that begin with ``name``.
+    adders are wires of the module ``m`` with names that begin with ``name``. The number ``plus`` is added with little
+    more: its bits are among those that the adders take.
     """
-    columns: list[list[Value]] = [[*bits]]
+    added: list[Value] = [] if plus is None else [*plus]
+    columns: list[list[Value]] = [[*bits, *added[:1]], *([bit] for bit in added[1:])]
     total: list[Value] = []
     while columns:
         column, carries = columns.pop(0), columns.pop(0) if columns else []

@@ -13,12 +13,18 @@ __all__ = ["ButterflyNetwork"]
 
 
 class ButterflyNetwork(wiring.Component):
-    """Routes the literals of a beat to consecutive lanes from ``offset`` on, or back if it is to ``expand``."""
+    """Routes the literals of a beat to consecutive lanes from ``offset`` on, or back if it is to ``expand``.
 
-    def __init__(self, word_bits: int, lanes: int, *, expand: bool = False) -> None:
+    The counts begin ``from_offset``, or it is added to them.
+    """
+
+    def __init__(
+        self, word_bits: int, lanes: int, *, expand: bool = False, from_offset: bool = False
+    ) -> None:
         self.word_bits = word_bits
         self.lanes = lanes
         self.expand = expand
+        self.from_offset = from_offset
         super().__init__(
             {
                 "literal": In(lanes),
@@ -31,12 +37,12 @@ class ButterflyNetwork(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.ranking = ranking = Ranking(self.lanes)
-        m.submodules.routes = routes = Routes(self.lanes)
+        m.submodules.ranking = ranking = Ranking(self.lanes, from_offset=self.from_offset)
+        m.submodules.routes = routes = Routes(self.lanes, from_offset=self.from_offset)
         m.d.comb += [
             ranking.literal.eq(self.literal),
             routes.ranks.eq(ranking.ranks),
-            routes.offset.eq(self.offset),
+            (ranking if self.from_offset else routes).offset.eq(self.offset),
             self.count.eq(ranking.ranks.count),
         ]
         words: Value = self.input

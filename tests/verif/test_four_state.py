@@ -33,6 +33,7 @@ CODECS = {
     "pipelined, the same": CodecConfig(Format(8, 32, 2, (0, 1)), 1, True, pipelined=True),
     "pipelined, fields and padding": CodecConfig(FIELDS, 8, pipelined=True),
     "sixteen lanes, window of four beats, run-time table": CodecConfig(Format(16, 64, 4, (0, 1)), 16, True),
+    "thirty-two lanes of bytes, window of two padded beats": CodecConfig(Format.preset("aie2p"), 32),
 }
 #: A wide host, words of 32 bits and one code bit; descriptors come as streams.
 STREAMS = EngineConfig(

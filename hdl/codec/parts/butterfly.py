@@ -8,7 +8,7 @@ their destinations, would differ by less than ``2**(k+1)``, that is, in a bit th
 not meet. To **expand**, which is the opposite, the words pass through the same exchanges in the opposite order of levels.
 """
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -85,18 +85,33 @@ class Ranking(wiring.Component):
         The counts.
 
     ``inputs`` is that of :func:`~cdma.hdl.blocks.gates.popcount`.
+
+    With ``from_offset`` there is the port ``offset``, and the counts below lanes begin with it. Then each of them follows
+    from another one, which takes fewer gates than to count for each lane and to add afterwards. It takes longer from
+    ``literal``, and is of use where both are there early.
     """
 
-    def __init__(self, lanes: int, inputs: int = 2) -> None:
+    def __init__(self, lanes: int, inputs: int = 2, *, from_offset: bool = False) -> None:
         self.lanes = lanes
         self.inputs = inputs
-        super().__init__({"literal": In(lanes), "ranks": Out(Ranks(lanes))})
+        self.from_offset = from_offset
+        offset = {"offset": In(exact_log2(lanes))} if from_offset else {}
+        super().__init__({"literal": In(lanes), **offset, "ranks": Out(Ranks(lanes))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.d.comb += self.ranks.count.eq(popcount(self.literal, self.inputs))
+        if not self.from_offset:
+            for lane in range(1, self.lanes):
+                m.d.comb += self.ranks.below[f"lane_{lane}"].eq(popcount(self.literal[:lane], self.inputs))
+            return m
+        below: dict[int, Value] = {0: self.offset}
         for lane in range(1, self.lanes):
-            m.d.comb += self.ranks.below[f"lane_{lane}"].eq(popcount(self.literal[:lane], self.inputs))
+            # The lanes since one that has its count modulo a larger number.
+            size = lane & -lane
+            counted = popcount(self.literal[lane - size : lane], self.inputs)
+            below[lane] = self.ranks.below[f"lane_{lane}"]
+            m.d.comb += below[lane].eq(below[lane - size] + counted)
         return m
 
 
@@ -106,7 +121,7 @@ class Routes(wiring.Component):
     ``ranks``
         Counts of the literals.
     ``offset``
-        Lane of the first literal after routing.
+        Lane of the first literal after routing. With ``from_offset`` there is no such port: the counts have it.
     ``swap``
         Says for each level which pairs exchange their words.
 
@@ -117,13 +132,14 @@ class Routes(wiring.Component):
     count of :class:`Ranks` is needed for one block only.
     """
 
-    def __init__(self, lanes: int) -> None:
+    def __init__(self, lanes: int, *, from_offset: bool = False) -> None:
         self.lanes = lanes
+        self.from_offset = from_offset
         self.levels = exact_log2(lanes)
         super().__init__(
             {
                 "ranks": In(Ranks(lanes)),
-                "offset": In(self.levels),
+                **({} if from_offset else {"offset": In(self.levels)}),
                 "swap": Out(data.ArrayLayout(lanes // 2, self.levels)),
             }
         )
@@ -137,6 +153,7 @@ class Routes(wiring.Component):
                 middle = low - position + half
                 if not position:
                     boundary = Signal(level + 1, name=f"boundary_{middle}")
-                    m.d.comb += boundary.eq(self.offset + self.ranks.below[f"lane_{middle}"])
+                    below = self.ranks.below[f"lane_{middle}"]
+                    m.d.comb += boundary.eq(below if self.from_offset else self.offset + below)
                 m.d.comb += self.swap[level][pair].eq(~(boundary[level] ^ (position < boundary[:level])))
         return m

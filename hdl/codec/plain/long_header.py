@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 
 from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import data
 from amaranth.utils import exact_log2
 
-__all__ = ["MOST_SELECTED", "turned_down"]
+from cdma.hdl.blocks.gates import one_of
+
+__all__ = ["MOST_SELECTED", "found_header", "turned_down"]
 
 #: The longest header whose words are each selected from all that there is; a longer one is cheaper to turn into its place.
 MOST_SELECTED = 8
@@ -20,3 +23,18 @@ def turned_down(m: Module, words: Sequence[Value], amount: Value) -> list[Value]
             m.d.comb += turned[lane].eq(Mux(amount[level], words[(lane + (1 << level)) % lanes], words[lane]))
         words = turned
     return list(words)
+
+
+def found_header(
+    m: Module, beats: Sequence[data.View], there: Sequence[Value], first: Value, below: Value
+) -> list[Value]:
+    """The words from lane ``first`` of one of the ``beats`` on, in as many lanes as a beat has.
+
+    The first of ``there`` says with one bit each which beat that is, the second which one has the lanes ``below``.
+    """
+    words: list[Value] = []
+    for lane in range(len(below)):
+        chosen = Signal(len(beats), name=f"chosen_{lane}")
+        m.d.comb += chosen.eq(Mux(below[lane], there[1], there[0]))
+        words.append(one_of(*((chosen[number], beat[lane]) for number, beat in enumerate(beats))))
+    return turned_down(m, words, first)

@@ -5,6 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from cdma.hdl.blocks.carry_save import count_ones
 from cdma.hdl.blocks.gates import add_three, popcount, thermometer
 from cdma.hdl.codec.parts.butterfly import Ranking, Routes
 from cdma.hdl.codec.parts.classifier import literals_of, sent_of
@@ -12,45 +13,11 @@ from cdma.hdl.codec.parts.interface import has_one_entry
 from cdma.hdl.codec.parts.streams import Error, first_error
 from cdma.hdl.spec.codec import CodecConfig
 
+from .plan import Plan
+from .window_codes import CodesAhead, WindowCodes
 from .words_left import WordsLeft
 
-__all__ = ["Plan", "Planner"]
-
-
-class Plan(data.StructLayout):
-    """One beat to deliver.
-
-    ``codes``
-        Codes of its words.
-    ``swap``, ``straight``
-        Settings of the exchanges that spread what is stored of them, for each level.
-    ``literals``
-        Number of literals.
-    ``words``
-        Number of words, less one.
-    ``padding``
-        Number of words of padding after what is stored, in formats with padded windows.
-    ``last``
-        Ends the packet.
-    ``error``
-        Says why the beat cannot be delivered.
-    """
-
-    def __init__(self, config: CodecConfig) -> None:
-        lanes, units = config.lanes, config.units
-        settings = data.ArrayLayout(units // 2, exact_log2(units))
-        super().__init__(
-            {
-                "codes": lanes * config.format.code_bits,
-                "swap": settings,
-                "straight": settings,
-                "literals": range(lanes + 1),
-                "words": range(lanes),
-                **({"padding": range(config.format.align_words)} if config.format.align_words > 1 else {}),
-                "last": 1,
-                "error": Error,
-            }
-        )
+__all__ = ["Planner"]
 
 
 class Planner(wiring.Component):
@@ -70,8 +37,10 @@ class Planner(wiring.Component):
         Says that the header will not arrive.
     ``one_entry``
         Says that of the table only entry 0 counts.
+    ``moves``
+        Says that the beat planned last leaves, or that there is none.
     ``take``
-        Plans the next beat, if it is ``whole``, or takes one part of its header.
+        Plans the next beat, if it is ``whole``, or takes one part of its header. Only while ``moves``.
     ``whole``
         Says that the header of the next beat is whole with this part.
     ``offset``
@@ -89,12 +58,23 @@ class Planner(wiring.Component):
         Says that a code of its window after the beat planned last is invalid. Its packet must have words after it.
     ``give_up``
         Drops the packet.
+
+    If it reads headers ``ahead``, it has these ports in place of ``whole``, ``offset``, ``rest_offset`` and ``window_end``:
+
+    ``load``
+        Reads the next header; only while ``frees``.
+    ``holds``, ``frees``
+        Says that the next beat can be planned, and that there is room for a header, as
+        :class:`~cdma.hdl.codec.plain.window_codes.CodesAhead` has them.
+    ``base``, ``next_header``
+        Position of the next beat's first literal; and that of the header after its window, as
+        :class:`~cdma.hdl.codec.plain.positions.HeadersAhead` counts them.
     """
 
-    def __init__(self, config: CodecConfig, header_part: int) -> None:
+    def __init__(self, config: CodecConfig, header_part: int, *, ahead: bool = False) -> None:
         self.config = config
-        self.header_part = header_part
-        self.parts = config.format.header_words // header_part
+        self.ahead = ahead
+        self.window: CodesAhead | WindowCodes = (CodesAhead if ahead else WindowCodes)(config, header_part)
         position = range(2 * config.units + (config.format.align_words > 1))
         super().__init__(
             {
@@ -102,75 +82,105 @@ class Planner(wiring.Component):
                 "header": In(data.ArrayLayout(config.format.stream_bits, header_part)),
                 "header_missing": In(1),
                 "one_entry": In(1),
-                "offset": In(range(config.units)),
-                "rest_offset": In(range(config.units)),
+                "moves": In(1),
                 "take": In(1),
                 "give_up": In(1),
                 "known": Out(1),
                 "fresh": Out(1, init=1),
                 "wants_header": Out(1),
-                "whole": Out(1),
                 "rest_invalid": Out(1),
                 "end": Out(position),
-                "window_end": Out(position),
                 "plan": Out(Plan(config)),
+                **(
+                    {
+                        "load": In(1),
+                        "holds": Out(1),
+                        "frees": Out(1),
+                        "base": In(range(4 * config.units)),
+                        "next_header": Out(range(8 * config.units)),
+                    }
+                    if ahead
+                    else {
+                        "offset": In(range(config.units)),
+                        "rest_offset": In(range(config.units)),
+                        "whole": Out(1),
+                        "window_end": Out(position),
+                    }
+                ),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        config, parts = self.config, self.parts
+        config = self.config
         m.submodules.left = left = WordsLeft(config.lanes, config.beats)
+        m.submodules.window = window = self.window
         #: Position of the next beat in its window.
         place = Signal(range(config.beats))
-        #: Position of the next part in its header.
-        part = Signal(range(parts))
-        #: What the planned beats have left of the header.
-        header_rest = Signal(config.format.window * config.format.code_bits, reset_less=True)
-        bits_of_part = self.header_part * config.format.stream_bits
-
-        #: The header from the codes of the next beat on.
-        rest = Signal(len(header_rest))
+        #: Codes of the next beat, and what is stored of it: its literals, or parts of words.
         codes = Signal(config.lanes * config.format.code_bits)
-        #: What is stored of the beat: its literals, or parts of words.
         literal = Signal(config.units)
         #: The words that the beat has.
         keep = Signal(config.lanes)
-        header = Cat(header_rest[: (parts - 1) * bits_of_part], self.header)
+        ends_window = place == config.beats - 1
         m.d.comb += [
             self.wants_header.eq(place == 0),
-            self.whole.eq(~self.wants_header | (part == parts - 1) | self.header_missing),
-            rest.eq(Mux(self.wants_header, header, header_rest)),
-            codes.eq(rest),
+            codes.eq(window.codes),
             literal.eq(sent_of(codes, keep, config)),
         ]
-        last, undefined = self._check(m, left, rest, codes, keep)
-        self._check_rest(m, left, header_rest)
+        last, undefined = self._check(m, left, window.codes, codes, keep)
+        self._check_rest(m, left, window.rest)
         swap, count, end = self._route(m, literal)
         padding = Signal(range(config.format.align_words))
         if config.format.align_words > 1:
-            m.d.comb += padding.eq(Mux(last | (place == config.beats - 1), -end, 0))
+            m.d.comb += padding.eq(Mux(last | ends_window, -end, 0))
             end += padding
         m.d.comb += self.end.eq(end)
-        m.d.comb += self.window_end.eq(self._window_end(header_rest, keep) if config.beats > 1 else end)
         takes_beat = Signal()
         # The last beat of its packet, or one that cannot be delivered.
         closes = Signal()
         m.d.comb += [
-            takes_beat.eq(self.take & self.whole),
-            closes.eq(takes_beat & (last | self.header_missing | undefined)),
+            closes.eq(takes_beat & (last | window.missing | undefined)),
+            window.header.eq(self.header),
+            window.header_missing.eq(self.header_missing),
+            window.first.eq(self.wants_header),
+            window.take.eq(self.take),
+            window.drop.eq(self.give_up),
         ]
-        plan = Signal.like(self.plan, reset_less=True)
-        m.d.comb += self.plan.eq(plan)
+        if isinstance(window, CodesAhead):
+            m.d.comb += [
+                self.next_header.eq(self._next_header(m, window.codes, literal, ends_window)),
+                takes_beat.eq(self.take),
+                window.load.eq(self.load),
+                window.moves.eq(self.moves),
+                window.ends.eq(ends_window),
+                window.closes.eq(closes),
+                self.holds.eq(window.holds),
+                self.frees.eq(window.frees),
+            ]
+            begins: Value = self.load
+        else:
+            m.d.comb += [
+                self.window_end.eq(self._window_end(window.rest, keep) if config.beats > 1 else end),
+                takes_beat.eq(self.take & window.whole),
+                self.whole.eq(window.whole),
+            ]
+            begins = self.take
         with m.If(takes_beat):
+            m.d.sync += place.eq(Mux(closes | ends_window, 0, place + 1))
+        with m.If(takes_beat | begins):
+            m.d.sync += self.fresh.eq(closes)
+        with m.If(self.give_up):
+            m.d.sync += [self.fresh.eq(1), place.eq(0)]
+        plan = Signal.like(self.plan, reset_less=True)
+        # The complement is that of the register's next value, so that only one of the two waits for ``moves``.
+        next_swap = Signal.like(Value.cast(plan.swap))
+        m.d.comb += [self.plan.eq(plan), next_swap.eq(Mux(self.moves, swap, plan.swap))]
+        m.d.sync += [Value.cast(plan.swap).eq(next_swap), Value.cast(plan.straight).eq(~next_swap)]
+        # If no beat is planned, none is delivered, and the plan is ignored.
+        with m.If(self.moves):
             m.d.sync += [
-                self.fresh.eq(closes),
-                place.eq(Mux(closes | (place == config.beats - 1), 0, place + 1)),
-                part.eq(0),
-                header_rest.eq(rest >> len(codes)),
                 plan.codes.eq(codes),
-                plan.swap.eq(swap),
-                plan.straight.eq(~Value.cast(swap)),
                 plan.literals.eq(popcount(literals_of(codes, config)) if config.format.parts > 1 else count),
                 plan.words.eq(Mux(last, left.odd - 1, config.lanes - 1)),
                 *([plan.padding.eq(padding)] if config.format.align_words > 1 else []),
@@ -178,23 +188,16 @@ class Planner(wiring.Component):
                 plan.error.eq(
                     first_error(
                         (left.only_near & (left.near == 0), Error.TRAILING),
-                        (self.header_missing, Error.TRUNCATED),
+                        (window.missing, Error.TRUNCATED),
                         (undefined, Error.CODE),
                     )
                 ),
             ]
-        with m.Elif(self.take):
-            m.d.sync += [self.fresh.eq(0), part.eq(part + 1)]
-            for i in range(parts - 1):
-                with m.If(part == i):
-                    m.d.sync += header_rest[i * bits_of_part : (i + 1) * bits_of_part].eq(self.header)
-        with m.If(self.give_up):
-            m.d.sync += [self.fresh.eq(1), place.eq(0), part.eq(0)]
         self._count_down(m, left, takes_beat, last, closes)
         return m
 
     def _check(
-        self, m: Module, left: WordsLeft, rest: Signal, codes: Signal, keep: Signal
+        self, m: Module, left: WordsLeft, rest: Value, codes: Signal, keep: Signal
     ) -> tuple[Signal, Signal]:
         """Whether the next beat is the last of its packet, and whether a code of it is invalid; finds its words."""
         config, lanes = self.config, self.config.lanes
@@ -219,15 +222,15 @@ class Planner(wiring.Component):
         m.d.comb += undefined.eq(Cat(wrong).any())
         return last, undefined
 
-    def _check_rest(self, m: Module, left: WordsLeft, header_rest: Signal) -> None:
-        """Looks ahead in the window of the beat planned last. What was shifted into the rest of the header is 0."""
+    def _check_rest(self, m: Module, left: WordsLeft, rest: Value) -> None:
+        """Looks ahead in the window of the beat planned last. What was shifted into the rest of its codes is 0."""
         code_bits, rest_words = self.config.format.code_bits, self.config.format.window - self.config.lanes
         wrong: list[Value] = []
         for word, exists in enumerate(thermometer(left.near, rest_words)):
-            code = header_rest.word_select(word, code_bits)
+            code = rest.word_select(word, code_bits)
             wrong.append(~exists & ~left.more & code.any())
             wrong += self._undefined(code)
-        m.d.comb += self.rest_invalid.eq(Cat(wrong).any())
+        m.d.comb += self.rest_invalid.eq(Cat(wrong).any() & ~self.wants_header)
 
     def _undefined(self, code: Value) -> list[Value]:
         """Conditions under which no word has this code."""
@@ -241,23 +244,32 @@ class Planner(wiring.Component):
     def _route(self, m: Module, literal: Signal) -> tuple[Value, Value, Value]:
         """Counts what is stored of the next beat; returns the settings of the exchanges, the count, and where it ends."""
         half = self.config.units // 2
-        m.submodules.ranking = ranking = Ranking(self.config.units)
-        m.submodules.routes = routes = Routes(self.config.units)
+        m.submodules.ranking = ranking = Ranking(self.config.units, from_offset=True)
+        m.submodules.routes = routes = Routes(self.config.units, from_offset=True)
+        offset = self.base[: exact_log2(self.config.units)] if self.ahead else self.offset
         m.d.comb += [
             ranking.literal.eq(literal),
+            ranking.offset.eq(offset),
             routes.ranks.eq(ranking.ranks),
-            routes.offset.eq(self.offset),
         ]
         # The count of all literals comes late, so this does not wait for it.
-        end = add_three(self.offset, popcount(literal[:half]), popcount(literal[half:]))
+        end = add_three(offset, popcount(literal[:half]), popcount(literal[half:]))
         return routes.swap, ranking.ranks.count, end
 
-    def _window_end(self, header_rest: Signal, keep: Signal) -> Value:
+    def _window_end(self, rest: Value, keep: Signal) -> Value:
         """Where the next beat ends if it is the last of a window of several."""
         half, group = self.config.units // 2, self.config.format.align_words
-        codes = header_rest[: self.config.lanes * self.config.format.code_bits]
+        codes = rest[: self.config.lanes * self.config.format.code_bits]
         literal = sent_of(codes, keep, self.config)
         end = add_three(self.rest_offset, popcount(literal[:half]), popcount(literal[half:]))
+        return end + (-end)[: exact_log2(group)] if group > 1 else end
+
+    def _next_header(self, m: Module, codes: Signal, literal: Signal, ends_window: Value) -> Value:
+        """Where the next header is, if the window ends with the next beat or the one after it."""
+        config, group = self.config, self.config.format.align_words
+        further = codes.word_select(1, config.lanes * config.format.code_bits)
+        further_literal = sent_of(further, (~ends_window).replicate(config.lanes), config)
+        end = count_ones(m, Cat(literal, further_literal), "next_header", self.base)
         return end + (-end)[: exact_log2(group)] if group > 1 else end
 
     def _count_down(

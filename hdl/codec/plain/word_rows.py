@@ -7,13 +7,20 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.gates import one_of, thermometer
 
-from .long_header import MOST_SELECTED, turned_down
+from .long_header import MOST_SELECTED, found_header
 
 __all__ = ["WordRows", "window_members"]
 
 
 def window_members(
-    word_bits: int, lanes: int, header_words: int, *, stored: int, visible: int, padded: bool
+    word_bits: int,
+    lanes: int,
+    header_words: int,
+    *,
+    stored: int,
+    visible: int,
+    padded: bool,
+    ahead: bool = False,
 ) -> dict[str, wiring.Member]:
     """The ports of a window of ``lanes`` words, as :class:`WordRows` has them, with at most so many beats ``stored`` and
     ``visible``."""
@@ -22,8 +29,11 @@ def window_members(
         "arriving": In(row),
         "accept": In(1),
         "position": In(range(2 * lanes + padded)),
-        "next_lane": In(lanes),
-        "next_beat": In(range(2 + padded)),
+        **(
+            {"head": In(range(8 * lanes))}
+            if ahead
+            else {"next_lane": In(lanes), "next_beat": In(range(2 + padded))}
+        ),
         "move": In(1),
         "read": In(1),
         "forget": In(1),
@@ -75,6 +85,9 @@ class WordRows(wiring.Component):
         If windows are ``padded``: the lane of beat 0 in which the window begins, and the words of beat 1.
     ``header``
         The words from ``position`` on or, if ``fresh``, the first words of the beat at the input.
+
+    If headers are read ``ahead``, ``header`` is at ``head``, counted from lane 0 of beat 0, in place of ``position``,
+    ``next_lane`` and ``next_beat``; and a window that begins ``fresh`` begins with its header.
     """
 
     def __init__(
@@ -86,16 +99,20 @@ class WordRows(wiring.Component):
         *,
         inverted: bool = False,
         padded: bool = False,
+        ahead: bool = False,
     ) -> None:
         self.lanes = lanes
         self.inverted = inverted
+        self.ahead = ahead
         #: Whether windows are padded. Padding may end with beat 1.
         self.padded = padded
         #: Number of beats stored at most: one for the window, and one for each row after it.
         self.beats = beats
         self.header_words = header_words
         super().__init__(
-            window_members(word_bits, lanes, header_words, stored=beats, visible=beats, padded=padded)
+            window_members(
+                word_bits, lanes, header_words, stored=beats, visible=beats, padded=padded, ahead=ahead
+            )
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -130,8 +147,11 @@ class WordRows(wiring.Component):
         next_has = Signal(self.beats)
         m.d.comb += next_has.eq(thermometer(next_stored, self.beats))
         m.d.sync += [stored.eq(next_stored), has.eq(next_has)]
-        select = self._turn_header if self.header_words > MOST_SELECTED else self._select_header
-        select(m, [window, *rows.values()], next_has)
+        if self.ahead:
+            self._read_ahead(m, [window, *rows.values()], has)
+        else:
+            select = self._turn_header if self.header_words > MOST_SELECTED else self._select_header
+            select(m, [window, *rows.values()], next_has)
         return m
 
     def _turned(self, words: Value) -> Value:
@@ -172,14 +192,15 @@ class WordRows(wiring.Component):
             takes = [
                 (~self.fresh & ~kept & has[beat] & (wants == beat), row[lane]) for beat, row in rows.items()
             ]
-            arrives = ~Cat(kept, *(condition for condition, _ in takes)).any()
-            word = one_of(
-                (Mux(self.move, kept, stays), window[lane]),
-                *((self.move & condition, source) for condition, source in takes),
-                (Mux(self.move, arrives, ~stays), self.arriving[lane]),
-            )
+            arrives = ~Cat(condition for condition, _ in takes).any()
+            # A lane that keeps no word without a move takes none from a row either, so that only this waits for the move.
+            keeps = Signal(name=f"keeps_{lane}")
+            m.d.comb += keeps.eq(Mux(self.move, kept, stays))
+            sources = (*takes, (arrives, self.arriving[lane]))
+            taken = [(~keeps & condition, source) for condition, source in sources]
+            word = one_of((keeps, window[lane]), *taken)
             m.d.sync += kept_words[lane].eq(self._turned(word))
-        return Mux(self.fresh, self.header_words, target)
+        return Mux(self.fresh, 0 if self.ahead else self.header_words, target)
 
     def _shift(self, m: Module, rows: dict[int, data.View], has: list[Value], gone: Value) -> Signal:
         """Shifts the rows down by the beats that leave; returns the number of these."""
@@ -232,14 +253,24 @@ class WordRows(wiring.Component):
             below.eq(Cat(self.next_lane[lane + 1 :].any() for lane in lanes)),
             *(flags.eq(self._next_there(further, next_has)) for further, flags in enumerate(there)),
         ]
-        words: list[Value] = []
-        for lane in lanes:
-            chosen = Signal(len(inputs), name=f"chosen_{lane}")
-            m.d.comb += chosen.eq(Mux(below[lane], there[1], there[0]))
-            words.append(one_of(*((chosen[number], row[lane]) for number, row in enumerate(inputs))))
-        words = turned_down(m, words, first)
+        words = found_header(m, inputs, there, first, below)
         for word in range(self.header_words):
             m.d.comb += self.header[word].eq(Mux(self.fresh, self.arriving[word], words[word]))
+
+    def _read_ahead(self, m: Module, sources: list[data.View], has: Value) -> None:
+        """Turns the header at ``head`` to lane 0, or the fresh one, which is there in the beat at the input."""
+        levels = exact_log2(self.lanes)
+        first, beat = Mux(self.fresh, 0, self.head[:levels]), self.head[levels:]
+        has = Mux(self.fresh, 0, has)
+        #: Which input has the lanes from the header on, and which has those below it.
+        there = [Signal(self.beats + 1, name=f"there_{further}") for further in range(2)]
+        for further, flags in enumerate(there):
+            held = Cat((beat + further == number) & has[number] for number in range(self.beats))
+            # This does not wait for the other flags.
+            is_held = Cat((beat + further <= number) & has[number] for number in range(self.beats)).any()
+            m.d.comb += flags.eq(Cat(held, ~is_held))
+        words = found_header(m, [*sources, self.arriving], there, first, thermometer(first, self.lanes))
+        m.d.comb += Cat(self.header).eq(Cat(words[: self.header_words]))
 
     def _next_there(self, further: int, next_has: Value) -> Value:
         """Says for each stored beat, and at last for that at the input, whether it will be the one in which the header

@@ -24,6 +24,11 @@ MATRIX = {
     "thirty-two lanes of bytes, no initial values": (CodecConfig(Format(8, 32, 1, (0xFF,)), 32), False),
     "sixty-four lanes, window of a beat": (CodecConfig(Format(8, 64, 4, tuple(range(15))), 64), True),
     "sixteen lanes of bf16": (CodecConfig(Format.preset("bf16"), 16), True),
+    "thirty-two lanes of bytes, window of two padded beats": (CodecConfig(Format.preset("aie2p"), 32), True),
+    "sixteen lanes, field without zero, window of four beats, no initial values": (
+        CodecConfig(Format(16, 64, 2, (0x7D, 0), field_bits=8), 16),
+        False,
+    ),
     "two lanes of fp32, header of a beat and a half, run-time table": (
         CodecConfig(Format.preset("fp32"), 2, runtime_values=True),
         True,

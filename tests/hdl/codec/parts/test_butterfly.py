@@ -41,9 +41,10 @@ def test_literals_go_to_consecutive_lanes(lanes: int) -> None:
     simulate(dut, check)
 
 
+@pytest.mark.parametrize("from_offset", [False, True])
 @pytest.mark.parametrize("lanes", [1, 2, 4, 8, 16, 32])
-def test_expanding_puts_them_back(lanes: int) -> None:
-    dut = ButterflyNetwork(8, lanes, expand=True)
+def test_expanding_puts_them_back(lanes: int, from_offset: bool) -> None:
+    dut = ButterflyNetwork(8, lanes, expand=True, from_offset=from_offset)
 
     async def check(ctx: Any) -> None:
         for mask, offset in cases(lanes):

@@ -18,6 +18,7 @@ PURPOSES = {
     r"path\.reports\.memory": "results of the codec, until the completion is made",
     r"path\.unit_\d+\.pieces\.beats\.memory": "compressed words of a unit, until their turn or until they are expanded",
     r"path\.unit_\d+\.(commands|routes)\.memory": "stripes of a unit in flight",
+    r"path\.unit_\d+\.next_stripe\.stripes\.memory": "whether a unit's next stripe is whole",
     r"path\.unit_\d+\.(outcomes|verdicts|ends)\.memory": "reports of a unit's stripes, until their turn",
     r"path\.orders\.\w+\.memory": "the order of the stripes in flight",
     r"path\.cuts\.memory": "lengths of the stripes that a stream is split into",

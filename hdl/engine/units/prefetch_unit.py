@@ -1,6 +1,6 @@
 """A unit of a prefetch channel: expands the piece of each of its stripes, and writes it at a device port of its own."""
 
-from amaranth.hdl import Module, Mux, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,6 +12,7 @@ from cdma.hdl.blocks.width import connect_width
 from cdma.hdl.codec.parts.streams import Error
 from cdma.hdl.engine.path.codec_switch import CodecSwitch
 
+from .ahead import Ahead, early_stripes
 from .piece_buffer import PieceBuffer
 from .plan import UnitPlan
 from .unit import Unit
@@ -47,9 +48,19 @@ class PrefetchUnit(Unit):
         connect_width(m, "write_width", self.plan.config.format.stream_bits, switch.output, writer.input)
         wiring.connect(m, writer.port, wiring.flipped(self.sink))
         wiring.connect(m, ends.output, wiring.flipped(self.report.end))
+        taken = Signal()
+        if early_stripes(self.plan):
+            m.submodules.next_stripe = ahead = Ahead(self.plan.in_flight)
+            m.d.comb += [
+                ahead.given.eq(self.stripe.valid),
+                ahead.whole.eq(self.stripe.payload.words == self.plan.stripe_words),
+                ahead.busy.eq(writer.command.valid),
+                ahead.taken.eq(taken),
+                writer.ahead.eq(ahead.ahead),
+            ]
         m.d.comb += [
-            writer.ahead.eq(0),
-            ends.input.valid.eq(writer.command.valid & writer.command.ready),
+            taken.eq(writer.command.valid & writer.command.ready),
+            ends.input.valid.eq(taken),
             ends.input.payload.eq(writer.end),
         ]
         return writer

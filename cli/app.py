@@ -25,6 +25,7 @@ _COMMANDS = (
     "verify",
     "prove",
     "mutate",
+    "soak",
     "wave",
     "area",
     "fpga",

@@ -70,9 +70,10 @@ FLOORS = {
 ROOMS = {
     "cli/commands": Box(330, 35, 290, "one file per command"),
     "cli": Box(670, 35, 290, "application, options, output"),
-    "verif/mutation": Box(160, 130, 140, "faults in designs"),
-    "verif/proofs": Box(490, 130, 130, "of single blocks"),
-    "verif": Box(325, 130, 150, "the regression"),
+    "verif/mutation": Box(150, 130, 120, "faults in designs"),
+    "verif/soak": Box(410, 130, 85, "at random"),
+    "verif/proofs": Box(510, 130, 120, "of single blocks"),
+    "verif": Box(285, 130, 110, "the regression"),
     "verif/codec": Box(40, 190, 280, "bench, plan, tests"),
     "verif/engine": Box(340, 190, 280, "bench, plan, tests"),
     "verif/simulator": Box(40, 250, 280, "builds, runs, waveforms"),

@@ -110,6 +110,8 @@ ARROWS: dict[str, list[str]] = {
     # The proofs hold single blocks, and simulate nothing.
     "verif/proofs": ["hdl/codec", "hdl/codec/parts", "hdl/axi", "hdl/blocks", "hdl/verilog", "hdl/spec"],
     "verif": ["verif/codec", "verif/engine", "verif/simulator", "hdl/spec"],
+    # Random designs.
+    "verif/soak": ["verif", "verif/codec", "verif/engine", "verif/simulator", "hdl/spec"],
     # Faults put into whole designs: the regression must find them, or Yosys and ABC prove that nobody could.
     "verif/mutation": [
         "verif",
@@ -142,6 +144,7 @@ ARROWS: dict[str, list[str]] = {
         "verif/mutation",
         "verif/proofs",
         "verif/simulator",
+        "verif/soak",
         "sim/codec",
         "sim/compare",
         "sim/driver",

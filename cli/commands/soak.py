@@ -1,0 +1,99 @@
+"""``cdma soak``: random configurations under random traffic, until the time is over or something fails."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from cdma.hdl.spec.errors import ParameterError
+
+__all__ = ["register"]
+
+
+def register(subparsers: Any) -> None:
+    """Adds the command's parser."""
+    parser = subparsers.add_parser(
+        "soak",
+        help="run the regression on random configurations for some time, and reduce the first failure",
+        description="Draw random blocks with random parameters and run the regression on each with random traffic, until "
+        "the time is over. The first failure is reduced to a smaller case, whose command is printed. The status is 1 if "
+        "there was one.",
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=10.0,
+        metavar="M",
+        help="of new cases; the last one ends (default 10)",
+    )
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of all cases (default 1)")
+    parser.add_argument(
+        "--first",
+        type=int,
+        default=1,
+        metavar="N",
+        help="the case to begin with, to go on after another soak (default 1)",
+    )
+    parser.add_argument(
+        "--log", type=Path, metavar="FILE", help="append a line of JSON about each case to FILE"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="simulations of a case at once (default 1)"
+    )
+    parser.add_argument("--keep-going", action="store_true", help="go on after a failure, and reduce none")
+    parser.add_argument("--json", action="store_true", help="print the counts and the failures as JSON")
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from cdma.output import status
+    from cdma.verif.soak.soak import reduce, soak
+
+    for name in ("minutes", "first", "jobs"):
+        value = getattr(arguments, name)
+        if not value > 0:
+            raise ParameterError(f"{name} is {value:g}; it must be more than 0")
+    log = None
+    if arguments.log is not None:
+        try:
+            log = arguments.log.open("a")
+        except OSError as error:
+            raise ParameterError(f"log is {str(arguments.log)!r}: {error.strerror}") from None
+    cases, cycles, failures = 0, 0, []
+    with status() as say:
+        say(f"case {arguments.first}")
+        for result in soak(arguments.seed, arguments.first, arguments.minutes, arguments.jobs):
+            cases += 1
+            cycles += result.cycles
+            if result.failure and not arguments.keep_going:
+                result = reduce(result, lambda step: say(f"case {result.case.number} failed; {step}"))
+            if log is not None:
+                print(json.dumps(result.as_json()), file=log, flush=True)
+            if result.failure:
+                failures.append(result)
+                if not arguments.keep_going:
+                    break
+            say(f"case {result.case.number + 1}; {cases} have run, {len(failures)} failed")
+    if log is not None:
+        log.close()
+    found = [failure.as_json() for failure in failures]
+    last = arguments.first + cases - 1
+    if arguments.json:
+        row = {
+            "seed": arguments.seed,
+            "first": arguments.first,
+            "last": last,
+            "cycles": cycles,
+            "failures": found,
+        }
+        print(json.dumps(row, indent=2))
+        return 1 if found else 0
+    print(
+        f"cases {arguments.first} to {last} of seed {arguments.seed}: {cycles:,} cycles, {len(found) or 'none'} failed"
+    )
+    for failure in found:
+        print(f"\ncase {failure['case']}, {failure['design']}\n{failure['test']}: {failure['failure']}")
+        print(f"  again: {failure['replay']}")
+    return 1 if found else 0

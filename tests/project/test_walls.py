@@ -108,7 +108,15 @@ ARROWS: dict[str, list[str]] = {
         "hdl/spec/registers",
     ],
     # The proofs hold single blocks, and simulate nothing.
-    "verif/proofs": ["hdl/codec", "hdl/codec/parts", "hdl/axi", "hdl/blocks", "hdl/verilog", "hdl/spec"],
+    "verif/proofs": [
+        "hdl/codec",
+        "hdl/codec/plain",
+        "hdl/codec/parts",
+        "hdl/axi",
+        "hdl/blocks",
+        "hdl/verilog",
+        "hdl/spec",
+    ],
     "verif": ["verif/codec", "verif/engine", "verif/simulator", "hdl/spec"],
     # Random designs.
     "verif/soak": ["verif", "verif/codec", "verif/engine", "verif/simulator", "hdl/spec"],

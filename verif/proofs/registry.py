@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from cdma.hdl.spec.errors import ParameterError
 
-from . import axi, butterfly, codec, counters, queues, word_flow
+from . import axi, butterfly, codec, compressor_parts, counters, decoding, queues, word_flow
 from .proof import Proof
 
 __all__ = ["PROOFS", "choose"]
@@ -18,6 +18,8 @@ PROOFS: list[Proof] = [
     *word_flow.PROOFS,
     *counters.PROOFS,
     *axi.PROOFS,
+    *compressor_parts.PROOFS,
+    *decoding.PROOFS,
     *codec.PROOFS,
 ]
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
 from amaranth.lib import wiring
-from amaranth.utils import exact_log2
+from amaranth.utils import ceil_log2, exact_log2
 
 from cdma.hdl.blocks.gates import popcount
 from cdma.hdl.blocks.realign import Realign
@@ -16,7 +16,7 @@ from cdma.hdl.blocks.width import Narrow, Widen
 from .bench import Bench, free, hold, last_cycle, obey
 from .proof import Proof
 
-__all__ = ["PROOFS", "WordFlow", "packed"]
+__all__ = ["PROOFS", "Flow", "WordFlow", "packed"]
 
 _BITS = 2
 
@@ -26,7 +26,7 @@ def packed(keep: Value) -> Value:
     return ~(keep[1:] & ~keep[:-1]).any()
 
 
-class _Flow(NamedTuple):
+class Flow(NamedTuple):
     """What goes in and what comes out in a cycle.
 
     ``beat``, ``out``
@@ -127,9 +127,9 @@ class WordFlow(Bench):
         ends = Signal(range(4))
         m.d.sync += ends.eq(ends + (put & beat.last) - (take & out.last))
 
-        flow = _Flow(beat, out, put, take, gone, inside)
-        self._follow_word(m, flow, below=below, gap=gap, shift=shift)
-        self._follow_end(m, flow, ends, count)
+        flow = Flow(beat, out, put, take, gone, inside)
+        self.follow_word(m, flow, below=below, gap=gap, shift=shift)
+        self.follow_end(m, flow, ends, count)
         waits = Signal(range(self.stall + 2))
         held_up = entering.valid & leaving.ready & ~entering.ready
         if self.shift:
@@ -171,10 +171,10 @@ class WordFlow(Bench):
             m.d.comb += [gap.eq(Mux(begins, shift, 0)), out_gap.eq(Mux(out_begins, shift, 0))]
         return shift, below, gap, out_gap
 
-    def _follow_word(self, m: Module, flow: _Flow, *, below: Value, gap: Value, shift: Value) -> None:
+    def follow_word(self, m: Module, flow: Flow, *, below: Value, gap: Value, shift: Value) -> None:
         """Follows one word, which may be any, from where it goes in to where it comes out."""
         beat, out, put, take, gone, inside = flow
-        lane = free(m, "follow_lane", shape=max(1, exact_log2(self.lanes_in)))
+        lane = free(m, "follow_lane", shape=max(1, ceil_log2(self.lanes_in)))
         follow = free(m, "follow")
         tracked, came_out = Signal(), Signal()
         word, ahead = Signal(_BITS), Signal.like(inside)
@@ -207,7 +207,7 @@ class WordFlow(Bench):
             Cover(arrives & (ahead_now == self.lanes_out - 1)),
         ]
 
-    def _follow_end(self, m: Module, flow: _Flow, ends: Value, count: Value) -> None:
+    def follow_end(self, m: Module, flow: Flow, ends: Value, count: Value) -> None:
         """Follows the end of one packet, which may be any."""
         beat, out, put, take, gone, inside = flow
         follow = free(m, "follow_end")

@@ -15,6 +15,10 @@ from cdma.hdl.blocks.stream_register import StreamRegister
 from cdma.hdl.codec.compressor import Compressor
 from cdma.hdl.codec.decompressor import Decompressor
 from cdma.hdl.codec.parts.butterfly import Routes
+from cdma.hdl.codec.parts.packer import Packer
+from cdma.hdl.codec.plain import window_store
+from cdma.hdl.codec.plain.beat_queue import BeatQueue
+from cdma.hdl.codec.plain.window_store import WindowStore
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.verif.proofs import butterfly
@@ -22,6 +26,7 @@ from cdma.verif.proofs.axi import Reading
 from cdma.verif.proofs.axi_port import RULES
 from cdma.verif.proofs.bench import Bench, fixed
 from cdma.verif.proofs.codec import AnyStream, Lossless
+from cdma.verif.proofs.compressor_parts import Packing, Storing
 from cdma.verif.proofs.counters import Credits, Sum
 from cdma.verif.proofs.proof import Proof
 from cdma.verif.proofs.queues import Queue
@@ -169,6 +174,7 @@ def test_a_wrong_reader(tmp_path):
 
 
 SMALL = CodecConfig(Format(word_bits=2, window=4), lanes=2)
+WIDE = CodecConfig(Format(word_bits=2, window=8), lanes=4)
 
 
 class Generous(Decompressor):
@@ -196,6 +202,29 @@ def test_a_wrong_compressor(tmp_path):
     """It takes another value for the frequent one."""
     other = Compressor(CodecConfig(Format(word_bits=2, window=4, values=(1,)), lanes=2))
     refuted(lambda: Lossless(SMALL, 3, other), tmp_path, "codec.py", method="bmc", depth=10)
+
+
+def test_a_wrong_window_store(tmp_path, monkeypatch):
+    """Two pairs of lanes exchange their words at the wrong times."""
+    monkeypatch.setattr(window_store, "Routes", WrongRoutes)
+    refuted(lambda: Storing(WindowStore(WIDE)), tmp_path, "compressor_parts.py")
+
+
+class Forgetting(BeatQueue):
+    """Takes the second of two rows for the last one of the packet."""
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.right = right = BeatQueue(self.config, self.depth)
+        for name in ("push", "fire", "rows", "count"):
+            m.d.comb += getattr(right, name).eq(getattr(self, name))
+        m.d.comb += [right.last.eq(self.last | (self.push & 2)), self.available.eq(right.available)]
+        wiring.connect(m, right.output, wiring.flipped(self.output))
+        return m
+
+
+def test_a_wrong_packer(tmp_path):
+    refuted(lambda: Packing(Packer(SMALL, Forgetting(SMALL, 3))), tmp_path, "word_flow.py")
 
 
 class Small(Bench):

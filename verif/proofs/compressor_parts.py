@@ -1,0 +1,214 @@
+"""The two halves of a compressor, each against its contract; together they are the definition of the format.
+
+The window store turns raw beats into steps: each has the header of its window, if it begins one, and its literals in the
+lanes where they belong. The packer turns any steps of that kind into the stream: header words, then literals, in order.
+What the store's steps are proven to keep of positions is what the packer's proof assumes.
+"""
+
+from __future__ import annotations
+
+from amaranth.hdl import Array, Assert, Assume, Const, Cover, Module, Mux, Signal, Value
+from amaranth.utils import exact_log2
+
+from cdma.hdl.blocks.beats import Beat
+from cdma.hdl.blocks.gates import popcount
+from cdma.hdl.codec.parts.packer import Packer
+from cdma.hdl.codec.plain.beat_queue import BeatQueue
+from cdma.hdl.codec.plain.window_store import WindowStore
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.format import Format
+
+from .bench import Bench, free, hold, obey
+from .proof import Proof
+from .word_flow import Flow, WordFlow, packed
+
+__all__ = ["PROOFS", "Packing", "Storing"]
+
+
+def _positions(m: Module, step: Value, taken: Value, units: int) -> Signal:
+    """The words in the output beat that the next step continues: 0 for a new packet, then 1 to ``units``."""
+    position = Signal(range(units + 1), name="position")
+    with m.If(taken):
+        m.d.sync += position.eq(Mux(step.last, 0, (step.total - 1)[: exact_log2(units)] + 1))
+    return position
+
+
+class Packing(WordFlow):
+    """Every word of every step, of the header first, comes out in order, in full beats but for a packet's last.
+
+    Steps may be anything that keeps the positions: a packet begins with a header, a step begins where the one before
+    ended, and has at most a beat of literals. The words of a step are gathered in their order, so that the ghost of
+    :class:`.WordFlow` may follow any of them.
+    """
+
+    def __init__(self, packer: Packer) -> None:
+        self.packer = packer
+        self.config = packer.config
+        units, header = self.config.units, self.config.format.header_words
+        assert header <= units, "parts of a longer header leave before its step is taken"
+        super().__init__(lambda: packer, header + units, units, stall=3)
+        self.header = header
+
+    def describe(self, m: Module) -> None:
+        m.submodules.dut = dut = self.packer
+        units, bits = self.config.units, self.config.format.stream_bits
+        obey(m, dut.step, "step")
+        hold(m, dut.output, "output")
+        step, out = dut.step.payload, dut.output.payload
+        put, take = Signal(), Signal()
+        m.d.comb += [put.eq(dut.step.valid & dut.step.ready), take.eq(dut.output.valid & dut.output.ready)]
+        position = _positions(m, step, put, units)
+        header = Mux(step.first, self.header, 0)
+        count = Signal(range(4 * units))
+        m.d.comb += [
+            count.eq(step.total - step.start),
+            Assume(~dut.step.valid | ((step.start == position) & (step.first | (position != 0)))),
+            Assume(~dut.step.valid | ((step.total >= step.start + header) & (count <= header + units))),
+        ]
+        beat = Signal(Beat(bits, self.header + units), name="words_of_step")
+        m.d.comb += beat.last.eq(step.last)
+        for number in range(self.header + units):
+            lane = (step.start + number)[: exact_log2(units)]
+            word: Value = Array(step.words[each] for each in range(units))[lane]
+            if number < self.header:
+                word = Mux(step.first, step.header[number], word)
+            m.d.comb += [beat.keep[number].eq(count > number), beat.data[number].eq(word)]
+        inside, ends = Signal(range(8 * units)), Signal(range(8))
+        gone = Signal(range(units + 1))
+        m.d.comb += gone.eq(Mux(take, popcount(out.keep), 0))
+        m.d.sync += [
+            inside.eq(inside + Mux(put, count, 0) - gone),
+            ends.eq(ends + (put & beat.last) - (take & out.last)),
+        ]
+        flow = Flow(beat, out, put, take, gone, inside)
+        none = Signal(self.header + units, name="none")
+        self.follow_word(m, flow, below=none, gap=none[0], shift=none[0])
+        self.follow_end(m, flow, ends, count)
+        m.d.comb += [
+            Assert(inside <= 4 * units),
+            Assert(~dut.output.valid | (packed(out.keep) & out.keep[0])),
+            Assert(~dut.output.valid | out.last | out.keep.all()),
+        ]
+
+
+class Storing(Bench):
+    """Every word has its code in its window's header, and is in its lane if it is a literal.
+
+    Ghost state: one word is followed, which may be any. Of its beat, ``place`` is the number in its window and ``literals``
+    the number of literals; ``rank`` counts those below the word. ``ahead`` counts the beats inside before its own, so that
+    the step is known which is made of its beat. ``shown`` is the header of the window whose steps are going out.
+    """
+
+    def __init__(self, store: WindowStore) -> None:
+        super().__init__()
+        self.store = store
+        self.config = store.config
+
+    def describe(self, m: Module) -> None:
+        m.submodules.dut = dut = self.store
+        config, fmt = self.config, self.config.format
+        lanes, units, codes = config.lanes, config.units, fmt.code_bits
+        obey(m, dut.input, "input")
+        hold(m, dut.step, "step")
+        free(m, "arrival_ready", dut.arrival.ready)
+        beat, step = dut.input.payload, dut.step.payload
+        put, take = dut.input.valid & dut.input.ready, dut.step.valid & dut.step.ready
+        m.d.comb += [
+            Assume(~dut.input.valid | (packed(beat.keep) & beat.keep[0])),
+            Assume(~dut.input.valid | beat.last | beat.keep.all()),
+        ]
+        place, inside = Signal(range(config.beats)), Signal(range(8))
+        ends_window = beat.last | (place == config.beats - 1)
+        with m.If(put):
+            m.d.sync += place.eq(Mux(ends_window, 0, place + 1))
+        m.d.sync += inside.eq(inside + put - take)
+
+        code_of = [self._code(beat, lane) for lane in range(lanes)]
+        literal = [code == fmt.literal_code for code in code_of]
+        lane = free(m, "lane", shape=range(lanes))
+        follow = free(m, "follow")
+        tracked, left = Signal(), Signal()
+        word, code = Signal(fmt.word_bits), Signal(codes)
+        kept_lane, kept_place = Signal.like(lane), Signal.like(place)
+        rank, literals, words = (
+            Signal(range(lanes + 1), name=name) for name in ("rank", "literals", "words")
+        )
+        ahead, last = Signal.like(inside), Signal(name="was_last")
+        with m.If(~tracked & put & follow & beat.keep.bit_select(lane, 1)):
+            m.d.sync += [
+                tracked.eq(1),
+                word.eq(beat.data[lane]),
+                code.eq(Array(code_of)[lane]),
+                kept_lane.eq(lane),
+                kept_place.eq(place),
+                rank.eq(sum((Mux(lane > each, literal[each], 0) for each in range(lanes)), start=0)),
+                literals.eq(sum(literal)),
+                words.eq(popcount(beat.keep)),
+                last.eq(beat.last),
+                ahead.eq(inside - take),
+            ]
+        with m.Elif(tracked & take):
+            m.d.sync += [ahead.eq(ahead - 1), tracked.eq(ahead != 0), left.eq(left | (ahead == 0))]
+        position = _positions(m, step, take, units)
+        shown = Signal(fmt.window * codes)
+        header = Mux(step.first, Value.cast(step.header), shown)
+        with m.If(take):
+            m.d.sync += shown.eq(header)
+        here = tracked & (ahead == 0) & dut.step.valid
+        start = step.start + Mux(step.first, fmt.header_words, 0)
+        target = Signal(exact_log2(units))
+        number = Signal(range(fmt.window))
+        m.d.comb += [
+            target.eq(start + rank),
+            number.eq(kept_place * lanes + kept_lane),
+            Assert(inside <= dut.stages),
+            Assert(~dut.step.valid | ((inside != 0) & (step.start == position))),
+            Assert(~here | ((step.first == (kept_place == 0)) & (step.last == last))),
+            Assert(~here | (step.total == start + literals)),
+            Assert(~here | ((header >> (number * codes))[:codes] == code)),
+            Assert(~(here & (code == fmt.literal_code)) | (step.words[target] == word)),
+            # Past the end of a packet all codes are 0.
+            Assert(~(here & last) | (header >> ((kept_place * lanes + words) * codes) == 0)),
+            Cover(left & (word == 1)),
+            Cover(here & last & ~step.first & (rank != 0)),
+        ]
+
+    def _code(self, beat: Value, lane: int) -> Value:
+        """The code of a word by the definition of the format; 0 where there is none."""
+        fmt = self.config.format
+        chosen: Value = Const(fmt.literal_code, fmt.code_bits)
+        for entry, value in reversed(list(enumerate(fmt.values))):
+            chosen = Mux(beat.data[lane] == value, entry, chosen)
+        return Mux(beat.keep[lane], chosen, 0)
+
+
+def _storing(config: str, codec: CodecConfig) -> Proof:
+    return Proof(
+        name="window_store",
+        config=config,
+        claim="each word has its code in its window's header, and if it is a literal, its lane of the output",
+        bench=lambda: Storing(WindowStore(codec)),
+    )
+
+
+def _packing(config: str, codec: CodecConfig, *, quick: bool = True) -> Proof:
+    depth = 2 if codec.format.header_words == 1 else 3
+    return Proof(
+        name="packer",
+        config=config,
+        claim="the words of all steps, of headers first, come out in order, unchanged, in full beats",
+        bench=lambda: Packing(Packer(codec, BeatQueue(codec, depth))),
+        quick=quick,
+    )
+
+
+_ZEROS = CodecConfig(Format(word_bits=2, window=4), lanes=2)
+_VALUES = CodecConfig(Format(word_bits=4, window=4, code_bits=2, values=(0, 5, 9)), lanes=2)
+PROOFS = [
+    _storing("2 lanes, c = 1", _ZEROS),
+    _storing("2 lanes, c = 2", _VALUES),
+    _storing("4 lanes, c = 1", CodecConfig(Format(word_bits=2, window=8), lanes=4)),
+    _packing("2 lanes, c = 1", _ZEROS),
+    _packing("2 lanes, c = 2", _VALUES, quick=False),
+    _packing("4 lanes, c = 1", CodecConfig(Format(word_bits=4, window=4), lanes=4), quick=False),
+]

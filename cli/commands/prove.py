@@ -44,6 +44,7 @@ def register(subparsers: Any) -> None:
     )
     parser.add_argument("--no-cache", action="store_true", help="prove again, and keep nothing")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    parser.add_argument("--markdown", action="store_true", help="print the table in Markdown")
     parser.set_defaults(run=_run)
 
 
@@ -77,6 +78,8 @@ def _run(arguments: argparse.Namespace) -> int:
         results = list(pool.map(prove, proofs))
     if arguments.json:
         print(json.dumps([asdict(result) for result in results], indent=2))
+    elif arguments.markdown:
+        _print_markdown(results)
     else:
         _show(results)
     return 0 if all(result.status in HOLDS for result in results) else 1
@@ -95,6 +98,13 @@ def _list(proofs: Sequence[Proof], as_json: bool) -> None:
     for name, claim in claims.items():
         configs = "; ".join(proof.config for proof in proofs if proof.name == name)
         print(f"{name:{width}}  {claim} ({configs})")
+
+
+def _print_markdown(results: Sequence[Result]) -> None:
+    print("| property | config | method | depth | status | seconds |\n|---|---|---|---|---|---|")
+    for result in results:
+        cells = [f"`{result.property}`", result.config, result.method, str(result.depth or "")]
+        print("|", " | ".join([*cells, result.status, f"{result.seconds:.0f}"]), "|")
 
 
 def _show(results: Sequence[Result]) -> None:

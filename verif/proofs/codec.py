@@ -200,7 +200,7 @@ PROOFS = [
         claim="each word that was compressed is delivered again, in its place, and each packet with its length",
         bench=lambda: Lossless(_config()),
         method="bmc",
-        depth=11,
+        depth=9,
         quick=False,
     ),
 ]

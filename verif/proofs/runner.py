@@ -63,7 +63,7 @@ class Result:
 _OPTIONS = {
     "pdr": "mode prove\naigsmt boolector",
     "induction": "mode prove\ndepth {depth}",
-    "bmc": "mode bmc\ndepth {depth}",
+    "bmc": "mode bmc\ndepth {depth}\naigsmt boolector",
     "cover": "mode cover\ndepth {depth}",
 }
 _SOURCE = re.compile(r"^ *attribute \\src .*\n", re.MULTILINE)
@@ -104,7 +104,7 @@ def _key(proof: Proof, text: str, rules: dict[str, str], tools: Tools) -> str:
     """Everything that the result depends on; where in its file a statement stands is not part of it."""
     parts = [
         *(proof.name, proof.config, proof.claim, proof.method),
-        *(str(proof.depth), str(proof.cover), " ".join(proof.prepare), tools.versions),
+        *(str(proof.depth), str(proof.cover), _engine(proof, proof.method), tools.versions),
         _SOURCE.sub("", text),
         *(part for pair in sorted(rules.items()) for part in pair),
     ]
@@ -171,16 +171,22 @@ def _keep_trace(proof: Proof, folder: Path, traces: Path | None) -> Path | None:
     return kept
 
 
+def _engine(proof: Proof, mode: str) -> str:
+    """The solver for a mode: ABC works on single bits, Boolector on words."""
+    if mode == "pdr":
+        return "abc " + "; ".join([*proof.prepare, "pdr"])
+    return "abc bmc3" if mode == "bmc" else "smtbmc boolector"
+
+
 def _sby(proof: Proof, mode: str, depth: int, folder: Path, tools: Tools, timeout: float) -> tuple[str, str]:
     """Runs SymbiYosys in one mode; its verdict, and its log."""
-    engine = "abc " + "; ".join([*proof.prepare, "pdr"]) if mode == "pdr" else "smtbmc boolector"
     read = [f"read_verilog -formal -sv {name}" for name in proof.rules]
     lines = [
         "[options]",
         _OPTIONS[mode].format(depth=depth),
         f"timeout {max(1, round(timeout))}",
         "[engines]",
-        engine,
+        _engine(proof, mode),
         "[script]",
         *read,
         "read_rtlil design.il",

@@ -37,3 +37,5 @@ def test_proves_and_keeps(capsys, tmp_path):
         *("property", "config", "method", "depth", "status", "seconds"),
         *("stream_register", "2", "bits", "pdr", "proven", f"{row['seconds']:.1f}"),
     ]
+    assert main(["prove", "stream_register", "--markdown"]) == 0
+    assert "| `stream_register` | 2 bits | pdr |  | proven |" in capsys.readouterr().out

@@ -143,7 +143,7 @@ class PlainDecompressor(Elaboratable):
         """Offers the planned beat when its literals are in the rows, or are known to be missing."""
         plan, output = self.planner.plan, self.ports.output
         visible, invalid = self.rows.visible, plan.error != Error.NONE
-        m.submodules.end = end = self.end
+        m.submodules.packet_end = end = self.end
         m.d.comb += [
             end.starts.eq(self.starts),
             end.accept.eq(self.accept),

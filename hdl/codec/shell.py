@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 
@@ -48,8 +50,9 @@ class CodecShell(Shell):
     ``block``
         The compressor or decompressor of ``config``. One with a ``length`` stream gets the port ``s_length``.
 
-    A word is kept if all of its bytes are. A beat that keeps only a part of a word reaches the block with no
-    word kept, which the block reports as a malformed beat.
+    A word is kept if all of its bytes are. A beat that keeps only a part of a word, or a word above one that it does not
+    keep, reaches the block with no word kept, which the block reports as a malformed beat. So of what a beat keeps, the
+    block may look at the number or at single words.
 
     Register slices stand between the ports and the block, so that the ports of a stream with a slice come from
     flip-flops or go, through the gates of ``tkeep`` at most, into flip-flops.
@@ -78,10 +81,12 @@ class CodecShell(Shell):
         words = range(len(core.input.payload.keep))
         keep = [self.port("s_axis_tkeep").word_select(lane, self.keep_in) for lane in words]
         cut = Signal(name="word_cut")
+        hole = Signal(name="hole")
         m.d.comb += [
             cut.eq(Cat(word.any() & ~word.all() for word in keep).any()),
+            hole.eq(Cat(above.all() & ~below.all() for below, above in pairwise(keep)).any()),
             beats.payload.data.eq(self.port("s_axis_tdata")),
-            beats.payload.keep.eq(Cat(word.all() & ~cut for word in keep)),
+            beats.payload.keep.eq(Cat(word.all() & ~(cut | hole) for word in keep)),
             beats.payload.last.eq(self.port("s_axis_tlast")),
         ]
         self.accept(m, "s_axis", beats, registered=sliced)

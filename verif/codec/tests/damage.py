@@ -71,9 +71,11 @@ def _broken_keeps(context: Context) -> Iterator[int]:
 async def malformed(context: Context) -> None:
     bench = context.bench
     for keep in _broken_keeps(context):
-        good = context.any_packet(context.rng.randint(1, context.config.lanes))
-        beats = [*good.beats[:-1], Beat(good.beats[-1].data, keep, True)]
-        await bench.run([malformed_packet(beats, good.length), context.any_packet()])
+        for pauses in ({}, context.any_pauses()):
+            bench.set_pauses(**pauses)
+            good = context.any_packet(context.rng.randint(1, 2 * context.config.lanes))
+            beats = [*good.beats[:-1], Beat(good.beats[-1].data, keep, True)]
+            await bench.run([malformed_packet(beats, good.length), context.any_packet()])
     for _ in range(max(30, context.budget // 20)):
         bench.set_pauses(**(context.any_pauses() if context.rng.random() < 0.7 else {}))
         good = context.any_packet()

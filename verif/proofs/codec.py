@@ -91,9 +91,9 @@ class AnyStream(Bench):
 class Lossless(Bench):
     """What a compressor makes of packets, a decompressor makes the same packets of, word for word.
 
-    Input, output and the stream between the two stall at any time; lengths and reports never do. Each packet has ``asked`` words, which may be any number. Ghost state: the word with
-    number ``place``, which may be any, of one packet, which may be any, is followed: ``word`` is what it was, and
-    ``before`` counts the packets that go out before its own.
+    Input, output and the stream between the two stall at any time; lengths and reports never do. Each packet has ``asked``
+    words, which may be any number. Ghost state: the word with number ``place``, which may be any, of one packet, which may
+    be any, is followed: ``word`` is what it was, and ``before`` counts the packets that go out before its own.
     """
 
     def __init__(self, config: CodecConfig, most: int = _MOST, compressor: Compressor | None = None) -> None:

@@ -85,7 +85,7 @@ def _cycles(block: str, packets: Iterable[Mask], config: CodecConfig) -> tuple[i
         if block == "compressor":
             taken += packing_cycles(stored, config) - config.work_conserving
         else:
-            # One that is work-conserving takes what the contract allows, or less.
+            # One that is work-conserving counts as the sum over its windows, though a dense one may take whole beats.
             taken += allowed if config.work_conserving else unpacking_cycles(stored, config) - 1
     return least, taken
 

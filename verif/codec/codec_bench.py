@@ -28,6 +28,11 @@ class Limits:
         Allowed for a packet beyond its own sum when it follows another without a gap.
     ``least_window``
         The words that a window counts as at least, however short it is.
+    ``whole_beats``
+        A window of more stream words than raw words counts whole beats, unless it and the window before have nothing but
+        literals.
+    ``each_window``
+        Allowed for each window beyond the sum, with the same exception.
     ``exact``
         A packet that is alone takes just the cycles allowed, and no fewer.
     """
@@ -36,6 +41,8 @@ class Limits:
     latency: int
     back_to_back: int = 1
     least_window: int = 1
+    whole_beats: bool = False
+    each_window: int = 0
     exact: bool = False
 
 

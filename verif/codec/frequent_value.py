@@ -103,7 +103,14 @@ def _plain(config: CodecConfig, block: str) -> Limits:
         # The stages of the window store, and the register of the output.
         constant = max(config.beats - 1, (config.units.bit_length() + 3) // 2) + config.queue
         return Limits(constant=constant, latency=latency, back_to_back=0, exact=True)
-    return Limits(constant=max(8, config.beats + 4), latency=latency)
+    constant = max(8, config.beats + 4)
+    if block == "compressor":
+        return Limits(constant=constant, latency=latency)
+    # A beat is stored only if a whole row is free, so the input may wait for a cycle while words of the oldest beat are
+    # left. With two rows, a long header or padding leaves no word to make up for it.
+    part, padded = config.format.header_words // config.header_reads, config.format.align_words > 1
+    tight = part == 2 or (part == 1 and padded)
+    return Limits(constant=constant, latency=latency, whole_beats=not tight, each_window=int(tight))
 
 
 def _pipelined(config: CodecConfig, block: str) -> Limits:

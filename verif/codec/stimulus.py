@@ -19,6 +19,7 @@ __all__ = [
     "mixed",
     "periodic",
     "scattered",
+    "short_of_dense",
     "some_length",
 ]
 
@@ -103,6 +104,25 @@ def adversarial(config: CodecConfig, repeats: int) -> Iterator[Mask]:
             one[beat * lanes : (beat + 1) * lanes] = True
             for filler in (np.arange(window) < filler_words, np.arange(window) >= window - filler_words):
                 yield np.concatenate([lead, np.tile(np.concatenate([dense, one, filler]), repeats)])
+
+
+def short_of_dense(config: CodecConfig, repeats: int) -> Iterator[Mask]:
+    """Periods of one or two windows that lack a few literals in their inner beats, and a dense one.
+
+    A decompressor that stores a beat only where a whole row is free takes none while few words are left of the oldest
+    beat, and so may lack a beat when the dense window begins.
+    """
+    form, lanes, beats = config.format, config.lanes, config.beats
+    inner = range(1, beats - 1) if beats > 2 else range(beats)
+    for missing in range(form.header_words, form.header_words + 4):
+        if missing > len(inner) * lanes:
+            break
+        mask = np.ones(form.window, bool)
+        for number in range(missing):
+            mask[inner[number % len(inner)] * lanes + number // len(inner)] = False
+        for windows in (1, 2):
+            yield np.tile(np.concatenate([*[mask] * windows, np.ones(form.window, bool)]), repeats)
+        yield np.tile(mask, 2 * repeats)
 
 
 def endings(config: CodecConfig) -> Iterator[Mask]:

@@ -16,7 +16,7 @@ from cdma.sim.codec.unpacking import unpacking_cycles
 from cdma.sim.codec.words import Words
 from cdma.verif.monitors.rules import Beat
 
-from .codec_bench import bench_of
+from .codec_bench import Limits, bench_of
 
 __all__ = ["Packet", "beats_of", "compress_packet", "decompress_packet", "malformed_packet", "window_loads"]
 
@@ -63,15 +63,18 @@ def window_loads(words: Words, config: CodecConfig) -> tuple[np.ndarray, np.ndar
     return raw * form.parts, stream + -stream % form.align_words
 
 
-def _cost(words: Words, config: CodecConfig, header_parts: int, least: int = 1) -> int:
-    """The cycles of the contract, where a header comes in ``header_parts``.
-
-    The last window counts as ``least`` words, however short it is.
-    """
+def _cost(words: Words, config: CodecConfig, header_parts: int, limits: Limits | None = None) -> int:
+    """The cycles of the contract, where a header comes in ``header_parts``; without ``limits``, the sum over windows."""
+    limits = limits or Limits(constant=0, latency=0)
     raw, stream = window_loads(words, config)
-    raw[-1] = max(raw[-1], least * config.format.parts)
-    long_header = max(0, header_parts - 1)
-    return -(-int(np.maximum(raw, stream).sum()) // config.units) + long_header * len(raw)
+    full = stream >= raw + config.format.header_words
+    raw[-1] = max(raw[-1], limits.least_window * config.format.parts)
+    load = np.maximum(raw, stream)
+    goes_on = full & np.concatenate([[True], full[:-1]])
+    if limits.whole_beats:
+        load += np.where((stream > raw) & ~goes_on, -stream % config.units, 0)
+    more = max(0, header_parts - 1) * len(raw) + limits.each_window * int((~goes_on).sum())
+    return -(-int(load.sum()) // config.units) + more
 
 
 def _packing_cost(words: Words, config: CodecConfig) -> int:
@@ -95,8 +98,7 @@ def compress_packet(words: Words, config: CodecConfig) -> Packet:
 def decompress_packet(words: Words, config: CodecConfig) -> Packet:
     """The stream of ``words`` for the decompressor."""
     if config.work_conserving:
-        least = bench_of(config).limits(config, "decompressor").least_window
-        cost = _cost(words, config, config.header_reads, least)
+        cost = _cost(words, config, config.header_reads, bench_of(config).limits(config, "decompressor"))
     else:
         cost = unpacking_cycles(model_of(config.format).stream_words_of_each(words, config.format), config)
     return corrupt_packet(compress_words(words, config.format), len(words), config, cost)

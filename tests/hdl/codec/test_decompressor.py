@@ -63,6 +63,15 @@ def test_bound_with_two_dense_windows_again_and_again(before: int) -> None:
     assert cycles_taken(bench, packet) <= work(config, words) / config.lanes + 8
 
 
+def test_a_dense_window_after_one_short_of_dense_counts_whole_beats() -> None:
+    """The rows are full when two words of the oldest beat are left, so the input waits: 9 cycles for a sum of 8.125."""
+    config, periods = CONFIGS[0], 20
+    words = windows_of_beats(config, [[8, 7, 7, 8], [8, 8, 8, 8]] * periods)
+    bench, (packet,) = decompress_packets(config, [(stream_of(words, config), len(words))])
+    assert work(config, words) / config.lanes == 8.125 * periods
+    assert 9 * periods <= cycles_taken(bench, packet) <= 9 * periods + 8
+
+
 @pytest.mark.parametrize("number", range(len(CONFIGS)))
 def test_cycles_with_one_stored_beat_are_those_of_the_model(number: int) -> None:
     config = replace(CONFIGS[number], queue=0)

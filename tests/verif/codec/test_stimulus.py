@@ -88,8 +88,9 @@ def test_beats_are_packed_and_only_the_last_is_partial() -> None:
 def test_cost_is_the_sum_over_windows() -> None:
     """By hand: a dense window is 33 words out, an empty one 32 words in, 5 literals are 6 words out."""
     words = np.concatenate([np.ones(32), np.zeros(32), np.ones(5)]).astype(np.uint32)
-    for make in (compress_packet, decompress_packet):
-        assert make(words, CodecConfig()).cost == -(-(33 + 32 + 6) // 8)
+    assert compress_packet(words, CodecConfig()).cost == -(-(33 + 32 + 6) // 8)
+    # The last window is longer in the stream, and follows one that is not all literals: whole beats.
+    assert decompress_packet(words, CodecConfig()).cost == -(-(33 + 32 + 8) // 8)
     # A header of eight words takes two beats of four lanes: one cycle more per window is allowed.
     wide = CodecConfig(Format(8, 64, 1), 4)
     assert compress_packet(np.ones(64, np.uint8), wide).cost == (64 + 8) // 4 + 1
@@ -99,6 +100,32 @@ def test_cost_is_the_sum_over_windows() -> None:
     assert BENCH.limits(CodecConfig(), "decompressor").latency == 4
     for block in ("compressor", "decompressor"):
         assert BENCH.limits(CodecConfig(), block).back_to_back == 1
+
+
+def test_a_plain_decompressor_counts_whole_beats_where_it_must() -> None:
+    """By hand: 33 words for a dense window after a dense one, else 40; a cycle more where two rows are tight."""
+    dense, empty = np.ones(32, np.uint32), np.zeros(32, np.uint32)
+    words = np.concatenate([dense, dense, empty, dense, dense])
+    assert compress_packet(words, CodecConfig()).cost == -(-(33 * 4 + 32) // 8)
+    assert decompress_packet(words, CodecConfig()).cost == -(-(33 * 3 + 40 + 32) // 8)
+    assert decompress_packet(np.tile(dense, 8), CodecConfig()).cost == 33
+    # A header of two words: the empty window and the one after it may take a cycle more.
+    half = CodecConfig(Format(16, 32, 1), 8)
+    assert decompress_packet(words.astype(np.uint16), half).cost == -(-(34 * 4 + 32) // 8) + 2
+    assert decompress_packet(np.tile(dense, 8).astype(np.uint16), half).cost == 34
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+def test_windows_short_of_dense(config: CodecConfig) -> None:
+    """Periods of whole windows, of which the first has literals to spare for its header."""
+    window = config.format.window
+    for mask in stimulus.short_of_dense(config, 3):
+        assert len(mask) % (3 * window) == 0
+        assert (
+            window - config.format.header_words - 3
+            <= mask[:window].sum()
+            <= window - config.format.header_words
+        )
 
 
 def test_what_a_pipelined_codec_may_take() -> None:
@@ -117,10 +144,10 @@ def test_what_a_pipelined_codec_may_take() -> None:
 
 @pytest.mark.parametrize("last", [1, 5, 31, 32])
 def test_a_short_last_window_costs_a_pipelined_decompressor_four_cycles(last: int) -> None:
-    """A window takes four cycles at least there, however short; nothing else is allowed more than without a pipeline."""
+    """A window takes four cycles at least there, however short; nothing else is allowed more than by the sum."""
     words = np.concatenate([np.zeros(32), np.ones(32), np.zeros(last)]).astype(np.uint32)
     plain, pipelined = CodecConfig(), CodecConfig(pipelined=True)
-    assert decompress_packet(words, plain).cost == -(-(32 + 33 + last) // 8)
+    assert decompress_packet(words, plain).cost == -(-(32 + 40 + last) // 8)
     assert decompress_packet(words, pipelined).cost == -(-(32 + 33 + 32) // 8)
     assert compress_packet(words, pipelined).cost == compress_packet(words, plain).cost
     # A last window whose stream is longer than what it stands for is not cheaper either.

@@ -41,6 +41,8 @@ async def bound(context: Context) -> None:
 
     for index, mask in enumerate(stimulus.adversarial(config, repeats)):
         await alone(mask, f"adversarial pattern {index}")
+    for index, mask in enumerate(stimulus.short_of_dense(config, repeats)):
+        await alone(mask, f"windows short of dense {index}")
     await alone(np.tile(stimulus.costly(config), repeats), "costly windows")
     window = config.format.window
     for density in (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0):

@@ -38,9 +38,9 @@ class PlainDecompressor(Elaboratable):
     rows in consecutive cycles. Where a beat has many units and a window several beats, a header is read into a register one
     cycle earlier still, with the last beat of the window before.
 
-    There are as many rows as work conservation needs: a window that is limited by the output fills them all, and the beat
-    at the input counts as one. A decompressor with less than two queued beats holds one beat in their place, and takes the
-    words after it from the input.
+    A window that is limited by the output fills all rows, and the beat at the input counts as one. A dense window after it
+    may lack the beat that found no room (docs/verification.md has the contract). A decompressor with less than two queued
+    beats holds one beat in their place, and takes the words after it from the input.
     """
 
     def __init__(self, config: CodecConfig, ports: wiring.PureInterface) -> None:

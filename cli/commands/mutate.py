@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.errors import ParameterError
+from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
 from cdma.options import ENGINE
 
 from .designs import design_from
@@ -82,6 +83,7 @@ def register(subparsers: Any) -> None:
         help="spread the mutants over the workers of this Dask scheduler",
     )
     parser.add_argument("--json", action="store_true", help="print the counts, and every survivor, as JSON")
+    add_junit_option(parser)
     parser.set_defaults(run=_run)
 
 
@@ -98,6 +100,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.list:
         _list(designs, arguments.json)
         return 0
+    junit, suites = junit_file(arguments), []
     rows, reached = [], True
     for block, design in designs.items():
         with step_progress(f"building {block}", arguments.count) as advance:
@@ -116,6 +119,7 @@ def _run(arguments: argparse.Namespace) -> int:
                 scheduler=arguments.scheduler,
                 on_done=done,
             )
+        suites.append(Suite(f"cdma mutate {block}", [_case(each) for each in verdicts], {"design": design}))
         found = scores(verdicts, block)
         reached &= 100 * found[-1].score >= arguments.goal
         if arguments.json:
@@ -124,6 +128,7 @@ def _run(arguments: argparse.Namespace) -> int:
             rows.append({**dataclasses.asdict(found[-1]), "modules": parts, "surviving": survivors})
         else:
             _show(design, verdicts, block)
+    write_junit(junit, suites)
     if arguments.json:
         print(json.dumps(rows, indent=2))
     return 0 if reached else 1
@@ -170,3 +175,15 @@ def _show(design: Design, verdicts: list[Verdict], block: str) -> None:
             line = int(mutant.place.split()[-1].partition(".")[0]) if mutant.place else 0
             if line:
                 print(f"  line {line}: {text[line - 1].strip()}")
+
+
+def _case(verdict: Verdict) -> Case:
+    """A mutant for JUnit: one that nothing has found has failed, and one that is equivalent says nothing."""
+    mutant = verdict.mutant
+    survived, equivalent = (verdict.result == name for name in ("survived", "equivalent"))
+    return Case(
+        f"{mutant.what} ({mutant.command})",
+        f"mutate.{mutant.block}",
+        failure=f"survived: {verdict.reason}" if survived else "",
+        skipped=f"equivalent: {verdict.reason}" if equivalent else "",
+    )

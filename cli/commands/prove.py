@@ -9,6 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
+
 if TYPE_CHECKING:
     from cdma.verif.proofs.proof import Proof
     from cdma.verif.proofs.runner import Result
@@ -45,6 +47,7 @@ def register(subparsers: Any) -> None:
     parser.add_argument("--no-cache", action="store_true", help="prove again, and keep nothing")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     parser.add_argument("--markdown", action="store_true", help="print the table in Markdown")
+    add_junit_option(parser)
     parser.set_defaults(run=_run)
 
 
@@ -63,6 +66,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.list:
         _list(proofs, arguments.json)
         return 0
+    junit = junit_file(arguments)
     with step_progress("proving", len(proofs)) as advance, ThreadPoolExecutor(arguments.jobs) as pool:
 
         def prove(proof: Proof) -> Result:
@@ -76,6 +80,7 @@ def _run(arguments: argparse.Namespace) -> int:
             return result
 
         results = list(pool.map(prove, proofs))
+    write_junit(junit, [Suite("cdma prove", [_case(result) for result in results])])
     if arguments.json:
         print(json.dumps([asdict(result) for result in results], indent=2))
     elif arguments.markdown:
@@ -125,3 +130,17 @@ def _show(results: Sequence[Result]) -> None:
                 print(f"  {result.detail}")
             if result.trace is not None:
                 print(f"  waveform: {result.trace}")
+
+
+def _case(result: Result) -> Case:
+    """A proof for JUnit."""
+    from cdma.verif.proofs.runner import HOLDS
+
+    holds = result.status in HOLDS
+    return Case(
+        f"{result.property} ({result.config})",
+        "prove",
+        result.seconds,
+        failure="" if holds else f"{result.status}: {result.detail or result.claim}",
+        replay=f"cdma prove {result.property}",
+    )

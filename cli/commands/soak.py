@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cdma.hdl.spec.errors import ParameterError
+from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
+
+if TYPE_CHECKING:
+    from cdma.verif.soak.soak import Result
 
 __all__ = ["register"]
 
@@ -44,6 +48,7 @@ def register(subparsers: Any) -> None:
     )
     parser.add_argument("--keep-going", action="store_true", help="go on after a failure, and reduce none")
     parser.add_argument("--json", action="store_true", help="print the counts and the failures as JSON")
+    add_junit_option(parser)
     parser.set_defaults(run=_run)
 
 
@@ -55,6 +60,7 @@ def _run(arguments: argparse.Namespace) -> int:
         value = getattr(arguments, name)
         if not value > 0:
             raise ParameterError(f"{name} is {value:g}; it must be more than 0")
+    junit, suite = junit_file(arguments), []
     log = None
     if arguments.log is not None:
         try:
@@ -71,6 +77,7 @@ def _run(arguments: argparse.Namespace) -> int:
                 result = reduce(result, lambda step: say(f"case {result.case.number} failed; {step}"))
             if log is not None:
                 print(json.dumps(result.as_json()), file=log, flush=True)
+            suite.append(_case(arguments.seed, result))
             if result.failure:
                 failures.append(result)
                 if not arguments.keep_going:
@@ -78,6 +85,7 @@ def _run(arguments: argparse.Namespace) -> int:
             say(f"case {result.case.number + 1}; {cases} have run, {len(failures)} failed")
     if log is not None:
         log.close()
+    write_junit(junit, [Suite("cdma soak", suite, {"seed": arguments.seed})])
     found = [failure.as_json() for failure in failures]
     last = arguments.first + cases - 1
     if arguments.json:
@@ -97,3 +105,16 @@ def _run(arguments: argparse.Namespace) -> int:
         print(f"\ncase {failure['case']}, {failure['design']}\n{failure['test']}: {failure['failure']}")
         print(f"  again: {failure['replay']}")
     return 1 if found else 0
+
+
+def _case(seed: int, result: Result) -> Case:
+    """A case of the soak for JUnit."""
+    case = result.case
+    failure = f"{result.test}: {result.failure}\n{case.design}" if result.failure else ""
+    return Case(
+        f"seed {seed}, case {case.number}",
+        f"soak.{case.design.block}",
+        result.seconds,
+        failure=failure,
+        replay=result.replay,
+    )

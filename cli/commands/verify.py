@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.hdl.spec.codecs import BLOCKS
+from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
 from cdma.options import ENGINE, add_block_options
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ def _add_options(
     )
     group.add_argument("--log", action="store_true", help="print the simulation's log of what fails")
     group.add_argument("--json", action="store_true", help="print the results as JSON")
+    add_junit_option(group)
     block.set_defaults(run=_run)
 
 
@@ -103,6 +105,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.list:
         _list(points, arguments.json)
         return 0
+    junit = junit_file(arguments)
     with step_progress("building and running", len(points)) as advance:
 
         def report(outcome: Outcome) -> None:
@@ -118,6 +121,7 @@ def _run(arguments: argparse.Namespace) -> int:
             four_state=arguments.simulator == "icarus",
             report=report,
         )
+    write_junit(junit, [_suite(result, arguments)])
     if arguments.json:
         print(json.dumps(result.to_dict(), indent=2))
     else:
@@ -127,7 +131,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _list(points: Sequence[TestPoint], as_json: bool) -> None:
     if as_json:
-        print(json.dumps([{"test": point.name, "statement": point.statement} for point in points], indent=2))
+        rows = [{"test": each.name, "stimulus": each.stimulus, "check": each.check} for each in points]
+        print(json.dumps(rows, indent=2))
         return
     width = max(len(point.name) for point in points)
     for point in points:
@@ -136,7 +141,7 @@ def _list(points: Sequence[TestPoint], as_json: bool) -> None:
 
 def _show(result: Regression, arguments: argparse.Namespace) -> None:
     from cdma.output import new_table, output
-    from cdma.verif.regression import COUNTS, plan_of, replay_command
+    from cdma.verif.regression import COUNTS, plan_of
 
     titles = [plan_of(result.design).unit, *COUNTS[1:], "seconds"]
     table = new_table("test", "result", *titles, texts=2)
@@ -159,11 +164,34 @@ def _show(result: Regression, arguments: argparse.Namespace) -> None:
     output().print(table)
     for outcome in failed:
         print(f"\n{outcome.test} failed: {outcome.failure}")
-        again = replay_command(result.design, outcome.test, result.seed, result.packets)
-        if arguments.simulator != SIMULATORS[0]:
-            again += f" --simulator {arguments.simulator}"
-        print(f"  again, with waves: {again} --waves")
+        print(f"  again, with waves: {_again(result, outcome, arguments)} --waves")
         if arguments.log and outcome.log:
             print(outcome.log)
     if arguments.waves:
         print(f"\nwaves: {arguments.waves}/*.vcd")
+
+
+def _again(result: Regression, outcome: Outcome, arguments: argparse.Namespace) -> str:
+    """The command that runs one test again as it was run here."""
+    from cdma.verif.regression import replay_command
+
+    again = replay_command(result.design, outcome.test, result.seed, result.packets)
+    return again if arguments.simulator == SIMULATORS[0] else f"{again} --simulator {arguments.simulator}"
+
+
+def _suite(result: Regression, arguments: argparse.Namespace) -> Suite:
+    """The regression for JUnit."""
+    block = result.design.block
+    cases = [
+        Case(
+            outcome.test,
+            f"verify.{block}",
+            outcome.seconds,
+            failure=f"{outcome.failure}\nseed {result.seed}" if outcome.failure else "",
+            replay=_again(result, outcome, arguments),
+            log=outcome.log,
+        )
+        for outcome in result.outcomes
+    ]
+    told = {"design": result.design, "seed": result.seed, "simulator": arguments.simulator}
+    return Suite(f"cdma verify {block}", cases, told)

@@ -1,4 +1,4 @@
-"""The test plan of the codec: each test's stimulus and what it checks, in one line each."""
+"""The test plan of the codec: each test's stimulus and what it checks, in a line each."""
 
 from __future__ import annotations
 
@@ -9,35 +9,71 @@ __all__ = ["CODEC_PLAN"]
 
 
 def _decompressor(design: Design) -> bool:
+    """decompressors"""
     return design.block == "decompressor"
 
 
 _POINTS = (
-    TestPoint("lengths", "every length next to a lane or window boundary: empty, half full and dense"),
-    TestPoint("endings", "each fill of the last beat before a dense last window of each short length"),
-    TestPoint("soak", "random packets, lengths and tables under random pauses on every stream", weight=12),
     TestPoint(
-        "bound", "every packet within the work-conserving bound, adversarial fill levels included", weight=5
+        "lengths",
+        "every length next to a lane or window boundary, empty, half full and dense",
+        "every word, keep, last and report",
+    ),
+    TestPoint(
+        "endings",
+        "each fill of the last beat before a dense last window of each short length",
+        "every word, keep, last and report",
+    ),
+    TestPoint(
+        "soak",
+        "random packets, lengths and tables under random pauses on every stream",
+        "every word, keep, last and report",
+        weight=12,
+    ),
+    TestPoint(
+        "bound",
+        "densities, clusters, alternating windows, adversarial and random periods, windows short of dense",
+        "every packet within the work-conserving bound",
+        weight=5,
     ),
     TestPoint(
         "back_to_back",
-        "packets without a gap cost at most one more cycle each, one-word packets included",
+        "packets without a gap, packets of one word included",
+        "each costs at most the additional cycles of the contract",
         weight=3,
     ),
-    TestPoint("latency", "the first beat of a dense window comes out in time"),
-    TestPoint("patience", "valid does not wait for ready; long stalls on each stream in turn lose nothing"),
-    TestPoint("reset", "reset in mid-packet at any moment; the next packet is whole", weight=3),
+    TestPoint("latency", "dense windows", "the first beat comes out within the limits of the contract"),
     TestPoint(
-        "malformed", "beats with holes, cut words, no words or too few; the next packet is unharmed", weight=2
+        "patience",
+        "sinks that wait for valid, long stalls on each stream in turn, late lengths and reports",
+        "valid does not wait for ready; nothing hangs or is lost",
+    ),
+    TestPoint("reset", "reset in mid-packet at any moment", "the next packet is whole", weight=3),
+    TestPoint(
+        "malformed",
+        "holes and cut words in each lane, empty beats, early partial beats",
+        "error 4; the next packet is unharmed",
+        weight=2,
     ),
     TestPoint(
         "corrupt",
-        "truncated, trailing, undefined codes, garbage, no length; the next packet is unharmed",
+        "streams cut short or prolonged, undefined codes, flipped bits, garbage, wrong and zero lengths",
+        "error 1, 2 or 3; the next packet is unharmed",
         _decompressor,
         weight=6,
     ),
-    TestPoint("start", "random start values of registers never show, on any cycle", starts=3, weight=4),
-    TestPoint("interop", "cocotbext-axi's own sources and sinks, with pauses"),
+    TestPoint(
+        "start",
+        "the same traffic from several random start values of the registers",
+        "no output differs on any cycle",
+        starts=3,
+        weight=4,
+    ),
+    TestPoint(
+        "interop",
+        "cocotbext-axi's own sources and sinks, with pauses",
+        "every word, keep, last and report",
+    ),
 )
 
 CODEC_PLAN = TestPlan(

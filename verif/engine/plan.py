@@ -1,4 +1,4 @@
-"""The test plan of the engine: each test's stimulus and what it checks, in one line each."""
+"""The test plan of the engine: each test's stimulus and what it checks, in a line each."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ __all__ = ["ENGINE_PLAN"]
 
 
 def _with_registers(design: Design) -> bool:
+    """with registers"""
     return bool(design.config.registers)
 
 
 def _with_padding(design: Design) -> bool:
+    """with padded windows"""
     return bool(design.config.format.padded)
 
 
 def _with_units(design: Design) -> bool:
+    """with several units"""
     return bool(design.config.units > 1)
 
 
@@ -24,111 +27,136 @@ _CHANNELS = (
     TestPoint(
         "soak",
         "random descriptors and tables on both channels at once, random back-pressure and latency, many ring wraps",
+        "the completions in order, every byte in its place",
         weight=8,
     ),
     TestPoint(
         "lengths",
         "every length around a beat, a window, a burst and a page, raw and compressed, in both directions, no pauses",
+        "the completions in order, every byte in its place",
         weight=2,
     ),
     TestPoint(
         "limits",
-        "lengths of 2^k bytes and a few more, to the largest, over 2^32, until aborted; longer ones refused, each bit",
+        "lengths of 2^k bytes and a few more, to the largest, over 2^32, until aborted; longer ones, each bit",
+        "the addresses of what moved; the longer ones are refused",
         weight=8,
     ),
     TestPoint(
         "refusals",
-        "every objection to a descriptor: nothing moves, cause and address are reported, the next descriptor runs",
+        "every objection to a descriptor",
+        "nothing moves, cause and address are reported, the next descriptor runs",
         weight=3,
     ),
-    TestPoint("windows", "source and destination on both sides of each edge of their windows"),
+    TestPoint(
+        "windows",
+        "source and destination on both sides of each edge of their windows",
+        "those outside are refused, and nothing moves",
+    ),
     TestPoint(
         "bus_errors",
-        "SLVERR and DECERR on reads and writes of data, first and last beat and burst: reported once, in order, with "
-        "the address; the channel goes on, or halts where it should",
+        "SLVERR and DECERR on reads and writes of data, raw and through the codec, first and last beat and burst, a second "
+        "error after the first",
+        "reported once, in order, with the address; the channel goes on, or halts where it should",
         weight=5,
     ),
     TestPoint(
         "corrupt",
-        "streams with flipped bits, cut or prolonged: the model's error and data, and nothing past the end",
+        "streams with flipped bits, cut or prolonged",
+        "the model's error and data, and nothing past the end",
     ),
     TestPoint(
         "padding",
-        "streams with padding that is not 0: reported as such, and the next descriptor runs",
+        "streams with padding that is not 0",
+        "reported as such, and the next descriptor runs",
         _with_padding,
     ),
     TestPoint(
         "capacity",
-        "compressed data that do not fit: whole beats up to the capacity, nothing past it; the next descriptor runs",
+        "compressed data that do not fit",
+        "whole beats up to the capacity, nothing past it; the next descriptor runs",
     ),
     TestPoint(
         "aborts",
-        "aborts at random moments: transactions end legally, what had started is ABORTED or done, the rest runs",
+        "aborts at random moments",
+        "transactions end legally, what had started is ABORTED or done, the rest runs",
         weight=2,
     ),
     TestPoint(
         "hard_resets",
-        "aresetn at random moments: nothing is offered or taken meanwhile, nothing is left, data move right after it",
+        "aresetn at random moments, with transactions open everywhere",
+        "nothing is offered or taken meanwhile, nothing is left, data move right after it",
         weight=2,
     ),
     TestPoint(
         "watchdog",
-        "a memory that falls silent: WATCHDOG with an address in time, the channel is stuck until the memory answers",
+        "a memory that falls silent",
+        "WATCHDOG with an address in time, the channel is stuck until the memory answers",
     ),
     TestPoint(
         "uneven",
-        "each device port in turn slow, and with all of the literals: both directions at once, every byte in its place",
+        "each device port in turn slow, and with all of the literals, both directions at once",
+        "every byte in its place",
         _with_units,
         weight=3,
     ),
     TestPoint(
         "silent_unit",
-        "a device port that alone falls silent: WATCHDOG with an address in one of its stripes, then all goes on",
+        "a device port that alone falls silent",
+        "WATCHDOG with an address in one of its stripes, then all goes on",
         _with_units,
     ),
     TestPoint(
-        "halting", "after an error the channel halts if it should: what had not started waits for resume"
+        "halting",
+        "an error with and without halt_on_error",
+        "the channel halts if it should; what had not started waits for resume",
     ),
 )
 
 _REGISTERS = (
     TestPoint(
         "ring_windows",
-        "a locked window, and rings outside of it; a hardware reset opens the lock",
+        "a locked window, and rings outside of it",
+        "fetches outside are refused; a hardware reset opens the lock",
         _with_registers,
     ),
     TestPoint(
         "ring_wrap",
         "both rings of both channels round and round, of two entries and more, until the indexes themselves wrap",
+        "every descriptor once, every completion in order",
         _with_registers,
         weight=6,
     ),
     TestPoint(
         "ring_errors",
-        "SLVERR and DECERR on fetches and completions, first and last beat: reported once, in order, with the address; "
-        "the channel goes on, or halts where it should",
+        "SLVERR and DECERR on fetches and completions, first and last beat",
+        "reported once, in order, with the address; the channel goes on, or halts where it should",
         _with_registers,
         weight=2,
     ),
     TestPoint(
         "soft_resets",
-        "soft resets at random moments: the ports fall silent legally, and everything works again after",
+        "soft resets at random moments",
+        "the ports fall silent legally, and everything works again after",
         _with_registers,
         weight=2,
     ),
     TestPoint(
         "registers",
-        "without rings: descriptors and completions through registers, interrupts with coalescing, counters",
+        "descriptors and completions through registers, without rings",
+        "completions, interrupts with coalescing, counters",
         _with_registers,
     ),
     TestPoint(
         "register_bus",
         "reads and writes at once, of registers and of addresses without one, with strobes, under back-pressure",
+        "every value read, SLVERR exactly where no register is",
         _with_registers,
     ),
     TestPoint(
         "silent_host",
-        "a host that falls silent under a fetch: error register and interrupt, a halt, and nothing lost after it",
+        "a host that falls silent under a fetch",
+        "error register and interrupt, a halt, and nothing lost after it",
         _with_registers,
     ),
 )

@@ -1,4 +1,7 @@
-"""What a regression consists of, as plain data: its tests, what each is about, and where they are."""
+"""What a regression consists of, as plain data: its tests, what each sends and checks, and where they are.
+
+``docs/make_testplan.py`` makes the tables of the test plan from it.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ __all__ = ["TestPlan", "TestPoint"]
 
 
 def _any_design(design: Design) -> bool:
+    """all"""
     return True
 
 
@@ -22,10 +26,12 @@ class TestPoint:
 
     ``name``
         Names the cocotb test.
-    ``statement``
-        Says what stimulus the test has and what it checks.
+    ``stimulus``
+        Says what the test sends.
+    ``check``
+        Says what it checks, beyond what every test checks.
     ``needs``
-        Tells whether the test is for a design.
+        Tells whether the test is for a design; its docstring says so in a few words.
     ``starts``
         Counts the runs from different random start values, which must not show.
     ``weight``
@@ -33,12 +39,18 @@ class TestPoint:
     """
 
     name: str
-    statement: str
+    stimulus: str
+    check: str
     needs: Callable[[Design], bool] = _any_design
     starts: int = 1
     weight: int = 1
 
     __test__ = False  # not for pytest
+
+    @property
+    def statement(self) -> str:
+        """Stimulus and check in one line."""
+        return f"{self.stimulus}: {self.check}"
 
 
 @dataclass(frozen=True)

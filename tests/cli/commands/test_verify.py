@@ -93,7 +93,7 @@ def test_list(block: str, asked: dict[str, Any], capsys: pytest.CaptureFixture[s
     assert [line.split(maxsplit=1) for line in lines] == [[point.name, point.statement] for point in points]
     assert main(["verify", block, "--list", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
-    assert rows == [{"test": point.name, "statement": point.statement} for point in points]
+    assert rows == [{"test": each.name, "stimulus": each.stimulus, "check": each.check} for each in points]
 
 
 def test_an_unknown_test(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from amaranth.back import rtlil
 
 from cdma.hdl.spec.errors import CdmaError, ParameterError
 
+from .collector import no_collection
 from .memory_list import purpose_of
 from .names import check_identifier, check_prefix
 from .netlist.readable import readable
@@ -105,6 +106,7 @@ def module_prefix(name: str, prefix: str | None) -> str:
     return f"{name}_" if prefix is None else check_prefix("prefix", prefix)
 
 
+@no_collection()
 def netlist(shell: Shell, name: str, *, prefix: str, init: bool) -> str:
     """RTLIL of operators, registers and memories, with the names that the Verilog of ``shell`` has."""
     ports = [port.name for port in shell.ports()]
@@ -112,6 +114,7 @@ def netlist(shell: Shell, name: str, *, prefix: str, init: bool) -> str:
     return _yosys(text, name)
 
 
+@no_collection()
 def emit(
     shell: Shell,
     name: str,

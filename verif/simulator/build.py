@@ -1,7 +1,7 @@
 """Builds Verilog into a simulation that cocotb drives, and keeps what it built.
 
 Most of the time of an ordinary Verilator build goes into its own runtime, which is the same for every design.
-Here the runtime is compiled once per tool version and kept; a design is then one C++ file and one link, a few
+Here the runtime is compiled once per tool version and kept; a design is then two C++ files and one link, a few
 seconds. Both are kept by content. Only
 the ports of the top are visible to the bench; the rest of the design is optimised freely.
 
@@ -29,10 +29,12 @@ from . import toolchain
 __all__ = ["BuildError", "build", "build_with_main"]
 
 #: Part of every key: raise it when this module builds the same inputs differently.
-_REVISION = "1"
+_REVISION = "2"
 _RUNTIME = ("verilated", "verilated_dpi", "verilated_vpi", "verilated_threads")
 _TRACE_RUNTIME = ("verilated_vcd_c",)
 _OPTIMISE = "-O1"
+#: For what runs once, at the start of a simulation: half of the C++, and optimising it takes longer than running it.
+_AT_START = "-O0"
 
 
 class BuildError(CdmaError):
@@ -111,7 +113,7 @@ class _Builder:
         return [self.tool.compiler, *self._flags, f"-I{include}", f"-I{include / 'vltstd'}"]
 
     def build(self, folder: Path, verilog: str, top: str, program: _Program) -> None:
-        """Makes ``sim`` in a folder: the design's C++ and the program as one file, linked with the runtime."""
+        """Makes ``sim`` in a folder: the C++ of the design and the program, linked with the runtime."""
         runtime = kept_folder("runtime", self.key, self._build_runtime)
         (folder / "design.sv").write_text(verilog)
         command = [
@@ -124,12 +126,14 @@ class _Builder:
         ]
         _run(command, folder, f"Verilator on {top}", self.tool.environment)
         parts = sorted(path.name for path in folder.glob("Vtop*.cpp"))
-        sources = (*parts, program.source)
-        (folder / "all.cpp").write_text("".join(f'#include "{source}"\n' for source in sources))
-        command = [*self._compile, "-I.", "-c", "-o", "all.o", "all.cpp"]
-        _run(command, folder, f"compiling the simulation of {top}")
+        at_start = [part for part in parts if part.endswith("Slow.cpp")]
+        on_every_cycle = [*(part for part in parts if part not in at_start), program.source]
+        for name, sources, optimise in (("start", at_start, _AT_START), ("cycle", on_every_cycle, _OPTIMISE)):
+            (folder / f"{name}.cpp").write_text("".join(f'#include "{source}"\n' for source in sources))
+            command = [*self._compile, optimise, "-I.", "-c", "-o", f"{name}.o", f"{name}.cpp"]
+            _run(command, folder, f"compiling the simulation of {top}")
         objects = map(str, sorted(runtime.glob("*.o")))
-        command = [self.tool.compiler, "-o", "sim", "all.o", *objects, *program.link, "-pthread"]
+        command = [self.tool.compiler, "-o", "sim", "start.o", "cycle.o", *objects, *program.link, "-pthread"]
         _run(command, folder, f"linking the simulation of {top}")
         for path in folder.iterdir():
             if path.name not in ("sim", "design.sv"):

@@ -79,7 +79,16 @@ def bench_of(config: CodecConfig) -> CodecBench:
 
 
 def limits_of(config: CodecConfig, block: str) -> Limits:
-    """The contract of a block with its register slices, each of which keeps a beat for a cycle."""
+    """The contract of a block with its register slices, each of which keeps a beat for a cycle.
+
+    A decompressor takes no beat before its length. A slice does, so that the cycle in which a length comes counts.
+    """
     limits = bench_of(config).limits(config, block)
     slices = sum(has_slices(config.register_slices, direction) for direction in ("in", "out"))
-    return replace(limits, constant=limits.constant + slices, latency=limits.latency + slices)
+    exact = block == "decompressor" and not config.work_conserving
+    before_length = exact and has_slices(config.register_slices, "in")
+    return replace(
+        limits,
+        constant=limits.constant + slices + before_length,
+        latency=limits.latency + slices + before_length,
+    )

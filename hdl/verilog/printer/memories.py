@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from math import gcd
 
-from cdma.hdl.verilog.netlist.model import Cell, Signal, cut, width_of
+from cdma.hdl.verilog.netlist.model import Cell, Signal, constant, cut, width_of
 
 from .expressions import Node, leaf
 from .layout import assignment, condition, constant_text, flat, wrapped
@@ -134,6 +134,10 @@ def memory_of(cell: Cell) -> Memory:
     def part(port: str, index: int, size: int) -> Signal:
         return cut(cell.ports[port], index * size, size)
 
+    def address(port: str, index: int) -> Signal:
+        # Yosys gives the address of one word no bits; the module of its shape has a port all the same.
+        return part(port, index, address_bits) or [constant("0")]
+
     clocked = cell.parameter_bits("\\RD_CLK_ENABLE")[::-1]
     for name in (
         "\\RD_TRANSPARENCY_MASK",
@@ -147,7 +151,7 @@ def memory_of(cell: Cell) -> Memory:
         ReadPort(
             part("\\RD_CLK", index, 1) if clocked[index] == "1" else [],
             part("\\RD_EN", index, 1) if clocked[index] == "1" else [],
-            part("\\RD_ADDR", index, address_bits),
+            address("\\RD_ADDR", index),
             part("\\RD_DATA", index, width),
         )
         for index in range(read_count)
@@ -158,7 +162,7 @@ def memory_of(cell: Cell) -> Memory:
         WritePort(
             part("\\WR_CLK", index, 1),
             joined([piece for low in range(0, width, granule) for piece in cut(enables[index], low, 1)]),
-            part("\\WR_ADDR", index, address_bits),
+            address("\\WR_ADDR", index),
             part("\\WR_DATA", index, width),
         )
         for index in range(write_count)

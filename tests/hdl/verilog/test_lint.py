@@ -38,9 +38,9 @@ _CONFIGS = {
 _ENGINES = {
     "default": EngineConfig(),
     "pipelined": EngineConfig(pipelined=True, alignment="word", dev_data_bits=512),
-    "streams": EngineConfig(Format(8, 32, 1), lanes=32, registers=False, host_data_bits=128),
+    "streams": EngineConfig(Format(8, 32, 1), lanes=32, registers=False, host_data_bits=128, outstanding=1),
     "small": EngineConfig(
-        Format(16, 32, 2, (0,)), lanes=4, dev_data_bits=64, host_data_bits=64, descriptors=2
+        Format(16, 32, 2, (0,)), lanes=4, dev_data_bits=64, host_data_bits=64, descriptors=2, outstanding=1
     ),
 }
 

@@ -39,8 +39,8 @@ MATRIX = {
     ),
     "codes of three bits, header of a beat and a half": (CodecConfig(Format(32, 32, 3, (0, 1, 2)), 2), True),
     "no queue": (CodecConfig(queue=0), True),
-    "a queue of one beat, header of a beat, no initial values": (
-        CodecConfig(Format(8, 32, 2, (0, 1)), 8, queue=1),
+    "a queue of one beat, header of a beat, register slices at the inputs, no initial values": (
+        CodecConfig(Format(8, 32, 2, (0, 1)), 8, queue=1, register_slices="in"),
         False,
     ),
     "no queue, header of two beats": (CodecConfig(Format(16, 64, 2, (0, 1)), 4, queue=0), True),

@@ -54,7 +54,8 @@ FIELDS_OF_WORDS = dataclasses.replace(
 #: No table: the codes are of zero words and of literals.
 WITHOUT_TABLE = dataclasses.replace(SMALL, format=Format(16, 32, 1, (), field_bits=8, zero=True), lanes=8)
 PADDED = dataclasses.replace(SMALL, format=Format.preset("aie2p"), lanes=16)
-CODES_OF_THREE_BITS = dataclasses.replace(NARROW, format=Format(code_bits=3))
+#: One burst in flight, in memories of one word.
+CODES_OF_THREE_BITS = dataclasses.replace(NARROW, format=Format(code_bits=3), outstanding=1)
 
 #: Several device ports, in the shortest stripes; codes of a field in windows that are padded.
 UNITS = dataclasses.replace(SMALL, units=4, stripe_bytes=256)

@@ -60,7 +60,7 @@ class RegisterBlock(wiring.Component):
         m.d.comb += self.control.changes.eq(file.changes)
         forget = self._soft_reset(m, file)
         self._shared(m, file)
-        self._push(m, file)
+        self._push(m, file, forget)
         irqs = [self._channel(m, file, name, forget) for name in CHANNELS]
         m.d.comb += [file.engine.status.offload_irq.eq(irqs[0]), file.engine.status.prefetch_irq.eq(irqs[1])]
         m.d.sync += self.irq.eq(irqs[0] | irqs[1])
@@ -101,14 +101,17 @@ class RegisterBlock(wiring.Component):
             port = f"{name}_counters"
             wiring.connect(m, getattr(file, port), wiring.flipped(getattr(control, port)))
 
-    def _push(self, m: Module, file: RegisterFile) -> None:
-        """Keeps a pushed descriptor pending until the channel has taken it; its registers are locked meanwhile."""
+    def _push(self, m: Module, file: RegisterFile, forget: Value) -> None:
+        """Keeps a pushed descriptor pending until the channel has taken it; its registers are locked meanwhile.
+
+        A soft reset forgets it: between the engine's reset and that of ``pending``, the engine must not see it again.
+        """
         pending = Signal(len(CHANNELS))
         submit = Cat(file.push.submit.offload, file.push.submit.prefetch)
         m.d.comb += file.push.status.pending.eq((pending | submit).any())
         for index, name in enumerate(CHANNELS):
             channel = getattr(self.control, name)
-            m.d.comb += channel.push.eq(pending[index])
+            m.d.comb += channel.push.eq(pending[index] & ~forget)
             with m.If(file.soft_reset):
                 m.d.sync += pending[index].eq(0)
             with m.Elif(submit[index]):

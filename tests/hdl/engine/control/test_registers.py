@@ -216,6 +216,7 @@ def test_soft_reset_starts_nothing_and_forgets_all_but_windows(answer):
             assert not (ctx.get(channel.ring.enable) and ctx.get(channel.enable))
             if answer:
                 assert not ctx.get(channel.ring.enable)
+                assert not ctx.get(channel.push), "the engine begins the pushed descriptor anew"
             await ctx.tick()
         assert await bus.read("engine.status") == 0, "reads wait until the registers are as after reset"
         assert await stored(ctx, block, "prefetch.ring_base_high") == 0

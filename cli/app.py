@@ -25,6 +25,7 @@ _COMMANDS = (
     "verify",
     "prove",
     "mutate",
+    "faults",
     "soak",
     "wave",
     "area",

@@ -131,6 +131,17 @@ ARROWS: dict[str, list[str]] = {
         "hdl/verilog",
         "hdl/spec",
     ],
+    # Faults at the ports of an engine, between memories in C++.
+    "verif/faults": [
+        "verif/engine",
+        "verif/simulator",
+        "synth",
+        "sim/codec",
+        "sim/engine",
+        "hdl/verilog",
+        "hdl/spec",
+        "hdl/spec/registers",
+    ],
     # Area and clock.
     "synth": ["hdl/codec", "hdl/engine", "hdl/verilog", "hdl/spec"],
     "synth/library": ["synth"],
@@ -149,6 +160,7 @@ ARROWS: dict[str, list[str]] = {
         "verif",
         "verif/codec",
         "verif/engine",
+        "verif/faults",
         "verif/mutation",
         "verif/proofs",
         "verif/simulator",

@@ -1,0 +1,178 @@
+"""``cdma faults``: faults at the ports of an engine, everywhere they can be, and whether any goes unnoticed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cdma.hdl.spec.errors import ParameterError
+from cdma.options import ENGINE
+
+from .designs import design_from, with_rings
+
+if TYPE_CHECKING:
+    from cdma.verif.engine.design import EngineDesign
+    from cdma.verif.faults.verdict import Tally
+
+__all__ = ["register"]
+
+#: What a row has besides its names.
+_COLUMNS = ("cases", "detected", "harmless", "undetectable", "wrong", "silent", "hung", "outside")
+
+_DESCRIPTION = (
+    "Put faults in front of an engine between two memories, one at a time. responses: each response of each transfer is "
+    "SLVERR or DECERR. stalls: each channel of each port stops for ever before each transfer. aborts, resets: in each "
+    "cycle. streams: corrupted compressed streams, judged by what the golden model says of them. Counts are kept, so that "
+    "an interrupted campaign continues. The status is 1 if anything was reported wrongly, silent, hung or written outside."
+)
+
+
+def register(subparsers: Any) -> None:
+    """Adds the command's parser."""
+    parser = subparsers.add_parser(
+        "faults",
+        help="bus errors, stalls, aborts, resets and corrupted streams, everywhere, and what the engine makes of them",
+        description=_DESCRIPTION,
+    )
+    parser.add_argument(
+        "campaigns",
+        nargs="*",
+        metavar="CAMPAIGN",
+        help="responses, stalls, aborts, resets or streams (default: all)",
+    )
+    parser.add_argument(
+        "--count", type=int, default=100_000, metavar="N", help="corrupted streams (default 100000)"
+    )
+    parser.add_argument(
+        "--every",
+        type=int,
+        default=1,
+        metavar="N",
+        help="faults at one of N places, in all campaigns but streams (default 1: everywhere)",
+    )
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of all data and damage (default 1)")
+    parser.add_argument(
+        "--formats",
+        nargs="+",
+        metavar="NAME",
+        help="of corrupted streams: presets (see cdma formats), or own for the engine's (default: own zvc32 zvc8 bf16 "
+        "aie-ml; with --config: own)",
+    )
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="TOML file of the engine's parameters, as cdma generate takes it (default: the small engine of the tests)",
+    )
+    parser.add_argument("--case", metavar="CASE", help="run one case of one campaign again, by its name")
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="simulations at once (default: one per processor)",
+    )
+    parser.add_argument(
+        "--dask",
+        dest="scheduler",
+        metavar="ADDRESS",
+        help="spread the work over the workers of this Dask scheduler",
+    )
+    parser.add_argument("--json", action="store_true", help="print the counts, and every failure, as JSON")
+    parser.add_argument("--markdown", action="store_true", help="print the table in Markdown")
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from cdma.output import step_progress
+    from cdma.verif.faults.campaign import CAMPAIGNS, FORMATS, OWN, parts_of, run_parts
+    from cdma.verif.faults.verdict import Tally
+
+    for name in ("count", "every", "jobs"):
+        if getattr(arguments, name) < 1:
+            raise ParameterError(f"{name} is {getattr(arguments, name)}; it must be 1 or more")
+    campaigns = arguments.campaigns or CAMPAIGNS
+    for name in campaigns:
+        if name not in CAMPAIGNS:
+            raise ParameterError(f"campaign is {name!r}; it must be one of {', '.join(CAMPAIGNS)}")
+    if arguments.case is not None and len(campaigns) != 1:
+        raise ParameterError("case needs the one campaign that it belongs to")
+    design = _design(arguments.config)
+    formats = arguments.formats or (FORMATS if arguments.config is None else (OWN,))
+    parts = [
+        part
+        for campaign in campaigns
+        for part in parts_of(
+            campaign,
+            design,
+            seed=arguments.seed,
+            every=arguments.every,
+            count=arguments.count,
+            formats=formats,
+            only=arguments.case,
+        )
+    ]
+    tallies = {campaign: Tally() for campaign in campaigns}
+    with step_progress("building", len(parts)) as advance:
+        for part, tally in run_parts(
+            parts,
+            jobs=arguments.jobs,
+            scheduler=arguments.scheduler,
+            on_done=lambda part: advance(what=f"{part.campaign} {part.name}"),
+        ):
+            for failure in tally.failures:
+                failure["replay"] = _replay(arguments, part.campaign, f"{part.name}: {failure['case']}")
+            tallies[part.campaign].merge(tally)
+    if arguments.json:
+        print(json.dumps({name: vars(tally) for name, tally in tallies.items()}, indent=2))
+    else:
+        _show(design, arguments, tallies)
+    if arguments.case is not None and not any(tally.counts for tally in tallies.values()):
+        raise ParameterError(f"case is {arguments.case!r}, which {campaigns[0]} has not")
+    return 1 if any(tally.failed for tally in tallies.values()) else 0
+
+
+def _design(config: Path | None) -> EngineDesign:
+    from cdma.verif.engine.design import EngineDesign
+
+    if config is None:
+        return EngineDesign()
+    return with_rings(design_from(argparse.Namespace(block=ENGINE, config=config)))
+
+
+def _replay(arguments: argparse.Namespace, campaign: str, case: str) -> str:
+    """The command that runs a case again."""
+    words = [f"cdma faults {campaign} --seed {arguments.seed}"]
+    if arguments.config is not None:
+        words.append(f"--config {arguments.config}")
+    if arguments.formats and campaign == "streams":
+        words.append(f"--formats {' '.join(arguments.formats)}")
+    return " ".join([*words, f"--case '{case}'"])
+
+
+def _show(design: EngineDesign, arguments: argparse.Namespace, tallies: dict[str, Tally]) -> None:
+    from cdma.output import new_table, output
+
+    rows = [
+        (campaign, kind, *(f"{counts[name]:,}" for name in _COLUMNS))
+        for campaign, tally in tallies.items()
+        for kind, counts in tally.counts.items()
+    ]
+    titles = ("campaign", "fault", *_COLUMNS[:-1], "bytes outside")
+    if arguments.markdown:
+        print(f"| {' | '.join(titles)} |\n|---|---|{'---:|' * len(_COLUMNS)}")
+        for row in rows:
+            print(f"| {' | '.join(row)} |")
+        return
+    print(f"{design}, seed {arguments.seed}")
+    table = new_table(*titles, texts=2)
+    for row in rows:
+        table.add_row(*row)
+    output().print(table)
+    for tally in tallies.values():
+        for failure in tally.failures:
+            told = f"{failure['outside']} bytes outside" if failure["outside"] else failure["outcome"]
+            print(f"\n{failure['kind']}: {told}: {failure['reason']}\n  again: {failure['replay']}")

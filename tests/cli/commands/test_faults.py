@@ -1,0 +1,52 @@
+"""``cdma faults``: what it counts, prints and refuses."""
+
+import json
+
+import pytest
+
+from cdma.app import main
+from cdma.verif.faults import campaign as campaigns
+from cdma.verif.faults.verdict import Tally, Verdict
+
+
+@pytest.fixture
+def found(monkeypatch):
+    """Parts that have one case each, of which that of ``streams`` is silent."""
+
+    def run(parts, *, jobs, scheduler, on_done):
+        for part in parts:
+            outcome = "silent" if part.campaign == "streams" else "detected"
+            on_done(part)
+            yield part, Tally.of([Verdict("flips", "7", outcome, 0, "OK" if outcome == "silent" else "")])
+
+    monkeypatch.setattr(campaigns, "run_parts", run)
+
+
+def test_a_silent_fault_fails_and_can_be_run_again(found, capsys):
+    assert main(["faults", "streams", "--count", "5", "--seed", "4", "--formats", "zvc8"]) == 1
+    said = capsys.readouterr().out
+    assert "flips: silent: OK" in said
+    assert "again: cdma faults streams --seed 4 --formats zvc8 --case 'zvc8: 7'" in said
+
+
+def test_json_and_markdown(found, capsys):
+    assert main(["faults", "aborts", "resets", "--json"]) == 0
+    tallies = json.loads(capsys.readouterr().out)
+    assert list(tallies) == ["aborts", "resets"]
+    assert tallies["aborts"]["counts"]["flips"]["detected"] == 24
+    assert tallies["aborts"]["failures"] == []
+    assert main(["faults", "stalls", "--markdown"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("| campaign | fault | cases | detected |")
+    assert lines[2] == "| stalls | flips | 24 | 24 | 0 | 0 | 0 | 0 | 0 | 0 |"
+
+
+def test_refusals(found, capsys):
+    for arguments, message in (
+        (["--count", "0"], "count is 0; it must be 1 or more"),
+        (["rain"], "campaign is 'rain'; it must be one of responses, stalls, aborts, resets, streams"),
+        (["--case", "own: 1"], "case needs the one campaign"),
+        (["streams", "--case", "4"], "it must begin with one of aie-ml, bf16, own, zvc32, zvc8 and a colon"),
+    ):
+        assert main(["faults", *arguments]) == 2
+        assert message in capsys.readouterr().err

@@ -1,0 +1,382 @@
+// An engine with registers between two memories, driven through a pipe: the far end of machine.py, which says what each
+// order means. Before this text stand MANAGERS(X), a list of X(port, memory), and SLICED, which is 1 with register slices.
+//
+// Memories answer in order. Each can answer one response with an error, or stop one of its channels for ever. Every byte
+// that the engine writes where it may not is counted and left out, and so is every broken rule of AXI4.
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "verilated.h"
+
+static const uint64_t SIZE = 1 << 20, PAGE = 4096, NEVER = ~0ull;
+static const unsigned WIDEST = 128;
+// Cycles after which the register port counts as deaf.
+static const unsigned PATIENCE = 2000;
+
+enum Channel { AR, R, AW, W, B, CHANNELS };
+static const char *const NAMES[] = {"ar", "r", "aw", "w", "b"};
+
+struct Outputs {
+    bool arvalid, rready, awvalid, wvalid, bready, wlast;
+    unsigned arid, arlen, arsize, arburst, awid, awlen, awsize, awburst;
+    uint64_t araddr, awaddr;
+    uint8_t wdata[WIDEST], wstrb[WIDEST / 8];
+};
+
+struct Inputs {
+    bool arready, rvalid, awready, wready, bvalid, rlast;
+    unsigned rid, rresp, bid, bresp;
+    uint8_t rdata[WIDEST];
+};
+
+#define BIND(P, MEMORY)                                                                                    \
+    static void sample_##P(const Vtop &t, Outputs &o) {                                                    \
+        o.arvalid = t.m_axi_##P##_arvalid, o.arid = t.m_axi_##P##_arid, o.araddr = t.m_axi_##P##_araddr;   \
+        o.arlen = t.m_axi_##P##_arlen, o.arsize = t.m_axi_##P##_arsize, o.arburst = t.m_axi_##P##_arburst; \
+        o.awvalid = t.m_axi_##P##_awvalid, o.awid = t.m_axi_##P##_awid, o.awaddr = t.m_axi_##P##_awaddr;   \
+        o.awlen = t.m_axi_##P##_awlen, o.awsize = t.m_axi_##P##_awsize, o.awburst = t.m_axi_##P##_awburst; \
+        o.wvalid = t.m_axi_##P##_wvalid, o.wlast = t.m_axi_##P##_wlast;                                    \
+        o.rready = t.m_axi_##P##_rready, o.bready = t.m_axi_##P##_bready;                                  \
+        memcpy(o.wdata, &t.m_axi_##P##_wdata, sizeof t.m_axi_##P##_wdata);                                 \
+        memcpy(o.wstrb, &t.m_axi_##P##_wstrb, sizeof t.m_axi_##P##_wstrb);                                 \
+    }                                                                                                      \
+    static void drive_##P(Vtop &t, const Inputs &i) {                                                      \
+        t.m_axi_##P##_arready = i.arready, t.m_axi_##P##_awready = i.awready;                              \
+        t.m_axi_##P##_wready = i.wready, t.m_axi_##P##_rvalid = i.rvalid, t.m_axi_##P##_rlast = i.rlast;   \
+        t.m_axi_##P##_rid = i.rid, t.m_axi_##P##_rresp = i.rresp, t.m_axi_##P##_bvalid = i.bvalid;         \
+        t.m_axi_##P##_bid = i.bid, t.m_axi_##P##_bresp = i.bresp;                                          \
+        memcpy(&t.m_axi_##P##_rdata, i.rdata, sizeof t.m_axi_##P##_rdata);                                 \
+    }
+MANAGERS(BIND)
+
+struct Memory {
+    std::vector<uint8_t> bytes = std::vector<uint8_t>(SIZE), allowed = std::vector<uint8_t>(SIZE);
+};
+
+struct Event {
+    uint64_t port, channel, id, address, beats;
+};
+
+static Memory memories[2];
+static std::vector<Event> happened;
+static uint64_t now = 0, outside = 0, first_outside = 0, broken = 0;
+static std::string first_broken;
+static bool deaf = false;
+
+// What the memories do: cycles before an answer, the share of cycles (of 256) in which a channel holds back, and its draws.
+static uint64_t latency = 0, pauses = 0, seed = 1;
+// The fault: a channel of a port, which of its transfers counted from 0, and the response (0: it never comes).
+static uint64_t fault_port = NEVER, fault_channel = 0, fault_index = 0, fault_response = 0;
+
+static bool holds_back() {
+    seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+    return (seed >> 24 & 255) < pauses;
+}
+
+struct Burst {
+    unsigned id, beats, size;
+    uint64_t address, due;
+    unsigned done = 0;
+
+    uint64_t here() const { return address + ((uint64_t)done << size); }
+};
+
+struct Port {
+    const char *name;
+    unsigned number, bytes;
+    Memory &memory;
+    void (*sample)(const Vtop &, Outputs &);
+    void (*drive)(Vtop &, const Inputs &);
+    Outputs out = {}, before = {};
+    Inputs in = {};
+    std::deque<Burst> reads, writes, answers;
+    uint64_t counts[CHANNELS] = {};
+    bool waits[CHANNELS] = {};
+
+    void object(const std::string &what) {
+        if (!broken++) first_broken = std::string(name) + ": " + what;
+    }
+
+    bool faulty(Channel channel) const { return fault_port == number && fault_channel == channel; }
+
+    // Whether a channel is stopped by the fault, or waits this cycle.
+    bool stopped(Channel channel) const {
+        return faulty(channel) && !fault_response && counts[channel] >= fault_index;
+    }
+
+    unsigned response(Channel channel) const {
+        return faulty(channel) && fault_response && counts[channel] == fault_index ? fault_response : 0;
+    }
+
+    void note(Channel channel, unsigned id, uint64_t address, unsigned beats) {
+        happened.push_back({number, channel, id, address, beats});
+        ++counts[channel];
+    }
+
+    void forget() {
+        reads.clear(), writes.clear(), answers.clear();
+        in = {};
+        memset(waits, 0, sizeof waits);
+    }
+
+    void look_at_burst(Channel channel, const Burst &burst, unsigned type) {
+        if (type != 1) object(std::string(NAMES[channel]) + " is no INCR burst");
+        if (burst.address % PAGE + ((uint64_t)burst.beats << burst.size) > PAGE)
+            object(std::string(NAMES[channel]) + " burst crosses 4 KiB");
+        if (1u << burst.size > bytes) object(std::string(NAMES[channel]) + " beats are wider than the port");
+    }
+
+    // What is offered and not taken stays as it is.
+    void look_at_handshakes() {
+        bool same_ar = out.arvalid && out.arid == before.arid && out.araddr == before.araddr && out.arlen == before.arlen;
+        bool same_aw = out.awvalid && out.awid == before.awid && out.awaddr == before.awaddr && out.awlen == before.awlen;
+        bool same_w = out.wvalid && out.wlast == before.wlast && !memcmp(out.wstrb, before.wstrb, sizeof out.wstrb) &&
+                      !memcmp(out.wdata, before.wdata, sizeof out.wdata);
+        if (waits[AR] && !same_ar) object("ar changed while it waited");
+        if (waits[AW] && !same_aw) object("aw changed while it waited");
+        if (waits[W] && !same_w) object("w changed while it waited");
+        waits[AR] = out.arvalid && !in.arready, waits[AW] = out.awvalid && !in.awready, waits[W] = out.wvalid && !in.wready;
+        before = out;
+    }
+
+    void put(const Burst &burst) {
+        for (unsigned lane = 0; lane < bytes; ++lane) {
+            if (!(out.wstrb[lane / 8] >> lane % 8 & 1)) continue;
+            uint64_t at = burst.here() / bytes * bytes + lane;
+            if (at < SIZE && memory.allowed[at])
+                memory.bytes[at] = out.wdata[lane];
+            else if (!outside++)
+                first_outside = at;
+        }
+    }
+
+    // What passed at this clock edge.
+    void take() {
+        look_at_handshakes();
+        if (in.rvalid && out.rready) {
+            Burst &burst = reads.front();
+            note(R, burst.id, burst.here(), 1);
+            if (++burst.done == burst.beats) reads.pop_front();
+            in.rvalid = false;
+        }
+        if (in.bvalid && out.bready) {
+            note(B, answers.front().id, answers.front().address, answers.front().beats);
+            answers.pop_front();
+            in.bvalid = false;
+        }
+        if (out.wvalid && in.wready) {
+            Burst &burst = writes.front();
+            put(burst);
+            note(W, burst.id, burst.here(), 1);
+            ++burst.done;
+            if (out.wlast != (burst.done == burst.beats)) object("wlast at the wrong beat");
+            if (burst.done == burst.beats) {
+                burst.due = now + latency;
+                answers.push_back(burst);
+                writes.pop_front();
+            }
+        }
+        if (out.awvalid && in.awready) {
+            Burst burst = {out.awid, out.awlen + 1, out.awsize, out.awaddr, now};
+            look_at_burst(AW, burst, out.awburst);
+            note(AW, burst.id, burst.address, burst.beats);
+            writes.push_back(burst);
+        }
+        if (out.arvalid && in.arready) {
+            Burst burst = {out.arid, out.arlen + 1, out.arsize, out.araddr, now + latency};
+            look_at_burst(AR, burst, out.arburst);
+            note(AR, burst.id, burst.address, burst.beats);
+            reads.push_back(burst);
+        }
+    }
+
+    // What the memory offers and takes in the next cycle.
+    void offer() {
+        in.arready = !stopped(AR) && !holds_back();
+        in.awready = !stopped(AW) && !holds_back();
+        in.wready = !writes.empty() && !stopped(W) && !holds_back();
+        if (!in.rvalid && !reads.empty() && reads.front().due <= now && !stopped(R) && !holds_back()) {
+            const Burst &burst = reads.front();
+            in.rvalid = true;
+            in.rid = burst.id;
+            in.rlast = burst.done + 1 == burst.beats;
+            in.rresp = response(R);
+            uint64_t at = burst.here() / bytes * bytes;
+            for (unsigned lane = 0; lane < bytes; ++lane) {
+                bool exists = at + lane < SIZE;
+                // An error comes with other data than the right ones.
+                in.rdata[lane] = (exists ? memory.bytes[at + lane] : 0) ^ (in.rresp ? 0xff : 0);
+                if (!exists) in.rresp = 3;
+            }
+        }
+        if (!in.bvalid && !answers.empty() && answers.front().due <= now && !stopped(B) && !holds_back()) {
+            in.bvalid = true;
+            in.bid = answers.front().id;
+            in.bresp = response(B);
+        }
+    }
+
+    // Transactions of data, or all of them.
+    uint64_t open(bool data) const {
+        uint64_t count = 0;
+        for (const std::deque<Burst> *queue : {&reads, &writes, &answers})
+            for (const Burst &burst : *queue) count += !data || !burst.id;
+        return count;
+    }
+};
+
+static std::vector<Port> ports;
+
+static void cycle(Vtop &t) {
+    t.aclk = 0;
+    t.eval();
+    for (Port &port : ports) {
+        port.sample(t, port.out);
+        if (t.aresetn) port.take();
+        // With slices, the outputs fall at the first edge in reset and not before it.
+        else if (!SLICED && (port.out.arvalid || port.out.awvalid || port.out.wvalid))
+            port.object("a valid is high in reset");
+    }
+    t.aclk = 1;
+    t.eval();
+    ++now;
+    for (Port &port : ports) {
+        if (t.aresetn) port.offer();
+        port.drive(t, port.in);
+    }
+}
+
+static void reset(Vtop &t, uint64_t cycles) {
+    t.aresetn = 0;
+    t.s_axil_awvalid = t.s_axil_wvalid = t.s_axil_arvalid = 0;
+    fault_port = NEVER;
+    deaf = false;
+    for (Port &port : ports) {
+        port.forget();
+        port.drive(t, port.in);
+    }
+    while (cycles--) cycle(t);
+    t.aresetn = 1;
+}
+
+static void poke(Vtop &t, uint64_t address, uint64_t value) {
+    t.s_axil_awaddr = address, t.s_axil_wdata = value, t.s_axil_wstrb = 15;
+    t.s_axil_awvalid = t.s_axil_wvalid = 1;
+    for (unsigned n = 0; n < PATIENCE; ++n) {
+        t.aclk = 0;
+        t.eval();
+        bool aw = t.s_axil_awvalid && t.s_axil_awready, w = t.s_axil_wvalid && t.s_axil_wready, b = t.s_axil_bvalid;
+        cycle(t);
+        if (aw) t.s_axil_awvalid = 0;
+        if (w) t.s_axil_wvalid = 0;
+        if (b) return;
+    }
+    deaf = true;
+}
+
+static uint64_t peek(Vtop &t, uint64_t address) {
+    t.s_axil_araddr = address;
+    t.s_axil_arvalid = 1;
+    for (unsigned n = 0; n < PATIENCE; ++n) {
+        t.aclk = 0;
+        t.eval();
+        bool ar = t.s_axil_arvalid && t.s_axil_arready, r = t.s_axil_rvalid;
+        uint64_t value = t.s_axil_rdata;
+        cycle(t);
+        if (ar) t.s_axil_arvalid = 0;
+        if (r) return value;
+    }
+    deaf = true;
+    return NEVER;
+}
+
+static uint64_t next() {
+    uint64_t value = 0;
+    if (fread(&value, sizeof value, 1, stdin) != 1) value = 0;
+    return value;
+}
+
+static void say(uint64_t value) { fwrite(&value, sizeof value, 1, stdout); }
+
+int main(int argc, char **argv) {
+    VerilatedContext context;
+    context.commandArgs(argc, argv);
+    Vtop t(&context);
+#define PORT(P, MEMORY)                                                                                        \
+    ports.push_back({#P, (unsigned)ports.size(), sizeof t.m_axi_##P##_wdata, memories[MEMORY], sample_##P, drive_##P});
+    MANAGERS(PORT)
+    t.s_axil_bready = t.s_axil_rready = 1;
+    reset(t, 4);
+    for (uint64_t order = next(); order; order = next()) {
+        uint64_t a = next(), b = next(), c = next(), d = next(), limit = next(), found = 0;
+        switch (order) {
+            case 1:  // write: memory, address, bytes
+                if (fread(&memories[a].bytes[b], 1, c, stdin) != c) return 1;
+                break;
+            case 2:  // read: memory, address, bytes
+                fwrite(&memories[a].bytes[b], 1, c, stdout);
+                break;
+            case 3:  // fill: memory, address, bytes, value
+                memset(&memories[a].bytes[b], (int)d, c);
+                break;
+            case 4:  // allow: memory, address, bytes, whether
+                memset(&memories[a].allowed[b], (int)d, c);
+                break;
+            case 5:  // poke: address, value
+                poke(t, a, b);
+                break;
+            case 6:  // peek: address
+                say(peek(t, a));
+                break;
+            case 7:  // run: cycles
+                while (a--) cycle(t);
+                break;
+            case 8:  // wait: memory, address, mask, value, most cycles
+                for (uint64_t n = 0; !found && n < limit; ++n) {
+                    uint32_t word;
+                    memcpy(&word, &memories[a].bytes[b], sizeof word);
+                    found = (word & c) == d;
+                    if (!found) cycle(t);
+                }
+                say(found);
+                break;
+            case 9:  // expect: register, mask, value, -, most cycles
+                for (uint64_t end = now + limit; !found && !deaf && now < end;) found = (peek(t, a) & b) == c;
+                say(found);
+                break;
+            case 10:  // reset: cycles
+                reset(t, a);
+                break;
+            case 11:  // fault: port, channel, index, response; no such port takes it back
+                fault_port = a, fault_channel = b, fault_index = c, fault_response = d;
+                break;
+            case 12:  // begin: latency, pauses, seed
+                latency = a, pauses = b, seed = c | 1;
+                happened.clear();
+                for (Port &port : ports) memset(port.counts, 0, sizeof port.counts);
+                break;
+            case 13:  // what has happened since
+                say(happened.size());
+                fwrite(happened.data(), sizeof(Event), happened.size(), stdout);
+                break;
+            case 14: {  // the state
+                uint64_t open = 0, data = 0;
+                for (Port &port : ports) open += port.open(false), data += port.open(true);
+                for (uint64_t value : {now, outside, first_outside, broken, open, data, (uint64_t)deaf}) say(value);
+                say(first_broken.size());
+                fwrite(first_broken.data(), 1, first_broken.size(), stdout);
+                outside = first_outside = broken = 0;
+                first_broken.clear();
+                break;
+            }
+        }
+        // Answers are awaited; orders without one may pile up.
+        if (order == 2 || order == 6 || order == 8 || order == 9 || order == 13 || order == 14) fflush(stdout);
+    }
+    return 0;
+}

@@ -1,0 +1,259 @@
+"""A few transfers of one kind at fixed places, and how they are judged: what faults are put into, again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.records import Mode, Status
+from cdma.sim.engine.transfer import TransferRules
+from cdma.verif.engine.promises import check_promises
+from cdma.verif.engine.transfer import Transfer, random_words, transfer
+
+from .machine import Event, Machine, Pace, Side, State
+from .software import WAYS, Software
+from .verdict import Silent, Verdict, Wrong, judged
+
+__all__ = ["GUARD", "Scene", "scene_names"]
+
+#: What memory holds where nobody has written.
+GUARD = 0xA5
+#: Transfers in flight through a ring; through registers there is one. One more follows when the fault is over.
+_TRANSFERS = 2
+#: Bytes around a destination that are looked at.
+_AROUND = 128
+#: Where the data of a transfer begin, short of the edge of a page so that bursts end there; and how far the next lie.
+_DATA, _STEP = 0x11000, 0x8000
+_PACES = {"fast": Pace(latency=4), "slow": Pace(latency=20, pause=80, seed=5)}
+
+
+def scene_names(config: EngineConfig) -> list[str]:
+    """Every scene of an engine: channel, mode, way, pace."""
+    modes = [mode.name.lower() for mode in Mode if mode != Mode.FVC or config.codec.table_size]
+    return [
+        f"{channel} {mode} {way} {pace}"
+        for channel in ("offload", "prefetch")
+        for mode in modes
+        for way in WAYS
+        for pace in _PACES
+    ]
+
+
+@dataclass(frozen=True)
+class _Ports:
+    """The two ports of a channel, by side."""
+
+    read: Side
+    write: Side
+
+
+class Scene:
+    """The transfers of one channel, in one mode, handed over in one way, with memories of one pace.
+
+    ``transfers``
+        Those that the faults meet.
+    ``after``
+        The one that follows.
+    ``outside``
+        Bytes written outside since :meth:`prepare`.
+    """
+
+    def __init__(self, machine: Machine, name: str, seed: int) -> None:
+        channel, mode, way, pace = name.split()
+        self.machine, self.config, self.channel = machine, machine.config, channel
+        self.mode, self.pace = Mode[mode.upper()], _PACES[pace]
+        self.software = Software(machine, channel, way)
+        self.sides = _Ports("dev", "host") if channel == "offload" else _Ports("host", "dev")
+        self.rules = TransferRules(self.config, channel)
+        rng = np.random.default_rng([seed, *name.encode()])
+        form = self.config.format
+        self.table = tuple(
+            int(value) for value in rng.integers(0, 1 << form.entry_bits, self.config.codec.table_size)
+        )
+        count = _TRANSFERS if way == "ring" else 1
+        made = [self._transfer(rng, index) for index in range(count + 1)]
+        self.transfers, self.after = made[:-1], made[-1]
+        self.outside = 0
+        # Of a part of the places, each scene takes others.
+        self._offset = seed + sum(name.encode())
+
+    def _transfer(self, rng: np.random.Generator, index: int) -> Transfer:
+        config = self.config
+        word = config.format.word_bits // 8
+        bursts = max(config.burst(port) * config.data_bits(port) // 8 for port in ("dev", "host"))
+        stripe = config.stripe_bytes if config.units > 1 else 0
+        # A part of each density; the last window is not full.
+        part = -(-max(5 * bursts // 2, 5 * stripe // 2) // (8 * word))
+        raw = b"".join(random_words(rng, part, config, self.table) for _ in range(8))[:-word]
+        places = {}
+        for side in ("dev", "host"):
+            beat = max(config.data_bits(side) // 8, config.align(side))
+            places[side] = _DATA + index * _STEP - 2 * beat
+        made = transfer(
+            config,
+            self.channel,
+            mode=self.mode,
+            raw=raw,
+            table=self.table,
+            source=places[self.sides.read],
+            destination=places[self.sides.write],
+            tag=0x1000 + index,
+        )
+        assert len(raw) + _AROUND < _STEP // 2
+        return made
+
+    # -- Running.
+
+    def prepare(self, *, halt: bool = False, watchdog: int = 0) -> None:
+        """Resets everything and lays out memory; nothing is handed over yet."""
+        machine = self.machine
+        machine.heal()
+        machine.reset()
+        # What a reset has cut off belongs to the case before.
+        machine.state()
+        self.outside = 0
+        for made in (*self.transfers, self.after):
+            self.lay(made)
+        machine.begin(Pace(latency=0))
+        if watchdog:
+            machine.poke("engine.watchdog", value=watchdog)
+        self.software.start(halt=halt, table=self.table)
+        machine.begin(self.pace)
+
+    def lay(self, made: Transfer) -> None:
+        """Writes a source, and clears its destination."""
+        machine, write = self.machine, self.sides.write
+        destination, capacity = made.descriptor["destination"], made.descriptor["capacity"]
+        machine.write(self.sides.read, made.descriptor["source"], made.source)
+        machine.fill(write, destination - _AROUND, capacity + 2 * _AROUND, GUARD)
+        self.allow(made)
+
+    def allow(self, made: Transfer, allowed: bool = True) -> None:
+        """Sets whether the engine may write a destination."""
+        self.machine.allow(
+            self.sides.write, made.descriptor["destination"], made.descriptor["capacity"], allowed
+        )
+
+    def forbid(self) -> None:
+        """Lets the engine write nothing at all."""
+        for made in (*self.transfers, self.after):
+            self.allow(made, False)
+        self.software.forbid()
+
+    def completed(self) -> list[dict[str, int]]:
+        """The completions that lie in the ring."""
+        found: list[dict[str, int]] = []
+        if self.software.way == "ring":
+            for index in range(len(self.transfers)):
+                if self.software.ready(index, 1):
+                    found.append(self.software.peek(index))
+        return found
+
+    def submit(self) -> None:
+        """Hands all transfers over."""
+        self.software.submit([made.record() for made in self.transfers])
+
+    def measure(self) -> tuple[int, list[Event]]:
+        """The cycles that the transfers take without a fault, and all that happens on the buses."""
+        self.prepare()
+        start = self.look().cycle
+        self.submit()
+        for made in self.transfers:
+            self.complete(made)
+        cycles = self.look().cycle - start
+        # The responses of the last completion come later.
+        self.machine.run(200)
+        events = self.machine.events()
+        self.follow()
+        self.quiet()
+        return cycles, events
+
+    def takes(self, number: int, every: int) -> bool:
+        """Whether a place gets a fault where one of ``every`` does."""
+        return (number + self._offset) % every == 0
+
+    def verdict(self, kind: str, case: str, run: Callable[[], str]) -> Verdict:
+        """The verdict on a fault, whose outcome ``run`` returns or raises."""
+        outcome, reason = judged(run)
+        self.look()
+        return Verdict(kind, case, outcome, self.outside, reason)
+
+    # -- Judging. Each raises Wrong.
+
+    def complete(self, made: Transfer, limit: int = 20000) -> None:
+        """Waits for a completion, which must be right, and looks at the destination."""
+        self.completes(made, self.wait(limit))
+
+    def wait(self, limit: int = 20000) -> dict[str, int]:
+        """Waits for the next completion and takes it."""
+        if not self.software.ready(self.software.done, limit):
+            raise TimeoutError("no completion")
+        return self.software.take()
+
+    def completes(self, made: Transfer, completion: Mapping[str, int]) -> None:
+        """Compares a completion and the destination with what the specification says of a transfer without a fault."""
+        got = dict(completion)
+        want = {
+            "tag": made.descriptor["tag"],
+            "status": int(made.expected.status),
+            "bytes_read": made.expected.bytes_read,
+            "bytes_written": made.expected.bytes_written,
+            "literals": made.expected.literals,
+            "address": made.expected.address,
+        }
+        wrong = {name: (got[name], value) for name, value in want.items() if got[name] != value}
+        if wrong:
+            silent = got["status"] == Status.OK != made.expected.status
+            raise (Silent if silent else Wrong)(f"a completion has (got, want) {wrong}")
+        check_promises(self.config, self.channel, made.descriptor, got)
+        self.holds(made)
+
+    def ends(self, made: Transfer, completion: Mapping[str, int], cut: tuple[Status, ...]) -> bool:
+        """Compares a completion that may have been ``cut`` short, with one of these statuses; whether it was."""
+        if completion["status"] not in cut:
+            self.completes(made, completion)
+            return False
+        if completion["tag"] != made.descriptor["tag"]:
+            raise Wrong(f"a completion has tag {completion['tag']:#x}, not {made.descriptor['tag']:#x}")
+        if completion["status"] == Status.ABORTED and completion["address"]:
+            raise Wrong(f"an abort is reported with the address {completion['address']:#x}")
+        return True
+
+    def holds(self, made: Transfer) -> None:
+        """Compares every byte of a destination, and those around it."""
+        start, capacity = made.descriptor["destination"], made.descriptor["capacity"]
+        got = self.machine.read(self.sides.write, start - _AROUND, capacity + 2 * _AROUND)
+        written = made.expected.written
+        guard = bytes([GUARD])
+        want = guard * _AROUND + written + guard * (capacity - len(written) + _AROUND)
+        if got != want:
+            at = next(index for index in range(len(want)) if got[index] != want[index])
+            raise Silent(f"byte {at - _AROUND} of a destination is {got[at]:#x}, not {want[at]:#x}")
+
+    def follow(self) -> None:
+        """The transfer after the fault, which must be complete and right."""
+        self.software.submit([self.after.record()])
+        self.complete(self.after)
+
+    def look(self) -> State:
+        """What has been noticed since the last look; bytes outside are added up."""
+        state = self.machine.state()
+        self.outside += state.outside
+        return state
+
+    def quiet(self) -> None:
+        """Nothing is open, and no rule was broken."""
+        # The last response of a ring's completion may be on its way.
+        self.machine.run(100)
+        state = self.look()
+        if state.outside:
+            raise Wrong(f"{state.outside} bytes were written outside, the first at {state.first_outside:#x}")
+        if state.deaf:
+            raise TimeoutError("the register port does not answer")
+        if state.broken:
+            raise Wrong(state.rule)
+        if state.open:
+            raise Wrong(f"{state.open} transactions are open at the end")

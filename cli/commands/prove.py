@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
 
 if TYPE_CHECKING:
+    from cdma.verif.proofs.equivalence import Equivalence
     from cdma.verif.proofs.proof import Proof
-    from cdma.verif.proofs.runner import Result
+    from cdma.verif.proofs.result import Result
 
 __all__ = ["register"]
 
@@ -57,7 +58,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.hdl.spec.errors import ParameterError
     from cdma.output import step_progress
     from cdma.verif.proofs.registry import choose
-    from cdma.verif.proofs.runner import HOLDS, run_proof
+    from cdma.verif.proofs.result import HOLDS
+    from cdma.verif.proofs.runner import run_proof
 
     for option in ("jobs", "timeout"):
         if getattr(arguments, option) < 1:
@@ -69,7 +71,7 @@ def _run(arguments: argparse.Namespace) -> int:
     junit = junit_file(arguments)
     with step_progress("proving", len(proofs)) as advance, ThreadPoolExecutor(arguments.jobs) as pool:
 
-        def prove(proof: Proof) -> Result:
+        def prove(proof: Proof | Equivalence) -> Result:
             result = run_proof(
                 proof,
                 timeout=arguments.timeout,
@@ -90,7 +92,7 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0 if all(result.status in HOLDS for result in results) else 1
 
 
-def _list(proofs: Sequence[Proof], as_json: bool) -> None:
+def _list(proofs: Sequence[Proof | Equivalence], as_json: bool) -> None:
     if as_json:
         rows = [
             {"property": proof.name, "config": proof.config, "method": proof.method, "claim": proof.claim}
@@ -114,7 +116,7 @@ def _print_markdown(results: Sequence[Result]) -> None:
 
 def _show(results: Sequence[Result]) -> None:
     from cdma.output import new_table, output
-    from cdma.verif.proofs.runner import FAILED, HOLDS
+    from cdma.verif.proofs.result import FAILED, HOLDS
 
     table = new_table("property", "config", "method", "depth", "status", "seconds", texts=3)
     for result in results:
@@ -134,7 +136,7 @@ def _show(results: Sequence[Result]) -> None:
 
 def _case(result: Result) -> Case:
     """A proof for JUnit."""
-    from cdma.verif.proofs.runner import HOLDS
+    from cdma.verif.proofs.result import HOLDS
 
     holds = result.status in HOLDS
     return Case(

@@ -107,8 +107,12 @@ ARROWS: dict[str, list[str]] = {
         "hdl/spec",
         "hdl/spec/registers",
     ],
-    # The proofs hold single blocks, and simulate nothing.
+    # The proofs hold single blocks and the Verilog of whole designs, and simulate nothing.
     "verif/proofs": [
+        "synth",
+        "hdl/engine",
+        "hdl/engine/control",
+        "hdl/spec/registers",
         "hdl/codec",
         "hdl/codec/plain",
         "hdl/codec/parts",

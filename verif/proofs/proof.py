@@ -8,13 +8,17 @@ from pathlib import Path
 
 from .bench import Bench
 
-__all__ = ["METHODS", "PROPERTIES", "Proof"]
+__all__ = ["METHODS", "PROPERTIES", "VERILOG", "Proof"]
 
-#: How a claim is shown. The first two hold for runs of any length, the last one for runs of ``depth`` cycles.
-METHODS = ("pdr", "induction", "bmc")
+#: How a claim is shown. The first two hold for runs of any length, the third one for runs of ``depth`` cycles. The last two
+#: are equivalences (``equivalence.py``).
+METHODS = ("pdr", "induction", "bmc", "scorr", "equiv")
 
 #: The rules in Verilog that a bench may instantiate.
 PROPERTIES = Path(__file__).parents[1] / "properties"
+
+#: The name of the file that a bench's Verilog is put into.
+VERILOG = "printed.v"
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,8 @@ class Proof:
         Cycles within which every cover statement must be reached.
     ``rules``
         Files of :data:`PROPERTIES` that the bench instantiates.
+    ``verilog``
+        Makes Verilog of which the bench instantiates a module.
     ``prepare``
         Commands for ABC before ``pdr``, which make some circuits much smaller.
     ``quick``
@@ -49,6 +55,7 @@ class Proof:
     depth: int = 0
     cover: int = 20
     rules: tuple[str, ...] = ()
+    verilog: Callable[[], str] | None = None
     prepare: tuple[str, ...] = ()
     quick: bool = True
 

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 from cdma.hdl.spec.errors import ParameterError
 
-from . import axi, butterfly, codec, compressor_parts, counters, decoding, queues, word_flow
+from . import axi, butterfly, codec, compressor_parts, counters, decoding, ports, queues, source, word_flow
+from .equivalence import Equivalence
 from .proof import Proof
 
 __all__ = ["PROOFS", "choose"]
 
-PROOFS: list[Proof] = [
+PROOFS: list[Proof | Equivalence] = [
     *butterfly.PROOFS,
     *queues.PROOFS,
     *word_flow.PROOFS,
@@ -21,10 +22,12 @@ PROOFS: list[Proof] = [
     *compressor_parts.PROOFS,
     *decoding.PROOFS,
     *codec.PROOFS,
+    *ports.PROOFS,
+    *source.PROOFS,
 ]
 
 
-def choose(names: Sequence[str], *, quick: bool = False) -> list[Proof]:
+def choose(names: Sequence[str], *, quick: bool = False) -> list[Proof | Equivalence]:
     """The proofs of these names, or all; a name may be the beginning of several.
 
     ``quick`` leaves out those that take long.

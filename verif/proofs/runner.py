@@ -1,4 +1,7 @@
-"""Runs one proof: SymbiYosys looks for a run that reaches each cover statement, then for one that breaks an assertion."""
+"""Runs one proof: SymbiYosys looks for a run that reaches each cover statement, then for one that breaks an assertion.
+
+An equivalence has neither: Yosys and ABC show it, and what it is worth shows in the number of bits that it compared.
+"""
 
 from __future__ import annotations
 
@@ -11,54 +14,17 @@ import signal
 import subprocess
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from cdma.hdl.verilog.cache import cache_folder, content_key, replace_text
 
-from .proof import PROPERTIES, Proof
+from .equivalence import Equivalence
+from .proof import PROPERTIES, VERILOG, Proof
+from .result import BOUNDED, FAILED, HOLDS, PROVEN, UNKNOWN, VACUOUS, Result
 from .tools import ProofToolError, Tools, find_tools
 
-__all__ = ["BOUNDED", "FAILED", "HOLDS", "PROVEN", "UNKNOWN", "VACUOUS", "Result", "run_proof"]
-
-PROVEN = "proven"
-BOUNDED = "bounded"
-FAILED = "failed"
-#: A cover statement was not reached: the assumptions may contradict each other, so the assertions say nothing.
-VACUOUS = "vacuous"
-#: Neither shown nor refuted in the time.
-UNKNOWN = "unknown"
-#: The statuses of a claim that holds; a bounded one holds for as many cycles as its depth says.
-HOLDS = (PROVEN, BOUNDED)
-
-
-@dataclass(frozen=True)
-class Result:
-    """What became of a proof.
-
-    ``depth``
-        Cycles that the claim was shown for, or that a step of the induction assumes; None for PDR, which needs none.
-    ``seconds``
-        What it took when it was run, which may have been before.
-    ``covers``
-        Cover statements, all of which were reached where the status is one of :data:`HOLDS`.
-    ``detail``
-        What failed, or was not reached.
-    ``trace``
-        The waveform of the counterexample.
-    """
-
-    property: str
-    config: str
-    method: str
-    depth: int | None
-    status: str
-    seconds: float
-    covers: int
-    claim: str
-    detail: str = ""
-    trace: str | None = None
-
+__all__ = ["run_proof"]
 
 _OPTIONS = {
     "pdr": "mode prove\naigsmt boolector",
@@ -70,7 +36,7 @@ _SOURCE = re.compile(r"^ *attribute \\src .*\n", re.MULTILINE)
 
 
 def run_proof(
-    proof: Proof, *, timeout: float = 600, traces: Path | None = None, use_cache: bool = True
+    proof: Proof | Equivalence, *, timeout: float = 600, traces: Path | None = None, use_cache: bool = True
 ) -> Result:
     """Runs a proof, or gives what it came to when the same bench was proven before.
 
@@ -79,9 +45,13 @@ def run_proof(
     ``traces``
         Takes the waveform of a counterexample.
     """
+    if isinstance(proof, Equivalence):
+        return _run_equivalence(proof, timeout, use_cache)
     tools = find_tools()
     text = proof.bench().rtlil()
     rules = {name: (PROPERTIES / name).read_text(encoding="utf-8") for name in proof.rules}
+    if proof.verilog is not None:
+        rules[VERILOG] = proof.verilog()
     kept = cache_folder() / "proofs" / f"{_key(proof, text, rules, tools)}.json"
     if use_cache:
         with contextlib.suppress(OSError, ValueError, TypeError):
@@ -92,7 +62,7 @@ def run_proof(
         for name, rule in rules.items():
             (folder / name).write_text(rule, encoding="utf-8")
         tools.link_solvers(folder / "bin")
-        result = _run(proof, folder, tools, timeout, traces)
+        result = _run(proof, tuple(rules), folder, tools, timeout, traces)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if use_cache and result.status in HOLDS:
@@ -111,7 +81,28 @@ def _key(proof: Proof, text: str, rules: dict[str, str], tools: Tools) -> str:
     return content_key(*parts)[:32]
 
 
-def _run(proof: Proof, folder: Path, tools: Tools, timeout: float, traces: Path | None) -> Result:
+def _run_equivalence(proof: Equivalence, timeout: float, use_cache: bool) -> Result:
+    """Runs an equivalence, or gives what it came to before."""
+    began = time.monotonic()
+    sides = proof.sides()
+    parts = [proof.name, proof.config, proof.claim, proof.method, find_tools().versions, *sides.texts]
+    kept = cache_folder() / "proofs" / f"{content_key(*parts)[:32]}.json"
+    if use_cache:
+        with contextlib.suppress(OSError, ValueError, TypeError):
+            return Result(**json.loads(kept.read_text()))
+    status, bits, detail = sides.compare(timeout)
+    seconds = round(time.monotonic() - began, 1)
+    result = Result(
+        proof.name, proof.config, proof.method, None, status, seconds, bits, proof.claim, detail=detail
+    )
+    if use_cache and result.status in HOLDS:
+        replace_text(kept, json.dumps(asdict(result)))
+    return result
+
+
+def _run(
+    proof: Proof, files: tuple[str, ...], folder: Path, tools: Tools, timeout: float, traces: Path | None
+) -> Result:
     began = time.monotonic()
     depth = None if proof.method == "pdr" else proof.depth
 
@@ -129,7 +120,7 @@ def _run(proof: Proof, folder: Path, tools: Tools, timeout: float, traces: Path 
             trace=None if trace is None else str(trace),
         )
 
-    status, log = _sby(proof, "cover", proof.cover, folder, tools, timeout)
+    status, log = _sby(proof, files, "cover", proof.cover, folder, tools, timeout)
     reached = len(set(re.findall(r"summary: +reached cover statement (\S+)", log)))
     if status == "FAIL":
         unreached = re.findall(r"Unreached cover statement at (.*)", log)
@@ -138,7 +129,7 @@ def _run(proof: Proof, folder: Path, tools: Tools, timeout: float, traces: Path 
         return result(UNKNOWN, reached, f"covers: no answer within {timeout:g} s")
     if not reached:
         return result(VACUOUS, 0, "the bench has no cover statement")
-    status, log = _sby(proof, proof.method, proof.depth, folder, tools, timeout)
+    status, log = _sby(proof, files, proof.method, proof.depth, folder, tools, timeout)
     if status == "PASS":
         return result(BOUNDED if proof.method == "bmc" else PROVEN, reached)
     if status == "FAIL":
@@ -178,9 +169,11 @@ def _engine(proof: Proof, mode: str) -> str:
     return "abc bmc3" if mode == "bmc" else "smtbmc boolector"
 
 
-def _sby(proof: Proof, mode: str, depth: int, folder: Path, tools: Tools, timeout: float) -> tuple[str, str]:
+def _sby(
+    proof: Proof, files: tuple[str, ...], mode: str, depth: int, folder: Path, tools: Tools, timeout: float
+) -> tuple[str, str]:
     """Runs SymbiYosys in one mode; its verdict, and its log."""
-    read = [f"read_verilog -formal -sv {name}" for name in proof.rules]
+    read = [f"read_verilog -formal -sv {name}" for name in files]
     lines = [
         "[options]",
         _OPTIONS[mode].format(depth=depth),
@@ -193,7 +186,7 @@ def _sby(proof: Proof, mode: str, depth: int, folder: Path, tools: Tools, timeou
         "prep -flatten -top top",
         "[files]",
         "design.il",
-        *proof.rules,
+        *files,
     ]
     job = folder / f"{mode}.sby"
     job.write_text("\n".join(lines) + "\n")

@@ -30,7 +30,8 @@ from cdma.verif.proofs.compressor_parts import Packing, Storing
 from cdma.verif.proofs.counters import Credits, Sum
 from cdma.verif.proofs.proof import Proof
 from cdma.verif.proofs.queues import Queue
-from cdma.verif.proofs.runner import BOUNDED, FAILED, PROVEN, UNKNOWN, VACUOUS, run_proof
+from cdma.verif.proofs.result import BOUNDED, FAILED, PROVEN, UNKNOWN, VACUOUS
+from cdma.verif.proofs.runner import run_proof
 from cdma.verif.proofs.word_flow import WordFlow
 
 pytestmark = pytest.mark.slow

@@ -1,0 +1,236 @@
+"""The Verilog of a design is its Amaranth source: Yosys and ABC show it, for every input.
+
+- ``scorr`` compares what Amaranth itself makes of the source with the file that a user gets, from the initial values on,
+  both flattened and side by side with the same inputs: every output bit is the same in every cycle of every run. ABC finds
+  the registers and gates that are the same in both.
+- ``equiv`` compares each printed module by itself with the netlist that it was printed from, in any state, and so also
+  suits designs with large buffers. What comes before that netlist is outside of it: the names that it gets, and the passes
+  of Yosys that make operators and registers of Amaranth's processes.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from amaranth.back import rtlil
+
+from cdma.hdl.verilog.emit import netlist
+from cdma.hdl.verilog.printer.design import print_design
+from cdma.hdl.verilog.shell import Shell
+from cdma.synth.errors import ToolError
+from cdma.synth.yosys import find_abc, find_yosys, scratch
+
+from .result import FAILED, PROVEN, UNKNOWN
+
+__all__ = ["Equivalence", "Printed", "Sides", "Whole", "printed"]
+
+#: A status, the bits that were compared, and what is wrong.
+Verdict = tuple[str, int, str]
+
+
+class Sides(Protocol):
+    """The two that are compared."""
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Both as text: all that the result depends on."""
+
+    def compare(self, seconds: float) -> Verdict:
+        """Compares them."""
+
+
+@dataclass(frozen=True)
+class Equivalence:
+    """One claim; its fields are those of a :class:`.Proof`. ``sides`` makes the two that are compared."""
+
+    name: str
+    config: str
+    claim: str
+    method: str
+    sides: Callable[[], Sides]
+    depth: int = 0
+    quick: bool = True
+
+    @property
+    def label(self) -> str:
+        """The name and the configuration as one word."""
+        return f"{self.name}-{self.config.replace(', ', '-').replace(' ', '_')}"
+
+
+_MITER = """\
+read_rtlil gold.il
+hierarchy -check -top gold
+proc -norom
+flatten
+opt_clean
+design -stash gold
+read_verilog gate.v
+hierarchy -check -top {top}
+proc
+flatten
+opt_clean
+rename {top} gate
+design -stash gate
+design -copy-from gold -as gold gold
+design -copy-from gate -as gate gate
+miter -equiv -flatten gold gate miter
+hierarchy -top miter
+opt -full
+memory_map
+opt -full
+techmap
+opt -fast
+setundef -undriven -zero
+dffunmap
+aigmap
+opt_clean
+write_aiger -zinit miter.aig
+"""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Amaranth's own RTLIL of ``shell``, and the ``verilog`` of it, whose top is ``top``; both with initial values."""
+
+    shell: Shell
+    verilog: str
+    top: str
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        return rtlil.convert(self.shell, name="gold", emit_src=False), self.verilog
+
+    def compare(self, seconds: float) -> Verdict:
+        source, text = self.texts
+        bits = sum(port.width for port in self.shell.ports() if port.direction == "output")
+        with scratch() as folder:
+            (folder / "gold.il").write_text(source)
+            (folder / "gate.v").write_text(text)
+            try:
+                find_yosys().run(_MITER.format(top=self.top), folder)
+            except ToolError as error:
+                return FAILED, 0, str(error)
+            # If scorr leaves no register, pdr declines and iprove answers; else it is the other way round.
+            prove = f"read_aiger miter.aig; strash; scorr; pdr -T {seconds:.0f}; iprove"
+            try:
+                done = subprocess.run(
+                    [find_abc(), "-c", prove], cwd=folder, capture_output=True, text=True, timeout=seconds
+                )
+            except subprocess.TimeoutExpired:
+                return UNKNOWN, bits, f"no answer within {seconds:g} s"
+        if re.search(r"^UNSATISFIABLE|Property proved", done.stdout, re.MULTILINE):
+            return PROVEN, bits, ""
+        if re.search(r"^SATISFIABLE|was asserted in frame", done.stdout, re.MULTILINE):
+            return FAILED, bits, "some input shows a difference"
+        return UNKNOWN, bits, "ABC decides it neither way"
+
+
+#: Both sides, each module by itself: the ports of its instances are ports of its own, and memories are registers of the same
+#: names. Parents come first, because an instance has the ports of its module as it is then. The Verilog as a whole has no
+#: wire that nothing drives, so that an instance has every port that it needs.
+_PARTS = """\
+read_rtlil gold.il
+hierarchy -check -top top
+{gold}
+memory_map
+opt_clean
+write_rtlil gold_parts.il
+design -reset
+read_verilog gate.v
+hierarchy -check -top top
+proc
+design -push-copy
+flatten
+check -assert
+design -pop
+{gate}
+opt_clean
+memory_collect
+memory_map
+opt_clean
+write_rtlil gate_parts.il
+"""
+
+#: Wires of the same name are compared. Ports that the printer left out because nothing needs them are ports no longer.
+_COMPARED = """\
+design -copy-from gold -as gold {module}
+design -copy-from gate -as gate {module}
+{left_out}
+equiv_make gold gate equiv
+cd equiv
+equiv_simple
+equiv_induct
+equiv_status -assert
+cd
+delete gold gate equiv
+"""
+
+
+def printed(shell: Shell) -> Printed:
+    """The two sides of a design's modules, memories standing where they are used."""
+    source = netlist(shell, "top", prefix="top_", init=False)
+    ports = [port.name for port in shell.ports()]
+    design = print_design(source, top="top", ports=ports, prefix="top_", wrap=False)
+    return Printed(source, "\n".join(line for module in design.modules for line in module))
+
+
+@dataclass(frozen=True)
+class Printed:
+    """The netlist of a design called ``top``, and the Verilog that is printed from it."""
+
+    netlist: str
+    verilog: str
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        return self.netlist, self.verilog
+
+    def compare(self, seconds: float) -> Verdict:
+        with scratch() as folder:
+            try:
+                return PROVEN, self._compare(folder), ""
+            except ToolError as error:
+                return FAILED, 0, str(error)
+
+    def _compare(self, folder: Path) -> int:
+        """The bits that were compared; raises :class:`.ToolError` unless every module is the same logic on both sides."""
+        (folder / "gold.il").write_text(self.netlist)
+        (folder / "gate.v").write_text(self.verilog)
+        modules = {
+            "gold": re.findall(r"^module \\(\S+)$", self.netlist, re.MULTILINE),
+            "gate": re.findall(r"^module (\S+) \($", self.verilog, re.MULTILINE),
+        }
+        # A module is named after its path, so that parents sort before what is in them.
+        opened = {
+            side: "\n".join(f"expose -evert -sep . {name}/t:top_*" for name in sorted(names))
+            for side, names in modules.items()
+        }
+        yosys = find_yosys()
+        yosys.run(_PARTS.format(**opened), folder)
+        gold, gate = (_ports((folder / f"{side}_parts.il").read_text()) for side in ("gold", "gate"))
+        if gate.keys() != set(modules["gate"]):
+            raise ToolError("the Verilog has modules that its own top does not reach")
+        script = [f"read_rtlil {side}_parts.il\ndesign -stash {side}" for side in ("gold", "gate")]
+        for module in modules["gate"]:
+            left_out = "\n".join(
+                f"delete -port gold/w:{port}" for port in sorted(gold[module] - gate[module])
+            )
+            script.append(_COMPARED.format(module=module, left_out=left_out))
+        log = yosys.run("\n".join(script), folder)
+        return sum(map(int, re.findall(r"Of those cells (\d+) are proven", log)))
+
+
+def _ports(text: str) -> dict[str, set[str]]:
+    """The names of the ports of each module of RTLIL."""
+    found: dict[str, set[str]] = {}
+    for module in re.split(r"^module \\", text, flags=re.MULTILINE)[1:]:
+        name = module.split(maxsplit=1)[0]
+        found[name] = set(
+            re.findall(r"^  wire .*?(?:input|output|inout) \d+ .*?\\(\S+)$", module, re.MULTILINE)
+        )
+    return found

@@ -1,0 +1,206 @@
+"""The printed Verilog keeps the rules of AXI-Stream at its ports, and the registers those of AXI4-Lite.
+
+The rules are those of ``verif/properties/``, bound as any project would bind them. A codec is the file that a user gets
+without initial values: registers begin with anything, the first cycle is one of reset, and later ones may be, at any time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth.hdl import C, ClockDomain, ClockSignal, Cover, Instance, Module, Signal, Value
+
+from cdma.hdl.codec.generate import codec_verilog
+from cdma.hdl.codec.shell import codec_ports
+from cdma.hdl.engine.control.register_file import RegisterFile
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.registers.description import Access, Block, Field, Register, RegisterMap
+
+from .bench import Bench, free, started
+from .proof import Proof
+
+__all__ = ["PROOFS", "CodecPorts", "LitePort", "codec_ports_proof"]
+
+STREAM_RULES, LITE_RULES = "axi_stream.sv", "axi_lite_subordinate.sv"
+
+
+def _reset(m: Module, name: str) -> Signal:
+    """A reset, low when it resets: in the first cycle, and whenever it likes."""
+    released = free(m, f"{name}_free")
+    resetn = Signal(name=name)
+    m.d.comb += resetn.eq(released & started(m))
+    return resetn
+
+
+class CodecPorts(Bench):
+    """A printed codec that gets anything: cut words, holes, streams that are no code, resets at any time."""
+
+    def __init__(self, block: str, config: CodecConfig) -> None:
+        super().__init__()
+        self.block = block
+        self.config = config
+
+    def describe(self, m: Module) -> None:
+        ports = {
+            port.name: Signal(port.width, name=port.name)
+            for port in codec_ports(self.config, length=self.block == "decompressor")
+        }
+        kinds = {
+            port.name: port.direction
+            for port in codec_ports(self.config, length=self.block == "decompressor")
+        }
+        resetn = _reset(m, "resetn")
+        m.d.comb += [ports["aclk"].eq(ClockSignal()), ports["aresetn"].eq(resetn)]
+        for name, signal in ports.items():
+            if kinds[name] == "input" and name not in ("aclk", "aresetn"):
+                free(m, name, signal)
+        m.submodules.dut = Instance(
+            f"cdma_{self.block}",
+            **{f"{'i' if kinds[name] == 'input' else 'o'}_{name}": signal for name, signal in ports.items()},
+        )
+        for stream in ("s_axis", "s_length", "m_axis", "m_report"):
+            if f"{stream}_tvalid" in ports:
+                _bind_stream(m, stream, ports, resetn, assumed=stream[0] == "s")
+        leaves = ports["m_axis_tvalid"] & ports["m_axis_tready"]
+        again = Signal()
+        m.d.sync += again.eq(again | (leaves & ~resetn) | (started(m) & ~resetn))
+        m.d.comb += [
+            Cover(leaves & ports["m_axis_tlast"]),
+            Cover(ports["m_report_tvalid"] & ports["m_report_tready"]),
+            Cover(leaves & again),
+        ]
+
+
+def _bind_stream(m: Module, name: str, ports: dict[str, Signal], resetn: Value, *, assumed: bool) -> None:
+    """Holds the source of a stream to the rules; an input's is trusted with the handshake, and with nothing else."""
+    keep = ports.get(f"{name}_tkeep", C(1, 1))
+    m.submodules[f"{name}_rules"] = Instance(
+        "axi_stream",
+        p_DATA_BITS=len(ports[f"{name}_tdata"]),
+        p_LANES=len(keep),
+        p_PACKED=int(not assumed),
+        p_MAY_BE_EMPTY=1,
+        p_SOURCE_ASSUMED=int(assumed),
+        i_clk=ClockSignal(),
+        i_resetn=resetn,
+        i_tdata=ports[f"{name}_tdata"],
+        i_tkeep=keep,
+        i_tlast=ports.get(f"{name}_tlast", C(1, 1)),
+        i_tvalid=ports[f"{name}_tvalid"],
+        i_tready=ports[f"{name}_tready"],
+    )
+
+
+class LitePort(Bench):
+    """A register file under any legal manager, with soft resets at any time."""
+
+    def __init__(self, file: RegisterFile, answered_within: int) -> None:
+        super().__init__()
+        # The block asks for its reset, which a run begins after.
+        self.domain = ClockDomain("sync")
+        self.file = file
+        self.answered_within = answered_within
+
+    def describe(self, m: Module) -> None:
+        m.d.comb += self.domain.rst.eq(0)
+        m.submodules.dut = dut = self.file
+        free(m, "soft_reset", dut.soft_reset)
+        connected: dict[str, Any] = {}
+        for name in dut.bus.signature.members:
+            value = Value.cast(getattr(dut.bus, name))
+            if _of_manager(name):
+                free(m, name, value)
+            connected[f"i_{name}"] = value
+        m.submodules.rules = Instance(
+            "axi_lite_subordinate",
+            p_ADDRESS_BITS=len(dut.bus.awaddr),
+            p_ANSWERED_WITHIN=self.answered_within,
+            i_clk=ClockSignal(),
+            i_resetn=C(1, 1),
+            **connected,
+        )
+        m.d.comb += [
+            Cover(dut.bus.bvalid & dut.bus.bready & Value.cast(dut.bus.bresp).any()),
+            Cover(dut.bus.rvalid & dut.bus.rready & (dut.bus.rdata == 5)),
+        ]
+
+
+def _of_manager(name: str) -> bool:
+    """Whether a signal of AXI4-Lite is the manager's."""
+    if name.endswith("valid"):
+        return name[:-5] in ("aw", "w", "ar")
+    if name.endswith("ready"):
+        return name[:-5] in ("b", "r")
+    return name not in ("bresp", "rdata", "rresp")
+
+
+def codec_ports_proof(
+    block: str, config: CodecConfig, named: str, *, depth: int = 0, cover: int = 20, quick: bool = True
+) -> Proof:
+    """The rules at the ports of a codec; for so many cycles if there is a ``depth``, else for runs of any length."""
+    return Proof(
+        name=f"{block}_ports",
+        config=named,
+        claim="AXI-Stream at the ports of the Verilog file, whatever comes in, from any start values, resets at any time",
+        bench=lambda: CodecPorts(block, config),
+        method="bmc" if depth else "pdr",
+        depth=depth,
+        cover=cover,
+        rules=(STREAM_RULES,),
+        verilog=lambda: codec_verilog(block, config, init=False),
+        quick=quick,
+    )
+
+
+_SMALL = CodecConfig(Format(word_bits=8, window=8), lanes=2)
+
+#: Registers of every kind: constant, stored, acting, sticky, driven by hardware, in memory; and an address without one.
+_MAP = RegisterMap(
+    "proof",
+    "What a proof needs.",
+    (
+        Block(
+            "all",
+            "Every kind.",
+            (
+                Register("ident", 0x0, "Constant.", (Field("magic", 0, 8, Access.CONSTANT, "Fixed.", 5),)),
+                Register(
+                    "mixed",
+                    0x4,
+                    "Several kinds.",
+                    (
+                        Field("mode", 0, 2, Access.RW, "Stored."),
+                        Field("go", 2, 1, Access.PULSE, "Acts."),
+                        Field("events", 4, 2, Access.W1C, "Sticky."),
+                        Field("state", 8, 2, Access.RO, "Driven."),
+                    ),
+                ),
+                Register("kept", 0x8, "Stored.", (Field("low", 0, 4, Access.RW, "Kept.", in_memory=True),)),
+                Register("high", 0x10, "Driven.", (Field("bits", 28, 4, Access.RO, "Driven."),)),
+                Register("low", 0x14, "Driven.", (Field("bits", 0, 4, Access.RO, "Driven."),)),
+            ),
+            (("all", 0x0),),
+        ),
+    ),
+    address_bits=5,
+)
+
+
+def _lite(config: str, *, fast: bool, quick: bool) -> Proof:
+    return Proof(
+        name="registers_port",
+        config=config,
+        claim="AXI4-Lite of the register file under any legal manager; a taken access is answered within 4 cycles",
+        bench=lambda: LitePort(RegisterFile(_MAP, fast=fast), 4),
+        rules=(LITE_RULES,),
+        quick=quick,
+    )
+
+
+PROOFS = [
+    codec_ports_proof("compressor", _SMALL, "2 lanes of 8 bits, window 8", depth=12, quick=False),
+    codec_ports_proof("decompressor", _SMALL, "2 lanes of 8 bits, window 8", quick=False),
+    _lite("5 registers", fast=False, quick=True),
+    _lite("5 registers, fast", fast=True, quick=False),
+]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.hdl.spec.errors import ParameterError
+from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
 from cdma.options import ENGINE
 
 from .designs import design_from, with_rings
@@ -21,6 +22,8 @@ __all__ = ["register"]
 
 #: What a row has besides its names.
 _COLUMNS = ("cases", "detected", "harmless", "undetectable", "wrong", "silent", "hung", "outside")
+#: Those of them that must be 0.
+_BAD = _COLUMNS[-4:]
 
 _DESCRIPTION = (
     "Put faults in front of an engine between two memories, one at a time. responses: each response of each transfer is "
@@ -82,6 +85,7 @@ def register(subparsers: Any) -> None:
         help="spread the work over the workers of this Dask scheduler",
     )
     parser.add_argument("--json", action="store_true", help="print the counts, and every failure, as JSON")
+    add_junit_option(parser)
     parser.add_argument("--markdown", action="store_true", help="print the table in Markdown")
     parser.set_defaults(run=_run)
 
@@ -100,6 +104,7 @@ def _run(arguments: argparse.Namespace) -> int:
             raise ParameterError(f"campaign is {name!r}; it must be one of {', '.join(CAMPAIGNS)}")
     if arguments.case is not None and len(campaigns) != 1:
         raise ParameterError("case needs the one campaign that it belongs to")
+    junit = junit_file(arguments)
     design = _design(arguments.config)
     formats = arguments.formats or (FORMATS if arguments.config is None else (OWN,))
     parts = [
@@ -126,6 +131,8 @@ def _run(arguments: argparse.Namespace) -> int:
             for failure in tally.failures:
                 failure["replay"] = _replay(arguments, part.campaign, f"{part.name}: {failure['case']}")
             tallies[part.campaign].merge(tally)
+    suites = [Suite(f"cdma faults {name}", _cases(name, tally)) for name, tally in tallies.items()]
+    write_junit(junit, suites)
     if arguments.json:
         print(json.dumps({name: vars(tally) for name, tally in tallies.items()}, indent=2))
     else:
@@ -151,6 +158,17 @@ def _replay(arguments: argparse.Namespace, campaign: str, case: str) -> str:
     if arguments.formats and campaign == "streams":
         words.append(f"--formats {' '.join(arguments.formats)}")
     return " ".join([*words, f"--case '{case}'"])
+
+
+def _cases(campaign: str, tally: Tally) -> list[Case]:
+    """Each kind of fault as a test: what its first failure was, and how to run that again."""
+    cases = []
+    for kind, counts in tally.counts.items():
+        first: dict[str, Any] = next((each for each in tally.failures if each["kind"] == kind), {})
+        bad = {name: counts[name] for name in _BAD if counts[name]}
+        failure = f"{bad}: {first.get('reason', '')}" if bad else ""
+        cases.append(Case(kind, campaign, failure=failure, replay=first.get("replay", "")))
+    return cases
 
 
 def _show(design: EngineDesign, arguments: argparse.Namespace, tallies: dict[str, Tally]) -> None:

@@ -41,6 +41,15 @@ def test_json_and_markdown(found, capsys):
     assert lines[2] == "| stalls | flips | 24 | 24 | 0 | 0 | 0 | 0 | 0 | 0 |"
 
 
+def test_junit(found, tmp_path, capsys):
+    path = tmp_path / "faults.xml"
+    assert main(["faults", "aborts", "streams", "--junit", str(path)]) == 1
+    text = path.read_text()
+    assert 'name="cdma faults aborts"' in text
+    assert "{'silent': 100}: OK" in text
+    assert "cdma faults streams --seed 1 --case" in text
+
+
 def test_refusals(found, capsys):
     for arguments, message in (
         (["--count", "0"], "count is 0; it must be 1 or more"),

@@ -129,6 +129,12 @@ class Software:
         """What lies in a slot of the ring of completions."""
         return unpack(COMPLETION, self.machine.read("host", self.completion_slot(index), RECORD_BYTES))
 
+    def look(self, index: int) -> int:
+        """The status of a completion that is :meth:`ready`; without a ring, there is one."""
+        if self.way == "direct":
+            return self.machine.peek(f"{self.channel}.completion_result", "status")
+        return self.peek(index)["status"]
+
     def skip(self, count: int = 1) -> None:
         """Gives slots of the ring of completions back."""
         self.done += count

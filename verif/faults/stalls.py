@@ -6,15 +6,15 @@ The watchdog must report it, with an address of what was open. When the port ans
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from cdma.hdl.spec.records import RECORD_BYTES, Status
 from cdma.verif.engine.transfer import Transfer
 
-from .machine import Channel
+from .machine import Channel, Event, Side
 from .scene import Scene
-from .software import ErrorRecord
 from .verdict import Verdict, Wrong
 
 __all__ = ["stall_cases"]
@@ -27,38 +27,73 @@ _LOGGED = 100
 _LIMIT = 4000
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Where a stall begins: before transfer ``index`` of a channel.
+
+    ``oldest``
+        The address that is open then: of a beat that is read, of a burst that is written, or of a record.
+    ``data``
+        It is of data, not of a record.
+    """
+
+    port: int
+    channel: Channel
+    index: int
+    oldest: int
+    data: bool
+
+
 def stall_cases(scene: Scene, every: int, only: str | None) -> Iterator[Verdict]:
     """The verdict on each place and each end of a stall: on one of ``every``, or on the case ``only``."""
     cycles, events = scene.measure()
-    counts: Counter[tuple[int, Channel]] = Counter()
     number = 0
-    for event in events:
-        place = event.port, event.channel
-        index = counts[place]
-        counts[place] += 1
-        kind = event.channel.name
+    for place in _places(events):
+        kind = place.channel.name
         for end in _END:
             number += 1
-            case = f"{scene.machine.ports[event.port]}.{kind.lower()} {index} {end}"
+            case = f"{scene.machine.ports[place.port]}.{kind.lower()} {place.index} {end}"
             if only != case if only else not scene.takes(number, every):
                 continue
 
-            def run(place: tuple[int, Channel, int], at_data: bool = not event.id, end: str = end) -> str:
+            def run(place: _Place, end: str) -> str:
                 scene.prepare(watchdog=_WATCHDOG)
-                scene.machine.stall(*place)
+                scene.machine.stall(place.port, place.channel, place.index)
                 scene.submit()
-                _is_reported(scene, place[0], cycles)
-                if at_data:
+                _is_reported(scene, place, cycles)
+                if place.data:
                     _is_completed(scene, place)
                 _END[end](scene)
                 scene.follow()
                 scene.quiet()
                 return "detected"
 
-            yield scene.verdict(kind, case, partial(run, (event.port, event.channel, index)))
+            yield scene.verdict(kind, case, partial(run, place, end))
 
 
-def _is_reported(scene: Scene, port: int, cycles: int) -> None:
+def _places(events: Sequence[Event]) -> Iterator[_Place]:
+    """Every transfer of every channel."""
+    counts: Counter[tuple[int, Channel]] = Counter()
+    bursts: dict[int, list[Event]] = {}
+    for event in events:
+        at = event.port, event.channel
+        if event.channel == Channel.AW:
+            bursts.setdefault(event.port, []).append(event)
+        oldest = event.address
+        if event.channel == Channel.W:
+            # Data follow their addresses in order.
+            oldest = next(
+                each.address
+                for each in reversed(bursts[event.port])
+                if each.id == event.id and each.address <= event.address
+            )
+        if event.id:
+            oldest -= oldest % RECORD_BYTES
+        yield _Place(*at, counts[at], oldest, not event.id)
+        counts[at] += 1
+
+
+def _is_reported(scene: Scene, place: _Place, cycles: int) -> None:
     software = scene.software
     # The watchdog is an eighth and ten cycles late at most.
     latest = cycles + _WATCHDOG * 9 // 8 + 10 + _LOGGED
@@ -68,47 +103,49 @@ def _is_reported(scene: Scene, port: int, cycles: int) -> None:
     assert found is not None
     if found.status != Status.WATCHDOG:
         raise Wrong(f"the error registers have {found}")
-    _look_at_address(scene, port, found)
+    if not _was_open(scene, place, found.address):
+        raise Wrong(f"the watchdog reports {found.address:#x}, and {place.oldest:#x} was open")
     if not software.flag("stuck"):
         raise Wrong("the channel is not stuck")
 
 
-def _look_at_address(scene: Scene, port: int, found: ErrorRecord) -> None:
-    """The address must be of something that the stopped port had to do."""
-    side = "host" if port == len(scene.machine.ports) - 1 else "dev"
-    beat = scene.config.data_bits(side) // 8
-    areas = []
-    for made in scene.transfers:
-        if scene.sides.read == side:
-            start = made.descriptor["source"]
-            areas.append((start // beat * beat, start + len(made.source)))
-        if scene.sides.write == side:
-            start = made.descriptor["destination"]
-            areas.append((start, start + made.descriptor["capacity"]))
-    if side == "host" and scene.software.way == "ring":
-        for index in range(len(scene.transfers)):
-            for start in (scene.software.slot(index), scene.software.completion_slot(index)):
-                areas.append((start, start + RECORD_BYTES))
-    if not any(start <= found.address < end for start, end in areas):
-        raise Wrong(f"the watchdog reports {found.address:#x}, where nothing was open")
+def _was_open(scene: Scene, place: _Place, address: int) -> bool:
+    """Whether an address is that of the oldest open transaction."""
+    config, software = scene.config, scene.software
+    side = _side(scene, place)
+    beat = config.data_bits(side) // 8
+    if place.data and config.striped(side):
+        # The unit in turn may wait for another port than the one that has stopped first.
+        made = scene.transfers
+        starts = [each.descriptor["source" if side == scene.sides.read else "destination"] for each in made]
+        sizes = [max(len(each.source), each.descriptor["capacity"]) for each in made]
+        return any(start <= address < start + size for start, size in zip(starts, sizes, strict=True))
+    if address - address % beat == place.oldest - place.oldest % beat:
+        return True
+    # Completions share the port with data, and one may be open, too.
+    slots = [software.completion_slot(index) for index in range(len(scene.transfers))]
+    return _stops_completions(scene, place) and address in slots
 
 
-def _is_completed(scene: Scene, place: tuple[int, Channel, int]) -> None:
+def _side(scene: Scene, place: _Place) -> Side:
+    return "host" if place.port == len(scene.machine.ports) - 1 else "dev"
+
+
+def _stops_completions(scene: Scene, place: _Place) -> bool:
+    """Whether no completion can be written."""
+    writes = place.channel in (Channel.AW, Channel.W, Channel.B)
+    return scene.software.way == "ring" and _side(scene, place) == "host" and writes
+
+
+def _is_completed(scene: Scene, place: _Place) -> None:
     """The oldest descriptor has completed, if a completion can be written."""
     software = scene.software
-    of_host = place[0] == len(scene.machine.ports) - 1
-    if software.way == "ring" and of_host and place[1] in (Channel.AW, Channel.W, Channel.B):
-        return
-    if software.way == "direct":
-        if not software.ready(0, _LOGGED):
-            raise TimeoutError("the watchdog's completion does not come")
-        if scene.machine.peek(f"{scene.channel}.completion_result", "status") != Status.WATCHDOG:
-            raise Wrong("the completion has not the watchdog's status")
+    if _stops_completions(scene, place):
         return
     for index in range(len(scene.transfers)):
         if not software.ready(index, _LOGGED):
             raise TimeoutError("the watchdog's completion does not come")
-        if software.peek(index)["status"] == Status.WATCHDOG:
+        if software.look(index) == Status.WATCHDOG:
             return
     raise Wrong("no completion has the watchdog's status")
 

@@ -2,7 +2,7 @@
 
 from cdma.hdl.spec.errors import CdmaError
 
-__all__ = ["LibraryError", "MeasureError", "ToolError"]
+__all__ = ["LibraryError", "MeasureError", "ToolError", "ToolTimeout"]
 
 
 class LibraryError(CdmaError):
@@ -11,6 +11,10 @@ class LibraryError(CdmaError):
 
 class ToolError(CdmaError):
     """A tool is missing, or it failed on its input; the message ends with what the tool said."""
+
+
+class ToolTimeout(ToolError):
+    """A tool took longer than it was given."""
 
 
 class MeasureError(CdmaError):

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from .errors import ToolError
+from .errors import ToolError, ToolTimeout
 
 __all__ = ["Progress", "Yosys", "find_abc", "find_yosys", "run_tool", "scratch"]
 
@@ -42,11 +43,16 @@ class Yosys:
     def __str__(self) -> str:
         return f"{self.distribution} {self.version}"
 
-    def run(self, script: str, folder: Path, progress: Progress | None = None) -> str:
-        """Runs ``script`` in ``folder``, to which all its paths are relative, and returns its log."""
+    def run(
+        self, script: str, folder: Path, progress: Progress | None = None, seconds: float | None = None
+    ) -> str:
+        """Runs ``script`` in ``folder``, to which all its paths are relative, and returns its log.
+
+        After so many ``seconds`` it is stopped, and :class:`.ToolTimeout` is raised.
+        """
         (folder / "run.ys").write_text(script)
         log: list[str] = []
-        for line in run_tool(self.command, folder):
+        for line in run_tool(self.command, folder, seconds):
             log.append(line)
             match = _PASS.match(line)
             if match is not None and progress is not None:
@@ -64,8 +70,11 @@ def scratch() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def run_tool(command: tuple[str, ...], folder: Path) -> Generator[str, None, None]:
-    """Yields the lines that a tool prints, as it prints them; an exit status other than 0 is an error.
+def run_tool(
+    command: tuple[str, ...], folder: Path, seconds: float | None = None
+) -> Generator[str, None, None]:
+    """Yields the lines that a tool prints, as it prints them; an exit status other than 0 is an error, and so is a tool that
+    takes more than so many ``seconds``.
 
     The tool and all processes that it starts end with the caller, also if the caller is interrupted.
     """
@@ -80,6 +89,15 @@ def run_tool(command: tuple[str, ...], folder: Path) -> Generator[str, None, Non
         start_new_session=True,
     )
     lines: list[str] = []
+    late = threading.Event()
+
+    def stop() -> None:
+        late.set()
+        os.killpg(process.pid, signal.SIGKILL)
+
+    timer = threading.Timer(seconds or 0, stop)
+    if seconds is not None:
+        timer.start()
     try:
         assert process.stdout is not None
         with process.stdout:
@@ -88,9 +106,12 @@ def run_tool(command: tuple[str, ...], folder: Path) -> Generator[str, None, Non
                 yield line
         status = process.wait()
     finally:
+        timer.cancel()
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+    if late.is_set():
+        raise ToolTimeout(f"no answer within {seconds:g} s")
     if status:
         raise ToolError(f"{Path(command[0]).name} failed: {_complaint(lines, status)}")
 

@@ -13,10 +13,14 @@ from cdma.hdl.spec.codecs import BLOCKS
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
 from cdma.options import ENGINE, add_block_options
 
+from .certificate import add_certificate_options, certify, check_certificate_options
+
 if TYPE_CHECKING:
     from cdma.verif.regression import Regression
     from cdma.verif.simulator.plan import TestPoint
     from cdma.verif.simulator.simulate import Outcome
+
+    from .certificate.certificate import Certificate
 
 __all__ = ["register"]
 
@@ -91,6 +95,7 @@ def _add_options(
     group.add_argument("--log", action="store_true", help="print the simulation's log of what fails")
     group.add_argument("--json", action="store_true", help="print the results as JSON")
     add_junit_option(group)
+    add_certificate_options(block)
     block.set_defaults(run=_run)
 
 
@@ -105,7 +110,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.list:
         _list(points, arguments.json)
         return 0
-    junit = junit_file(arguments)
+    junit, certified = junit_file(arguments), check_certificate_options(arguments)
     with step_progress("building and running", len(points)) as advance:
 
         def report(outcome: Outcome) -> None:
@@ -122,11 +127,19 @@ def _run(arguments: argparse.Namespace) -> int:
             report=report,
         )
     write_junit(junit, [_suite(result, arguments)])
+    if not certified:
+        if arguments.json:
+            print(json.dumps(result.to_dict(), indent=2))
+        else:
+            _show(result, arguments)
+        return 0 if result.passed else 1
+    certificate, paths = certify(result, arguments)
     if arguments.json:
-        print(json.dumps(result.to_dict(), indent=2))
+        print(json.dumps(certificate.as_json(), indent=2))
     else:
         _show(result, arguments)
-    return 0 if result.passed else 1
+        _show_certificate(certificate, paths)
+    return 1 if certificate.fails else 0
 
 
 def _list(points: Sequence[TestPoint], as_json: bool) -> None:
@@ -169,6 +182,18 @@ def _show(result: Regression, arguments: argparse.Namespace) -> None:
             print(outcome.log)
     if arguments.waves:
         print(f"\nwaves: {arguments.waves}/*.vcd")
+
+
+def _show_certificate(certificate: Certificate, paths: Sequence[Path]) -> None:
+    for title, sentences in (
+        ("does not hold", certificate.fails),
+        ("not done or not shown", certificate.open),
+    ):
+        if sentences:
+            print(f"\n{title}:")
+        for sentence in sentences:
+            print(f"  {sentence}")
+    print(f"\ncertificate: {', '.join(map(str, paths))}")
 
 
 def _again(result: Regression, outcome: Outcome, arguments: argparse.Namespace) -> str:

@@ -22,7 +22,7 @@ from amaranth.back import rtlil
 from cdma.hdl.verilog.emit import netlist
 from cdma.hdl.verilog.printer.design import print_design
 from cdma.hdl.verilog.shell import Shell
-from cdma.synth.errors import ToolError
+from cdma.synth.errors import ToolError, ToolTimeout
 from cdma.synth.yosys import find_abc, find_yosys, scratch
 
 from .result import FAILED, PROVEN, UNKNOWN
@@ -112,7 +112,9 @@ class Whole:
             (folder / "gold.il").write_text(source)
             (folder / "gate.v").write_text(text)
             try:
-                find_yosys().run(_MITER.format(top=self.top), folder)
+                find_yosys().run(_MITER.format(top=self.top), folder, seconds=seconds)
+            except ToolTimeout as error:
+                return UNKNOWN, bits, str(error)
             except ToolError as error:
                 return FAILED, 0, str(error)
             # If scorr leaves no register, pdr declines and iprove answers; else it is the other way round.
@@ -193,11 +195,13 @@ class Printed:
     def compare(self, seconds: float) -> Verdict:
         with scratch() as folder:
             try:
-                return PROVEN, self._compare(folder), ""
+                return PROVEN, self._compare(folder, seconds), ""
+            except ToolTimeout as error:
+                return UNKNOWN, 0, str(error)
             except ToolError as error:
                 return FAILED, 0, str(error)
 
-    def _compare(self, folder: Path) -> int:
+    def _compare(self, folder: Path, seconds: float) -> int:
         """The bits that were compared; raises :class:`.ToolError` unless every module is the same logic on both sides."""
         (folder / "gold.il").write_text(self.netlist)
         (folder / "gate.v").write_text(self.verilog)
@@ -211,7 +215,7 @@ class Printed:
             for side, names in modules.items()
         }
         yosys = find_yosys()
-        yosys.run(_PARTS.format(**opened), folder)
+        yosys.run(_PARTS.format(**opened), folder, seconds=seconds)
         gold, gate = (_ports((folder / f"{side}_parts.il").read_text()) for side in ("gold", "gate"))
         if gate.keys() != set(modules["gate"]):
             raise ToolError("the Verilog has modules that its own top does not reach")
@@ -221,7 +225,7 @@ class Printed:
                 f"delete -port gold/w:{port}" for port in sorted(gold[module] - gate[module])
             )
             script.append(_COMPARED.format(module=module, left_out=left_out))
-        log = yosys.run("\n".join(script), folder)
+        log = yosys.run("\n".join(script), folder, seconds=seconds)
         return sum(map(int, re.findall(r"Of those cells (\d+) are proven", log)))
 
 

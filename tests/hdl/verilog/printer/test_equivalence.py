@@ -45,7 +45,7 @@ _SHELLS: dict[str, Callable[[], Shell]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", _SHELLS)
 def test_it_is_the_same_logic(name: str) -> None:
-    status, bits, detail = printed(_SHELLS[name]()).compare(60)
+    status, bits, detail = printed(_SHELLS[name]()).compare(1800)
     assert (status, detail) == (PROVEN, "")
     assert bits > 100
 

@@ -1,0 +1,141 @@
+"""The certificate that ``cdma verify`` writes into a block's folder."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cdma.files import FileError, write_text
+from cdma.hdl.spec.errors import ParameterError
+
+if TYPE_CHECKING:
+    from cdma.verif.mutation.campaign import Verdict
+    from cdma.verif.regression import Regression
+    from cdma.verif.simulator.design import Design
+
+    from .certificate import Certificate, Shown
+
+__all__ = ["add_certificate_options", "certify", "check_certificate_options"]
+
+#: Seconds of each proof, and mutants, where the option says no number.
+_SECONDS, _MUTANTS = 120, 100
+
+
+def add_certificate_options(block: argparse.ArgumentParser) -> None:
+    """Adds the options that :func:`certify` reads."""
+    group = block.add_argument_group(
+        "certificate", "what holds of this very Verilog and what does not, as Markdown and JSON"
+    )
+    group.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="write NAME_certificate.md and .json into DIR, beside the Verilog that cdma generate wrote there, or with it",
+    )
+    group.add_argument(
+        "--prove",
+        type=int,
+        nargs="?",
+        const=_SECONDS,
+        metavar="SECONDS",
+        help=f"run the proofs about this configuration and its blocks, each so long at most (default {_SECONDS})",
+    )
+    group.add_argument(
+        "--mutate",
+        type=int,
+        nargs="?",
+        const=_MUTANTS,
+        metavar="COUNT",
+        help=f"run so many mutants of this Verilog (default {_MUTANTS})",
+    )
+
+
+def check_certificate_options(arguments: argparse.Namespace) -> bool:
+    """Whether a certificate is asked for; refuses what could not be written at the end."""
+    for name in ("prove", "mutate"):
+        value = getattr(arguments, name)
+        if value is not None and value < 1:
+            raise ParameterError(f"{name} is {value}; it must be 1 or more")
+    asked = arguments.output is not None or arguments.prove is not None or arguments.mutate is not None
+    if asked:
+        folder = arguments.output or Path()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(f"cannot create the directory {folder}: {error.strerror}") from None
+        if not os.access(folder, os.W_OK):
+            raise FileError(f"cannot write into {folder}")
+    return asked
+
+
+def certify(regression: Regression, arguments: argparse.Namespace) -> tuple[Certificate, list[Path]]:
+    """Runs the proofs and the mutants that are asked for, and writes the certificate of it all."""
+    from .certificate import Certificate
+    from .markdown import markdown
+
+    design = regression.design
+    folder = arguments.output or Path()
+    text = design.verilog()
+    file = folder / f"{design.top}.v"
+    proofs, long_proofs = (None, []) if arguments.prove is None else _prove(design, arguments, folder)
+    certificate = Certificate(
+        text=text,
+        regression=regression,
+        simulators=arguments.simulator,
+        proofs=proofs,
+        long_proofs=long_proofs,
+        mutants=None if arguments.mutate is None else _mutate(design, arguments),
+        other_text=file.is_file() and file.read_text(errors="replace") != text,
+    )
+    if not file.is_file():
+        write_text(folder, file.name, text)
+    name = f"{design.top}_certificate"
+    told = json.dumps(certificate.as_json(), indent=2) + "\n"
+    paths = [
+        write_text(folder, f"{name}.md", markdown(certificate)),
+        write_text(folder, f"{name}.json", told),
+    ]
+    return certificate, paths
+
+
+def _prove(design: Design, arguments: argparse.Namespace, folder: Path) -> tuple[list[Shown], list[str]]:
+    """What became of the proofs, and the names of those that take long and say nothing about this configuration."""
+    from cdma.output import step_progress
+    from cdma.verif.proofs.runner import run_proof
+
+    from .certificate import Shown
+    from .claims import own_proofs, smaller_proofs
+
+    own, others = own_proofs(design), smaller_proofs(design)
+    quick = [proof for proof in others if proof.quick]
+    shown: list[Shown] = []
+    with step_progress("proving", len(own) + len(quick)) as advance:
+        for proof in (*own, *quick):
+            result = run_proof(proof, timeout=arguments.prove, traces=folder / "counterexamples")
+            shown.append(Shown(result, proof in own))
+            advance(what=f"{proof.name} ({proof.config}) {result.status}")
+    return shown, [f"{proof.name} ({proof.config})" for proof in others if not proof.quick]
+
+
+def _mutate(design: Design, arguments: argparse.Namespace) -> list[Verdict]:
+    from cdma.output import step_progress
+    from cdma.verif.mutation.campaign import run_campaign
+
+    with step_progress("mutants", arguments.mutate) as advance:
+
+        def done(verdict: Any) -> None:
+            advance(what=f"{verdict.mutant.block} {verdict.result}")
+
+        return run_campaign(
+            design,
+            design.block,
+            count=arguments.mutate,
+            seed=arguments.seed,
+            packets=arguments.packets,
+            jobs=arguments.jobs,
+            on_done=done,
+        )

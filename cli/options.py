@@ -21,6 +21,8 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.presets import PRESETS
+from cdma.hdl.spec.quantisation import NUMBERS, Quantisation
+from cdma.hdl.spec.stage import STAGES, StageConfig
 from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.sim.support.toml_table import read_toml
 
@@ -33,6 +35,7 @@ __all__ = [
     "engine_config_from",
     "format_from",
     "settings_given",
+    "stage_config_from",
 ]
 
 #: The block that is no codec.
@@ -115,6 +118,15 @@ _ENGINE = (
     _Setting("queue", _QUEUE, default=EngineConfig.queue),
 )
 
+_STAGE = (
+    _Setting("number", f"type of the numbers: {', '.join(NUMBERS)}", str, Quantisation.number, "TYPE"),
+    _Setting(
+        "bits", "bits of an integer: 4, 8 or 16, fewer than those of a number", default=Quantisation.bits
+    ),
+    _Setting("keep_nonzero", "no number but zero becomes the integer 0", bool),
+    _Setting("lanes", "numbers of one beat: a power of two, 1 to 64", default=StageConfig.lanes),
+)
+
 
 def add_format_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options that :func:`format_from` reads. The file may set the hardware too, which is ignored here."""
@@ -126,9 +138,13 @@ def add_format_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_block_options(parser: argparse.ArgumentParser, block: str) -> None:
-    """Adds the options that :func:`config_from` reads for a compressor, a decompressor or an engine."""
+    """Adds the options that :func:`config_from` reads for a block."""
     parser.set_defaults(block=block)
-    if block == ENGINE:
+    if block in STAGES:
+        group = parser.add_argument_group("stage")
+        _add(group, _STAGE)
+        _add_file(group, "TOML file with any of these, with underscores")
+    elif block == ENGINE:
         settings = (*_format_settings(engine=True), *_ENGINE)
         _add(parser.add_argument_group("engine"), settings, "TOML file with any of these, with underscores")
     else:
@@ -155,8 +171,13 @@ def engine_config_from(arguments: argparse.Namespace) -> EngineConfig:
 
 
 def config_from(arguments: argparse.Namespace) -> CodecConfig | EngineConfig:
-    """The block that the parsed ``arguments`` ask for."""
+    """The codec or the engine that the parsed ``arguments`` ask for."""
     return (engine_config_from if arguments.block == ENGINE else codec_config_from)(arguments)
+
+
+def stage_config_from(arguments: argparse.Namespace) -> StageConfig:
+    """The quantiser or the dequantiser that the parsed ``arguments`` ask for."""
+    return StageConfig.from_settings(_given(arguments, _STAGE, codec=False))
 
 
 def settings_given(arguments: argparse.Namespace) -> bool:
@@ -206,9 +227,11 @@ def _add(group: Any, settings: Sequence[_Setting], file_help: str | None = None)
             several = "+" if setting.kind is list else None
             group.add_argument(option, type=_whole_number, nargs=several, metavar=setting.metavar, help=help)
     if file_help is not None:
-        group.add_argument(
-            "--config", type=Path, metavar="FILE", help=f"{file_help}; the command line wins over it"
-        )
+        _add_file(group, file_help)
+
+
+def _add_file(group: Any, help: str) -> None:
+    group.add_argument("--config", type=Path, metavar="FILE", help=f"{help}; the command line wins over it")
 
 
 def _help_of(setting: _Setting) -> str:
@@ -227,9 +250,11 @@ def _whole_number(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number such as 42 or 0x2a") from None
 
 
-def _given(arguments: argparse.Namespace, settings: Sequence[_Setting]) -> dict[str, Any]:
-    """What the command line or else the file says about ``settings``, and about which codec it is."""
-    names = [*(setting.name for setting in settings), "codec"]
+def _given(
+    arguments: argparse.Namespace, settings: Sequence[_Setting], *, codec: bool = True
+) -> dict[str, Any]:
+    """What the command line or else the file says about ``settings``, and about which ``codec`` it is."""
+    names = [*(setting.name for setting in settings), *(["codec"] if codec else [])]
     found = _read(arguments.config, settings, names) if arguments.config is not None else {}
     if (name := getattr(arguments, "format", None)) is not None:
         found |= Format.preset(name).settings()

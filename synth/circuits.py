@@ -7,8 +7,9 @@ from typing import Any
 
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.stage import StageConfig
 
-__all__ = ["Circuit", "codec_circuit", "engine_circuit"]
+__all__ = ["Circuit", "codec_circuit", "engine_circuit", "stage_circuit"]
 
 
 @dataclass(frozen=True)
@@ -36,3 +37,11 @@ def engine_circuit(config: EngineConfig) -> Circuit:
     return Circuit(
         "engine", config.settings(), "cdma_engine", engine_verilog(config, name="cdma_engine", init=False)
     )
+
+
+def stage_circuit(block: str, config: StageConfig) -> Circuit:
+    """Returns the quantiser or the dequantiser of ``config``, without initial values."""
+    from cdma.hdl.lossy.generate import stage_design
+
+    top = f"cdma_{block}"
+    return Circuit(block, config.settings(), top, stage_design(block, config, name=top, init=False).text)

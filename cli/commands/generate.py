@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.codecs import codec_of
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.options import add_block_options, config_from
+from cdma.hdl.spec.stage import STAGES, StageConfig
+from cdma.options import add_block_options, config_from, stage_config_from
 
 if TYPE_CHECKING:
     from cdma.hdl.verilog.printer.design import PlacedMemory
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 _CODEC = "Write the Verilog of a {} with AXI-Stream ports: {}."
+
+_STAGE = "Write the Verilog of a {} with AXI-Stream ports: {}. docs/lossy.md says what becomes of a number."
 
 #: Each block's summary and description.
 _BLOCKS = {
@@ -29,6 +32,8 @@ _BLOCKS = {
         "Write the engine's Verilog, an instantiation template, a FuseSoC .core file, the list of "
         "memories, the lint waivers and, unless --no-registers, the register document, C header, C driver and SystemRDL.",
     ),
+    "quantiser": ("floating-point numbers in, small integers within a bound on the error out", _STAGE),
+    "dequantiser": ("integers in, floating-point numbers out", _STAGE),
 }
 
 
@@ -76,6 +81,8 @@ def _add_output_options(parser: argparse.ArgumentParser, name: str) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    if arguments.block in STAGES:
+        return _run_stage(arguments, stage_config_from(arguments))
     config = config_from(arguments)
 
     from cdma.files import write_text
@@ -109,6 +116,37 @@ def _run(arguments: argparse.Namespace) -> int:
     else:
         _show_codec(summary, config, lines)
     _show_memories(memories)
+    return 0
+
+
+def _run_stage(arguments: argparse.Namespace, config: StageConfig) -> int:
+    from cdma.files import write_text
+    from cdma.hdl.lossy.generate import stage_design
+    from cdma.hdl.lossy.shell import stage_ports
+
+    wishes = {"name": arguments.name, "prefix": arguments.prefix, "init": arguments.init}
+    text = stage_design(arguments.block, config, **wishes, memories=arguments.memories).text
+    summary = {
+        "file": str(write_text(arguments.output, f"{arguments.name}.v", text)),
+        "module": arguments.name,
+        "block": arguments.block,
+        **config.settings(),
+        "bytes_per_cycle": config.number_bytes,
+        "initial_values": arguments.init,
+        "ports": {port.name: port.width for port in stage_ports(arguments.block, config)},
+    }
+    if arguments.json:
+        print(json.dumps(summary))
+        return 0
+    form = config.form
+    steps = f"2^{form.least_exponent} to 2^{form.greatest_exponent}"
+    rows = {
+        "numbers": f"{form.number}, {config.lanes} per beat: {config.number_bytes} bytes per cycle",
+        "integers": f"{form.bits} bits, {-form.limit} to {form.limit}, in steps of {steps}",
+        "zero": "made of zero alone" if form.keep_nonzero else "",
+        **_start_and_ports(summary),
+    }
+    _show_rows(summary, rows, text.count("\n"))
     return 0
 
 
@@ -176,8 +214,6 @@ def _bytes_per_cycle(config: CodecConfig | EngineConfig) -> float:
 
 
 def _show_codec(summary: dict[str, Any], config: CodecConfig, lines: int) -> None:
-    from cdma.output import new_table, output
-
     form = config.format
     values = ", ".join(map(hex, form.values))
     rows = {
@@ -186,11 +222,23 @@ def _show_codec(summary: dict[str, Any], config: CodecConfig, lines: int) -> Non
         "window": f"{form.window} words, header of {form.window * form.code_bits} bits",
         "values": f"{config.table_size} on the port values" if config.runtime_values else values,
         "clock": "pipelined" if config.pipelined else "not pipelined",
+        **_start_and_ports(summary),
+    }
+    _show_rows(summary, rows, lines)
+
+
+def _start_and_ports(summary: dict[str, Any]) -> dict[str, str]:
+    return {
         "start": "initial values and reset" if summary["initial_values"] else "reset only, no initial values",
         "ports": ", ".join(
             name if width == 1 else f"{name}[{width}]" for name, width in summary["ports"].items()
         ),
     }
+
+
+def _show_rows(summary: dict[str, Any], rows: dict[str, str], lines: int) -> None:
+    from cdma.output import new_table, output
+
     table = new_table("", "", texts=2)
     table.show_header = False
     for label, row in rows.items():

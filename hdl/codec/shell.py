@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module
 from amaranth.lib import wiring
 
 from cdma.hdl.blocks.skid_buffer import slice_after, slice_before
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.slices import has_slices
 from cdma.hdl.spec.stream_format import StreamFormat
+from cdma.hdl.verilog.kept_words import kept_words
 from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port, axis_ports
 from cdma.hdl.verilog.shell import Shell
 
@@ -78,15 +77,9 @@ class CodecShell(Shell):
     def _connect_inputs(self, m: Module, core: wiring.Component) -> None:
         sliced = has_slices(self.config.register_slices, "in")
         beats = slice_before(m, "input_slice", core.input) if sliced else core.input
-        words = range(len(core.input.payload.keep))
-        keep = [self.port("s_axis_tkeep").word_select(lane, self.keep_in) for lane in words]
-        cut = Signal(name="word_cut")
-        hole = Signal(name="hole")
         m.d.comb += [
-            cut.eq(Cat(word.any() & ~word.all() for word in keep).any()),
-            hole.eq(Cat(above.all() & ~below.all() for below, above in pairwise(keep)).any()),
             beats.payload.data.eq(self.port("s_axis_tdata")),
-            beats.payload.keep.eq(Cat(word.all() & ~(cut | hole) for word in keep)),
+            beats.payload.keep.eq(kept_words(m, self.port("s_axis_tkeep"), self.keep_in)),
             beats.payload.last.eq(self.port("s_axis_tlast")),
         ]
         self.accept(m, "s_axis", beats, registered=sliced)

@@ -39,6 +39,8 @@ ARROWS: dict[str, list[str]] = {
         "hdl/verilog",
         "hdl/spec",
     ],
+    # The stage in front of the codec that bounds an error.
+    "hdl/lossy": ["hdl/blocks", "hdl/spec"],
     # The engine: rings on control on channels, channels on the paths of their data, and these on the AXI ports and on what
     # codecs are connected by. The codec itself is loaded by the name in its description.
     "hdl/axi": ["hdl/blocks", "hdl/spec"],
@@ -79,6 +81,7 @@ ARROWS: dict[str, list[str]] = {
     # The models take from the hardware what is plain data, and nothing else.
     "sim/support": ["hdl/spec"],
     "sim/codec": ["sim/support", "hdl/spec"],
+    "sim/lossy": ["hdl/spec"],
     "sim/compare": ["sim/codec", "sim/support", "hdl/spec"],
     "sim/engine": ["sim/codec", "hdl/spec", "hdl/spec/registers"],
     "sim/driver": ["sim/engine", "hdl/spec", "hdl/spec/registers"],
@@ -116,6 +119,7 @@ ARROWS: dict[str, list[str]] = {
         "hdl/codec",
         "hdl/codec/plain",
         "hdl/codec/parts",
+        "hdl/lossy",
         "hdl/axi",
         "hdl/blocks",
         "hdl/verilog",

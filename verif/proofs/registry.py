@@ -7,7 +7,19 @@ from collections.abc import Sequence
 
 from cdma.hdl.spec.errors import ParameterError
 
-from . import axi, butterfly, codec, compressor_parts, counters, decoding, ports, queues, source, word_flow
+from . import (
+    axi,
+    butterfly,
+    codec,
+    compressor_parts,
+    counters,
+    decoding,
+    ports,
+    quantised,
+    queues,
+    source,
+    word_flow,
+)
 from .equivalence import Equivalence
 from .proof import Proof
 
@@ -24,6 +36,7 @@ PROOFS: list[Proof | Equivalence] = [
     *codec.PROOFS,
     *ports.PROOFS,
     *source.PROOFS,
+    *quantised.PROOFS,
 ]
 
 

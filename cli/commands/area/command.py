@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.stage import STAGES
 from cdma.options import ENGINE, add_block_options
 
 __all__ = ["register"]
@@ -27,10 +28,12 @@ def register(subparsers: Any) -> None:
         _add_synthesis(codec, depth=3)
         _add_questions(codec)
         codec.set_defaults(run=_run)
-    engine = blocks.add_parser(ENGINE, help="the whole engine", description="Measure the engine.")
-    add_block_options(engine, ENGINE)
-    _add_synthesis(engine, depth=4)
-    engine.set_defaults(run=_run, sweep=None, compare=None, scheduler=None, output=None)
+    others = {block: f"the {block} by itself" for block in STAGES} | {ENGINE: "the whole engine"}
+    for block, summary in others.items():
+        other = blocks.add_parser(block, help=summary, description=f"Measure the {block}.")
+        add_block_options(other, block)
+        _add_synthesis(other, depth=4 if block == ENGINE else 3)
+        other.set_defaults(run=_run, sweep=None, compare=None, scheduler=None, output=None)
 
 
 def _add_synthesis(parser: argparse.ArgumentParser, depth: int) -> None:

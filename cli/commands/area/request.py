@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.options import config_from
+from cdma.hdl.spec.stage import STAGES
+from cdma.options import codec_config_from, config_from, stage_config_from
 from cdma.synth.asic.floor import Floor, codec_floor
 from cdma.synth.asic.recipe import Options
 from cdma.synth.asic.stage import default_period
 from cdma.synth.asic.timing import find_opensta
 from cdma.synth.cache import Cache, NoCache
-from cdma.synth.circuits import Circuit, codec_circuit, engine_circuit
+from cdma.synth.circuits import Circuit, codec_circuit, engine_circuit, stage_circuit
 from cdma.synth.library.gates import ASSUMPTION, NAME, normalised_library
 from cdma.synth.library.library import Library
 from cdma.synth.library.load import load_libraries
@@ -46,6 +48,8 @@ def cache(arguments: argparse.Namespace) -> Cache:
 
 def circuit(arguments: argparse.Namespace) -> Circuit:
     """The block as Verilog."""
+    if arguments.block in STAGES:
+        return stage_circuit(arguments.block, stage_config_from(arguments))
     config = config_from(arguments)
     if isinstance(config, EngineConfig):
         return engine_circuit(config)
@@ -54,5 +58,6 @@ def circuit(arguments: argparse.Namespace) -> Circuit:
 
 def floor(arguments: argparse.Namespace, used: Library) -> Floor | None:
     """The structural floor of the block, where it has one."""
-    config = config_from(arguments)
-    return None if isinstance(config, EngineConfig) else codec_floor(arguments.block, config, used)
+    if arguments.block not in BLOCKS:
+        return None
+    return codec_floor(arguments.block, codec_config_from(arguments), used)

@@ -13,9 +13,12 @@ import pytest
 
 from cdma.hdl.codec.generate import codec_verilog
 from cdma.hdl.engine.generate import engine_verilog
+from cdma.hdl.lossy.generate import stage_design
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.quantisation import Quantisation
+from cdma.hdl.spec.stage import STAGES, StageConfig
 from cdma.hdl.verilog.waivers import verilator_waivers
 from cdma.verif.simulator.toolchain import find_verilator
 from tests.support.icarus import needs_icarus
@@ -44,7 +47,13 @@ _ENGINES = {
     ),
 }
 
-_DESIGNS = [(kind, key, "wrap") for kind in ("compressor", "decompressor") for key in _CONFIGS] + [
+_STAGES = {
+    "stage": StageConfig(),
+    "small_stage": StageConfig(Quantisation("fp16", 4, keep_nonzero=True), lanes=1),
+}
+
+_DESIGNS = [(kind, key, "wrap") for kind in STAGES for key in _STAGES]
+_DESIGNS += [(kind, key, "wrap") for kind in ("compressor", "decompressor") for key in _CONFIGS] + [
     ("decompressor", "pipelined", "infer")
 ]
 _ENGINE_DESIGNS = [("engine", key, "infer" if key == "small" else "wrap") for key in _ENGINES]
@@ -77,6 +86,8 @@ def design(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     init = key not in ("bytes", "pipelined_codes", "streams")
     if kind == "engine":
         text = engine_verilog(_ENGINES[key], name=path.stem, init=init, memories=memories)
+    elif kind in STAGES:
+        text = stage_design(kind, _STAGES[key], name=path.stem, init=init, memories=memories).text
     else:
         text = codec_verilog(kind, _CONFIGS[key], name=path.stem, init=init, memories=memories)
     path.write_text(text)

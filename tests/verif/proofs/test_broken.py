@@ -19,8 +19,10 @@ from cdma.hdl.codec.parts.packer import Packer
 from cdma.hdl.codec.plain import window_store
 from cdma.hdl.codec.plain.beat_queue import BeatQueue
 from cdma.hdl.codec.plain.window_store import WindowStore
+from cdma.hdl.lossy.rounding import Rounding
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.quantisation import Quantisation
 from cdma.verif.proofs import butterfly
 from cdma.verif.proofs.axi import Reading
 from cdma.verif.proofs.axi_port import RULES
@@ -29,6 +31,7 @@ from cdma.verif.proofs.codec import AnyStream, Lossless
 from cdma.verif.proofs.compressor_parts import Packing, Storing
 from cdma.verif.proofs.counters import Credits, Sum
 from cdma.verif.proofs.proof import Proof
+from cdma.verif.proofs.quantised import Bounded
 from cdma.verif.proofs.queues import Queue
 from cdma.verif.proofs.result import BOUNDED, FAILED, PROVEN, UNKNOWN, VACUOUS
 from cdma.verif.proofs.runner import run_proof
@@ -226,6 +229,29 @@ class Forgetting(BeatQueue):
 
 def test_a_wrong_packer(tmp_path):
     refuted(lambda: Packing(Packer(SMALL, Forgetting(SMALL, 3))), tmp_path, "word_flow.py")
+
+
+class RoundsUp(Rounding):
+    """Takes the greater of two integers as near, not the even one."""
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.right = right = Rounding(self.form)
+        m.d.comb += [
+            right.scaled.eq(self.scaled),
+            right.scaled.rest.eq(1),
+            self.integer.eq(right.integer),
+            self.reported.eq(right.reported),
+        ]
+        return m
+
+
+def test_a_wrong_rounding(tmp_path):
+    class Wrong(Bounded):
+        def rounding(self, form):
+            return RoundsUp(form)
+
+    refuted(lambda: Wrong(Quantisation(bits=4)), tmp_path, "quantised.py", cover=2)
 
 
 class Small(Bench):

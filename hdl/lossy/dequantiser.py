@@ -1,0 +1,65 @@
+"""Integers to numbers."""
+
+from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cdma.hdl.blocks.beats import Beat
+from cdma.hdl.spec.quantisation import Quantisation
+
+from .restoring import Restoring
+
+__all__ = ["Dequantiser"]
+
+
+class Dequantiser(wiring.Component):
+    """Makes a number of each integer of a packet, exactly.
+
+    Throughput: one beat per cycle. Latency: one cycle. ``ready`` of the input follows that of the output within the cycle.
+
+    ``step``
+        The exponent of the step as a number stores it: with the bias added. It is as it must be for a beat when the beat is
+        taken.
+    ``input``
+        Packets of integers in two's complement.
+    ``output``
+        Beats of as many numbers, in the same lanes.
+    """
+
+    def __init__(self, form: Quantisation, lanes: int) -> None:
+        self.form = form
+        self.lanes = lanes
+        number = form.number_type
+        super().__init__(
+            {
+                "step": In(number.exponent_bits),
+                "input": In(stream.Signature(Beat(form.bits, lanes))),
+                "output": Out(stream.Signature(Beat(number.bits, lanes))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        number, bits, lanes = self.form.number_type, self.form.bits, self.lanes
+        source, sink = self.input, self.output
+        # The lower bits of a fraction are 0 and need no register.
+        numbers = Signal(data.ArrayLayout(number.exponent_bits + bits, lanes))
+        for lane in range(lanes):
+            m.submodules[f"restoring_{lane}"] = restoring = Restoring(self.form)
+            m.d.comb += [
+                restoring.integer.eq(source.payload.data[lane]),
+                restoring.step.eq(self.step),
+                sink.payload.data[lane].eq(
+                    Cat(Value.cast(0).replicate(number.fraction_bits - bits + 1), numbers[lane])
+                ),
+            ]
+            with m.If(source.ready):
+                m.d.sync += numbers[lane].eq(Cat(restoring.fraction, restoring.exponent, restoring.negative))
+        m.d.comb += source.ready.eq(~sink.valid | sink.ready)
+        with m.If(source.ready):
+            m.d.sync += [
+                sink.valid.eq(source.valid),
+                sink.payload.keep.eq(source.payload.keep),
+                sink.payload.last.eq(source.payload.last),
+            ]
+        return m

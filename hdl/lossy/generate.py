@@ -1,0 +1,36 @@
+"""The Verilog of a quantiser or a dequantiser."""
+
+from __future__ import annotations
+
+from cdma.hdl.spec.errors import ParameterError
+from cdma.hdl.spec.stage import STAGES, StageConfig
+from cdma.hdl.verilog.emit import Verilog, emit, module_prefix
+
+from .shell import StageShell
+
+__all__ = ["stage_design"]
+
+
+def stage_design(
+    kind: str,
+    config: StageConfig,
+    *,
+    name: str | None = None,
+    prefix: str | None = None,
+    init: bool = True,
+    memories: str = "wrap",
+) -> Verilog:
+    """The Verilog of a ``quantiser`` or ``dequantiser``, called ``cdma_KIND`` by default."""
+    if kind not in STAGES:
+        raise ParameterError(f"kind is {kind!r}; it must be one of {', '.join(STAGES)}")
+    name = f"cdma_{kind}" if name is None else name
+    module_prefix(name, prefix)
+    return emit(
+        StageShell(kind, config),
+        name,
+        prefix=prefix,
+        init=init,
+        memories=memories,
+        title=f"error-bounded {kind} with AXI-Stream ports",
+        parameters=config.describe(),
+    )

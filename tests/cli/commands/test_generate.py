@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from cdma.app import main
 from cdma.hdl.codec.generate import codec_verilog
+from cdma.hdl.lossy.generate import stage_design
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.quantisation import Quantisation
+from cdma.hdl.spec.stage import StageConfig
 
 _SMALL = ["--word-bits", "8", "--window", "8", "--lanes", "2"]
 
@@ -134,3 +138,31 @@ def test_a_block_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
         main(["generate"])
     assert stopped.value.code == 2
     assert "BLOCK" in capsys.readouterr().err
+
+
+def test_a_stage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "stage.toml"
+    file.write_text('number = "bf16"\nlanes = 2\n')
+    options = ["--bits", "4", "--keep-nonzero", "--config", str(file), "--no-init", "-o", str(tmp_path)]
+    assert main(["generate", "quantiser", *options, "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    config = StageConfig(Quantisation("bf16", 4, keep_nonzero=True), lanes=2)
+    expected = stage_design("quantiser", config, init=False).text
+    assert Path(summary["file"]).read_text() == expected
+    assert config.settings().items() <= summary.items()
+    assert summary["bytes_per_cycle"] == 4
+    for port, width in summary["ports"].items():
+        span = rf"\[{width - 1}:0\] " if width > 1 else ""
+        assert re.search(rf"put +(wire|reg) +{span}{port}\b", expected), port
+    assert main(["generate", "dequantiser", "-o", str(tmp_path)]) == 0
+    assert "-127 to 127, in steps of 2^-126 to 2^120" in capsys.readouterr().out
+
+
+def test_a_stage_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["generate", "quantiser", "--number", "fp16", "--bits", "16", "-o", str(tmp_path)]) == 2
+    assert "bits is 16; it must be one of 4, 8" in capsys.readouterr().err
+    file = tmp_path / "stage.toml"
+    file.write_text("codec = 1\n")
+    assert main(["generate", "quantiser", "--config", str(file), "-o", str(tmp_path)]) == 2
+    assert "codec" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == [file]

@@ -158,3 +158,13 @@ def test_floor_by_hand():
     assert one.multiplexers == 0
     with pytest.raises(MeasureError, match=r"^block is 'engine'; a structural floor is known for"):
         codec_floor("engine", CodecConfig(), library)
+
+
+def test_a_stage(capsys):
+    assert main(["area", "dequantiser", "--lanes", "1", "--liberty", str(TINY), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["block"] == "dequantiser"
+    assert found["config"] == {"number": "fp32", "bits": 8, "keep_nonzero": False, "lanes": 1}
+    # A sign, an exponent and seven bits of a fraction; keep, last and valid.
+    assert found["flip_flops"] == 16 + 3
+    assert {row["block"] for row in found["breakdown"]} >= {"core", "core.restoring_0"}

@@ -40,7 +40,7 @@ ARROWS: dict[str, list[str]] = {
         "hdl/spec",
     ],
     # The stage in front of the codec that bounds an error.
-    "hdl/lossy": ["hdl/blocks", "hdl/spec"],
+    "hdl/lossy": ["hdl/blocks", "hdl/verilog", "hdl/spec"],
     # The engine: rings on control on channels, channels on the paths of their data, and these on the AXI ports and on what
     # codecs are connected by. The codec itself is loaded by the name in its description.
     "hdl/axi": ["hdl/blocks", "hdl/spec"],
@@ -151,7 +151,7 @@ ARROWS: dict[str, list[str]] = {
         "hdl/spec/registers",
     ],
     # Area and clock.
-    "synth": ["hdl/codec", "hdl/engine", "hdl/verilog", "hdl/spec"],
+    "synth": ["hdl/codec", "hdl/lossy", "hdl/engine", "hdl/verilog", "hdl/spec"],
     "synth/library": ["synth"],
     "synth/asic": ["synth", "synth/library", "hdl/verilog", "hdl/spec"],
     "synth/fpga": ["synth", "hdl/verilog"],
@@ -181,6 +181,7 @@ ARROWS: dict[str, list[str]] = {
         "sim/system",
         "sim/training",
         "hdl/codec",
+        "hdl/lossy",
         "hdl/engine",
         "hdl/spec",
         "hdl/verilog",
@@ -193,6 +194,7 @@ LIBRARIES: dict[str, list[str]] = {
         "hdl/blocks",
         "hdl/verilog",
         "hdl/codec",
+        "hdl/lossy",
         "hdl/axi",
         "hdl/engine",
         "verif/proofs",

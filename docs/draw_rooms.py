@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 PICTURE = DOCS / "rooms.svg"
-WIDTH, HEIGHT = 1000, 890
+WIDTH, HEIGHT = 1000, 950
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ FLOORS = {
     "cli": Box(20, 20, 960, "the command and the public names", 70),
     "verif": Box(20, 120, 620, "benches, proofs", 176),
     "synth": Box(660, 120, 320, "area, clock, FPGA", 176),
-    "sim": Box(20, 326, 400, "models in numpy; no Amaranth", 444),
-    "hdl": Box(440, 326, 540, "the hardware", 444),
-    "hdl/spec": Box(20, 800, 960, "plain data; neither Amaranth nor numpy", 70),
+    "sim": Box(20, 326, 400, "models in numpy; no Amaranth", 504),
+    "hdl": Box(440, 326, 540, "the hardware", 504),
+    "hdl/spec": Box(20, 860, 960, "plain data; neither Amaranth nor numpy", 70),
 }
 
 #: The rooms, each within its folder. Every arrow leads down or to the side.
@@ -90,6 +90,7 @@ ROOMS = {
     "sim/system": Box(40, 550, 98, "a training step"),
     "sim/compare": Box(148, 550, 92, "RL, CSR, LZ4"),
     "sim/engine": Box(300, 550, 105, "its model"),
+    "sim/lossy": Box(300, 400, 105, "error bounds"),
     "sim/codec": Box(160, 630, 245, "the golden model of the format"),
     "sim/support": Box(40, 716, 365, "files, tables, charts"),
     "hdl/engine": Box(570, 346, 270, "the top modules"),
@@ -101,13 +102,14 @@ ROOMS = {
     "hdl/texts": Box(850, 346, 115, "C, SystemRDL"),
     "hdl/codec": Box(600, 596, 220, "compressor, decompressor"),
     "hdl/axi": Box(884, 656, 81, "AXI4 ports"),
-    "hdl/codec/plain": Box(600, 656, 80, "flip-flops"),
-    "hdl/codec/pipelined": Box(686, 656, 82, "memories"),
+    "hdl/codec/plain": Box(590, 656, 96, "flip-flops"),
+    "hdl/codec/pipelined": Box(692, 656, 110, "memories"),
     "hdl/codec/parts": Box(600, 716, 220, "butterfly, classifier, tally"),
-    "hdl/verilog": Box(455, 596, 115, "names and text"),
-    "hdl/blocks": Box(836, 716, 129, "FIFOs, counters"),
-    "hdl/spec/registers": Box(340, 815, 280, "the description of the registers"),
-    "hdl/spec": Box(670, 815, 290, "Format, EngineConfig, records"),
+    "hdl/lossy": Box(455, 596, 130, "error-bounded stage"),
+    "hdl/verilog": Box(455, 656, 90, "names and text"),
+    "hdl/blocks": Box(565, 776, 400, "FIFOs, counters"),
+    "hdl/spec/registers": Box(340, 875, 280, "the description of the registers"),
+    "hdl/spec": Box(670, 875, 290, "Format, EngineConfig, records"),
 }
 
 #: The arrows that no import shows: the description of a codec names its hardware, and the engine loads it by that name.

@@ -1,9 +1,9 @@
 """Beats: what a stream of words carries in one cycle."""
 
-from amaranth.hdl import Value
+from amaranth.hdl import Cat, Value
 from amaranth.lib import data
 
-__all__ = ["Beat", "malformed"]
+__all__ = ["Beat", "count_kept", "malformed"]
 
 
 class Beat(data.StructLayout):
@@ -28,3 +28,9 @@ def malformed(beat: Value) -> Value:
     keep = beat.keep
     hole = (keep[1:] & ~keep[:-1]).any()
     return hole | ~keep[0] | (~beat.last & ~keep[-1])
+
+
+def count_kept(keep: Value) -> Value:
+    """The number of ones in ``keep``, which are its lowest bits."""
+    # Bit n of the number says whether an odd multiple of 2**n is reached.
+    return Cat(keep[(1 << bit) - 1 :: 1 << bit].xor() for bit in range(len(keep).bit_length()))

@@ -1,12 +1,14 @@
 """Joins the pieces that the units make of a descriptor's stripes to one packet."""
 
-from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.beats import Beat
-from cdma.hdl.blocks.gates import rotate_up
-from cdma.hdl.blocks.stream_register import StreamRegister
+from cdma.hdl.blocks.beats import Beat, count_kept
+from cdma.hdl.blocks.gates import rotate_up, thermometer
+
+from .beat_fill import BeatFill
 
 __all__ = ["JoinOrder", "Joiner"]
 
@@ -18,22 +20,13 @@ class JoinOrder(data.StructLayout):
         super().__init__({"unit": range(units), "final": 1})
 
 
-class _Held(data.StructLayout):
-    """The words that are held until their beat is full: ``count`` of them, from lane 0 on; ``ends`` the packet."""
-
-    def __init__(self, beat: Beat) -> None:
-        super().__init__(
-            {"data": beat["data"].shape, "count": range(beat.lanes), "ends": 1},
-        )
-
-
 class Joiner(wiring.Component):
     """Takes one packet from the input of each unit in the order of ``order``, and joins their words without a gap, up to
     and including the packet that is ``final``.
 
     Throughput: a beat per cycle in. So a piece of n words takes n / ``lanes`` cycles, rounded up, and a packet takes one
-    more if its last words need a beat of their own. Latency: one cycle. ``ready`` of the inputs follows that of the output
-    within the cycle.
+    more if its last words need a beat of their own. Latency: two cycles. ``ready`` of the inputs does not depend on that
+    of the output within the cycle, and ``valid`` and words of the output come from registers.
 
     ``order``
         One entry for each packet of a unit. It is taken with the last beat of that.
@@ -61,62 +54,49 @@ class Joiner(wiring.Component):
         m = Module()
         lanes = self.beat.lanes
         order = self.order
-        m.submodules.leaving = leaving = StreamRegister(self.beat)
-        wiring.connect(m, leaving.output, wiring.flipped(self.output))
-        out = leaving.input
-        held = Signal(_Held(self.beat))
+        m.submodules.fill = fill = BeatFill(self.beat.word_bits, lanes)
+        wiring.connect(m, fill.output, wiring.flipped(self.output))
 
         beat = Signal(self.beat)
         valid = Signal()
         take = Signal()
         turn = order.payload.unit
+        #: Words of the beat that is filled, and the lanes that have them.
+        count = Signal(exact_log2(lanes))
+        below = Signal(lanes)
+        #: All words of the packet are in, and the beat that is filled ends it.
+        closing = Signal()
         m.d.comb += [
             beat.eq(Array(piece.payload for piece in self.pieces)[turn]),
             valid.eq(order.valid & Array(piece.valid for piece in self.pieces)[turn]),
-            # What is left of the packet before goes out first.
-            take.eq(valid & out.ready & ~held.ends),
+            take.eq(valid & fill.ready & ~closing),
             order.ready.eq(take & beat.last),
             self.waits.eq(order.valid & ~valid),
         ]
         for unit, piece in enumerate(self.pieces):
             m.d.comb += piece.ready.eq(take & (turn == unit))
 
-        turned = rotate_up([Value.cast(beat.data[lane]) for lane in range(lanes)], held.count)
-        count = Signal(range(lanes + 1))
         total = Signal(range(2 * lanes))
         full = Signal()
+        over = Signal()
         ends = Signal()
         m.d.comb += [
-            count.eq(sum(beat.keep[lane] for lane in range(lanes))),
-            total.eq(held.count + count),
-            full.eq(total >= lanes),
+            total.eq(count + count_kept(beat.keep)),
+            full.eq(total[-1]),
+            over.eq(full & total[:-1].any()),
             ends.eq(beat.last & order.payload.final),
+            fill.write.eq(take | (closing & fill.ready)),
+            fill.below.eq(below),
+            fill.done.eq(closing | full | ends),
+            fill.end.last.eq(closing | (ends & ~over)),
+            fill.end.count.eq(Mux(closing, count, Cat(total[:-1] & ~full.replicate(len(count)), full))),
         ]
-        with m.If(held.ends):
-            m.d.comb += [
-                out.valid.eq(1),
-                out.payload.data.eq(held.data),
-                out.payload.keep.eq((C(1, lanes + 1) << held.count) - 1),
-                out.payload.last.eq(1),
-            ]
-            with m.If(out.ready):
-                m.d.sync += [held.ends.eq(0), held.count.eq(0)]
-        with m.Else():
-            over = Signal()
-            m.d.comb += [
-                over.eq(full & (total[:-1] != 0)),
-                out.valid.eq(valid & (full | ends)),
-                out.payload.keep.eq(Cat(full | (total > lane) for lane in range(lanes))),
-                out.payload.last.eq(ends & ~over),
-            ]
-            for lane in range(lanes):
-                m.d.comb += out.payload.data[lane].eq(Mux(held.count > lane, held.data[lane], turned[lane]))
-            with m.If(take):
-                m.d.sync += [
-                    held.count.eq(Mux(ends & ~over, 0, total)),
-                    held.ends.eq(ends & over),
-                ]
-                for lane in range(lanes):
-                    with m.If(full | (held.count <= lane)):
-                        m.d.sync += held.data[lane].eq(turned[lane])
+        for lane, word in enumerate(rotate_up([Value.cast(beat.data[lane]) for lane in range(lanes)], count)):
+            m.d.comb += fill.words[lane].eq(word)
+        with m.If(fill.write):
+            m.d.sync += closing.eq(ends & over & ~closing)
+            with m.If(fill.end.last):
+                m.d.sync += [count.eq(0), below.eq(0)]
+            with m.Else():
+                m.d.sync += [count.eq(total), below.eq(thermometer(total[:-1], lanes))]
         return m

@@ -7,7 +7,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.beats import Beat
+from cdma.hdl.blocks.beats import Beat, count_kept
+from cdma.hdl.blocks.gates import is_next
 
 from .command import Command
 from .port_shape import PortShape
@@ -302,13 +303,9 @@ class Gather(wiring.Component):
         first, keep = self.command.payload.first, self.input.payload.keep
         block, place, following, wrapped, begin, lane, some, held = position
         start = blocks.lane(first, shape.word_bits) if shape.realign else C(0, len(held))
-        # Lanes are filled from the first: the number of words, whose bit n says whether an odd multiple of 2**n
-        # was reached. A full beat counts as none, because the position after it is the next beat's. Lanes below the first
-        # word count in the same way, and what is held already has them.
-        words = Cat(
-            Cat(keep[index] for index in range((1 << bit) - 1, shape.lanes, 1 << bit)).xor()
-            for bit in range(len(held))
-        )
+        # A full beat counts as none, because the position after it is the next beat's. Lanes below the first word count in
+        # the same way, and what is held already has them.
+        words = count_kept(keep)[: len(held)]
         counted = (block + 1)[: len(following)]
         m.d.comb += following.eq(Mux(phase.filled, counted, block))
         with m.If(phase.load):
@@ -346,7 +343,7 @@ class Gather(wiring.Component):
         same = blocks.block(first) == blocks.block(last)
         # The block changes at most every fourth cycle, so that of the next one is compared in time.
         with m.If(phase.settle | phase.open):
-            m.d.sync += limit.following.eq((position.block + 1)[: blocks.block_bits] == blocks.block(last))
+            m.d.sync += limit.following.eq(is_next(position.block, blocks.block(last)))
         with m.If(phase.load):
             beyond = last[shape.word_log2 : blocks.beat_log2] + last[: shape.word_log2].all()
             m.d.sync += [

@@ -30,7 +30,9 @@ class PortShape:
     ``registered``
         The buffers are in an FPGA's block RAM, which is slow: their outputs go to registers.
     ``span_bits``
-        A command spans at most half of ``2**span_bits`` bytes.
+        A command spans at most half of ``2**span_bits`` bytes, or, if it is ``contained``, all of them.
+    ``contained``
+        A command does not go across a multiple of ``2**span_bits`` bytes.
     """
 
     word_bits: int
@@ -43,6 +45,7 @@ class PortShape:
     realign: bool = False
     registered: bool = False
     span_bits: int = SPAN_BITS
+    contained: bool = False
 
     @property
     def lanes(self) -> int:
@@ -62,4 +65,4 @@ class PortShape:
     @property
     def blocks(self) -> Blocks:
         """How addresses follow from those of a command."""
-        return Blocks(self.address_bits, self.data_bits // 8, self.burst, self.span_bits)
+        return Blocks(self.address_bits, self.data_bits // 8, self.burst, self.span_bits, self.contained)

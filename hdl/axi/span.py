@@ -23,12 +23,15 @@ class Blocks:
 
     ``span_bits``
         Bits of an address that tell all bytes of a command apart; fewer than :data:`SPAN_BITS` where commands are shorter.
+    ``contained``
+        No multiple of their range lies within a command: the upper bits are always those of its first address.
     """
 
     address_bits: int
     beat_bytes: int
     burst: int
     span_bits: int = SPAN_BITS
+    contained: bool = False
 
     @property
     def beat_log2(self) -> int:
@@ -59,7 +62,8 @@ class Blocks:
 
     def beat(self, first: Value, last: Value, wrapped: Value, block: Value, place: Value) -> Value:
         """The address, in beats, of a beat of the command from ``first`` to ``last``."""
-        high = Mux(wrapped, last[self.span_bits :], first[self.span_bits :])
+        upper = first[self.span_bits :]
+        high = upper if self.contained else Mux(wrapped, last[self.span_bits :], upper)
         return Cat(place, block, high)[: self.address_bits - self.beat_log2]
 
     def address(self, beat: Value) -> Value:

@@ -3,7 +3,7 @@
 from amaranth.hdl import Cat, Mux, Value
 from amaranth.utils import exact_log2
 
-__all__ = ["add_three", "one_of", "popcount", "rotate_up", "thermometer"]
+__all__ = ["add_three", "is_next", "one_of", "popcount", "rotate_up", "thermometer"]
 
 
 def add_three(first: Value, second: Value, third: Value) -> Value:
@@ -11,6 +11,16 @@ def add_three(first: Value, second: Value, third: Value) -> Value:
     ones = first ^ second ^ third
     twos = first & second | third & (first | second)
     return ones + (twos << 1)
+
+
+def is_next(first: Value, second: Value) -> Value:
+    """Whether ``first`` + 1 is ``second``, as numbers of so many bits, without waiting for a carry.
+
+    They differ in the lowest bit, and in each other one where a carry comes from the bit below: where they differ in
+    that bit, and ``first`` has it.
+    """
+    differ = first ^ second
+    return differ[0] & ~(differ[1:] ^ (differ[:-1] & first[:-1])).any()
 
 
 def thermometer(value: Value, size: int) -> Value:

@@ -20,7 +20,7 @@ class BeatStore(wiring.Component):
         Words of beats, of which ``depth - 1`` can be inside besides the held one. ``depth`` is a power of two. ``ready``
         comes from a register, which does not know yet whether the held beat leaves in the cycle before.
     ``full``
-        Complement of ``ready``, from a register of its own: the other one drives the memories of all lanes, and what else
+        Complement of ``ready``, from a register of its own: the other one writes the memories of all lanes, and what else
         depends on it would wait for those wires.
     ``read``
         Reads all lanes in this cycle.
@@ -72,7 +72,8 @@ class BeatStore(wiring.Component):
             m.d.comb += [
                 write_port.addr.eq(write[: len(write_port.addr)]),
                 write_port.data.eq(self.input.payload[lane]),
-                write_port.en.eq(writes),
+                # What is here without being valid is written over. So this register alone drives the memories of all lanes.
+                write_port.en.eq(self.input.ready),
                 read_port.addr.eq(Mux(self.below[lane], following, held)[: len(read_port.addr)]),
                 read_port.en.eq(self.read),
                 self.words[lane].eq(read_port.data),

@@ -173,26 +173,41 @@ class Cutter(wiring.Component):
         """
         bits = len(self.left_held)
         load = Signal()
-        more = Signal(bits)
         passed = self._rank(self.ends.payload, self.config.units - 1)
+        held, next_, more = self.left_held, self.left_next, self.pieces.payload.count
+        rest = Signal(bits)
+        held_more, next_more, rest_more = (
+            Signal(bits, name=f"{name}_more") for name in ("held", "next", "rest")
+        )
         m.d.comb += [
             self.pieces.ready.eq((fire & ended) | ~self.busy),
             load.eq(self.pieces.valid & self.pieces.ready),
-            more.eq(Mux(self.pieces.valid & (ended | ~self.busy), self.pieces.payload.count, 0)),
+            rest.eq(next_ - passed),
+            held_more.eq(held + more),
+            next_more.eq(next_ + more),
+            rest_more.eq(rest + more),
         ]
-        held, next_, rest = self.left_held, self.left_next, (self.left_next - passed)[:bits]
         fresh = fire & ended & over
-        with m.If(load | fire):
-            m.d.sync += [
-                held.eq(Mux(self.take, next_, held) + more),
-                next_.eq(
-                    one_of(
-                        (fresh, more),
-                        (self.take & ~fresh, (rest + more)[:bits]),
-                        (~self.take & ~fresh, (next_ + more)[:bits]),
-                    )
-                ),
-            ]
+        goes, stays = self.take & ~fresh, ~self.take & ~fresh
+        m.d.sync += [
+            held.eq(
+                one_of(
+                    (self.take & load, next_more),
+                    (self.take & ~load, next_),
+                    (~self.take & load, held_more),
+                    (~self.take & ~load, held),
+                )
+            ),
+            next_.eq(
+                one_of(
+                    (fresh & load, more),
+                    (goes & load, rest_more),
+                    (goes & ~load, rest),
+                    (stays & load, next_more),
+                    (stays & ~load, next_),
+                )
+            ),
+        ]
         with m.If(load):
             m.d.sync += [self.raw.eq(self.pieces.payload.raw), self.final.eq(self.pieces.payload.final)]
         m.d.sync += self.busy.eq(load | (self.busy & ~(fire & ended)))

@@ -37,7 +37,7 @@ class OffloadUnit(Unit):
         super().__init__(plan, codec, members, writes=False)
 
     def _stages(self, m: Module, switch: CodecSwitch, pieces: PieceBuffer) -> AxiReader:
-        m.submodules.reader = reader = AxiReader(self.plan.dev)
+        m.submodules.reader = reader = AxiReader(self.plan.unit_port)
         m.submodules.switch = switch
         m.submodules.pieces = pieces
         wiring.connect(m, reader.port, wiring.flipped(self.source))

@@ -56,7 +56,7 @@ class Outcomes(wiring.Signature):
     ``port``
         How its reader or writer has done.
     ``end``
-        Where its writer ended, if it has one: the lower bits of the address after the last word.
+        Where its writer ended, if it has one: the place in the stripe after the last word, or else after the stripe.
     ``codec``
         The codec's verdict, unless the data passed around it.
     ``next_place``
@@ -67,7 +67,7 @@ class Outcomes(wiring.Signature):
         super().__init__(
             {
                 "port": Out(stream.Signature(StripeOutcome(place_bits))),
-                **({"end": Out(stream.Signature(SPAN_BITS))} if writes else {}),
+                **({"end": Out(stream.Signature(place_bits + 1))} if writes else {}),
                 "codec": Out(stream.Signature(StripeVerdict(stripe_words))),
                 "next_place": Out(place_bits),
             }
@@ -79,7 +79,7 @@ class Collector(wiring.Component):
 
     The first stripe with an error gives the verdict's error, and of its literals and of those before it the sum; the same
     stripe says where the packet ended. The first stripe whose port failed gives the response and the address.
-    Throughput: a stripe per cycle. Latency: none.
+    Throughput: a stripe per cycle. Latency: none, of the verdict one cycle.
 
     ``writes``
         The ports are written.
@@ -98,6 +98,7 @@ class Collector(wiring.Component):
     ) -> None:
         place_bits = exact_log2(stripe_bytes)
         self.writes = writes
+        self.place_bits = place_bits
         super().__init__(
             {
                 "order": In(stream.Signature(ReportOrder(address_bits, units, place_bits))),
@@ -139,7 +140,7 @@ class Collector(wiring.Component):
         self._judge_port(m, due, port, place)
         wrong = self._judge_codec(m, due, verdict)
         if self.writes:
-            self._find_end(m, due, wrong)
+            self._find_end(m, wrong)
         return m
 
     def _judge_port(self, m: Module, due: Signal, port: data.View, place: Signal) -> None:
@@ -165,29 +166,33 @@ class Collector(wiring.Component):
         """The first error, and the literals up to it. Gives whether a stripe before this one had an error."""
         order = self.order.payload
         wrong = Signal()
-        literals = Signal(32)
         error = Signal(Error)
-        total = Signal(32)
         found = Signal(Error)
-        m.d.comb += [
-            total.eq(literals + Mux(wrong, 0, verdict.literals)),
-            found.eq(Mux(wrong, error, verdict.error)),
-            self.verdict.valid.eq(due & order.final & ~order.raw),
-            self.verdict.payload.literals.eq(total),
-            self.verdict.payload.error.eq(found),
+        counts = due & ~order.raw
+        m.d.comb += [found.eq(Mux(wrong, error, verdict.error)), self.verdict.payload.error.eq(error)]
+        m.d.sync += self.verdict.valid.eq(counts & order.final)
+        with m.If(counts):
+            m.d.sync += [error.eq(found), wrong.eq(~order.final & (found != Error.NONE))]
+        # The upper bits of the sum are counted a cycle later than the lower ones.
+        low = Signal(len(verdict.literals))
+        carry = Signal()
+        high = Signal(len(self.verdict.payload.literals) - len(low))
+        upper = Signal.like(high)
+        m.d.comb += [upper.eq(high + carry), self.verdict.payload.literals.eq(Cat(low, upper))]
+        m.d.sync += [
+            Cat(low, carry).eq(Mux(self.verdict.valid, 0, low) + Mux(counts & ~wrong, verdict.literals, 0)),
+            high.eq(Mux(self.verdict.valid, 0, upper)),
         ]
-        with m.If(due & ~order.raw):
-            m.d.sync += [
-                literals.eq(Mux(order.final, 0, total)),
-                error.eq(found),
-                wrong.eq(~order.final & (found != Error.NONE)),
-            ]
         return wrong
 
-    def _find_end(self, m: Module, due: Signal, wrong: Signal) -> None:
+    def _find_end(self, m: Module, wrong: Signal) -> None:
         """Where the last stripe ended, or the first with an error."""
         end = Signal(SPAN_BITS)
-        here = Array(unit.end.payload for unit in self.units)[self.order.payload.unit]
-        m.d.comb += self.end.eq(Mux(wrong, end, here))
-        with m.If(due):
-            m.d.sync += end.eq(self.end)
+        here = Signal(self.place_bits + 1)
+        number = self.order.payload.number[: SPAN_BITS - self.place_bits]
+        m.d.comb += [
+            here.eq(Array(unit.end.payload for unit in self.units)[self.order.payload.unit]),
+            self.end.eq(Mux(wrong, end, Cat(here[: self.place_bits], (number + here[-1])[: len(number)]))),
+        ]
+        # What comes before the report that is wrong does not matter.
+        m.d.sync += end.eq(self.end)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from amaranth.utils import exact_log2
 
@@ -40,6 +40,16 @@ class UnitPlan:
     def place_bits(self) -> int:
         """Bits of an address below the stripe."""
         return exact_log2(self.config.stripe_bytes)
+
+    @property
+    def unit_port(self) -> PortShape:
+        """The device port as a unit uses it: no command leaves its stripe.
+
+        A bit above the stripe and above the longest burst is counted too, so that the end of a stripe is not taken for its
+        beginning, and there is more than one block.
+        """
+        block_bits = exact_log2(self.dev.burst * self.dev.data_bits // 8)
+        return replace(self.dev, span_bits=max(self.place_bits, block_bits) + 1, contained=True)
 
     @property
     def in_flight(self) -> int:

@@ -1,11 +1,10 @@
 """A unit of a prefetch channel: expands the piece of each of its stripes, and writes it at a device port of its own."""
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import WritePort
-from cdma.hdl.axi.span import SPAN_BITS
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.width import connect_width
@@ -41,14 +40,15 @@ class PrefetchUnit(Unit):
     def _stages(self, m: Module, switch: CodecSwitch, pieces: PieceBuffer) -> AxiWriter:
         m.submodules.pieces = pieces
         m.submodules.switch = switch
-        m.submodules.writer = writer = AxiWriter(self.plan.dev)
-        m.submodules.ends = ends = self._queue(SPAN_BITS)
+        m.submodules.writer = writer = AxiWriter(self.plan.unit_port)
+        m.submodules.ends = ends = self._queue(self.report.end.payload.shape())
         wiring.connect(m, wiring.flipped(self.piece), pieces.input)
         wiring.connect(m, pieces.output, switch.input)
         connect_width(m, "write_width", self.plan.config.format.stream_bits, switch.output, writer.input)
         wiring.connect(m, writer.port, wiring.flipped(self.sink))
         wiring.connect(m, ends.output, wiring.flipped(self.report.end))
         taken = Signal()
+        place = self.plan.place_bits
         if early_stripes(self.plan):
             m.submodules.next_stripe = ahead = Ahead(self.plan.in_flight)
             m.d.comb += [
@@ -61,7 +61,10 @@ class PrefetchUnit(Unit):
         m.d.comb += [
             taken.eq(writer.command.valid & writer.command.ready),
             ends.input.valid.eq(taken),
-            ends.input.payload.eq(writer.end),
+            # The bit above the place differs from that of the stripe's own address if the whole stripe is written.
+            ends.input.payload.eq(
+                Cat(writer.end[:place], writer.end[place] ^ writer.command.payload.first[place])
+            ),
         ]
         return writer
 

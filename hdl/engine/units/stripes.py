@@ -105,9 +105,11 @@ class StripeWalk(wiring.Component):
         settled = Signal()
         fresh = Signal()
         final = Signal()
-        #: Place of the last word in its stripe, and the stripes after the one in hand.
+        #: Words of the last stripe from the beginning of that on, but 0 where it is whole, and the stripes that begin after
+        #: the one in hand, and one more where the last is whole.
         tail = Signal(place_bits)
         left = Signal(len(route.words) + 1 - place_bits)
+        whole = Signal()
         block = Signal(blocks.block_bits)
         following = Signal(blocks.block_bits + 1)
         wrapped = Signal()
@@ -121,6 +123,7 @@ class StripeWalk(wiring.Component):
             self.command.ready.eq(step & final),
             self.route.ready.eq(step & final),
             following.eq(block + 1),
+            whole.eq(tail == 0),
         ]
         with m.If(~busy):
             begins = self.command.valid & self.route.valid
@@ -130,16 +133,16 @@ class StripeWalk(wiring.Component):
                 wrapped.eq(0),
                 block.eq(blocks.block(command.first)),
                 unit.eq(_unit_of(m, command.first[blocks.beat_log2 :], self.units)),
-                Cat(tail, left).eq(route.words + offset - 1),
+                Cat(tail, left).eq(route.words + offset),
             ]
         with m.Elif(~settled):
-            m.d.sync += [settled.eq(1), final.eq(left == 0)]
+            m.d.sync += [settled.eq(1), final.eq(left == whole)]
         with m.Elif(step):
             m.d.sync += [
                 settled.eq(~final),
                 busy.eq(~final),
                 fresh.eq(0),
-                final.eq(left == 1),
+                final.eq(left == Cat(~whole, whole)),
                 left.eq(left - 1),
                 block.eq(following),
                 wrapped.eq(wrapped | following[-1]),
@@ -147,12 +150,13 @@ class StripeWalk(wiring.Component):
             ]
 
         begin = Mux(fresh, offset, 0)
-        end = Mux(final, tail, ~C(0, place_bits))
+        end = Mux(final, Cat(tail, whole), 1 << place_bits)
+        last = Mux(final, tail - 1, ~C(0, place_bits))
         m.d.comb += [
             stripe.unit.eq(unit),
             stripe.first.eq(Cat(C(0, self.word_log2), begin, number)),
-            stripe.last.eq(Cat(~C(0, self.word_log2), end, number)),
-            stripe.words.eq(end - begin + 1),
+            stripe.last.eq(Cat(~C(0, self.word_log2), last[:place_bits], number)),
+            stripe.words.eq(end - begin),
             stripe.raw.eq(route.raw),
             stripe.zeros.eq(route.zeros),
             stripe.final.eq(final),

@@ -38,7 +38,7 @@ def expected(stripes: list[Stripe]) -> dict[str, int]:
     wrong = next((at for at, one in enumerate(stripes) if not one.raw and one.error is not Error.NONE), None)
     failed = next((one for one in stripes if one.resp is not Response.OKAY), None)
     counted = stripes[: len(stripes) if wrong is None else wrong + 1]
-    result = {"resp": Response.OKAY.value, "end": counted[-1].end}
+    result = {"resp": Response.OKAY.value, "end": counted[-1].number * _STRIPE_BYTES + counted[-1].end}
     if not stripes[0].raw:
         result["literals"] = sum(one.literals for one in counted)
         result["error"] = (Error.NONE if wrong is None else stripes[wrong].error).value
@@ -65,14 +65,14 @@ def collect(descriptors: list[list[Stripe]], seed: int) -> list[dict[str, int]]:
         at, address = 0, None
         offered: set[tuple[int, str]] = set()
         for _ in range(100 * len(stripes)):
-            if at == len(stripes):
+            if at == len(stripes) and not ctx.get(dut.verdict.valid):
                 return
-            here = stripes[at]
-            ctx.set(dut.order.valid, 1)
+            here = stripes[min(at, len(stripes) - 1)]
+            ctx.set(dut.order.valid, at < len(stripes))
             ctx.set(dut.order.payload.unit, here.unit)
             ctx.set(dut.order.payload.number, here.number)
             ctx.set(dut.order.payload.raw, here.raw)
-            ctx.set(dut.order.payload.final, finals[at])
+            ctx.set(dut.order.payload.final, finals[min(at, len(stripes) - 1)])
             for (unit, name), queue in reports.items():
                 if queue and source.random() < 0.4:
                     offered.add((unit, name))
@@ -86,13 +86,14 @@ def collect(descriptors: list[list[Stripe]], seed: int) -> list[dict[str, int]]:
                 fields = ("resp", "place") if name == "port" else ("literals", "error")
                 for field in fields:
                     ctx.set(port.payload[field], getattr(queue[0], field))
+            if ctx.get(dut.verdict.valid):
+                # A cycle after the outcome.
+                result[-1]["literals"] = ctx.get(dut.verdict.payload.literals)
+                result[-1]["error"] = ctx.get(dut.verdict.payload.error).value
             if ctx.get(dut.outcome.note):
                 address = ctx.get(dut.outcome.address)
             if ctx.get(dut.outcome.done):
                 found = {"resp": ctx.get(dut.outcome.resp).value, "end": ctx.get(dut.end)}
-                if ctx.get(dut.verdict.valid):
-                    found["literals"] = ctx.get(dut.verdict.payload.literals)
-                    found["error"] = ctx.get(dut.verdict.payload.error).value
                 if address is not None:
                     found["address"] = address
                 result.append(found)
@@ -117,11 +118,11 @@ def test_the_first_wrong_stripe_is_the_descriptors() -> None:
     """Neither error, literals nor end of a later stripe count, and the next descriptor begins anew."""
     wrong = [
         Stripe(0, literals=5, end=0x100),
-        Stripe(1, literals=3, end=0x180, error=Error.TRUNCATED),
-        Stripe(2, literals=7, end=0x300),
-        Stripe(3, literals=1, end=0x380, error=Error.CODE),
+        Stripe(1, literals=3, end=0x80, error=Error.TRUNCATED),
+        Stripe(2, literals=7, end=0x100),
+        Stripe(3, literals=1, end=0x80, error=Error.CODE),
     ]
-    fine = [Stripe(4, literals=2, end=0x500), Stripe(5, literals=9, end=0x600)]
+    fine = [Stripe(4, literals=2, end=0x100), Stripe(5, literals=9, end=0x100)]
     assert collect([wrong, fine], 1) == [
         {"resp": 0, "end": 0x180, "literals": 8, "error": Error.TRUNCATED.value},
         {"resp": 0, "end": 0x600, "literals": 11, "error": 0},
@@ -144,7 +145,7 @@ def test_random_reports(seed: int) -> None:
                     if source.random() < 0.1
                     else Response.OKAY,
                     source.randrange(_STRIPE_BYTES),
-                    source.randrange(1 << 12),
+                    source.randint(0, _STRIPE_BYTES),
                     0 if raw else source.randint(0, _WORDS),
                     source.choice([error for error in Error if error is not Error.NONE])
                     if bad and not raw

@@ -50,13 +50,12 @@ def measure_cycles(say: Callable[[str], None]) -> str:
 
 
 def measure_units(say: Callable[[str], None]) -> str:
-    """The text of ``sim/data/unit_cycles.json``: the rows of ``cdma bench units`` whose literals are anywhere."""
+    """The text of ``sim/data/unit_cycles.json``: the rows of ``cdma bench units``."""
     rows = []
     for units in UNITS:
         say(f"{units} units")
         config = EngineConfig(units=units)
-        cases = unit_cases(config, patterns=("scattered",))
-        rows += [unit_row(config, row) for row in measure_engine(EngineDesign(config), cases)]
+        rows += [unit_row(config, row) for row in measure_engine(EngineDesign(config), unit_cases(config))]
     return units_as_text(rows)
 
 

@@ -41,11 +41,14 @@ class UnitShares:
 def fit_shares(rows: Sequence[Table], laws: Mapping[str, EngineLaw]) -> Mapping[str, UnitShares]:
     """Returns the shares by direction, from rows of ``cdma bench units`` and the ``laws`` of engines with one unit.
 
-    A row has ``direction``, ``units``, ``density``, ``memory_latency``, ``bound`` and ``cycles``. What the law says that
-    start and end take is left out, since the model adds it to each transfer.
+    A row has ``direction``, ``units``, ``density``, ``memory_latency``, ``bound`` and ``cycles``. Those count whose
+    ``pattern`` of literals is the one of tensors, scattered. What the law says that start and end take is left out, since
+    the model adds it to each transfer.
     """
     found: dict[str, dict[int, dict[float, float]]] = {direction: {} for direction in DIRECTIONS}
     for row in rows:
+        if row.text("pattern") != "scattered":
+            continue
         direction = DIRECTIONS[_ENGINE_DIRECTIONS.index(row.choice("direction", _ENGINE_DIRECTIONS))]
         start = laws[direction].start_up(row.number("memory_latency", least=0))
         busy = row.number("cycles", above=0) - start

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.commands.designs import design_from, with_rings
@@ -75,12 +76,29 @@ def register(subparsers: Any) -> None:
         help="what the bound of a row is to be, about, by the size of its tensor (default 16384)",
     )
     group.add_argument("--memory-latency", type=int, default=100, metavar="N", help="cycles (default 100)")
+    group.add_argument(
+        "--rows",
+        type=Path,
+        metavar="FILE",
+        help="measure nothing, and show the rows that 'cdma model --measure-units' wrote to FILE",
+    )
     add_row_options(parser)
     add_plot_option(parser, "over density the utilisation of the link, and what crosses the crossbar")
     parser.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    rows = _measure(arguments) if arguments.rows is None else _read(arguments.rows)
+    if arguments.plot is not None:
+        from .plot import plot_units
+
+        plot_units(rows, arguments.plot)
+    rows.sort(key=lambda row: (row["direction"], row["pattern"] != "scattered", row["pattern"]))
+    show_rows(arguments, rows, columns=_COLUMNS, texts=2, group=_group, markdown=_markdown)
+    return 0
+
+
+def _measure(arguments: argparse.Namespace) -> list[Row]:
     _check(arguments)
     designs = list(_designs(arguments))
 
@@ -93,13 +111,13 @@ def _run(arguments: argparse.Namespace) -> int:
     with step_progress("building and measuring", sum(map(len, wanted))) as advance:
         for design, cases in zip(designs, wanted, strict=True):
             rows += [unit_row(design.config, row) for row in measure_engine(design, cases, advance)]
-    if arguments.plot is not None:
-        from .plot import plot_units
+    return rows
 
-        plot_units(rows, arguments.plot)
-    rows.sort(key=lambda row: (row["direction"], row["pattern"] != "scattered", row["pattern"]))
-    show_rows(arguments, rows, columns=_COLUMNS, texts=2, group=_group, markdown=_markdown)
-    return 0
+
+def _read(path: Path) -> list[Row]:
+    from cdma.sim.support.toml_table import read_json
+
+    return [{name: row.get(name) for name in row.names()} for row in read_json(path).rows("units")]
 
 
 def _check(arguments: argparse.Namespace) -> None:

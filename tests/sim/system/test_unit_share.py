@@ -16,7 +16,7 @@ _LAWS = dict.fromkeys(DIRECTIONS, EngineLaw(1.0, 2.0, 50.0))
 
 def _rows(*rows: dict[str, Any]) -> list[Table]:
     """The rows in both directions."""
-    base = {"memory_latency": 100}
+    base = {"memory_latency": 100, "pattern": "scattered"}
     return [
         Table("row", base | {"direction": direction} | row)
         for row in rows
@@ -27,6 +27,14 @@ def _rows(*rows: dict[str, Any]) -> list[Table]:
 def test_start_and_end_are_left_out() -> None:
     shares = fit_shares(_rows({"units": 2, "density": 0.5, "bound": 900, "cycles": 1250}), _LAWS)
     assert shares["compress"].at(2, 0.5) == pytest.approx(0.9)
+
+
+def test_only_scattered_literals_count() -> None:
+    rows = _rows(
+        {"units": 2, "density": 0.5, "bound": 900, "cycles": 1250},
+        {"units": 2, "density": 0.5, "bound": 600, "cycles": 1250, "pattern": "one unit"},
+    )
+    assert fit_shares(rows, _LAWS)["compress"].at(2, 0.5) == pytest.approx(0.9)
 
 
 def test_straight_lines_between_the_points_and_the_nearest_outside() -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from cdma.app import main
+from cdma.sim.support.data import DATA
+from tests.support.paths import ROOT
 
 SMALL = [
     *("--latency", "32", "--burst-beats", "8", "--dev-address-bits", "32", "--host-address-bits", "32"),
@@ -84,3 +86,14 @@ def test_refusals(options: list[str], message: str, capsys: pytest.CaptureFixtur
 def test_a_number_of_units_that_no_engine_has(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "units", "--unit-counts", "3"]) == 2
     assert "units is 3" in capsys.readouterr().err
+
+
+def test_rows_that_were_measured_before(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    picture = tmp_path / "units.svg"
+    measured = str(DATA / "unit_cycles.json")
+    assert main(["bench", "units", "--rows", measured, "--markdown", "--plot", str(picture)]) == 0
+    title, _, *lines = capsys.readouterr().out.splitlines()
+    assert title == "| direction | literals | ratio | 1 unit | 2 units | 4 units | 6 units | 8 units |"
+    results = (ROOT / "docs/results.md").read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if line not in results] == []
+    assert picture.read_text(encoding="utf-8").count("<svg") == 1

@@ -23,6 +23,7 @@ _COMMANDS = (
     "demo",
     "generate",
     "verify",
+    "coverage",
     "prove",
     "mutate",
     "faults",

@@ -19,10 +19,14 @@ from cdma.verif.simulator.icarus import build_four_state
 from cdma.verif.simulator.plan import TestPlan, TestPoint
 from cdma.verif.simulator.simulate import Outcome, simulate
 
-__all__ = ["COUNTS", "Regression", "plan_of", "replay_command", "verify"]
+__all__ = ["COUNTS", "COUNTS_SUFFIX", "SAMPLES_SUFFIX", "Regression", "plan_of", "replay_command", "verify"]
 
 #: What every outcome counts.
 COUNTS = ("packets", "words", "checks", "cycles")
+
+#: Ends the names of the files that a simulation leaves where coverage is asked for: Verilator's counts, and what the
+#: bench observed.
+COUNTS_SUFFIX, SAMPLES_SUFFIX = ".dat", ".jsonl"
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,7 @@ def verify(
     waves: Path | None = None,
     verilog: str | None = None,
     four_state: bool = False,
+    coverage: Path | None = None,
     plusargs: Sequence[str] = (),
     timeout: float = 1800,
     report: Callable[[Outcome], None] | None = None,
@@ -92,8 +97,9 @@ def verify(
 
     ``packets`` is the budget of the longest test; ``jobs`` is how many simulations may run at once, each for ``timeout``
     seconds; ``waves`` is a directory that takes a VCD of every test; ``four_state`` takes Icarus Verilog instead of
-    Verilator; ``report`` is called with each outcome. ``verilog`` replaces the design's own text and ``plusargs`` reach the
-    simulation, which is how the bench itself is tested.
+    Verilator; ``coverage`` is a directory that takes what each simulation covered, for :mod:`cdma.verif.coverage`;
+    ``report`` is called with each outcome. ``verilog`` replaces the design's own text and ``plusargs`` reach the simulation,
+    which is how the bench itself is tested.
     """
     plan = plan_of(design)
     budget = plan.budget if packets is None else packets
@@ -104,7 +110,9 @@ def verify(
     if four_state:
         executable = build_four_state(text, design.top, design.ports, trace=waves is not None)
     else:
-        executable = build(text, design.top, design.port_names, trace=waves is not None)
+        executable = build(
+            text, design.top, design.port_names, trace=waves is not None, coverage=coverage is not None
+        )
     settings = {"design": design.to_json(), "packets": budget, "seed": seed}
 
     def run(
@@ -112,16 +120,21 @@ def verify(
     ) -> list[Outcome]:
         # A lot with waves has one test, and the VCD is that of its first start.
         trace = waves / f"{names[0]}.vcd" if waves is not None and start == seed else None
+        covered, given = list(plusargs), settings
+        if coverage is not None:
+            stem = coverage / f"{names[0]}-{start}"
+            covered.append(f"+verilator+coverage+file+{stem.with_suffix(COUNTS_SUFFIX)}")
+            given = {**settings, "samples": str(stem.with_suffix(SAMPLES_SUFFIX))}
         return simulate(
             executable,
             design.top,
             ",".join(plan.modules),
             names,
-            settings,
+            given,
             start=start,
             four_state=four_state,
             waves=trace,
-            plusargs=plusargs,
+            plusargs=covered,
             timeout=timeout,
             report=report_each,
         )

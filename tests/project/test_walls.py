@@ -126,6 +126,16 @@ ARROWS: dict[str, list[str]] = {
         "hdl/spec",
     ],
     "verif": ["verif/codec", "verif/engine", "verif/simulator", "hdl/spec"],
+    # What the regression reaches of the Verilog, and of the situations that matter.
+    "verif/coverage": [
+        "verif",
+        "verif/codec",
+        "verif/engine",
+        "verif/monitors",
+        "verif/simulator",
+        "sim/codec",
+        "hdl/spec",
+    ],
     # Random designs.
     "verif/soak": ["verif", "verif/codec", "verif/engine", "verif/simulator", "hdl/spec"],
     # Faults put into whole designs: the regression must find them, or Yosys and ABC prove that nobody could.
@@ -167,6 +177,7 @@ ARROWS: dict[str, list[str]] = {
         "synth/sweep",
         "verif",
         "verif/codec",
+        "verif/coverage",
         "verif/engine",
         "verif/faults",
         "verif/mutation",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -84,6 +85,9 @@ class Bench:
         self._unknowns = Unknowns(design.ports) if hasattr(dut, UNKNOWN) else None
         self._compare = PacketCheck(out_bits)
         self._digest = hashlib.sha256()
+        self._values: tuple[int, ...] = ()
+        #: What is told of each packet to those who count situations.
+        self.samples: list[dict[str, Any]] = []
         self.now = 0
         dut.aresetn.value = 0
 
@@ -100,6 +104,7 @@ class Bench:
     def drive_values(self, values: Sequence[int]) -> None:
         """Puts a table on the port of a design with a run-time table."""
         bits = self.design.config.format.entry_bits
+        self._values = tuple(values)
         self.dut.values.value = sum(value << (index * bits) for index, value in enumerate(values))
 
     async def start(self) -> None:
@@ -167,9 +172,13 @@ class Bench:
 
         Also waits a little longer: nothing more may come.
         """
-        self.input.taken.clear()
+        for source in self.sources:
+            source.taken.clear()
         self.output.received.clear()
         self.report.received.clear()
+        ends: list[StreamSource | StreamSink] = [*self.sources, self.output, self.report]
+        for end in ends:
+            end.held_back.clear()
         self.offer(packets)
         limit = _FLOOD * (1 + sum(len(packet.beats) + len(packet.expected or ()) for packet in packets))
         idle = 0
@@ -221,4 +230,37 @@ class Bench:
             deliveries.append(Delivery(packet, taken[0], taken[-1], group[0][0], group[-1][0], when))
             self.tally.packets += 1
             self.tally.words += packet.words
+        self.samples += [self._sample(deliveries, index) for index in range(len(deliveries))]
         return deliveries
+
+    def _sample(self, deliveries: Sequence[Delivery], index: int) -> dict[str, Any]:
+        """What happened to one of several packets that went in together."""
+        this, before = deliveries[index], deliveries[index - 1] if index else None
+        report = this.packet.report
+        held: list[str] = []
+        spans: list[tuple[StreamSource | StreamSink, int, int]] = [
+            (self.input, this.first_in, this.last_in),
+            (self.output, this.first_in, this.last_out),
+            (self.report, this.first_in, this.report),
+        ]
+        if self.length is not None:
+            taken = self.length.taken
+            spans.append((self.length, taken[index - 1] if index else 0, taken[index]))
+        for end, first, last in spans:
+            at = bisect_left(end.held_back, first)
+            if at < len(end.held_back) and end.held_back[at] <= last:
+                held.append(end.name)
+        return {
+            # Of a packet with malformed beats nothing is known but its error.
+            "words": None
+            if this.packet.expected is None
+            else report.words_out
+            if self.length is not None
+            else report.words_in,
+            "literals": report.literals,
+            "error": report.error,
+            "held": held,
+            "after": None if before is None else before.packet.report.error,
+            "gap": None if before is None else this.first_in - before.last_in - 1,
+            "table": self._values,
+        }

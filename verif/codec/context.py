@@ -14,7 +14,7 @@ import numpy as np
 from cdma.sim.codec.words import Words
 from cdma.verif.monitors.pauses import Pause, pattern
 from cdma.verif.monitors.rules import RuleError
-from cdma.verif.simulator.result import bench_settings, leaving_result
+from cdma.verif.simulator.result import bench_settings, leave_samples, leaving_result
 
 from . import stimulus
 from .bench import Bench, Tally
@@ -105,5 +105,6 @@ def codec_test(body: Callable[[Context], Awaitable[None]]) -> Any:
         with leaving_result(name, lambda: asdict(context.tally), context.explain):
             await context.bench.start()
             await body(context)
+            leave_samples(context.bench.samples)
 
     return cocotb.test()(run)

@@ -16,8 +16,16 @@ from cdma.verif.monitors.rules import Beat, StreamRules
 __all__ = ["StreamSink", "StreamSource"]
 
 
+def _all_zeros(bits: int) -> int:
+    return 0
+
+
+def _all_ones(bits: int) -> int:
+    return (1 << bits) - 1
+
+
 class StreamSource:
-    """Drives one stream; what it offers stays until it is taken.
+    """Drives one stream; what it offers stays until it is taken, and then the payload is zeros, ones or anything.
 
     ``fields``
         Are the parts of the payload, such as ``data``, in the order of the tuples in ``queue``.
@@ -32,9 +40,12 @@ class StreamSource:
         self.pause: Pause = always(random.Random())
         #: The cycles in which a transfer happened.
         self.taken: list[int] = []
+        #: The cycles in which the design was ready and nothing was offered.
+        self.held_back: list[int] = []
         #: May hold back the transfer at the head of the queue for as long as it says so.
         self.gate: Callable[[], bool] | None = None
         self._offering = False
+        self._rng = random.Random(name)
         self._valid.value = 0
 
     def step(self, cycle: int) -> bool:
@@ -45,15 +56,24 @@ class StreamSource:
             self.queue.popleft()
             self.taken.append(cycle)
             moved = True
+        elif ready and self.queue and not self._offering:
+            self.held_back.append(cycle)
         if moved or not self._offering:
             offering = bool(self.queue) and not self.pause(ready) and (self.gate is None or not self.gate())
             if offering:
-                for signal, value in zip(self._fields, self.queue[0], strict=True):
-                    signal.value = value
+                self._drive(self.queue[0])
+            elif self._offering:
+                # What has no valid may be anything.
+                bits = self._rng.choice((_all_zeros, _all_ones, self._rng.getrandbits))
+                self._drive([bits(len(signal)) for signal in self._fields])
             if offering != self._offering:
                 self._valid.value = int(offering)
                 self._offering = offering
         return moved
+
+    def _drive(self, values: Sequence[int]) -> None:
+        for signal, value in zip(self._fields, values, strict=True):
+            signal.value = value
 
     def clear(self) -> None:
         """Forgets everything, as a neighbour in the same reset does."""
@@ -75,6 +95,8 @@ class StreamSink:
         self._ready = getattr(dut, f"{name}_tready")
         self.pause: Pause = always(random.Random())
         self.received: list[tuple[int, Beat]] = []
+        #: The cycles in which something was offered and not taken.
+        self.held_back: list[int] = []
         self._willing = False
         self._ready.value = 0
 
@@ -91,6 +113,8 @@ class StreamSink:
         self.rules.sample(beat, self._willing)
         if beat is not None and self._willing:
             self.received.append((cycle, beat))
+        elif beat is not None:
+            self.held_back.append(cycle)
         willing = not self.pause(beat is not None)
         if willing != self._willing:
             self._ready.value = int(willing)

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from cocotb.triggers import ClockCycles, RisingEdge
 
-from cdma.hdl.spec.records import DESCRIPTOR, Mode, Status
+from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, Mode, Status
 from cdma.sim.engine.descriptors import unpack
 from cdma.sim.engine.port import AddressSpace
 from cdma.sim.engine.transfer import DIRECTIONS, Outcome, TransferRules
+from cdma.verif.monitors.axi import AxiChecker
 
 from .channel_end import ChannelEnd
 from .design import EngineDesign
@@ -55,6 +56,8 @@ class EngineBench(PortsBench):
         self.checks = self.transfers = self.words = 0
         self.notes: dict[str, Any] = {}
         self.tag = 0
+        self._submitted: dict[int, Mapping[str, int]] = {}
+        self._told: list[dict[str, Any]] = []
 
     async def reset(self, cycles: int) -> None:
         """Resets the engine and its neighbours, whatever is in flight."""
@@ -185,6 +188,50 @@ class EngineBench(PortsBench):
             if not await self.channels[channel].flag("aborting"):
                 return
         raise AssertionError(f"{channel}: the abort did not end")
+
+    def tell(self, **sample: Any) -> None:
+        """Notes something that happened, for those who count situations."""
+        self._told.append(sample)
+
+    def tell_submitted(self, records: Sequence[bytes]) -> None:
+        """Notes descriptors, so that it is known later what a completion belongs to."""
+        for record in records:
+            descriptor = unpack(DESCRIPTOR, record)
+            self._submitted[descriptor["tag"]] = descriptor
+
+    def tell_completed(self, channel: str, way: str, completion: bytes) -> None:
+        """Notes a completion that came by a ring or a stream. That of a failed fetch has no descriptor."""
+        got = unpack(COMPLETION, completion)
+        descriptor = dict(self._submitted.get(got["tag"], {}))
+        mode = descriptor.pop("mode", None)
+        self.tell(
+            what="transfer",
+            channel=channel,
+            way=way,
+            status=Status(got["status"]).name if got["status"] in list(Status) else None,
+            mode=Mode(mode).name if mode in list(Mode) else None,
+            **descriptor,
+        )
+
+    def samples(self) -> list[dict[str, Any]]:
+        """What the bench noted, and what its checkers counted."""
+        found = list(self._told)
+        for port, checker in self.checkers.items():
+            for channel, waited in checker.handshakes.transfers:
+                found.append({"what": "handshake", "port": port, "channel": channel, "waited": waited})
+            if isinstance(checker, AxiChecker):
+                for way, id, beats, page in checker.bursts:
+                    found.append(
+                        {
+                            "what": "burst",
+                            "port": port,
+                            "way": way,
+                            "id": id,
+                            "beats": beats,
+                            "ends page": page,
+                        }
+                    )
+        return found
 
     def tally(self) -> dict[str, Any]:
         """What the test has done, so that nothing can pass by doing nothing."""

@@ -10,7 +10,7 @@ from typing import Any
 import cocotb
 from cocotb.triggers import ClockCycles
 
-from cdma.verif.simulator.result import bench_settings, leaving_result
+from cdma.verif.simulator.result import bench_settings, leave_samples, leaving_result
 
 from .bench import CHANNELS, EngineBench
 from .design import EngineDesign
@@ -39,6 +39,7 @@ def engine_test(body: Callable[[Any, int], Awaitable[None]], kind: type[EngineBe
             # The last completion is in memory before its write is answered.
             await ClockCycles(dut.aclk, 100)
             bench.finish()
+            leave_samples(bench.samples())
 
     return cocotb.test()(run)
 

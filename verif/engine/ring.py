@@ -61,6 +61,7 @@ class Ring:
 
     async def submit(self, records: Sequence[bytes]) -> None:
         """Puts descriptors into the ring, which must have credit for them, and rings the doorbell once for all."""
+        self.bench.tell_submitted(records)
         for record in records:
             slot = self.submitted % self.size
             self.bench.memory["host"].write(self.base + slot * RECORD_BYTES, record)
@@ -89,6 +90,7 @@ class Ring:
         for _ in range(limit // 4):
             data = self.completion()
             if data is not None:
+                self.bench.tell_completed(self.name, "ring", data)
                 self.done += 1
                 mask = 2 * self.bench.config.ring_entries - 1
                 await self.bench.poke(f"{self.name}.completion_tail", value=self.done & mask)
@@ -141,6 +143,7 @@ class Ring:
             f"{name}: error register {found}, not {(status, address, tag)}"
         )
         bench.checks += 1
+        bench.tell(what="error register", channel=name, status=status.name)
         await self.clear_error()
         assert not await bench.peek(f"{name}.error", "valid")
 

@@ -88,6 +88,7 @@ class DescriptorStream:
 
     async def submit(self, records: Sequence[bytes]) -> None:
         """Queues descriptors for the stream."""
+        self.bench.tell_submitted(records)
         self._waiting += records
 
     def completion(self) -> bytes | None:
@@ -103,6 +104,7 @@ class DescriptorStream:
         for _ in range(limit // 4):
             if self._arrived:
                 data = self._arrived.popleft()
+                self.bench.tell_completed(self.name, "stream", data)
                 assert not unpack(COMPLETION, data)["phase"], f"{self.name}: a phase without a ring"
                 return data
             await ClockCycles(self.bench.dut.aclk, 4)

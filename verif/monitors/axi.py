@@ -7,9 +7,9 @@ engine's own promises, which are marked so below.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .port_checker import PortChecker
 
@@ -47,6 +47,8 @@ class AxiChecker(PortChecker):
         Bound the bursts in flight of ID 0, in each direction, and the reads and writes of each other ID.
     ``on_write``
         Called with each beat written: the address of the port's lane 0, and the strobes.
+    ``bursts``
+        Counts the bursts, by direction (``read`` or ``write``), ID, beats, and whether they end with a page.
     """
 
     channels = CHANNELS
@@ -59,6 +61,7 @@ class AxiChecker(PortChecker):
     other_reads: int = 256
     other_writes: int = 256
     on_write: Callable[[int, int], None] | None = None
+    bursts: Counter[tuple[str, int, int, bool]] = field(default_factory=Counter, init=False)
 
     def forget(self) -> None:
         self._reads: dict[int, deque[_Burst]] = {}
@@ -92,6 +95,7 @@ class AxiChecker(PortChecker):
             self.object(f"{here} is not aligned to its beats")
         if address // _PAGE != (address + (new.beats << size) - 1) // _PAGE:
             self.object(f"{here} crosses a 4 KiB boundary")
+        self.bursts[channel, id, new.beats, not (address + (new.beats << size)) % _PAGE] += 1
         return new
 
     def _count(self, kind: str, id: int, count: int, others: int) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["Handshakes"]
 
@@ -16,11 +17,14 @@ class Handshakes:
         Gives the value of a signal such as ``"arvalid"`` at the rising edge.
     ``object``
         Called with what is wrong.
+    ``transfers``
+        Counts the transfers, by channel and by whether they had to wait.
     """
 
     channels: Mapping[str, tuple[str, ...]]
     sample: Callable[[str], int]
     object: Callable[[str], None]
+    transfers: Counter[tuple[str, bool]] = field(default_factory=Counter, init=False)
 
     def __post_init__(self) -> None:
         self.forget()
@@ -49,6 +53,7 @@ class Handshakes:
                 self.object(f"{', '.join(changed)} changed while {channel}valid waited for {channel}ready")
             if self.sample(f"{channel}ready"):
                 taken[channel] = payload
+                self.transfers[channel, held is not None] += 1
             else:
                 self._held[channel] = payload
         return taken

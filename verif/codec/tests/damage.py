@@ -113,6 +113,8 @@ def _corruptions(context: Context) -> list[Packet]:
         before = compress_words(words[: (windows - 1) * form.window], form) if windows > 1 else stream[:0]
         header[len(before) + rng.randrange(form.header_words)] ^= 1 << rng.randrange(form.stream_bits)
         damaged.append((header, length))
+        # The same, and nothing after it: the code is wrong, and words are missing.
+        damaged.append((header[: len(before) + form.header_words], length))
     if form.padded:
         # The last byte, where the last window often has padding.
         padding = stream.copy()

@@ -17,7 +17,7 @@ __all__: list[str] = []
 
 @codec_test
 async def lengths(context: Context) -> None:
-    for density in (0.0, 0.5, 1.0):
+    for density in (0.0, 0.1, 0.5, 0.9, 1.0):
         packets = [
             context.from_mask(stimulus.scattered(context.np, length, density))
             for length in stimulus.boundary_lengths(context.config)

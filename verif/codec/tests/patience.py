@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from cdma.verif.codec.context import Context, codec_test
 from cdma.verif.monitors.pauses import PATTERNS, never_first
 
@@ -29,18 +31,24 @@ async def patience(context: Context) -> None:
 
     bench.set_pauses(report=reports_last)
     await bench.run(packets[:6])
+    waited = 0
+
+    def late() -> bool:
+        nonlocal waited
+        waited = (waited + 1) % 80
+        return waited != 0
+
+    bench.set_pauses()
     if bench.length is not None:
-        waited = 0
-
-        def lengths_late() -> bool:
-            nonlocal waited
-            waited = (waited + 1) % 80
-            return waited != 0
-
-        bench.set_pauses()
-        bench.length.gate = lengths_late
+        bench.length.gate = late
         await bench.run(packets[:10])
         bench.length.gate = None
+    # Beats that come late, so that a decompressor runs dry that has much to make of each: of headers without a literal.
+    form = context.config.format
+    windows = 3 * context.config.units // max(1, form.header_words) + 1
+    bench.input.gate = late
+    await bench.run([context.from_mask(np.zeros(windows * form.window, bool)), packets[0]])
+    bench.input.gate = None
 
 
 @codec_test

@@ -75,6 +75,9 @@ async def registers(bench: RingBench, budget: int) -> None:
                 await ClockCycles(bench.dut.aclk, 3)
                 assert not int(bench.dut.irq.value)
             bench.check_memory(channel, made)
+            bench.tell(
+                what="transfer", channel=channel, way="registers", status="OK", mode="ZVC", **made.descriptor
+            )
             bench.transfers += 1
             bench.checks += 6
             raw_words += 100 + number

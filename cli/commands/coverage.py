@@ -1,0 +1,180 @@
+"""``cdma coverage``: what the regression reaches of a configuration's Verilog, and of the situations that matter."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.errors import ParameterError
+from cdma.options import ENGINE, add_block_options
+
+if TYPE_CHECKING:
+    from cdma.verif.coverage.code import Share
+    from cdma.verif.coverage.collect import Coverage
+    from cdma.verif.simulator.simulate import Outcome
+
+__all__ = ["register"]
+
+#: Missing statements and branches that are printed.
+_SHOWN = 40
+
+
+def register(subparsers: Any) -> None:
+    """Adds the command's parser."""
+    parser = subparsers.add_parser(
+        "coverage",
+        help="what the regression reaches: lines, branches and toggles of the Verilog, and functional goals",
+        description="Run the regression on a configuration that counts what is reached: lines, branches and toggles of "
+        "each block, and the situations that must come up. The status is 1 if a test fails, if lines or branches are "
+        "below the goal, if a functional goal is missed, or if an exclusion matches nothing or something that is reached.",
+    )
+    blocks = parser.add_subparsers(title="blocks", metavar="BLOCK", required=True)
+    for name in (*BLOCKS, ENGINE):
+        block = blocks.add_parser(
+            name, help=f"the {name}", description=f"Coverage of the regression on a {name}."
+        )
+        _add_options(block, name)
+
+
+def _add_options(block: argparse.ArgumentParser, name: str) -> None:
+    add_block_options(block, name)
+    group = block.add_argument_group("coverage")
+    group.add_argument(
+        "--no-init", dest="init", action="store_false", help="the Verilog without initial values"
+    )
+    group.add_argument("--tests", nargs="+", metavar="NAME", help="only these tests (see cdma verify --list)")
+    group.add_argument("--seed", type=int, default=1, metavar="N", help="of all random choices (default 1)")
+    group.add_argument(
+        "--packets",
+        "--transfers",
+        dest="packets",
+        type=int,
+        metavar="N",
+        help="budget of the longest test (default: that of cdma verify)",
+    )
+    group.add_argument(
+        "--jobs",
+        type=int,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="simulations at once (default: one per processor)",
+    )
+    group.add_argument(
+        "--goal",
+        type=float,
+        default=100.0,
+        metavar="PERCENT",
+        help="of lines and of branches, less those excluded (default 100)",
+    )
+    group.add_argument(
+        "--annotate",
+        nargs="?",
+        type=Path,
+        const=Path("coverage"),
+        metavar="DIR",
+        help="write the Verilog with counts, as text and HTML, into DIR (default coverage)",
+    )
+    group.add_argument("--json", action="store_true", help="print everything as JSON")
+    group.add_argument("--markdown", action="store_true", help="print the tables in Markdown")
+    block.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from cdma.output import step_progress
+    from cdma.verif.coverage.annotate import annotate
+    from cdma.verif.coverage.collect import collect
+    from cdma.verif.regression import plan_of
+
+    from .designs import design_from
+
+    if not 0 <= arguments.goal <= 100:
+        raise ParameterError(f"goal is {arguments.goal:g}; it must be 0 to 100 percent")
+    design = design_from(arguments, init=arguments.init)
+    with step_progress(
+        "building and running", len(plan_of(design).choose(design, arguments.tests))
+    ) as advance:
+
+        def report(outcome: Outcome) -> None:
+            advance(what=f"{outcome.test} {'failed' if outcome.failure else 'passed'}")
+
+        found = collect(
+            design,
+            tests=arguments.tests,
+            seed=arguments.seed,
+            packets=arguments.packets,
+            jobs=arguments.jobs,
+            goal=arguments.goal,
+            report=report,
+        )
+    written = annotate(found.code, arguments.annotate, str(design)) if arguments.annotate else []
+    if arguments.json:
+        print(json.dumps(found.to_dict(), indent=2))
+    elif arguments.markdown:
+        _print_markdown(found)
+    else:
+        _show(found)
+        if written:
+            print(f"\nannotated: {', '.join(map(str, written))}")
+    return 0 if found.passed else 1
+
+
+def _rows(found: Coverage) -> list[list[str]]:
+    """The table of the blocks, the sum in the last row."""
+    return [
+        [row.block, *(_cell(share) for share in row.shares.values())]
+        for row in (*found.code.blocks(), found.code.total())
+    ]
+
+
+def _cell(share: Share) -> str:
+    """How many of how many, without those that are excluded."""
+    if not share.total:
+        return ""
+    excluded = f" ({share.excluded} excluded)" if share.excluded else ""
+    return f"{share.hit} / {share.total - share.excluded}{excluded}"
+
+
+def _print_markdown(found: Coverage) -> None:
+    from cdma.verif.coverage.code import KINDS
+
+    print("| block |", " | ".join(KINDS), "|\n|---|" + "---|" * len(KINDS))
+    for row in _rows(found):
+        print("|", " | ".join([f"`{row[0]}`", *row[1:]]), "|")
+    print("\n| goal | bins | met | what |\n|---|---|---|---|")
+    for each in found.reached:
+        print(
+            "|", " | ".join([each.goal.name, str(len(each.counts)), str(each.hit), each.goal.statement]), "|"
+        )
+
+
+def _show(found: Coverage) -> None:
+    from cdma.output import new_table, output
+    from cdma.verif.coverage.code import KINDS
+
+    print(f"{found.regression.design}, seed {found.regression.seed}")
+    table = new_table("block", *KINDS, texts=1)
+    rows = _rows(found)
+    for row in rows[:-1]:
+        table.add_row(*row)
+    table.add_section()
+    table.add_row(*rows[-1])
+    output().print(table)
+    table = new_table("goal", "bins", "met", "fewest", texts=1)
+    for each in found.reached:
+        fewest = min(each.counts.values(), default=0)
+        table.add_row(each.goal.name, str(len(each.counts)), str(each.hit), f"{fewest:,}")
+    output().print(table)
+    missing = found.code.missing()
+    for point in missing[:_SHOWN]:
+        print(f"never: {found.code.describe(point)}")
+    if len(missing) > _SHOWN:
+        print(f"and {len(missing) - _SHOWN} more (--annotate shows all)")
+    reasons = {(each.reason, each.proof) for each in found.code.excluded.values()}
+    for reason, proof in sorted(reasons):
+        print(f"excluded: {reason}" + (f" (cdma prove {proof})" if proof else ""))
+    for failure in found.failures:
+        print(f"failed: {failure}")

@@ -1,0 +1,178 @@
+"""The situations that the regression of an engine must bring up.
+
+Lengths are those of raw data, relative to a beat and to the longest burst of the device port.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from cdma.hdl.spec.records import Mode, Status
+from cdma.verif.engine.bench import CHANNELS
+from cdma.verif.monitors.axi import CHANNELS as AXI_CHANNELS
+from cdma.verif.monitors.axi_lite import AxiLiteChecker
+from cdma.verif.simulator.design import Design
+
+from .goals import Goal, Sample, cross
+
+__all__ = ["ENGINE_GOALS"]
+
+_MODES = tuple(mode.name for mode in Mode)
+_BUS = ("READ_SLVERR", "READ_DECERR", "WRITE_SLVERR", "WRITE_DECERR")
+_RINGS = ("FETCH_SLVERR", "FETCH_DECERR", "COMPLETION_SLVERR", "COMPLETION_DECERR")
+_STREAM = ("STREAM_TRUNCATED", "STREAM_TRAILING", "STREAM_CODE", "STREAM_PADDING")
+_LENGTHS = ("part of a beat", "a beat", "part of a burst", "a burst", "more than a burst")
+_STARTS = ("neither", "source", "destination", "both")
+_SHAPES = ("one beat", "several beats", "longest", "up to the end of a page")
+
+
+def _transfer(sample: Sample) -> bool:
+    return bool(sample["what"] == "transfer")
+
+
+def _length(sample: Sample, design: Design) -> Iterator[str]:
+    if not _transfer(sample) or sample["status"] != "OK":
+        return
+    beat = design.config.dev_data_bits // 8
+    burst, length = beat * design.config.burst("dev"), sample["length"]
+    sizes = (length < beat, length == beat, length < burst, length == burst, True)
+    yield f"{sample['channel']}, {sample['mode']}, {_LENGTHS[sizes.index(True)]}"
+
+
+def _lengths(design: Design) -> Iterable[str]:
+    beat, word = design.config.dev_data_bits, design.config.format.word_bits
+    return cross(CHANNELS, _MODES, _LENGTHS if beat > word else _LENGTHS[1:])
+
+
+def _statuses(design: Design) -> Iterator[str]:
+    """How transfers end. Streams are read by a prefetch only; a failed write of a completion leaves no completion."""
+    for status in Status:
+        name = status.name
+        if name in _RINGS and (not design.config.registers or name.startswith("COMPLETION")):
+            continue
+        if name == "STREAM_PADDING" and not design.config.format.padded:
+            continue
+        yield from cross(["prefetch"] if name in _STREAM else CHANNELS, [name])
+
+
+def _faults(design: Design) -> list[str]:
+    padded = design.config.format.padded
+    streams = _STREAM if padded else _STREAM[:-1]
+    return [*cross(CHANNELS, ("RAW", "ZVC"), _BUS), *cross(["prefetch"], ("ZVC", "FVC"), streams)]
+
+
+def _fault(sample: Sample, design: Design) -> Iterator[str]:
+    if _transfer(sample) and sample["status"] in (*_BUS, *_STREAM):
+        yield f"{sample['channel']}, {sample['mode']}, {sample['status']}"
+
+
+def _ways(design: Design) -> tuple[str, ...]:
+    return ("ring", "registers") if design.config.registers else ("stream",)
+
+
+def _start(sample: Sample, design: Design) -> Iterator[str]:
+    if not _transfer(sample) or sample["status"] != "OK":
+        return
+    ports = ("dev", "host") if sample["channel"] == "offload" else ("host", "dev")
+    off = [
+        bool(sample[end] % (design.config.data_bits(port) // 8))
+        for end, port in zip(("source", "destination"), ports, strict=True)
+    ]
+    yield f"{sample['channel']}, {_STARTS[off[0] + 2 * off[1]]}"
+
+
+def _ports(design: Design) -> tuple[str, ...]:
+    return (*design.config.dev_ports, "host")
+
+
+def _bursts(sample: Sample, design: Design) -> Iterator[str]:
+    # ID 0 is data; the others are those of the rings.
+    if sample["what"] != "burst" or sample["id"]:
+        return
+    longest = design.config.burst("host" if sample["port"] == "host" else "dev")
+    where = f"{sample['port']}, {sample['way']}"
+    beats = sample["beats"]
+    if sample["ends page"]:
+        yield f"{where}, {_SHAPES[3]}"
+    yield f"{where}, {_SHAPES[0 if beats == 1 else 2 if beats == longest else 1]}"
+
+
+def _handshakes(design: Design) -> list[str]:
+    found = [name for port in _ports(design) for name in cross([port], AXI_CHANNELS, ("waited", "at once"))]
+    if design.config.registers:
+        found += cross(["registers"], AxiLiteChecker.channels, ("waited", "at once"))
+    return found
+
+
+def _handshake(sample: Sample, design: Design) -> Iterator[str]:
+    if sample["what"] == "handshake":
+        yield f"{sample['port']}, {sample['channel']}, {'waited' if sample['waited'] else 'at once'}"
+
+
+def _register(sample: Sample, design: Design) -> Iterator[str]:
+    if sample["what"] == "error register":
+        yield f"{sample['channel']}, {sample['status']}"
+
+
+def _with_registers(design: Design) -> bool:
+    return bool(design.config.registers)
+
+
+def _unaligned(design: Design) -> bool:
+    return bool(design.config.realign)
+
+
+ENGINE_GOALS = (
+    Goal(
+        "channel by mode by length",
+        "transfers without an error: raw bytes relative to a beat and to a burst of the device port",
+        _lengths,
+        _length,
+    ),
+    Goal(
+        "channel by status",
+        "how transfers ended, as their completions say",
+        _statuses,
+        lambda sample, design: (
+            cross([sample["channel"]], [str(sample["status"])]) if _transfer(sample) else ()
+        ),
+    ),
+    Goal(
+        "channel by mode by fault",
+        "errors of the bus in raw and compressed transfers, and of streams in both compressed modes",
+        _faults,
+        _fault,
+    ),
+    Goal(
+        "way by channel",
+        "how descriptors were given: by rings, by registers, or as streams",
+        lambda design: cross(_ways(design), CHANNELS),
+        lambda sample, design: cross([sample["way"]], [sample["channel"]]) if _transfer(sample) else (),
+    ),
+    Goal(
+        "channel by start",
+        "which of source and destination begins inside a beat",
+        lambda design: cross(CHANNELS, _STARTS),
+        _start,
+        _unaligned,
+    ),
+    Goal(
+        "port by direction by burst",
+        "the shapes of bursts of data",
+        lambda design: cross(_ports(design), ("read", "write"), _SHAPES),
+        _bursts,
+    ),
+    Goal(
+        "port by handshake",
+        "transfers on each channel of each port that had to wait, and that had not",
+        _handshakes,
+        _handshake,
+    ),
+    Goal(
+        "error register",
+        "what the error register reported of rings",
+        lambda design: cross(CHANNELS, (*_RINGS, "WINDOW")),
+        _register,
+        _with_registers,
+    ),
+)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.errors import ParameterError
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
 from cdma.options import ENGINE, add_block_options
 
@@ -26,6 +28,8 @@ __all__ = ["register"]
 
 #: The simulators; the second one has four states.
 SIMULATORS = ("verilator", "icarus")
+#: What the tests run on.
+NETLISTS = ("verilog", "gates")
 
 _ENGINE_DESCRIPTION = (
     "Run the engine, with registers and rings or (--no-registers) driven by streams, between two memories of "
@@ -67,6 +71,20 @@ def _add_options(
         default=SIMULATORS[0],
         help="icarus is slower and knows X: no output may be unknown after a reset (default verilator)",
     )
+    group.add_argument(
+        "--netlist",
+        choices=NETLISTS,
+        default=NETLISTS[0],
+        help="run the tests on the Verilog, or on the gates that Yosys makes of it without initial values (default verilog)",
+    )
+    group.add_argument(
+        "--liberty",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="gates of this library instead of gates of two inputs",
+    )
     group.add_argument("--tests", nargs="+", metavar="NAME", help="only these tests (see --list)")
     group.add_argument("--list", action="store_true", help="list the tests and what each is about, and stop")
     group.add_argument("--seed", type=int, default=1, metavar="N", help="of all random choices (default 1)")
@@ -101,11 +119,15 @@ def _add_options(
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.output import step_progress
+    from cdma.synth.gates import gate_netlist
     from cdma.verif.regression import plan_of, verify
 
     from .designs import design_from
 
-    design = design_from(arguments, init=arguments.init)
+    gates = arguments.netlist == "gates"
+    if arguments.liberty and not gates:
+        raise ParameterError("--liberty is given without --netlist gates, which it is for")
+    design = design_from(arguments, init=arguments.init and not gates)
     points = plan_of(design).choose(design, arguments.tests)
     if arguments.list:
         _list(points, arguments.json)
@@ -124,6 +146,7 @@ def _run(arguments: argparse.Namespace) -> int:
             jobs=arguments.jobs,
             waves=arguments.waves,
             four_state=arguments.simulator == "icarus",
+            verilog=gate_netlist(design.verilog(), design.top, arguments.liberty) if gates else None,
             report=report,
         )
     write_junit(junit, [_suite(result, arguments)])
@@ -200,8 +223,14 @@ def _again(result: Regression, outcome: Outcome, arguments: argparse.Namespace) 
     """The command that runs one test again as it was run here."""
     from cdma.verif.regression import replay_command
 
-    again = replay_command(result.design, outcome.test, result.seed, result.packets)
-    return again if arguments.simulator == SIMULATORS[0] else f"{again} --simulator {arguments.simulator}"
+    words = [replay_command(result.design, outcome.test, result.seed, result.packets)]
+    if arguments.simulator != SIMULATORS[0]:
+        words.append(f"--simulator {arguments.simulator}")
+    if arguments.netlist != NETLISTS[0]:
+        words.append(f"--netlist {arguments.netlist}")
+    if arguments.liberty:
+        words.append(f"--liberty {shlex.join(map(str, arguments.liberty))}")
+    return " ".join(words)
 
 
 def _suite(result: Regression, arguments: argparse.Namespace) -> Suite:
@@ -218,5 +247,10 @@ def _suite(result: Regression, arguments: argparse.Namespace) -> Suite:
         )
         for outcome in result.outcomes
     ]
-    told = {"design": result.design, "seed": result.seed, "simulator": arguments.simulator}
+    told = {
+        "design": result.design,
+        "seed": result.seed,
+        "simulator": arguments.simulator,
+        "netlist": arguments.netlist,
+    }
     return Suite(f"cdma verify {block}", cases, told)

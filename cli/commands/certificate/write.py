@@ -85,7 +85,7 @@ def certify(regression: Regression, arguments: argparse.Namespace) -> tuple[Cert
     certificate = Certificate(
         text=text,
         regression=regression,
-        simulators=arguments.simulator,
+        simulators=f"{arguments.simulator}, netlist: {arguments.netlist}",
         proofs=proofs,
         long_proofs=long_proofs,
         mutants=None if arguments.mutate is None else _mutate(design, arguments),

@@ -1,0 +1,75 @@
+"""The regression on netlists of gates: codecs pass it in both simulators, and a gate that is another one does not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cdma import CodecConfig, Format
+from cdma.app import main
+from cdma.synth.errors import LibraryError
+from cdma.synth.gates import gate_netlist
+from cdma.verif.codec.design import CodecDesign
+from cdma.verif.regression import verify
+from tests.support.icarus import needs_icarus
+from tests.support.paths import ROOT
+
+LIBERTY = ROOT / "tests" / "support" / "tiny.lib"
+TINY = CodecConfig(Format(8, 8), 2)
+
+
+def _failed(
+    block: str, netlist: str, *, tests: list[str] | None = None, four_state: bool = False
+) -> dict[str, str]:
+    design = CodecDesign(block, TINY, init=False)
+    outcomes = verify(design, tests=tests, packets=20, verilog=netlist, four_state=four_state).outcomes
+    return {outcome.test: outcome.failure for outcome in outcomes if outcome.failure is not None}
+
+
+def _netlist(block: str, *liberty: Path) -> str:
+    design = CodecDesign(block, TINY, init=False)
+    return gate_netlist(design.verilog(), design.top, liberty)
+
+
+@pytest.mark.verilator
+@pytest.mark.slow
+def test_from_random_start_values() -> None:
+    netlist = _netlist("decompressor")
+    assert not re.search(r"(\+|<=? |==).*;", "".join(re.findall(r"^  assign .*$", netlist, re.MULTILINE)))
+    assert not _failed("decompressor", netlist)
+
+
+@needs_icarus
+@pytest.mark.slow
+def test_four_states() -> None:
+    assert not _failed("compressor", _netlist("compressor"), tests=["soak", "reset"], four_state=True)
+
+
+@needs_icarus
+@pytest.mark.slow
+def test_cells_of_a_library() -> None:
+    netlist = _netlist("decompressor", LIBERTY)
+    assert not _failed("decompressor", netlist, tests=["soak"], four_state=True)
+    cells = set(re.findall(r"^  (\w+) \w+ \(", netlist, re.MULTILINE))
+    assert len(cells) > 3
+    wrong = re.sub(r"^(  assign \w+ = .*) & ", r"\1 | ", netlist, count=1, flags=re.MULTILINE)
+    assert wrong != netlist
+    assert _failed("decompressor", wrong, tests=["soak"], four_state=True)
+
+
+@pytest.mark.slow
+def test_a_memory_stays_a_memory() -> None:
+    design = CodecDesign("decompressor", CodecConfig(Format(8, 8), 2, pipelined=True), init=False)
+    memories = re.findall(r"^module (\w+_ram_\w+) \(", design.verilog(), re.MULTILINE)
+    netlist = gate_netlist(design.verilog(), design.top)
+    assert memories
+    assert set(re.findall(r"^module (\w+) ?\(", netlist, re.MULTILINE)) == {design.top, *memories}
+
+
+def test_refusals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "compressor", "--liberty", "x.lib"]) == 2
+    assert "--liberty is given without --netlist gates" in capsys.readouterr().err
+    with pytest.raises(LibraryError, match="cannot be read"):
+        gate_netlist("", "top", [tmp_path / "none.lib"])

@@ -116,6 +116,7 @@ _ENGINE = (
     _Setting("pipelined", "with codecs that are made for FPGAs, of more registers and memories", bool),
     _SLICES,
     _Setting("queue", _QUEUE, default=EngineConfig.queue),
+    _Setting("crc", "with a CRC-32C of the raw bytes of each transfer, checked on request", bool),
 )
 
 _STAGE = (

@@ -10,10 +10,10 @@ from amaranth.lib import data, stream, wiring
 from cdma.hdl.axi.address_first import AddressFirst
 from cdma.hdl.axi.ports import ReadPort, WritePort, each_port
 from cdma.hdl.blocks.skid_buffer import SkidBuffer, slice_after, slice_before
-from cdma.hdl.engine.channel.descriptor import Completion, Descriptor
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelControl, ChannelStatus
 from cdma.hdl.engine.control.registers import RegisterBlock
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.spec.slices import has_slices
 from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port, axis_ports, handshaken
@@ -90,8 +90,8 @@ def _bare_ports(config: EngineConfig) -> tuple[Port, ...]:
     ]
     for channel in CHANNELS:
         ports += [
-            *axis_ports(f"s_{channel}_descriptor", "input", data=Descriptor.size),
-            *axis_ports(f"m_{channel}_completion", "output", data=Completion.size),
+            *axis_ports(f"s_{channel}_descriptor", "input", data=8 * RECORD_BYTES),
+            *axis_ports(f"m_{channel}_completion", "output", data=8 * RECORD_BYTES),
             *(Port(f"{channel}_{name}", "input", bits) for name, bits in _controls(config).items()),
             *(Port(f"{channel}_{name}", "output") for name in ChannelStatus.members),
         ]

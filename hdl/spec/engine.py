@@ -79,6 +79,8 @@ class EngineConfig:
         Bytes of device memory that lie at one port before the next port's: a whole number of windows.
     ``queue``
         Finished beats that the compressor stores, and so the size of both codecs; see :class:`CodecConfig`.
+    ``crc``
+        True for a CRC-32C over the raw bytes of each transfer, in its completion and checked where its descriptor asks.
     """
 
     format: StreamFormat = Format()
@@ -101,6 +103,7 @@ class EngineConfig:
     queue: int = CodecConfig.queue
     units: int = 1
     stripe_bytes: int = 4096
+    crc: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.format, StreamFormat):
@@ -156,6 +159,7 @@ class EngineConfig:
             "a power of two, so that an index wraps by itself",
         )
         check_flag("registers", self.registers)
+        check_flag("crc", self.crc)
         check_slices(self.register_slices)
         self._check_units()
 
@@ -172,6 +176,10 @@ class EngineConfig:
         if self.realign:
             raise ParameterError(
                 f"alignment is 'word' with {self.units} units; it must be 'beat', because every unit has whole windows"
+            )
+        if self.crc:
+            raise ParameterError(
+                f"crc is on with {self.units} units; it must be off, because no place sees all raw bytes of a tensor"
             )
         if reason := splittable(self.format):
             raise ParameterError(f"units is {self.units}; it must be 1, because {reason}")
@@ -216,6 +224,7 @@ class EngineConfig:
             "read buffer": f"{self.read_buffer} beats",
             "write buffer": f"{self.write_buffer} beats",
             **({"units": f"{self.units}, in stripes of {self.stripe_bytes} bytes"} if self.units > 1 else {}),
+            **({"crc": "CRC-32C of raw bytes"} if self.crc else {}),
             "registers": "yes" if self.registers else "no",
             **({"pipelined": "yes"} if self.pipelined else {}),
             **slices_row(self.register_slices),

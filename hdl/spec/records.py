@@ -18,6 +18,8 @@ __all__ = [
     "Mode",
     "RecordField",
     "Status",
+    "completion_fields",
+    "descriptor_fields",
 ]
 
 #: Bytes of a descriptor and of a completion.
@@ -85,6 +87,8 @@ class Status(enum.IntEnum):
     ABORTED = 19
     #: The compressed stream had padding that is not 0, in a format whose windows are padded.
     STREAM_PADDING = 20
+    #: The CRC of the raw bytes is not the one that the descriptor has.
+    CRC_MISMATCH = 21
 
 
 @dataclass(frozen=True)
@@ -112,47 +116,87 @@ def _record(*fields: tuple[str, int, str]) -> tuple[RecordField, ...]:
     return tuple(record)
 
 
-#: A descriptor. All fields but the reserved flags start on a byte.
-DESCRIPTOR = _record(
-    (
-        "source",
-        64,
-        "Byte address to read from: in device memory for offload, in host memory for prefetch.",
-    ),
-    ("destination", 64, "Byte address the data is written to."),
-    (
-        "length",
-        64,
-        "Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB.",
-    ),
-    ("capacity", 64, "Bytes that may be written from `destination` on; nothing is written past them."),
-    (
-        "compressed_length",
-        64,
-        "Bytes of the compressed stream: prefetch in the modes zvc and fvc reads so many; otherwise 0.",
-    ),
-    ("tag", 32, "Any number; the completion has it too."),
-    ("mode", 8, "0 raw copy, 1 zvc, 2 fvc."),
-    ("interrupt", 1, "1: the completion counts towards the interrupt. Errors always do."),
-    ("reserved_flags", 7, "Must be 0."),
-    ("reserved", 144, "Must be 0."),
-)
+def descriptor_fields(*, crc: bool) -> tuple[RecordField, ...]:
+    """A descriptor of engines with or without a CRC. All fields but the flags start on a byte."""
+    checked = (
+        (
+            "check_crc",
+            1,
+            "1: the CRC of the raw bytes must be `crc`. Must be 0 where `engine.limits.crc` is 0.",
+        ),
+        ("reserved_flags", 6, "Must be 0."),
+        ("reserved_middle", 16, "Must be 0."),
+        (
+            "crc",
+            32,
+            "CRC-32C that the raw bytes must have, with `check_crc`. Must be 0 where `engine.limits.crc` is 0.",
+        ),
+        ("reserved", 96, "Must be 0."),
+    )
+    unchecked = (("reserved_flags", 7, "Must be 0."), ("reserved", 144, "Must be 0."))
+    return _record(
+        (
+            "source",
+            64,
+            "Byte address to read from: in device memory for offload, in host memory for prefetch.",
+        ),
+        ("destination", 64, "Byte address the data is written to."),
+        (
+            "length",
+            64,
+            "Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB.",
+        ),
+        ("capacity", 64, "Bytes that may be written from `destination` on; nothing is written past them."),
+        (
+            "compressed_length",
+            64,
+            "Bytes of the compressed stream: prefetch in the modes zvc and fvc reads so many; otherwise 0.",
+        ),
+        ("tag", 32, "Any number; the completion has it too."),
+        ("mode", 8, "0 raw copy, 1 zvc, 2 fvc."),
+        ("interrupt", 1, "1: the completion counts towards the interrupt. Errors always do."),
+        *(checked if crc else unchecked),
+    )
 
-#: A completion. Its last 32 bits are in the last beat of the write at every bus width, so software that polls memory
-#: polls these.
-COMPLETION = _record(
-    ("tag", 32, "The descriptor's tag."),
-    ("literals", 32, "Words stored as literals; literals / words is the tensor's density. 0 for a raw copy."),
-    ("bytes_read", 64, "Bytes taken from the source."),
-    ("bytes_written", 64, "Bytes written to the destination: the compressed length of an offload."),
-    ("cycles", 64, "Clock cycles from taking the descriptor up to its last write response; wraps at 2**32."),
-    ("address", 64, "The address that belongs to `status`; 0 if there is none."),
-    ("reserved", 160, "0."),
-    ("status", 8, "How it ended; 0 is well."),
-    ("reserved_status", 23, "0."),
-    (
-        "phase",
-        1,
-        "1 in the ring's first pass, 0 in the second, and so on: a slot with another phase is old.",
-    ),
-)
+
+def completion_fields(*, crc: bool) -> tuple[RecordField, ...]:
+    """A completion of engines with or without a CRC. Its last 32 bits are in the last beat of the write at every bus width,
+    so software that polls memory polls these."""
+    summed = (
+        (
+            "crc",
+            32,
+            "CRC-32C of the raw bytes that passed, before the compressor or after the decompressor. 0 if none were moved, "
+            "and where `engine.limits.crc` is 0.",
+        ),
+        ("reserved", 128, "0."),
+    )
+    return _record(
+        ("tag", 32, "The descriptor's tag."),
+        (
+            "literals",
+            32,
+            "Words stored as literals; literals / words is the tensor's density. 0 for a raw copy.",
+        ),
+        ("bytes_read", 64, "Bytes taken from the source."),
+        ("bytes_written", 64, "Bytes written to the destination: the compressed length of an offload."),
+        (
+            "cycles",
+            64,
+            "Clock cycles from taking the descriptor up to its last write response; wraps at 2**32.",
+        ),
+        ("address", 64, "The address that belongs to `status`; 0 if there is none."),
+        *(summed if crc else (("reserved", 160, "0."),)),
+        ("status", 8, "How it ended; 0 is well."),
+        ("reserved_status", 23, "0."),
+        (
+            "phase",
+            1,
+            "1 in the ring's first pass, 0 in the second, and so on: a slot with another phase is old.",
+        ),
+    )
+
+
+#: With all fields that any engine has: software, which serves every engine, knows these.
+DESCRIPTOR = descriptor_fields(crc=True)
+COMPLETION = completion_fields(crc=True)

@@ -93,6 +93,7 @@ struct cdma_geometry {
     uint32_t burst_beats, outstanding, ring_entries;
     uint32_t field_bits, rotate, zero, align;
     uint32_t units, stripe_bytes;
+    uint32_t crc; /* 1: results have a CRC, and transfers may ask for a check. */
 };
 
 /* One descriptor; see docs/registers.md. */
@@ -101,6 +102,8 @@ struct cdma_transfer {
     uint32_t tag;
     uint8_t mode;      /* CDMA_MODE_… */
     uint8_t interrupt; /* 1: the completion counts towards the interrupt. */
+    uint8_t check_crc; /* 1: ends with CDMA_STATUS_CRC_MISMATCH if the raw bytes have another CRC than this. */
+    uint32_t crc;
 };
 
 /* One completion. */
@@ -108,6 +111,7 @@ struct cdma_result {
     uint64_t bytes_read, bytes_written, cycles, address;
     uint32_t tag, literals;
     uint8_t status; /* CDMA_STATUS_… */
+    uint32_t crc;   /* CRC-32C of the raw bytes, if the engine has it. */
 };
 
 /* The first error since the error registers were cleared. */
@@ -210,7 +214,8 @@ static inline uint64_t cdma_get(const unsigned char *memory, unsigned bytes) {
 
 static inline void cdma_encode(const struct cdma_transfer *transfer, unsigned char *slot) {
     const uint32_t flags = ((uint32_t)transfer->mode << CDMA_DESCRIPTOR_MODE_SHIFT) |
-                           ((uint32_t)(transfer->interrupt != 0) << CDMA_DESCRIPTOR_INTERRUPT_SHIFT);
+                           ((uint32_t)(transfer->interrupt != 0) << CDMA_DESCRIPTOR_INTERRUPT_SHIFT) |
+                           ((uint32_t)(transfer->check_crc != 0) << CDMA_DESCRIPTOR_CHECK_CRC_SHIFT);
     memset(slot, 0, sizeof(struct cdma_descriptor));
     CDMA_PUT(slot, cdma_descriptor, source, transfer->source);
     CDMA_PUT(slot, cdma_descriptor, destination, transfer->destination);
@@ -219,6 +224,7 @@ static inline void cdma_encode(const struct cdma_transfer *transfer, unsigned ch
     CDMA_PUT(slot, cdma_descriptor, compressed_length, transfer->compressed_length);
     CDMA_PUT(slot, cdma_descriptor, tag, transfer->tag);
     CDMA_PUT(slot, cdma_descriptor, flags, flags);
+    CDMA_PUT(slot, cdma_descriptor, crc, transfer->check_crc != 0 ? transfer->crc : 0u);
 }
 
 static inline void cdma_decode(const unsigned char *slot, struct cdma_result *result) {
@@ -229,6 +235,7 @@ static inline void cdma_decode(const unsigned char *slot, struct cdma_result *re
     result->address = CDMA_TAKE(slot, cdma_completion, address);
     result->tag = (uint32_t)CDMA_TAKE(slot, cdma_completion, tag);
     result->literals = (uint32_t)CDMA_TAKE(slot, cdma_completion, literals);
+    result->crc = (uint32_t)CDMA_TAKE(slot, cdma_completion, crc);
     result->status = (uint8_t)CDMA_GET(CDMA_COMPLETION_STATUS, bits);
 }
 
@@ -290,6 +297,7 @@ static inline int cdma_open(struct cdma *engine, const struct cdma_io *io) {
     /* Engines before version 1.4 have one device port and say nothing of it. */
     geometry->units = geometry->version_minor >= 4u ? CDMA_GET(CDMA_ENGINE_LIMITS_UNITS, bits) : 1u;
     geometry->stripe_bytes = 1u << CDMA_GET(CDMA_ENGINE_LIMITS_STRIPE_LOG2, bits);
+    geometry->crc = CDMA_GET(CDMA_ENGINE_LIMITS_CRC, bits);
     /* Engines before version 1.3 have codes of words and no padding. */
     bits = 0u;
     if (geometry->version_minor >= 3u) {
@@ -467,6 +475,11 @@ static inline uint32_t cdma_room(const struct cdma_channel *channel) {
     return channel->entries - channel->outstanding;
 }
 
+/* Whether a transfer asks for a check of its CRC that this engine has been made without. */
+static inline int cdma_cannot_check(const struct cdma_channel *channel, const struct cdma_transfer *transfer) {
+    return transfer->check_crc != 0 && channel->engine->geometry.crc == 0u;
+}
+
 /* Puts descriptors into the ring and rings the doorbell once; all of them or none. */
 static inline int cdma_submit(struct cdma_channel *channel, const struct cdma_transfer *transfers, uint32_t count) {
     uint32_t k;
@@ -475,6 +488,11 @@ static inline int cdma_submit(struct cdma_channel *channel, const struct cdma_tr
     }
     if (count > cdma_room(channel)) {
         return CDMA_FULL;
+    }
+    for (k = 0; k < count; ++k) {
+        if (cdma_cannot_check(channel, &transfers[k])) {
+            return CDMA_BAD_ARGUMENT;
+        }
     }
     for (k = 0; k < count; ++k) {
         const size_t slot = (size_t)(channel->tail % channel->entries) * sizeof(struct cdma_descriptor);
@@ -491,8 +509,12 @@ static inline int cdma_submit(struct cdma_channel *channel, const struct cdma_tr
 static inline int cdma_push(struct cdma_channel *channel, const struct cdma_transfer *transfer, uint32_t patience) {
     const struct cdma *engine = channel->engine;
     unsigned char record[sizeof(struct cdma_descriptor)];
+    const uint32_t last = engine->geometry.crc != 0u ? CDMA_PUSH_CRC : CDMA_PUSH_FLAGS;
     uint32_t offset;
     int status;
+    if (cdma_cannot_check(channel, transfer)) {
+        return CDMA_BAD_ARGUMENT;
+    }
     if (channel->entries != 0u && cdma_room(channel) == 0u) {
         return CDMA_FULL;
     }
@@ -502,7 +524,7 @@ static inline int cdma_push(struct cdma_channel *channel, const struct cdma_tran
         return status;
     }
     cdma_encode(transfer, record);
-    for (offset = CDMA_PUSH_SOURCE_LOW; offset <= CDMA_PUSH_FLAGS; offset += 4u) {
+    for (offset = CDMA_PUSH_SOURCE_LOW; offset <= last; offset += 4u) {
         cdma_write(engine, CDMA_PUSH_BASE + offset, (uint32_t)cdma_get(record + offset, 4u));
     }
     ++channel->outstanding;
@@ -525,8 +547,9 @@ static inline int cdma_take(struct cdma_channel *channel, enum cdma_how how, uin
         }
         memset(record, 0, sizeof record);
         for (k = 0; k < sizeof record; k += 4u) {
-            /* The registers have the record's layout, without its reserved words. */
-            if (k < offsetof(struct cdma_completion, reserved) || k >= offsetof(struct cdma_completion, result)) {
+            /* The registers have the record's layout, without its reserved words and a CRC that the engine has not. */
+            if (k < offsetof(struct cdma_completion, crc) + 4u * channel->engine->geometry.crc ||
+                k >= offsetof(struct cdma_completion, result)) {
                 cdma_put(record + k, cdma_channel_read(channel, CDMA_CHANNEL_COMPLETION_TAG + k), 4u);
             }
         }

@@ -41,6 +41,7 @@
 #define CDMA_STATUS_WATCHDOG 18u
 #define CDMA_STATUS_ABORTED 19u
 #define CDMA_STATUS_STREAM_PADDING 20u
+#define CDMA_STATUS_CRC_MISMATCH 21u
 
 /* 64 bytes of memory, little-endian, 64-byte aligned. */
 struct cdma_descriptor {
@@ -51,7 +52,8 @@ struct cdma_descriptor {
     uint64_t compressed_length; /* Bytes of the compressed stream: prefetch in the modes zvc and fvc reads so many; otherwise 0. */
     uint32_t tag; /* Any number; the completion has it too. */
     uint32_t flags; /* See the masks below. */
-    uint32_t reserved[4]; /* Must be 0. */
+    uint32_t crc; /* CRC-32C that the raw bytes must have, with `check_crc`. Must be 0 where `engine.limits.crc` is 0. */
+    uint32_t reserved[3]; /* Must be 0. */
 };
 /* 0 raw copy, 1 zvc, 2 fvc. */
 #define CDMA_DESCRIPTOR_MODE_MASK 0x000000ffu
@@ -59,6 +61,9 @@ struct cdma_descriptor {
 /* 1: the completion counts towards the interrupt. Errors always do. */
 #define CDMA_DESCRIPTOR_INTERRUPT_MASK 0x00000100u
 #define CDMA_DESCRIPTOR_INTERRUPT_SHIFT 8u
+/* 1: the CRC of the raw bytes must be `crc`. Must be 0 where `engine.limits.crc` is 0. */
+#define CDMA_DESCRIPTOR_CHECK_CRC_MASK 0x00000200u
+#define CDMA_DESCRIPTOR_CHECK_CRC_SHIFT 9u
 typedef char cdma_descriptor_size_assert[(sizeof(struct cdma_descriptor) == 64u) ? 1 : -1];
 typedef char cdma_descriptor_source_assert[(offsetof(struct cdma_descriptor, source) == 0u) ? 1 : -1];
 typedef char cdma_descriptor_destination_assert[(offsetof(struct cdma_descriptor, destination) == 8u) ? 1 : -1];
@@ -67,6 +72,7 @@ typedef char cdma_descriptor_capacity_assert[(offsetof(struct cdma_descriptor, c
 typedef char cdma_descriptor_compressed_length_assert[(offsetof(struct cdma_descriptor, compressed_length) == 32u) ? 1 : -1];
 typedef char cdma_descriptor_tag_assert[(offsetof(struct cdma_descriptor, tag) == 40u) ? 1 : -1];
 typedef char cdma_descriptor_flags_assert[(offsetof(struct cdma_descriptor, flags) == 44u) ? 1 : -1];
+typedef char cdma_descriptor_crc_assert[(offsetof(struct cdma_descriptor, crc) == 48u) ? 1 : -1];
 
 /* 64 bytes of memory, little-endian, 64-byte aligned. */
 struct cdma_completion {
@@ -76,7 +82,8 @@ struct cdma_completion {
     uint64_t bytes_written; /* Bytes written to the destination: the compressed length of an offload. */
     uint64_t cycles; /* Clock cycles from taking the descriptor up to its last write response; wraps at 2**32. */
     uint64_t address; /* The address that belongs to `status`; 0 if there is none. */
-    uint32_t reserved[5]; /* Must be 0. */
+    uint32_t crc; /* CRC-32C of the raw bytes that passed, before the compressor or after the decompressor. 0 if none were moved, and where `engine.limits.crc` is 0. */
+    uint32_t reserved[4]; /* Must be 0. */
     uint32_t result; /* See the masks below. */
 };
 /* How it ended; 0 is well. */
@@ -92,6 +99,7 @@ typedef char cdma_completion_bytes_read_assert[(offsetof(struct cdma_completion,
 typedef char cdma_completion_bytes_written_assert[(offsetof(struct cdma_completion, bytes_written) == 16u) ? 1 : -1];
 typedef char cdma_completion_cycles_assert[(offsetof(struct cdma_completion, cycles) == 24u) ? 1 : -1];
 typedef char cdma_completion_address_assert[(offsetof(struct cdma_completion, address) == 32u) ? 1 : -1];
+typedef char cdma_completion_crc_assert[(offsetof(struct cdma_completion, crc) == 40u) ? 1 : -1];
 typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, result) == 60u) ? 1 : -1];
 
 /* engine: What this engine is, and what concerns both channels. */
@@ -105,7 +113,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 
 /* engine.version: Version of this register map. A higher minor version only adds. */
 #define CDMA_ENGINE_VERSION 0x004u
-#define CDMA_ENGINE_VERSION_RESET 0x00010004u
+#define CDMA_ENGINE_VERSION_RESET 0x00010005u
 #define CDMA_ENGINE_VERSION_MINOR_MASK 0x0000ffffu
 #define CDMA_ENGINE_VERSION_MINOR_SHIFT 0u
 #define CDMA_ENGINE_VERSION_MAJOR_MASK 0xffff0000u
@@ -159,9 +167,11 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 
 /* engine.limits: Limits of rings and counters. */
 #define CDMA_ENGINE_LIMITS 0x018u
-#define CDMA_ENGINE_LIMITS_RESET 0xc10c400au
+#define CDMA_ENGINE_LIMITS_RESET 0xc10c401au
 #define CDMA_ENGINE_LIMITS_RING_LOG2_MASK 0x0000000fu
 #define CDMA_ENGINE_LIMITS_RING_LOG2_SHIFT 0u
+#define CDMA_ENGINE_LIMITS_CRC_MASK 0x00000010u
+#define CDMA_ENGINE_LIMITS_CRC_SHIFT 4u
 #define CDMA_ENGINE_LIMITS_RECORD_BYTES_MASK 0x0000ff00u
 #define CDMA_ENGINE_LIMITS_RECORD_BYTES_SHIFT 8u
 #define CDMA_ENGINE_LIMITS_COUNTERS_MASK 0x00ff0000u
@@ -346,13 +356,21 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_PUSH_TAG_VALUE_MASK 0xffffffffu
 #define CDMA_PUSH_TAG_VALUE_SHIFT 0u
 
-/* push.flags: mode, interrupt. */
+/* push.flags: mode, interrupt, check_crc. */
 #define CDMA_PUSH_FLAGS 0x02cu
 #define CDMA_PUSH_FLAGS_RESET 0x00000000u
 #define CDMA_PUSH_FLAGS_MODE_MASK 0x000000ffu
 #define CDMA_PUSH_FLAGS_MODE_SHIFT 0u
 #define CDMA_PUSH_FLAGS_INTERRUPT_MASK 0x00000100u
 #define CDMA_PUSH_FLAGS_INTERRUPT_SHIFT 8u
+#define CDMA_PUSH_FLAGS_CHECK_CRC_MASK 0x00000200u
+#define CDMA_PUSH_FLAGS_CHECK_CRC_SHIFT 9u
+
+/* push.crc: CRC-32C that the raw bytes must have, with `check_crc`. Must be 0 where `engine.limits.crc` is 0. */
+#define CDMA_PUSH_CRC 0x030u
+#define CDMA_PUSH_CRC_RESET 0x00000000u
+#define CDMA_PUSH_CRC_VALUE_MASK 0xffffffffu
+#define CDMA_PUSH_CRC_VALUE_SHIFT 0u
 
 /* push.submit: Hands the descriptor over. */
 #define CDMA_PUSH_SUBMIT 0x040u
@@ -518,6 +536,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_CHANNEL_ERROR_STATUS_WATCHDOG 18u
 #define CDMA_CHANNEL_ERROR_STATUS_ABORTED 19u
 #define CDMA_CHANNEL_ERROR_STATUS_STREAM_PADDING 20u
+#define CDMA_CHANNEL_ERROR_STATUS_CRC_MISMATCH 21u
 #define CDMA_CHANNEL_ERROR_VALID_MASK 0x80000000u
 #define CDMA_CHANNEL_ERROR_VALID_SHIFT 31u
 
@@ -613,6 +632,12 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_CHANNEL_COMPLETION_ADDRESS_HIGH_RESET 0x00000000u
 #define CDMA_CHANNEL_COMPLETION_ADDRESS_HIGH_VALUE_MASK 0xffffffffu
 #define CDMA_CHANNEL_COMPLETION_ADDRESS_HIGH_VALUE_SHIFT 0u
+
+/* channel.completion_crc: CRC-32C of the raw bytes that passed, before the compressor or after the decompressor. 0 if none were moved, and where `engine.limits.crc` is 0. */
+#define CDMA_CHANNEL_COMPLETION_CRC 0x0e8u
+#define CDMA_CHANNEL_COMPLETION_CRC_RESET 0x00000000u
+#define CDMA_CHANNEL_COMPLETION_CRC_VALUE_MASK 0xffffffffu
+#define CDMA_CHANNEL_COMPLETION_CRC_VALUE_SHIFT 0u
 
 /* channel.completion_result: status, phase. */
 #define CDMA_CHANNEL_COMPLETION_RESULT 0x0fcu

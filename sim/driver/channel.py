@@ -158,6 +158,7 @@ class Channel:
         """Puts descriptors into the ring and rings the doorbell once; refuses them unless all of them fit."""
         if self._rings is None:
             raise DriverError(f"{self.name} has no ring; start it with one, or push")
+        self._check_crc(*descriptors)
         if len(descriptors) > self.room:
             raise DriverError(
                 f"{len(descriptors)} descriptors are too many: the ring of {self.name} has room for {self.room}"
@@ -166,13 +167,19 @@ class Channel:
         self._outstanding += len(descriptors)
         self._registers.write(f"{self.name}.ring_tail", self._rings.tail)
 
+    def _check_crc(self, *descriptors: Descriptor) -> None:
+        """Refuses descriptors with a CRC where the engine has none."""
+        if not self.driver.geometry.crc and any(each.check_crc or each.crc for each in descriptors):
+            raise DriverError("a descriptor has a CRC to check; this engine has been made without (crc)")
+
     def push(self, descriptor: Descriptor, timeout: float = 10.0) -> None:
         """Hands over a descriptor through registers; with rings, it goes ahead of what waits in them."""
+        self._check_crc(descriptor)
         if self._rings is not None and self._outstanding >= self._rings.entries:
             raise DriverError(f"the completion ring of {self.name} has no room")
         self.driver.until(lambda: not push_pending(self._registers), timeout, "the descriptor before")
         self._outstanding += 1
-        write_descriptor(self._registers, self.name, descriptor)
+        write_descriptor(self._registers, self.name, descriptor, crc=self.driver.geometry.crc)
 
     def poll(self, how: Literal["memory", "registers"] = "memory") -> list[Completion]:
         """Takes the completions that have arrived, without waiting.
@@ -198,7 +205,9 @@ class Channel:
 
     def _from_registers(self) -> list[Completion]:
         found = []
-        while self._outstanding and (completion := read_completion(self._registers, self.name)):
+        while self._outstanding and (
+            completion := read_completion(self._registers, self.name, crc=self.driver.geometry.crc)
+        ):
             found.append(completion)
             self._outstanding -= 1
         return found

@@ -42,6 +42,7 @@ class Geometry:
     ring_entries: int
     units: int
     stripe_bytes: int
+    crc: bool
 
     @property
     def entry_bits(self) -> int:
@@ -82,4 +83,5 @@ def read_geometry(registers: Registers) -> Geometry:
         ring_entries=1 << limits["ring_log2"],
         units=limits["units"] if version["minor"] >= _WITH_UNITS else 1,
         stripe_bytes=1 << limits["stripe_log2"],
+        crc=bool(limits["crc"]),
     )

@@ -10,7 +10,7 @@ from cdma.hdl.spec.registers.map import register_map
 __all__ = ["Backend", "Registers"]
 
 #: Offsets and field positions are the same for every engine, so any configuration serves.
-_MAP = register_map(EngineConfig())
+_MAP = register_map(EngineConfig(), every=True)
 
 
 class Backend(Protocol):

@@ -209,7 +209,7 @@ class ChannelModel:
         if d["mode"] != Mode.RAW:
             counters["raw_words"] += d["length"] // (self.config.format.word_bits // 8)
         completion = _completion(d["tag"], outcome, cycles=max(read_beats, write_beats))
-        # Of several causes the first in the order of the data counts: stream, write, capacity.
+        # Of several causes the first in the order of the data counts: stream, CRC, write, capacity.
         if failed is not None and outcome.status in (Status.OK, Status.CAPACITY):
             status = Status.WRITE_DECERR if failed.response == "DECERR" else Status.WRITE_SLVERR
             return replace(completion, status=status, address=failed.address)
@@ -225,4 +225,5 @@ def _completion(tag: int, outcome: Outcome, cycles: int = 0) -> Completion:
         literals=outcome.literals,
         cycles=cycles,
         address=outcome.address,
+        crc=outcome.crc,
     )

@@ -51,6 +51,8 @@ class Descriptor:
     compressed_length: int = 0
     tag: int = 0
     interrupt: bool = False
+    check_crc: bool = False
+    crc: int = 0
 
     def pack(self) -> bytes:
         """Returns the descriptor as it lies in memory."""
@@ -68,6 +70,7 @@ class Completion:
     literals: int = 0
     cycles: int = 0
     address: int = 0
+    crc: int = 0
 
     @classmethod
     def unpack(cls, raw: bytes | bytearray | memoryview) -> Completion:

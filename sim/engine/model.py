@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR
+from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, descriptor_fields
 from cdma.hdl.spec.registers.description import Access, Placed
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.spec.registers.record_parts import record_parts
@@ -175,7 +175,7 @@ class EngineModel:
 
     def _staged(self) -> bytes:
         values: dict[str, int] = defaultdict(int)
-        for part in record_parts(DESCRIPTOR, "flags"):
+        for part in record_parts(descriptor_fields(crc=self.config.crc), "flags"):
             values[part.record.name] |= self._field(f"push.{part.register}.{part.field}") << part.start
         return pack(DESCRIPTOR, values)
 

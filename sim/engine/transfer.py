@@ -17,6 +17,7 @@ from cdma.sim.codec.model import decode_packet, encode_packet
 from cdma.sim.codec.results import CODE, NONE, PADDING, TRAILING, TRUNCATED, PacketReport
 from cdma.sim.codec.words import stream_dtype, word_dtype
 
+from .crc import crc32c
 from .port import AddressSpace
 
 __all__ = ["DIRECTIONS", "Outcome", "TransferRules"]
@@ -39,13 +40,18 @@ _MOST_BYTES = (1 << LENGTH_BITS) - 1
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a descriptor ends, and what it writes from its destination on."""
+    """How a descriptor ends, and what it writes from its destination on.
+
+    ``crc``
+        Of the raw bytes that passed, if the engine has a CRC, and otherwise 0.
+    """
 
     status: Status = Status.OK
     bytes_read: int = 0
     literals: int = 0
     address: int = 0
     written: bytes = b""
+    crc: int = 0
 
     @property
     def bytes_written(self) -> int:
@@ -75,7 +81,7 @@ class TransferRules:
     ) -> Outcome | None:
         """Returns the first objection to a descriptor, in the order in which hardware looks; None to carry it out."""
         length, capacity = descriptor["length"], descriptor["capacity"]
-        if any(descriptor[field.name] for field in DESCRIPTOR if field.reserved):
+        if self._uses_reserved(descriptor):
             return Outcome(Status.RESERVED)
         if descriptor["mode"] > max(Mode):
             return Outcome(Status.RESERVED)
@@ -101,12 +107,22 @@ class TransferRules:
         """
         result, report = self._through_codec(descriptor, data, table)
         status, address = _STREAM_STATUS[report.error], 0
+        crc = crc32c(data if self.compressing else result) if self.config.crc else 0
+        if status is Status.OK and descriptor["check_crc"] and crc != descriptor["crc"]:
+            status = Status.CRC_MISMATCH
         if len(result) > descriptor["capacity"]:
             beat, start = self.config.data_bits(self.sink) // 8, descriptor["destination"]
             end = (start + descriptor["capacity"]) // beat * beat
             result = result[: max(0, end - start)]
-            status, address = Status.CAPACITY, start + len(result)
-        return Outcome(status, len(data), report.literals, address, result)
+            if status is Status.OK:
+                status, address = Status.CAPACITY, start + len(result)
+        return Outcome(status, len(data), report.literals, address, result, crc)
+
+    def _uses_reserved(self, descriptor: Mapping[str, int]) -> bool:
+        """Whether a descriptor has anything where this engine has no field."""
+        if not self.config.crc and (descriptor["check_crc"] or descriptor["crc"]):
+            return True
+        return any(descriptor[field.name] for field in DESCRIPTOR if field.reserved)
 
     def _decompresses(self, descriptor: Mapping[str, int]) -> bool:
         return descriptor["mode"] != Mode.RAW and not self.compressing

@@ -101,6 +101,7 @@ class Geometry(ct.Structure):
             "align",
             "units",
             "stripe_bytes",
+            "crc",
         ]
     ]
 
@@ -114,6 +115,8 @@ class Transfer(ct.Structure):
         ("tag", ct.c_uint32),
         ("mode", ct.c_uint8),
         ("interrupt", ct.c_uint8),
+        ("check_crc", ct.c_uint8),
+        ("crc", ct.c_uint32),
     ]
 
 
@@ -123,6 +126,7 @@ class Result(ct.Structure):
         ("tag", ct.c_uint32),
         ("literals", ct.c_uint32),
         ("status", ct.c_uint8),
+        ("crc", ct.c_uint32),
     ]
 
 
@@ -226,7 +230,7 @@ class CChannel:
         _refuse(self.library.c_wait(self.channel, number, results, count, 1000, None))
         return [
             Completion(
-                r.tag, Status(r.status), r.bytes_read, r.bytes_written, r.literals, r.cycles, r.address
+                r.tag, Status(r.status), r.bytes_read, r.bytes_written, r.literals, r.cycles, r.address, r.crc
             )
             for r in results
         ]
@@ -267,5 +271,14 @@ class CChannel:
 
 def _transfer(d: Descriptor) -> Transfer:
     return Transfer(
-        d.source, d.destination, d.length, d.capacity, d.compressed_length, d.tag, d.mode, d.interrupt
+        d.source,
+        d.destination,
+        d.length,
+        d.capacity,
+        d.compressed_length,
+        d.tag,
+        d.mode,
+        d.interrupt,
+        d.check_crc,
+        d.crc,
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 from cdma.hdl.spec.records import Mode, Status
 from cdma.sim.codec.model import analyse, compress
 from cdma.sim.driver import Descriptor, DriverError, EngineError
+from cdma.sim.engine.crc import crc32c
 
 from .driver_machine import BACK, CAPACITY, ENTRIES, PACKED, RAW, RINGS, SIZE, Machine
 
@@ -89,17 +91,22 @@ class _Exercise:
         packed = data if mode is Mode.RAW else compress(raw, form)
         bench.memory["dev"].write(RAW, data)
         tag = bench.rng.getrandbits(32)
-        out = Descriptor(RAW, PACKED, len(data), CAPACITY, mode, tag=tag)
+        check = self.config.crc
+        crc = crc32c(data) if check else 0
+        out = Descriptor(RAW, PACKED, len(data), CAPACITY, mode, tag=tag, check_crc=check, crc=crc)
         done = self.note(self.driver.offload.transfer(out, how))
         assert (done.tag, done.status) == (tag, Status.OK), done
-        assert (done.bytes_read, done.bytes_written) == (len(data), len(packed)), done
+        assert (done.bytes_read, done.bytes_written, done.crc) == (len(data), len(packed), crc), done
         assert bytes(bench.memory["host"].read(PACKED, len(packed))) == packed
         if mode is Mode.ZVC:
             assert done.literals == analyse(raw, form).literals
         length = 0 if mode is Mode.RAW else len(packed)
-        back = Descriptor(PACKED, BACK, len(data), len(data), mode, compressed_length=length, tag=tag)
+        back = replace(out, source=PACKED, destination=BACK, capacity=len(data), compressed_length=length)
         done = self.driver.prefetch.transfer(back, how)
         assert (done.tag, done.status, done.bytes_written) == (tag, Status.OK, len(data)), done
+        if check:
+            wrong = self.driver.prefetch.transfer(replace(back, crc=crc ^ 1), how)
+            assert (wrong.status, wrong.crc, wrong.address) == (Status.CRC_MISMATCH, crc, 0), wrong
         assert bytes(bench.memory["dev"].read(BACK, len(data))) == data
         bench.transfers += 2
         bench.words += 2 * words

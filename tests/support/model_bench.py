@@ -34,10 +34,11 @@ FVC = EngineConfig(
     host_address_bits=34,
     ring_entries=16,
 )
-#: Codes of a field, and padding.
+#: Codes of a field, padding, and a CRC.
 FIELDS = EngineConfig(
     format=Format(16, 32, 3, (127, 126), field_bits=8, rotate=1, zero=True, align=4),
     ring_entries=16,
+    crc=True,
 )
 #: The engines that the driver is tried on.
 CONFIGS = {"default": EngineConfig(ring_entries=16), "fvc": FVC, "fields": FIELDS}

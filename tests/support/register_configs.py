@@ -25,6 +25,7 @@ CONFIGS = {
         dev_address_bits=40,
         host_address_bits=33,
         alignment="word",
+        crc=True,
     ),
 }
 each_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)

@@ -93,8 +93,10 @@ class EngineBench(PortsBench):
         self, channel: str, words: int, *, mode: int | None = None, raw: bytes | None = None, **options: Any
     ) -> Transfer:
         """Makes a transfer of random data, or of those given, at a random address; writes its source, and allows its
-        destination."""
+        destination. Where there is a CRC, every second one is checked."""
         config, rng = self.config, self.rng
+        if config.crc:
+            options.setdefault("crc_off", rng.choice((None, 0)))
         compressing = channel == "offload"
         table = self.tables[channel]
         chosen = rng.choice(list(Mode)) if mode is None else mode

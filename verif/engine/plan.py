@@ -18,6 +18,10 @@ def _with_padding(design: Design) -> bool:
     return bool(design.config.format.padded)
 
 
+def _with_crc(design: Design) -> bool:
+    return bool(design.config.crc)
+
+
 def _with_units(design: Design) -> bool:
     """with several units"""
     return bool(design.config.units > 1)
@@ -70,6 +74,12 @@ _CHANNELS = (
         "streams with padding that is not 0",
         "reported as such, and the next descriptor runs",
         _with_padding,
+    ),
+    TestPoint(
+        "crc",
+        "flipped literals, which no decoder sees, and wrong CRCs in descriptors, in both directions: CRC_MISMATCH with the "
+        "CRC of the data that came; the next descriptor runs",
+        _with_crc,
     ),
     TestPoint(
         "capacity",
@@ -166,7 +176,17 @@ _TESTS = "cdma.verif.engine.tests"
 ENGINE_PLAN = TestPlan(
     modules=tuple(
         f"{_TESTS}.{name}"
-        for name in ("transfers", "limits", "refusals", "errors", "stops", "units", "rings", "registers")
+        for name in (
+            "transfers",
+            "limits",
+            "refusals",
+            "errors",
+            "crc",
+            "stops",
+            "units",
+            "rings",
+            "registers",
+        )
     ),
     points=(*_CHANNELS, *_REGISTERS),
     unit="transfers",

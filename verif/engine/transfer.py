@@ -12,6 +12,7 @@ from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, Mode, Status
 from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.sim.codec.model import encode_packet
 from cdma.sim.codec.words import Words, rotated, word_dtype, words_from_bytes, words_to_bytes
+from cdma.sim.engine.crc import crc32c
 from cdma.sim.engine.descriptors import pack, unpack
 from cdma.sim.engine.transfer import Outcome, TransferRules
 
@@ -49,6 +50,7 @@ class Transfer:
             "bytes_written": self.expected.bytes_written,
             "literals": self.expected.literals,
             "address": self.expected.address,
+            "crc": self.expected.crc,
             "reserved": 0,
             "reserved_status": 0,
         }
@@ -72,10 +74,12 @@ def transfer(
     capacity: int | None = None,
     stream: bytes | None = None,
     interrupt: int = 0,
+    crc_off: int | None = None,
 ) -> Transfer:
     """Returns a transfer of ``raw`` data, or a prefetch of any ``stream`` in the place of the compressed data.
 
-    ``capacity`` is by default what the result needs.
+    ``capacity`` is by default what the result needs. With ``crc_off``, the CRC is checked against that of ``raw``, in which
+    these bits are wrong.
     """
     rules = TransferRules(config, direction)
     decompresses = mode != Mode.RAW and direction == "prefetch"
@@ -94,6 +98,8 @@ def transfer(
         "tag": tag,
         "mode": int(mode),
         "interrupt": interrupt,
+        "check_crc": int(crc_off is not None),
+        "crc": 0 if crc_off is None else crc32c(raw) ^ crc_off,
     }
     expected = rules.outcome(descriptor, data, table)
     if capacity is None:

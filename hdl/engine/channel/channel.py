@@ -119,8 +119,8 @@ class Channel(wiring.Component):
         sink = WritePort(self.write.data_bits, self.write.address_bits, self.write.word_bits)
         super().__init__(
             {
-                "requests": In(stream.Signature(Request)),
-                "completion": Out(stream.Signature(Completion)),
+                "requests": In(stream.Signature(Request(crc=config.crc))),
+                "completion": Out(stream.Signature(Completion(crc=config.crc))),
                 "completion_interrupt": Out(1),
                 "completion_words": Out(32),
                 "completion_coded": Out(1),
@@ -152,14 +152,18 @@ class Channel(wiring.Component):
                 config.format.word_bits,
                 compressing=self.compressing,
                 late=config.pipelined,
+                crc=config.crc,
             ),
             slots=Slots(
                 *addresses,
                 config.descriptors,
                 late=config.pipelined,
                 end_when_done=config.units > 1 and not self.compressing,
+                crc=config.crc,
             ),
-            completer=Completer(*addresses, padded=config.format.padded, late=config.pipelined),
+            completer=Completer(
+                *addresses, padded=config.format.padded, late=config.pipelined, summed=config.crc
+            ),
         )
         m.submodules.path = reset_with(m, "path", parts.path, clear, self.clock)
         m.submodules.checker = parts.checker
@@ -198,7 +202,7 @@ class Channel(wiring.Component):
             return made
 
         if config.units == 1:
-            return DataPath(config, codec(), self.read, self.write)
+            return DataPath(config, codec(), self.read, self.write, compressing=self.compressing)
         if self.compressing:
             return OffloadPath(UnitPlan(config, dev=self.read, host=self.write), codec)
         return PrefetchPath(UnitPlan(config, dev=self.write, host=self.read), codec)
@@ -213,6 +217,8 @@ class Channel(wiring.Component):
         wiring.connect(m, slots.write, path.write)
         wiring.connect(m, slots.tickets, completer.tickets)
         wiring.connect(m, path.report, completer.report)
+        if self.config.crc:
+            wiring.connect(m, path.crc, completer.crc)
         wiring.connect(m, completer.completion, wiring.flipped(self.completion))
         connect_ports(m, path.source, self.source)
         connect_ports(m, path.sink, self.sink)

@@ -10,7 +10,7 @@ from amaranth.utils import exact_log2
 from cdma.hdl.axi.gather import EARLY
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.blocks.gates import one_of
-from cdma.hdl.spec.records import DESCRIPTOR, LENGTH_BITS, MAX_BYTES, Mode, Status
+from cdma.hdl.spec.records import LENGTH_BITS, MAX_BYTES, Mode, Status, descriptor_fields
 from cdma.hdl.spec.registers.description import REGISTER_BYTES
 
 from .descriptor import Request, StatusShape
@@ -89,6 +89,8 @@ class Checker(wiring.Component):
     ``late``
         The steps, what is selected and the verdict go through registers, for an FPGA: a check takes three cycles more, and
         an objection five.
+    ``crc``
+        Descriptors may have a CRC that is to be checked.
     ``run``
         Lets a request begin. One that has begun is finished even if it falls.
     ``flush``
@@ -98,17 +100,25 @@ class Checker(wiring.Component):
     """
 
     def __init__(
-        self, read: PortShape, write: PortShape, word_bits: int, *, compressing: bool, late: bool = False
+        self,
+        read: PortShape,
+        write: PortShape,
+        word_bits: int,
+        *,
+        compressing: bool,
+        late: bool = False,
+        crc: bool = False,
     ) -> None:
         self.late = late
+        self.crc = crc
         self.read = read
         self.write = write
         self.compressing = compressing
         self.word_log2 = exact_log2(word_bits // 8)
         super().__init__(
             {
-                "requests": In(stream.Signature(Request)),
-                "slot": Out(SlotPort()),
+                "requests": In(stream.Signature(Request(crc=crc))),
+                "slot": Out(SlotPort(crc=crc)),
                 "windows": Out(WindowPort()),
                 "run": In(1),
                 "flush": In(1),
@@ -152,6 +162,11 @@ class Checker(wiring.Component):
             slot.route.words.eq(words),
             slot.early.eq(self._register(m, "early", self._early(descriptor))),
         ]
+        if self.crc:
+            m.d.comb += [
+                slot.fields.check_crc.eq(descriptor.check_crc),
+                slot.fields.crc.eq(descriptor.crc),
+            ]
         return m
 
     def _sequence(self, m: Module, steps: _Steps, verdict: Signal) -> Signal:
@@ -425,7 +440,8 @@ class Checker(wiring.Component):
         descriptor = self.requests.payload.descriptor
         length, compressed = descriptor.length, descriptor.compressed_length
         raw = descriptor.mode == Mode.RAW
-        reserved = Cat(descriptor[field.name] for field in DESCRIPTOR if field.reserved).any()
+        fields = descriptor_fields(crc=self.crc)
+        reserved = Cat(descriptor[field.name] for field in fields if field.reserved).any()
 
         def known(name: str, value: Value) -> Value:
             return self._register(m, name, value)

@@ -7,6 +7,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import Response
+from cdma.hdl.blocks.crc32c import CRC_BITS
 from cdma.hdl.blocks.gates import one_of
 from cdma.hdl.codec.parts.streams import Error
 from cdma.hdl.engine.path.ports import Verdict
@@ -47,8 +48,8 @@ class Completer(wiring.Component):
     """One completion per ticket. A descriptor that was started is complete when its reader, its writer and, unless its
     data passed around the codec, the codec have reported.
 
-    The first cause in the order of the data's flow counts: a read that failed, a corrupt stream, a write that
-    failed, a capacity that was exceeded after what was written.
+    The first cause in the order of the data's flow counts: a read that failed, a corrupt stream, a wrong CRC, a write
+    that failed, a capacity that was exceeded after what was written.
 
     The numbers of a completion are calculated a byte at a time, with one subtractor, and kept with the ticket. A
     completion is shown 11 cycles after its ticket can be completed, straight from the ticket, which goes a cycle after
@@ -58,11 +59,15 @@ class Completer(wiring.Component):
         Streams have padding, which may be wrong.
     ``late``
         The ticket shows what is written into it a cycle later, and so does the completion.
+    ``summed``
+        There is a CRC of the data of each descriptor that was started.
 
     ``reported``
         High while reader and writer are done with the ticket.
     ``report``
         The codec's verdicts.
+    ``crc``
+        The CRC of each descriptor's raw bytes, if ``summed``.
     ``drop``
         While high, tickets are completed without their stages. A refused ticket keeps the status it was refused with.
         Any other is completed as ``ABORTED`` or, if ``watchdog`` is high, as ``WATCHDOG``: with its ``write_address``
@@ -84,16 +89,24 @@ class Completer(wiring.Component):
     """
 
     def __init__(
-        self, read_address_bits: int, write_address_bits: int, *, padded: bool = False, late: bool = False
+        self,
+        read_address_bits: int,
+        write_address_bits: int,
+        *,
+        padded: bool = False,
+        late: bool = False,
+        summed: bool = False,
     ) -> None:
         self.padded = padded
+        self.summed = summed
         self.late_ticket = late
         super().__init__(
             {
-                "tickets": In(stream.Signature(Ticket(read_address_bits, write_address_bits))),
+                "tickets": In(stream.Signature(Ticket(read_address_bits, write_address_bits, crc=summed))),
                 "reported": In(1),
                 "report": In(stream.Signature(Verdict)),
-                "completion": Out(stream.Signature(Completion)),
+                **({"crc": In(stream.Signature(CRC_BITS))} if summed else {}),
+                "completion": Out(stream.Signature(Completion(crc=summed))),
                 "interrupt": Out(1),
                 "words": Out(32),
                 "coded": Out(1),
@@ -116,10 +129,10 @@ class Completer(wiring.Component):
         completion = self.completion.payload
         refused = Signal()
         complete = Signal()
-        m.d.comb += [
-            refused.eq(~ticket.started),
-            complete.eq(refused | (self.reported & (fields.raw | self.report.valid))),
-        ]
+        reported = self.reported & (fields.raw | self.report.valid)
+        if self.summed:
+            reported &= self.crc.valid
+        m.d.comb += [refused.eq(~ticket.started), complete.eq(refused | reported)]
 
         kind = _Kind(refused, *(Signal(name=name) for name in _Kind._fields[1:]))
         m.d.comb += [
@@ -169,6 +182,11 @@ class Completer(wiring.Component):
             self.coded.eq(coded),
             self.report.ready.eq(self.tickets.ready & coded),
         ]
+        if self.summed:
+            m.d.comb += [
+                completion.crc.eq(Mux(moved, self.crc.payload, 0)),
+                self.crc.ready.eq(self.tickets.ready & moved),
+            ]
         return m
 
     def _sequence(self, m: Module, complete: Signal, kind: _Kind) -> Signal:
@@ -241,6 +259,10 @@ class Completer(wiring.Component):
     def _judge(self, m: Module, status: Signal, from_read: Signal, from_write: Signal) -> None:
         """For a descriptor that was started and not dropped."""
         ticket, report = self.tickets.payload, self.report.payload
+        # What it follows from is there early enough for a register.
+        wrong_crc = Signal()
+        if self.summed:
+            m.d.sync += wrong_crc.eq(ticket.fields.check_crc & (ticket.fields.crc != self.crc.payload))
         with m.If(ticket.read_resp != Response.OKAY):
             m.d.sync += [
                 status.eq(Mux(ticket.read_resp == Response.DECERR, Status.READ_DECERR, Status.READ_SLVERR)),
@@ -251,6 +273,9 @@ class Completer(wiring.Component):
                 if self.padded or error != Error.PADDING:
                     with m.Case(error):
                         m.d.sync += status.eq(cause)
+        if self.summed:
+            with m.Elif(wrong_crc):
+                m.d.sync += status.eq(Status.CRC_MISMATCH)
         with m.Elif(ticket.write_resp != Response.OKAY):
             m.d.sync += [
                 status.eq(

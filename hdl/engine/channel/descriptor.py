@@ -2,7 +2,7 @@
 
 from amaranth.lib import data
 
-from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RecordField, Status
+from cdma.hdl.spec.records import RecordField, Status, completion_fields, descriptor_fields
 
 __all__ = ["Completion", "Descriptor", "Request", "StatusShape"]
 
@@ -10,19 +10,31 @@ __all__ = ["Completion", "Descriptor", "Request", "StatusShape"]
 StatusShape = 8
 
 
-def _layout(record: tuple[RecordField, ...]) -> data.StructLayout:
-    return data.StructLayout({field.name: field.bits for field in record})
+def _members(record: tuple[RecordField, ...]) -> dict[str, int]:
+    return {field.name: field.bits for field in record}
 
 
-#: 64 bytes, as they lie in memory.
-Descriptor = _layout(DESCRIPTOR)
+class Descriptor(data.StructLayout):
+    """64 bytes, as they lie in memory, of an engine with or without a CRC."""
 
-#: 64 bytes, as they lie in memory.
-Completion = _layout(COMPLETION)
+    def __init__(self, *, crc: bool) -> None:
+        super().__init__(_members(descriptor_fields(crc=crc)))
 
-#: What a channel takes: a descriptor. Where it could not be fetched, ``fault`` is the
-#: :class:`~cdma.hdl.spec.records.Status` of that and ``address`` is where it lies; logic that drives a channel itself
-#: leaves both at 0.
-Request = data.StructLayout({"descriptor": Descriptor, "fault": StatusShape, "address": 64})
+
+class Completion(data.StructLayout):
+    """64 bytes, as they lie in memory, of an engine with or without a CRC."""
+
+    def __init__(self, *, crc: bool) -> None:
+        super().__init__(_members(completion_fields(crc=crc)))
+
+
+class Request(data.StructLayout):
+    """What a channel takes: a descriptor. Where it could not be fetched, ``fault`` is the
+    :class:`~cdma.hdl.spec.records.Status` of that and ``address`` is where it lies; logic that drives a channel itself
+    leaves both at 0."""
+
+    def __init__(self, *, crc: bool) -> None:
+        super().__init__({"descriptor": Descriptor(crc=crc), "fault": StatusShape, "address": 64})
+
 
 assert max(Status) < 1 << StatusShape

@@ -12,6 +12,7 @@ from cdma.hdl.axi.command import Command
 from cdma.hdl.axi.outcome import Outcome
 from cdma.hdl.axi.ports import Response
 from cdma.hdl.axi.span import SPAN_BITS
+from cdma.hdl.blocks.crc32c import CRC_BITS
 from cdma.hdl.engine.path.codec_switch import Route
 from cdma.hdl.spec.records import LENGTH_BITS
 
@@ -24,8 +25,22 @@ ADDRESS_BYTES = 8
 CYCLES_BYTES = 4
 LENGTH_BYTES = -(-SPAN_BITS // 8)
 
-#: What the completer must know of a descriptor besides. A ``status`` other than OK refuses it.
-TicketFields = data.StructLayout({"tag": 32, "interrupt": 1, "raw": 1, "words": 32, "status": StatusShape})
+
+class TicketFields(data.StructLayout):
+    """What the completer must know of a descriptor besides. A ``status`` other than OK refuses it; ``crc`` is expected if
+    ``check_crc``."""
+
+    def __init__(self, *, crc: bool) -> None:
+        super().__init__(
+            {
+                "tag": 32,
+                "interrupt": 1,
+                "raw": 1,
+                "words": 32,
+                "status": StatusShape,
+                **({"check_crc": 1, "crc": CRC_BITS} if crc else {}),
+            }
+        )
 
 
 class Ticket(data.StructLayout):
@@ -40,10 +55,10 @@ class Ticket(data.StructLayout):
         From the completer itself.
     """
 
-    def __init__(self, read_address_bits: int, write_address_bits: int) -> None:
+    def __init__(self, read_address_bits: int, write_address_bits: int, *, crc: bool) -> None:
         super().__init__(
             {
-                "fields": TicketFields,
+                "fields": TicketFields(crc=crc),
                 "started": 1,
                 "start": 8 * CYCLES_BYTES,
                 "objection": 8 * ADDRESS_BYTES,
@@ -85,7 +100,7 @@ class SlotPort(wiring.Signature):
         With ``push``: ``fields.status`` is OK. Only then the stages see the slot.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, crc: bool) -> None:
         super().__init__(
             {
                 "ready": In(1),
@@ -97,7 +112,7 @@ class SlotPort(wiring.Signature):
                 "first": Out(8),
                 "last": Out(8),
                 "count": Out(8),
-                "fields": Out(TicketFields),
+                "fields": Out(TicketFields(crc=crc)),
                 "route": Out(Route),
                 "early": Out(1),
                 "push": Out(1),
@@ -175,6 +190,9 @@ class Slots(wiring.Component):
         wires to all memories are slow: what is pushed is at the streams, and what is written is in the ticket, three cycles
         later.
 
+    ``crc``
+        Tickets have a CRC.
+
     ``read``, ``route``, ``write``
         The commands of the stages.
     ``read_outcome``, ``write_outcome``, ``overflow``
@@ -209,6 +227,7 @@ class Slots(wiring.Component):
         *,
         late: bool = False,
         end_when_done: bool = False,
+        crc: bool = False,
     ) -> None:
         assert depth.bit_count() == 1, depth
         self.read_address_bits = read_address_bits
@@ -218,7 +237,7 @@ class Slots(wiring.Component):
         self.end_when_done = end_when_done
         super().__init__(
             {
-                "input": In(SlotPort()),
+                "input": In(SlotPort(crc=crc)),
                 "read": Out(stream.Signature(Command(read_address_bits))),
                 "route": Out(stream.Signature(Route)),
                 "write": Out(stream.Signature(Command(write_address_bits))),
@@ -227,7 +246,7 @@ class Slots(wiring.Component):
                 "read_outcome": In(Outcome(read_address_bits)),
                 "write_outcome": In(Outcome(write_address_bits)),
                 "overflow": In(1),
-                "tickets": Out(stream.Signature(Ticket(read_address_bits, write_address_bits))),
+                "tickets": Out(stream.Signature(Ticket(read_address_bits, write_address_bits, crc=crc))),
                 "reported": Out(1),
                 "now": In(32),
                 "stamp": In(1),

@@ -71,15 +71,15 @@ class ChannelCounting(wiring.Signature):
         Reads the counters.
     """
 
-    def __init__(self, ports: int = 1) -> None:
+    def __init__(self, ports: int = 1, *, crc: bool = False) -> None:
         super().__init__(
             {
                 "events": Out(ChannelEvents(ports)),
-                "input": Out(stream.Signature(Completion)),
+                "input": Out(stream.Signature(Completion(crc=crc))),
                 "words": Out(32),
                 "coded": Out(1),
                 "extra_error": Out(1),
-                "output": In(stream.Signature(Completion)),
+                "output": In(stream.Signature(Completion(crc=crc))),
                 "hold": Out(1),
                 "held": In(1),
                 "read": Out(CounterPort()),
@@ -112,14 +112,17 @@ class Counters(wiring.Component):
 
     ``late``
         What is collected goes through one more register: a visit takes a cycle more.
+    ``crc``
+        Completions have a CRC, which is not counted.
     ``clear``
         Pulse: all counters are 0 within two rounds, as they are after a reset. What is held stays.
     """
 
-    def __init__(self, ports: int = 1, *, late: bool = False) -> None:
+    def __init__(self, ports: int = 1, *, late: bool = False, crc: bool = False) -> None:
         self.ports = ports
         self.late = late
-        super().__init__({**{name: In(ChannelCounting(ports)) for name in CHANNELS}, "clear": In(1)})
+        counting = ChannelCounting(ports, crc=crc)
+        super().__init__({**{name: In(counting) for name in CHANNELS}, "clear": In(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

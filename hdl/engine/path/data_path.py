@@ -13,6 +13,7 @@ from cdma.hdl.blocks.skid_buffer import slice_after
 from cdma.hdl.blocks.width import connect_width
 from cdma.hdl.spec.engine import EngineConfig
 
+from .checksum import Checksum
 from .codec_switch import CodecSwitch
 from .ports import Verdict, path_members
 
@@ -30,6 +31,8 @@ class DataPath(wiring.Component):
         One outcome per descriptor, from the reader and from the writer.
     ``report``
         One verdict per descriptor that does not pass around the codec.
+    ``crc``
+        One CRC of the raw bytes per descriptor, if ``config.crc``.
     ``ahead``, ``overflow``, ``end``
         Those of the :class:`.AxiWriter`.
     ``values``
@@ -50,8 +53,11 @@ class DataPath(wiring.Component):
         codec: wiring.Component,
         read: PortShape,
         write: PortShape,
+        *,
+        compressing: bool,
     ) -> None:
         self.config = config
+        self.compressing = compressing
         self.codec = codec
         self.reader = AxiReader(read)
         self.writer = AxiWriter(write)
@@ -95,6 +101,9 @@ class DataPath(wiring.Component):
         connect_width(m, "read_width", word_bits, source, switch.input, registered=fast and narrows)
         connect_width(m, "write_width", word_bits, switch.output, writer.input, registered=fast)
 
+        if config.crc:
+            self._sum(m, switch)
+
         wiring.connect(m, reader.port, wiring.flipped(self.source))
         wiring.connect(m, writer.port, wiring.flipped(self.sink))
         wiring.connect(m, reader.outcome, wiring.flipped(self.read_outcome))
@@ -117,3 +126,20 @@ class DataPath(wiring.Component):
             self.blocked.eq(switch.blocked),
         ]
         return m
+
+    def _sum(self, m: Module, switch: CodecSwitch) -> None:
+        """Forms the CRC of the raw beats: those before a compressor, which come straight from a memory unless an adapter or
+        a shifter has them first, or those after a decompressor, which come late in the cycle."""
+        config = self.config
+        raw = switch.input if self.compressing else switch.output
+        early = self.compressing and not (
+            config.pipelined
+            or config.realign
+            or config.dev_data_bits != config.lanes * config.format.word_bits
+        )
+        m.submodules.checksum = checksum = Checksum(config.codec, config.descriptors, late=not early)
+        m.d.comb += [
+            checksum.passed.eq(raw.valid & raw.ready),
+            checksum.beat.eq(raw.payload),
+        ]
+        wiring.connect(m, checksum.crc, wiring.flipped(self.crc))

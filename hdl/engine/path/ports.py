@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 from cdma.hdl.axi.command import Command
 from cdma.hdl.axi.outcome import Outcome
 from cdma.hdl.axi.span import SPAN_BITS
+from cdma.hdl.blocks.crc32c import CRC_BITS
 from cdma.hdl.codec.parts.streams import Error
 from cdma.hdl.spec.engine import EngineConfig
 
@@ -27,6 +28,7 @@ def path_members(
         "write": In(stream.Signature(Command(write_address_bits))),
         "read_outcome": Out(Outcome(read_address_bits)),
         "report": Out(stream.Signature(Verdict)),
+        **({"crc": Out(stream.Signature(CRC_BITS))} if config.crc else {}),
         "write_outcome": Out(Outcome(write_address_bits)),
         "ahead": In(1),
         "overflow": Out(1),

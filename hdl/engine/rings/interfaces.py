@@ -16,12 +16,12 @@ RECORD_WORDS = 8 * RECORD_BYTES // WORD_BITS
 class RingClient(wiring.Signature):
     """A channel as its rings see it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, crc: bool) -> None:
         super().__init__(
             {
-                "requests": Out(stream.Signature(Request)),
+                "requests": Out(stream.Signature(Request(crc=crc))),
                 "checking": In(1),  # the channel checks the request: it must stay
-                "completion": In(stream.Signature(Completion)),
+                "completion": In(stream.Signature(Completion(crc=crc))),
                 "interrupt": In(1),  # the completion counts towards the interrupt
                 "aborting": In(1),  # the channel drops what has started
                 "settling": Out(1),  # completions from before the end of that are not in memory yet

@@ -8,7 +8,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 
 from cdma.hdl.axi.ports import Response
-from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, Status
+from cdma.hdl.spec.records import COMPLETION, Status, completion_fields, descriptor_fields
 from cdma.hdl.spec.registers.description import RegisterMap
 from cdma.hdl.spec.registers.record_parts import record_parts
 
@@ -29,17 +29,27 @@ def _number_of(name: str) -> int:
 class RecordWords:
     """The word that the sequencer has in hand: its sources and its destinations.
 
+    ``crc``
+        Records have a CRC.
     ``value``, ``number``
         The word of the completion or of the error that the sequencer had in hand one cycle before, or two if ``late``.
     """
 
     def __init__(
-        self, sequencer: Sequencer, ports: Sequence[RingPort], registers: RegisterMap, *, late: bool
+        self,
+        sequencer: Sequencer,
+        ports: Sequence[RingPort],
+        registers: RegisterMap,
+        *,
+        late: bool,
+        crc: bool,
     ) -> None:
         self.sequencer = sequencer
         self.ports = ports
         self.registers = registers
         self.late = late
+        self.completion = record_parts(completion_fields(crc=crc), "result")
+        self.descriptor = record_parts(descriptor_fields(crc=crc), "flags")
         self.value = Signal(WORD_BITS, reset_less=True)
         self.number = Signal(range(RECORD_WORDS), reset_less=True)
 
@@ -54,7 +64,7 @@ class RecordWords:
         sequencer, is_, by = self.sequencer, self.sequencer.is_, self.sequencer.by
         word = sequencer.word
         foreign = is_[Job.LOG] & ~by[Cause.OWN]
-        numbers = sorted({part.word for part in record_parts(COMPLETION, "result")})
+        numbers = sorted({part.word for part in self.completion})
         tag, low, high, result = map(_number_of, ("tag", "address", "address_high", "status"))
         terms: list[Value] = []
 
@@ -106,7 +116,7 @@ class RecordWords:
         that is high once that is done, or if no register has this word. The word must be in hand since the cycle before."""
         is_ = self.sequencer.is_
         m.d.comb += sink.payload.data.eq(self.value)
-        shows = {part.word: f"completion_{part.register}" for part in record_parts(COMPLETION, "result")}
+        shows = {part.word: f"completion_{part.register}" for part in self.completion}
         logs = {
             _number_of("status"): "error",
             _number_of("tag"): "error_tag",
@@ -153,8 +163,7 @@ class RecordWords:
         gave. ``landing`` has the data, and the rest of ``r``.
         """
         sequencer = self.sequencer
-        parts = record_parts(DESCRIPTOR, "flags")
-        names = {part.word: f"push.{part.register}" for part in parts}
+        names = {part.word: f"push.{part.register}" for part in self.descriptor}
         with m.If(sequencer.is_[Job.PUSH]), m.Switch(sequencer.word):
             for number, name in names.items():
                 with m.Case(number):

@@ -15,7 +15,7 @@ __all__ = ["IDENT", "VERSION", "engine_block"]
 IDENT = int.from_bytes(b"cDMA", "little")
 
 #: Major and minor version of the map. A driver works with every minor version of the major one that it knows.
-VERSION = (1, 4)
+VERSION = (1, 5)
 
 
 def engine_block(config: EngineConfig) -> Block:
@@ -90,6 +90,7 @@ def _capabilities(config: EngineConfig) -> tuple[Register, ...]:
             0x18,
             "Limits of rings and counters.",
             constant("ring_log2", 0, 4, ring_log2, "log2 of the entries of the largest ring."),
+            constant("crc", 4, 1, config.crc, "Descriptors and completions have a CRC of the raw bytes."),
             constant("record_bytes", 8, 8, RECORD_BYTES, "Bytes of a descriptor and of a completion."),
             constant("counters", 16, 8, len(COUNTERS), "Counters of a channel."),
             constant(

@@ -1,8 +1,8 @@
 """The engine's register map. Plain data, without Amaranth.
 
 Offsets, field positions and access are the same for every engine, so that one driver serves all of them. What
-differs is what the capability registers read, the number of entries of the table, and the number of bits of addresses
-and indices; a driver reads that at run time.
+differs is what the capability registers read, the number of entries of the table, the registers of the CRC, and the
+number of bits of addresses and indices; a driver reads that at run time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .channel import channel_block
 from .counters import COUNTERS_BLOCK
 from .description import RegisterMap
 from .engine import engine_block
-from .push import PUSH_BLOCK
+from .push import push_block
 from .window import window_block
 
 __all__ = ["register_map"]
@@ -33,8 +33,10 @@ _DOC = (
 )
 
 
-def register_map(config: EngineConfig) -> RegisterMap:
-    """The map of the engine that ``config`` describes."""
+def register_map(config: EngineConfig, *, every: bool = False) -> RegisterMap:
+    """The map of the engine that ``config`` describes; with ``every`` also the registers that only others have, for
+    software that serves all engines."""
+    crc = config.crc or every
     return RegisterMap(
         "cdma",
         _DOC,
@@ -42,8 +44,8 @@ def register_map(config: EngineConfig) -> RegisterMap:
             engine_block(config),
             window_block("dev", config.dev_address_bits, 0x100),
             window_block("host", config.host_address_bits, 0x120),
-            PUSH_BLOCK,
-            channel_block(config),
+            push_block(crc),
+            channel_block(config, crc),
             COUNTERS_BLOCK,
         ),
         _ADDRESS_BITS,

@@ -2,38 +2,48 @@
 
 from __future__ import annotations
 
-from cdma.hdl.spec.records import DESCRIPTOR
+from cdma.hdl.spec.records import descriptor_fields
 
 from .declare import pulse, register, ro
 from .description import Access, Block
 from .record_parts import record_registers
 
-__all__ = ["PUSH_BLOCK"]
+__all__ = ["push_block"]
 
-PUSH_BLOCK = Block(
-    "push",
-    "One descriptor given through registers instead of a ring: fill it in, then submit it to a channel. "
-    "The fields lie as in a descriptor in memory; the reserved ones have no registers.",
-    (
-        *record_registers(DESCRIPTOR, 0x00, "flags", Access.RW, locked_by="status.pending"),
-        register(
-            "submit",
-            0x40,
-            "Hands the descriptor over.",
-            pulse("offload", 0, "To the offload channel."),
-            pulse("prefetch", 1, "To the prefetch channel."),
-            locked_by="status.pending",
-        ),
-        register(
-            "status",
-            0x44,
-            "Whether the descriptor has been taken.",
-            ro(
-                "pending",
-                0,
-                "A channel has not yet taken it; until then all registers of this block ignore writes.",
+
+def push_block(crc: bool) -> Block:
+    """The block of an engine with or without a CRC."""
+    return Block(
+        "push",
+        "One descriptor given through registers instead of a ring: fill it in, then submit it to a channel. "
+        "The fields lie as in a descriptor in memory; the reserved ones have no registers.",
+        (
+            *record_registers(
+                descriptor_fields(crc=crc), 0x00, "flags", Access.RW, locked_by="status.pending"
             ),
+            *_SUBMIT,
+        ),
+        (("push", 0x180),),
+    )
+
+
+_SUBMIT = (
+    register(
+        "submit",
+        0x40,
+        "Hands the descriptor over.",
+        pulse("offload", 0, "To the offload channel."),
+        pulse("prefetch", 1, "To the prefetch channel."),
+        locked_by="status.pending",
+    ),
+    register(
+        "status",
+        0x44,
+        "Whether the descriptor has been taken.",
+        ro(
+            "pending",
+            0,
+            "A channel has not yet taken it; until then all registers of this block ignore writes.",
         ),
     ),
-    (("push", 0x180),),
 )

@@ -68,7 +68,11 @@ def test_systemrdl_and_c_header_agree_with_the_map_and_each_other(config, tmp_pa
     assert others == {
         *(f"CDMA_MODE_{mode.name}" for mode in Mode),
         *(f"CDMA_STATUS_{status.name}" for status in Status),
-        *(f"CDMA_DESCRIPTOR_{name}_{what}" for name in ("MODE", "INTERRUPT") for what in ("MASK", "SHIFT")),
+        *(
+            f"CDMA_DESCRIPTOR_{name}_{what}"
+            for name in ("MODE", "INTERRUPT", "CHECK_CRC")
+            for what in ("MASK", "SHIFT")
+        ),
         *(f"CDMA_COMPLETION_{name}_{what}" for name in ("STATUS", "PHASE") for what in ("MASK", "SHIFT")),
     }
 

@@ -11,7 +11,7 @@ import pytest
 from cdma.hdl.spec.counters import COUNTERS
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
-from cdma.hdl.texts.c_header import c_header
+from cdma.hdl.texts.registers import register_texts
 from cdma.sim.codec.model import analyse, compress
 from cdma.sim.driver import Mode, Status
 from tests.support.c_driver_library import (
@@ -121,7 +121,7 @@ def test_opening_reads_the_geometry_and_writes_nothing(bench):
     config = bench.config
     assert {name: getattr(geometry, name) for name, _ in Geometry._fields_} == {
         "version_major": 1,
-        "version_minor": 4,
+        "version_minor": 5,
         "word_bits": config.format.word_bits,
         "window": 32,
         "code_bits": config.format.code_bits,
@@ -142,6 +142,7 @@ def test_opening_reads_the_geometry_and_writes_nothing(bench):
         "align": config.format.align,
         "units": 1,
         "stripe_bytes": 4096,
+        "crc": config.crc,
     }
     assert {kind for kind, _ in bench.accesses} == {"read"}
 
@@ -376,7 +377,7 @@ def test_the_driver_compiles_with_the_header_of_any_engine(tmp_path):
     for name, config in CONFIGS.items():
         folder = tmp_path / name
         folder.mkdir()
-        (folder / "cdma_regs.h").write_text(c_header(register_map(config)))
+        (folder / "cdma_regs.h").write_text(register_texts(config)["cdma_regs.h"])
         (folder / "cdma.h").write_text((SIM / "cdma.h").read_text())
         build(folder, "c99", SOURCE, include=folder)
 

@@ -27,7 +27,7 @@ def bench(request) -> ModelBench:
 def test_geometry_is_read_at_run_time(bench):
     config = bench.config
     assert bench.driver.geometry == Geometry(
-        version=(1, 4),
+        version=(1, 5),
         word_bits=config.format.word_bits,
         window=32,
         code_bits=config.format.code_bits,
@@ -48,6 +48,7 @@ def test_geometry_is_read_at_run_time(bench):
         ring_entries=16,
         units=1,
         stripe_bytes=4096,
+        crc=config.crc,
     )
 
 

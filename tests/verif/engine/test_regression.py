@@ -93,9 +93,12 @@ def test_regression(registers: bool) -> None:
         (UNITS, ["bus_errors", "corrupt", "capacity", "uneven", "silent_unit", "soft_resets"]),
         (UNITS_WITH_FIELDS, ["corrupt", "padding", "uneven"]),
         (dataclasses.replace(SMALL, pipelined=True), ["capacity", "corrupt", "hard_resets", "soft_resets"]),
-        (dataclasses.replace(FIELDS, pipelined=True), ["capacity", "corrupt", "padding"]),
+        (dataclasses.replace(FIELDS, pipelined=True, crc=True), ["capacity", "corrupt", "crc", "padding"]),
         (dataclasses.replace(SMALL, register_slices="in,out"), ["watchdog", "hard_resets", "soft_resets"]),
-        (dataclasses.replace(SMALL, register_slices="out", registers=False), ["bus_errors", "hard_resets"]),
+        (
+            dataclasses.replace(SMALL, register_slices="out", registers=False, crc=True),
+            ["bus_errors", "crc", "hard_resets"],
+        ),
     ],
     ids=[
         "wide",
@@ -125,7 +128,7 @@ def test_regression_to_a_word() -> None:
 
 
 def test_regression_with_fields() -> None:
-    """Every test of the plan with codes of a field and padded windows, at any word and any byte."""
+    """Every test of the plan with codes of a field and padded windows, at any word and any byte, and with a CRC."""
     assert not _failures(verify(EngineDesign(FIELDS_TO_A_WORD), seed=5, packets=60))
 
 

@@ -1,0 +1,116 @@
+"""The CRC-32C of the raw bytes of each packet."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cdma.hdl.blocks.beats import Beat
+from cdma.hdl.blocks.crc32c import CRC_BITS, CRC_INIT, CRC_XOR, after_bits, after_zeros, before_zeros
+from cdma.hdl.blocks.fifo import Fifo
+from cdma.hdl.blocks.gates import popcount
+from cdma.hdl.blocks.xor_network import xor_network
+from cdma.hdl.spec.codec import CodecConfig
+
+__all__ = ["Checksum"]
+
+
+class Checksum(wiring.Component):
+    """Watches a stream of raw beats, and gives the CRC of each packet. It takes a beat in every cycle, and never delays one.
+
+    A last beat counts as a whole one, with zeros for the words that it has not. These zeros are taken back afterwards,
+    a word per cycle, while the next packets pass: the CRC of a packet comes, when those before it have been taken, as many
+    cycles after its last beat as that beat has words missing, and up to seven more.
+
+    ``packets``
+        The most packets that may have begun and whose CRC has not been taken.
+    ``late``
+        Beats come late in the cycle: they go straight into a register.
+
+    ``passed``
+        ``beat`` goes by.
+    ``beat``
+        Whole words of raw data, in stream words. Only the last beat of a packet may be partial or empty.
+    ``crc``
+        The CRC of each packet: that of no bytes is 0.
+    """
+
+    def __init__(self, config: CodecConfig, packets: int, *, late: bool = False) -> None:
+        self.config = config
+        self.packets = packets
+        self.late = late
+        super().__init__(
+            {
+                "passed": In(1),
+                "beat": In(Beat(config.format.stream_bits, config.units)),
+                "crc": Out(stream.Signature(CRC_BITS)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self.config
+        bits, lanes = config.format.word_bits * config.lanes, config.lanes
+        words = self.beat.data.as_value()
+        keep = self.beat.keep[:: config.units // lanes]
+        kept = Cat(Mux(keep[lane], words.word_select(lane, bits // lanes), 0) for lane in range(lanes))
+        missing = lanes - popcount(keep)
+        # The register is added to the bits that come first. What the others add is known a cycle before, or follows from a
+        # register that holds the beat. Neither has an enable or a reset, because what no beat has brought is never used.
+        if self.late:
+            kept = _next(m, "kept", kept)
+        first = kept[:CRC_BITS]
+        rest = xor_network(m, kept[CRC_BITS:], after_bits(bits)[CRC_BITS:], CRC_BITS)
+        if not self.late:
+            first, rest = _next(m, "first", first), _next(m, "rest", rest)
+        missing = _next(m, "beat_missing", missing)
+        adds = _next(m, "adds", self.passed, reset=True)
+        completes = _next(m, "completes", self.passed & self.beat.last, reset=True)
+
+        state = Signal(CRC_BITS, reset_less=True)
+        begins = Signal(init=1)
+        before = Mux(begins, CRC_INIT, state)
+        after = xor_network(m, before ^ first, after_zeros(bits), CRC_BITS) ^ rest
+        with m.If(adds):
+            m.d.sync += [state.eq(after), begins.eq(completes)]
+
+        ended = data.StructLayout({"state": CRC_BITS, "missing": range(lanes + 1)})
+        m.submodules.ended = sums = Fifo(ended, self.packets, reserved=True)
+        m.d.comb += [
+            sums.input.valid.eq(_next(m, "complete", completes, reset=True)),
+            sums.input.payload.state.eq(state),
+            sums.input.payload.missing.eq(_next(m, "state_missing", missing)),
+        ]
+        self._take_back(m, sums.output)
+        return m
+
+    def _take_back(self, m: Module, ended: stream.Interface) -> None:
+        """Takes the zeros back that the last beat had for the words that it had not."""
+        state = Signal(CRC_BITS, name="taken_back", reset_less=True)
+        missing = Signal.like(ended.payload.missing, name="to_take_back", reset_less=True)
+        busy = Signal()
+        columns = before_zeros(self.config.format.word_bits)
+        m.d.comb += [
+            ended.ready.eq(~busy),
+            self.crc.valid.eq(busy & (missing == 0)),
+            self.crc.payload.eq(state ^ CRC_XOR),
+        ]
+        with m.If(~busy):
+            m.d.sync += [
+                state.eq(ended.payload.state),
+                missing.eq(ended.payload.missing),
+                busy.eq(ended.valid),
+            ]
+        with m.Elif(missing != 0):
+            m.d.sync += [
+                state.eq(xor_network(m, state, columns, CRC_BITS)),
+                missing.eq(missing - 1),
+            ]
+        with m.Elif(self.crc.ready):
+            m.d.sync += busy.eq(0)
+
+
+def _next(m: Module, name: str, value: Value, *, reset: bool = False) -> Signal:
+    """The value a cycle later."""
+    kept = Signal(len(value), name=name, reset_less=not reset)
+    m.d.sync += kept.eq(value)
+    return kept

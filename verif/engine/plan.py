@@ -19,6 +19,7 @@ def _with_padding(design: Design) -> bool:
 
 
 def _with_crc(design: Design) -> bool:
+    """with a CRC"""
     return bool(design.config.crc)
 
 
@@ -77,8 +78,8 @@ _CHANNELS = (
     ),
     TestPoint(
         "crc",
-        "flipped literals, which no decoder sees, and wrong CRCs in descriptors, in both directions: CRC_MISMATCH with the "
-        "CRC of the data that came; the next descriptor runs",
+        "flipped literals, which no decoder sees, and wrong CRCs in descriptors, in both directions",
+        "CRC_MISMATCH with the CRC of the data that came; the next descriptor runs",
         _with_crc,
     ),
     TestPoint(

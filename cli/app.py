@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
@@ -12,9 +14,11 @@ from typing import NoReturn
 from cdma.hdl.spec.errors import CdmaError
 
 from ._version import __version__
+from .plain import plain
+from .talk import add_talk_options, talking
 from .termination import terminating_cleanly
 
-__all__ = ["main"]
+__all__ = ["main", "parser"]
 
 #: Modules of ``commands/``, in the order that ``--help`` shows. Each has ``register(subparsers)``, which adds
 #: its parser and sets ``run`` to a function from the parsed arguments to an exit status. Registering must be
@@ -45,38 +49,71 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose errors are one line, like every other error of the command."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message} (try {self.prog} --help)\n")
+        self.exit(2, f"{self.prog}: {plain(message)} (try {self.prog} --help)\n")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+def parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line; where no command is named, ``run`` of what it gives is None."""
+    whole = _Parser(
         prog="cdma",
         description="Generate, verify and measure a compressing DMA engine.",
         epilog="Every command explains itself: cdma COMMAND --help.",
     )
-    parser.add_argument("--version", action="version", version=f"cdma {__version__}")
-    subparsers = parser.add_subparsers(
-        title="commands", metavar="COMMAND", required=True, parser_class=_Parser
-    )
+    whole.add_argument("--version", action="version", version=f"cdma {__version__}")
+    whole.set_defaults(run=None)
+    subparsers = whole.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
     for module in _COMMANDS:
         import_module(f".commands.{module}", __package__).register(subparsers)
-    return parser
+    add_talk_options(whole)
+    return whole
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit status: 0 fine, 1 a check failed, 2 it was asked for the impossible."""
-    arguments = _parser().parse_args(argv)
+    """Runs one command and returns its exit status.
+
+    0: fine. 1: a check failed. 2: it was asked for the impossible. 3: an error in the program itself, whose traceback
+    ``--verbose`` shows. From 128 on: it was ended from outside.
+    """
+    whole = parser()
+    arguments = whole.parse_args(argv)
+    if arguments.run is None:
+        whole.print_help()
+        return 0
     try:
         # So that files that are half written vanish, and tools that were started end with the command.
-        with terminating_cleanly():
-            return int(arguments.run(arguments))
-    except CdmaError as error:
-        print(f"cdma: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("cdma: interrupted", file=sys.stderr)
-        return 130
+        with terminating_cleanly(), talking(arguments):
+            status = int(arguments.run(arguments))
+            sys.stdout.flush()
+            return status
     except BrokenPipeError:
         # The reader of our output has gone (`cdma ... | head`); nothing is left to say, also not at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _close_output()
         return 141
+    except KeyboardInterrupt:
+        return _failed("interrupted", 130)
+    except CdmaError as error:
+        return _failed(str(error), 2)
+    except OSError as error:
+        # What no command foresaw: a full disk, above all that of the output.
+        _close_output()
+        where = f" {error.filename}" if error.filename else ""
+        return _failed(f"cannot read or write{where}: {error.strerror or error}", 2)
+    except MemoryError:
+        return _failed("out of memory", 2)
+    except Exception as error:
+        if arguments.verbose:
+            traceback.print_exc()
+        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        hint = "" if arguments.verbose else "; the option -v shows where"
+        return _failed(f"an error of cdma itself, please report it{hint}: {said}", 3)
+
+
+def _failed(message: str, status: int) -> int:
+    print(f"cdma: {plain(message, lines=True)}", file=sys.stderr)
+    return status
+
+
+def _close_output() -> None:
+    """Takes the way out of what standard output still holds, which Python would else complain about at exit."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

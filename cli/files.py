@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from cdma.hdl.spec.errors import CdmaError
 
-__all__ = ["FileError", "opened", "replacing", "write_text"]
+__all__ = [
+    "FileError",
+    "make_directory",
+    "opened",
+    "ready_directory",
+    "ready_file",
+    "replacing",
+    "write_text",
+]
 
 
 class FileError(CdmaError, OSError):
@@ -59,12 +68,44 @@ def replacing(path: Path, source: Path | None = None) -> Iterator[BinaryIO]:
         raise FileError(f"cannot write {path}: {error.strerror or error}") from None
 
 
-def write_text(directory: Path, name: str, text: str) -> Path:
-    """Writes one file whole or not at all, and makes its directory if need be."""
+def make_directory(directory: Path) -> None:
+    """Makes a directory, and those above it, if need be."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FileError(f"cannot create the directory {directory}: {error.strerror}") from None
+        raise FileError(f"cannot write to the directory {directory}: {error.strerror or error}") from None
+
+
+def ready_directory(directory: Path) -> None:
+    """Refuses a directory that no file can be written to, before the work on the files; leaves everything as it was."""
+    missing = [each for each in (directory, *directory.parents) if not each.exists()]
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except OSError as error:
+        raise FileError(f"cannot write to the directory {directory}: {error.strerror or error}") from None
+    finally:
+        with suppress(OSError):
+            for each in missing:
+                each.rmdir()
+
+
+def ready_file(path: Path, endings: Sequence[str] = ()) -> None:
+    """Refuses a file that cannot be written, or with none of the ``endings``, before the work on its contents."""
+    if endings and path.suffix not in endings:
+        raise FileError(f"{path} has no ending {' or '.join(endings)}; those are what can be written")
+    final = Path(os.path.realpath(path))
+    if final.exists() and not final.is_file():
+        raise FileError(f"{path} exists and is not a regular file, so it cannot be replaced")
+    if not final.parent.is_dir():
+        raise FileError(f"cannot write {path}: there is no directory {path.parent}")
+    ready_directory(final.parent)
+
+
+def write_text(directory: Path, name: str, text: str) -> Path:
+    """Writes one file whole or not at all, and makes its directory if need be."""
+    make_directory(directory)
     path = directory / name
     with replacing(path) as file:
         file.write(text.encode())

@@ -30,6 +30,7 @@ __all__ = [
     "ENGINE",
     "add_block_options",
     "add_format_options",
+    "check_jobs",
     "codec_config_from",
     "config_from",
     "engine_config_from",
@@ -181,6 +182,12 @@ def stage_config_from(arguments: argparse.Namespace) -> StageConfig:
     return StageConfig.from_settings(_given(arguments, _STAGE, codec=False))
 
 
+def check_jobs(jobs: int) -> None:
+    """Refuses a number of processes that is none."""
+    if jobs < 1:
+        raise ParameterError(f"jobs is {jobs}; it must be 1 or more")
+
+
 def settings_given(arguments: argparse.Namespace) -> bool:
     """Whether the parsed ``arguments`` say anything about a codec."""
     names = ("config", "format", "codec", *(setting.name for setting in (*_format_settings(), *_CODEC)))
@@ -264,7 +271,7 @@ def _given(
 
 def _read(path: Path, settings: Sequence[_Setting], names: Sequence[str]) -> dict[str, Any]:
     """The settings in a file; refuses unknown names, and lists and flags that are neither."""
-    found = read_toml(path, may_be_empty=True).settings(names)
+    found = read_toml(path).settings(names)
     for setting in settings:
         value = found.get(setting.name)
         if value is None or setting.kind not in (list, bool) or isinstance(value, setting.kind):

@@ -5,29 +5,57 @@ Progress appears on a terminal only and is gone when the work ends. A pipe or a 
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
+
+from .plain import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
     from rich.table import Table
 
-__all__ = ["Advance", "byte_progress", "new_table", "output", "part_progress", "status", "step_progress"]
+__all__ = [
+    "Advance",
+    "byte_progress",
+    "cell",
+    "new_table",
+    "output",
+    "part_progress",
+    "status",
+    "step_progress",
+    "warn",
+    "without_progress",
+]
 
 #: Seconds of work before a bar over bytes is worth showing.
 _PATIENCE = 0.5
 
-#: Characters of a line of output where no terminal says how many there are.
-_WIDTH = 160
+#: Characters of a line of output where no terminal says how many there are: no table is wider.
+_WIDTH = 100_000
+
+#: Whether a terminal sees progress.
+_progress_is_shown = True
 
 
 class Advance(Protocol):
     """Counts what is done: ``count`` steps more, ``what`` being the last one, if it has a name."""
 
     def __call__(self, count: int = 1, what: str | None = None) -> None: ...
+
+
+@contextmanager
+def without_progress() -> Iterator[None]:
+    """Shows no progress meanwhile."""
+    global _progress_is_shown
+    before, _progress_is_shown = _progress_is_shown, False
+    try:
+        yield
+    finally:
+        _progress_is_shown = before
 
 
 @contextmanager
@@ -85,11 +113,23 @@ def part_progress() -> Iterator[Callable[[str, float], None]]:
 
 
 def output() -> Console:
-    """Standard output, as wide as the terminal; wide enough for any table where it is no terminal."""
+    """Standard output, as wide as the terminal; where it is no terminal, no line is broken and nothing is cut."""
     from rich.console import Console
 
     console = Console(highlight=False)
     return console if console.is_terminal else Console(highlight=False, width=_WIDTH)
+
+
+def warn(message: str) -> None:
+    """Says on standard error what is allowed and most often not meant."""
+    print(f"cdma: warning: {plain(message)}", file=sys.stderr)
+
+
+def cell(name: str) -> str:
+    """A name from a file for a table: nothing in it controls the terminal, or is taken for the table's markup."""
+    from rich.markup import escape
+
+    return escape(plain(name))
 
 
 def new_table(*titles: str, texts: int = 1) -> Table:
@@ -113,11 +153,11 @@ def _bar(*columns: object) -> Progress:
         *columns,  # type: ignore[arg-type]
         console=console,
         transient=True,
-        disable=not console.is_terminal,
+        disable=console.quiet or not console.is_terminal,
     )
 
 
 def _progress_console() -> Console:
     from rich.console import Console
 
-    return Console(stderr=True)
+    return Console(stderr=True, quiet=not _progress_is_shown)

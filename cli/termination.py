@@ -11,10 +11,16 @@ from typing import Any
 
 __all__ = ["terminating_cleanly"]
 
+#: What ends a command: a request to end, and a terminal that was closed, where the system has such a thing.
+_ENDS = ("SIGTERM", "SIGHUP")
+
 
 @contextmanager
 def terminating_cleanly() -> Iterator[None]:
-    """Makes SIGTERM leave through the ``finally`` clauses; only the main thread can ask for that."""
+    """Makes SIGTERM and SIGHUP leave through the ``finally`` clauses; only the main thread can ask for that.
+
+    A hangup that is ignored, as under nohup, stays so.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -22,8 +28,13 @@ def terminating_cleanly() -> Iterator[None]:
     def leave(number: int, frame: Any) -> None:
         sys.exit(128 + number)
 
-    before = signal.signal(signal.SIGTERM, leave)
+    wanted = [number for name in _ENDS if (number := getattr(signal, name, None)) is not None]
+    before = {number: signal.getsignal(number) for number in wanted}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, leave)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from cdma.hdl.verilog.cache import cache_folder, replace_text
+from cdma.hdl.verilog.cache import cache_folder, ready_cache, replace_text
 
 __all__ = ["Cache", "NoCache"]
 
@@ -14,11 +14,13 @@ __all__ = ["Cache", "NoCache"]
 class Cache:
     """JSON values in files of ``folder``, by default of the folder ``synth`` of the cache.
 
-    Any number of processes may use it at once. A value that cannot be read counts as missing.
+    Any number of processes may use it at once. A value that cannot be read counts as missing. A folder that cannot be
+    written is refused at once, before anything is measured.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = cache_folder() / "synth" if folder is None else folder
+        ready_cache(self.folder)
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key[2:]}.json"
@@ -37,6 +39,9 @@ class Cache:
 
 class NoCache(Cache):
     """Keeps nothing."""
+
+    def __init__(self) -> None:
+        self.folder = cache_folder()
 
     def load(self, key: str) -> None:
         return None

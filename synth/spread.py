@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from cdma.hdl.spec.errors import CdmaError
+from cdma.hdl.spec.install import install_command
 from cdma.synth.errors import MeasureError, ToolError
 
 __all__ = ["Lost", "spread"]
@@ -70,7 +71,7 @@ def _on_cluster(
     try:
         from distributed import Client
     except ImportError:
-        raise ToolError("Dask is not installed; it comes with: pip install 'cdma[dask]'") from None
+        raise ToolError(f"Dask is not installed; it comes with: {install_command('dask')}") from None
     try:
         client = Client(scheduler, timeout=10, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:

@@ -22,6 +22,8 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
+from cdma.hdl.spec.install import install_command
+
 from .errors import ToolError, ToolTimeout
 
 __all__ = ["Progress", "Yosys", "find_abc", "find_yosys", "run_tool", "scratch"]
@@ -144,7 +146,7 @@ def find_yosys(prefer: str | None = None) -> Yosys:
                 return Yosys(distribution, version(distribution), command)
             except PackageNotFoundError:
                 continue
-    raise ToolError(f"{prefer or 'Yosys'} is not installed; it comes with: pip install 'cdma[synth]'")
+    raise ToolError(f"{prefer or 'Yosys'} is not installed; it comes with: {install_command('synth')}")
 
 
 def find_abc() -> str:
@@ -152,5 +154,5 @@ def find_abc() -> str:
     found = find_spec("pyosys")
     path = Path(found.origin).parent / "yosys-abc" if found is not None and found.origin is not None else None
     if path is None or not path.is_file():
-        raise ToolError("ABC is not installed; it comes with: pip install 'cdma[synth]'")
+        raise ToolError(f"ABC is not installed; it comes with: {install_command('synth')}")
     return str(path)

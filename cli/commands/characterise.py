@@ -34,7 +34,7 @@ def register(subparsers: Any) -> None:
         "--train",
         type=Path,
         metavar="DIR",
-        help="train the networks, which takes minutes, and write the records into DIR (needs cdma[torch])",
+        help="train the networks, which takes minutes, and write the records into DIR (needs the extra torch)",
     )
     parser.add_argument("--networks", nargs="+", metavar="NAME", help="train only these")
     parser.add_argument("--epochs", type=int, metavar="N", help="passes over the images (default 24)")
@@ -49,6 +49,7 @@ def register(subparsers: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from cdma.files import ready_directory
     from cdma.sim.compare.comparison import summarise
     from cdma.sim.system.density_table import load_densities
     from cdma.sim.training.figures import figures, over_training
@@ -61,6 +62,9 @@ def _run(arguments: argparse.Namespace) -> int:
     for option in ("networks", "epochs", "seed"):
         if getattr(arguments, option) is not None and arguments.train is None:
             raise ParameterError(f"--{option} is given without --train, which it is for")
+    for directory in (arguments.train, arguments.figures):
+        if directory is not None:
+            ready_directory(directory)
     if arguments.train is not None:
         _train(arguments)
     directory = arguments.train or arguments.records
@@ -90,12 +94,9 @@ def _train(arguments: argparse.Namespace) -> None:
 
 
 def _write(directory: Path, files: Mapping[str, bytes]) -> None:
-    from cdma.files import FileError, replacing
+    from cdma.files import make_directory, replacing
 
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"cannot make {directory}: {error.strerror}") from None
+    make_directory(directory)
     for name, data in files.items():
         with replacing(directory / name) as file:
             file.write(data)
@@ -149,10 +150,11 @@ def _print(tables: Sequence[_Table], markdown: bool) -> None:
                 print("| " + " | ".join(row) + " |")
             print()
         return
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    from cdma.output import output
+
+    console = output()
     for title, names, rows in tables:
         table = Table(title=title, title_justify="left")
         for name in names:

@@ -43,9 +43,11 @@ def register(subparsers: Any) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     began = time.monotonic()
 
+    from cdma.files import ready_directory
     from cdma.output import status
     from cdma.sim.support.stimuli import activations
 
+    ready_directory(arguments.output)
     tensor = activations(1, arguments.density)
     with status() as say:
         steps = [step(arguments.output, tensor, say) for step in _STEPS]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.codecs import codec_of
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.spec.stage import STAGES, StageConfig
 from cdma.options import add_block_options, config_from, stage_config_from
 
@@ -83,12 +84,20 @@ def _add_output_options(parser: argparse.ArgumentParser, name: str) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     if arguments.block in STAGES:
         return _run_stage(arguments, stage_config_from(arguments))
+    if getattr(arguments, "values", None) is not None and getattr(arguments, "runtime_values", None):
+        # A regression drives the port with the values; Verilog has no use for them.
+        raise ParameterError(
+            "values and runtime-values are both given; the values are either fixed or come in on a port"
+        )
     config = config_from(arguments)
 
-    from cdma.files import write_text
+    from cdma.files import ready_directory, write_text
     from cdma.hdl.verilog.memory_list import memory_row
-    from cdma.output import status
+    from cdma.output import status, warn
 
+    if isinstance(config, EngineConfig) and (waste := config.waste()):
+        warn(waste)
+    ready_directory(arguments.output)
     with status() as say:
         say(f"generating {arguments.name}")
         files, ports, memories = _generate(arguments, config)

@@ -110,12 +110,14 @@ def _count(text: str) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from cdma.files import replacing
+    from cdma.files import ready_file, replacing
     from cdma.sim.profile.files import find_tensors
     from cdma.sim.profile.page import page
     from cdma.sim.profile.report import Report
 
     settings = _settings(arguments)
+    if arguments.html is not None:
+        ready_file(arguments.html)
     report = Report(tuple(_profiles(find_tensors(arguments.path))), settings)
     if arguments.html is not None:
         with replacing(arguments.html) as file:
@@ -167,8 +169,9 @@ def _profiles(stored: Iterable[StoredTensor]) -> list[TensorProfile]:
 
 def _print(report: Report) -> None:
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
+
+    from cdma.output import cell, output
 
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("tensor", overflow="fold")
@@ -180,7 +183,7 @@ def _print(report: Report) -> None:
     for transfer in report.transfers:
         tensor = transfer.tensor
         table.add_row(
-            tensor.name,
+            cell(tensor.name),
             f"{tensor.raw / 1e6:,.3f}",
             f"{tensor.density:.3f}",
             f"{tensor.ratio:.2f}",
@@ -190,7 +193,7 @@ def _print(report: Report) -> None:
             "yes" if transfer.cswap.worth else "no",
             str(transfer.units),
         )
-    console = Console()
+    console = output()
     console.print(table)
     for answer in _answers(report):
         console.print(answer, highlight=False, markup=False)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.errors import ParameterError
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
-from cdma.options import ENGINE, add_block_options
+from cdma.options import ENGINE, add_block_options, check_jobs
 
 from .certificate import add_certificate_options, certify, check_certificate_options
 
@@ -118,12 +118,14 @@ def _add_options(
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from cdma.files import ready_directory
     from cdma.output import step_progress
     from cdma.synth.gates import gate_netlist
     from cdma.verif.regression import plan_of, verify
 
     from .designs import design_from
 
+    check_jobs(arguments.jobs)
     gates = arguments.netlist == "gates"
     if arguments.liberty and not gates:
         raise ParameterError("--liberty is given without --netlist gates, which it is for")
@@ -133,6 +135,8 @@ def _run(arguments: argparse.Namespace) -> int:
         _list(points, arguments.json)
         return 0
     junit, certified = junit_file(arguments), check_certificate_options(arguments)
+    if arguments.waves is not None:
+        ready_directory(arguments.waves)
     with step_progress("building and running", len(points)) as advance:
 
         def report(outcome: Outcome) -> None:

@@ -66,6 +66,7 @@ def _add_output_options(block: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from cdma.files import ready_directory
     from cdma.output import status
     from cdma.verif.codec.design import CodecDesign
     from cdma.verif.codec.wave import wave
@@ -74,6 +75,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from .designs import design_from, with_rings
 
     design = design_from(arguments)
+    ready_directory(arguments.output)
     with status() as say:
         say(f"building and simulating the {arguments.block}")
         if isinstance(design, CodecDesign):

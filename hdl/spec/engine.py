@@ -265,6 +265,16 @@ class EngineConfig:
         """Whether sources and destinations may lie amid a beat."""
         return self.alignment == "word"
 
+    def waste(self) -> str:
+        """Says what of the engine no data can use, in a sentence, or nothing."""
+        codec, port = self.codec.data_bits, self.dev_data_bits
+        if codec <= port:
+            return ""
+        return (
+            f"the codec takes {codec} bits per cycle and its device port gives {port}: {port // self.format.word_bits} "
+            "lanes are as fast, in less area"
+        )
+
     def data_bits(self, port: str) -> int:
         """Bits of the data of the port ``"dev"`` or ``"host"``."""
         return self.dev_data_bits if port == "dev" else self.host_data_bits

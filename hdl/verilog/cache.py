@@ -18,7 +18,18 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-__all__ = ["cache_folder", "content_key", "generator_key", "kept_folder", "kept_text", "replace_text"]
+from cdma.hdl.spec.errors import CdmaError
+
+__all__ = [
+    "CacheError",
+    "cache_folder",
+    "content_key",
+    "generator_key",
+    "kept_folder",
+    "kept_text",
+    "ready_cache",
+    "replace_text",
+]
 
 
 def cache_folder() -> Path:
@@ -27,6 +38,23 @@ def cache_folder() -> Path:
         return Path(override)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "cdma"
+
+
+class CacheError(CdmaError, OSError):
+    """The folder that results are kept in cannot be written."""
+
+
+def ready_cache(folder: Path) -> None:
+    """Makes a folder of the cache if need be, and refuses one that cannot be written, before the work to be kept."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise CacheError(
+            f"cannot keep results in {folder}: {error.strerror or error}; the environment variable CDMA_CACHE names "
+            "another folder"
+        ) from None
 
 
 def content_key(*parts: str | bytes) -> str:
@@ -51,6 +79,7 @@ def kept_text(kind: str, key: str, suffix: str, make: Callable[[], str]) -> str:
     path = cache_folder() / kind / f"{key[:32]}{suffix}"
     if path.is_file():
         return path.read_text()
+    ready_cache(path.parent)
     text = make()
     replace_text(path, text)
     return text
@@ -61,7 +90,7 @@ def kept_folder(kind: str, key: str, make: Callable[[Path], None]) -> Path:
     path = cache_folder() / kind / key[:32]
     if path.is_dir():
         return path
-    path.parent.mkdir(parents=True, exist_ok=True)
+    ready_cache(path.parent)
     part = Path(tempfile.mkdtemp(prefix=f".{key[:8]}-", dir=path.parent))
     try:
         make(part)

@@ -22,6 +22,7 @@ from typing import Any, Protocol
 
 from cdma.hdl.spec.errors import CdmaError, ParameterError
 from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.install import install_command
 from cdma.sim.codec import model as fvc_model
 from cdma.sim.codec.results import CorruptStream
 from cdma.sim.codec.words import WordFormat, Words, word_dtype, words_from_bytes, words_to_bytes
@@ -133,7 +134,7 @@ def _lz4() -> ModuleType:
     try:
         import lz4.block
     except ImportError:
-        raise MissingCodec("the codec lz4 needs the package lz4: pip install 'cdma[bench]'") from None
+        raise MissingCodec(f"the codec lz4 needs the package lz4: {install_command('bench')}") from None
     block: ModuleType = lz4.block
     return block
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cdma.hdl.spec.errors import CdmaError
-from cdma.sim.support.npy import NotATensor
+from cdma.sim.support.npy import NotATensor, Tensor, read_npy_header
 from cdma.sim.support.safetensors import Part, read_safetensors
 
 __all__ = ["BadTensorFile", "StoredTensor", "find_tensors"]
 
 _SUFFIXES = (".npy", ".npz", ".safetensors")
+#: Dimensions of numpy's arrays.
+_MOST_DIMENSIONS = 64
 
 
 class BadTensorFile(CdmaError, ValueError):
@@ -69,22 +73,28 @@ def _in_file(path: Path, stem: str) -> Iterator[StoredTensor]:
         yield StoredTensor(name, tensor.bytes, tensor.dtype, tensor.read)
 
 
-def _require_numbers(where: str, array: NDArray[Any]) -> NDArray[Any]:
-    if array.dtype.hasobject or array.dtype.kind not in "biufc":
-        raise BadTensorFile(
-            f"{where} holds {array.dtype}, not integers or floating-point numbers "
-            "(save other types, such as bfloat16, viewed as unsigned integers)"
-        )
-    return array
-
-
 def _npy(path: Path) -> Iterator[StoredTensor]:
+    with path.open("rb") as file:
+        tensor = _described(str(path), file)
+        begin = file.tell()
+    available = path.stat().st_size - begin
+    _check_size(str(path), tensor, available)
+    order: Literal["F", "C"] = "F" if tensor.fortran_order else "C"
+
+    def read() -> NDArray[Any]:
+        if not tensor.nbytes:
+            return np.zeros(_shape(tensor.shape), tensor.dtype)
+        return np.memmap(path, tensor.dtype, "r", begin, _shape(tensor.shape), order)
+
+    yield StoredTensor("", tensor.nbytes, None, read)
+
+
+def _described(where: str, file: IO[bytes]) -> Tensor:
+    """The description of a .npy file, of which the data follow."""
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise BadTensorFile(f"{path} is not a .npy file of numbers: {_reason(error)}") from None
-    _require_numbers(str(path), array)
-    yield StoredTensor("", array.nbytes, None, lambda: array)
+        return read_npy_header(file)
+    except NotATensor as error:
+        raise BadTensorFile(f"cannot read {where}: {error}") from None
 
 
 def _npz(path: Path) -> Iterator[StoredTensor]:
@@ -96,23 +106,35 @@ def _npz(path: Path) -> Iterator[StoredTensor]:
     for member in members:
         if member.filename.endswith(".npy"):
             name = member.filename.removesuffix(".npy")
-            yield StoredTensor(name, member.file_size, None, partial(_npz_member, path, name))
+            yield StoredTensor(name, member.file_size, None, partial(_npz_member, path, member.filename))
 
 
-def _npz_member(path: Path, name: str) -> NDArray[Any]:
+def _npz_member(path: Path, member: str) -> NDArray[Any]:
+    where = f"{path}, {member.removesuffix('.npy')}"
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            array: NDArray[Any] = archive[name]
-    except (ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
-        raise BadTensorFile(f"{path}, {name} cannot be read: {_reason(error)}") from None
-    return _require_numbers(f"{path}, {name}", array)
+        with zipfile.ZipFile(path) as archive, archive.open(member) as file:
+            tensor = _described(where, file)
+            # Its end is read too, so that its checksum is verified.
+            data = file.read()
+    except (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
+        raise BadTensorFile(f"{where} cannot be read: {error or type(error).__name__}") from None
+    _check_size(where, tensor, len(data))
+    return np.frombuffer(data, tensor.dtype, math.prod(tensor.shape)).reshape(
+        _shape(tensor.shape), order="F" if tensor.fortran_order else "C"
+    )
 
 
-def _reason(error: Exception) -> str:
-    """Returns numpy's reason without its advice to allow pickled objects, which would run code from the file."""
-    text = str(error) or type(error).__name__
-    objects = "pickle" in text.lower() or "Python objects" in text
-    return "it holds pickled objects" if objects else text
+def _check_size(where: str, tensor: Tensor, available: int) -> None:
+    if tensor.nbytes > available:
+        raise BadTensorFile(
+            f"{where} has {available:,} bytes of data, but its shape {tensor.shape} of {tensor.dtype} takes "
+            f"{tensor.nbytes:,}: it is cut short"
+        )
+
+
+def _shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape, or that of its elements in a row where numpy has no array of so many dimensions."""
+    return shape if len(shape) <= _MOST_DIMENSIONS else (math.prod(shape),)
 
 
 def _safetensors(path: Path) -> Iterator[StoredTensor]:
@@ -127,5 +149,5 @@ def _safetensors(path: Path) -> Iterator[StoredTensor]:
 
 def _mapped(path: Path, part: Part) -> NDArray[Any]:
     if part.begin == part.end:
-        return np.zeros(part.shape, part.dtype)
-    return np.memmap(path, part.dtype, "r", part.begin, part.shape)
+        return np.zeros(_shape(part.shape), part.dtype)
+    return np.memmap(path, part.dtype, "r", part.begin, _shape(part.shape))

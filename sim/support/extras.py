@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from cdma.hdl.spec.errors import CdmaError
+from cdma.hdl.spec.install import install_command
 
 __all__ = ["MissingTorch", "require"]
 
@@ -14,7 +15,7 @@ class MissingTorch(CdmaError, ImportError):
     """Training needs an extra that is not installed."""
 
     def __init__(self, package: str) -> None:
-        super().__init__(f"training needs the package {package}: pip install 'cdma[torch]'")
+        super().__init__(f"training needs the package {package}: {install_command('torch')}")
 
 
 def require(module: str, package: str) -> Any:

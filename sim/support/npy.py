@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from tokenize import TokenError
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 
@@ -29,8 +30,11 @@ class Tensor:
     def __post_init__(self) -> None:
         if self.dtype.kind not in "biufc":
             raise NotATensor(
-                f"it holds elements of type {self.dtype}, not integers or floating-point numbers"
+                f"it holds elements of type {self.dtype}, not integers or floating-point numbers "
+                "(save other types, such as bfloat16, viewed as unsigned integers)"
             )
+        if any(size < 0 for size in self.shape):
+            raise NotATensor(f"it has the shape {self.shape}; no dimension may be negative")
 
     @property
     def nbytes(self) -> int:
@@ -38,7 +42,7 @@ class Tensor:
         return math.prod(self.shape) * self.dtype.itemsize
 
 
-def read_npy_header(file: BinaryIO) -> Tensor:
+def read_npy_header(file: IO[bytes]) -> Tensor:
     """Reads the description, up to the first byte of data."""
     try:
         version = np.lib.format.read_magic(file)
@@ -52,7 +56,7 @@ def read_npy_header(file: BinaryIO) -> Tensor:
             )
     except NotATensor:
         raise
-    except (ValueError, EOFError) as error:
+    except (ValueError, EOFError, SyntaxError, TokenError, RecursionError) as error:
         raise NotATensor(f"it is not a .npy file: {error}") from None
     return Tensor(shape, dtype, fortran_order)
 

@@ -150,13 +150,15 @@ class Table:
                 raise TableError(f"{self.where} has the unknown key {key!r}; it may have {', '.join(known)}")
 
 
-def read_toml(path: Path, *, may_be_empty: bool = False) -> Table:
-    """Reads the table in a TOML file; refuses an empty file unless it ``may_be_empty``."""
+def read_toml(path: Path) -> Table:
+    """Reads the table in a TOML file; refuses an empty file, which is most often the wrong one."""
     try:
         values = tomllib.loads(_text(path))
     except tomllib.TOMLDecodeError as error:
         raise TableError(f"{path} is not a TOML file: {error}") from None
-    if not values and not may_be_empty:
+    except RecursionError:
+        raise TableError(f"{path} is nested too deeply") from None
+    if not values:
         raise TableError(f"{path} is empty; it must be a TOML file with at least one key")
     return Table(str(path), values)
 
@@ -168,8 +170,10 @@ def read_json(path: Path) -> Table:
         raise TableError(f"{path} is empty; it must hold a JSON object")
     try:
         return Table(str(path), json.loads(text))
-    except (json.JSONDecodeError, RecursionError) as error:
+    except json.JSONDecodeError as error:
         raise TableError(f"{path} is not a JSON file: {error}") from None
+    except RecursionError:
+        raise TableError(f"{path} is nested too deeply") from None
 
 
 def _text(path: Path) -> str:

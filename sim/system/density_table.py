@@ -23,6 +23,8 @@ fully connected layer) or ``pool`` (maximum pooling). ``progress`` runs from 0, 
 rises; ``density`` is the part of the float32 words that is not zero; ``ratio``, which may be left out, is for
 each codec raw bytes per compressed byte of NCHW tensors; ``shape``, which may be left out, is that of one image's
 activations. A key ``default`` beside ``networks`` names the network whose record serves every network without one.
+``data``, ``schedule`` and ``versions`` beside ``networks``, and ``accuracy`` beside ``layers``, are remarks that nothing
+reads; any other key is refused.
 
 Large networks are not trained here. :meth:`DensityTable.look_up` gives a layer of a large network the record
 of the small one at the same kind, relative depth and progress, each interpolated linearly.
@@ -149,6 +151,8 @@ def load_densities(path: Path | None = None) -> DensityTable:
     for name in networks.names():
         network = networks.table(name)
         records[name] = [_layer(row) for row in network.rows("layers")]
+        network.get("accuracy", None)
+        network.done()
         if not any(layer.kind == "relu" for layer in records[name]):
             raise TableError(
                 f"{network.where} has no layer of kind 'relu', without which nothing can be looked up"
@@ -157,6 +161,9 @@ def load_densities(path: Path | None = None) -> DensityTable:
         raise TableError(f"{networks.where} has no network")
     source = table.text("source", str(table.where))
     default = table.choice("default", list(records)) if "default" in table else None
+    for remark in ("data", "schedule", "versions"):
+        table.get(remark, None)
+    table.done()
     return DensityTable(source, records, default)
 
 
@@ -180,7 +187,9 @@ def _layer(row: Table) -> LayerRecord:
             )
         fraction[codec] = 1 / ratio
     shape = tuple(int(size) for size in row.numbers("shape", least=1)) if "shape" in row else ()
-    return LayerRecord(name, row.choice("kind", KINDS), progress, density, fraction, shape)
+    record = LayerRecord(name, row.choice("kind", KINDS), progress, density, fraction, shape)
+    row.done()
+    return record
 
 
 def _over(row: Table, key: str, progress: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from cdma.hdl.spec.install import install_command
 from cdma.synth.circuits import Circuit
 from cdma.synth.errors import MeasureError, ToolError
 from cdma.synth.yosys import Progress, Yosys, run_tool, scratch
@@ -37,7 +38,7 @@ def find_nextpnr(family: str) -> tuple[str, tuple[str, ...]]:
     distribution = f"yowasp-nextpnr-{family}"
     module = distribution.replace("-", "_")
     if find_spec(module) is None:
-        raise ToolError(f"{distribution} is not installed; it comes with: pip install 'cdma[synth]'")
+        raise ToolError(f"{distribution} is not installed; it comes with: {install_command('synth')}")
     function = f"run_nextpnr_{family.replace('-', '_')}"
     call = f"import sys, {module}; sys.exit({module}.{function}(sys.argv[1:]))"
     return distribution, (sys.executable, "-c", call)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from cdma.hdl.spec.install import install_command
 from cdma.synth.errors import ToolError
 
 from .sweep import Outcome, Sweep
 
-__all__ = ["LanesFit", "fit_lanes", "plot_sweep"]
+__all__ = ["LanesFit", "fit_lanes", "plot_sweep", "require_matplotlib"]
 
 
 @dataclass(frozen=True)
@@ -39,13 +41,19 @@ def fit_lanes(lanes: Sequence[int], kge: Sequence[float]) -> LanesFit:
     return LanesFit(float(constant), float(slope), worst)
 
 
+def require_matplotlib() -> None:
+    """Raises :class:`ToolError` where no plot can be drawn."""
+    try:
+        import_module("matplotlib")
+    except ImportError:
+        raise ToolError(f"matplotlib is not installed; it comes with: {install_command('plot')}") from None
+
+
 def plot_sweep(sweep: Sweep, folder: Path) -> list[Path]:
     """Draws the plots that the axes of the sweep allow into ``folder``, as SVG; returns the files."""
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ToolError("matplotlib is not installed; it comes with: pip install 'cdma[plot]'") from None
+    require_matplotlib()
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
 
     drawn: list[Path] = []
 

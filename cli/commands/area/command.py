@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,11 @@ def _add_questions(parser: argparse.ArgumentParser) -> None:
         "parameter of the codec (lanes, word_bits, window, code_bits, runtime_values, pipelined) or the period",
     )
     group.add_argument(
-        "--jobs", type=int, default=0, metavar="N", help="at once (default: one per processor)"
+        "--jobs",
+        type=int,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="at once (default: one per processor)",
     )
     group.add_argument(
         "--scheduler",

@@ -10,10 +10,12 @@ from pathlib import Path
 
 from rich.markup import escape
 
+from cdma.files import make_directory, ready_directory
 from cdma.hdl.spec.errors import ParameterError
-from cdma.options import codec_config_from
+from cdma.options import check_jobs, codec_config_from
 from cdma.output import new_table, output, step_progress
 from cdma.synth.errors import MeasureError
+from cdma.synth.sweep.plots import plot_sweep, require_matplotlib
 from cdma.synth.sweep.points import parse_axis, points
 from cdma.synth.sweep.sweep import Outcome, Sweep, run_sweep
 
@@ -32,8 +34,10 @@ def run(arguments: argparse.Namespace) -> int:
         if name in axes:
             raise ParameterError(f"--sweep names {name} twice")
         axes[name] = values
-    if arguments.jobs < 0:
-        raise ParameterError(f"--jobs is {arguments.jobs}; it must be 1 or more, or 0 for one per processor")
+    check_jobs(arguments.jobs)
+    if arguments.output is not None:
+        require_matplotlib()
+        ready_directory(arguments.output)
     library = request.library(arguments)
     wanted = list(points(codec_config_from(arguments), request.options(arguments, library), axes))
     if all(point.reason for point in wanted):
@@ -43,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.block,
             library,
             wanted,
-            jobs=arguments.jobs or os.cpu_count() or 1,
+            jobs=arguments.jobs,
             scheduler=arguments.scheduler,
             cache=request.cache(arguments),
             on_done=lambda outcome: advance(),
@@ -92,9 +96,7 @@ def _show(sweep: Sweep, assumption: str) -> None:
 
 
 def _write(sweep: Sweep, rows: str, folder: Path) -> None:
-    from cdma.synth.sweep.plots import plot_sweep
-
-    folder.mkdir(parents=True, exist_ok=True)
+    make_directory(folder)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".sweep-") as temporary:
         scratch = Path(temporary)
         (scratch / f"{sweep.block}-sweep.json").write_text(rows + "\n")

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from cdma.files import ready_file
 from cdma.hdl.spec.errors import ParameterError
 
-__all__ = ["add_case_options", "add_plot_option", "check_densities", "check_latencies"]
+__all__ = ["add_case_options", "add_plot_option", "check_densities", "check_latencies", "check_plot"]
 
 
 def add_case_options(group: Any, *, densities: str, directions: Sequence[str]) -> None:
@@ -25,6 +26,15 @@ def add_case_options(group: Any, *, densities: str, directions: Sequence[str]) -
 def add_plot_option(parser: argparse.ArgumentParser, what: str) -> None:
     """Adds ``--plot``."""
     parser.add_argument("--plot", type=Path, metavar="FILE", help=f"also draw {what} (.svg, .png)")
+
+
+def check_plot(path: Path | None) -> None:
+    """Refuses a picture that cannot be drawn or written, before what it shows is measured."""
+    if path is not None:
+        from cdma.synth.sweep.plots import require_matplotlib
+
+        require_matplotlib()
+        ready_file(path, (".svg", ".png"))
 
 
 def check_densities(densities: Iterable[float]) -> None:

@@ -11,7 +11,7 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.errors import ParameterError
 from cdma.options import ENGINE, add_block_options, engine_config_from
 
-from .cases import add_case_options, add_plot_option, check_densities, check_latencies
+from .cases import add_case_options, add_plot_option, check_densities, check_latencies, check_plot
 from .rows import Columns, Row, add_row_options, show_rows
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.verif.engine.measure import measure_engine, rows_of
 
     wanted = [_cases(arguments, design.config) for design in designs]
+    check_plot(arguments.plot)
     rows: list[Row] = []
     with step_progress("building and measuring", sum(map(rows_of, wanted))) as advance:
         for design, cases in zip(designs, wanted, strict=True):

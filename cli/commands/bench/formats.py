@@ -29,7 +29,7 @@ def register(subparsers: Any) -> None:
         "--train",
         type=Path,
         metavar="FILE",
-        help="train the transformer anew, which takes minutes, and write its samples to FILE (needs cdma[torch])",
+        help="train the transformer anew, which takes minutes, and write its samples to FILE (needs the extra torch)",
     )
     source.add_argument("--samples", type=Path, metavar="FILE", help="take the samples that --train wrote")
     parser.add_argument("--seed", type=int, metavar="N", help="seed of the training (default 1)")

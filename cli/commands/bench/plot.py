@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from cdma.files import replacing
-from cdma.hdl.spec.errors import CdmaError
 
 from .rows import Row
 
@@ -19,7 +18,7 @@ def plot_utilisation(rows: Sequence[Row], path: Path) -> None:
     chosen = [row for row in rows if row["mode"] == "zvc" and not row["concurrent"]]
     several = len({row["host_data_bits"] for row in chosen}) > 1
     latencies = sorted({row["memory_latency"] for row in chosen})
-    figure, axes = _figure(path, len(latencies), sharey=True)
+    figure, axes = _figure(len(latencies), sharey=True)
     for axis, latency in zip(axes, latencies, strict=True):
         lines: dict[tuple[str, int, int], list[tuple[float, float]]] = {}
         for row in chosen:
@@ -45,7 +44,7 @@ def plot_units(rows: Sequence[Row], path: Path) -> None:
     chosen = [row for row in rows if row["pattern"] == "scattered"]
     directions = sorted({row["direction"] for row in chosen})
     counts = sorted({row["units"] for row in chosen})
-    figure, axes = _figure(path, len(directions) + 1)
+    figure, axes = _figure(len(directions) + 1)
     for axis, direction in zip(axes, directions, strict=False):
         for index, count in enumerate(counts):
             points = _of(chosen, direction, count)
@@ -87,14 +86,10 @@ def _of(rows: Sequence[Row], direction: str, units: int) -> list[Row]:
     return sorted(found, key=lambda row: float(row["density"]))
 
 
-def _figure(path: Path, pictures: int, *, sharey: bool = False) -> tuple[Any, Any]:
-    """A figure that can be saved at ``path``, and its pictures side by side."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise CdmaError("a plot needs matplotlib: install cdma[plot]") from None
-    if path.suffix not in (".svg", ".png"):
-        raise CdmaError(f"{path} has no ending .svg or .png; those are what can be drawn")
+def _figure(pictures: int, *, sharey: bool = False) -> tuple[Any, Any]:
+    """A figure, and its pictures side by side."""
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(4 * pictures, 3.4), layout="constrained")
     return figure, figure.subplots(1, pictures, sharey=sharey, squeeze=False)[0]
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.hdl.spec.errors import ParameterError
+from cdma.hdl.spec.install import install_command
 from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.options import add_format_options, format_from
 
@@ -72,7 +74,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(report, indent=2))
     elif report["missing"]:
-        print(f"not installed, so not measured: {', '.join(report['missing'])} (pip install 'cdma[bench]')")
+        print(f"not installed, so not measured: {', '.join(report['missing'])} ({install_command('bench')})")
     return 0
 
 
@@ -90,9 +92,15 @@ def _tensors(arguments: argparse.Namespace) -> Any:
                 described = read_npy_header(file)
             except NotATensor as error:
                 raise NotATensor(f"cannot measure on {arguments.input}: {error}") from None
+            begin = file.tell()
+            available = file.seek(0, os.SEEK_END) - begin
+            if not 0 < described.nbytes <= available:
+                raise NotATensor(
+                    f"cannot measure on {arguments.input}: it has {available:,} bytes of data, and its shape "
+                    f"{described.shape} takes {described.nbytes:,}"
+                )
+            file.seek(begin)
             data = file.read(described.nbytes)
-        if not data or len(data) < described.nbytes:
-            raise NotATensor(f"cannot measure on {arguments.input}: it has {len(data)} bytes of data")
         item_bits = described.dtype.itemsize * 8
         word_bits = next(bits for bits in (32, 16, 8) if item_bits % bits == 0)
         yield (

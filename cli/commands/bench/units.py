@@ -11,7 +11,7 @@ from cdma.commands.designs import design_from, with_rings
 from cdma.hdl.spec.errors import ParameterError
 from cdma.options import ENGINE, add_block_options
 
-from .cases import add_case_options, add_plot_option, check_densities, check_latencies
+from .cases import add_case_options, add_plot_option, check_densities, check_latencies, check_plot
 from .rows import Columns, Row, add_row_options, show_rows
 
 if TYPE_CHECKING:
@@ -107,6 +107,7 @@ def _measure(arguments: argparse.Namespace) -> list[Row]:
     from cdma.verif.engine.measure_units import unit_row
 
     wanted = [_cases(arguments, design) for design in designs]
+    check_plot(arguments.plot)
     rows: list[Row] = []
     with step_progress("building and measuring", sum(map(len, wanted))) as advance:
         for design, cases in zip(designs, wanted, strict=True):

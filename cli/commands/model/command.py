@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
+#: Options that name a file to write, and the endings that it may have.
+_FILES = {"trace": (), "measure_engine": (), "measure_units": (), "plot": (".svg",)}
+
 _ALGORITHMS = ("zv", "rl", "zl")
 
 
@@ -125,9 +128,18 @@ def register(subparsers: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from cdma.files import ready_directory, ready_file
     from cdma.sim.system.assumptions import default_assumptions_path, load_assumptions
     from cdma.sim.system.density_table import load_densities
 
+    if arguments.figures is not None:
+        ready_directory(arguments.figures)
+    for name, endings in _FILES.items():
+        if (path := getattr(arguments, name)) is not None:
+            if not path.parent.exists():
+                ready_directory(path.parent)
+            else:
+                ready_file(path, endings)
     if arguments.show_assumptions:
         print(default_assumptions_path().read_text(encoding="utf-8"), end="")
     elif arguments.list:
@@ -174,6 +186,12 @@ def _models(
     from cdma.sim.system.networks import load_network, network_names
 
     networks = [load_network(name) for name in arguments.network or network_names()]
+    known = {**lines.networks, **densities.networks}
+    for network in networks:
+        if network.densities not in known:
+            raise ParameterError(
+                f"network {network.name} has densities = {network.densities!r}; it must be one of {', '.join(known)}"
+            )
     if arguments.batch is not None:
         if arguments.batch < 1:
             raise ParameterError(f"batch is {arguments.batch}; it must be a whole number, 1 or more")
@@ -261,8 +279,9 @@ def _tensors(arguments: argparse.Namespace, models: list[Model]) -> None:
 
 
 def _print_table(titles: list[str], rows: list[list[str]], left: int) -> None:
-    from rich.console import Console
     from rich.table import Table
+
+    from cdma.output import cell, output
 
     table = Table(box=None, pad_edge=False)
     for index, title in enumerate(titles):
@@ -272,11 +291,8 @@ def _print_table(titles: list[str], rows: list[list[str]], left: int) -> None:
         if previous is not None and row[:2] != previous:
             table.add_section()
         previous = row[:2]
-        table.add_row(*row)
-    console = Console()
-    if not console.is_terminal:
-        console.width = 200  # In a pipe no column may be cut.
-    console.print(table)
+        table.add_row(*map(cell, row))
+    output().print(table)
 
 
 def _trace(arguments: argparse.Namespace, models: list[Model]) -> None:
@@ -332,12 +348,9 @@ def _measure(path: Path, *, units: bool = False) -> None:
 
 
 def _write(directory: Path, files: Mapping[str, str]) -> None:
-    from cdma.files import FileError, replacing
+    from cdma.files import make_directory, replacing
 
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"cannot make {directory}: {error.strerror}") from None
+    make_directory(directory)
     for name, text in files.items():
         with replacing(directory / name) as file:
             file.write(text.encode())

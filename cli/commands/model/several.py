@@ -51,8 +51,6 @@ def _check(arguments: argparse.Namespace) -> None:
             raise ParameterError(
                 f"{name} is given with devices or links; it shows a step of one device on one link"
             )
-    if arguments.plot is not None and arguments.plot.suffix != ".svg":
-        raise ParameterError(f"plot is {arguments.plot}; it must end in .svg")
 
 
 def _print(rows: Sequence[Several]) -> None:

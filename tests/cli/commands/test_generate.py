@@ -130,7 +130,7 @@ def test_a_directory_that_cannot_be(tmp_path: Path, capsys: pytest.CaptureFixtur
     (tmp_path / "file").touch()
     target = tmp_path / "file" / "rtl"
     assert main(["generate", "compressor", *_SMALL, "-o", str(target)]) == 2
-    assert capsys.readouterr().err == f"cdma: cannot create the directory {target}: Not a directory\n"
+    assert capsys.readouterr().err == f"cdma: cannot write to the directory {target}: Not a directory\n"
 
 
 def test_a_block_is_needed(capsys: pytest.CaptureFixture[str]) -> None:

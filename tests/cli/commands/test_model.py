@@ -129,7 +129,7 @@ def test_several_devices_and_links(
         (["--devices", "0"], "devices is 0; it must be from 1 to 64"),
         (["--links", "65"], "links is 65; it must be from 1 to 64"),
         (["--links", "2", "--tensors"], "tensors is given with devices or links"),
-        (["--links", "2", "--plot", "x.png"], "plot is x.png; it must end in .svg"),
+        (["--links", "2", "--plot", "x.png"], "x.png has no ending .svg; those"),
         (["--plot", "x.svg"], "plot is given without devices or links"),
         (["--links", "2", "--policy", "vdnn++"], "how several devices share these is not modelled"),
         (["--links", "2", "--policy", "cswap", "--algorithm", "rl"], "it compresses with zv only"),

@@ -98,20 +98,24 @@ class TestFiles:
         objects = np.array([{"a": 1}], dtype=object)
         np.save(tmp_path / "o.npy", objects, allow_pickle=True)
         with pytest.raises(
-            BadTensorFile, match=r"o\.npy is not a \.npy file of numbers: it holds pickled objects"
+            BadTensorFile, match=r"cannot read .*o\.npy: it holds elements of type object, not integers"
         ):
             find_tensors(tmp_path / "o.npy")
         np.savez(tmp_path / "o.npz", x=objects)
         (stored,) = find_tensors(tmp_path / "o.npz")
-        with pytest.raises(BadTensorFile, match=r"o\.npz, x cannot be read: it holds pickled objects"):
+        with pytest.raises(
+            BadTensorFile, match=r"cannot read .*o\.npz, x: it holds elements of type object, not"
+        ):
             stored.read()
         (tmp_path / "p.npy").write_bytes(b"\x80\x04K\x01.")
-        with pytest.raises(BadTensorFile, match="it holds pickled objects"):
+        with pytest.raises(BadTensorFile, match=r"it is not a \.npy file: "):
             find_tensors(tmp_path / "p.npy")
 
     def test_text_and_void_types(self, tmp_path):
         np.save(tmp_path / "s.npy", np.array(["a", "b"]))
-        with pytest.raises(BadTensorFile, match="holds <U1, not integers or floating-point numbers"):
+        with pytest.raises(
+            BadTensorFile, match="holds elements of type <U1, not integers or floating-point numbers"
+        ):
             find_tensors(tmp_path / "s.npy")
         np.save(tmp_path / "v.npy", np.zeros(4, "V2"))
         with pytest.raises(BadTensorFile, match=r"such as bfloat16, viewed as unsigned integers"):
@@ -122,7 +126,7 @@ class TestFiles:
         data = (tmp_path / "a.npy").read_bytes()
         for length in (3, 40, 1000):
             (tmp_path / "a.npy").write_bytes(data[:length])
-            with pytest.raises(BadTensorFile, match=r"a\.npy is not a \.npy file of numbers"):
+            with pytest.raises(BadTensorFile, match=r"a\.npy: it is not a \.npy file|it is cut short"):
                 find_tensors(tmp_path / "a.npy")
         np.savez(tmp_path / "a.npz", x=tensor())
         (tmp_path / "a.npz").write_bytes((tmp_path / "a.npz").read_bytes()[:500])

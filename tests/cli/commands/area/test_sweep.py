@@ -41,7 +41,7 @@ def test_command(tmp_path, capsys, monkeypatch):
     [
         (["--sweep", "lanes=1", "--sweep", "lanes=2"], "cdma: --sweep names lanes twice"),
         (["--sweep", "lanes=64"], "cdma: no point of the sweep can be: lanes is 64"),
-        (["--sweep", "lanes=1", "--jobs", "-1"], "cdma: --jobs is -1; it must be 1 or more"),
+        (["--sweep", "lanes=1", "--jobs", "-1"], "cdma: jobs is -1; it must be 1 or more"),
         (["--scheduler", "tcp://127.0.0.1:1"], "cdma: --scheduler says how to sweep; give it with --sweep"),
         (["--sweep", "lanes=1", "--compare", "45"], "cdma: --sweep and --compare are two questions"),
         (["--compare", "45"], "cdma: --compare scales µm²; give the library with --liberty"),

@@ -1,0 +1,55 @@
+"""How a user installs what a command lacks: the command that works from where the user is."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+__all__ = ["DISTRIBUTION", "install_command", "requirement"]
+
+#: The name of the distribution; the package and the command are called cdma, which is another project's name on PyPI.
+DISTRIBUTION = "compressing-dma"
+
+
+def install_command(extra: str) -> str:
+    """The command that installs the packages of an ``extra``, such as ``pip install '.[verif]'``."""
+    return f"pip install {_quoted(requirement(extra))}"
+
+
+def requirement(extra: str) -> str:
+    """What pip is asked for: the folder or the file that this installation came from, or else the name."""
+    origin = _origin()
+    if origin is None:
+        return f"{DISTRIBUTION}[{extra}]"
+    if origin.is_dir():
+        return f".[{extra}]" if origin == Path.cwd() else f"{origin}[{extra}]"
+    return f"{DISTRIBUTION}[{extra}] @ {origin.as_uri()}"
+
+
+def _origin() -> Path | None:
+    """The folder or file on this machine that pip installed the distribution from (PEP 610); None if from an index."""
+    here = Path.cwd()
+    try:
+        text = distribution(DISTRIBUTION).read_text("direct_url.json")
+    except PackageNotFoundError:
+        # Not installed by pip: run from its sources.
+        return here if _is_checkout(here) else None
+    url = urlparse(json.loads(text)["url"]) if text else None
+    if url is None or url.scheme != "file":
+        return None
+    path = Path(unquote(url.path))
+    return path if path.exists() else None
+
+
+def _is_checkout(folder: Path) -> bool:
+    project = folder / "pyproject.toml"
+    return project.is_file() and f'name = "{DISTRIBUTION}"' in project.read_text(encoding="utf-8")
+
+
+def _quoted(text: str) -> str:
+    """The text as a shell takes it, always in quotes, as most write it."""
+    quoted = shlex.quote(text)
+    return quoted if quoted != text else f"'{text}'"

@@ -1,0 +1,273 @@
+"""What a user can get wrong is one sentence and status 2, said before the work begins."""
+
+import contextlib
+import io
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cdma.app import main
+from tests.support.tensors import safetensors, tensor
+
+
+def _npy(shape: tuple[int, ...], data: bytes = b"") -> bytes:
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})
+    return file.getvalue() + data
+
+
+def _refused(capsys, *command: object) -> str:
+    """The one sentence with which a command ends."""
+    assert main([str(word) for word in command]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+@pytest.fixture(params=["no such device", "a file"])
+def unwritable(request, tmp_path: Path) -> Path:
+    """A folder that cannot be made, also not by the superuser."""
+    file = tmp_path / "file"
+    file.touch()
+    return Path("/proc/nowhere") if request.param == "no such device" else file / "folder"
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc, as Linux has it")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "generate compressor -o",
+        "demo -o",
+        "wave compressor -o",
+        "wave engine -o",
+        "verify decompressor --waves",
+        "area compressor --sweep lanes=2,4 -o",
+        "model --figures",
+        "model --trace",
+        "characterise --figures",
+    ],
+)
+def test_unwritable_folders(command: str, unwritable: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr("cdma.hdl.verilog.emit.subprocess.run", _no_work)
+    target = unwritable / "trace.json" if command.endswith("--trace") else unwritable
+    assert f"cannot write to the directory {unwritable}" in _refused(capsys, *command.split(), target)
+
+
+def _no_work(*arguments: object, **options: object) -> None:
+    raise AssertionError("the work began")
+
+
+@pytest.mark.parametrize(
+    "command", ["wave compressor", "verify compressor", "area compressor --no-breakdown"]
+)
+def test_unwritable_cache(command: str, tmp_path: Path, monkeypatch, capsys) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    monkeypatch.setenv("CDMA_CACHE", str(file / "cache"))
+    monkeypatch.chdir(tmp_path)
+    said = _refused(capsys, *command.split())
+    assert f"cannot keep results in {file / 'cache'}" in said
+    assert "CDMA_CACHE names another folder" in said
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, as Linux has it")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "formats",
+        "formats --json",
+        "model --list",
+        "verify compressor --list",
+        "prove --list",
+        "profile {} --json",
+    ],
+)
+@pytest.mark.parametrize("buffered", [True, False])
+def test_full_disk(command: str, buffered: bool, tmp_path: Path, monkeypatch, capsys) -> None:
+    np.save(tmp_path / "a.npy", tensor())
+    with open("/dev/full", "wb", buffering=0) as full:
+        output = io.TextIOWrapper(io.BufferedWriter(full), write_through=not buffered)
+        monkeypatch.setattr(sys, "stdout", output)
+        assert main(command.format(tmp_path / "a.npy").split()) == 2
+        # What Python does at exit complains no more.
+        output.flush()
+    monkeypatch.undo()
+    assert capsys.readouterr().err == "cdma: cannot read or write: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (_npy((-4,)), "it has the shape (-4,); no dimension may be negative"),
+        (_npy((-2, -2), bytes(16)), "it has the shape (-2, -2); no dimension may be negative"),
+        (_npy((10**12, 10**9)), "4"),
+        (np.random.default_rng(0).bytes(3000), "it is not a .npy file: the magic string is not correct"),
+        (b"abc", "it is not a .npy file: EOF"),
+    ],
+)
+@pytest.mark.parametrize(
+    "command", ["compress {} {}.cdma", "profile {}", "bench software --rounds 1 --input {}"]
+)
+def test_npy(data: bytes, message: str, command: str, tmp_path: Path, capsys) -> None:
+    path = tmp_path / "a.npy"
+    path.write_bytes(data)
+    said = _refused(capsys, *command.format(path, path).split())
+    assert message in said
+    assert "pickle" not in said
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+@pytest.mark.parametrize(
+    "member", [b"abc", _npy((-4,)), _npy((10**12, 10**9)), _npy((64,), bytes(256)), None]
+)
+def test_npz(member: bytes | None, compression: int, tmp_path: Path, capsys) -> None:
+    path = tmp_path / "a.npz"
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        archive.writestr(
+            "a.npy", member if member is not None else _npy((1000,), tensor(0.5, 1000).tobytes())
+        )
+    data = bytearray(path.read_bytes())
+    if member is None or len(member) > 200:
+        data[60:90] = bytes(30)
+    path.write_bytes(data)
+    assert f"{path}, a" in _refused(capsys, "profile", path)
+
+
+def test_many_dimensions(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "a.safetensors"
+    path.write_bytes(
+        safetensors({"a": {"dtype": "F32", "shape": [1] * 80, "data_offsets": [0, 4]}}, b"\1\0\0\0")
+    )
+    assert main(["profile", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tensors"][0]["density"] == 1
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 5000 + "]" * 5000, "a = " + "{a=" * 5000 + "1" + "}" * 5000])
+@pytest.mark.parametrize(
+    "command", ["generate compressor --config {}", "model --network {}", "model --assumptions {}"]
+)
+def test_nested_toml(text: str, command: str, tmp_path: Path, capsys) -> None:
+    path = tmp_path / "deep.toml"
+    path.write_text(text)
+    assert f"{path} is nested too deeply" in _refused(capsys, *command.format(path).split())
+
+
+@pytest.mark.parametrize("bench", ["bench engine", "bench units"])
+def test_plots(bench: str, tmp_path: Path, monkeypatch, capsys) -> None:
+    assert "has no ending .svg or .png" in _refused(capsys, *bench.split(), "--plot", tmp_path / "a.pdf")
+    assert "no directory" in _refused(capsys, *bench.split(), "--plot", tmp_path / "none" / "a.svg")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for command in (
+        [*bench.split(), "--plot", tmp_path / "a.svg"],
+        ["area", "compressor", "--sweep", "lanes=2"],
+    ):
+        last = ["-o", tmp_path] if "area" in command else []
+        assert "matplotlib is not installed" in _refused(capsys, *command, *last)
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("verify compressor --jobs 0", "jobs is 0; it must be 1 or more"),
+        ("area compressor --sweep lanes=2 --jobs 0", "jobs is 0; it must be 1 or more"),
+        ("generate compressor --values 1 --runtime-values", "values and runtime-values are both given"),
+        ("generate compressor --config {}", "is empty"),
+        ("generate engine --config {}", "is empty"),
+    ],
+)
+def test_contradictions(command: str, message: str, tmp_path: Path, capsys) -> None:
+    path = tmp_path / "empty.toml"
+    path.touch()
+    assert message in _refused(capsys, *command.format(path).split())
+
+
+def test_densities(tmp_path: Path, capsys) -> None:
+    layer = {"name": "a", "kind": "relu", "progress": [0], "density": [0.5]}
+    networks = {"vgg": {"layers": [layer]}}
+    path = tmp_path / "d.json"
+    for table, key in (
+        ({"networks": networks, "defualt": "vgg"}, "defualt"),
+        ({"networks": {"vgg": {"layers": [layer], "layer": 1}}}, "layer"),
+        ({"networks": {"vgg": {"layers": [layer | {"shpae": [1]}]}}}, "shpae"),
+    ):
+        path.write_text(json.dumps(table))
+        assert f"unknown key '{key}'" in _refused(capsys, "model", "--network", "vgg16", "--densities", path)
+    network = tmp_path / "n.toml"
+    network.write_text(
+        'name = "n"\ninput = [3, 8, 8]\nbatch = 1\ndensities = "vgq"\n'
+        'layers = [{name = "a", kind = "conv", filters = 4, kernel = 3, relu = true}]\n'
+    )
+    said = _refused(capsys, "model", "--network", network)
+    assert "densities = 'vgq'; it must be one of alexnet, vgg, squeezenet, resnet" in said
+
+
+def test_wide_codec_warns(tmp_path: Path, capsys) -> None:
+    shape = ["--dev-data-bits", "64", "--host-data-bits", "64", "--lanes"]
+    file = tmp_path / "file"
+    file.touch()
+    # Nothing is generated where nothing can be written.
+    assert main(["generate", "engine", *shape, "2", "-o", str(file)]) == 2
+    assert "warning" not in capsys.readouterr().err
+    assert main(["generate", "engine", *shape, "16", "-o", str(file)]) == 2
+    assert capsys.readouterr().err.startswith(
+        "cdma: warning: the codec takes 512 bits per cycle and its device port gives 64: 2 lanes are as fast, "
+        "in less area\n"
+    )
+
+
+def test_escapes_in_names(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "a.safetensors"
+    name = "a\x1b[31mred\x07\x9b[bold]"
+    path.write_bytes(safetensors({name: {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}}, bytes(16)))
+    assert main(["profile", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "\\x1b[31mred\\x07\\x9b[bold]" in out
+    assert not {"\x1b", "\x07", "\x9b"} & set(out)
+    said = _refused(capsys, "profile", tmp_path / "\x1b[31m.npy")
+    assert "\\x1b[31m.npy" in said
+
+
+def test_own_errors_have_no_traceback(monkeypatch, capsys) -> None:
+    monkeypatch.setattr("cdma.hdl.spec.presets.PRESETS", None)
+    assert main(["formats"]) == 3
+    said = capsys.readouterr().err
+    assert said.startswith("cdma: an error of cdma itself, please report it; the option -v shows where: ")
+    assert main(["formats", "-v"]) == 3
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="needs SIGHUP, as POSIX has it")
+def test_hangup_leaves_no_part(tmp_path: Path) -> None:
+    fifo = tmp_path / "a.npy"
+    os.mkfifo(fifo)
+    target = tmp_path / "a.cdma"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cdma", "compress", fifo, target], stderr=subprocess.DEVNULL
+    )
+    with fifo.open("wb") as file, contextlib.suppress(BrokenPipeError):
+        file.write(_npy((1 << 20,)))
+        file.flush()
+        deadline = time.monotonic() + 30
+        while not list(tmp_path.glob(".*.partial")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert list(tmp_path.glob(".*.partial"))
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(30) == 128 + signal.SIGHUP
+    assert list(tmp_path.iterdir()) == [fifo]
+
+
+def test_sizes_are_not_read(tmp_path: Path, capsys) -> None:
+    """A length that no file has is refused before memory is asked for it."""
+    path = tmp_path / "a.npy"
+    path.write_bytes(_npy((10**12,), struct.pack("<16f", *range(16))))
+    assert "64 bytes of data" in _refused(capsys, "bench", "software", "--input", path)

@@ -95,7 +95,7 @@ def test_names_of_the_package_exist(document: Path) -> None:
 @by_document
 def test_commands_are_understood(document: Path) -> None:
     for words in commands_in(document.read_text(encoding="utf-8")):
-        app._parser().parse_args(words)
+        app.parser().parse_args(words)
 
 
 def test_broken_references_are_found() -> None:

@@ -26,7 +26,7 @@ def test_commands_exist(command):
     """Each command is one that this version understands."""
     words = shlex.split(command)
     if words[0] == "cdma":
-        app._parser().parse_args(words[1:])
+        app.parser().parse_args(words[1:])
 
 
 def test_each_block_of_figures_begins_with_its_command():

@@ -22,6 +22,7 @@ PURPOSES = {
     r"path\.unit_\d+\.(outcomes|verdicts|ends)\.memory": "reports of a unit's stripes, until their turn",
     r"path\.orders\.\w+\.memory": "the order of the stripes in flight",
     r"path\.cuts\.memory": "lengths of the stripes that a stream is split into",
+    r"path\.joiner\.\w+(\.\w+)*": "words of a stream, until their beat is joined",
     r"path\.splitter\.\w+(\.\w+)*": "words of a stream, and where its windows end, until it is split",
     r"slots\.\w+": "descriptors in flight: a field of each",
     r"(offload|prefetch)_fetcher\.part_\d+": "descriptors that are fetched or pushed, until the channel takes them",

@@ -125,10 +125,24 @@ def _corruptions(context: Context) -> list[Packet]:
     return [corrupt_packet(stream, length, config) for stream, length in damaged]
 
 
+def _cut_beats(context: Context) -> Iterator[Packet]:
+    """Streams of literals but for a word, cut after each of their beats: of some beat all words are there but one."""
+    config, form = context.config, context.config.format
+    for start in range(0, form.window, config.lanes):
+        mask = np.ones(form.window, bool)
+        mask[start + context.rng.randrange(min(config.lanes, form.window))] = False
+        stream = compress_words(context.fill(mask), form)
+        for end in range(config.units, len(stream), config.units):
+            yield corrupt_packet(stream[:end], len(mask), config)
+
+
 @codec_test
 async def corrupt(context: Context) -> None:
     bench = context.bench
     errors: dict[int, int] = {}
+    bench.set_pauses()
+    for packet in _cut_beats(context):
+        await bench.run([packet])
     for _ in range(max(20, context.budget // 40)):
         context.new_table()
         packets = _corruptions(context)

@@ -9,11 +9,12 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from cdma.hdl.spec.errors import CdmaError
 
 from ._version import __version__
+from .examples import add_examples
 from .plain import plain
 from .talk import add_talk_options, talking
 from .termination import terminating_cleanly
@@ -42,11 +43,22 @@ _COMMANDS = (
     "profile",
     "characterise",
     "model",
+    "completion",
 )
+
+
+class _Help(argparse.HelpFormatter):
+    """Leaves examples as they stand, a line each."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if text.startswith("examples:\n") else super()._fill_text(text, width, indent)
 
 
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors are one line, like every other error of the command."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **{"formatter_class": _Help, **options})
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {plain(message)} (try {self.prog} --help)\n")
@@ -65,6 +77,7 @@ def parser() -> argparse.ArgumentParser:
     for module in _COMMANDS:
         import_module(f".commands.{module}", __package__).register(subparsers)
     add_talk_options(whole)
+    add_examples(whole)
     return whole
 
 

@@ -6,8 +6,10 @@ shows the progress of a run.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -27,6 +29,9 @@ from cdma.hdl.spec.install import install_command
 from .errors import ToolError, ToolTimeout
 
 __all__ = ["Progress", "Yosys", "find_abc", "find_yosys", "run_tool", "scratch"]
+
+#: What ``cdma --verbose`` shows.
+_log = logging.getLogger(__name__)
 
 #: Called with what is being done, in a few words for a person.
 Progress = Callable[[str], None]
@@ -80,6 +85,7 @@ def run_tool(
 
     The tool and all processes that it starts end with the caller, also if the caller is interrupted.
     """
+    _log.info("%s", shlex.join(map(str, command)))
     process = subprocess.Popen(
         command,
         cwd=folder,

@@ -10,9 +10,11 @@ of two processes that make the same, the first to finish is the one whose work i
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
@@ -30,6 +32,10 @@ __all__ = [
     "ready_cache",
     "replace_text",
 ]
+
+
+#: What ``cdma --verbose`` shows.
+_log = logging.getLogger(__name__)
 
 
 def cache_folder() -> Path:
@@ -78,10 +84,13 @@ def kept_text(kind: str, key: str, suffix: str, make: Callable[[], str]) -> str:
     """Returns the text kept for ``key`` among those of its ``kind``; ``make`` makes it if there is none."""
     path = cache_folder() / kind / f"{key[:32]}{suffix}"
     if path.is_file():
+        _log.info("kept %s", path)
         return path.read_text()
     ready_cache(path.parent)
+    began = time.monotonic()
     text = make()
     replace_text(path, text)
+    _log.info("made %s in %.1f s", path, time.monotonic() - began)
     return text
 
 
@@ -89,8 +98,10 @@ def kept_folder(kind: str, key: str, make: Callable[[Path], None]) -> Path:
     """Returns the folder kept for ``key`` among those of its ``kind``; ``make`` fills a new one if there is none."""
     path = cache_folder() / kind / key[:32]
     if path.is_dir():
+        _log.info("kept %s", path)
         return path
     ready_cache(path.parent)
+    began = time.monotonic()
     part = Path(tempfile.mkdtemp(prefix=f".{key[:8]}-", dir=path.parent))
     try:
         make(part)
@@ -102,6 +113,7 @@ def kept_folder(kind: str, key: str, make: Callable[[Path], None]) -> Path:
                 raise
     finally:
         shutil.rmtree(part, ignore_errors=True)
+    _log.info("made %s in %.1f s", path, time.monotonic() - began)
     return path
 
 

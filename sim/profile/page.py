@@ -17,6 +17,9 @@ _SHOWN = 24
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; }
 body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+/* The table of all tensors takes the width of the window: names and formats are long. */
+.wide { position: relative; left: 50%; width: max-content; max-width: calc(100vw - 2rem); transform: translateX(-50%); }
+td:first-child { white-space: normal; overflow-wrap: anywhere; min-width: 12rem; max-width: 30rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 .answer { display: flex; flex-wrap: wrap; gap: 1rem; padding: 0; }
 .answer li { list-style: none; border: 1px solid #ccc; border-radius: 6px; padding: .5rem 1rem; }

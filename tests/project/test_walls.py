@@ -213,6 +213,7 @@ LIBRARIES: dict[str, list[str]] = {
     ],
     "numpy": ["sim", "verif", "synth", "cli/commands"],
     "rich": ["cli"],
+    "shtab": ["cli/commands"],
     "tomli": ["sim/support"],
     "lz4": ["sim/compare"],
     "torch": ["sim/training", "sim/profile"],

@@ -11,7 +11,9 @@ Python.
 
 from __future__ import annotations
 
+import logging
 import os
+import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +29,9 @@ from cdma.hdl.verilog.cache import content_key, kept_folder
 from . import toolchain
 
 __all__ = ["BuildError", "build", "build_with_main"]
+
+#: What ``cdma --verbose`` shows.
+_log = logging.getLogger(__name__)
 
 #: Part of every key: raise it when this module builds the same inputs differently.
 _REVISION = "2"
@@ -163,6 +168,7 @@ class _Builder:
 def _run(
     command: Sequence[str], folder: Path, what: str, environment: Mapping[str, str] | None = None
 ) -> None:
+    _log.info("%s: %s", what, shlex.join(map(str, command)))
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, errors="replace"
     )

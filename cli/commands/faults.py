@@ -61,8 +61,8 @@ def register(subparsers: Any) -> None:
         "--formats",
         nargs="+",
         metavar="NAME",
-        help="of corrupted streams: presets (see cdma formats), or own for the engine's (default: own zvc32 zvc8 bf16 "
-        "aie-ml; with --config: own)",
+        help="of corrupted streams: presets (see cdma formats), or own for the engine's; with +crc behind a name the "
+        "engine checks a CRC (default: own zvc32 zvc8 bf16 aie-ml own+crc; with --config: own)",
     )
     parser.add_argument(
         "--config",

@@ -42,8 +42,10 @@ CAMPAIGNS = (*_SCENES, _STREAMS)
 
 #: The format of the design itself.
 OWN = "own"
+#: What stands behind a format for an engine with a CRC.
+_WITH_CRC = "+crc"
 #: The formats of corrupted streams by default.
-FORMATS = (OWN, "zvc32", "zvc8", "bf16", "aie-ml")
+FORMATS = (OWN, "zvc32", "zvc8", "bf16", "aie-ml", OWN + _WITH_CRC)
 
 #: Cases of a part of the corrupted streams.
 _PART = 36 * BATCH
@@ -107,9 +109,13 @@ def parts_of(
 
 
 def _with_format(design: EngineDesign, name: str) -> EngineDesign:
-    if name == OWN:
-        return design
-    return replace(design, config=replace(design.config, format=Format.preset(name)))
+    config = design.config
+    if name.endswith(_WITH_CRC):
+        config = replace(config, crc=True)
+    form = name.removesuffix(_WITH_CRC)
+    if form != OWN:
+        config = replace(config, format=Format.preset(form))
+    return replace(design, config=config)
 
 
 def run_part(part: Part, verilog: str | None = None, plusargs: tuple[str, ...] = ()) -> Tally:

@@ -2,7 +2,7 @@
 
 A stream that the model refuses must be refused with the same status and the same numbers, and the words before the error
 must be in memory. A stream that has become another valid one is *undetectable* by the format: its words must be those that
-the model decodes. Every eighth transfer is whole, and must be right next to the others.
+the model decodes. An engine with a CRC gets that of the data that were meant, and so it must refuse those, too. Every eighth transfer is whole, and must be right next to the others.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cdma.hdl.spec.records import DESCRIPTOR, Mode, Status
+from cdma.sim.engine.crc import crc32c
 from cdma.sim.engine.descriptors import unpack
 from cdma.sim.engine.port import AddressSpace
 from cdma.sim.engine.transfer import Outcome, TransferRules
@@ -118,6 +119,8 @@ class _Bench:
             "tag": place + 1,
             "mode": int(damaged.mode),
         }
+        if config.crc:
+            descriptor |= {"check_crc": 1, "crc": crc32c(damaged.raw)}
         made = Transfer(descriptor, damaged.stream, Outcome())
         known = unpack(DESCRIPTOR, made.record())
         refusal = self.rules.refusal(known, *self.spaces)
@@ -187,6 +190,7 @@ class _Bench:
             "bytes_written": expected.bytes_written,
             "literals": expected.literals,
             "address": expected.address,
+            "crc": expected.crc,
         }
         wrong = {name: (completion[name], value) for name, value in want.items() if completion[name] != value}
         if wrong:
@@ -206,4 +210,6 @@ class _Bench:
 
     def _named(self, slot: _Slot, outcome: str, outside: int = 0, reason: str = "") -> Verdict:
         kind = "copies" if slot.damaged.mode == Mode.RAW else slot.damaged.kind
+        if self.machine.config.crc:
+            kind += ", CRC"
         return Verdict(kind, str(slot.number), outcome, outside, reason)

@@ -9,6 +9,7 @@ import pytest
 from cdma.hdl.engine.engine import engine_ports
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.faults.campaign import CAMPAIGNS, OWN, Part, parts_of, run_part
+from cdma.verif.faults.damage import KINDS
 from cdma.verif.faults.verdict import OUTCOMES, Tally
 from tests.support.faulty import faulty
 
@@ -104,7 +105,7 @@ def test_the_engine_passes(campaign: str) -> None:
         "stalls": {"AR", "R", "AW", "W", "B"},
         "aborts": {"abort"},
         "resets": {"soft reset", "hard reset"},
-        "streams": {"flips", "cuts", "splices", "random", "lengths", "copies"},
+        "streams": {*KINDS, "copies"},
     }
     assert set(tally.counts) == kinds[campaign]
     for row in tally.counts.values():
@@ -120,6 +121,15 @@ def test_counts(broken: str) -> None:
     assert tally.failed
     assert sum(row[outcome] for row in tally.counts.values()), tally.counts
     assert tally.failures
+
+
+def test_with_a_crc_nothing_is_undetectable() -> None:
+    (part,) = parts_of("streams", EngineDesign(), seed=3, count=280, formats=["own+crc"])
+    tally = run_part(part)
+    assert not tally.failures
+    assert set(tally.counts) == {f"{kind}, CRC" for kind in (*KINDS, "copies")}
+    assert sum(row["detected"] for row in tally.counts.values()) > 270
+    assert not any(row["undetectable"] for row in tally.counts.values())
 
 
 def test_a_case_runs_again_alone() -> None:

@@ -2,7 +2,8 @@
 
 A stream that the model refuses must be refused with the same status and the same numbers, and the words before the error
 must be in memory. A stream that has become another valid one is *undetectable* by the format: its words must be those that
-the model decodes. An engine with a CRC gets that of the data that were meant, and so it must refuse those, too. Every eighth transfer is whole, and must be right next to the others.
+the model decodes. An engine with a CRC gets that of the data that were meant, and so it must refuse those, too. Every eighth
+transfer is whole, and must be right next to the others.
 """
 
 from __future__ import annotations

@@ -55,7 +55,10 @@ def test_refusals(found, capsys):
         (["--count", "0"], "count is 0; it must be 1 or more"),
         (["rain"], "campaign is 'rain'; it must be one of responses, stalls, aborts, resets, streams"),
         (["--case", "own: 1"], "case needs the one campaign"),
-        (["streams", "--case", "4"], "it must begin with one of aie-ml, bf16, own, own+crc, zvc32, zvc8 and a colon"),
+        (
+            ["streams", "--case", "4"],
+            "it must begin with one of aie-ml, bf16, own, own+crc, zvc32, zvc8 and a colon",
+        ),
     ):
         assert main(["faults", *arguments]) == 2
         assert message in capsys.readouterr().err

@@ -9,6 +9,8 @@ Three lines in a PyTorch program profile what its training would offload::
 
 from __future__ import annotations
 
+import weakref
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -31,24 +33,41 @@ __all__ = ["Recording", "record"]
 _LEAST_BYTES = 1024
 
 
-def record(model: torch.nn.Module, settings: Settings | None = None, *, what: str = "saved") -> Recording:
+#: Elements of a run of a sample: whole windows of every format.
+_RUN = 1024
+
+
+def record(
+    model: torch.nn.Module,
+    settings: Settings | None = None,
+    *,
+    what: str = "saved",
+    sample: int | None = 1 << 16,
+) -> Recording:
     """Profiles tensors of ``model`` while it runs within a ``with`` block; see :class:`Recording`."""
-    return Recording(model, settings or Settings(), what)
+    return Recording(model, settings or Settings(), what, sample)
 
 
 class Recording:
     """Profiles a model's tensors within a ``with`` block, for :meth:`report`.
 
     ``what``
-        ``"saved"``: the floating-point tensors that autograd keeps for the backward pass, which is what
-        training offloads. Parameters and buffers of the model are left out; a tensor kept twice counts once.
+        ``"saved"``: the tensors that autograd keeps for the backward pass, which is what training offloads: those of
+        integers, such as the indices of a pooling, too. Parameters and buffers of the model are left out; a tensor kept
+        twice counts once.
         ``"outputs"``: the floating-point outputs of every module without modules in it; needs no gradients.
+    ``sample``
+        Of a larger tensor so many elements are profiled, in evenly spaced runs, and stand for all of it; None for every
+        element, which takes several times as long as the step itself.
 
-    Tensors of less than 1 KiB, such as means of channels, are left out. A tensor has the name of the module
-    that computed or first kept it.
+    Tensors of less than 1 KiB, such as means of channels, are left out, and a broadcast tensor counts with the elements
+    that are in memory. A tensor has the name of the module that computed or first kept it. No tensor is held longer than
+    without recording, so that a block may have any number of steps.
     """
 
-    def __init__(self, model: torch.nn.Module, settings: Settings, what: str) -> None:
+    def __init__(
+        self, model: torch.nn.Module, settings: Settings, what: str, sample: int | None = None
+    ) -> None:
         require("torch", "torch")
         import torch
 
@@ -56,12 +75,14 @@ class Recording:
             raise ParameterError(f"the model is {type(model).__name__}; it must be a torch.nn.Module")
         if what not in ("saved", "outputs"):
             raise ParameterError(f"what is {what!r}; it must be 'saved' or 'outputs'")
-        self._model, self._settings, self._what = model, settings, what
+        if sample is not None and sample < _RUN:
+            raise ParameterError(f"sample is {sample}; it must be at least {_RUN} elements, or None for all")
+        self._model, self._settings, self._what, self._sample = model, settings, what, sample
         self._tensors: dict[str, TensorProfile] = {}
         self._running: list[str] = []
         self._handles: list[Any] = []
-        # Recorded tensors are held until the block ends, because another tensor could reuse a freed address.
-        self._held: dict[tuple[Any, ...], torch.Tensor] = {}
+        # What of the recorded is still there, by its place in memory, which another tensor gets when it is gone.
+        self._there: dict[tuple[Any, ...], weakref.ref[Any]] = {}
         self._own: set[int] = set()
 
     def __enter__(self) -> Recording:
@@ -75,7 +96,7 @@ class Recording:
                 module.register_forward_hook(self._leaving(not any(module.children())), always_call=True),
             ]
         if self._what == "saved":
-            hooks = torch.autograd.graph.saved_tensors_hooks(self._keep, lambda kept: kept)
+            hooks = torch.autograd.graph.saved_tensors_hooks(self._keep, lambda kept: kept.tensor)
             hooks.__enter__()
             self._saving = hooks
         return self
@@ -88,7 +109,7 @@ class Recording:
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
-        self._held.clear()
+        self._there.clear()
         self._running.clear()
 
     def report(self, settings: Settings | None = None) -> Report:
@@ -118,7 +139,8 @@ class Recording:
         import torch
 
         if isinstance(output, torch.Tensor):
-            self._see(output)
+            if output.is_floating_point():
+                self._see(output, output)
         elif isinstance(output, dict):
             for value in output.values():
                 self._see_all(value)
@@ -126,20 +148,40 @@ class Recording:
             for value in output:
                 self._see_all(value)
 
-    def _keep(self, tensor: torch.Tensor) -> torch.Tensor:
-        self._see(tensor)
-        return tensor.detach()
+    def _keep(self, tensor: torch.Tensor) -> _Kept:
+        kept = _Kept(tensor.detach())
+        self._see(tensor, kept)
+        return kept
 
-    def _see(self, tensor: torch.Tensor) -> None:
+    def _see(self, tensor: torch.Tensor, owner: object) -> None:
+        """Profiles a tensor, unless it was while what owns it was there."""
         storage = tensor.untyped_storage().data_ptr()
+        tensor = _in_memory(tensor)
         key = (storage, tensor.storage_offset(), tensor.numel(), tensor._version)
-        small = tensor.numel() * tensor.element_size() < _LEAST_BYTES
-        if small or not tensor.is_floating_point() or storage in self._own or key in self._held:
+        before = self._there.get(key)
+        if before is not None and before() is not None:
             return
-        self._held[key] = tensor.detach()
+        if tensor.numel() * tensor.element_size() < _LEAST_BYTES or storage in self._own:
+            return
+        self._there[key] = weakref.ref(owner)
         name = self._name(self._running[-1] if self._running else "outside the model")
-        array, dtype = _as_numpy(tensor)
-        self._tensors[name] = profile(name, array, dtype)
+        self._tensors[name] = self._profile(name, *_as_numpy(tensor))
+
+    def _profile(self, name: str, array: NDArray[Any], dtype: str) -> TensorProfile:
+        """Profiles a tensor, or a sample that stands for it."""
+        if self._sample is None or array.size <= self._sample:
+            return profile(name, array, dtype)
+        flat = array.reshape(-1)
+        begins = np.linspace(0, array.size - _RUN, self._sample // _RUN).astype(np.intp)
+        part = profile(name, np.concatenate([flat[begin : begin + _RUN] for begin in begins]), dtype)
+        scale = array.nbytes / part.raw
+        return replace(
+            part,
+            shape=tuple(array.shape),
+            raw=array.nbytes,
+            minus_zeros=round(part.minus_zeros * scale),
+            fits=tuple(replace(fit, compressed=round(fit.compressed * scale)) for fit in part.fits),
+        )
 
     def _name(self, module: str) -> str:
         """The name of the module, with a number from its second tensor on."""
@@ -150,13 +192,25 @@ class Recording:
         return name
 
 
+class _Kept:
+    """What autograd keeps of a tensor: it is there as long as the graph needs it."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+
+
+def _in_memory(tensor: torch.Tensor) -> torch.Tensor:
+    """The elements of a broadcast tensor that are in memory, once each."""
+    return tensor.detach()[tuple(slice(0, 1) if not stride else slice(None) for stride in tensor.stride())]
+
+
 def _as_numpy(tensor: torch.Tensor) -> tuple[NDArray[Any], str]:
     """Converts a tensor by bit pattern, also where numpy lacks its type; returns it with the name of the type."""
     import torch
 
     kind = str(tensor.dtype).removeprefix("torch.")
     plain = tensor.detach().contiguous().cpu()
-    if kind in ("float16", "float32", "float64"):
+    if kind == "bool" or not (kind.startswith(("bfloat", "float8", "float4")) or plain.element_size() > 8):
         return plain.numpy(), kind
     integer = {1: torch.uint8, 2: torch.int16}[plain.element_size()]
     return plain.view(integer).numpy().view(np.dtype(f"u{plain.element_size()}")), kind

@@ -105,7 +105,8 @@ def _tensors(arguments: argparse.Namespace) -> Any:
         word_bits = next(bits for bits in (32, 16, 8) if item_bits % bits == 0)
         yield (
             arguments.input.name,
-            np.frombuffer(data, described.dtype),
+            # A device has the numbers in its own order of bytes, which is that of this machine.
+            np.frombuffer(data, described.dtype).astype(described.dtype.newbyteorder("="), copy=False),
             format_from(arguments, word_bits=word_bits),
         )
         return

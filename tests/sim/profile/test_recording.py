@@ -1,5 +1,7 @@
 """Profiles of a PyTorch model while it runs; skipped where torch is not installed."""
 
+import gc
+
 import pytest
 
 from cdma import ParameterError
@@ -95,3 +97,58 @@ def test_refusals():
         record(torch.nn.ReLU(), what="all")
     with pytest.raises(ParameterError, match=r"the model is str; it must be a torch\.nn\.Module"):
         record("model")
+
+
+def test_indices_of_poolings_count():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Conv2d(1, 8, 3, padding=1), torch.nn.MaxPool2d(2))
+    with record(model) as recording:
+        model(torch.randn(4, 1, 16, 16))
+    kept = {(tensor.name, tensor.dtype): tensor.raw for tensor in recording.report().tensors}
+    assert kept["1 (2)", "int64"] == 8 * 4 * 8 * 8 * 8
+
+
+def test_broadcast_tensors_count_once():
+    class Scale(torch.nn.Module):
+        def forward(self, image, scale):
+            return image * scale.expand(64, 1024)
+
+    image, scale = torch.randn(64, 1024, requires_grad=True), torch.randn(1, 1024, requires_grad=True)
+    model = Scale()
+    with record(model) as recording:
+        model(image, scale)
+    assert sorted(tensor.raw for tensor in recording.report().tensors) == [4 * 1024, 4 * 64 * 1024]
+
+
+def test_several_steps_hold_nothing():
+    model, image = Model(), torch.randn(2, 1, 16, 16)
+
+    def tensors() -> int:
+        gc.collect()
+        return sum(issubclass(type(each), torch.Tensor) for each in gc.get_objects())
+
+    with record(model) as recording:
+        model(image).sum().backward()
+        before = tensors()
+        for _ in range(3):
+            model(image).sum().backward()
+        assert tensors() == before
+    # Every step counts, although each uses the memory of the one before it.
+    assert sum(tensor.shape == (2, 8, 16, 16) for tensor in recording.report().tensors) == 4 * 3
+
+
+def test_a_sample_stands_for_a_large_tensor():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(64, 1024), torch.nn.ReLU())
+    images = torch.randn(512, 64)
+    reports = []
+    for sample in (None, 1 << 16):
+        with record(model, sample=sample) as recording:
+            model(images)
+        reports.append({tensor.name: tensor for tensor in recording.report().tensors})
+    whole, part = (report["1"] for report in reports)
+    assert (part.raw, part.shape) == (whole.raw, whole.shape)
+    assert part.density == pytest.approx(whole.density, abs=0.01)
+    assert part.zvc.compressed == pytest.approx(whole.zvc.compressed, rel=0.01)
+    with pytest.raises(ParameterError, match=r"^sample is 0; it must be at least 1024 elements"):
+        record(model, sample=0)

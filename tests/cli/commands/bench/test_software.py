@@ -96,3 +96,11 @@ def test_activations_have_their_density_and_seed(density):
         zero = made == 0
         by_chance = density**2 + (1 - density) ** 2
         assert (zero[..., 1:] == zero[..., :-1]).mean() > by_chance + 0.05
+
+
+def test_big_endian_input(tmp_path, capsys):
+    path = tmp_path / "big.npy"
+    np.save(path, np.maximum(np.random.default_rng(0).standard_normal(5000), 0).astype(">f4"))
+    status, out, err = run(capsys, "--rounds", 1, "--input", path)
+    assert (status, err) == (0, "")
+    assert "0.0 MB of float32, density 0.49" in out

@@ -1,16 +1,20 @@
-"""Many independent jobs, on this machine or on a Dask cluster; a lost job costs no other one."""
+"""Many independent jobs, on this machine, on a Dask cluster or behind a command prefix; a lost job costs no other one."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
+from itertools import islice
 from typing import Any, TypeVar
 
-from cdma.hdl.spec.errors import CdmaError
+from cdma.hdl.spec.errors import CdmaError, ParameterError
 from cdma.hdl.spec.install import install_command
 from cdma.synth.errors import MeasureError, ToolError
+
+from .lost import Lost
+from .submitted import Submitter
 
 __all__ = ["Lost", "spread"]
 
@@ -24,49 +28,70 @@ _ATTEMPTS_ALONE = 2
 _POLL = 0.1
 
 
-@dataclass(frozen=True)
-class Lost:
-    """Stands for a result that was lost; ``reason`` is one line."""
-
-    reason: str
-
-
 _KILLED = Lost("the workers that tried it died")
 
 
 def spread(
     function: Callable[[Item], Any],
-    items: Sequence[Item],
+    items: Iterable[Item],
     *,
     jobs: int = 2,
     scheduler: str | None = None,
+    submit: str | None = None,
     patience: float = _PATIENCE,
 ) -> Iterator[tuple[int, Any]]:
     """Yields the index of each item and the result of ``function``, or :class:`Lost`, in the order in which they end.
 
+    Items are taken as workers get free, so that there need be no end of them.
+
     On this machine ``jobs`` threads share the work, which suits work that waits for another process. With the address
     of a Dask ``scheduler``, its workers share it: the function and the items are sent there, and a job whose worker
     dies is repeated by another worker. A job whose workers died several times is repeated alone at the end, because
-    another job on the same workers may have killed them. If its workers die again, the job is lost.
+    another job on the same workers may have killed them. If its workers die again, the job is lost. With ``submit``, the
+    beginning of a command, each job is run by a command of its own, of which there are ``jobs`` at once
+    (:mod:`.submitted`).
     """
+    if scheduler is not None and submit is not None:
+        raise ParameterError("--dask and --submit are two ways to spread work; give one")
     if scheduler is not None:
         yield from _on_cluster(function, items, scheduler, patience)
-        return
-    with ThreadPoolExecutor(jobs) as pool:
-        futures = {pool.submit(function, item): index for index, item in enumerate(items)}
+    elif submit is not None:
+        submitter = Submitter(submit)
         try:
-            for future in as_completed(futures):
-                try:
-                    yield futures[future], future.result()
-                except CdmaError as error:
-                    yield futures[future], Lost(str(error))
+            yield from _in_threads(partial(submitter.run, function), items, jobs)
+            submitter.forget()
+        finally:
+            submitter.stop()
+    else:
+        yield from _in_threads(function, items, jobs)
+
+
+def _in_threads(
+    function: Callable[[Item], Any], items: Iterable[Item], jobs: int
+) -> Iterator[tuple[int, Any]]:
+    waiting = enumerate(items)
+    futures: dict[Future[Any], int] = {}
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            while True:
+                futures |= {
+                    pool.submit(function, item): index for index, item in islice(waiting, jobs - len(futures))
+                }
+                if not futures:
+                    return
+                for future in wait(futures, return_when=FIRST_COMPLETED).done:
+                    index = futures.pop(future)
+                    try:
+                        yield index, future.result()
+                    except CdmaError as error:
+                        yield index, Lost(str(error))
         finally:
             for future in futures:
                 future.cancel()
 
 
 def _on_cluster(
-    function: Callable[[Item], Any], items: Sequence[Item], scheduler: str, patience: float
+    function: Callable[[Item], Any], items: Iterable[Item], scheduler: str, patience: float
 ) -> Iterator[tuple[int, Any]]:
     try:
         from distributed import Client
@@ -78,47 +103,54 @@ def _on_cluster(
         raise MeasureError(f"there is no Dask scheduler at {scheduler}: {error}") from None
     with client:
         suspects = []
-        for index, outcome in _gather(client, function, dict(enumerate(items)), patience):
+        for index, item, outcome in _gather(client, function, enumerate(items), patience):
             if outcome == _KILLED:
-                suspects.append(index)
+                suspects.append((index, item))
             else:
                 yield index, outcome
-        for index in suspects:
+        for index, item in suspects:
             for _ in range(_ATTEMPTS_ALONE):
-                ((_, outcome),) = _gather(client, function, {index: items[index]}, patience)
+                ((_, _, outcome),) = _gather(client, function, iter([(index, item)]), patience)
                 if outcome != _KILLED:
                     break
             yield index, outcome
 
 
 def _gather(
-    client: Any, function: Callable[[Item], Any], items: dict[int, Item], patience: float
-) -> Iterator[tuple[int, Any]]:
-    """Submits all ``items`` at once, and yields each key with its result as it ends."""
+    client: Any, function: Callable[[Item], Any], items: Iterator[tuple[int, Item]], patience: float
+) -> Iterator[tuple[int, Item, Any]]:
+    """Submits ``items`` as threads of the cluster get free, and yields each key and item with its result as it ends."""
     from distributed.scheduler import KilledWorker
 
-    futures = {client.submit(function, item, pure=False): index for index, item in items.items()}
+    futures: dict[Any, tuple[int, Item]] = {}
     seen = time.monotonic()
-    while futures:
-        done = [future for future in futures if future.done()]
-        if not done:
-            time.sleep(_POLL)
-        if client.scheduler_info(n_workers=-1)["workers"]:
+    while True:
+        workers = client.scheduler_info(n_workers=-1)["workers"]
+        if workers:
             seen = time.monotonic()
         elif time.monotonic() - seen > patience:
             raise MeasureError(
                 f"the Dask scheduler at {client.scheduler.address} has had no worker for {patience:.0f} s"
             )
+        # Twice as many as there are threads, so that none of them waits for us.
+        room = 2 * max(1, sum(worker["nthreads"] for worker in workers.values())) - len(futures)
+        for index, item in islice(items, max(0, room)):
+            futures[client.submit(function, item, pure=False)] = index, item
+        if not futures:
+            return
+        done = [future for future in futures if future.done()]
+        if not done:
+            time.sleep(_POLL)
         for future in done:
-            index = futures.pop(future)
+            index, item = futures.pop(future)
             if future.status == "finished":
-                yield index, future.result()
+                yield index, item, future.result()
                 continue
             failure = future.exception()
             # Without a failure, the result was lost with its worker before it was fetched.
             if failure is None or isinstance(failure, KilledWorker):
-                yield index, _KILLED
+                yield index, item, _KILLED
             elif isinstance(failure, CdmaError):
-                yield index, Lost(str(failure))
+                yield index, item, Lost(str(failure))
             else:
-                yield index, Lost(f"{type(failure).__name__}: {failure}")
+                yield index, item, Lost(f"{type(failure).__name__}: {failure}")

@@ -19,7 +19,16 @@ from cdma.verif.simulator.icarus import build_four_state
 from cdma.verif.simulator.plan import TestPlan, TestPoint
 from cdma.verif.simulator.simulate import Outcome, simulate
 
-__all__ = ["COUNTS", "COUNTS_SUFFIX", "SAMPLES_SUFFIX", "Regression", "plan_of", "replay_command", "verify"]
+__all__ = [
+    "COUNTS",
+    "COUNTS_SUFFIX",
+    "SAMPLES_SUFFIX",
+    "Regression",
+    "check_budget",
+    "plan_of",
+    "replay_command",
+    "verify",
+]
 
 #: What every outcome counts.
 COUNTS = ("packets", "words", "checks", "cycles")
@@ -78,6 +87,14 @@ def replay_command(design: Design, test: str, seed: int, packets: int) -> str:
     return " ".join(filter(None, words))
 
 
+def check_budget(plan: TestPlan, packets: int | None) -> int:
+    """The budget that was asked for, or else that of the plan."""
+    budget = plan.budget if packets is None else packets
+    if budget < 1:
+        raise ParameterError(f"{plan.unit} is {budget}; a regression that moves nothing proves nothing")
+    return budget
+
+
 def verify(
     design: Design,
     *,
@@ -102,9 +119,7 @@ def verify(
     which is how the bench itself is tested.
     """
     plan = plan_of(design)
-    budget = plan.budget if packets is None else packets
-    if budget < 1:
-        raise ParameterError(f"{plan.unit} is {budget}; a regression that moves nothing proves nothing")
+    budget = check_budget(plan, packets)
     points = plan.choose(design, tests)
     text = design.verilog() if verilog is None else verilog
     if four_state:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.hdl.spec.errors import ParameterError
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
-from cdma.options import ENGINE
+from cdma.options import ENGINE, add_spread_options
 
 from .designs import design_from, with_rings
 
@@ -78,12 +78,7 @@ def register(subparsers: Any) -> None:
         metavar="N",
         help="simulations at once (default: one per processor)",
     )
-    parser.add_argument(
-        "--dask",
-        dest="scheduler",
-        metavar="ADDRESS",
-        help="spread the work over the workers of this Dask scheduler",
-    )
+    add_spread_options(parser)
     parser.add_argument("--json", action="store_true", help="print the counts, and every failure, as JSON")
     add_junit_option(parser)
     parser.add_argument("--markdown", action="store_true", help="print the table in Markdown")
@@ -126,6 +121,7 @@ def _run(arguments: argparse.Namespace) -> int:
             parts,
             jobs=arguments.jobs,
             scheduler=arguments.scheduler,
+            submit=arguments.submit,
             on_done=lambda part: advance(what=f"{part.campaign} {part.name}"),
         ):
             for failure in tally.failures:

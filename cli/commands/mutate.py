@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.errors import ParameterError
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
-from cdma.options import ENGINE
+from cdma.options import ENGINE, add_spread_options
 
 from .designs import design_from
 
@@ -76,12 +76,7 @@ def register(subparsers: Any) -> None:
         metavar="N",
         help="mutants at once (default: one per processor)",
     )
-    parser.add_argument(
-        "--dask",
-        dest="scheduler",
-        metavar="ADDRESS",
-        help="spread the mutants over the workers of this Dask scheduler",
-    )
+    add_spread_options(parser)
     parser.add_argument("--json", action="store_true", help="print the counts, and every survivor, as JSON")
     add_junit_option(parser)
     parser.set_defaults(run=_run)
@@ -117,6 +112,7 @@ def _run(arguments: argparse.Namespace) -> int:
                 prove=arguments.prove,
                 jobs=arguments.jobs,
                 scheduler=arguments.scheduler,
+                submit=arguments.submit,
                 on_done=done,
             )
         suites.append(Suite(f"cdma mutate {block}", [_case(each) for each in verdicts], {"design": design}))

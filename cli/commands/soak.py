@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from cdma.hdl.spec.errors import ParameterError
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
+from cdma.options import add_spread_options
 
 if TYPE_CHECKING:
     from cdma.verif.soak.soak import Result
@@ -41,13 +42,21 @@ def register(subparsers: Any) -> None:
         help="the case to begin with, to go on after another soak (default 1)",
     )
     parser.add_argument(
-        "--log", type=Path, metavar="FILE", help="append a line of JSON about each case to FILE"
+        "--log",
+        type=Path,
+        metavar="FILE",
+        help="append a line of JSON about each case to FILE; cases of this seed that it has are not run again",
     )
     parser.add_argument(
-        "--jobs", type=int, default=1, metavar="N", help="simulations of a case at once (default 1)"
+        "--jobs",
+        type=int,
+        default=1,
+        metavar="N",
+        help="simulations of a case at once; with --submit, cases at once (default 1)",
     )
     parser.add_argument("--keep-going", action="store_true", help="go on after a failure, and reduce none")
     parser.add_argument("--json", action="store_true", help="print the counts and the failures as JSON")
+    add_spread_options(parser)
     add_junit_option(parser)
     parser.set_defaults(run=_run)
 
@@ -61,22 +70,32 @@ def _run(arguments: argparse.Namespace) -> int:
         if not value > 0:
             raise ParameterError(f"{name} is {value:g}; it must be more than 0")
     junit, suite = junit_file(arguments), []
-    log = None
+    log, done = None, set()
     if arguments.log is not None:
         try:
-            log = arguments.log.open("a")
+            log = arguments.log.open("a+")
         except OSError as error:
             raise ParameterError(f"log is {str(arguments.log)!r}: {error.strerror}") from None
-    cases, cycles, failures = 0, 0, []
+        done = _cases_of(log, arguments.seed)
+    cases, last, cycles, failures = 0, 0, 0, []
     with status() as say:
         say(f"case {arguments.first}")
-        for result in soak(arguments.seed, arguments.first, arguments.minutes, arguments.jobs):
+        for result in soak(
+            arguments.seed,
+            arguments.first,
+            arguments.minutes,
+            arguments.jobs,
+            scheduler=arguments.scheduler,
+            submit=arguments.submit,
+            done=done,
+        ):
             cases += 1
+            last = max(last, result.case.number)
             cycles += result.cycles
             if result.failure and not arguments.keep_going:
                 result = reduce(result, lambda step: say(f"case {result.case.number} failed; {step}"))
             if log is not None:
-                print(json.dumps(result.as_json()), file=log, flush=True)
+                print(json.dumps({"seed": arguments.seed, **result.as_json()}), file=log, flush=True)
             suite.append(_case(arguments.seed, result))
             if result.failure:
                 failures.append(result)
@@ -87,24 +106,38 @@ def _run(arguments: argparse.Namespace) -> int:
         log.close()
     write_junit(junit, [Suite("cdma soak", suite, {"seed": arguments.seed})])
     found = [failure.as_json() for failure in failures]
-    last = arguments.first + cases - 1
     if arguments.json:
         row = {
             "seed": arguments.seed,
             "first": arguments.first,
             "last": last,
+            "cases": cases,
             "cycles": cycles,
             "failures": found,
         }
         print(json.dumps(row, indent=2))
         return 1 if found else 0
     print(
-        f"cases {arguments.first} to {last} of seed {arguments.seed}: {cycles:,} cycles, {len(found) or 'none'} failed"
+        f"{cases} cases to {last} of seed {arguments.seed}: {cycles:,} cycles, {len(found) or 'none'} failed"
     )
     for failure in found:
         print(f"\ncase {failure['case']}, {failure['design']}\n{failure['test']}: {failure['failure']}")
         print(f"  again: {failure['replay']}")
     return 1 if found else 0
+
+
+def _cases_of(log: IO[str], seed: int) -> set[int]:
+    """The numbers of the cases of a seed that a log has. A last line without an end is of a soak that was cut off."""
+    log.seek(0)
+    found = set()
+    for line in log:
+        try:
+            row = json.loads(line)
+            if row["seed"] == seed:
+                found.add(int(row["case"]))
+        except (ValueError, KeyError, TypeError):
+            continue
+    return found
 
 
 def _case(seed: int, result: Result) -> Case:

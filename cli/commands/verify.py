@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.errors import ParameterError
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
-from cdma.options import ENGINE, add_block_options, check_jobs
+from cdma.options import ENGINE, add_block_options, add_spread_options, check_jobs
 
 from .certificate import add_certificate_options, certify, check_certificate_options
 
@@ -102,6 +102,7 @@ def _add_options(
         metavar="N",
         help="simulations at once (default: one per processor)",
     )
+    add_spread_options(group)
     group.add_argument(
         "--waves",
         nargs="?",
@@ -121,6 +122,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.files import ready_directory
     from cdma.output import step_progress
     from cdma.synth.gates import gate_netlist
+    from cdma.verif.elsewhere import verify_elsewhere
     from cdma.verif.regression import plan_of, verify
 
     from .designs import design_from
@@ -129,6 +131,9 @@ def _run(arguments: argparse.Namespace) -> int:
     gates = arguments.netlist == "gates"
     if arguments.liberty and not gates:
         raise ParameterError("--liberty is given without --netlist gates, which it is for")
+    spreads = arguments.scheduler is not None or arguments.submit is not None
+    if spreads and arguments.waves is not None:
+        raise ParameterError("--waves is for simulations on this machine; leave out --dask and --submit")
     design = design_from(arguments, init=arguments.init and not gates)
     points = plan_of(design).choose(design, arguments.tests)
     if arguments.list:
@@ -142,17 +147,19 @@ def _run(arguments: argparse.Namespace) -> int:
         def report(outcome: Outcome) -> None:
             advance(what=f"{outcome.test} {'failed' if outcome.failure else 'passed'}")
 
-        result = verify(
-            design,
-            tests=arguments.tests,
-            seed=arguments.seed,
-            packets=arguments.packets,
-            jobs=arguments.jobs,
-            waves=arguments.waves,
-            four_state=arguments.simulator == "icarus",
-            verilog=gate_netlist(design.verilog(), design.top, arguments.liberty) if gates else None,
-            report=report,
-        )
+        given: dict[str, Any] = {
+            "tests": arguments.tests,
+            "seed": arguments.seed,
+            "packets": arguments.packets,
+            "jobs": arguments.jobs,
+            "four_state": arguments.simulator == "icarus",
+            "verilog": gate_netlist(design.verilog(), design.top, arguments.liberty) if gates else None,
+            "report": report,
+        }
+        if spreads:
+            result = verify_elsewhere(design, scheduler=arguments.scheduler, submit=arguments.submit, **given)
+        else:
+            result = verify(design, waves=arguments.waves, **given)
     write_junit(junit, [_suite(result, arguments)])
     if not certified:
         if arguments.json:

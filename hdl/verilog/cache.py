@@ -30,6 +30,7 @@ __all__ = [
     "kept_folder",
     "kept_text",
     "ready_cache",
+    "replace_bytes",
     "replace_text",
 ]
 
@@ -118,12 +119,17 @@ def kept_folder(kind: str, key: str, make: Callable[[Path], None]) -> Path:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Writes a file in one step: whoever reads ``path`` finds the old text or the new one, and never a part."""
+    """:func:`replace_bytes` for text."""
+    replace_bytes(path, text.encode())
+
+
+def replace_bytes(path: Path, content: bytes) -> None:
+    """Writes a file in one step: whoever reads ``path`` finds the old content or the new one, and never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, part = tempfile.mkstemp(prefix=".part-", dir=path.parent)
     try:
-        with open(handle, "w") as file:
-            file.write(text)
+        with open(handle, "wb") as file:
+            file.write(content)
         os.replace(part, path)
     except BaseException:
         os.unlink(part)

@@ -125,7 +125,7 @@ ARROWS: dict[str, list[str]] = {
         "hdl/verilog",
         "hdl/spec",
     ],
-    "verif": ["verif/codec", "verif/engine", "verif/simulator", "hdl/spec"],
+    "verif": ["verif/codec", "verif/engine", "verif/simulator", "synth", "hdl/spec"],
     # What the regression reaches of the Verilog, and of the situations that matter.
     "verif/coverage": [
         "verif",
@@ -137,7 +137,7 @@ ARROWS: dict[str, list[str]] = {
         "hdl/spec",
     ],
     # Random designs.
-    "verif/soak": ["verif", "verif/codec", "verif/engine", "verif/simulator", "hdl/spec"],
+    "verif/soak": ["verif", "synth", "verif/codec", "verif/engine", "verif/simulator", "hdl/spec"],
     # Faults put into whole designs: the regression must find them, or Yosys and ABC prove that nobody could.
     "verif/mutation": [
         "verif",

@@ -146,6 +146,7 @@ def run_parts(
     *,
     jobs: int = 1,
     scheduler: str | None = None,
+    submit: str | None = None,
     on_done: Callable[[Part], None] | None = None,
 ) -> Iterator[tuple[Part, Tally]]:
     """The tallies of parts, those that are kept first. ``on_done`` gets each part."""
@@ -166,11 +167,14 @@ def run_parts(
             waiting.append(index)
         else:
             yield done(part, known)
-    if scheduler is None:
+    if scheduler is None and submit is None:
         # Built once, and not by each thread at the same time.
         for design in {parts[index].design: None for index in waiting}:
             Machine(designs[design]).close()
-    for place, found in spread(_counts, [parts[index] for index in waiting], jobs=jobs, scheduler=scheduler):
+    spreading = spread(
+        _counts, [parts[index] for index in waiting], jobs=jobs, scheduler=scheduler, submit=submit
+    )
+    for place, found in spreading:
         index = waiting[place]
         if isinstance(found, Lost):
             raise CdmaError(f"{parts[index].campaign} {parts[index].name} was lost: {found.reason}")

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from cdma.hdl.spec.errors import CdmaError, ParameterError
+from cdma.synth.lost import Lost
+from cdma.synth.spread import spread
 from cdma.verif.regression import plan_of, replay_command, verify
 from cdma.verif.simulator.design import Design
 from cdma.verif.simulator.simulate import Outcome
@@ -94,14 +96,49 @@ def run_case(case: Case, jobs: int = 1) -> Result:
 
 
 def soak(
-    seed: int, first: int, minutes: float, jobs: int = 1, clock: Callable[[], float] = time.monotonic
+    seed: int,
+    first: int,
+    minutes: float,
+    jobs: int = 1,
+    clock: Callable[[], float] = time.monotonic,
+    *,
+    scheduler: str | None = None,
+    submit: str | None = None,
+    done: Container[int] = (),
 ) -> Iterator[Result]:
-    """Runs case ``first`` and those after it until the time is over; a case that has begun is finished."""
+    """Runs case ``first`` and those after it, but for those that are ``done``, until the time is over; a case that has begun
+    is finished.
+
+    On this machine there is one case at a time, of ``jobs`` simulations. With a Dask ``scheduler`` or the command prefix
+    ``submit`` its workers share the cases, which then come in the order in which they end.
+    """
     end = clock() + 60 * minutes
-    number = first
-    while number == first or clock() < end:
-        yield run_case(case_of(seed, number), jobs)
-        number += 1
+
+    def cases() -> Iterator[Case]:
+        number = first
+        while number == first or clock() < end:
+            if number not in done:
+                yield case_of(seed, number)
+            number += 1
+
+    if scheduler is None and submit is None:
+        for case in cases():
+            yield run_case(case, jobs)
+        return
+    begun: list[Case] = []
+    for index, result in spread(
+        run_case, _noted(cases(), begun), jobs=jobs, scheduler=scheduler, submit=submit
+    ):
+        if isinstance(result, Lost):
+            result = Result(begun[index], "", f"the case was lost: {result.reason}", 0, 0.0)
+        yield result
+
+
+def _noted(cases: Iterator[Case], begun: list[Case]) -> Iterator[Case]:
+    """The cases, each put into ``begun`` as it is taken."""
+    for case in cases:
+        begun.append(case)
+        yield case
 
 
 def reduce(found: Result, report: Callable[[str], None] | None = None) -> Result:

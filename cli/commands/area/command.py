@@ -9,7 +9,7 @@ from typing import Any
 
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.stage import STAGES
-from cdma.options import ENGINE, add_block_options
+from cdma.options import ENGINE, add_block_options, add_spread_options
 
 __all__ = ["register"]
 
@@ -34,7 +34,7 @@ def register(subparsers: Any) -> None:
         other = blocks.add_parser(block, help=summary, description=f"Measure the {block}.")
         add_block_options(other, block)
         _add_synthesis(other, depth=4 if block == ENGINE else 3)
-        other.set_defaults(run=_run, sweep=None, compare=None, scheduler=None, output=None)
+        other.set_defaults(run=_run, sweep=None, compare=None, scheduler=None, submit=None, output=None)
 
 
 def _add_synthesis(parser: argparse.ArgumentParser, depth: int) -> None:
@@ -101,11 +101,7 @@ def _add_questions(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="at once (default: one per processor)",
     )
-    group.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="spread over the workers of a Dask scheduler, such as tcp://host:8786",
-    )
+    add_spread_options(group, "--scheduler")
     group.add_argument(
         "-o",
         "--output",
@@ -131,7 +127,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.sweep and arguments.compare is not None:
         raise ParameterError("--sweep and --compare are two questions; ask one at a time")
     if not arguments.sweep:
-        for option in ("scheduler", "output"):
+        for option in ("scheduler", "submit", "output"):
             if getattr(arguments, option) is not None:
                 raise ParameterError(f"--{option} says how to sweep; give it with --sweep")
     if arguments.sweep:

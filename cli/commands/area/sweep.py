@@ -49,6 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
             wanted,
             jobs=arguments.jobs,
             scheduler=arguments.scheduler,
+            submit=arguments.submit,
             cache=request.cache(arguments),
             on_done=lambda outcome: advance(),
         )

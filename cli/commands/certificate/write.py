@@ -137,5 +137,7 @@ def _mutate(design: Design, arguments: argparse.Namespace) -> list[Verdict]:
             seed=arguments.seed,
             packets=arguments.packets,
             jobs=arguments.jobs,
+            scheduler=arguments.scheduler,
+            submit=arguments.submit,
             on_done=done,
         )

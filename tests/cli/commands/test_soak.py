@@ -24,7 +24,7 @@ def test_the_first_failure_ends_it(failing_at_two, tmp_path, capsys):
     log = tmp_path / "log.jsonl"
     assert main(["soak", "--minutes", "1", "--log", str(log)]) == 1
     said = capsys.readouterr().out
-    assert said.startswith("cases 1 to 2 of seed 1: 20 cycles, 1 failed")
+    assert said.startswith("2 cases to 2 of seed 1: 20 cycles, 1 failed")
     assert "again: cdma verify" in said
     rows = [json.loads(line) for line in log.read_text().splitlines()]
     assert [(row["case"], row["passed"]) for row in rows] == [(1, True), (2, False)]

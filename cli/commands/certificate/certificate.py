@@ -60,7 +60,9 @@ class Certificate:
     ``mutants``
         The verdicts; None if no mutant was asked for.
     ``coverage``
-        Percentages by name; None if coverage was not measured.
+        What the regression reaches, percentages by name; None if coverage was not measured.
+    ``not_reached``
+        What it does not reach, in sentences.
     ``other_text``
         The file of the same name that lay in the folder is another one.
     """
@@ -72,6 +74,7 @@ class Certificate:
     long_proofs: Sequence[str] = ()
     mutants: Sequence[Verdict] | None = None
     coverage: Mapping[str, float] | None = None
+    not_reached: Sequence[str] = ()
     other_text: bool = False
     tools: Mapping[str, str] = field(default_factory=tool_versions)
     made: str = field(default_factory=lambda: datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"))
@@ -140,6 +143,7 @@ class Certificate:
                     found.append(f"mutant of {mutant.block} survived: {mutant.what}; {verdict.reason}")
         if self.coverage is None:
             found.append("coverage was not measured")
+        found += [f"coverage: {sentence}" for sentence in self.not_reached]
         return found
 
     def as_json(self) -> dict[str, Any]:

@@ -52,6 +52,9 @@ def add_certificate_options(block: argparse.ArgumentParser) -> None:
         metavar="COUNT",
         help=f"run so many mutants of this Verilog (default {_MUTANTS})",
     )
+    group.add_argument(
+        "--coverage", action="store_true", help="run the tests once more and count what they reach"
+    )
 
 
 def check_certificate_options(arguments: argparse.Namespace) -> bool:
@@ -60,7 +63,9 @@ def check_certificate_options(arguments: argparse.Namespace) -> bool:
         value = getattr(arguments, name)
         if value is not None and value < 1:
             raise ParameterError(f"{name} is {value}; it must be 1 or more")
-    asked = arguments.output is not None or arguments.prove is not None or arguments.mutate is not None
+    asked = arguments.coverage or any(
+        getattr(arguments, name) is not None for name in ("output", "prove", "mutate")
+    )
     if asked:
         folder = arguments.output or Path()
         try:
@@ -82,6 +87,7 @@ def certify(regression: Regression, arguments: argparse.Namespace) -> tuple[Cert
     text = design.verilog()
     file = folder / f"{design.top}.v"
     proofs, long_proofs = (None, []) if arguments.prove is None else _prove(design, arguments, folder)
+    coverage, not_reached = _cover(design, arguments) if arguments.coverage else (None, [])
     certificate = Certificate(
         text=text,
         regression=regression,
@@ -89,6 +95,8 @@ def certify(regression: Regression, arguments: argparse.Namespace) -> tuple[Cert
         proofs=proofs,
         long_proofs=long_proofs,
         mutants=None if arguments.mutate is None else _mutate(design, arguments),
+        coverage=coverage,
+        not_reached=not_reached,
         other_text=file.is_file() and file.read_text(errors="replace") != text,
     )
     if not file.is_file():
@@ -141,3 +149,24 @@ def _mutate(design: Design, arguments: argparse.Namespace) -> list[Verdict]:
             submit=arguments.submit,
             on_done=done,
         )
+
+
+def _cover(design: Design, arguments: argparse.Namespace) -> tuple[dict[str, float], list[str]]:
+    """What the tests reach, in percent, and what they do not; a test that fails is told elsewhere."""
+    from cdma.output import step_progress
+    from cdma.verif.coverage.collect import collect
+    from cdma.verif.regression import plan_of
+
+    with step_progress("coverage", len(plan_of(design).choose(design, arguments.tests))) as advance:
+        found = collect(
+            design,
+            tests=arguments.tests,
+            seed=arguments.seed,
+            packets=arguments.packets,
+            jobs=arguments.jobs,
+            report=lambda outcome: advance(what=outcome.test),
+        )
+    percents = {kind: share.percent for kind, share in found.code.total().shares.items()}
+    goals = [not each.holes for each in found.reached]
+    percents["functional goals"] = 100 * sum(goals) / len(goals) if goals else 100.0
+    return percents, [said for said in found.failures if not said.startswith("the test ")]

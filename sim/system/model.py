@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from cdma.hdl.spec.errors import ParameterError
@@ -89,7 +89,15 @@ class Model:
 
     def with_links(self, links: int) -> Model:
         """Returns the network on the machine with so many links."""
-        machine = self.machine.with_links(links)
+        return self.on(self.machine.with_links(links))
+
+    def with_batch(self, batch: int) -> Model:
+        """Returns the network with so many images in a step, on the machine."""
+        network = replace(self.network, batch=batch)
+        return Model(network, self.machine, self.planner.assumptions, self._densities, self._lines)
+
+    def on(self, machine: Machine) -> Model:
+        """Returns the network on another machine."""
         return Model(self.network, machine, self.planner.assumptions, self._densities, self._lines)
 
     def situation(self, algorithm: str, progress: float) -> Situation:

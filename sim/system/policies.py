@@ -7,7 +7,8 @@
 ``lms``           what is larger than a threshold, once a fraction of the device memory is in use
 ``vdnn++``        as ``vdnn_all``, compressed by the host's processors: the link carries raw data
 ``cdma``          as ``vdnn_all``, all of it compressed by the engine in flight
-``cdma_select``   the same, but each map by CSWAP's equations with the engine's times
+``cdma_conv``     as ``vdnn_conv``, all of it compressed by the engine in flight
+``cdma_select``   as ``cdma``, but each map by CSWAP's equations with the engine's times
 ``static``        as ``vdnn_all``, all of it compressed by kernels on the device
 ``cswap``         the same, but each map by CSWAP's equations, decided anew every epoch
 ``oracle``        as ``vdnn_all``, over a link that takes no time
@@ -35,6 +36,7 @@ __all__ = ["COMPRESSING", "POLICIES", "Decision", "Situation", "plan"]
 COMPRESSING: dict[str, tuple[str, ...]] = {
     "vdnn++": ("zv",),
     "cdma": ALGORITHMS,
+    "cdma_conv": ALGORITHMS,
     "cdma_select": ALGORITHMS,
     "static": ("zv",),
     "cswap": ("zv",),
@@ -200,10 +202,9 @@ def _all(situation: Situation, make: Callable[[FeatureMap], Transfer]) -> dict[s
     return {item.name: make(item) for item in situation.planner.offloadable}
 
 
-def _vdnn_conv(situation: Situation) -> dict[str, Transfer]:
+def _conv(situation: Situation, make: Callable[[FeatureMap], Transfer]) -> dict[str, Transfer]:
     planner = situation.planner
-    maps = [item for item in planner.offloadable if planner.read_by(item, "conv")]
-    return {item.name: situation.plain(item) for item in maps}
+    return {item.name: make(item) for item in planner.offloadable if planner.read_by(item, "conv")}
 
 
 def _lms(situation: Situation) -> dict[str, Transfer]:
@@ -248,10 +249,11 @@ def _oracle(situation: Situation) -> dict[str, Transfer]:
 POLICIES: dict[str, Callable[[Situation], dict[str, Transfer]]] = {
     "none": lambda situation: {},
     "vdnn_all": lambda situation: _all(situation, situation.plain),
-    "vdnn_conv": _vdnn_conv,
+    "vdnn_conv": lambda situation: _conv(situation, situation.plain),
     "lms": _lms,
     "vdnn++": lambda situation: _all(situation, situation.by_host),
     "cdma": lambda situation: _all(situation, situation.by_engine),
+    "cdma_conv": lambda situation: _conv(situation, situation.by_engine),
     "cdma_select": _cdma_select,
     "static": lambda situation: _all(situation, situation.by_kernel),
     "cswap": _cswap,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cdma.sim.system.assumptions import Assumptions
     from cdma.sim.system.density_table import DensityTable
     from cdma.sim.system.model import Model, Result
+    from cdma.sim.system.verdict import Verdict
 
 __all__ = ["register"]
 
@@ -207,6 +208,7 @@ def _models(
 def _rows(arguments: argparse.Namespace, models: list[Model]) -> None:
     from cdma.output import status
     from cdma.sim.system.policies import COMPRESSING, POLICIES
+    from cdma.sim.system.verdict import verdict
 
     # Without --policy, those that do not compress, or can use one of the algorithms.
     policies = arguments.policy or [
@@ -215,11 +217,17 @@ def _rows(arguments: argparse.Namespace, models: list[Model]) -> None:
         if policy not in COMPRESSING or set(COMPRESSING[policy]) & set(arguments.algorithm)
     ]
     rows: list[Result] = []
+    dicts: list[dict[str, Any]] = []
+    verdicts: list[Verdict] = []
     with status() as say:
         for model in models:
-            rows += model.evaluate_all(policies, arguments.algorithm, say)
+            found = model.evaluate_all(policies, arguments.algorithm, say)
+            say(f"{model.network.name} on {model.machine.name}: verdict")
+            verdicts.append(verdict(model, policies, arguments.algorithm))
+            rows += found
+            dicts += [{**row.as_dict(), "verdict": verdicts[-1].as_dict()} for row in found]
     if arguments.json:
-        print(json.dumps([row.as_dict() for row in rows], indent=1))
+        print(json.dumps(dicts, indent=1))
         return
     titles = ["network", "machine", "policy", "algorithm"]
     titles += ["ratio", "GB/step", "ms/step", "over vDNN", "peak GiB", "fits"]
@@ -239,6 +247,8 @@ def _rows(arguments: argparse.Namespace, models: list[Model]) -> None:
         ],
         left=4,
     )
+    for one in verdicts:
+        print(one)
 
 
 def _tensors(arguments: argparse.Namespace, models: list[Model]) -> None:

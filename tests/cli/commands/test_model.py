@@ -37,12 +37,15 @@ def test_json_rows(quick: list[str], capsys: pytest.CaptureFixture[str]) -> None
     rows = json.loads(capsys.readouterr().out)
     assert len(rows) == 2 * (1 + 3)
     assert all(set(row) >= COLUMNS for row in rows)
+    assert {row["verdict"]["action"] for row in rows} == {"do not offload"}
+    assert rows[0]["verdict"]["changes_at"]["batch"]["action"] == "offload, compress in the engine"
 
 
 def test_tables(quick: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*quick, "--network", "alexnet", "--batch", "8"]) == 0
     out = capsys.readouterr().out
     assert all(policy in out for policy in POLICIES)
+    assert "\nalexnet on titan_xp, batch 8: do not offload: it fits" in out
     assert main([*quick, "--network", "alexnet", "--tensors", "--algorithm", "zv"]) == 0
     assert "norm1" in capsys.readouterr().out
     assert main([*quick, "--network", "alexnet", "--algorithm", "rl", "--json"]) == 0

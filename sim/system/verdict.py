@@ -30,6 +30,8 @@ ACTIONS = {
 
 #: Values that are searched reach from the present one divided by 2 ** _DOUBLINGS to it multiplied by that.
 _DOUBLINGS = 6
+#: Steps are equally long if they differ by this part: by how sums were rounded.
+_EQUAL = 1e-9
 #: Whole numbers of these are searched.
 _MEMORY_GRAIN = 2**30 / 100
 _LINK_GRAIN = 1e7
@@ -148,10 +150,10 @@ def verdict(model: Model, policies: Sequence[str], algorithms: Sequence[str]) ->
 
 
 def fastest(model: Model, candidates: Sequence[tuple[str, str]]) -> Fastest | None:
-    """Returns the fastest of those pairs of policy and algorithm that fit, or None. Nothing is faster than not to offload."""
+    """Returns the fastest of those pairs of policy and algorithm that fit, or None; nothing is faster than ``none``."""
     best: Fastest | None = None
     for policy, algorithm in candidates:
-        choice = _run(model, policy, algorithm, best.step_s if best else float("inf"))
+        choice = _run(model, policy, algorithm, best.step_s * (1 - _EQUAL) if best else float("inf"))
         if choice is not None:
             best = choice
             if policy == "none":

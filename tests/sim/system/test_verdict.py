@@ -37,13 +37,15 @@ def test_the_answer_changes_where_the_verdict_says() -> None:
     one = model("vgg16")
     found = verdict(one, ALL, ("zv",))
     batch, memory = found.changes_at["batch"], found.changes_at["memory_GiB"]
-    assert batch is not None and memory is not None
+    assert batch is not None
+    assert memory is not None
     assert one.with_batch(int(batch.value) - 1).evaluate("none").fits
     assert not one.with_batch(int(batch.value)).evaluate("none").fits
     beyond = verdict(one.with_batch(int(batch.value)), ALL, ("zv",))
     assert (beyond.action, beyond.policy) == (batch.action, batch.policy)
     back = beyond.changes_at["batch"]
-    assert back is not None and (back.value, back.action) == (batch.value - 1, "do not offload")
+    assert back is not None
+    assert (back.value, back.action) == (batch.value - 1, "do not offload")
     assert memory.value * 2**30 < one.evaluate("none").peak_bytes < (memory.value + 0.011) * 2**30
 
 
@@ -92,7 +94,7 @@ def test_a_faster_link_makes_compression_needless() -> None:
     link=st.floats(0.5, 500),
     density=st.sampled_from([0.0, 0.3, 0.9, 1.0]),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_the_action_is_the_fastest_policy_that_fits(
     batch: int, memory: float, link: float, density: float
 ) -> None:
@@ -105,7 +107,7 @@ def test_the_action_is_the_fastest_policy_that_fits(
         return
     assert found.policy is not None
     assert one.evaluate(found.policy).fits
-    assert one.evaluate(found.policy).step_s == min(row.step_s for row in fitting)
+    assert one.evaluate(found.policy).step_s == pytest.approx(min(row.step_s for row in fitting), rel=1e-9)
     assert ACTIONS[found.policy] == found.action
 
 

@@ -18,6 +18,7 @@ from cocotb.triggers import ClockCycles, RisingEdge
 
 from .axi_rules import PortRules
 from .codec import Form
+from .crc import crc32c
 from .document import Document
 from .driver import RECORD, Channel, Driver
 from .memory import Memory
@@ -44,6 +45,7 @@ class Transfer:
     literals: int = 0
     bytes_read: int = 0
     address: int = 0
+    crc: int = 0
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ class Bench:
         self.bursts = await driver.read("engine.bursts")
         limits = await driver.read("engine.limits")
         self.index_log2 = limits["ring_log2"]
+        self.with_crc = limits["crc"]
         assert limits["units"] == len(self.names["dev"])
         self.memory["dev"].stripe = 1 << limits["stripe_log2"]
         for port, each in self.rules.items():
@@ -239,7 +242,8 @@ class Bench:
         rng, size = self.rng, self.format["word_bits"] // 8
         mode = mode or rng.choice(list(self.document.mode.values()))
         words = self.words_of(channel, count or self.some_count())
-        raw, form = self.pack(words), self.form(channel, mode)
+        raw = kept = self.pack(words)
+        form = self.form(channel, mode)
         stream, literals = form.compress(words)
         status = "ok"
         if channel == "offload":
@@ -263,9 +267,14 @@ class Bench:
             "tag": self.tag,
             "mode": next(number for number, name in self.document.mode.items() if name == mode),
         }
+        crc = crc32c(raw) if self.with_crc else 0
+        if self.with_crc and rng.random() < 0.5:
+            wrong = rng.choice((0, 0, 1 << rng.randrange(32))) if damage else 0
+            descriptor |= {"check_crc": 1, "crc": crc32c(kept) ^ wrong}
+            status = "crc_mismatch" if status == "ok" and descriptor["crc"] != crc else status
         self.memory[read].store(descriptor["source"], source)
         self._clear(write, descriptor)
-        return Transfer(descriptor, status, written, 0 if mode == "raw" else literals, len(source))
+        return Transfer(descriptor, status, written, 0 if mode == "raw" else literals, len(source), crc=crc)
 
     def _damaged(self, stream: bytes, form: Form) -> bytes:
         """A stream with up to three bits changed, cut off, or with stream words after it."""
@@ -312,6 +321,7 @@ class Bench:
                 "literals": made.literals,
                 "bytes_read": made.bytes_read,
                 "address": made.address,
+                "crc": made.crc,
             }
             assert {name: got[name] for name in want} == want, f"{what}; it should have {want}"
             # Units behind the one that found an error may have written their stripes.
@@ -357,7 +367,7 @@ class Bench:
         new = made.descriptor["destination"], made.descriptor["capacity"]
         self.memory[port].allowed.append(range(new[0], sum(new)))
         made.status = status
-        made.written, made.literals, made.bytes_read, made.address = b"", 0, 0, 0
+        made.written, made.literals, made.bytes_read, made.address, made.crc = b"", 0, 0, 0, 0
         self._clear_guards(port, made.descriptor)
         return made
 
@@ -368,8 +378,11 @@ class Bench:
         if channel == "prefetch":
             ports = {"source": "host", "destination": "dev"}
         found = [
-            Objection("reserved", {"reserved_flags": rng.randint(1, 127)}),
-            Objection("reserved", {"reserved": 1 << rng.randrange(144)}),
+            *(
+                Objection("reserved", {name: 1 << rng.randrange(bits)})
+                for name, (_, bits) in self.document.records["descriptor"].fields.items()
+                if name.startswith("reserved") or (name in ("check_crc", "crc") and not self.with_crc)
+            ),
             Objection("reserved", {"mode": rng.randint(3, 255)}),
             Objection("zero_length", {"length": 0}),
         ]

@@ -72,9 +72,12 @@ class Driver:
     async def push(self, channel: str, descriptor: Mapping[str, int]) -> None:
         """Hands a descriptor over through registers, which lie as in memory."""
         await self.until("push.status", "pending", 0)
+        with_crc = (await self.read("engine.limits"))["crc"]
         number = self.document.records["descriptor"].pack(descriptor)
         base = self.document.registers["push.source_low"][0]
         for name, (address, layout) in self.document.registers.items():
+            if name == "push.crc" and not with_crc:
+                continue
             if name.startswith("push.") and address < base + RECORD:
                 word = number >> 8 * (address - base) & 0xFFFFFFFF
                 await self.write(name, **layout.unpack(word))
@@ -83,7 +86,10 @@ class Driver:
     async def pop(self, channel: str) -> dict[str, int]:
         """Takes the completion in the registers, which lie as in memory."""
         number, base = 0, self.document.registers[f"{channel}.completion_tag"][0]
+        with_crc = (await self.read("engine.limits"))["crc"]
         for name, (address, layout) in self.document.registers.items():
+            if name == f"{channel}.completion_crc" and not with_crc:
+                continue
             if name.startswith(f"{channel}.completion_") and base <= address < base + RECORD:
                 number |= layout.pack(await self.read(name)) << 8 * (address - base)
         await self.write(f"{channel}.command", pop_completion=1)

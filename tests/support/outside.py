@@ -19,7 +19,7 @@ __all__ = ["CONFIGS", "TESTS", "run"]
 
 _SMALL = dataclasses.replace(SMALL, outstanding=2, ring_entries=16)
 
-#: Small queues and codes of two bits; bytes with codes of four bits at any address; fields, zero words and padding;
+#: Small queues and codes of two bits; bytes with codes of four bits at any address; fields, zero words, padding and a CRC;
 #: pipelined, with a wide host; several units.
 CONFIGS = {
     "small": _SMALL,
@@ -36,6 +36,7 @@ CONFIGS = {
         format=Format(16, 32, 3, (127, 126), field_bits=8, rotate=1, zero=True, align=4),
         lanes=8,
         alignment="word",
+        crc=True,
     ),
     "units": dataclasses.replace(_SMALL, units=4, stripe_bytes=256),
     "pipelined": dataclasses.replace(

@@ -41,12 +41,16 @@ class Case:
     write_resp: Response = Response.OKAY
     write_address: int | None = None
     overflow: int = 0
+    check_crc: int = 0
+    wanted_crc: int = 0
+    crc: int = 0
 
     def expected(self) -> dict[str, int]:
         """The completion."""
         status, address = self._verdict()
         moved = self.refused == Status.OK
         return {
+            **({"crc": self.crc if moved else 0} if Bench.summed else {}),
             "tag": self.tag,
             "status": status,
             "address": address,
@@ -70,6 +74,8 @@ class Case:
                 Error.CODE: Status.STREAM_CODE,
                 Error.PADDING: Status.STREAM_PADDING,
             }[self.error], 0
+        if Bench.summed and self.check_crc and self.wanted_crc != self.crc:
+            return Status.CRC_MISMATCH, 0
         if self.write_resp is not Response.OKAY:
             decoding = self.write_resp is Response.DECERR
             return (Status.WRITE_DECERR if decoding else Status.WRITE_SLVERR), self.write_address or 0
@@ -83,10 +89,12 @@ class Bench:
 
     #: The slots show what is written a cycle later.
     late = False
+    #: There are CRCs.
+    summed = False
 
     def __init__(self, depth: int = 4) -> None:
-        self.slots = slots = Slots(64, 64, depth, late=self.late)
-        self.completer = completer = Completer(64, 64, padded=True, late=self.late)
+        self.slots = slots = Slots(64, 64, depth, late=self.late, crc=self.summed)
+        self.completer = completer = Completer(64, 64, padded=True, late=self.late, summed=self.summed)
         m = Module()
         m.submodules.slots, m.submodules.completer = slots, completer
         wiring.connect(m, slots.tickets, completer.tickets)
@@ -123,6 +131,8 @@ class Bench:
                 await ctx.tick()
             ctx.set(getattr(port, name), 0)
         fields = {"tag": case.tag, "interrupt": case.interrupt, "raw": case.raw, "words": case.words}
+        if self.summed:
+            fields |= {"check_crc": case.check_crc, "crc": case.wanted_crc}
         ctx.set(port.fields, fields | {"status": case.refused})
         ctx.set(port.starts, case.refused == Status.OK)
         ctx.set(port.push, 1)
@@ -157,6 +167,14 @@ class Bench:
         await ctx.tick().until(report.ready)
         ctx.set(report.valid, 0)
 
+    async def sum(self, ctx: Any, case: Case) -> None:
+        """As the queue of CRCs does it."""
+        crc = self.completer.crc
+        ctx.set(crc.payload, case.crc)
+        ctx.set(crc.valid, 1)
+        await ctx.tick().until(crc.ready)
+        ctx.set(crc.valid, 0)
+
     async def complete(self, ctx: Any, wait: int = 0) -> dict[str, int]:
         """Takes a completion after a while; it must not change meanwhile."""
         completer = self.completer
@@ -177,10 +195,16 @@ class Bench:
         return seen[0]
 
 
-@pytest.fixture(autouse=True, params=[False, True], ids=["registers", "late"])
+@pytest.fixture(
+    autouse=True,
+    params=[(False, False), (True, False), (False, True)],
+    ids=["registers", "late", "crc"],
+)
 def _memories(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test with both kinds of memories."""
-    monkeypatch.setattr(Bench, "late", request.param)
+    """Every test with both kinds of memories, and with CRCs."""
+    late, summed = request.param
+    monkeypatch.setattr(Bench, "late", late)
+    monkeypatch.setattr(Bench, "summed", summed)
 
 
 def _run(cases: list[Case], seed: int = 0) -> list[dict[str, int]]:
@@ -217,6 +241,10 @@ def _run(cases: list[Case], seed: int = 0) -> list[dict[str, int]]:
     async def report(ctx: Any) -> None:
         await stage(ctx, bench.report, [(number, case) for number, case in started if not case.raw])
 
+    async def add_up(ctx: Any) -> None:
+        if Bench.summed:
+            await stage(ctx, bench.sum, started)
+
     async def collect(ctx: Any) -> None:
         for number in range(len(cases)):
             completion = await bench.complete(ctx, rng.randrange(4))
@@ -224,7 +252,7 @@ def _run(cases: list[Case], seed: int = 0) -> list[dict[str, int]]:
             assert 0 < completion["cycles"] <= elapsed
             completions.append(completion)
 
-    simulate(bench.module, check, read, write, report, collect)
+    simulate(bench.module, check, read, write, report, add_up, collect)
     return completions
 
 
@@ -259,6 +287,9 @@ def test_the_first_cause_in_the_order_of_the_data_counts() -> None:
                             literals=rng.getrandbits(32),
                             words=rng.getrandbits(32),
                             bytes=rng.getrandbits(33),
+                            check_crc=rng.getrandbits(1),
+                            wanted_crc=0x12345678,
+                            crc=0x12345678 ^ rng.choice((0, 1 << rng.randrange(32))),
                         )
                     )
     for status in (Status.WINDOW, Status.ZERO_LENGTH, Status.FETCH_SLVERR):
@@ -326,6 +357,8 @@ def test_holds_but_does_not_lose() -> None:
 
     async def drive(ctx: Any) -> None:
         ctx.set(bench.completer.hold, 1)
+        if bench.summed:
+            ctx.set(bench.completer.crc.valid, 1)
         await bench.push(ctx, case)
         await bench.end(ctx, case)
         await bench.tell(ctx, bench.slots.read_outcome, Response.OKAY, None)
@@ -342,6 +375,28 @@ def test_holds_but_does_not_lose() -> None:
     simulate(bench.module, drive)
 
 
+def test_nothing_is_complete_without_its_crc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although reader, writer and codec have reported."""
+    monkeypatch.setattr(Bench, "summed", True)
+    bench = Bench()
+    case = Case(raw=1, check_crc=1, wanted_crc=5, crc=5)
+
+    async def drive(ctx: Any) -> None:
+        await bench.push(ctx, case)
+        await bench.end(ctx, case)
+        await bench.tell(ctx, bench.slots.read_outcome, Response.OKAY, None)
+        await bench.tell(ctx, bench.slots.write_outcome, Response.OKAY, None)
+        for _ in range(30):
+            assert not ctx.get(bench.completer.completion.valid)
+            await ctx.tick()
+        ctx.set(bench.completer.crc.payload, case.crc)
+        ctx.set(bench.completer.crc.valid, 1)
+        completion = await bench.complete(ctx)
+        assert (completion["status"], completion["crc"]) == (Status.OK, case.crc)
+
+    simulate(bench.module, drive)
+
+
 def test_what_a_length_borrows_is_not_taken_from_the_cycles() -> None:
     """The time is the same whether or not the lower bits of the end are less than those of the beginning."""
     cycles = []
@@ -350,6 +405,8 @@ def test_what_a_length_borrows_is_not_taken_from_the_cycles() -> None:
         case = Case(raw=1, destination=destination, written=64)
 
         async def drive(ctx: Any, bench: Bench = bench, case: Case = case) -> None:
+            if bench.summed:
+                ctx.set(bench.completer.crc.valid, 1)
             await bench.push(ctx, case)
             await bench.end(ctx, case)
             await bench.tell(ctx, bench.slots.read_outcome, Response.OKAY, None)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,6 +19,7 @@ __all__ = [
     "ready_directory",
     "ready_file",
     "replacing",
+    "write_folder",
     "write_text",
 ]
 
@@ -105,8 +106,20 @@ def ready_file(path: Path, endings: Sequence[str] = ()) -> None:
 
 def write_text(directory: Path, name: str, text: str) -> Path:
     """Writes one file whole or not at all, and makes its directory if need be."""
+    return write_folder(directory, {name: text})[0]
+
+
+def write_folder(directory: Path, files: Mapping[str, str]) -> list[Path]:
+    """Writes ``files``, texts by name, and makes their directory if need be.
+
+    All of them are there in full before the first takes its name, so that what fails, such as a full disk, leaves the folder
+    as it was.
+    """
     make_directory(directory)
-    path = directory / name
-    with replacing(path) as file:
-        file.write(text.encode())
-    return path
+    paths = [directory / name for name in files]
+    with ExitStack() as stack:
+        for path, text in zip(paths, files.values(), strict=True):
+            file = stack.enter_context(replacing(path))
+            file.write(text.encode())
+            file.flush()
+    return paths

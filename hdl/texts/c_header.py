@@ -37,11 +37,14 @@ _OPENING = """\
 """
 
 
-def c_header(registers: RegisterMap) -> str:
-    """The text of ``cdma_regs.h``, ending with a newline."""
+def c_header(registers: RegisterMap, name: str = "cdma") -> str:
+    """The text of ``NAME_regs.h``, ending with a newline.
+
+    Its macros have the same names for every engine, so that a file of C includes one such header.
+    """
     prefix = registers.name
     guard = f"{prefix}_regs_h".upper()
-    lines = [_OPENING.format(name=prefix, guard=guard)]
+    lines = [_OPENING.format(name=name, guard=guard)]
     lines += [f"/* Values of {prefix}_descriptor's mode. */"]
     lines += [_define(f"{prefix}_mode_{mode.name}", f"{mode.value}u") for mode in Mode]
     lines += ["", "/* How a descriptor ended. */"]

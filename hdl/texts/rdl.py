@@ -18,10 +18,10 @@ _PROPERTIES = {
 }
 
 
-def register_rdl(registers: RegisterMap) -> str:
-    """The text, ending with a newline; its top-level ``addrmap`` has the map's name."""
+def register_rdl(registers: RegisterMap, name: str = "cdma") -> str:
+    """The text, ending with a newline; ``name`` is that of its top-level ``addrmap``."""
     lines = [
-        f"addrmap {registers.name} {{",
+        f"addrmap {name} {{",
         f"    desc = {_text(registers.doc)};",
         "    default regwidth = 32;",
         "    default accesswidth = 32;",

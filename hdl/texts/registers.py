@@ -13,14 +13,14 @@ from .records import record_document
 __all__ = ["register_texts"]
 
 
-def register_texts(config: EngineConfig) -> dict[str, str]:
-    """Each text about the registers of the engine of ``config``, by the name of its file.
+def register_texts(config: EngineConfig, name: str = "cdma") -> dict[str, str]:
+    """Each text about the registers of the engine of ``config``, by the name of its file, which begins with ``name``.
 
     The C header has the registers of every engine, because one driver serves them all.
     """
     registers = register_map(config)
     return {
-        "cdma_regs.h": c_header(register_map(config, every=True)),
-        "cdma_regs.rdl": register_rdl(registers),
-        "cdma_registers.md": register_document(registers) + "\n" + record_document(),
+        f"{name}_regs.h": c_header(register_map(config, every=True), name),
+        f"{name}_regs.rdl": register_rdl(registers, name),
+        f"{name}_registers.md": register_document(registers) + "\n" + record_document(),
     }

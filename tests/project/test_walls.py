@@ -27,6 +27,8 @@ ARROWS: dict[str, list[str]] = {
     "hdl/verilog": ["hdl/spec"],
     # The register document, the C header and the SystemRDL.
     "hdl/texts": ["hdl/spec", "hdl/spec/registers"],
+    # What lies beside the Verilog of a block.
+    "hdl/package": ["hdl/verilog", "hdl/spec/registers"],
     # The codec: its two kinds of parts never import one another.
     "hdl/codec/parts": ["hdl/blocks", "hdl/spec"],
     "hdl/codec/plain": ["hdl/codec/parts", "hdl/blocks", "hdl/spec"],
@@ -71,7 +73,6 @@ ARROWS: dict[str, list[str]] = {
         "hdl/codec/parts",
         "hdl/axi",
         "hdl/blocks",
-        "hdl/texts",
         "hdl/verilog",
         "hdl/spec",
         "hdl/spec/registers",
@@ -194,6 +195,9 @@ ARROWS: dict[str, list[str]] = {
         "hdl/codec",
         "hdl/lossy",
         "hdl/engine",
+        "hdl/package",
+        "hdl/texts",
+        "hdl/spec/registers",
         "hdl/spec",
         "hdl/verilog",
     ],

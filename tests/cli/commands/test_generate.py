@@ -24,7 +24,9 @@ def test_writes_one_file_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["generate", "compressor", *_SMALL, "-o", str(directory)]) == 0
     said = capsys.readouterr().out
     path = directory / "cdma_compressor.v"
-    assert list(directory.iterdir()) == [path]
+    names = {file.name for file in directory.iterdir()}
+    ends = "_inst.v _tb.v .sdc .xdc .vlt .core _component.xml _block.svg _stream.svg _datasheet.md _datasheet.html"
+    assert names == {"Bender.yml", path.name} | {f"cdma_compressor{end}" for end in ends.split()}
     assert path.read_text() == codec_verilog("compressor", CodecConfig(Format(8, 8), lanes=2))
     assert said.startswith(f"{path}: module cdma_compressor, ")
     assert "2 bytes per cycle" in said
@@ -166,3 +168,37 @@ def test_a_stage_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert main(["generate", "quantiser", "--config", str(file), "-o", str(tmp_path)]) == 2
     assert "codec" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_two_blocks_in_one_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No file of the second is one of the first; the manifest has both, and one of the user's is left alone."""
+    for kind in ("compressor", "decompressor"):
+        assert main(["generate", kind, *_SMALL, "--json", "-o", str(tmp_path)]) == 0
+        summary = json.loads(capsys.readouterr().out)
+        files = {Path(file).name for file in summary["files"]} - {"Bender.yml"}
+        assert all(file.startswith(f"cdma_{kind}") for file in files)
+    manifest = (tmp_path / "Bender.yml").read_text()
+    assert manifest.endswith("sources:\n  - cdma_compressor.v\n  - cdma_decompressor.v\n")
+    (tmp_path / "Bender.yml").write_text("package: {name: theirs}\n")
+    assert main(["generate", "quantiser", "--lanes", "1", "-o", str(tmp_path)]) == 0
+    assert (tmp_path / "Bender.yml").read_text() == "package: {name: theirs}\n"
+
+
+def test_all_files_or_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "cdma_compressor_datasheet.md").mkdir()
+    assert main(["generate", "compressor", *_SMALL, "-o", str(tmp_path)]) == 2
+    assert "cdma_compressor_datasheet.md exists and is not a regular file" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["cdma_compressor_datasheet.md"]
+
+
+@pytest.mark.parametrize("period", ["0", "nan", "fast", "-1"])
+def test_a_period_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str], period: str) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["generate", "compressor", f"--period={period}", "-o", str(tmp_path)])
+    assert "is no clock period in ns" in capsys.readouterr().err
+
+
+def test_the_period_of_the_constraints(tmp_path: Path) -> None:
+    for more, period in ((["--period", "1.5"], "1.5"), (["--pipelined"], "8"), ([], "1")):
+        assert main(["generate", "compressor", *_SMALL, *more, "-o", str(tmp_path)]) == 0
+        assert f"set period {period}\n" in (tmp_path / "cdma_compressor.sdc").read_text()

@@ -1,0 +1,129 @@
+"""``cdma generate``: the Verilog of a block, and what its users need beside it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cdma.hdl.spec.stage import STAGES
+from cdma.options import ENGINE, add_block_options
+
+if TYPE_CHECKING:
+    from .made import Made
+
+__all__ = ["register"]
+
+_CODEC = "Write the Verilog of a {} with AXI-Stream ports: {}."
+
+_STAGE = "Write the Verilog of a {} with AXI-Stream ports: {}. docs/lossy.md says what becomes of a number."
+
+#: Each block's summary and description.
+_BLOCKS = {
+    "compressor": ("raw words in, the compressed stream out", _CODEC),
+    "decompressor": ("the compressed stream and a length in, raw words out", _CODEC),
+    "engine": (
+        "the DMA engine with AXI4 ports",
+        "Write the Verilog of the engine and, unless --no-registers, what software needs to drive it.",
+    ),
+    "quantiser": ("floating-point numbers in, small integers within a bound on the error out", _STAGE),
+    "dequantiser": ("integers in, floating-point numbers out", _STAGE),
+}
+
+
+def register(subparsers: Any) -> None:
+    """Adds the command's parser."""
+    parser = subparsers.add_parser(
+        "generate",
+        help="write Verilog",
+        description="Write one self-contained Verilog file, NAME.v, and beside it what a design flow asks for: constraints "
+        "(.sdc, .xdc), waivers, an instance, a first bench, a FuseSoC .core, Bender.yml, IP-XACT, the list of memories, a "
+        "datasheet, and of an engine registers and driver; all of them or none. docs/integration.md has ports and rules.",
+    )
+    blocks = parser.add_subparsers(title="blocks", metavar="BLOCK", required=True)
+    for name, (summary, description) in _BLOCKS.items():
+        block = blocks.add_parser(name, help=summary, description=description.format(name, summary))
+        add_block_options(block, name)
+        _add_output_options(block, f"cdma_{name}")
+        block.set_defaults(run=_run)
+
+
+def _add_output_options(parser: argparse.ArgumentParser, name: str) -> None:
+    group = parser.add_argument_group("output")
+    group.add_argument("--name", default=name, help=f"name of the module and of its file (default {name})")
+    group.add_argument("--prefix", help="what the names of the other modules start with (default NAME_)")
+    group.add_argument(
+        "--no-init",
+        dest="init",
+        action="store_false",
+        help="no initial values: nothing but the reset sets a register, as an ASIC flow wants it",
+    )
+    group.add_argument(
+        "--memories",
+        choices=("wrap", "infer"),
+        default="wrap",
+        help="wrap: each memory is an instance of a module of its shape, which a macro can replace; infer: memories stand "
+        "where they are used (default wrap)",
+    )
+    group.add_argument(
+        "--period",
+        type=_period,
+        metavar="NS",
+        help="clock period that the timing constraints say (default 1.0, and 8.0 with --pipelined)",
+    )
+    group.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path(),
+        metavar="DIR",
+        help="directory to write to, created if need be (default: the current one)",
+    )
+    group.add_argument("--json", action="store_true", help="print what was written as JSON")
+
+
+def _period(text: str) -> float:
+    """A period in ns."""
+    try:
+        period = float(text)
+    except ValueError:
+        period = math.nan
+    if not 0.001 <= period <= 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is no clock period in ns, from 0.001 to 1000000")
+    return period
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from cdma.files import ready_directory, write_folder
+    from cdma.hdl.package.package import package_files
+    from cdma.output import status, warn
+
+    from .folder import manifest
+    from .report import show, summary_of
+
+    made = _made(arguments)
+    if waste := made.waste():
+        warn(waste)
+    ready_directory(arguments.output)
+    with status() as say:
+        say(f"generating {arguments.name}")
+        files = package_files(made.block)
+    paths = write_folder(arguments.output, {**files, **manifest(arguments.output, f"{arguments.name}.v")})
+    summary = summary_of(made, paths)
+    if arguments.json:
+        print(json.dumps(summary))
+    else:
+        show(made, summary)
+    return 0
+
+
+def _made(arguments: argparse.Namespace) -> Made:
+    from .codec import MadeCodec
+    from .engine import MadeEngine
+    from .stage import MadeStage
+
+    if arguments.block == ENGINE:
+        return MadeEngine.of(arguments)
+    return MadeStage.of(arguments) if arguments.block in STAGES else MadeCodec.of(arguments)

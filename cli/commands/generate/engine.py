@@ -1,0 +1,121 @@
+"""An engine."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cdma.hdl.spec.codecs import codec_of
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.registers.description import RegisterMap
+from cdma.hdl.spec.registers.map import register_map
+from cdma.hdl.verilog.emit import Verilog
+from cdma.hdl.verilog.ports import Port
+from cdma.options import engine_config_from
+
+from .made import Made
+
+__all__ = ["MadeEngine"]
+
+
+@dataclass(frozen=True)
+class MadeEngine(Made):
+    """An engine of ``config``."""
+
+    config: EngineConfig
+
+    title = "compressing DMA engine with AXI4 ports"
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace) -> MadeEngine:
+        """The engine that the arguments ask for."""
+        return cls(arguments, engine_config_from(arguments))
+
+    @property
+    def pipelined(self) -> bool:
+        return self.config.pipelined
+
+    @property
+    def bytes_per_cycle(self) -> float:
+        return min(self.config.codec.data_bits, self.config.dev_data_bits) // 8
+
+    def waste(self) -> str:
+        return self.config.waste()
+
+    def ports(self) -> tuple[Port, ...]:
+        from cdma.hdl.engine.engine import engine_ports
+
+        return engine_ports(self.config)
+
+    def design(self, **wishes: Any) -> Verilog:
+        from cdma.hdl.engine.generate import engine_design
+
+        return engine_design(self.config, **wishes)
+
+    def registers(self) -> RegisterMap | None:
+        return register_map(self.config) if self.config.registers else None
+
+    def texts(self) -> dict[str, str]:
+        from cdma.hdl.texts.registers import register_texts
+        from cdma.sim.driver.c_driver import c_driver
+
+        name = self.arguments.name
+        return (
+            {**register_texts(self.config, name), f"{name}.h": c_driver(name)}
+            if self.config.registers
+            else {}
+        )
+
+    def described(self) -> Mapping[str, object]:
+        return self.config.describe()
+
+    def parameters(self) -> dict[str, Any]:
+        config, form = self.config, self.config.format
+        unsaid = {option.name for option in codec_of(form).options if not option.engine}
+        settings = {name: value for name, value in form.settings().items() if name not in unsaid}
+        return {
+            "word_bits": form.word_bits,
+            "lanes": config.lanes,
+            **settings,
+            "dev_data_bits": config.dev_data_bits,
+            "host_data_bits": config.host_data_bits,
+            "alignment": config.alignment,
+            "burst_beats": config.burst_beats,
+            "outstanding": config.outstanding,
+            "ring_reads": config.ring_reads,
+            "ring_writes": config.ring_writes,
+            "read_buffer_beats": config.read_buffer,
+            "write_buffer_beats": config.write_buffer,
+            "units": config.units,
+            "stripe_bytes": config.stripe_bytes,
+            "registers": config.registers,
+            "crc": config.crc,
+            "pipelined": config.pipelined,
+        }
+
+    def facts(self) -> dict[str, str]:
+        config = self.config
+        return {
+            "raw data": f"{self.bytes_per_cycle:g} bytes per cycle and unit, {config.units} of them, each way",
+            "host port": f"{config.host_data_bits // 8} bytes per cycle, each way",
+            "bursts": f"up to {config.burst_beats} beats, {config.outstanding} of data in flight at each port each way",
+            "hidden latency of memory": f"{config.read_buffer} beats",
+            "descriptors in flight": f"{config.descriptors} per channel",
+        }
+
+    def rows(self) -> dict[str, str]:
+        config = self.config
+        several = f"{config.units} device ports of" if config.units > 1 else "device port"
+        rows = {
+            "ports": f"{several} {config.dev_data_bits} bits, host port {config.host_data_bits} bits",
+            "codec": f"{config.lanes} x {config.format.word_bits} bits: {self.bytes_per_cycle} bytes per cycle",
+        }
+        for port, bits in (("dev", config.dev_data_bits), ("host", config.host_data_bits)):
+            beat, beats, latency = bits // 8, config.read_buffer, config.latency
+            rows[f"{port} buffer"] = (
+                f"{beats} beats = {beat * beats:,} bytes; the rule asks for {beat} bytes per cycle x {latency} cycles of "
+                f"latency = {beat * latency:,} bytes"
+            )
+        return rows

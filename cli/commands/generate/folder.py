@@ -1,0 +1,25 @@
+"""What concerns a folder of blocks as a whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cdma.files import FileError
+from cdma.hdl.package.bender import bender_manifest, listed_files
+
+__all__ = ["manifest"]
+
+_NAME = "Bender.yml"
+
+
+def manifest(directory: Path, verilog: str) -> dict[str, str]:
+    """The ``Bender.yml`` of a folder that gets the file ``verilog``, by its name; nothing where the user has one."""
+    path = directory / _NAME
+    try:
+        listed = listed_files(path.read_text(encoding="utf-8")) if path.exists() else []
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"cannot read {path}: {error}") from None
+    if listed is None:
+        return {}
+    there = [file for file in listed if (directory / file).exists()]
+    return {_NAME: bender_manifest(directory.resolve().name, [*there, verilog])}

@@ -1,0 +1,72 @@
+"""What ``cdma generate`` says when it has written the files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cdma.hdl.verilog.memory_list import memory_groups, memory_row
+from cdma.hdl.verilog.printer.design import PlacedMemory
+from cdma.output import new_table, output
+
+from .made import Made
+
+__all__ = ["show", "summary_of"]
+
+#: Modules with more ports than this are described by their interfaces, and the datasheet has the ports.
+_MANY_PORTS = 40
+
+
+def summary_of(made: Made, paths: Sequence[Path]) -> dict[str, Any]:
+    """What was made and written, for a script."""
+    block, asked = made.block, made.arguments
+    return {
+        "file": str(paths[0]),
+        "files": [str(path) for path in paths],
+        "module": block.name,
+        "block": asked.block,
+        **made.parameters(),
+        "bytes_per_cycle": made.bytes_per_cycle,
+        "initial_values": asked.init,
+        "ports": {port.name: port.width for port in block.ports},
+        "memory_bits": sum(memory.bits for memory in block.design.memories),
+        "memories": [memory_row(memory) for memory in block.design.memories],
+    }
+
+
+def show(made: Made, summary: dict[str, Any]) -> None:
+    """The same, to read."""
+    block = made.block
+    lines, ports = block.design.text.count("\n"), summary["ports"]
+    print(f"{summary['file']}: module {block.name}, {lines:,} lines of Verilog, {len(ports)} ports")
+    rows = {
+        **made.rows(),
+        "start": "initial values and reset" if summary["initial_values"] else "reset only, no initial values",
+    }
+    if len(ports) <= _MANY_PORTS:
+        named = (name if width == 1 else f"{name}[{width}]" for name, width in ports.items())
+        rows["ports"] = ", ".join(named)
+    rows["beside it"] = ", ".join(Path(file).name for file in summary["files"][1:])
+    table = new_table("", "", texts=2)
+    table.show_header = False
+    for label, row in rows.items():
+        if row:
+            table.add_row(f"  {label}", row)
+    output().print(table)
+    _show_memories(block.design.memories)
+
+
+def _show_memories(memories: Sequence[PlacedMemory]) -> None:
+    """The memories in a table, those of the same shape and purpose in one row."""
+    if not memories:
+        return
+    print(f"  {len(memories)} memories, {sum(memory.bits for memory in memories):,} bits:")
+    table = new_table("  for", "ports", "reads", "number", "words", "bits", "in all", texts=3)
+    for memory, number in memory_groups(memories):
+        row = memory_row(memory)
+        ports = f"{row['write_ports']}w{row['read_ports']}r"
+        reads = "synchronous" if row["read_latency"] else "asynchronous"
+        sizes = (number, row["depth"], row["width"], row["bits"] * number)
+        table.add_row(f"  {row['purpose']}", ports, reads, *(f"{size:,}" for size in sizes))
+    output().print(table)

@@ -1,0 +1,40 @@
+"""A generated module with all that is known of it: what its package is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cdma.hdl.spec.registers.description import RegisterMap
+from cdma.hdl.verilog.emit import Verilog
+from cdma.hdl.verilog.ports import Port
+
+__all__ = ["Block"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A module and what goes with it.
+
+    ``name``, ``title``, ``version``
+        Its name, what it is in a few words, and the version of the generator.
+    ``ports``, ``design``
+        Its ports, and its Verilog with its memories.
+    ``parameters``, ``facts``
+        What it was made from, and what it does with that (throughput, latency, ...), as one reads them.
+    ``period``
+        The clock period in ns that its constraints say.
+    ``registers``, ``texts``
+        The registers behind its AXI4-Lite port, and the texts about them and the driver, by file name.
+    """
+
+    name: str
+    title: str
+    version: str
+    ports: Sequence[Port]
+    design: Verilog
+    parameters: Mapping[str, object]
+    facts: Mapping[str, str]
+    period: float = 1.0
+    registers: RegisterMap | None = None
+    texts: Mapping[str, str] = field(default_factory=dict)

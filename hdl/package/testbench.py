@@ -1,0 +1,62 @@
+"""A first bench for a generated module, in plain Verilog: does it come out of reset?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cdma.hdl.verilog.ports import Port
+
+__all__ = ["testbench"]
+
+_TEXT = """\
+// A first bench for {name}: after a reset with idle inputs every control output is known, and nothing is offered.
+// Any simulator runs it, for example: iverilog -g2005 -o {name}_tb {name}.v {name}_tb.v && vvp {name}_tb
+`timescale 1ns / 1ps
+module {name}_tb;
+  reg aclk = 0;
+  reg aresetn = 0;
+  integer cycle = 0;
+  integer wrong = 0;
+{wires}
+  {name} dut (
+{pins}
+  );
+
+  always #0.5 aclk = ~aclk;
+
+  always @(negedge aclk) begin
+    cycle = cycle + 1;
+    if (cycle == 8) aresetn = 1;
+    if (cycle > 8) begin
+{checks}
+    end
+    if (cycle == 200) begin
+      if (wrong == 0) $display("{name}: reset passed");
+      else $display("{name}: reset FAILED, %0d outputs wrong", wrong);
+      $finish;
+    end
+  end
+endmodule
+"""
+
+
+def testbench(name: str, ports: Sequence[Port]) -> str:
+    """The bench, a module called ``NAME_tb``; what it prints ends with ``reset passed`` or says what failed."""
+    outputs = [port for port in ports if port.direction == "output"]
+    offers = [port.name for port in outputs if port.name.endswith("valid")]
+    known = [port.name for port in outputs if port.name.endswith(("valid", "ready")) or port.name == "irq"]
+    checks = [f"      if ((^{port}) === 1'bx) wrong = wrong + 1;" for port in known]
+    checks += [f"      if ({port} !== 1'b0) wrong = wrong + 1;" for port in offers]
+    longest = max(len(port.name) for port in ports)
+    idle = [f"{port.width}'b0" if port.direction == "input" else port.name for port in ports]
+    clocked = ("aclk", "aresetn")
+    pins = [
+        f"    .{port.name:{longest}} ({port.name if port.name in clocked else value})"
+        for port, value in zip(ports, idle, strict=True)
+    ]
+    return _TEXT.format(
+        name=name,
+        wires="\n".join(f"  wire {port.range}{port.name};" for port in outputs),
+        pins=",\n".join(pins),
+        checks="\n".join(checks),
+    )

@@ -74,7 +74,21 @@ def check_certificate_options(arguments: argparse.Namespace) -> bool:
             raise FileError(f"cannot create the directory {folder}: {error.strerror}") from None
         if not os.access(folder, os.W_OK):
             raise FileError(f"cannot write into {folder}")
+    _check_tools(arguments)
     return asked
+
+
+def _check_tools(arguments: argparse.Namespace) -> None:
+    """Refuses proofs and mutants on a machine without what they need, before the tests have taken their time."""
+    if arguments.prove is not None:
+        from cdma.verif.proofs.tools import find_tools
+
+        find_tools()
+    if arguments.prove is not None or arguments.mutate is not None:
+        from cdma.synth.yosys import find_abc, find_yosys
+
+        find_yosys()
+        find_abc()
 
 
 def certify(regression: Regression, arguments: argparse.Namespace) -> tuple[Certificate, list[Path]]:

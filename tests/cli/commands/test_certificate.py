@@ -14,6 +14,8 @@ from cdma.commands.certificate.claims import OWN, own_proofs, smaller_proofs
 from cdma.commands.certificate.markdown import markdown
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
+from cdma.synth import yosys
+from cdma.synth.errors import ToolError
 from cdma.verif.codec.design import CodecDesign
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.mutation.campaign import KILLED, SURVIVED, Verdict
@@ -106,6 +108,24 @@ def test_which_proofs_are_of_the_very_configuration() -> None:
     assert not {proof.name for proof in smaller_proofs(pipelined)} & {"decompressor", "lossless"}
     engine = {proof.name for proof in smaller_proofs(EngineDesign())}
     assert {"axi_reader", "axi_writer", "registers_port", "packer"} <= engine
+
+
+def test_what_cannot_be_done_is_refused_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing() -> str:
+        raise ToolError("ABC is not installed")
+
+    monkeypatch.setattr(yosys, "find_abc", missing)
+    assert main(["verify", "compressor", "--mutate", "1", "-o", str(tmp_path)]) == 2
+    assert "ABC is not installed" in capsys.readouterr().err
+    file = tmp_path / "file"
+    file.touch()
+    assert main(["verify", "compressor", "-o", str(file)]) == 2
+    assert f"cannot create the directory {file}" in capsys.readouterr().err
+    assert main(["verify", "compressor", "--prove", "0"]) == 2
+    assert "prove is 0; it must be 1 or more" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == [file]
 
 
 @pytest.mark.verilator

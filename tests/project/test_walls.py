@@ -132,7 +132,6 @@ ARROWS: dict[str, list[str]] = {
         "verif",
         "verif/codec",
         "verif/engine",
-        "verif/monitors",
         "verif/simulator",
         "sim/codec",
         "hdl/spec",

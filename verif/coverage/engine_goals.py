@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from cdma.hdl.spec.records import Mode, Status
+from cdma.hdl.spec.slices import has_slices
 from cdma.verif.engine.bench import CHANNELS
-from cdma.verif.monitors.axi import CHANNELS as AXI_CHANNELS
-from cdma.verif.monitors.axi_lite import AxiLiteChecker
 from cdma.verif.simulator.design import Design
 
 from .goals import Goal, Sample, cross
@@ -51,6 +50,8 @@ def _statuses(design: Design) -> Iterator[str]:
         if name in _RINGS and (not design.config.registers or name.startswith("COMPLETION")):
             continue
         if name == "STREAM_PADDING" and not design.config.format.padded:
+            continue
+        if name == "CRC_MISMATCH" and not design.config.crc:
             continue
         yield from cross(["prefetch"] if name in _STREAM else CHANNELS, [name])
 
@@ -98,9 +99,16 @@ def _bursts(sample: Sample, design: Design) -> Iterator[str]:
 
 
 def _handshakes(design: Design) -> list[str]:
-    found = [name for port in _ports(design) for name in cross([port], AXI_CHANNELS, ("waited", "at once"))]
+    """An engine is always ready for what it has asked for. Its register block takes a request a cycle after it has come,
+    unless a register slice has room for it."""
+    found = []
+    for port in _ports(design):
+        found += cross([port], ("ar", "aw", "w"), ("waited", "at once"))
+        found += cross([port], ("r", "b"), ("at once",))
     if design.config.registers:
-        found += cross(["registers"], AxiLiteChecker.channels, ("waited", "at once"))
+        found += cross(["registers"], ("r", "b"), ("waited", "at once"))
+        taken = ("waited", "at once") if has_slices(design.config.register_slices, "in") else ("waited",)
+        found += cross(["registers"], ("ar", "aw", "w"), taken)
     return found
 
 

@@ -43,7 +43,7 @@ _CHANNELS = (
     ),
     TestPoint(
         "limits",
-        "lengths of 2^k bytes and a few more, to the largest, over 2^32, until aborted; longer ones, each bit",
+        "lengths of 2^k bytes and a few more, to the largest, over 2^34, until aborted; longer ones, each bit",
         "the addresses of what moved; the longer ones are refused",
         weight=8,
     ),

@@ -48,10 +48,13 @@ def _literals(form: StreamFormat, start: int) -> Callable[[int, int], bytes]:
 
 
 def _base(config: EngineConfig, port: str) -> int:
-    """The address at which the transfers on a port begin: a little below 2**32 where the port has such addresses."""
+    """The address at which the transfers on a port begin: a little below 2**34 or 2**32, if the port has such addresses.
+
+    Bits above the 34 lower ones are not counted by the engine: they are those of a command's first or last address.
+    """
     bits = config.dev_address_bits if port == "dev" else config.host_address_bits
     below = max(2 * config.data_bits(port) // 8, config.align(port))
-    return 2**32 - below if bits > 33 else SIZE
+    return 2**34 - below if bits > 35 else 2**32 - below if bits > 33 else SIZE
 
 
 def _few(config: EngineConfig) -> int:

@@ -76,7 +76,11 @@ async def registers(bench: RingBench, budget: int) -> None:
                 assert not int(bench.dut.irq.value)
             bench.check_memory(channel, made)
             bench.tell(
-                what="transfer", channel=channel, way="registers", status="OK", mode="ZVC", **made.descriptor
+                what="transfer",
+                channel=channel,
+                way="registers",
+                status="OK",
+                **{**made.descriptor, "mode": "ZVC"},
             )
             bench.transfers += 1
             bench.checks += 6
@@ -131,6 +135,10 @@ async def register_bus(bench: RingBench, budget: int) -> None:
     for address in plain:
         await bench.bus.write(address, bytes(4))
         stored[address] = 0
+    for address in placed:
+        response = await bench.bus.read(address, 4)
+        assert response.resp == AxiResp.OKAY, hex(address)
+        bench.checks += 1
 
     async def write(count: int) -> None:
         for _ in range(count):

@@ -31,6 +31,8 @@ class Exclusion:
         Names the property of ``cdma prove`` that says so, where there is one.
     ``needs``
         Tells whether a design has such points.
+    ``tied``
+        Excludes only modules of which every instance has a 1 at the port that the group ``port`` of ``text`` names.
     """
 
     block: str
@@ -38,14 +40,14 @@ class Exclusion:
     reason: str
     needs: Callable[[Design], bool]
     proof: str = ""
+    tied: bool = False
 
-    def matches(self, point: Point, line: str) -> bool:
-        """Whether it is about a point, which is on ``line`` of the Verilog."""
-        return (
-            point.kind in (LINE, BRANCH)
-            and re.fullmatch(self.block, point.block) is not None
-            and re.search(self.text, marked(point, line)) is not None
-        )
+    def matches(self, point: Point, lines: Sequence[str]) -> bool:
+        """Whether it is about a point of the Verilog with these ``lines``."""
+        if point.kind not in (LINE, BRANCH) or re.fullmatch(self.block, point.block) is None:
+            return False
+        found = re.search(self.text, marked(point, lines[point.line - 1]))
+        return found is not None and (not self.tied or _tied(lines, point.line, found["port"]))
 
 
 def marked(point: Point, line: str) -> str:
@@ -62,9 +64,16 @@ def match(
     found: dict[Exclusion, list[Point]] = {each: [] for each in exclusions}
     for point in points:
         for exclusion in exclusions:
-            if exclusion.matches(point, lines[point.line - 1]):
+            if exclusion.matches(point, lines):
                 found[exclusion].append(point)
     return found
+
+
+def _tied(lines: Sequence[str], line: int, port: str) -> bool:
+    """Whether every instance of the module that a line belongs to has a 1 at a port."""
+    module = next(text.split()[1] for text in reversed(lines[:line]) if text.startswith("module "))
+    instances = re.findall(rf"^  {module} \S+ \((.*?)\);", "\n".join(lines), re.DOTALL | re.MULTILINE)
+    return bool(instances) and all(f".{port}(1'b1)" in instance for instance in instances)
 
 
 def _plain_engine(design: Design) -> bool:
@@ -73,6 +82,13 @@ def _plain_engine(design: Design) -> bool:
 
 
 EXCLUSIONS: tuple[Exclusion, ...] = (
+    Exclusion(
+        r".*",
+        r"«else»if \((?P<port>(read|write)\d?_enable)\)",
+        "all memories of this module read, or are written, in every cycle: their enable is a constant 1",
+        _plain_engine,
+        tied=True,
+    ),
     Exclusion(
         r"engine\.engine\.offload\.completer",
         r"report_error == 8'd3\) «cond_then»\?|report_error == 8'd[123]\) \? «cond_(then|else)»8'h",
@@ -89,6 +105,18 @@ EXCLUSIONS: tuple[Exclusion, ...] = (
         r"engine\.engine\.prefetch\.path\.switch\.codec\.tally",
         r"malformed \? «cond_then»",
         "the reader of the engine gives whole stream words without a hole, so no beat is malformed",
+        _plain_engine,
+    ),
+    Exclusion(
+        r"engine\.engine\.prefetch\.completer",
+        r"report_error == 8'd1\) \? «cond_else»",
+        "an error of the report that is no error of the stream is a malformed beat, which the reader never gives",
+        _plain_engine,
+    ),
+    Exclusion(
+        r"engine\..*",
+        r"\bstate_is_0 \? \(.*«cond_else»\?|fsm_state_is_0 \? \(.*«cond_else»\?",
+        "a state machine is always in one of its states, and this would be none of them",
         _plain_engine,
     ),
 )

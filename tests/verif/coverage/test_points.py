@@ -101,6 +101,17 @@ def test_an_exclusion_of_what_is_reached_is_told(counts: Counter[Point]) -> None
     assert code_coverage(VERILOG, counts, [exclusion]).wrong == [exclusion]
 
 
+@pytest.mark.parametrize(("second", "unreachable"), [("1'b1", True), ("enable", False)])
+def test_an_enable_is_tied_only_if_it_is_at_every_instance(second: str, unreachable: bool) -> None:
+    instances = [
+        f"  ram name_{name} (\n    .en({value})\n  );" for name, value in (("a", "1'b1"), ("b", second))
+    ]
+    verilog = "\n".join([*instances, "module ram (", "    if (en) begin"])
+    points = {Point("ram", 8, 6, BRANCH, "else"): 0}
+    exclusion = Exclusion("ram", r"«else»if \((?P<port>en)\)", "", lambda design: True, tied=True)
+    assert bool(code_coverage(verilog, points, [exclusion]).excluded) is unreachable
+
+
 def test_annotated_source_shows_counts_and_what_is_missing(tmp_path: Path, counts: Counter[Point]) -> None:
     text, page = annotate(code_coverage(VERILOG, counts), tmp_path / "out", "a <b>")
     rows = text.read_text().splitlines()

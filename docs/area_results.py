@@ -71,7 +71,8 @@ def codecs(libraries: Libraries) -> Iterator[str]:
     yield (
         "## Area and clock\n\n"
         "Yosys and ABC map each block to the cells of a library. GE is the area divided by that of the "
-        "library's smallest NAND2. OpenSTA calculates the period from register to register; before placement "
+        "library's smallest NAND2. OpenSTA (Debian's package `opensta`) calculates the period from register to "
+        "register; before placement "
         "it knows no wires, which add to the period. Gates are sized for the period in the first line of each table, "
         "which is by default 26 delays of the library's NAND2 with two loads: 1.0 ns on Nangate45. The recipe is in "
         "`synth/asic/recipe.py`. The libraries are not part of the project: pass your own with `--liberty`. The "

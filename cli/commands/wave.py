@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -91,5 +92,7 @@ def _run(arguments: argparse.Namespace) -> int:
         print(path)
     saved = [path for path in paths if path.suffix == ".gtkw"]
     if saved and "vcd" in arguments.only:
-        print(f"open with: gtkwave {saved[0]}")
+        # Both files, in full: a save file alone finds its waveform only in the folder in which GTKWave starts.
+        both = (saved[0].with_suffix(".vcd").resolve(), saved[0].resolve())
+        print(f"open with: gtkwave {shlex.join(map(str, both))}")
     return 0

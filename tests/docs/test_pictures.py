@@ -76,3 +76,63 @@ def test_what_is_not_a_background(shape: str) -> None:
     picture = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9">{}</svg>'
     assert has_opaque_background(picture.format('<rect width="9" height="9" fill="#fff"/>'))
     assert not has_opaque_background(picture.format(shape))
+
+
+def labels(root: ElementTree.Element) -> Iterator[tuple[str, bool, float, float, float]]:
+    """Yields each text, whether it runs upwards, where it is, and half of the length that it has at least.
+
+    Half of the size of its font is the width of a character, which is less than most fonts take.
+    """
+
+    def below(
+        element: ElementTree.Element, x: float, y: float, size: float, anchor: str, upwards: bool
+    ) -> Iterator[tuple[str, bool, float, float, float]]:
+        turn = element.get("transform", "")
+        if moved := re.search(r"translate\(([^)]*)\)", turn):
+            steps = [*numbers(moved[1]), 0.0]
+            x, y = x + steps[0], y + steps[1]
+        upwards = upwards or "rotate" in turn
+        style = dict(re.findall(r"([\w-]+):\s*([^;]+)", element.get("style", ""))) | element.attrib
+        size = (numbers(style.get("font-size", "")) or [size])[0]
+        anchor = style.get("text-anchor", anchor)
+        if name_of(element) == "text" and not re.search(r"rotate|matrix", element.get("transform", "")):
+            text = "".join(element.itertext()).strip()
+            half = size * len(text) / 4
+            along = {"start": half, "middle": 0.0, "end": -half}.get(anchor, half)
+            own_x, own_y = (numbers(element.get(key, "0"))[0] for key in ("x", "y"))
+            if upwards:
+                yield text, True, x + own_y, y - own_x - along, half
+            else:
+                yield text, False, x + own_x + along, y + own_y, half
+        for child in element:
+            if name_of(child) != "defs":
+                yield from below(child, x, y, size, anchor, upwards)
+
+    yield from below(root, 0.0, 0.0, 11.0, "start", False)
+
+
+def clipped(text: str) -> list[str]:
+    """The texts of a picture that reach over its edge."""
+    root = ElementTree.fromstring(text)
+    left, top, width, height = numbers(root.attrib["viewBox"])
+    found = []
+    for label, upwards, x, y, half in labels(root):
+        (place, least, most) = (y, top, top + height) if upwards else (x, left, left + width)
+        across, low, high = (x, left, left + width) if upwards else (y, top, top + height)
+        if place - half < least - 1 or place + half > most + 1 or not low <= across <= high:
+            found.append(label)
+    return found
+
+
+@pytest.mark.parametrize("picture", PICTURES, ids=lambda path: str(path.relative_to(DOCS)))
+def test_no_label_is_clipped(picture: Path) -> None:
+    assert clipped(picture.read_text(encoding="utf-8")) == []
+
+
+def test_a_clipped_label_is_found() -> None:
+    picture = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 90 30"><text {}>a long label</text></svg>'
+    assert clipped(picture.format('x="0" y="9" font-size="11"')) == []
+    assert clipped(picture.format('x="45" y="9" font-size="11" text-anchor="middle"')) == []
+    assert clipped(picture.format('x="60" y="9" font-size="11"')) == ["a long label"]
+    assert clipped(picture.format('x="20" y="9" font-size="11" text-anchor="end"')) == ["a long label"]
+    assert clipped(picture.format('x="0" y="40" font-size="11"')) == ["a long label"]

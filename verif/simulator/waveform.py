@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +16,7 @@ from .run import run_test
 from .timing_diagram import timing_diagram
 from .vcd_trace import Scope, Trace, read_trace
 
-__all__ = ["KINDS", "Group", "Line", "Scene", "draw", "levels", "top_line"]
+__all__ = ["ERROR_BOX", "KINDS", "Group", "Line", "Scene", "draw", "levels", "top_line"]
 
 #: The kinds of files that a waveform is written as.
 KINDS = ("vcd", "gtkw", "svg")
@@ -64,6 +65,13 @@ class Scene:
     inside: Sequence[str] = ()
 
 
+#: A coloured box in a WaveDrom wave.
+ERROR_BOX = "4"
+
+#: Width and height of GTKWave's window, and the width of the names in it, in pixels.
+_WINDOW, _NAMES = (1400, 800), 260
+
+
 def draw(
     design: Design, scene: Scene, directory: Path, kinds: Sequence[str] = KINDS, *, verilog: str | None = None
 ) -> list[Path]:
@@ -77,7 +85,7 @@ def draw(
         run_test(design, scene.module, scene.test, verilog=verilog, waves=made["vcd"])
         trace = read_trace(made["vcd"], design.top, [*design.port_names, *scene.inside])
         if "gtkw" in kinds:
-            _write_gtkw(made["gtkw"], design.top, made["vcd"].name, scene.groups(trace.top))
+            _write_gtkw(made["gtkw"], design.top, made["vcd"], scene.groups(trace.top))
         if "svg" in kinds:
             made["svg"].write_text(timing_diagram(scene.diagram(trace)))
         targets = [directory / made[kind].name for kind in kinds]
@@ -92,23 +100,32 @@ def top_line(top: Scope, signal: str, color: GTKWColor = GTKWColor.normal, base:
 
 
 def levels(values: Sequence[object]) -> str:
-    """A WaveDrom wave of levels; None is a gap, and every "=" a box of its own."""
+    """A WaveDrom wave of levels; None is a gap, and every "=" or :data:`ERROR_BOX` a box of its own."""
     wave, previous = "", None
     for value in values:
         if value is None:
             wave += "|"
             continue
-        wave += "." if value == previous and value != "=" else str(value)
+        wave += "." if value == previous and value not in ("=", ERROR_BOX) else str(value)
         previous = value
     return wave
 
 
-def _write_gtkw(path: Path, top: str, dump: str, groups: Iterable[Group]) -> None:
+def _end(dump: Path) -> int:
+    """The last time of a VCD, in its own unit."""
+    with dump.open() as file:
+        return max((int(line[1:]) for line in file if line.startswith("#")), default=0)
+
+
+def _write_gtkw(path: Path, top: str, dump: Path, groups: Iterable[Group]) -> None:
+    """Writes a save file that opens with the whole run in the window."""
     with path.open("w") as file:
         save = GTKWSave(file)
-        save.dumpfile(dump, abspath=False)
+        save.dumpfile(dump.name, abspath=False)
+        save.size(*_WINDOW)
+        save.zoom_markers(-math.log2(max(1, _end(dump)) / (_WINDOW[0] - _NAMES)))
         save.treeopen(f"{top}.")
-        save.signals_width(260)
+        save.signals_width(_NAMES)
         save.sst_expanded(False)
 
         def add(lines: Sequence[Line]) -> None:

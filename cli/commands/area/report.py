@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(
             "\n" + timing.report
             if timing is not None
-            else "no timing: it takes OpenSTA and a library with delays"
+            else "no timing: it takes OpenSTA (apt install opensta) and a library with delays"
         )
     return 0
 

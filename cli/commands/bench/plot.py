@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ def plot_utilisation(rows: Sequence[Row], path: Path) -> None:
             ports = f", {bits} bits" if several else ""
             label = f"{direction}, {size:,} bytes{ports}"
             axis.plot(*zip(*sorted(points), strict=True), style, marker="o", label=label)
-        axis.set(title=f"memory latency {latency} cycles", xlabel="density", ylim=(0, 1.02))
+        axis.set(title=f"memory latency {latency} cycles", xlabel="density", ylim=(_floor(chosen), 1.005))
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("utilisation")
     axes[-1].legend(fontsize="small", loc="lower right")
@@ -78,6 +79,11 @@ def plot_units(rows: Sequence[Row], path: Path) -> None:
     for axis in axes:
         axis.grid(alpha=0.3)
     _save(figure, path)
+
+
+def _floor(rows: Sequence[Row]) -> float:
+    """Where the axis of utilisation begins: a tenth at or below the least, so that one sees what differs."""
+    return math.floor(10 * min((row["utilisation"] for row in rows), default=0)) / 10
 
 
 def _of(rows: Sequence[Row], direction: str, units: int) -> list[Row]:

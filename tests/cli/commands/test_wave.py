@@ -17,9 +17,15 @@ from cdma.verif.codec.wave import wave
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.engine.wave import SCENARIOS, SCENARIOS_OF_UNITS
 from cdma.verif.simulator.vcd_trace import read_trace
-from tests.support.paths import ROOT
+from tests.support.paths import DOCS, ROOT
 
 pytestmark = pytest.mark.verilator
+
+
+def assert_documents_show(drawn: Path) -> None:
+    """The documents show the diagrams of today's design: if this fails, ``make waves`` draws them again."""
+    for path in drawn.glob("*.svg"):
+        assert path.read_bytes() == (DOCS / "waves" / path.name).read_bytes(), path.name
 
 
 @pytest.mark.parametrize("block", ["compressor", "decompressor"])
@@ -28,7 +34,10 @@ def test_files(block: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         f"{block}.{kind}" for kind in ("gtkw", "svg", "vcd")
     ]
-    assert f"{tmp_path}/{block}.svg" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"{tmp_path}/{block}.svg" in said
+    assert f"open with: gtkwave {tmp_path}/{block}.vcd {tmp_path}/{block}.gtkw" in said
+    assert_documents_show(tmp_path)
 
     design = CodecDesign(block)
     trace = read_trace(tmp_path / f"{block}.vcd", design.top, design.port_names)
@@ -69,6 +78,10 @@ def test_files(block: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     saved = (tmp_path / f"{block}.gtkw").read_text()
     assert f'[dumpfile] "{block}.vcd"' in saved
     assert str(tmp_path) not in saved
+    # It opens with all of the run: GTKWave shows 2 to the power of minus the zoom of the dump's time per pixel.
+    (zoom,) = re.findall(r"^\*(-[\d.]+) ", saved, re.MULTILINE)
+    times = re.findall(r"^#(\d+)$", (tmp_path / f"{block}.vcd").read_text(), re.MULTILINE)
+    assert int(times[-1]) <= 1140 * 2 ** -float(zoom) < 1.01 * int(times[-1])
     names = set(re.findall(rf"^{design.top}\.(\w+)(?:\[\d+:0\])?$", saved, re.MULTILINE))
     assert {f"m_axis_{part}" for part in ("tdata", "tkeep", "tlast", "tvalid", "tready")} <= names
     assert names <= set(trace.top.signals)
@@ -139,6 +152,6 @@ def test_pieces_of_several_units(tmp_path: Path, capsys: pytest.CaptureFixture[s
     texts = ["".join(element.itertext()) for element in svg.iter() if element.tag.endswith("text")]
     assert min(beats) > 4
     assert str(max(beats) - 1) in texts
-    assert [text for text in texts if text.startswith("unit ")] == ["unit 0", "unit 1"]
+    assert [text for text in texts if text.startswith("unit ")] == [f"unit {unit}" for unit in range(2)]
     assert main(["wave", "engine", "--scenarios", "pieces", "-o", str(tmp_path)]) == 2
     assert "an engine with 1 unit has descriptor, error, abort" in capsys.readouterr().err

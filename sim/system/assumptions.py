@@ -131,6 +131,7 @@ def load_assumptions(path: Path | None = None) -> Assumptions:
                 )
             merged[key] = section.get(key)
         sections[name] = _section(kind, Table(section.where, merged))
+    given.get("range", None)  # Read by load_ranges.
     given.done()
     return Assumptions(**sections)
 

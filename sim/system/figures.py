@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 from cdma.sim.support.svg import Line, bar_chart, line_chart
 
-from .study import PAPER_NETWORKS, Comparison, Study
+from .headlines import PAPER_NETWORKS, Band, Span
+from .study import Comparison, Study
 
 __all__ = ["model_files"]
 
 #: Files and the titles of their figures.
 _TITLES = {
+    "model-headlines.svg": "Our numbers relative to the papers', with the bands of the assumptions",
     "model-ratio-average.svg": "Compression ratio of what is offloaded, average over the training",
     "model-ratio-maximum.svg": "Compression ratio of the map and moment that compress best",
     "model-traffic.svg": "Bytes migrated, relative to vDNN",
@@ -27,11 +31,15 @@ _TITLES = {
 _CODEC_TITLES = {"rl": "RL", "zv": "ZV", "zl": "ZL"}
 
 
-def model_files(result: Study, comparisons: Sequence[Comparison]) -> dict[str, str]:
-    """Returns texts by file name: SVG figures, and ``model.md``, the table of our figures beside the papers'."""
+def model_files(
+    result: Study, comparisons: Sequence[Comparison], bands: Mapping[str, Band]
+) -> dict[str, str]:
+    """Returns texts by file name: SVG figures, and the table of our figures beside the papers'."""
     files = {
+        "model-headlines.svg": _headlines(comparisons, bands),
+        "model-headlines.json": _headlines_json(comparisons, bands),
         **_ratios(result),
-        **_traffic_and_speed(result),
+        **_traffic_and_speed(result, bands),
         **_bandwidths(result),
         **_cswap(result),
         "model-memory.svg": line_chart(
@@ -47,7 +55,7 @@ def model_files(result: Study, comparisons: Sequence[Comparison]) -> dict[str, s
     pictures = [f"![{title}]({name})" for name, title in _TITLES.items()]
     return {
         **files,
-        "model.md": "\n\n".join([_page(result, comparisons).rstrip(), "## Figures", *pictures]) + "\n",
+        "model.md": "\n\n".join([_page(result, comparisons, bands).rstrip(), "## Figures", *pictures]) + "\n",
     }
 
 
@@ -66,7 +74,7 @@ def _ratios(result: Study) -> dict[str, str]:
     }
 
 
-def _traffic_and_speed(result: Study) -> dict[str, str]:
+def _traffic_and_speed(result: Study, bands: Mapping[str, Band]) -> dict[str, str]:
     rows = result.speedup
     traffic = {
         title: [
@@ -88,6 +96,7 @@ def _traffic_and_speed(result: Study) -> dict[str, str]:
                 for policy, codec, title in bars
             },
             y_label="times as fast as vDNN",
+            spans={_CODEC_TITLES["zv"]: [_ends(bands[f"speedup/{name}"]) for name in rows]},
             width=820,
         ),
     }
@@ -171,18 +180,25 @@ def _stairs(levels: Sequence[tuple[float, float]]) -> tuple[list[float], list[fl
     return times, gib
 
 
-def _page(result: Study, comparisons: Sequence[Comparison]) -> str:
+def _page(result: Study, comparisons: Sequence[Comparison], bands: Mapping[str, Band]) -> str:
     lines = [
         "# The papers' figures and ours",
         "",
         'Written by `cdma model --figures docs/figures`; do not edit. "Theirs" is quoted from the papers and',
         "is never a result of ours; `docs/model.md` explains how ours come about.",
         "",
-        "| figure | theirs | ours | why they differ |",
-        "|---|---:|---:|---|",
+        "The band is where ours may lie if one assumption at a time goes to the ends of its range in",
+        "`sim/data/assumptions.toml`, which has the reason for each range. It says nothing about what the model leaves out.",
+        "Beside it stand what moves the number most, and its value with the densities on the slides of cDMA in the place of",
+        "recorded ones. A number that no assumption moves rests on activations alone, recorded from small networks",
+        "trained here.",
+        "",
+        "| figure | theirs | ours | band | what moves it most | with the slides' densities | why they differ |",
+        "|---|---:|---:|---:|---|---:|---|",
     ]
     lines += [
-        f"| {one.what} ({one.source}) | {one.theirs:g} | {one.ours:.3g} | {one.reason} |"
+        f"| {one.what} ({one.source}) | {one.theirs:g} | {one.ours:.3g} | {_band(bands[one.quantity])} "
+        f"| {_moved_by(bands[one.quantity])} | {_by_slides(bands[one.quantity])} | {one.reason} |"
         for one in comparisons
     ]
     lines += [
@@ -191,15 +207,16 @@ def _page(result: Study, comparisons: Sequence[Comparison]) -> str:
         "",
         "ZV, Titan Xp, PCIe 3. An infinite link bounds the speedup of any compression.",
         "",
-        "| network | in the paper | ratio, average | greatest | GB per step | speedup | infinite link |",
-        "|---|---|---:|---:|---:|---:|---:|",
+        "| network | in the paper | ratio, average | greatest | GB per step | speedup | band | infinite link |",
+        "|---|---|---:|---:|---:|---:|---:|---:|",
     ]
     for name, rows in result.speedup.items():
         mine = rows["cdma", "zv"]
         lines.append(
             f"| {name} | {'yes' if name in PAPER_NETWORKS else 'no'} | {mine.ratio:.2f} "
             f"| {result.ratio_maximum[name]['zv']:.2f} | {mine.traffic_bytes / 1e9:.2f} "
-            f"| {mine.speedup_over_vdnn:.2f} | {rows['oracle', 'none'].speedup_over_vdnn:.2f} |"
+            f"| {mine.speedup_over_vdnn:.2f} | {_band(bands[f'speedup/{name}'])} "
+            f"| {rows['oracle', 'none'].speedup_over_vdnn:.2f} |"
         )
     lines += [
         "",
@@ -218,6 +235,61 @@ def _page(result: Study, comparisons: Sequence[Comparison]) -> str:
             f"| {_named(last.left_alone)} |"
         )
     return "\n".join(lines) + "\n"
+
+
+def _headlines(comparisons: Sequence[Comparison], bands: Mapping[str, Band]) -> str:
+    return bar_chart(
+        _TITLES["model-headlines.svg"],
+        [one.quantity.replace("_", " ") for one in comparisons],
+        {"ours / theirs": [one.ours / one.theirs for one in comparisons]},
+        y_label="ours / theirs",
+        spans={
+            "ours / theirs": [
+                (bands[one.quantity].least / one.theirs, bands[one.quantity].most / one.theirs)
+                for one in comparisons
+            ]
+        },
+        level=1.0,
+        height=300,
+        width=820,
+    )
+
+
+def _headlines_json(comparisons: Sequence[Comparison], bands: Mapping[str, Band]) -> str:
+    rows = [
+        {
+            **asdict(one),
+            "least": bands[one.quantity].least,
+            "most": bands[one.quantity].most,
+            "rests_on": "assumptions" if _assumed(bands[one.quantity]) else "recorded activations",
+            "spans": [asdict(span) for span in bands[one.quantity].widest],
+        }
+        for one in comparisons
+    ]
+    return json.dumps(rows, indent=1) + "\n"
+
+
+def _ends(band: Band) -> tuple[float, float]:
+    return band.least, band.most
+
+
+def _assumed(band: Band) -> list[Span]:
+    return [span for span in band.widest if not span.activations]
+
+
+def _band(band: Band) -> str:
+    return f"{band.least:.3g} … {band.most:.3g}" if _assumed(band) else "none"
+
+
+def _moved_by(band: Band) -> str:
+    """Names the two assumptions that move a headline most."""
+    named = [f"{span.name} ({span.least:.3g} … {span.most:.3g})" for span in _assumed(band)[:2]]
+    return ", ".join(named) or "no assumption: recorded activations"
+
+
+def _by_slides(band: Band) -> str:
+    other = [span.most if span.least == band.value else span.least for span in band.spans if span.activations]
+    return f"{other[0]:.3g}" if other else "none"
 
 
 def _named(names: Sequence[str]) -> str:

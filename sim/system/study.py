@@ -10,18 +10,15 @@ from cdma.sim.support.toml_table import read_toml
 
 from .assumptions import Assumptions
 from .density_table import DensityTable
+from .headlines import CSWAP_MACHINES, CSWAP_POLICIES, NETWORKS, PAPER_NETWORKS, best_ratio, headlines
 from .machine import Machine, load_link, load_machine
-from .model import Model, Result, moments
+from .model import Model, Result
 from .networks import load_network
 
-__all__ = ["PAPER_NETWORKS", "Choice", "Comparison", "Study", "compare", "study"]
+__all__ = ["Choice", "Comparison", "Study", "compare", "study"]
 
-#: The networks of the cDMA paper.
-PAPER_NETWORKS = ("alexnet", "overfeat", "nin", "vgg16", "squeezenet", "googlenet")
-_NETWORKS = (*PAPER_NETWORKS, "resnet50")
 _CODECS = ("zv", "rl", "zl")
 _LINKS = ("pcie3", "pcie4", "pcie5", "nvlink2")
-_CSWAP_MACHINES = ("v100", "rtx2080ti")
 _READ_GBPS = (12.5, 25, 37.5, 50, 75, 100, 150, 200, 300)
 
 
@@ -62,6 +59,8 @@ class Study:
 class Comparison:
     """A figure of a paper, and ours."""
 
+    #: Its name in ``data/paper.toml``.
+    quantity: str
     what: str
     theirs: float
     source: str
@@ -81,14 +80,14 @@ def study(
         return Model(load_network(network), machine, assumptions, densities, lines)
 
     titan_xp, maxwell = load_machine("titan_xp"), load_machine("titan_x_maxwell")
-    models = {name: model(name, titan_xp) for name in _NETWORKS}
+    models = {name: model(name, titan_xp) for name in NETWORKS}
     speedup: dict[str, dict[tuple[str, str], Result]] = {}
     for name, one in models.items():
         progress(f"{name}: speedup")
         rows = one.evaluate_all(("vdnn_all", "cdma", "oracle"), (*_CODECS, "zl_hw"))
         speedup[name] = {(row.policy, row.algorithm): row for row in rows}
     provision, links, cswap, choices = {}, {}, {}, {}
-    for name in _NETWORKS:
+    for name in NETWORKS:
         progress(f"{name}: memory bandwidth")
         provision[name] = [
             (rate, model(name, maxwell.with_read_bandwidth(rate * 1e9)).evaluate("cdma").speedup_over_vdnn)
@@ -99,16 +98,15 @@ def study(
         progress(f"{name}: CSWAP")
         cswap[name] = {
             machine: {
-                policy: model(name, load_machine(machine)).evaluate(policy)
-                for policy in ("vdnn_all", "vdnn++", "static", "cswap")
+                policy: model(name, load_machine(machine)).evaluate(policy) for policy in CSWAP_POLICIES
             }
-            for machine in _CSWAP_MACHINES
+            for machine in CSWAP_MACHINES
         }
-        choices[name] = _choices(model(name, load_machine(_CSWAP_MACHINES[0])))
+        choices[name] = _choices(model(name, load_machine(CSWAP_MACHINES[0])))
     vgg = models["vgg16"]
     return Study(
-        {name: {codec: speedup[name]["cdma", codec].ratio for codec in _CODECS} for name in _NETWORKS},
-        {name: {codec: _best_ratio(one, codec) for codec in _CODECS} for name, one in models.items()},
+        {name: {codec: speedup[name]["cdma", codec].ratio for codec in _CODECS} for name in NETWORKS},
+        {name: {codec: best_ratio(one, codec) for codec in _CODECS} for name, one in models.items()},
         speedup,
         provision,
         links,
@@ -118,27 +116,20 @@ def study(
     )
 
 
-def compare(result: Study, link_bytes_per_s: float) -> list[Comparison]:
-    """Returns the figures of ``data/paper.toml`` beside ours; ``link_bytes_per_s`` is the effective rate of PCIe 3."""
-    ratios = [result.ratio_average[name]["zv"] for name in PAPER_NETWORKS]
+def compare(result: Study, assumptions: Assumptions) -> list[Comparison]:
+    """Returns the figures of ``data/paper.toml`` beside ours, which are those of these assumptions."""
+    cswap = [
+        (machine, by_policy)
+        for by_machine in result.cswap.values()
+        for machine, by_policy in by_machine.items()
+    ]
+    rows = {name: by_policy["cdma", "zv"] for name, by_policy in result.speedup.items()}
     best = max(result.ratio_maximum[name]["zv"] for name in PAPER_NETWORKS)
-    speedups = [result.speedup[name]["cdma", "zv"].speedup_over_vdnn for name in PAPER_NETWORKS]
-    rows = [by_policy for by_machine in result.cswap.values() for by_policy in by_machine.values()]
-    ours = {
-        "ratio_average": _mean(ratios),
-        "ratio_maximum": best,
-        "speedup_average": _mean(speedups),
-        "speedup_maximum": max(speedups),
-        "read_bandwidth_needed": best * link_bytes_per_s / 1e9,
-        "cswap_over_vdnn": _mean([row["cswap"].speedup_over_vdnn for row in rows]),
-        "cswap_over_vdnnpp": _mean([row["vdnn++"].step_s / row["cswap"].step_s for row in rows]),
-    }
-    for machine in _CSWAP_MACHINES:
-        gains = [_gain(by_machine[machine]) for by_machine in result.cswap.values()]
-        ours[f"cswap_over_static_{machine}"] = _mean(gains)
+    ours = headlines(rows, best, cswap, assumptions)
     table = read_toml(DATA / "paper.toml")
     return [
         Comparison(
+            row.text("quantity"),
             row.text("what"),
             row.number("theirs"),
             row.text("source"),
@@ -151,12 +142,6 @@ def compare(result: Study, link_bytes_per_s: float) -> list[Comparison]:
 
 def _over_link(model: Model) -> tuple[float, float]:
     return model.evaluate("cdma").speedup_over_vdnn, model.evaluate("oracle").speedup_over_vdnn
-
-
-def _best_ratio(model: Model, codec: str) -> float:
-    times = moments(model.planner.assumptions.training.moments)
-    compression = model.situation(codec, 0.5).compression
-    return max(1 / compression.fraction(item, time) for item in model.planner.offloadable for time in times)
 
 
 def _choices(model: Model) -> list[Choice]:
@@ -177,11 +162,3 @@ def _choices(model: Model) -> list[Choice]:
             )
         )
     return result
-
-
-def _gain(by_policy: Mapping[str, Result]) -> float:
-    return by_policy["static"].step_s / by_policy["cswap"].step_s
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)

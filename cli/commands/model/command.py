@@ -153,7 +153,7 @@ def _run(arguments: argparse.Namespace) -> int:
         assumptions = load_assumptions(arguments.assumptions)
         densities = _densities(arguments.densities)
         if arguments.figures is not None:
-            _figures(arguments.figures, assumptions, densities)
+            _figures(arguments, assumptions, densities)
             return 0
         models = _models(arguments, assumptions, densities, load_densities())
         if arguments.devices or arguments.links:
@@ -317,17 +317,19 @@ def _trace(arguments: argparse.Namespace, models: list[Model]) -> None:
     _write(arguments.trace.parent, {arguments.trace.name: json.dumps(trace_events(step))})
 
 
-def _figures(directory: Path, assumptions: Assumptions, densities: DensityTable) -> None:
+def _figures(arguments: argparse.Namespace, assumptions: Assumptions, densities: DensityTable) -> None:
     from cdma.output import status
     from cdma.sim.system.density_table import load_densities
     from cdma.sim.system.figures import model_files
-    from cdma.sim.system.machine import load_link
+    from cdma.sim.system.headlines import bands
+    from cdma.sim.system.ranges import load_ranges
     from cdma.sim.system.study import compare, study
 
+    ranges, others = load_ranges(arguments.assumptions), {"slides": _densities("slides")}
     with status() as say:
         result = study(assumptions, densities, load_densities(), say)
-    arriving = load_link("pcie3").bytes_per_s * assumptions.link.efficiency
-    _write(directory, model_files(result, compare(result, arriving)))
+        found = bands(assumptions, ranges, densities, load_densities(), others, say)
+    _write(arguments.figures, model_files(result, compare(result, assumptions), found))
 
 
 def _list() -> None:

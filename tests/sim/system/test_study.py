@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from cdma.sim.support.toml_table import read_toml
 from cdma.sim.system.assumptions import default_assumptions_path
 from cdma.sim.system.figures import model_files
+from cdma.sim.system.headlines import Band, Span
 from cdma.sim.system.study import compare, study
 from tests.support.small_networks import QUICK, RECORDED, flat
 
@@ -20,19 +22,27 @@ def studied() -> Any:
 
 
 def test_figures_are_drawn_and_drawn_alike(studied: Any) -> None:
-    comparisons = compare(studied, 12.8e9)
-    files = model_files(studied, comparisons)
-    assert files == model_files(studied, comparisons)
+    comparisons = compare(studied, QUICK)
+    found = {one.quantity: Band(one.ours, ()) for one in comparisons}
+    found |= {f"speedup/{name}": Band(1.5, (Span("link: x", False, 1.4, 1.7),)) for name in studied.speedup}
+    files = model_files(studied, comparisons, found)
+    assert files == model_files(studied, comparisons, found)
+    assert "<title>1.4 to 1.7</title>" in files["model-speedup.svg"]
+    assert "| 1.4 … 1.7 |" in files["model.md"]
+    for row in json.loads(files["model-headlines.json"]):
+        assert row["least"] == row["ours"] == row["most"]
+        assert row["rests_on"] == "recorded activations"
     for name, text in files.items():
-        assert text.startswith("<svg" if name.endswith(".svg") else "# The papers' figures and ours")
+        starts = {"svg": "<svg", "json": "[", "md": "# The papers' figures and ours"}
+        assert text.startswith(starts[name.rpartition(".")[2]])
     for name in files:
-        assert name == "model.md" or f"({name})" in files["model.md"]
+        assert not name.endswith(".svg") or f"({name})" in files["model.md"]
 
 
 def test_reference_figures_are_not_ours(studied: Any) -> None:
     """Ours come out of the densities: with others they are others, and theirs stay."""
-    here = compare(studied, 12.8e9)
-    there = compare(study(QUICK, flat(0.0), RECORDED), 12.8e9)
+    here = compare(studied, QUICK)
+    there = compare(study(QUICK, flat(0.0), RECORDED), QUICK)
     assert [one.theirs for one in here] == [one.theirs for one in there]
     assert [one.what for one in there if one.what.startswith("compression ratio")]
     for one in there:

@@ -1,0 +1,193 @@
+"""The headlines: what the papers say in one number, ours for it, and the band that the assumptions give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from .assumptions import Assumptions
+from .density_table import DensityTable
+from .machine import load_link, load_machine
+from .model import Model, Result, moments
+from .networks import load_network
+from .ranges import Range, variations
+
+__all__ = [
+    "CSWAP_MACHINES",
+    "CSWAP_POLICIES",
+    "NETWORKS",
+    "PAPER_NETWORKS",
+    "Band",
+    "Span",
+    "bands",
+    "best_ratio",
+    "headlines",
+]
+
+#: The networks of the cDMA paper.
+PAPER_NETWORKS = ("alexnet", "overfeat", "nin", "vgg16", "squeezenet", "googlenet")
+NETWORKS = (*PAPER_NETWORKS, "resnet50")
+CSWAP_MACHINES = ("v100", "rtx2080ti")
+CSWAP_POLICIES = ("vdnn_all", "vdnn++", "static", "cswap")
+
+#: The policies whose rows a section of the assumptions moves; a section that is not here moves all of them.
+_MOVES = {"cpu": {"vdnn++"}, "kernels": {"static", "cswap"}}
+
+#: Evaluates a network on a machine under a policy.
+_Evaluate = Callable[[str, str, str], Result]
+
+
+@dataclass(frozen=True)
+class Span:
+    """The values of a headline when one assumption goes from one end of its range to the other."""
+
+    name: str
+    #: Whether it comes from other activations, and not from an assumption.
+    activations: bool
+    least: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Band:
+    """A headline and where it may lie: one assumption at a time at the ends of its range."""
+
+    value: float
+    spans: tuple[Span, ...]
+
+    @property
+    def least(self) -> float:
+        """The least value by the assumptions."""
+        return min([self.value, *(span.least for span in self.spans if not span.activations)])
+
+    @property
+    def most(self) -> float:
+        """The greatest value by the assumptions."""
+        return max([self.value, *(span.most for span in self.spans if not span.activations)])
+
+    @property
+    def widest(self) -> list[Span]:
+        """The spans that are not a point, the widest first."""
+        moved = [span for span in self.spans if span.most - span.least > 1e-3 * abs(self.value)]
+        return sorted(moved, key=lambda span: span.least - span.most)
+
+
+def bands(
+    assumptions: Assumptions,
+    ranges: list[Range],
+    densities: DensityTable,
+    lines: DensityTable,
+    others: Mapping[str, DensityTable],
+    progress: Callable[[str], None] = lambda what: None,
+) -> dict[str, Band]:
+    """Returns the band of each headline, and as ``speedup/NETWORK`` that of each network's speedup.
+
+    ``others`` are activations in the place of ``densities``, by name.
+    """
+    base, best = _evaluator(assumptions, densities, lines), _best(assumptions, densities, lines)
+    values = _values(base, assumptions, best)
+    spans: dict[str, list[Span]] = {name: [] for name in values}
+
+    def add(what: str, activations: bool, ends: Sequence[Mapping[str, float]]) -> None:
+        for name in values:
+            points = [values[name], *(end[name] for end in ends)]
+            spans[name].append(Span(what, activations, min(points), max(points)))
+
+    for one in variations(assumptions, ranges):
+        progress(f"bands: {one.section}, {one.name}")
+        moved = _MOVES.get(one.section)
+        ends = []
+        for end in one.ends:
+            there = _evaluator(end, densities, lines)
+            ends.append(_values(_first(there, moved, base), end, best))
+        add(f"{one.section}: {one.name}", False, ends)
+    for name, table in others.items():
+        progress(f"bands: densities of the {name}")
+        changed = _evaluator(assumptions, table, lines)
+        add(f"densities: {name}", True, [_values(changed, assumptions, _best(assumptions, table, lines))])
+    return {name: Band(value, tuple(spans[name])) for name, value in values.items()}
+
+
+def headlines(
+    rows: Mapping[str, Result],
+    best: float,
+    cswap: Sequence[tuple[str, Mapping[str, Result]]],
+    assumptions: Assumptions,
+) -> dict[str, float]:
+    """Returns our numbers for the quantities of ``data/paper.toml``.
+
+    ``rows`` are those of ``cdma`` by network, ``best`` is the greatest ratio of any map and moment, and ``cswap`` has
+    the rows of ``CSWAP_POLICIES`` for each machine and network.
+    """
+    ratios = [rows[name].ratio for name in PAPER_NETWORKS]
+    speedups = [rows[name].speedup_over_vdnn for name in PAPER_NETWORKS]
+    arriving = load_link("pcie3").bytes_per_s * assumptions.link.efficiency
+    result = {
+        "ratio_average": _mean(ratios),
+        "ratio_maximum": best,
+        "speedup_average": _mean(speedups),
+        "speedup_maximum": max(speedups),
+        "read_bandwidth_needed": best * arriving / 1e9,
+        "cswap_over_vdnn": _mean([row["vdnn_all"].step_s / row["cswap"].step_s for _, row in cswap]),
+        "cswap_over_vdnnpp": _mean([row["vdnn++"].step_s / row["cswap"].step_s for _, row in cswap]),
+    }
+    for machine in CSWAP_MACHINES:
+        gains = [row["static"].step_s / row["cswap"].step_s for name, row in cswap if name == machine]
+        result[f"cswap_over_static_{machine}"] = _mean(gains)
+    return result
+
+
+def best_ratio(model: Model, codec: str) -> float:
+    """Returns the ratio of the map and moment that compress best."""
+    times = moments(model.planner.assumptions.training.moments)
+    compression = model.situation(codec, 0.5).compression
+    return max(1 / compression.fraction(item, time) for item in model.planner.offloadable for time in times)
+
+
+def _best(assumptions: Assumptions, densities: DensityTable, lines: DensityTable) -> float:
+    """Returns the greatest ratio of the papers' networks, which no assumption but the number of moments changes."""
+    machine = load_machine("titan_xp")
+    return max(
+        best_ratio(Model(load_network(name), machine, assumptions, densities, lines), "zv")
+        for name in PAPER_NETWORKS
+    )
+
+
+def _values(evaluate: _Evaluate, assumptions: Assumptions, best: float) -> dict[str, float]:
+    rows = {name: evaluate(name, "titan_xp", "cdma") for name in NETWORKS}
+    cswap = [
+        (machine, {policy: evaluate(name, machine, policy) for policy in CSWAP_POLICIES})
+        for name in NETWORKS
+        for machine in CSWAP_MACHINES
+    ]
+    return {
+        **headlines(rows, best, cswap, assumptions),
+        **{f"speedup/{name}": row.speedup_over_vdnn for name, row in rows.items()},
+    }
+
+
+def _evaluator(assumptions: Assumptions, densities: DensityTable, lines: DensityTable) -> _Evaluate:
+    @cache
+    def model(network: str, machine: str) -> Model:
+        return Model(load_network(network), load_machine(machine), assumptions, densities, lines)
+
+    @cache
+    def evaluate(network: str, machine: str, policy: str) -> Result:
+        return model(network, machine).evaluate(policy)
+
+    return evaluate
+
+
+def _first(moved: _Evaluate, policies: set[str] | None, base: _Evaluate) -> _Evaluate:
+    """Returns what evaluates ``policies``, or all if None, by ``moved``, and the others by ``base``."""
+
+    def evaluate(network: str, machine: str, policy: str) -> Result:
+        chosen = moved if policies is None or policy in policies else base
+        return chosen(network, machine, policy)
+
+    return evaluate
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

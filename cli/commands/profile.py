@@ -114,6 +114,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.sim.profile.files import find_tensors
     from cdma.sim.profile.page import page
     from cdma.sim.profile.report import Report
+    from cdma.sim.profile.verdict import advise
 
     settings = _settings(arguments)
     if arguments.html is not None:
@@ -123,9 +124,9 @@ def _run(arguments: argparse.Namespace) -> int:
         with replacing(arguments.html) as file:
             file.write(page(report, arguments.path.resolve().name).encode())
     if arguments.json:
-        print(json.dumps(report.as_dict(), indent=1))
+        print(json.dumps({**report.as_dict(), "verdict": advise(report).as_dict()}, indent=1))
     else:
-        _print(report)
+        _print(report, str(advise(report)))
     return 0
 
 
@@ -167,7 +168,7 @@ def _profiles(stored: Iterable[StoredTensor]) -> list[TensorProfile]:
     return profiles
 
 
-def _print(report: Report) -> None:
+def _print(report: Report, verdict: str) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -195,7 +196,7 @@ def _print(report: Report) -> None:
         )
     console = output()
     console.print(table)
-    for answer in _answers(report):
+    for answer in [*_answers(report), verdict]:
         console.print(answer, highlight=False, markup=False)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -39,6 +39,11 @@ class Report:
     def transfers(self) -> tuple[Transfer, ...]:
         """The transfers of each tensor."""
         return tuple(Transfer(tensor, self.settings) for tensor in self.tensors)
+
+    def on_link(self, factor: float) -> Report:
+        """Returns the report for a link so many times as fast, both ways."""
+        out, back = self.settings.rates
+        return replace(self, settings=replace(self.settings, link=out * factor, link_back=back * factor))
 
     @property
     def raw(self) -> int:

@@ -28,6 +28,16 @@ def _with_units(design: Design) -> bool:
     return bool(design.config.units > 1)
 
 
+def _three_at_once(design: Design) -> bool:
+    """with streams, or with rings of four entries or more"""
+    return not design.config.registers or design.config.ring_entries >= 4
+
+
+def _rings_of_three(design: Design) -> bool:
+    """with registers, and rings of four entries or more"""
+    return bool(design.config.registers) and _three_at_once(design)
+
+
 _CHANNELS = (
     TestPoint(
         "soak",
@@ -64,6 +74,7 @@ _CHANNELS = (
         "error after the first",
         "reported once, in order, with the address; the channel goes on, or halts where it should",
         weight=5,
+        needs=_three_at_once,
     ),
     TestPoint(
         "corrupt",
@@ -142,7 +153,7 @@ _REGISTERS = (
         "ring_errors",
         "SLVERR and DECERR on fetches and completions, first and last beat",
         "reported once, in order, with the address; the channel goes on, or halts where it should",
-        _with_registers,
+        _rings_of_three,
         weight=2,
     ),
     TestPoint(

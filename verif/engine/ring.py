@@ -155,7 +155,8 @@ class RingBench(EngineBench):
         super().__init__(dut, design, rng)
         self.registers = register_map(self.config)
         self.tables = dict.fromkeys(CHANNELS, (self.config.first_entry,) * self.config.codec.table_size)
-        self.rings = {name: Ring(self, name, 3) for name in CHANNELS}
+        largest = self.config.ring_entries.bit_length() - 1
+        self.rings = {name: Ring(self, name, min(3, largest)) for name in CHANNELS}
         self.channels = self.rings
 
     def connect(self) -> None:

@@ -83,7 +83,7 @@ def _engine(rng: random.Random) -> dict[str, Any]:
         "outstanding": rng.choice((1, 2, 4, 8, 16)),
         "latency": rng.choice((8, 32, 100)),
         "descriptors": rng.choice((1, 2, 4, 8)),
-        "ring_entries": rng.choice((8, 16, 64)),
+        "ring_entries": rng.choice((2, 4, 8, 16, 64)),
         "registers": rng.random() < 0.8,
         "pipelined": rng.random() < 0.4,
         "queue": rng.choice((2, 2, 2, 1, 0)),

@@ -26,7 +26,7 @@ async def aborts(bench: EngineBench, budget: int) -> None:
         async def job(channel: str, round_: int = round_) -> None:
             end = bench.channels[channel]
             await end.enable()
-            made = [bench.transfer(channel, bench.rng.randint(1, 800)) for _ in range(6)]
+            made = [bench.transfer(channel, bench.rng.randint(1, 800)) for _ in range(min(6, end.size))]
             await end.submit([each.record() for each in made])
             await ClockCycles(bench.dut.aclk, bench.rng.randint(1, 600))
             await end.abort()

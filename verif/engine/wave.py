@@ -10,7 +10,7 @@ from vcd.gtkw import GTKWColor
 
 from cdma.hdl.spec.errors import ParameterError
 from cdma.verif.simulator.vcd_trace import Scope, Trace
-from cdma.verif.simulator.waveform import KINDS, Group, Scene, draw, levels, top_line
+from cdma.verif.simulator.waveform import ERROR_BOX, KINDS, Group, Scene, draw, levels, top_line
 
 from .design import EngineDesign
 
@@ -19,6 +19,9 @@ __all__ = ["SCENARIOS", "SCENARIOS_OF_UNITS", "engine_wave"]
 #: Runs, as :mod:`~cdma.verif.engine.wave_tests` has them, and those that only engines with several units have.
 SCENARIOS = ("descriptor", "error", "abort")
 SCENARIOS_OF_UNITS = ("pieces",)
+
+#: AXI's responses that are errors.
+_ERRORS = {2: "SLVERR", 3: "DECERR"}
 
 _JOINER = "engine.offload.path.joiner"
 _CHANNELS = ("aw", "w", "b", "ar", "r")
@@ -226,7 +229,8 @@ def _numbers(shown: list[int | None], first: int) -> dict[str, object]:
 
 
 def _transfers(cycles: list[dict[str, int] | None], name: str) -> dict[str, object]:
-    addressed = name.endswith(("ar", "aw"))
+    """High in the cycles of a transfer; boxes say addresses, and the responses that are errors."""
+    addressed, answers = name.endswith(("_ar", "_aw")), name.endswith(("_r", "_b"))
     labels = []
     moves: list[object] = []
     for cycle in cycles:
@@ -234,6 +238,9 @@ def _transfers(cycles: list[dict[str, int] | None], name: str) -> dict[str, obje
         if cycle and moved and addressed:
             labels.append(f"{cycle[f'{name}addr']:x}")
             moves.append("=")
+        elif cycle and moved and answers and (error := _ERRORS.get(cycle[f"{name}resp"])):
+            labels.append(error)
+            moves.append(ERROR_BOX)
         else:
             moves.append(moved)
     wave = levels(moves)

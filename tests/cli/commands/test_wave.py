@@ -115,6 +115,7 @@ def test_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
         f"{name}.{kind}" for name in names for kind in ("gtkw", "svg", "vcd")
     )
+    assert_documents_show(tmp_path)
     design = EngineDesign(EngineConfig())
     for name in names:
         trace = read_trace(tmp_path / f"{name}.vcd", design.top, design.port_names)
@@ -127,6 +128,16 @@ def test_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
                 for cycle in moved:
                     assert f"{cycle[f'{line}addr']:x}" in texts, (name, line)
         assert texts.count("irq") == 1
+        # Every response that is an error says so.
+        answers = [f"m_axi_{port}_{channel}" for port in ("dev", "host") for channel in ("r", "b")]
+        errors = [
+            {2: "SLVERR", 3: "DECERR"}[c[f"{line}resp"]]
+            for line in answers
+            for c in trace.cycles
+            if c[f"{line}valid"] and c[f"{line}ready"] and c[f"{line}resp"]
+        ]
+        assert sorted(text for text in texts if text.endswith("ERR")) == sorted(errors)
+        assert bool(errors) == (name == "engine_error")
         saved = (tmp_path / f"{name}.gtkw").read_text()
         signals = set(re.findall(rf"^{design.top}\.(\w+)(?:\[\d+:0\])?$", saved, re.MULTILINE))
         assert {"irq", "m_axi_dev_araddr", "m_axi_host_wdata", "s_axil_rdata"} <= signals
@@ -135,23 +146,24 @@ def test_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_pieces_of_several_units(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every beat of a piece that the joiner takes is a box with its number, and every turn one with its unit."""
-    parameters = ["--units", "2", "--stripe-bytes", "256", "--latency", "32"]
+    parameters = ["--units", "4", "--stripe-bytes", "256", "--latency", "32"]
     assert main(["wave", "engine", *parameters, "--scenarios", "pieces", "-o", str(tmp_path)]) == 0
-    design = EngineDesign(EngineConfig(units=2, stripe_bytes=256, latency=32))
+    assert_documents_show(tmp_path)
+    design = EngineDesign(EngineConfig(units=4, stripe_bytes=256, latency=32))
     joiner = "engine.offload.path.joiner"
-    ends = [f"{joiner}.pieces_{unit}_{end}" for unit in range(2) for end in ("valid", "ready", "last")]
+    ends = [f"{joiner}.pieces_{unit}_{end}" for unit in range(4) for end in ("valid", "ready", "last")]
     trace = read_trace(tmp_path / "engine_pieces.vcd", design.top, ["aclk", *ends])
     beats = [
         sum(
             cycle[f"{joiner}.pieces_{unit}_valid"] & cycle[f"{joiner}.pieces_{unit}_ready"]
             for cycle in trace.cycles
         )
-        for unit in range(2)
+        for unit in range(4)
     ]
     svg = ElementTree.parse(tmp_path / "engine_pieces.svg")
     texts = ["".join(element.itertext()) for element in svg.iter() if element.tag.endswith("text")]
     assert min(beats) > 4
     assert str(max(beats) - 1) in texts
-    assert [text for text in texts if text.startswith("unit ")] == [f"unit {unit}" for unit in range(2)]
+    assert [text for text in texts if text.startswith("unit ")] == [f"unit {unit}" for unit in range(4)]
     assert main(["wave", "engine", "--scenarios", "pieces", "-o", str(tmp_path)]) == 2
     assert "an engine with 1 unit has descriptor, error, abort" in capsys.readouterr().err

@@ -82,5 +82,5 @@ class TestRegistry:
         monkeypatch.setitem(sys.modules, "lz4", None)
         monkeypatch.setitem(sys.modules, "lz4.block", None)
         assert codecs.available() == ("zv", "rl", "zl", "fvc1", "fvc2", "fvc4", "csr")
-        with pytest.raises(codecs.MissingCodec, match=r"pip install 'cdma\[bench\]'"):
+        with pytest.raises(codecs.MissingCodec, match=r"pip install '?.*\[bench\]"):
             codecs.make("lz4", 8, np.zeros(1, np.uint8))

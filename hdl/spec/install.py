@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import distributions
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -32,11 +32,12 @@ def requirement(extra: str) -> str:
 def _origin() -> Path | None:
     """The folder or file on this machine that pip installed the distribution from (PEP 610); None if from an index."""
     here = Path.cwd()
-    try:
-        text = distribution(DISTRIBUTION).read_text("direct_url.json")
-    except PackageNotFoundError:
+    found = [each.read_text("direct_url.json") for each in distributions(name=DISTRIBUTION)]
+    if not found:
         # Not installed by pip: run from its sources.
         return here if _is_checkout(here) else None
+    # In a checkout what built it lies beside the sources, and knows nothing of where it went.
+    text = next((each for each in found if each), None)
     url = urlparse(json.loads(text)["url"]) if text else None
     if url is None or url.scheme != "file":
         return None

@@ -97,5 +97,6 @@ def test_tables_in_a_pipe_are_whole(tmp_path) -> None:
         env={"COLUMNS": "40", "PATH": "/usr/bin"},
         check=True,
     ).stdout.splitlines()
-    assert len(said) == 2
+    # A line of titles, a row, and the verdict.
+    assert len(said) == 3
     assert said[0].split()[-1] == "fits"

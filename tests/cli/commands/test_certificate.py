@@ -144,7 +144,7 @@ def test_a_tiny_codec(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert kept["sha256"] == hashlib.sha256(text).hexdigest()
     assert kept["mutation"]["mutants"] == 2
     assert kept["holds"] == (kept["mutation"]["score"] >= 95) == (status == 0)
-    assert {"cdma", "amaranth", "verilator"} <= set(kept["tools"])
+    assert {"compressing-dma", "amaranth", "verilator"} <= set(kept["tools"])
     assert kept["sha256"] in (tmp_path / "cdma_compressor_certificate.md").read_text()
     (tmp_path / "cdma_compressor.v").write_text("module other; endmodule\n")
     assert main([*command[:-3], "--json"]) == 1

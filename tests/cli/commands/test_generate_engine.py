@@ -41,7 +41,8 @@ def test_generate(tmp_path: Path, capsys: pytest.CaptureFixture[str], bare: bool
     assert bare or '#include "mover_regs.h"' in (tmp_path / "a" / "mover.h").read_text()
     if bare:
         assert main([*options, "-o", str(tmp_path / "b")]) == 0
-        for name in names:
+        # Bender's file has the name of the folder.
+        for name in {*names} - {"Bender.yml"}:
             assert (tmp_path / "a" / name).read_text() == (tmp_path / "b" / name).read_text(), name
     text = (tmp_path / "a" / "mover.v").read_text()
     modules = re.findall(r"^module (\S+)", text, re.MULTILINE)

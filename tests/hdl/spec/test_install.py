@@ -1,7 +1,6 @@
 """What an error tells a user to install works from where the user is."""
 
 import json
-from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -21,11 +20,13 @@ class _Installed:
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch):
-    """Says how pip installed the distribution."""
+    """Says how pip installed the distribution, whose build lies in the path before it."""
 
     def say(url: str | None) -> None:
         origin = None if url is None else {"url": url, "dir_info": {}}
-        monkeypatch.setattr(install, "distribution", lambda name: _Installed(origin))
+        monkeypatch.setattr(
+            install, "distributions", lambda name: iter([_Installed(None), _Installed(origin)])
+        )
 
     return say
 
@@ -51,10 +52,7 @@ def test_wheel_and_index(installed, tmp_path: Path) -> None:
 
 
 def test_sources_that_are_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def missing(name: str) -> None:
-        raise PackageNotFoundError(name)
-
-    monkeypatch.setattr(install, "distribution", missing)
+    monkeypatch.setattr(install, "distributions", lambda name: iter([]))
     monkeypatch.chdir(ROOT)
     assert install.install_command("dask") == "pip install '.[dask]'"
     monkeypatch.chdir(tmp_path)

@@ -28,13 +28,27 @@ from cdma.hdl.spec.install import install_command
 
 from .errors import ToolError, ToolTimeout
 
-__all__ = ["Progress", "Yosys", "find_abc", "find_yosys", "run_tool", "scratch"]
+__all__ = ["WRITE_AIGER", "Progress", "Yosys", "find_abc", "find_yosys", "run_tool", "scratch"]
 
 #: What ``cdma --verbose`` shows.
 _log = logging.getLogger(__name__)
 
 #: Called with what is being done, in a few words for a person.
 Progress = Callable[[str], None]
+
+#: The last commands of a script: the flattened module ``miter`` becomes ``miter.aig``, for ABC.
+WRITE_AIGER = """\
+opt -full
+memory_map
+opt -full
+techmap
+opt -fast
+setundef -undriven -zero
+dffunmap
+aigmap
+opt_clean
+write_aiger -zinit miter.aig
+"""
 
 _PASS = re.compile(r"\d+(?:\.\d+)*\. Executing (\w+) pass")
 

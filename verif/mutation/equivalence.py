@@ -11,7 +11,7 @@ import re
 import subprocess
 
 from cdma.synth.errors import ToolError
-from cdma.synth.yosys import find_abc, find_yosys, scratch
+from cdma.synth.yosys import WRITE_AIGER, find_abc, find_yosys, scratch
 from cdma.verif.monitors.observed import channel_valid, observed
 from cdma.verif.simulator.design import Design
 
@@ -33,16 +33,6 @@ read_verilog miter.v
 hierarchy -top miter
 proc
 flatten
-opt -full
-memory_map
-opt -full
-techmap
-opt -fast
-setundef -undriven -zero
-dffunmap
-aigmap
-opt_clean
-write_aiger -zinit miter.aig
 """
 
 
@@ -54,6 +44,7 @@ def is_equivalent(design: Design, mutant: Mutant, seconds: int = 60) -> bool | N
         _COPY.format(mutate="", top=design.top, name="original"),
         _COPY.format(mutate=mutant.command, top=design.top, name="mutant"),
         _MITER,
+        WRITE_AIGER,
     ]
     with scratch() as folder:
         (folder / "design.v").write_text(design.verilog())

@@ -23,7 +23,7 @@ from cdma.hdl.verilog.emit import netlist
 from cdma.hdl.verilog.printer.design import print_design
 from cdma.hdl.verilog.shell import Shell
 from cdma.synth.errors import ToolError, ToolTimeout
-from cdma.synth.yosys import find_abc, find_yosys, scratch
+from cdma.synth.yosys import WRITE_AIGER, find_abc, find_yosys, scratch
 
 from .result import FAILED, PROVEN, UNKNOWN
 
@@ -80,16 +80,6 @@ design -copy-from gold -as gold gold
 design -copy-from gate -as gate gate
 miter -equiv -flatten gold gate miter
 hierarchy -top miter
-opt -full
-memory_map
-opt -full
-techmap
-opt -fast
-setundef -undriven -zero
-dffunmap
-aigmap
-opt_clean
-write_aiger -zinit miter.aig
 """
 
 
@@ -112,7 +102,7 @@ class Whole:
             (folder / "gold.il").write_text(source)
             (folder / "gate.v").write_text(text)
             try:
-                find_yosys().run(_MITER.format(top=self.top), folder, seconds=seconds)
+                find_yosys().run(_MITER.format(top=self.top) + WRITE_AIGER, folder, seconds=seconds)
             except ToolTimeout as error:
                 return UNKNOWN, bits, str(error)
             except ToolError as error:

@@ -138,8 +138,8 @@ def corrupt(config: CodecConfig, source: random.Random, packet: Stream) -> Strea
 
 def fault_pairs(config: CodecConfig) -> list[Stream]:
     """Returns streams whose last window, whole or partial, has each two of these faults, and each alone: an invalid code
-    of a word in the first or last lane of a beat, the literal of such a word missing, a code past the end of the packet,
-    half of the header missing, and a word too many."""
+    of a word in the first or last lane of a beat (one of the first two, or the last), the literal of such a word missing,
+    a code past the end of the packet, half of the header missing, and a word too many."""
     return [
         _with_faults(config, used, faults)
         for used in sorted({config.format.window, max(1, config.format.window - config.lanes - 1)})
@@ -149,7 +149,9 @@ def fault_pairs(config: CodecConfig) -> list[Stream]:
 
 def _some_faults(config: CodecConfig, used: int) -> list[dict[str, int]]:
     window, lanes = config.format.window, config.lanes
-    places = sorted({place for beat in range(0, window, lanes) for place in (beat, beat + lanes - 1)})
+    beats = range(0, window, lanes)
+    # Between the first two beats of a window and its last, all are alike.
+    places = sorted({place for beat in (*beats[:2], beats[-1]) for place in (beat, beat + lanes - 1)})
     words = [place for place in places if place < used]
     each = [("literal", place) for place in words] + [("more", 1)]
     if config.table_size < config.format.literal_code:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
-from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.errors import ParameterError
 
 from .density_table import DensityTable
 from .feature_maps import FeatureMap, Source
-from .networks import Network
+from .layers import NUMBER_BYTES
+from .networks import INPUT, Network
 
 __all__ = ["ALGORITHMS", "Compression"]
 
 #: Zero-value compression, zero run-length coding, and zlib: in hardware that is as fast as the others, as the cDMA
-#: paper assumes, and in hardware that is known to exist (``zl_hw``).
-ALGORITHMS = ("zv", "rl", "zl", "zl_hw")
+#: paper assumes, and in hardware that is known to exist (``zl_hw``). ``fields`` are codes of the exponent, for numbers of
+#: bf16 and fp32, with a table that suits the data.
+ALGORITHMS = ("zv", "rl", "zl", "zl_hw", "fields")
+
+#: Bits of a word, by the type of its numbers.
+_BITS = {name: 8 * size for name, size in NUMBER_BYTES.items()}
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,6 @@ class Compression:
     algorithm: str
     #: Records of ratios, for densities that come without.
     lines: DensityTable
-    format: Format = field(default_factory=Format)
 
     def density(self, item: FeatureMap, progress: float) -> float:
         """Returns the part of a map's words that is not zero."""
@@ -44,23 +48,47 @@ class Compression:
 
     def fraction(self, item: FeatureMap, progress: float) -> float:
         """Returns compressed bytes of a map per raw byte."""
-        parts = [part.elements * self._fraction(part, progress) for part in item.sources]
+        kind = self.number_type(item)
+        parts = [part.elements * self._fraction(part, progress, kind) for part in item.sources]
         return sum(parts) / sum(part.elements for part in item.sources)
 
-    def _fraction(self, part: Source, progress: float) -> float:
+    def number_type(self, item: FeatureMap) -> str:
+        """Returns the type of the numbers of a map."""
+        network = self.network
+        return network.number_type if item.name == INPUT else network.layer(item.name).number_type
+
+    def _fraction(self, part: Source, progress: float, number_type: str) -> float:
         density = part.density(self.densities, self.network.densities, progress)
         if self.algorithm == "zv":
-            form = self.format
-            return form.header_words / form.window + density
+            return 1 / _BITS[number_type] + density
+        if self.algorithm == "fields":
+            return self._fields(part, progress, density, number_type)
         codec = "zl" if self.algorithm == "zl_hw" else self.algorithm
-        if part.recorded and codec in self._recorded:
-            return self.densities.look_up(
-                self.network.densities, part.kind, part.depth, progress, quantity=codec
-            )
+        if (recorded := self._looked_up(part, progress, codec)) is not None:
+            return recorded
         if codec == "rl" and density == 1.0:
             return 1.0  # Without a run nothing is added.
         base, slope = self._line(codec)
         return max(base + slope * density, 1e-3)
+
+    def _fields(self, part: Source, progress: float, density: float, number_type: str) -> float:
+        """Codes of fields as recorded with numbers of bf16; of fp32, each word that is sent has two bytes more."""
+        if number_type not in ("bf16", "fp32"):
+            raise ParameterError(
+                f"algorithm fields is given for numbers of {number_type}; it has codes for the exponents of bf16 and fp32"
+            )
+        fraction = self._looked_up(part, progress, "fields")
+        if fraction is None:
+            base, slope = self._line("fields")
+            fraction = base + slope * density
+        return fraction if number_type == "bf16" else (fraction + density) / 2
+
+    def _looked_up(self, part: Source, progress: float, codec: str) -> float | None:
+        """Returns the recorded compressed fraction by a codec, if there is one."""
+        network = self.network.densities
+        if part.recorded and codec in self._recorded and self.densities.has(network, part.kind):
+            return self.densities.look_up(network, part.kind, part.depth, progress, quantity=codec)
+        return None
 
     @cached_property
     def _recorded(self) -> tuple[str, ...]:

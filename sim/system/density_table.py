@@ -19,7 +19,8 @@ The file (``data/densities.json``, or a user's) is a JSON object::
     }
 
 Layers stand in the order of computation. ``kind`` is ``relu`` (after a convolution), ``fc`` (a ReLU after a
-fully connected layer) or ``pool`` (maximum pooling). ``progress`` runs from 0, untrained, to 1, trained, and
+fully connected layer) or ``pool`` (maximum pooling), or of transformers ``residual``, ``gelu``, ``silu``, ``keys`` or
+``values``. ``progress`` runs from 0, untrained, to 1, trained, and
 rises; ``density`` is the part of the float32 words that is not zero; ``ratio``, which may be left out, is for
 each codec raw bytes per compressed byte of NCHW tensors; ``shape``, which may be left out, is that of one image's
 activations. A key ``default`` beside ``networks`` names the network whose record serves every network without one.
@@ -33,7 +34,7 @@ of the small one at the same kind, relative depth and progress, each interpolate
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -44,20 +45,31 @@ from cdma.sim.support.toml_table import Table, TableError, read_json
 
 __all__ = [
     "KINDS",
+    "TOKEN_KINDS",
     "DensityTable",
     "LayerRecord",
     "bundled_densities",
     "load_densities",
     "recorded_densities_path",
+    "transformer_densities_path",
+    "with_transformer",
 ]
 
+#: Kinds of recorded layers of transformers.
+TOKEN_KINDS = ("residual", "gelu", "silu", "keys", "values")
+
 #: Kinds of recorded layers.
-KINDS = ("relu", "fc", "pool")
+KINDS = ("relu", "fc", "pool", *TOKEN_KINDS)
 
 
 def recorded_densities_path() -> Path:
     """Returns the path of the densities that come with the package."""
     return DATA / "densities.json"
+
+
+def transformer_densities_path() -> Path:
+    """Returns the path of the record of the small transformer, which belongs to the densities of the package."""
+    return DATA / "transformer_densities.json"
 
 
 def bundled_densities() -> dict[str, Path]:
@@ -106,6 +118,10 @@ class DensityTable:
         depths = np.linspace(0.0, 1.0, len(layers)) if len(layers) > 1 else np.zeros(1)
         return float(np.interp(depth, depths, [layer.at(progress, quantity) for layer in layers]))
 
+    def has(self, network: str, kind: str) -> bool:
+        """Whether layers of ``kind`` can be looked up; those of transformers have no others in their place."""
+        return kind not in TOKEN_KINDS or any(layer.kind == kind for layer in self._network(network))
+
     def codecs(self, network: str) -> tuple[str, ...]:
         """Returns the codecs whose ratio is recorded for every layer of ``network``."""
         layers = self._network(network)
@@ -153,9 +169,10 @@ def load_densities(path: Path | None = None) -> DensityTable:
         records[name] = [_layer(row) for row in network.rows("layers")]
         network.get("accuracy", None)
         network.done()
-        if not any(layer.kind == "relu" for layer in records[name]):
+        if not any(layer.kind in ("relu", "residual") for layer in records[name]):
             raise TableError(
-                f"{network.where} has no layer of kind 'relu', without which nothing can be looked up"
+                f"{network.where} has no layer of kind 'relu', or 'residual' if it is a transformer, without which "
+                "nothing can be looked up"
             )
     if not records:
         raise TableError(f"{networks.where} has no network")
@@ -165,6 +182,13 @@ def load_densities(path: Path | None = None) -> DensityTable:
         table.get(remark, None)
     table.done()
     return DensityTable(source, records, default)
+
+
+def with_transformer(table: DensityTable) -> DensityTable:
+    """Returns the table with the record of the small transformer beside its own."""
+    return replace(
+        table, networks={**load_densities(transformer_densities_path()).networks, **table.networks}
+    )
 
 
 def _layer(row: Table) -> LayerRecord:

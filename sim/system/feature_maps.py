@@ -18,7 +18,14 @@ __all__ = ["FeatureMap", "Source", "copied_parts", "feature_maps"]
 _DENSE = "dense"
 
 #: Layers that do not read their own output again, so that another layer may work on it in place.
-_IN_PLACE_ON = ("conv", "fc", "batchnorm", "add", "concat", "relu", "dropout")
+_IN_PLACE_ON = ("conv", "fc", "linear", "batchnorm", "add", "concat", "relu", "dropout", "embedding")
+
+#: Layers whose backward computation reads their inputs.
+_READ_INPUTS = ("conv", "fc", "linear", "batchnorm", "layernorm", "gelu", "silu", "mul", "scores", "context")
+
+#: What layers of transformers give is like what one of these gives in the record; all else is like the residual.
+_TOKEN_SOURCES = {"gelu": "gelu", "silu": "silu"}
+_TOKEN_LAYERS = ("embedding", "linear", "layernorm", "attention", "context", "mul")
 
 
 @dataclass(frozen=True)
@@ -26,7 +33,7 @@ class Source:
     """A part of a map whose density comes from one record."""
 
     elements: int
-    #: ``relu``, ``fc`` or ``pool`` of the recorded densities, or ``dense``.
+    #: ``relu``, ``fc``, ``pool`` or a kind of transformers of the recorded densities, or ``dense``.
     kind: str
     #: The depth in the network, 0 to 1, among its layers of that kind.
     depth: float = 0.0
@@ -39,8 +46,8 @@ class Source:
         """Returns the part of the words that is not zero."""
         if self.fixed is not None:
             return self.fixed
-        if self.kind == _DENSE:
-            return 1.0
+        if self.kind == _DENSE or not table.has(network, self.kind):
+            return self.kept
         return self.kept * table.look_up(network, self.kind, self.depth, progress)
 
     @property
@@ -156,8 +163,10 @@ def _root(parent: dict[str, str], name: str) -> str:
 
 def _needed(layer: Layer) -> tuple[str, ...]:
     """Returns what the backward computation of a layer reads beside gradients."""
-    if layer.kind in ("conv", "fc", "batchnorm"):
+    if layer.kind in _READ_INPUTS:
         return layer.inputs
+    if layer.kind == "attention":
+        return (*layer.inputs, layer.name)
     if layer.kind in ("relu", "softmax"):
         return (layer.name,)
     if layer.kind == "lrn" or (layer.kind == "pool" and layer.mode == "max"):
@@ -177,6 +186,14 @@ class _Sources:
                 chains["fc" if self._after_fc(layer) else "relu"].append(layer.name)
             elif layer.kind == "pool" and layer.mode == "max":
                 chains["pool"].append(layer.name)
+        #: Keys and values, which attention reads as its second and third input.
+        self._of_attention: dict[str, str] = {}
+        for layer in network.layers:
+            if layer.kind in ("scores", "attention"):
+                self._of_attention[layer.inputs[1 if layer.kind == "attention" else -1]] = "keys"
+            if layer.kind in ("context", "attention"):
+                self._of_attention[layer.inputs[-1]] = "values"
+        self._transformer = any(layer.kind == "layernorm" for layer in network.layers)
         for kind, names in chains.items():
             last = max(len(names) - 1, 1)
             self._ranks[kind] = {name: rank / last for rank, name in enumerate(names)}
@@ -197,16 +214,25 @@ class _Sources:
             return [self._dropped(part, layer.rate) for part in self.of(layer.inputs[0])]
         if layer.kind == "pool" and layer.mode == "max" and self._sparse(layer.inputs[0]):
             return [Source(elements, "pool", self._ranks["pool"][name])]
+        if (token := self._token(layer)) is not None:
+            return [Source(elements, token)]
         for kind in ("relu", "fc"):
             if name in self._ranks[kind]:
                 return [Source(elements, kind, self._ranks[kind][name])]
         return [Source(elements, _DENSE)]
 
+    def _token(self, layer: Layer) -> str | None:
+        """Returns the recorded kind that the output of a layer of a transformer is like, if it is one."""
+        if layer.kind not in _TOKEN_LAYERS:
+            return _TOKEN_SOURCES.get(layer.kind) or (
+                "residual" if layer.kind == "add" and self._transformer else None
+            )
+        return self._of_attention.get(layer.name, "residual")
+
     @staticmethod
     def _dropped(part: Source, rate: float) -> Source:
-        if part.fixed is not None or part.kind == _DENSE:
-            before = 1.0 if part.fixed is None else part.fixed
-            return Source(part.elements, _DENSE, fixed=before * (1 - rate))
+        if part.fixed is not None:
+            return Source(part.elements, _DENSE, fixed=part.fixed * (1 - rate))
         return Source(part.elements, part.kind, part.depth, part.kept * (1 - rate))
 
     def _sparse(self, name: str) -> bool:

@@ -8,7 +8,10 @@ from typing import Any
 
 from cdma.sim.support.toml_table import Table, TableError
 
-__all__ = ["BUILDERS", "Layer", "Shape", "batchnorm", "dropout"]
+__all__ = ["BUILDERS", "NUMBER_BYTES", "Builder", "Layer", "Shape", "batchnorm", "dropout"]
+
+#: Types of numbers, and the bytes of one.
+NUMBER_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2, "int8": 1}
 
 _POOL_MODES = ("max", "average")
 
@@ -37,6 +40,13 @@ class Layer:
     rate: float = 0.0
     #: Density of its output, if the table of the network fixes it.
     density: float | None = None
+    #: The type of the numbers of its output, and of those that it computes with.
+    number_type: str = "fp32"
+
+    @property
+    def number_bytes(self) -> int:
+        """Bytes of a number of its output."""
+        return NUMBER_BYTES[self.number_type]
 
     @property
     def elements(self) -> int:

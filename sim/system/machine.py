@@ -7,6 +7,7 @@ A machine is a TOML file::
 
     [gpu]
     tflops = 20.0
+    half_tflops = 80.0         # with numbers of 16 bits; if left out, no faster than with 32
     dram_GBps = 900.0
     memory_GiB = 24
     crossbar_GBps = 150.0      # of one port; if left out, dram_GBps / units
@@ -43,6 +44,8 @@ class Gpu:
     memory_bytes: float
     #: Of the port by which the engine is connected to the crossbar, in one direction, if it is given.
     crossbar_bytes_per_s: float | None = None
+    #: With numbers of 16 bits, if that is given.
+    half_flops: float | None = None
 
 
 @dataclass(frozen=True)
@@ -154,6 +157,7 @@ def _read(table: Table) -> Machine:
             gpu.number("dram_GBps", above=0) * 1e9,
             gpu.number("memory_GiB", above=0) * 2**30,
             _rate(gpu, "crossbar_GBps"),
+            gpu.number("half_tflops", above=0) * 1e12 if "half_tflops" in gpu else None,
         ),
         _link(table),
         Engine(

@@ -16,7 +16,12 @@ A network is a TOML file::
 A layer reads the one before it, or those named by ``from``. ``relu = true``, ``batchnorm = true`` and
 ``dropout = 0.5`` put such layers after a ``conv``, ``fc``, ``add`` or ``batchnorm``; the name of the row in
 ``from`` then stands for the last of them. ``density = 0.4`` fixes the density of the output, in the place of a
-recorded one.
+recorded one. ``type = "bf16"`` is the type of a layer's numbers (``fp32``, ``bf16``, ``fp16``, ``int8``), or beside
+``name`` that of all layers.
+
+A row ``{name = "block", kind = "repeat", times = 12, layers = [...]}`` stands for its layers twelve times over, as
+``block0/...`` to ``block11/...``; within it, ``from`` looks among the layers of the repetition first, and
+``"before"`` is the layer before the repetition. Tokens are images of one row, ``input = [1, 1, 128]`` for 128 of them.
 """
 
 from __future__ import annotations
@@ -28,7 +33,8 @@ from pathlib import Path
 from cdma.sim.support.data import DATA
 from cdma.sim.support.toml_table import Table, TableError, read_toml
 
-from .layers import BUILDERS, Layer, Shape, batchnorm, dropout
+from .layers import BUILDERS, NUMBER_BYTES, Layer, Shape, batchnorm, dropout
+from .token_layers import TOKEN_BUILDERS, attention
 
 __all__ = ["INPUT", "Network", "load_network", "network_names", "read_network"]
 
@@ -36,6 +42,11 @@ __all__ = ["INPUT", "Network", "load_network", "network_names", "read_network"]
 INPUT = "input"
 
 _DATA = DATA / "networks"
+
+_BUILDERS = {**BUILDERS, **TOKEN_BUILDERS}
+_KINDS = (*_BUILDERS, "attention")
+#: Kinds with ``relu`` and ``dropout`` in their own row.
+_LEADS = ("conv", "fc", "linear", "add", "batchnorm", "embedding")
 
 
 @dataclass(frozen=True)
@@ -48,6 +59,8 @@ class Network:
     #: The network whose recorded densities stand for this one's.
     densities: str
     layers: tuple[Layer, ...]
+    #: The type of the numbers of its input.
+    number_type: str = "fp32"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_by_name", {layer.name: layer for layer in self.layers})
@@ -63,6 +76,11 @@ class Network:
             channels, height, width = self.input_shape
             return channels * height * width
         return self.layer(name).elements
+
+    def bytes_of(self, name: str) -> int:
+        """Bytes of the output of a layer, or of the input, for one image."""
+        number = NUMBER_BYTES[self.number_type] if name == INPUT else self.layer(name).number_bytes
+        return self.elements(name) * number
 
     @property
     def parameters(self) -> int:
@@ -100,11 +118,18 @@ def read_network(table: Table) -> Network:
         )
     entries = Table(f"{table.where}, input", dict(zip(("channels", "height", "width"), sides, strict=True)))
     shape = (entries.whole("channels"), entries.whole("height"), entries.whole("width"))
-    reader = _Reader(table.where, shape)
+    types = tuple(NUMBER_BYTES)
+    number_type = table.choice("type", types, "fp32")
+    reader = _Reader(table.where, shape, number_type)
     for row in table.rows("layers"):
         reader.add(row)
     network = Network(
-        name, shape, table.whole("batch"), table.text("densities", "vgg"), tuple(reader.layers.values())
+        name,
+        shape,
+        table.whole("batch"),
+        table.text("densities", "vgg"),
+        tuple(reader.layers.values()),
+        number_type,
     )
     table.done()
     return network
@@ -113,36 +138,61 @@ def read_network(table: Table) -> Network:
 class _Reader:
     """Adds layers one after the other, and infers their shapes."""
 
-    def __init__(self, where: str, shape: Shape) -> None:
+    def __init__(self, where: str, shape: Shape, number_type: str) -> None:
         self._where = where
+        self._type = number_type
         self.layers: dict[str, Layer] = {}
         self._shapes: dict[str, Shape] = {INPUT: shape}
         #: The layer that a name in ``from`` stands for: the last of those that one row became.
         self._gives: dict[str, str] = {INPUT: INPUT}
         self._last = INPUT
+        #: Within a repetition: what the names of its layers begin with, and the layer before it.
+        self._prefix, self._before = "", ""
 
     def add(self, row: Table) -> None:
-        name = row.text("name")
+        if row.get("kind", None) == "repeat":
+            self._repeat(row)
+            return
+        name = self._prefix + row.text("name")
         row = Table(f"{row.where} ({name})", {key: row.get(key) for key in row.names()})
         row.text("name")
         if name in self._gives:
             raise TableError(f"{row.where} is called like an earlier layer; a name may occur once")
-        kind = row.choice("kind", tuple(BUILDERS))
+        kind = row.choice("kind", _KINDS)
         inputs = self._inputs(row)
-        layer = BUILDERS[kind](row, name, inputs, [self._shapes[source] for source in inputs])
-        self._append(layer)
-        if kind in ("conv", "fc", "add", "batchnorm"):
-            self._followers(row, kind)
+        shapes = [self._shapes[source] for source in inputs]
+        number_type = row.choice("type", tuple(NUMBER_BYTES), self._type)
+        done = len(self.layers)
+        if kind == "attention":
+            for layer in attention(row, name, inputs, shapes):
+                self._append(layer)
+        else:
+            self._append(_BUILDERS[kind](row, name, inputs, shapes))
+        if kind in _LEADS:
+            self._followers(row, kind, name)
         if "density" in row:
             density = row.number("density", least=0.0, most=1.0)
-            last = self.layers[self._last]
-            self.layers[self._last] = replace(last, density=density)
+            self.layers[self._last] = replace(self.layers[self._last], density=density)
+        for new in list(self.layers)[done:]:
+            self.layers[new] = replace(self.layers[new], number_type=number_type)
         row.done()
         self._gives[name] = self._last
 
-    def _followers(self, row: Table, kind: str) -> None:
+    def _repeat(self, row: Table) -> None:
+        """Adds the layers of a repetition, as often as it says."""
+        name = row.text("name")
+        if self._prefix:
+            raise TableError(f"{row.where} ({name}) is a repetition within another one")
+        row.text("kind")
+        for index in range(row.whole("times")):
+            self._prefix, self._before = f"{name}{index}/", self._last
+            for inner in row.rows("layers"):
+                self.add(inner)
+        self._prefix = ""
+        row.done()
+
+    def _followers(self, row: Table, kind: str, first: str) -> None:
         """Adds the layers that a row asks for after its own."""
-        first = row.text("name")
         if kind in ("conv", "fc") and row.flag("batchnorm", False):
             self._append(batchnorm(f"{first}/batchnorm", self._last, self._shapes[self._last]))
         if row.flag("relu", False):
@@ -165,7 +215,14 @@ class _Reader:
             raise TableError(
                 f"{row.where} has from = {named!r}; it must be a layer's name or a list of names"
             )
-        for name in names:
-            if not isinstance(name, str) or name not in self._gives:
-                raise TableError(f"{row.where} reads {name!r}, which no layer before it is called")
-        return tuple(self._gives[name] for name in names)
+        return tuple(self._named(row, name) for name in names)
+
+    def _named(self, row: Table, name: object) -> str:
+        """Returns the layer that a name in ``from`` stands for."""
+        if isinstance(name, str):
+            if self._prefix and name == "before":
+                return self._before
+            for full in (self._prefix + name, name):
+                if full in self._gives:
+                    return self._gives[full]
+        raise TableError(f"{row.where} reads {name!r}, which no layer before it is called")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from .assumptions import Assumptions
 from .device_memory import hold_gradients, hold_maps, memory_levels
@@ -53,11 +53,11 @@ class StepPlanner:
 
     def bytes_of(self, item: FeatureMap) -> float:
         """Returns the bytes of a map for the whole batch."""
-        return float(item.elements * self.network.batch * FLOAT_BYTES)
+        return float(self.network.bytes_of(item.name) * self.network.batch)
 
-    def read_by(self, item: FeatureMap, kind: str) -> bool:
-        """Whether a layer of that kind reads a map."""
-        return any(self.network.layers[layer].kind == kind for layer in item.readers)
+    def read_by(self, item: FeatureMap, kinds: Sequence[str]) -> bool:
+        """Whether a layer of one of those kinds reads a map."""
+        return any(self.network.layers[layer].kind in kinds for layer in item.readers)
 
     def hidden(self, chosen: set[str]) -> dict[str, tuple[float, float]]:
         """Returns seconds of computation beside the offload, and beside the prefetch, of each map in ``chosen``.

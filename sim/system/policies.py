@@ -3,7 +3,7 @@
 ================  ==================================================================================
 ``none``          nothing is offloaded; does it fit?
 ``vdnn_all``      every map that a feature-extracting layer reads, uncompressed
-``vdnn_conv``     only what convolutions read
+``vdnn_conv``     only what convolutions read, and in transformers linear layers
 ``lms``           what is larger than a threshold, once a fraction of the device memory is in use
 ``vdnn++``        as ``vdnn_all``, compressed by the host's processors: the link carries raw data
 ``cdma``          as ``vdnn_all``, all of it compressed by the engine in flight
@@ -41,6 +41,9 @@ COMPRESSING: dict[str, tuple[str, ...]] = {
     "static": ("zv",),
     "cswap": ("zv",),
 }
+
+#: What extracts features in the sense of ``vdnn_conv``; in transformers, matrices applied to every token.
+_EXTRACTS = ("conv", "linear")
 
 _FREE = Cost(0.0, 0.0)
 
@@ -156,8 +159,7 @@ class Situation:
         return learn(self.kernel_times, min(sizes), max(sizes), self._zero_value_fraction, seed)
 
     def _zero_value_fraction(self, density: float) -> float:
-        form = self.compression.format
-        return form.header_words / form.window + density
+        return 1 / 32 + density
 
     def decisions(self, predictor: Predictor) -> list[Decision]:
         """Returns what CSWAP decides about each map with predicted times, and what it would decide with true ones."""
@@ -204,7 +206,7 @@ def _all(situation: Situation, make: Callable[[FeatureMap], Transfer]) -> dict[s
 
 def _conv(situation: Situation, make: Callable[[FeatureMap], Transfer]) -> dict[str, Transfer]:
     planner = situation.planner
-    return {item.name: make(item) for item in planner.offloadable if planner.read_by(item, "conv")}
+    return {item.name: make(item) for item in planner.offloadable if planner.read_by(item, _EXTRACTS)}
 
 
 def _lms(situation: Situation) -> dict[str, Transfer]:

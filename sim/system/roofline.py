@@ -12,8 +12,13 @@ from .networks import INPUT, Network
 
 __all__ = ["FLOAT_BYTES", "Cost", "backward", "forward", "update"]
 
-#: Bytes of an activation, a parameter or a gradient.
+#: Bytes of a parameter as the optimiser keeps it, of its gradient and its momentum, whatever type the layers compute with.
 FLOAT_BYTES = 4
+
+
+#: Layers that multiply matrices, and those of them that have parameters.
+_MATRICES = ("fc", "linear", "attention", "scores", "context")
+_LEARNT = ("conv", "fc", "linear")
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,7 @@ class Cost:
 
 
 def _cost(gpu: Gpu, rates: Compute, flops: float, efficiency: float, moved: float, kernels: int) -> Cost:
+    """``efficiency`` is the part of the peak of 32-bit floating point that is reached."""
     arithmetic = flops / (gpu.flops * efficiency)
     memory = moved / (gpu.dram_bytes_per_s * rates.dram_efficiency)
     return Cost(max(arithmetic, memory) + kernels * rates.launch_us * 1e-6, moved)
@@ -39,14 +45,16 @@ def _cost(gpu: Gpu, rates: Compute, flops: float, efficiency: float, moved: floa
 
 def _sizes(network: Network, layer: Layer) -> tuple[float, float]:
     """Returns the bytes that a layer reads, and those of its output, for a batch."""
-    read = sum(network.elements(name) for name in layer.inputs)
-    return read * network.batch * FLOAT_BYTES, layer.elements * network.batch * FLOAT_BYTES
+    read = sum(network.bytes_of(name) for name in layer.inputs)
+    return float(read * network.batch), float(network.bytes_of(layer.name) * network.batch)
 
 
-def _efficiency(layer: Layer, rates: Compute) -> float:
-    if layer.kind == "fc":
-        return rates.fc_efficiency
-    return rates.conv_efficiency * (rates.winograd_gain if layer.small_kernel else 1.0)
+def _efficiency(layer: Layer, gpu: Gpu, rates: Compute) -> float:
+    """Returns the part of the peak of 32-bit floating point that a layer reaches; words of 16 bits may be faster."""
+    faster = gpu.half_flops / gpu.flops if layer.number_bytes == 2 and gpu.half_flops else 1.0
+    if layer.kind in _MATRICES:
+        return rates.fc_efficiency * faster
+    return rates.conv_efficiency * faster * (rates.winograd_gain if layer.small_kernel else 1.0)
 
 
 def forward(network: Network, layer: Layer, gpu: Gpu, rates: Compute, copied: float = 1.0) -> Cost:
@@ -54,23 +62,30 @@ def forward(network: Network, layer: Layer, gpu: Gpu, rates: Compute, copied: fl
     read, given = _sizes(network, layer)
     if layer.kind == "concat":
         return _cost(gpu, rates, 0, 1, (read + given) * copied, 1 if copied else 0)
+    if layer.kind == "embedding":
+        return _cost(gpu, rates, 0, 1, 2 * given, 1)  # The rows that it copies, not the whole table.
     passes = 2 if layer.kind == "batchnorm" else 1  # The first pass computes mean and variance.
-    weights = layer.parameters * FLOAT_BYTES
+    weights = layer.parameters * layer.number_bytes
     flops = 2.0 * layer.macs * network.batch
-    return _cost(gpu, rates, flops, _efficiency(layer, rates), passes * read + given + weights, 1)
+    return _cost(gpu, rates, flops, _efficiency(layer, gpu, rates), passes * read + given + weights, 1)
 
 
 def backward(network: Network, layer: Layer, gpu: Gpu, rates: Compute, copied: float = 1.0) -> Cost:
     """Returns the cost of a layer's backward computation: gradients of its inputs, except images, and of its parameters."""
     read, given = _sizes(network, layer)
-    weights = layer.parameters * FLOAT_BYTES
-    if layer.kind in ("conv", "fc"):
+    weights = layer.parameters * layer.number_bytes
+    if layer.kind in _LEARNT:
         flops = 2.0 * layer.macs * network.batch
-        of_parameters = _cost(gpu, rates, flops, _efficiency(layer, rates), read + given + weights, 1)
+        of_parameters = _cost(gpu, rates, flops, _efficiency(layer, gpu, rates), read + given + weights, 1)
         if layer.inputs == (INPUT,):
             return of_parameters
-        of_input = _cost(gpu, rates, flops, _efficiency(layer, rates), given + weights + read, 1)
+        of_input = _cost(gpu, rates, flops, _efficiency(layer, gpu, rates), given + weights + read, 1)
         return Cost(of_parameters.seconds + of_input.seconds, of_parameters.dram_bytes + of_input.dram_bytes)
+    if layer.kind in _MATRICES:
+        # Gradients of both factors; a fused one computes the scores once more.
+        times = 2.5 if layer.kind == "attention" else 2.0
+        flops = times * 2.0 * layer.macs * network.batch
+        return _cost(gpu, rates, flops, _efficiency(layer, gpu, rates), 2 * (read + given), 2)
     if layer.kind == "concat":
         return _cost(gpu, rates, 0, 1, (read + given) * copied, 1 if copied else 0)
     if layer.kind == "add":
@@ -81,6 +96,11 @@ def backward(network: Network, layer: Layer, gpu: Gpu, rates: Compute, copied: f
         "batchnorm": 2 * (read + given) + read,
         "lrn": 2 * (read + given),
         "softmax": given + read,
+        "gelu": 2 * read + given,
+        "silu": 2 * read + given,
+        "mul": 2 * read + given,
+        "layernorm": 2 * read + given,
+        "embedding": 3 * given,  # The rows are read, added to and written.
         "pool": 2 * (read + given) if layer.mode == "max" else read + given,
     }
     return _cost(gpu, rates, 0, 1, moved[layer.kind], 1)

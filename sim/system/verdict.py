@@ -11,6 +11,9 @@ from .policies import COMPRESSING
 
 __all__ = ["ACTIONS", "NOTHING_FITS", "Change", "Fastest", "Verdict", "fastest", "verdict"]
 
+#: The algorithms that this project's engine has.
+_BUILT = ("zv", "fields")
+
 #: What to do if nothing fits.
 NOTHING_FITS = "smaller batch or more memory"
 
@@ -93,8 +96,8 @@ class Verdict:
 def verdict(model: Model, policies: Sequence[str], algorithms: Sequence[str]) -> Verdict:
     """Says what to do, and from which batch, memory and link on that is something else.
 
-    It chooses among ``policies`` and not to offload, with zero-value compression if it is among ``algorithms``,
-    because this project's engine has no other one of them. Of policies that are equally fast it takes the earlier one.
+    It chooses among ``policies`` and not to offload, with those of ``algorithms`` that this project's engine has, if there
+    is one. Of policies that are equally fast it takes the earlier one.
     """
     candidates = _candidates(policies, algorithms)
     choice = fastest(model, candidates)
@@ -163,7 +166,7 @@ def fastest(model: Model, candidates: Sequence[tuple[str, str]]) -> Fastest | No
 
 def _candidates(policies: Sequence[str], algorithms: Sequence[str]) -> list[tuple[str, str]]:
     asked = [policy for policy in ACTIONS if policy == "none" or policy in policies]
-    chosen = ["zv"] if "zv" in algorithms else list(algorithms)
+    chosen = [name for name in _BUILT if name in algorithms] or list(algorithms)
     return [
         pair
         for policy in asked

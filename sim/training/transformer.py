@@ -7,7 +7,7 @@ those of language models: attention to the past, and after it, by turns, a layer
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -67,11 +67,16 @@ class TrainedTransformer:
 
 
 def train_transformer(
-    seed: int = 1, epochs: int = 12, progress: Callable[[float], None] = lambda part: None
+    seed: int = 1,
+    epochs: int = 12,
+    progress: Callable[[float], None] = lambda part: None,
+    look: Callable[[float, Mapping[str, torch.Tensor]], None] | None = None,
+    looks: Sequence[float] = (),
 ) -> TrainedTransformer:
     """Trains the transformer, and takes samples of one more step, before the weights change.
 
-    ``progress`` is called with the part of the training that is done, 0 to 1.
+    ``progress`` is called with the part of the training that is done, 0 to 1, and ``look`` with each of ``looks``, which are
+    such parts, and what the blocks in the middle compute then.
     """
     if epochs < 1:
         raise ParameterError(f"epochs is {epochs}; it must be a whole number, 1 or more")
@@ -80,6 +85,7 @@ def train_transformer(
 
     pixels = torch.from_numpy(grey_values()[:TRAINING_IMAGES])
     steps = epochs * (TRAINING_IMAGES // _BATCH)
+    wanted = {min(round(part * steps), steps - 1): part for part in looks}
     with reproducible(seed):
         model = Transformer(GREY_VALUES, pixels.shape[1], _WIDTH, _HEADS, _BLOCKS)
         optimiser = torch.optim.AdamW(model.parameters(), lr=_LEARNING_RATE, betas=(0.9, 0.99))
@@ -93,6 +99,9 @@ def train_transformer(
                 rise = min(1.0, 10 * (step + 1) / steps)
                 group["lr"] = _LEARNING_RATE * rise * (0.05 + 0.95 * math.cos(math.pi / 2 * step / steps))
             begin = step % (TRAINING_IMAGES // _BATCH) * _BATCH
+            if look is not None and step in wanted:
+                look(wanted[step], _looked(model, pixels[:_BATCH]))
+                optimiser.zero_grad()
             losses.append(_learn(model, pixels[order[begin : begin + _BATCH]]))
             optimiser.step()
             optimiser.zero_grad()
@@ -111,12 +120,18 @@ def _learn(model: torch.nn.Module, pixels: torch.Tensor) -> float:
     return float(loss.detach())
 
 
+def _looked(model: torch.nn.Module, pixels: torch.Tensor) -> Mapping[str, torch.Tensor]:
+    """Returns what the blocks in the middle compute for ``pixels``."""
+    seen = model.watch()
+    _learn(model, pixels)
+    return seen
+
+
 def _samples(
     model: torch.nn.Module, optimiser: torch.optim.Optimizer, pixels: torch.Tensor
 ) -> dict[str, NDArray[np.uint16]]:
     """Samples of a step on ``pixels``, from the blocks in the middle."""
-    seen = model.watch()
-    _learn(model, pixels)
+    seen = _looked(model, pixels)
     weights = model.blocks[2].layer.widen.weight
     state = optimiser.state[weights]
     tensors: dict[str, Any] = {

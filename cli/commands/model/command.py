@@ -14,12 +14,19 @@ if TYPE_CHECKING:
     from cdma.sim.system.assumptions import Assumptions
     from cdma.sim.system.density_table import DensityTable
     from cdma.sim.system.model import Model, Result
+    from cdma.sim.system.networks import Network
     from cdma.sim.system.verdict import Verdict
 
 __all__ = ["register"]
 
 #: Options that name a file to write, and the endings that it may have.
-_FILES = {"trace": (), "measure_engine": (), "measure_units": (), "plot": (".svg",)}
+_FILES = {
+    "trace": (),
+    "measure_engine": (),
+    "measure_units": (),
+    "measure_transformer": (),
+    "plot": (".svg",),
+}
 
 _ALGORITHMS = ("zv", "rl", "zl")
 
@@ -37,7 +44,23 @@ def register(subparsers: Any) -> None:
         "--network",
         nargs="+",
         metavar="NET",
-        help="layer tables by name, or TOML files (default: all)",
+        help="layer tables by name, or TOML files (default: the seven of the papers' figures)",
+    )
+    group.add_argument(
+        "--module",
+        metavar="PKG:FACTORY",
+        help="a network traced from the PyTorch module that this function makes; needs the extra torch",
+    )
+    group.add_argument(
+        "--input",
+        metavar="SHAPE",
+        help="with --module: one input, without the batch, as 3x224x224, or 128:int for symbols",
+    )
+    group.add_argument(
+        "--like",
+        default="vgg",
+        metavar="NET",
+        help="with --module: whose recorded densities its layers take (default vgg; transformer for transformers)",
     )
     group.add_argument(
         "--machine",
@@ -53,7 +76,8 @@ def register(subparsers: Any) -> None:
         nargs="+",
         default=list(_ALGORITHMS),
         metavar="A",
-        help="codecs: zv, rl, zl, or zl_hw for zlib as fast as known hardware (default zv rl zl)",
+        help="codecs: zv, rl, zl, zl_hw for zlib as fast as known hardware, or fields for codes of the exponent "
+        "(default zv rl zl)",
     )
     group.add_argument("--batch", type=int, metavar="N", help="images of a step (default: the network's)")
     group.add_argument(
@@ -120,6 +144,12 @@ def register(subparsers: Any) -> None:
         help="write the cycles of engines with several units, counted under Verilator, to FILE, and end",
     )
     group.add_argument(
+        "--measure-transformer",
+        type=Path,
+        metavar="FILE",
+        help="train the small transformer and write its densities and ratios to FILE, and end; needs the extra torch",
+    )
+    group.add_argument(
         "--plot",
         type=Path,
         metavar="FILE",
@@ -131,7 +161,6 @@ def register(subparsers: Any) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.files import ready_directory, ready_file
     from cdma.sim.system.assumptions import default_assumptions_path, load_assumptions
-    from cdma.sim.system.density_table import load_densities
 
     if arguments.figures is not None:
         ready_directory(arguments.figures)
@@ -149,13 +178,15 @@ def _run(arguments: argparse.Namespace) -> int:
         _measure(arguments.measure_engine)
     elif arguments.measure_units is not None:
         _measure(arguments.measure_units, units=True)
+    elif arguments.measure_transformer is not None:
+        _measure_transformer(arguments.measure_transformer)
     else:
         assumptions = load_assumptions(arguments.assumptions)
         densities = _densities(arguments.densities)
         if arguments.figures is not None:
             _figures(arguments, assumptions, densities)
             return 0
-        models = _models(arguments, assumptions, densities, load_densities())
+        models = _models(arguments, assumptions, densities, _densities("recorded"))
         if arguments.devices or arguments.links:
             from .several import show_several
 
@@ -172,9 +203,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _densities(source: str) -> DensityTable:
-    from cdma.sim.system.density_table import bundled_densities, load_densities
+    from cdma.sim.system.density_table import bundled_densities, load_densities, with_transformer
 
-    return load_densities(bundled_densities().get(source, Path(source)))
+    return with_transformer(load_densities(bundled_densities().get(source, Path(source))))
 
 
 def _models(
@@ -182,11 +213,15 @@ def _models(
 ) -> list[Model]:
     from dataclasses import replace
 
+    from cdma.sim.system.headlines import NETWORKS
     from cdma.sim.system.machine import load_link, load_machine
     from cdma.sim.system.model import Model
-    from cdma.sim.system.networks import load_network, network_names
+    from cdma.sim.system.networks import load_network
 
-    networks = [load_network(name) for name in arguments.network or network_names()]
+    if arguments.module is not None:
+        networks = [_traced(arguments)]
+    else:
+        networks = [load_network(name) for name in arguments.network or NETWORKS]
     known = {**lines.networks, **densities.networks}
     for network in networks:
         if network.densities not in known:
@@ -203,6 +238,16 @@ def _models(
     return [
         Model(network, machine, assumptions, densities, lines) for machine in machines for network in networks
     ]
+
+
+def _traced(arguments: argparse.Namespace) -> Network:
+    from cdma.sim.system.traced import trace_named
+
+    if arguments.input is None or arguments.network:
+        raise ParameterError(
+            "module is given with network, or without input, the shape of one input of the module"
+        )
+    return trace_named(arguments.module, arguments.input, arguments.batch or 32, arguments.like)
 
 
 def _rows(arguments: argparse.Namespace, models: list[Model]) -> None:
@@ -319,7 +364,6 @@ def _trace(arguments: argparse.Namespace, models: list[Model]) -> None:
 
 def _figures(arguments: argparse.Namespace, assumptions: Assumptions, densities: DensityTable) -> None:
     from cdma.output import status
-    from cdma.sim.system.density_table import load_densities
     from cdma.sim.system.figures import model_files
     from cdma.sim.system.headlines import bands
     from cdma.sim.system.ranges import load_ranges
@@ -327,8 +371,9 @@ def _figures(arguments: argparse.Namespace, assumptions: Assumptions, densities:
 
     ranges, others = load_ranges(arguments.assumptions), {"slides": _densities("slides")}
     with status() as say:
-        result = study(assumptions, densities, load_densities(), say)
-        found = bands(assumptions, ranges, densities, load_densities(), others, say)
+        recorded = _densities("recorded")
+        result = study(assumptions, densities, recorded, say)
+        found = bands(assumptions, ranges, densities, recorded, others, say)
     _write(arguments.figures, model_files(result, compare(result, assumptions), found))
 
 
@@ -356,6 +401,18 @@ def _measure(path: Path, *, units: bool = False) -> None:
 
     with status() as say:
         text = measure_units(say) if units else measure_cycles(say)
+    _write(path.parent, {path.name: text})
+
+
+def _measure_transformer(path: Path) -> None:
+    from cdma.output import status
+    from cdma.sim.training.transformer_record import transformer_record
+
+    with status() as say:
+        text = transformer_record(
+            progress=lambda part: say(f"training: {part:.0%}"),
+            command=f"cdma model --measure-transformer {path}",
+        )
     _write(path.parent, {path.name: text})
 
 

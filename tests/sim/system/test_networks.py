@@ -12,12 +12,17 @@ from cdma.sim.system.networks import load_network, network_names, read_network
 #: Parameters and multiplications (10^9, one image) as published or as common implementations count them.
 PUBLISHED = {
     "alexnet": (60_965_224, 0.72),
+    "bert_base": (109_514_298, 60.6),
     "googlenet": (6_998_552, 1.58),
+    "gpt2": (124_439_808, 145.8),
+    "llama1b": (1_235_814_400, 2668),
+    "mobilenet": (4_231_976, 0.57),
     "nin": (7_595_176, 1.10),
     "overfeat": (145_920_872, 2.80),
     "resnet50": (25_557_032, 3.86),
     "squeezenet": (1_248_424, 0.82),
     "vgg16": (138_357_544, 15.47),
+    "vgg19": (143_667_240, 19.63),
 }
 
 
@@ -174,7 +179,7 @@ def test_refused_files(tmp_path: Path, text: str, message: str) -> None:
 
 def test_neither_name_nor_file(tmp_path: Path) -> None:
     with pytest.raises(
-        TableError, match="network is 'vgg'; it must be a TOML file or one of alexnet, googlenet"
+        TableError, match="network is 'vgg'; it must be a TOML file or one of alexnet, bert_base"
     ):
         load_network("vgg")
     with pytest.raises(TableError, match=r"cannot read .*none\.toml: No such file or directory"):

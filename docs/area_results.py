@@ -187,7 +187,8 @@ def fpga(libraries: Libraries) -> Iterator[str]:
         "Look-up tables, flip-flops and RAM are those of the block by itself. For placing and routing, the "
         "block is put between two shift registers (`synth/fpga/harness.py`), and paths from and to them count. "
         "`--pipelined` selects the codecs that are meant for FPGAs. `85k` is an ECP5-85F of the slowest speed "
-        "grade, 6; `85k-8` is the fastest.\n"
+        "grade, 6; `85k-8` is the fastest. There a register that follows a block RAM is the block's own output register, "
+        "which Yosys does not use (`synth/fpga/output_registers.py`).\n"
     )
     for block in BLOCKS:
         yield from ecp5(block, "--pipelined")

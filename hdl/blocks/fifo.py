@@ -6,7 +6,6 @@ from amaranth.lib.wiring import In, Out
 
 from .counter import WideCounter
 from .ring_memory import RingMemory
-from .stream_register import StreamRegister
 
 __all__ = ["Fifo"]
 
@@ -108,9 +107,13 @@ class Fifo(wiring.Component):
                 m.d.sync += index.eq(index + 1)
 
     def _leave(self, m: Module) -> stream.Interface:
-        """What comes from the memory: the output, or the register before it."""
+        """What comes from the memory: the output, or what goes to the register before it."""
         if not self.block:
             return self.output
-        m.submodules.leaving = leaving = StreamRegister(self.shape)
-        wiring.connect(m, leaving.output, wiring.flipped(self.output))
-        return leaving.input
+        read = stream.Signature(self.shape).create(path=("read",))
+        # Without a reset, so that it can be the output register of a block RAM.
+        leaving = Signal(self.shape, reset_less=True)
+        m.d.comb += [read.ready.eq(~self.output.valid | self.output.ready), self.output.payload.eq(leaving)]
+        with m.If(read.ready):
+            m.d.sync += [self.output.valid.eq(read.valid), leaving.eq(read.payload)]
+        return read

@@ -19,13 +19,14 @@ from cdma.synth.circuits import Circuit
 from cdma.synth.errors import MeasureError
 from cdma.synth.yosys import Progress, Yosys, find_yosys, scratch
 
+from .output_registers import use_output_registers
 from .routing import Routed, find_nextpnr, place_and_route
 from .targets import Target
 
 __all__ = ["FpgaMeasurement", "measure_fpga"]
 
 #: Part of every key: raise it when this package measures the same inputs differently.
-_REVISION = 1
+_REVISION = 2
 
 
 @dataclass(frozen=True)
@@ -156,4 +157,5 @@ def _synthesise(circuit: Circuit, command: str, yosys: Yosys, say: Progress) -> 
             lambda step: say(f"synthesis: {step}"),
         )
         module = json.loads((folder / "netlist.json").read_text())["modules"][circuit.top]
+    use_output_registers(module)
     return dict(Counter(cell["type"] for cell in module["cells"].values()))

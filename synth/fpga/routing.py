@@ -18,6 +18,7 @@ from cdma.synth.errors import MeasureError, ToolError
 from cdma.synth.yosys import Progress, Yosys, run_tool, scratch
 
 from .harness import PORTS, harness
+from .output_registers import use_output_registers
 from .targets import PIN_FILE, Target
 
 __all__ = ["Routed", "find_nextpnr", "place_and_route"]
@@ -72,6 +73,8 @@ def place_and_route(
             folder,
             lambda step: say(f"harness: {step}"),
         )
+        if target.nextpnr == "ecp5":
+            _use_output_registers(folder / "harness.json")
         if target.nextpnr == "nexus":
             _begin_carries(folder / "harness.json")
         if device in target.pins:
@@ -81,6 +84,12 @@ def place_and_route(
         what = f"the {circuit.block} does not fit into {target.name} {device}"
         for seed in seeds:
             yield _route(folder, nextpnr, options, seed, what, say)
+
+
+def _use_output_registers(netlist: Path) -> None:
+    design = json.loads(netlist.read_text())
+    use_output_registers(design["modules"]["harness"])
+    netlist.write_text(json.dumps(design))
 
 
 def _begin_carries(netlist: Path) -> None:

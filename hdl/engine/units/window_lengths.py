@@ -100,30 +100,34 @@ class WindowLengths(wiring.Component):
         #: The newest beat first; what has arrived of a packet follows itself without a gap.
         beats = [Signal(layout, name=f"beat_{age}", reset_less=True) for age in range(self.ahead + 1)]
         valid = [Signal(name=f"valid_{age}") for age in range(self.ahead + 1)]
-        arrives = Signal()
         waits = Signal()
         shift = Signal()
+        #: The beat at the input ends the packet of the newest one. What it writes over the newest one moves on or leaves.
+        ends = Signal()
         m.d.comb += [
             waits.eq(valid[0] & ~beats[0].last),
             self.merges.eq(waits & beat.last & ~beat.keep[0]),
-            arrives.eq(self.input.valid & ~self.merges),
-            shift.eq(arrives | ~waits),
+            ends.eq(self.input.valid & self.merges),
+            shift.eq(self.input.valid | ~waits),
         ]
+        newest = Signal(layout)
+        m.d.comb += [newest.eq(beats[0]), newest.last.eq(beats[0].last | ends)]
         with m.If(shift):
-            m.d.sync += Cat(valid).eq(Cat(arrives, valid))
-            m.d.sync += [younger.eq(older) for younger, older in zip(beats[1:], beats, strict=False)]
-        with m.If(arrives):
+            m.d.sync += Cat(valid).eq(Cat(self.input.valid & ~self.merges, valid))
             m.d.sync += [
-                *(beats[0].cells[lane].eq(cell) for lane, cell in enumerate(self._cells(m, arrives))),
+                younger.eq(older) for younger, older in zip(beats[1:], [newest, *beats[1:]], strict=False)
+            ]
+        # Whether it merges is not waited for: this enables many flip-flops, and valid comes late.
+        with m.If(self.input.valid):
+            m.d.sync += [
+                *(beats[0].cells[lane].eq(cell) for lane, cell in enumerate(self._cells(m))),
                 beats[0].keep.eq(beat.keep | ~beat.last.replicate(units)),
                 beats[0].last.eq(beat.last),
             ]
-        with m.Elif(self.input.valid):
-            m.d.sync += beats[0].last.eq(1)
-        self._leave(m, beats, valid[-1] & shift)
+        self._leave(m, [newest, *beats[1:]], valid[-1] & shift)
         return m
 
-    def _cells(self, m: Module, arrives: Value) -> list[Value]:
+    def _cells(self, m: Module) -> list[Value]:
         """What the cell that ends in each lane of the input stands for, in stream words more than none of its words has."""
         least, other, most = _sent(self.format)
         kept, bits = self.cell_words - 1, self.format.stream_bits
@@ -135,7 +139,7 @@ class WindowLengths(wiring.Component):
             masked = [Mux(beat.keep[lane], words[lane], 0) for lane in units]
             earlier: list[Value] = [before[place] for place in range(kept)]
             words = earlier + words
-            with m.If(arrives):
+            with m.If(self.input.valid):
                 m.d.sync += Value.cast(before).eq(Cat((earlier + masked)[-kept:]))
         counts = []
         for lane in units:

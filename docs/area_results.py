@@ -10,16 +10,20 @@ cache, so an interrupted run goes on where it stopped; from nothing it takes hou
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
+
+from cdma.synth.asic.scaling import BUFFER_BYTES, PAPER_MM2, buffer_mm2, scale_to_paper
 
 DOCS = Path(__file__).parent
 BEGIN, END = "<!-- area: begin -->", "<!-- area: end -->"
@@ -27,6 +31,7 @@ LANES = ["--sweep", "lanes=2,4,8,16,32", "--sweep", "word_bits=8,16,32"]
 BLOCKS = ("compressor", "decompressor")
 NARROW = ("--dev-data-bits", "64", "--host-data-bits", "64", "--lanes", "2")
 WIDE = ("--dev-data-bits", "512", "--host-data-bits", "512", "--lanes", "16")
+UNITS = (1, 2, 4, 6, 8)
 PERIODS = ["--sweep", "period=0.7,0.8,0.9,1,1.2,1.5,2"]
 
 
@@ -48,6 +53,16 @@ def run(*arguments: str, may_be_refused: bool = False) -> str:
     printed = result.stderr if refused else result.stdout
     text = "\n".join(line.rstrip() for line in printed.rstrip().splitlines())
     return f"```console\n$ {shown}\n{text}\n```\n"
+
+
+def measured(*arguments: str) -> dict[str, Any]:
+    """What a command measures, which it prints as JSON."""
+    print("cdma", *arguments, "--json", file=sys.stderr, flush=True)
+    command = [sys.executable, "-m", "cdma", *arguments, "--json"]
+    result = subprocess.run(command, cwd=DOCS.parent, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise CommandFailed(f"{shlex.join(command)}: {result.stderr}")
+    return dict(json.loads(result.stdout))
 
 
 def figure(folder: str, name: str, what: str) -> str:
@@ -181,6 +196,88 @@ def slices(libraries: Libraries) -> Iterator[str]:
         yield run("area", block, *libraries.chosen, "--register-slices", "in,out", "--no-breakdown")
 
 
+def units(libraries: Libraries) -> Iterator[str]:
+    yield "### Engines with several units\n"
+    yield (
+        "`cdma area engine --units N --no-breakdown`, 8 lanes of 32 bits, ports of 256 bits. *Beside the codecs* is the "
+        "area less that of N compressors and N decompressors with a run-time table, by themselves.\n"
+    )
+    yield unit_tables(libraries)
+
+
+def unit_tables(libraries: Libraries) -> str:
+    """Area and clock by number of units, and the paper's machine beside the paper's figure."""
+    codecs = sum(
+        measured("area", block, "--runtime-values", "--no-breakdown", *libraries.chosen)["kge"]
+        for block in BLOCKS
+    )
+    rows = {
+        count: measured("area", "engine", "--units", str(count), "--no-breakdown", *libraries.chosen)
+        for count in UNITS
+    }
+    by_units = table(
+        [
+            *(
+                "units",
+                "area, kGE",
+                "beside the codecs, kGE",
+                "register to register, ns",
+                "input to register, ns",
+            ),
+            *("register to output, ns", "memory bits", "longest path"),
+        ],
+        [
+            [
+                str(count),
+                f"{row['kge']:.1f}",
+                f"{row['kge'] - count * codecs:.1f}",
+                *(f"{row[name]:.3f}" for name in ("period_ns", "input_ns", "output_ns")),
+                f"{row['memory_bits']:,}",
+                " → ".join(f"`{row['worst_path'][end]}`" for end in ("start", "end")),
+            ]
+            for count, row in rows.items()
+        ],
+    )
+    whole = rows[6]
+    machine = (
+        f"The whole engine of six units, with its rings, registers and all else, has {whole['area_um2']:,.0f} µm² and "
+        f"{whole['memory_bits'] / 8192:,.0f} KB of memories; the paper has {BUFFER_BYTES // 1024} KB. By the rules of "
+        f"`cdma area --compare {libraries.feature_size}`, at 28 nm:\n"
+    )
+    by_rule = table(
+        [
+            *(
+                "rule",
+                "logic, mm²",
+                "its own memories, mm²",
+                "total, mm²",
+                f"of the paper's {PAPER_MM2} mm², %",
+            ),
+            f"with {BUFFER_BYTES // 1024} KB, %",
+        ],
+        [
+            [
+                scaled.rule.name,
+                *(f"{area:.3f}" for area in (scaled.units_mm2, own, scaled.units_mm2 + own)),
+                *(
+                    f"{100 * (scaled.units_mm2 + memory) / PAPER_MM2:.0f}"
+                    for memory in (own, scaled.buffer_mm2)
+                ),
+            ]
+            for scaled in scale_to_paper(whole["area_um2"] / 6, float(libraries.feature_size))
+            for own in [buffer_mm2(whole["memory_bits"], scaled.rule)]
+        ],
+    )
+    return "\n".join((by_units, machine, by_rule))
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown, whose figures are to the right."""
+    ends = ["---" if heading in ("longest path", "rule") else "---:" for heading in headings]
+    lines = [f"| {' | '.join(row)} |" for row in (headings, *rows)]
+    return "\n".join([lines[0], f"|{'|'.join(ends)}|", *lines[1:]]) + "\n"
+
+
 def fpga(libraries: Libraries) -> Iterator[str]:
     yield "## FPGA\n"
     yield (
@@ -256,6 +353,7 @@ PARTS: dict[str, Callable[[Libraries], Iterator[str]]] = {
     "lanes": lanes,
     "periods": periods,
     "engine": engine,
+    "units": units,
     "widths": widths,
     "slices": slices,
     "fpga": fpga,

@@ -4,6 +4,7 @@
 #   make test       lint and every test, simulations included
 #   make lint       ruff and mypy alone
 #   make same BASE=REVISION   says whether this tree makes the same Verilog, streams and reports as that revision
+#   make docs       builds the documentation site, build/site/index.html
 #   make waves      draws the timing diagrams of the documents again
 #   make machine    says what this machine lacks; everything above asks it first
 #   make clean
@@ -23,7 +24,7 @@ FILES  := $(sort $(shell find cli hdl sim verif synth -type f -name '[!.]*[!~]' 
 LINKED := $(if $(wildcard build/__editable__*),$(shell cat $(STAMP) 2>/dev/null))
 
 .DELETE_ON_ERROR:
-.PHONY: demo check test lint same waves machine torch clean
+.PHONY: demo check test lint same docs waves machine torch clean
 ifneq ($(FILES),$(LINKED))
 .PHONY: $(STAMP)
 endif
@@ -44,6 +45,9 @@ lint: $(STAMP)
 
 same: $(STAMP)
 	$(BIN)/python tests/same_output.py against $(BASE)
+
+docs: $(STAMP)
+	$(BIN)/python -m docs.site -o build/site
 
 # The timing diagrams that the documents show, drawn from simulations.
 waves: $(STAMP)

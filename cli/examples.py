@@ -26,7 +26,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "mutate": ("--block compressor --count 20",),
     "faults": ("", "responses aborts --every 10"),
     "soak": ("--minutes 60 --seed 3", "--minutes 10 --log cases.jsonl"),
-    "wave compressor": ("-o waves", "--lanes 4 --only svg -o waves"),
+    "wave compressor": ("-o waves", "--input activations.npy -o waves", "--lanes 4 --only svg -o waves"),
     "wave decompressor": ("-o waves",),
     "wave engine": ("-o waves", "--scenarios error abort -o waves"),
     "area compressor": ("", "--liberty your_pdk.lib --path", "--sweep lanes=2,4,8,16 -o sweep"),

@@ -181,9 +181,9 @@ def format_from(arguments: argparse.Namespace, **otherwise: int) -> StreamFormat
     return format_from_settings(otherwise | rest)
 
 
-def codec_config_from(arguments: argparse.Namespace) -> CodecConfig:
-    """The codec that the parsed ``arguments`` ask for."""
-    return CodecConfig.from_settings(_given(arguments, (*_format_settings(), *_CODEC)))
+def codec_config_from(arguments: argparse.Namespace, **otherwise: int) -> CodecConfig:
+    """The codec that the parsed ``arguments`` ask for, with the settings ``otherwise`` where they do not say."""
+    return CodecConfig.from_settings(otherwise | _given(arguments, (*_format_settings(), *_CODEC)))
 
 
 def engine_config_from(arguments: argparse.Namespace) -> EngineConfig:

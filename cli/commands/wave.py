@@ -6,14 +6,22 @@ import argparse
 import json
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cdma.options import ENGINE, add_block_options
+from cdma.hdl.spec.errors import ParameterError
+from cdma.options import ENGINE, add_block_options, codec_config_from
+
+if TYPE_CHECKING:
+    from cdma.sim.codec.words import Words
+    from cdma.verif.codec.design import CodecDesign
 
 __all__ = ["register"]
 
 #: The kinds of files that a waveform can be written as.
 _KINDS = ("vcd", "gtkw", "svg")
+
+#: Windows of a user's tensor that are shown, and the most words that they have.
+_WINDOWS, _FIRST = 4, 256
 
 #: Each block's summary and description.
 _BLOCKS = {
@@ -40,7 +48,9 @@ def register(subparsers: Any) -> None:
         block = blocks.add_parser(name, help=summary, description=description)
         add_block_options(block, name)
         _add_output_options(block)
-        if name == ENGINE:
+        if name != ENGINE:
+            _add_input_options(block)
+        else:
             block.add_argument(
                 "--scenarios",
                 nargs="+",
@@ -48,6 +58,22 @@ def register(subparsers: Any) -> None:
                 help="some of descriptor, error, abort and, with several units, pieces (default: all)",
             )
         block.set_defaults(run=_run)
+
+
+def _add_input_options(block: argparse.ArgumentParser) -> None:
+    group = block.add_argument_group("data")
+    group.add_argument(
+        "--input",
+        type=Path,
+        metavar="FILE",
+        help="a tensor of yours, a .npy file, instead of a run that shows everything",
+    )
+    group.add_argument(
+        "--words",
+        type=int,
+        metavar="N",
+        help="show the first N words of it (default: four windows)",
+    )
 
 
 def _add_output_options(block: argparse.ArgumentParser) -> None:
@@ -75,12 +101,14 @@ def _run(arguments: argparse.Namespace) -> int:
 
     from .designs import design_from, with_rings
 
-    design = design_from(arguments)
+    design, words = design_from(arguments), None
+    if arguments.block != ENGINE:
+        design, words = _codec_and_words(arguments)
     ready_directory(arguments.output)
     with status() as say:
         say(f"building and simulating the {arguments.block}")
         if isinstance(design, CodecDesign):
-            paths = wave(design, arguments.output, arguments.only)
+            paths = wave(design, arguments.output, arguments.only, words=words)
         else:
             paths = engine_wave(with_rings(design), arguments.output, arguments.only, arguments.scenarios)
     if arguments.json:
@@ -88,6 +116,7 @@ def _run(arguments: argparse.Namespace) -> int:
         names = {path.suffix[1:]: str(path) for path in paths}
         print(json.dumps([str(path) for path in paths] if arguments.block == ENGINE else names))
         return 0
+
     for path in paths:
         print(path)
     saved = [path for path in paths if path.suffix == ".gtkw"]
@@ -96,3 +125,29 @@ def _run(arguments: argparse.Namespace) -> int:
         both = (saved[0].with_suffix(".vcd").resolve(), saved[0].resolve())
         print(f"open with: gtkwave {shlex.join(map(str, both))}")
     return 0
+
+
+def _codec_and_words(arguments: argparse.Namespace) -> tuple[CodecDesign, Words | None]:
+    """The codec, whose words are as long as the elements of the user's tensor, and the first words of that."""
+    from cdma.files import opened
+    from cdma.sim.codec.words import words_of
+    from cdma.sim.support.npy import NotATensor, read_npy
+    from cdma.verif.codec.design import CodecDesign
+
+    if arguments.input is None:
+        if arguments.words is not None:
+            raise ParameterError("words is given without input; it says how much of a tensor is shown")
+        return CodecDesign(arguments.block, codec_config_from(arguments)), None
+    if arguments.words is not None and arguments.words < 1:
+        raise ParameterError(f"words is {arguments.words}; it must be 1 or more")
+    with opened(arguments.input) as file:
+        try:
+            data = read_npy(file, 4 * (arguments.words or _FIRST))
+        except NotATensor as error:
+            raise NotATensor(f"cannot show {arguments.input}: {error}") from None
+    item_bits = data.dtype.itemsize * 8
+    config = codec_config_from(
+        arguments, word_bits=next(bits for bits in (32, 16, 8) if item_bits % bits == 0)
+    )
+    number = arguments.words or _WINDOWS * config.format.window
+    return CodecDesign(arguments.block, config), words_of(data, config.format)[:number]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 from tokenize import TokenError
 from typing import IO, Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cdma.hdl.spec.errors import CdmaError
 
-__all__ = ["NotATensor", "Tensor", "read_npy_header", "write_npy_header"]
+__all__ = ["NotATensor", "Tensor", "read_npy", "read_npy_header", "write_npy_header"]
 
 
 class NotATensor(CdmaError, ValueError):
@@ -59,6 +61,26 @@ def read_npy_header(file: IO[bytes]) -> Tensor:
     except (ValueError, EOFError, SyntaxError, TokenError, RecursionError) as error:
         raise NotATensor(f"it is not a .npy file: {error}") from None
     return Tensor(shape, dtype, fortran_order)
+
+
+def read_npy(file: BinaryIO, most_bytes: int | None = None) -> NDArray[Any]:
+    """Reads the elements in the order of the file, and in this machine's order of bytes; of the first ``most_bytes``."""
+    described = read_npy_header(file)
+    begin = file.tell()
+    available = file.seek(0, os.SEEK_END) - begin
+    if not 0 < described.nbytes <= available:
+        raise NotATensor(
+            f"it has {available:,} bytes of data, and its shape {described.shape} takes {described.nbytes:,}"
+        )
+    file.seek(begin)
+    size = described.nbytes
+    if most_bytes is not None:
+        item = described.dtype.itemsize
+        size = min(size, -(-most_bytes // item) * item)
+    # A device has the numbers in its own order of bytes, which is that of this machine.
+    return np.frombuffer(file.read(size), described.dtype).astype(
+        described.dtype.newbyteorder("="), copy=False
+    )
 
 
 def write_npy_header(file: BinaryIO, tensor: Tensor) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 from vcd.gtkw import GTKWColor
 
+from cdma.sim.codec.words import Words
 from cdma.verif.simulator.vcd_trace import Scope, Trace
 from cdma.verif.simulator.waveform import KINDS, Group, Line, Scene, draw, levels, top_line
 
@@ -20,20 +23,33 @@ Cycle = dict[str, int]
 
 
 def wave(
-    design: CodecDesign, directory: Path, kinds: Sequence[str] = KINDS, *, verilog: str | None = None
+    design: CodecDesign,
+    directory: Path,
+    kinds: Sequence[str] = KINDS,
+    *,
+    verilog: str | None = None,
+    words: Words | None = None,
 ) -> list[Path]:
     """Simulates the scenario, checked by the golden model, and writes ``BLOCK.vcd``, ``.gtkw`` and ``.svg``.
 
-    ``verilog`` is the design's text, for those who have it already.
+    ``verilog`` is the design's text, for those who have it already. ``words`` take the place of those of the scenario,
+    as one packet.
     """
-    scene = Scene(
-        name=design.block,
-        module="cdma.verif.codec.scenario_tests",
-        test="scenario",
-        groups=partial(_groups, design),
-        diagram=partial(_diagram, design),
-    )
-    return draw(design, scene, directory, kinds, verilog=verilog)
+    with tempfile.TemporaryDirectory(prefix="cdma-") as folder:
+        module, test, settings = "scenario_tests", "scenario", {}
+        if words is not None:
+            path = Path(folder) / "words.npy"
+            np.save(path, words)
+            module, test, settings = "tensor_tests", "tensor", {"words": str(path)}
+        scene = Scene(
+            name=design.block,
+            module=f"cdma.verif.codec.{module}",
+            test=test,
+            groups=partial(_groups, design),
+            diagram=partial(_diagram, design),
+            settings=settings,
+        )
+        return draw(design, scene, directory, kinds, verilog=verilog)
 
 
 def _groups(design: CodecDesign, top: Scope) -> Iterator[Group]:

@@ -6,8 +6,9 @@ import math
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from vcd.gtkw import GTKWColor, GTKWSave
 
@@ -55,6 +56,8 @@ class Scene:
         Gives the WaveDrom source of the timing diagram, from the values of the ports.
     ``inside``
         Names signals inside whose values it gets too.
+    ``settings``
+        Are handed to the test.
     """
 
     name: str
@@ -63,6 +66,7 @@ class Scene:
     groups: Callable[[Scope], Iterable[Group]]
     diagram: Callable[[Trace], Mapping[str, object]]
     inside: Sequence[str] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 #: A coloured box in a WaveDrom wave.
@@ -82,7 +86,7 @@ def draw(
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory, prefix=".wave-") as temporary:
         made = {kind: Path(temporary) / f"{scene.name}.{kind}" for kind in KINDS}
-        run_test(design, scene.module, scene.test, verilog=verilog, waves=made["vcd"])
+        run_test(design, scene.module, scene.test, verilog=verilog, waves=made["vcd"], **scene.settings)
         trace = read_trace(made["vcd"], design.top, [*design.port_names, *scene.inside])
         if "gtkw" in kinds:
             _write_gtkw(made["gtkw"], design.top, made["vcd"], scene.groups(trace.top))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,33 +79,22 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _tensors(arguments: argparse.Namespace) -> Any:
     """What to measure on: a name, a tensor and the format for it."""
-    import numpy as np
 
     from cdma.files import opened
-    from cdma.sim.support.npy import NotATensor, read_npy_header
+    from cdma.sim.support.npy import NotATensor, read_npy
     from cdma.sim.support.stimuli import activations
 
     if arguments.input is not None:
         with opened(arguments.input) as file:
             try:
-                described = read_npy_header(file)
+                data = read_npy(file)
             except NotATensor as error:
                 raise NotATensor(f"cannot measure on {arguments.input}: {error}") from None
-            begin = file.tell()
-            available = file.seek(0, os.SEEK_END) - begin
-            if not 0 < described.nbytes <= available:
-                raise NotATensor(
-                    f"cannot measure on {arguments.input}: it has {available:,} bytes of data, and its shape "
-                    f"{described.shape} takes {described.nbytes:,}"
-                )
-            file.seek(begin)
-            data = file.read(described.nbytes)
-        item_bits = described.dtype.itemsize * 8
+        item_bits = data.dtype.itemsize * 8
         word_bits = next(bits for bits in (32, 16, 8) if item_bits % bits == 0)
         yield (
             arguments.input.name,
-            # A device has the numbers in its own order of bytes, which is that of this machine.
-            np.frombuffer(data, described.dtype).astype(described.dtype.newbyteorder("="), copy=False),
+            data,
             format_from(arguments, word_bits=word_bits),
         )
         return

@@ -1,0 +1,57 @@
+"""The folder that Sphinx reads: the documents as they are, with the links that lead out of their folder changed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from .layout import HOME, MADE, SECTIONS, documents
+from .reference.api import api_page
+from .reference.commands import commands_page
+from .reference.parameters import parameters_page
+
+__all__ = ["ROOT", "write_sources"]
+
+ROOT = Path(__file__).resolve().parents[2]
+_DOCS = ROOT / "docs"
+#: What documents show and link to.
+_SHOWN = (".svg", ".json")
+
+
+def write_sources(place: Path) -> None:
+    """Writes all that the pages are made from into a folder that does not exist yet."""
+    files = [_DOCS / f"{page}.md" for page in documents()]
+    for path in [*files, *(path for ending in _SHOWN for path in _DOCS.rglob(f"*{ending}"))]:
+        copy = place / path.relative_to(_DOCS)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(_with_targets(path.read_text(encoding="utf-8")), encoding="utf-8")
+    shutil.copyfile(ROOT / "LICENSE", place / "LICENSE")
+    (place / f"{HOME}.md").write_text(_of_the_root("README.md") + _contents(), encoding="utf-8")
+    (place / "changes.md").write_text(_of_the_root("CHANGELOG.md"), encoding="utf-8")
+    pages = dict(zip(MADE, (commands_page(), parameters_page(), api_page()), strict=True))
+    for name, text in pages.items():
+        ending = "rst" if name == "api" else "md"
+        (place / f"{name}.{ending}").write_text(text, encoding="utf-8")
+
+
+def _with_targets(text: str) -> str:
+    """A text with the places that have names of their own written as Sphinx reads them."""
+    return re.sub(r'^<a id="([^"]+)"></a>$', r"(\1)=", text, flags=re.MULTILINE)
+
+
+def _of_the_root(name: str) -> str:
+    """A document of the repository's root with its links as they are from the folder of the others."""
+    return (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
+
+
+def _contents() -> str:
+    """The tables of contents that make the pages a tree; the page itself does not show them."""
+    parts = [
+        "\n```{toctree}\n:hidden:\n:caption: Start here\n\nWhat it is <self>\n```\n",
+        *(
+            "\n```{toctree}\n:hidden:\n:caption: " + section.title + "\n\n" + "\n".join(section.pages) + "\n```\n"
+            for section in SECTIONS
+        ),
+    ]  # fmt: skip
+    return "".join(parts)

@@ -1,0 +1,59 @@
+"""The tutorial's tensor, what it prints of it, and its waveform."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cdma.app import main
+from tests.support.documents import blocks
+from tests.support.paths import DOCS
+
+TUTORIAL = DOCS / "tutorial.md"
+
+
+@pytest.fixture
+def tensor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (script,) = blocks(TUTORIAL, "python")
+    exec(compile(script, "tensor.py", "exec"), {})
+    return tmp_path / "activations.npy"
+
+
+def test_the_ratio_is_the_one_that_it_prints(tensor: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compress", tensor.name, "activations.cdma"]) == 0
+    (printed,) = blocks(TUTORIAL, "text")
+    assert capsys.readouterr().out.startswith(printed.strip())
+
+
+@pytest.mark.verilator
+def test_the_waveform_is_of_the_tensor(tensor: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from cdma.verif.codec.design import CodecDesign
+    from cdma.verif.simulator.vcd_trace import read_trace
+
+    assert main(["wave", "compressor", "--input", tensor.name, "--words", "40", "-o", "waves"]) == 0
+    design = CodecDesign("compressor")
+    cycles = read_trace(Path("waves/compressor.vcd"), design.top, design.port_names).cycles
+    beats = [each for each in cycles if each["s_axis_tvalid"] and each["s_axis_tready"]]
+    went_in = b"".join(beat["s_axis_tdata"].to_bytes(32, "little") for beat in beats)
+    assert went_in == np.load(tensor).tobytes()[:160]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--words", "3"], "words is given without input; it says how much of a tensor is shown"),
+        (["--input", "activations.npy", "--words", "0"], "words is 0; it must be 1 or more"),
+        (["--input", "broken.npy"], "cannot show broken.npy: it is not a .npy file: "),
+        (["--input", "short.npy"], "cannot show short.npy: it has 1 bytes of data, and its shape (64, 28, 28)"),
+    ],
+)  # fmt: skip
+def test_what_is_no_tensor(
+    tensor: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("broken.npy").write_text("no tensor")
+    Path("short.npy").write_bytes(tensor.read_bytes()[:129])
+    assert main(["wave", "compressor", *words]) == 2
+    assert capsys.readouterr().err.startswith(f"cdma: {said}")

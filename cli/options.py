@@ -17,7 +17,7 @@ from typing import Any
 
 from cdma.hdl.spec.codec import CodecConfig, format_from_settings
 from cdma.hdl.spec.codecs import CODECS, DEFAULT, codec_named
-from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.engine import LOSSY, EngineConfig
 from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.presets import PRESETS
@@ -118,6 +118,15 @@ _ENGINE = (
     _Setting("pipelined", "with codecs that are made for FPGAs, of more registers and memories", bool),
     _SLICES,
     _Setting("queue", _QUEUE, default=EngineConfig.queue),
+    _Setting(
+        "lossy",
+        "with an error-bounded stage, which makes words of numbers of this type where a descriptor has a step: "
+        f"{', '.join(LOSSY)}",
+        str,
+        LOSSY[0],
+        "TYPE",
+    ),
+    _Setting("keep_nonzero", "no number but zero becomes the integer 0", bool),
     _Setting("crc", "with a CRC-32C of the raw bytes of each transfer, checked on request", bool),
 )
 

@@ -22,8 +22,8 @@ class ChannelPorts(wiring.Signature):
     def __init__(self, config: EngineConfig) -> None:
         super().__init__(
             {
-                "requests": Out(stream.Signature(Request(crc=config.crc))),
-                "completion": In(stream.Signature(Completion(crc=config.crc))),
+                "requests": Out(stream.Signature(Request(config.records))),
+                "completion": In(stream.Signature(Completion(config.records))),
                 **ChannelControl(config).members,
                 "status": In(ChannelStatus),
             }

@@ -81,7 +81,7 @@ class ManagedEngine(wiring.Component):
             prefetch=Channel(config, compressing=False, clock=self.clock),
             rings=Rings(config),
             windows=StoredWindows(config),
-            counters=Counters(config.units, late=config.pipelined, crc=config.crc),
+            counters=Counters(config.units, late=config.pipelined, options=config.records),
         )
         m.submodules.timebase = parts.timebase
         m.d.comb += parts.timebase.watchdog_cycles.eq(control.watchdog_cycles)

@@ -11,11 +11,13 @@ from .codec import CodecConfig, format_from_settings, format_settings
 from .codecs import codec_of
 from .errors import ParameterError
 from .format import Format
+from .quantisation import NUMBERS, Quantisation
+from .records import RecordOptions
 from .slices import NO_SLICES, check_slices, slices_row
 from .splitting import splittable
 from .stream_format import StreamFormat
 
-__all__ = ["EngineConfig"]
+__all__ = ["LOSSY", "EngineConfig"]
 
 
 _PORT_BITS = (64, 128, 256, 512, 1024)
@@ -23,6 +25,8 @@ _BURST_BEATS = (4, 8, 16, 32, 64, 128, 256)
 _ALIGNMENTS = ("beat", "word")
 _UNITS = (1, 2, 4, 6, 8)
 _STRIPE_BYTES = (256, 512, 1024, 2048, 4096)
+#: What ``lossy`` may be, in the order of the numbers by which the capability register says it.
+LOSSY = ("none", *NUMBERS)
 _RING_ENTRIES = tuple(1 << log2 for log2 in range(1, 16))
 
 
@@ -81,6 +85,11 @@ class EngineConfig:
         Finished beats that the compressor stores, and so the size of both codecs; see :class:`CodecConfig`.
     ``crc``
         True for a CRC-32C over the raw bytes of each transfer, in its completion and checked where its descriptor asks.
+    ``lossy``
+        The type of the numbers that an error-bounded stage makes integers of, as wide as words, where a descriptor has a
+        step: ``"fp32"``, ``"bf16"`` or ``"fp16"``; or ``"none"`` for no stage. See docs/lossy.md.
+    ``keep_nonzero``
+        True if its integer 0 is made of no number but zero; see :class:`.Quantisation`.
     """
 
     format: StreamFormat = Format()
@@ -104,6 +113,8 @@ class EngineConfig:
     units: int = 1
     stripe_bytes: int = 4096
     crc: bool = False
+    lossy: str = LOSSY[0]
+    keep_nonzero: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.format, StreamFormat):
@@ -160,8 +171,26 @@ class EngineConfig:
         )
         check_flag("registers", self.registers)
         check_flag("crc", self.crc)
+        self._check_lossy()
         check_slices(self.register_slices)
         self._check_units()
+
+    def _check_lossy(self) -> None:
+        check_flag("keep_nonzero", self.keep_nonzero)
+        if self.lossy not in LOSSY:
+            raise ParameterError(f"lossy is {self.lossy!r}; it must be one of {', '.join(LOSSY)}")
+        if self.lossy == LOSSY[0]:
+            if self.keep_nonzero:
+                raise ParameterError(
+                    "keep_nonzero is on without lossy; it must be off, because no stage rounds"
+                )
+            return
+        number_bits, word_bits = NUMBERS[self.lossy].bits, self.format.word_bits
+        if word_bits >= number_bits:
+            raise ParameterError(
+                f"word_bits is {word_bits} with lossy {self.lossy}; a word is an integer then, and must have fewer "
+                f"bits than a number, which has {number_bits}"
+            )
 
     def _check_units(self) -> None:
         check_choice("units", self.units, _UNITS, "device memory ports, each with its codecs")
@@ -181,6 +210,11 @@ class EngineConfig:
             raise ParameterError(
                 f"crc is on with {self.units} units; it must be off, because no place sees all raw bytes of a tensor"
             )
+        if self.lossy != LOSSY[0]:
+            raise ParameterError(
+                f"lossy is {self.lossy} with {self.units} units; it must be none, because no place sees all numbers of a "
+                "tensor"
+            )
         if reason := splittable(self.format):
             raise ParameterError(f"units is {self.units}; it must be 1, because {reason}")
 
@@ -191,6 +225,18 @@ class EngineConfig:
         return CodecConfig(
             self.format, self.lanes, runtime_values=table, pipelined=self.pipelined, queue=self.queue
         )
+
+    @property
+    def quantisation(self) -> Quantisation | None:
+        """What the error-bounded stage does to numbers; None without one."""
+        if self.lossy == LOSSY[0]:
+            return None
+        return Quantisation(self.lossy, self.format.word_bits, self.keep_nonzero)
+
+    @property
+    def records(self) -> RecordOptions:
+        """The options that descriptors and completions have fields of."""
+        return RecordOptions(crc=self.crc, lossy=self.lossy != LOSSY[0])
 
     def settings(self) -> dict[str, Any]:
         """All parameters, those of the format among them, as plain values; :meth:`from_settings` reads them back."""
@@ -225,10 +271,17 @@ class EngineConfig:
             "write buffer": f"{self.write_buffer} beats",
             **({"units": f"{self.units}, in stripes of {self.stripe_bytes} bytes"} if self.units > 1 else {}),
             **({"crc": "CRC-32C of raw bytes"} if self.crc else {}),
+            **self._describe_lossy(),
             "registers": "yes" if self.registers else "no",
             **({"pipelined": "yes"} if self.pipelined else {}),
             **slices_row(self.register_slices),
         }
+
+    def _describe_lossy(self) -> dict[str, object]:
+        if self.quantisation is None:
+            return {}
+        kept = ", none but zero becomes 0" if self.keep_nonzero else ""
+        return {"lossy": f"{self.lossy} to integers of {self.quantisation.bits} bits{kept}"}
 
     @property
     def read_buffer(self) -> int:

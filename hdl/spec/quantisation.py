@@ -76,6 +76,15 @@ class Quantisation:
         """Of a step: every integer times the step is a finite number."""
         return self.number_type.bias - self.bits + 1
 
+    @property
+    def greatest_step(self) -> int:
+        """The greatest exponent of a step, as a number stores it; the least is 1."""
+        return self.greatest_exponent + self.number_type.bias
+
+    def step(self, exponent: int) -> int:
+        """The exponent of a step as a number stores it, which is what descriptors and ports have."""
+        return self.check_exponent(exponent) + self.number_type.bias
+
     def check_exponent(self, exponent: int) -> int:
         """Returns the exponent of a step; refuses one that is not offered."""
         what = f"the exponent of the step, for {self.number} and integers of {self.bits} bits"

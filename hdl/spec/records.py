@@ -10,13 +10,17 @@ import enum
 from dataclasses import dataclass
 
 __all__ = [
+    "ALL_OPTIONS",
     "COMPLETION",
     "DESCRIPTOR",
     "LENGTH_BITS",
     "MAX_BYTES",
+    "NO_OPTIONS",
     "RECORD_BYTES",
+    "STEP_BITS",
     "Mode",
     "RecordField",
+    "RecordOptions",
     "Status",
     "completion_fields",
     "descriptor_fields",
@@ -30,6 +34,10 @@ MAX_BYTES = 1 << 32
 
 #: Bits of a number of bytes: 4 GiB of raw words may become 6 GiB (8-bit words with 4-bit codes).
 LENGTH_BITS = 33
+
+
+#: Bits of the step: those of the largest exponent that a number stores.
+STEP_BITS = 8
 
 
 class Mode(enum.IntEnum):
@@ -68,7 +76,8 @@ class Status(enum.IntEnum):
     #: ``length`` is 0, or ``compressed_length`` where the mode needs it.
     ZERO_LENGTH = 11
     #: A length is not a whole number of words (``compressed_length``: of stream words), is too long, or is given in a
-    #: mode that has no use for it.
+    #: mode that has no use for it. With a step ``length`` is of numbers, and a raw copy's ``compressed_length`` is that of
+    #: their integers.
     LENGTH = 12
     #: The result does not fit ``capacity``; ``address`` is the first byte that could not be written.
     CAPACITY = 13
@@ -89,6 +98,9 @@ class Status(enum.IntEnum):
     STREAM_PADDING = 20
     #: The CRC of the raw bytes is not the one that the descriptor has.
     CRC_MISMATCH = 21
+    #: Numbers of an offload with a step are NaN, infinite or too large for it; ``range_count`` and ``range_first`` say more.
+    #: All data are written; of several causes this is the last.
+    LOSSY_RANGE = 22
 
 
 @dataclass(frozen=True)
@@ -106,6 +118,15 @@ class RecordField:
         return self.name.startswith("reserved")
 
 
+@dataclass(frozen=True)
+class RecordOptions:
+    """The options of an engine that have fields of their own: a ``crc``, and a ``lossy`` stage. Without an option its fields
+    are reserved."""
+
+    crc: bool = False
+    lossy: bool = False
+
+
 def _record(*fields: tuple[str, int, str]) -> tuple[RecordField, ...]:
     """Lays fields of ``(name, bits, doc)`` one after the other."""
     record, bit = [], 0
@@ -116,24 +137,34 @@ def _record(*fields: tuple[str, int, str]) -> tuple[RecordField, ...]:
     return tuple(record)
 
 
-def descriptor_fields(*, crc: bool) -> tuple[RecordField, ...]:
-    """A descriptor of engines with or without a CRC. All fields but the flags start on a byte."""
-    checked = (
-        (
-            "check_crc",
-            1,
-            "1: the CRC of the raw bytes must be `crc`. Must be 0 where `engine.limits.crc` is 0.",
-        ),
-        ("reserved_flags", 6, "Must be 0."),
-        ("reserved_middle", 16, "Must be 0."),
-        (
-            "crc",
-            32,
-            "CRC-32C that the raw bytes must have, with `check_crc`. Must be 0 where `engine.limits.crc` is 0.",
-        ),
-        ("reserved", 96, "Must be 0."),
+def descriptor_fields(options: RecordOptions) -> tuple[RecordField, ...]:
+    """A descriptor of engines with ``options``. All fields but the flags start on a byte."""
+    check_crc = (
+        "check_crc",
+        1,
+        "1: the CRC of the raw bytes must be `crc`. Must be 0 where `engine.limits.crc` is 0.",
     )
-    unchecked = (("reserved_flags", 7, "Must be 0."), ("reserved", 144, "Must be 0."))
+    crc = (
+        "crc",
+        32,
+        "CRC-32C that the raw bytes must have, with `check_crc`. Must be 0 where `engine.limits.crc` is 0.",
+    )
+    step = (
+        "step",
+        STEP_BITS,
+        "0: without loss. Otherwise the data are numbers, and integers in the stream: the exponent of the step as a number "
+        "stores it, with its bias. Must be 0 where `engine.limits.lossy` is 0.",
+    )
+    zero = "Must be 0."
+    rest = (
+        *((check_crc, ("reserved_flags", 6, zero)) if options.crc else (("reserved_flags", 7, zero),)),
+        *((step,) if options.lossy else ()),
+        *(
+            (("reserved_middle", 16 - STEP_BITS * options.lossy, zero), crc, ("reserved", 96, zero))
+            if options.crc
+            else (("reserved", 144 - STEP_BITS * options.lossy, zero),)
+        ),
+    )
     return _record(
         (
             "source",
@@ -144,33 +175,44 @@ def descriptor_fields(*, crc: bool) -> tuple[RecordField, ...]:
         (
             "length",
             64,
-            "Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB.",
+            "Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB. With a step whole numbers.",
         ),
         ("capacity", 64, "Bytes that may be written from `destination` on; nothing is written past them."),
         (
             "compressed_length",
             64,
-            "Bytes of the compressed stream: prefetch in the modes zvc and fvc reads so many; otherwise 0.",
+            "Bytes of the compressed stream: prefetch in the modes zvc and fvc, and in any with a step, reads so many; "
+            "otherwise 0.",
         ),
         ("tag", 32, "Any number; the completion has it too."),
         ("mode", 8, "0 raw copy, 1 zvc, 2 fvc."),
         ("interrupt", 1, "1: the completion counts towards the interrupt. Errors always do."),
-        *(checked if crc else unchecked),
+        *rest,
     )
 
 
-def completion_fields(*, crc: bool) -> tuple[RecordField, ...]:
-    """A completion of engines with or without a CRC. Its last 32 bits are in the last beat of the write at every bus width,
+def completion_fields(options: RecordOptions) -> tuple[RecordField, ...]:
+    """A completion of engines with ``options``. Its last 32 bits are in the last beat of the write at every bus width,
     so software that polls memory polls these."""
-    summed = (
-        (
-            "crc",
-            32,
-            "CRC-32C of the raw bytes that passed, before the compressor or after the decompressor. 0 if none were moved, "
-            "and where `engine.limits.crc` is 0.",
-        ),
-        ("reserved", 128, "0."),
+    crc = (
+        "crc",
+        32,
+        "CRC-32C of the raw bytes that passed, before the compressor or after the decompressor: with a step, of the "
+        "integers. 0 if none were moved, and where `engine.limits.crc` is 0.",
     )
+    counted = (
+        (
+            "range_count",
+            32,
+            "Numbers of an offload with a step that are NaN, infinite or too large for it: what was written in their place "
+            "is not within the bound. 0 where `engine.limits.lossy` is 0.",
+        ),
+        ("range_first", 32, "The index of the first of them; 0 if there is none."),
+    )
+    middle: tuple[tuple[str, int, str], ...] = (crc,) if options.crc else ()
+    if options.lossy:
+        middle = (crc if options.crc else ("reserved_crc", 32, "0."), *counted)
+    left = 160 - sum(bits for _, bits, _ in middle)
     return _record(
         ("tag", 32, "The descriptor's tag."),
         (
@@ -186,7 +228,8 @@ def completion_fields(*, crc: bool) -> tuple[RecordField, ...]:
             "Clock cycles from taking the descriptor up to its last write response; wraps at 2**32.",
         ),
         ("address", 64, "The address that belongs to `status`; 0 if there is none."),
-        *(summed if crc else (("reserved", 160, "0."),)),
+        *middle,
+        ("reserved", left, "0."),
         ("status", 8, "How it ended; 0 is well."),
         ("reserved_status", 23, "0."),
         (
@@ -198,5 +241,7 @@ def completion_fields(*, crc: bool) -> tuple[RecordField, ...]:
 
 
 #: With all fields that any engine has: software, which serves every engine, knows these.
-DESCRIPTOR = descriptor_fields(crc=True)
-COMPLETION = completion_fields(crc=True)
+ALL_OPTIONS = RecordOptions(crc=True, lossy=True)
+NO_OPTIONS = RecordOptions()
+DESCRIPTOR = descriptor_fields(ALL_OPTIONS)
+COMPLETION = completion_fields(ALL_OPTIONS)

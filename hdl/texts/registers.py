@@ -13,12 +13,13 @@ from .records import record_document
 __all__ = ["register_texts"]
 
 
-def register_texts(config: EngineConfig, name: str = "cdma") -> dict[str, str]:
-    """Each text about the registers of the engine of ``config``, by the name of its file, which begins with ``name``.
+def register_texts(config: EngineConfig, name: str = "cdma", *, every: bool = False) -> dict[str, str]:
+    """Each text about the registers of the engine of ``config``, by the name of its file, which begins with ``name``; with
+    ``every`` also about registers that only others have.
 
     The C header has the registers of every engine, because one driver serves them all.
     """
-    registers = register_map(config)
+    registers = register_map(config, every=every)
     return {
         f"{name}_regs.h": c_header(register_map(config, every=True), name),
         f"{name}_regs.rdl": register_rdl(registers, name),

@@ -94,6 +94,9 @@ struct cdma_geometry {
     uint32_t field_bits, rotate, zero, align;
     uint32_t units, stripe_bytes;
     uint32_t crc; /* 1: results have a CRC, and transfers may ask for a check. */
+    /* Transfers may have a step, for numbers of this type: 0 none, 1 fp32, 2 bf16, 3 fp16. Their integers are words. */
+    uint32_t lossy;
+    uint32_t keep_nonzero; /* 1: no number but zero becomes the integer 0. */
 };
 
 /* One descriptor; see docs/registers.md. */
@@ -104,6 +107,7 @@ struct cdma_transfer {
     uint8_t interrupt; /* 1: the completion counts towards the interrupt. */
     uint8_t check_crc; /* 1: ends with CDMA_STATUS_CRC_MISMATCH if the raw bytes have another CRC than this. */
     uint32_t crc;
+    uint8_t step; /* 0: without loss; otherwise the exponent of the step as a number stores it, with its bias. */
 };
 
 /* One completion. */
@@ -111,7 +115,9 @@ struct cdma_result {
     uint64_t bytes_read, bytes_written, cycles, address;
     uint32_t tag, literals;
     uint8_t status; /* CDMA_STATUS_… */
-    uint32_t crc;   /* CRC-32C of the raw bytes, if the engine has it. */
+    uint32_t crc;   /* CRC-32C of the raw bytes, or of the integers with a step, if the engine has it. */
+    /* Numbers that a step is too small for, and the index of the first: with CDMA_STATUS_LOSSY_RANGE. */
+    uint32_t range_count, range_first;
 };
 
 /* The first error since the error registers were cleared. */
@@ -215,7 +221,8 @@ static inline uint64_t cdma_get(const unsigned char *memory, unsigned bytes) {
 static inline void cdma_encode(const struct cdma_transfer *transfer, unsigned char *slot) {
     const uint32_t flags = ((uint32_t)transfer->mode << CDMA_DESCRIPTOR_MODE_SHIFT) |
                            ((uint32_t)(transfer->interrupt != 0) << CDMA_DESCRIPTOR_INTERRUPT_SHIFT) |
-                           ((uint32_t)(transfer->check_crc != 0) << CDMA_DESCRIPTOR_CHECK_CRC_SHIFT);
+                           ((uint32_t)(transfer->check_crc != 0) << CDMA_DESCRIPTOR_CHECK_CRC_SHIFT) |
+                           ((uint32_t)transfer->step << CDMA_DESCRIPTOR_STEP_SHIFT);
     memset(slot, 0, sizeof(struct cdma_descriptor));
     CDMA_PUT(slot, cdma_descriptor, source, transfer->source);
     CDMA_PUT(slot, cdma_descriptor, destination, transfer->destination);
@@ -236,6 +243,8 @@ static inline void cdma_decode(const unsigned char *slot, struct cdma_result *re
     result->tag = (uint32_t)CDMA_TAKE(slot, cdma_completion, tag);
     result->literals = (uint32_t)CDMA_TAKE(slot, cdma_completion, literals);
     result->crc = (uint32_t)CDMA_TAKE(slot, cdma_completion, crc);
+    result->range_count = (uint32_t)CDMA_TAKE(slot, cdma_completion, range_count);
+    result->range_first = (uint32_t)CDMA_TAKE(slot, cdma_completion, range_first);
     result->status = (uint8_t)CDMA_GET(CDMA_COMPLETION_STATUS, bits);
 }
 
@@ -298,6 +307,8 @@ static inline int cdma_open(struct cdma *engine, const struct cdma_io *io) {
     geometry->units = geometry->version_minor >= 4u ? CDMA_GET(CDMA_ENGINE_LIMITS_UNITS, bits) : 1u;
     geometry->stripe_bytes = 1u << CDMA_GET(CDMA_ENGINE_LIMITS_STRIPE_LOG2, bits);
     geometry->crc = CDMA_GET(CDMA_ENGINE_LIMITS_CRC, bits);
+    geometry->lossy = CDMA_GET(CDMA_ENGINE_LIMITS_LOSSY, bits);
+    geometry->keep_nonzero = CDMA_GET(CDMA_ENGINE_LIMITS_KEEP_NONZERO, bits);
     /* Engines before version 1.3 have codes of words and no padding. */
     bits = 0u;
     if (geometry->version_minor >= 3u) {
@@ -475,9 +486,10 @@ static inline uint32_t cdma_room(const struct cdma_channel *channel) {
     return channel->entries - channel->outstanding;
 }
 
-/* Whether a transfer asks for a check of its CRC that this engine has been made without. */
-static inline int cdma_cannot_check(const struct cdma_channel *channel, const struct cdma_transfer *transfer) {
-    return transfer->check_crc != 0 && channel->engine->geometry.crc == 0u;
+/* Whether a transfer asks for a check of its CRC, or has a step, that this engine has been made without. */
+static inline int cdma_lacks_option(const struct cdma_channel *channel, const struct cdma_transfer *transfer) {
+    const struct cdma_geometry *geometry = &channel->engine->geometry;
+    return (transfer->check_crc != 0 && geometry->crc == 0u) || (transfer->step != 0 && geometry->lossy == 0u);
 }
 
 /* Puts descriptors into the ring and rings the doorbell once; all of them or none. */
@@ -490,7 +502,7 @@ static inline int cdma_submit(struct cdma_channel *channel, const struct cdma_tr
         return CDMA_FULL;
     }
     for (k = 0; k < count; ++k) {
-        if (cdma_cannot_check(channel, &transfers[k])) {
+        if (cdma_lacks_option(channel, &transfers[k])) {
             return CDMA_BAD_ARGUMENT;
         }
     }
@@ -512,7 +524,7 @@ static inline int cdma_push(struct cdma_channel *channel, const struct cdma_tran
     const uint32_t last = engine->geometry.crc != 0u ? CDMA_PUSH_CRC : CDMA_PUSH_FLAGS;
     uint32_t offset;
     int status;
-    if (cdma_cannot_check(channel, transfer)) {
+    if (cdma_lacks_option(channel, transfer)) {
         return CDMA_BAD_ARGUMENT;
     }
     if (channel->entries != 0u && cdma_room(channel) == 0u) {
@@ -532,6 +544,18 @@ static inline int cdma_push(struct cdma_channel *channel, const struct cdma_tran
     return CDMA_OK;
 }
 
+/* Whether a channel has a register for the word at an offset of a completion: not for a reserved one, nor for those of an
+   option that the engine has been made without. */
+static inline int cdma_has_word(const struct cdma_geometry *geometry, size_t offset) {
+    if (offset < offsetof(struct cdma_completion, crc) || offset >= offsetof(struct cdma_completion, result)) {
+        return 1;
+    }
+    if (offset == offsetof(struct cdma_completion, crc)) {
+        return geometry->crc != 0u;
+    }
+    return geometry->lossy != 0u && offset < offsetof(struct cdma_completion, reserved);
+}
+
 /* Takes the completion at the front, if it is there: 1 or 0, or CDMA_LOST, which takes nothing. */
 static inline int cdma_take(struct cdma_channel *channel, enum cdma_how how, uint32_t head, struct cdma_result *result) {
     unsigned char record[sizeof(struct cdma_completion)];
@@ -547,9 +571,7 @@ static inline int cdma_take(struct cdma_channel *channel, enum cdma_how how, uin
         }
         memset(record, 0, sizeof record);
         for (k = 0; k < sizeof record; k += 4u) {
-            /* The registers have the record's layout, without its reserved words and a CRC that the engine has not. */
-            if (k < offsetof(struct cdma_completion, crc) + 4u * channel->engine->geometry.crc ||
-                k >= offsetof(struct cdma_completion, result)) {
+            if (cdma_has_word(&channel->engine->geometry, k)) {
                 cdma_put(record + k, cdma_channel_read(channel, CDMA_CHANNEL_COMPLETION_TAG + k), 4u);
             }
         }

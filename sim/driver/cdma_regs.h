@@ -42,14 +42,15 @@
 #define CDMA_STATUS_ABORTED 19u
 #define CDMA_STATUS_STREAM_PADDING 20u
 #define CDMA_STATUS_CRC_MISMATCH 21u
+#define CDMA_STATUS_LOSSY_RANGE 22u
 
 /* 64 bytes of memory, little-endian, 64-byte aligned. */
 struct cdma_descriptor {
     uint64_t source; /* Byte address to read from: in device memory for offload, in host memory for prefetch. */
     uint64_t destination; /* Byte address the data is written to. */
-    uint64_t length; /* Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB. */
+    uint64_t length; /* Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB. With a step whole numbers. */
     uint64_t capacity; /* Bytes that may be written from `destination` on; nothing is written past them. */
-    uint64_t compressed_length; /* Bytes of the compressed stream: prefetch in the modes zvc and fvc reads so many; otherwise 0. */
+    uint64_t compressed_length; /* Bytes of the compressed stream: prefetch in the modes zvc and fvc, and in any with a step, reads so many; otherwise 0. */
     uint32_t tag; /* Any number; the completion has it too. */
     uint32_t flags; /* See the masks below. */
     uint32_t crc; /* CRC-32C that the raw bytes must have, with `check_crc`. Must be 0 where `engine.limits.crc` is 0. */
@@ -64,6 +65,9 @@ struct cdma_descriptor {
 /* 1: the CRC of the raw bytes must be `crc`. Must be 0 where `engine.limits.crc` is 0. */
 #define CDMA_DESCRIPTOR_CHECK_CRC_MASK 0x00000200u
 #define CDMA_DESCRIPTOR_CHECK_CRC_SHIFT 9u
+/* 0: without loss. Otherwise the data are numbers, and integers in the stream: the exponent of the step as a number stores it, with its bias. Must be 0 where `engine.limits.lossy` is 0. */
+#define CDMA_DESCRIPTOR_STEP_MASK 0x00ff0000u
+#define CDMA_DESCRIPTOR_STEP_SHIFT 16u
 typedef char cdma_descriptor_size_assert[(sizeof(struct cdma_descriptor) == 64u) ? 1 : -1];
 typedef char cdma_descriptor_source_assert[(offsetof(struct cdma_descriptor, source) == 0u) ? 1 : -1];
 typedef char cdma_descriptor_destination_assert[(offsetof(struct cdma_descriptor, destination) == 8u) ? 1 : -1];
@@ -82,8 +86,10 @@ struct cdma_completion {
     uint64_t bytes_written; /* Bytes written to the destination: the compressed length of an offload. */
     uint64_t cycles; /* Clock cycles from taking the descriptor up to its last write response; wraps at 2**32. */
     uint64_t address; /* The address that belongs to `status`; 0 if there is none. */
-    uint32_t crc; /* CRC-32C of the raw bytes that passed, before the compressor or after the decompressor. 0 if none were moved, and where `engine.limits.crc` is 0. */
-    uint32_t reserved[4]; /* Must be 0. */
+    uint32_t crc; /* CRC-32C of the raw bytes that passed, before the compressor or after the decompressor: with a step, of the integers. 0 if none were moved, and where `engine.limits.crc` is 0. */
+    uint32_t range_count; /* Numbers of an offload with a step that are NaN, infinite or too large for it: what was written in their place is not within the bound. 0 where `engine.limits.lossy` is 0. */
+    uint32_t range_first; /* The index of the first of them; 0 if there is none. */
+    uint32_t reserved[2]; /* Must be 0. */
     uint32_t result; /* See the masks below. */
 };
 /* How it ended; 0 is well. */
@@ -100,6 +106,8 @@ typedef char cdma_completion_bytes_written_assert[(offsetof(struct cdma_completi
 typedef char cdma_completion_cycles_assert[(offsetof(struct cdma_completion, cycles) == 24u) ? 1 : -1];
 typedef char cdma_completion_address_assert[(offsetof(struct cdma_completion, address) == 32u) ? 1 : -1];
 typedef char cdma_completion_crc_assert[(offsetof(struct cdma_completion, crc) == 40u) ? 1 : -1];
+typedef char cdma_completion_range_count_assert[(offsetof(struct cdma_completion, range_count) == 44u) ? 1 : -1];
+typedef char cdma_completion_range_first_assert[(offsetof(struct cdma_completion, range_first) == 48u) ? 1 : -1];
 typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, result) == 60u) ? 1 : -1];
 
 /* engine: What this engine is, and what concerns both channels. */
@@ -172,6 +180,10 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_ENGINE_LIMITS_RING_LOG2_SHIFT 0u
 #define CDMA_ENGINE_LIMITS_CRC_MASK 0x00000010u
 #define CDMA_ENGINE_LIMITS_CRC_SHIFT 4u
+#define CDMA_ENGINE_LIMITS_LOSSY_MASK 0x00000060u
+#define CDMA_ENGINE_LIMITS_LOSSY_SHIFT 5u
+#define CDMA_ENGINE_LIMITS_KEEP_NONZERO_MASK 0x00000080u
+#define CDMA_ENGINE_LIMITS_KEEP_NONZERO_SHIFT 7u
 #define CDMA_ENGINE_LIMITS_RECORD_BYTES_MASK 0x0000ff00u
 #define CDMA_ENGINE_LIMITS_RECORD_BYTES_SHIFT 8u
 #define CDMA_ENGINE_LIMITS_COUNTERS_MASK 0x00ff0000u
@@ -314,13 +326,13 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_PUSH_DESTINATION_HIGH_VALUE_MASK 0xffffffffu
 #define CDMA_PUSH_DESTINATION_HIGH_VALUE_SHIFT 0u
 
-/* push.length_low: Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB. */
+/* push.length_low: Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB. With a step whole numbers. */
 #define CDMA_PUSH_LENGTH_LOW 0x010u
 #define CDMA_PUSH_LENGTH_LOW_RESET 0x00000000u
 #define CDMA_PUSH_LENGTH_LOW_VALUE_MASK 0xffffffffu
 #define CDMA_PUSH_LENGTH_LOW_VALUE_SHIFT 0u
 
-/* push.length_high: Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB. */
+/* push.length_high: Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB. With a step whole numbers. */
 #define CDMA_PUSH_LENGTH_HIGH 0x014u
 #define CDMA_PUSH_LENGTH_HIGH_RESET 0x00000000u
 #define CDMA_PUSH_LENGTH_HIGH_VALUE_MASK 0xffffffffu
@@ -338,13 +350,13 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_PUSH_CAPACITY_HIGH_VALUE_MASK 0xffffffffu
 #define CDMA_PUSH_CAPACITY_HIGH_VALUE_SHIFT 0u
 
-/* push.compressed_length_low: Bytes of the compressed stream: prefetch in the modes zvc and fvc reads so many; otherwise 0. */
+/* push.compressed_length_low: Bytes of the compressed stream: prefetch in the modes zvc and fvc, and in any with a step, reads so many; otherwise 0. */
 #define CDMA_PUSH_COMPRESSED_LENGTH_LOW 0x020u
 #define CDMA_PUSH_COMPRESSED_LENGTH_LOW_RESET 0x00000000u
 #define CDMA_PUSH_COMPRESSED_LENGTH_LOW_VALUE_MASK 0xffffffffu
 #define CDMA_PUSH_COMPRESSED_LENGTH_LOW_VALUE_SHIFT 0u
 
-/* push.compressed_length_high: Bytes of the compressed stream: prefetch in the modes zvc and fvc reads so many; otherwise 0. */
+/* push.compressed_length_high: Bytes of the compressed stream: prefetch in the modes zvc and fvc, and in any with a step, reads so many; otherwise 0. */
 #define CDMA_PUSH_COMPRESSED_LENGTH_HIGH 0x024u
 #define CDMA_PUSH_COMPRESSED_LENGTH_HIGH_RESET 0x00000000u
 #define CDMA_PUSH_COMPRESSED_LENGTH_HIGH_VALUE_MASK 0xffffffffu
@@ -356,7 +368,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_PUSH_TAG_VALUE_MASK 0xffffffffu
 #define CDMA_PUSH_TAG_VALUE_SHIFT 0u
 
-/* push.flags: mode, interrupt, check_crc. */
+/* push.flags: mode, interrupt, check_crc, step. */
 #define CDMA_PUSH_FLAGS 0x02cu
 #define CDMA_PUSH_FLAGS_RESET 0x00000000u
 #define CDMA_PUSH_FLAGS_MODE_MASK 0x000000ffu
@@ -365,6 +377,8 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_PUSH_FLAGS_INTERRUPT_SHIFT 8u
 #define CDMA_PUSH_FLAGS_CHECK_CRC_MASK 0x00000200u
 #define CDMA_PUSH_FLAGS_CHECK_CRC_SHIFT 9u
+#define CDMA_PUSH_FLAGS_STEP_MASK 0x00ff0000u
+#define CDMA_PUSH_FLAGS_STEP_SHIFT 16u
 
 /* push.crc: CRC-32C that the raw bytes must have, with `check_crc`. Must be 0 where `engine.limits.crc` is 0. */
 #define CDMA_PUSH_CRC 0x030u
@@ -537,6 +551,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_CHANNEL_ERROR_STATUS_ABORTED 19u
 #define CDMA_CHANNEL_ERROR_STATUS_STREAM_PADDING 20u
 #define CDMA_CHANNEL_ERROR_STATUS_CRC_MISMATCH 21u
+#define CDMA_CHANNEL_ERROR_STATUS_LOSSY_RANGE 22u
 #define CDMA_CHANNEL_ERROR_VALID_MASK 0x80000000u
 #define CDMA_CHANNEL_ERROR_VALID_SHIFT 31u
 
@@ -633,11 +648,23 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_CHANNEL_COMPLETION_ADDRESS_HIGH_VALUE_MASK 0xffffffffu
 #define CDMA_CHANNEL_COMPLETION_ADDRESS_HIGH_VALUE_SHIFT 0u
 
-/* channel.completion_crc: CRC-32C of the raw bytes that passed, before the compressor or after the decompressor. 0 if none were moved, and where `engine.limits.crc` is 0. */
+/* channel.completion_crc: CRC-32C of the raw bytes that passed, before the compressor or after the decompressor: with a step, of the integers. 0 if none were moved, and where `engine.limits.crc` is 0. */
 #define CDMA_CHANNEL_COMPLETION_CRC 0x0e8u
 #define CDMA_CHANNEL_COMPLETION_CRC_RESET 0x00000000u
 #define CDMA_CHANNEL_COMPLETION_CRC_VALUE_MASK 0xffffffffu
 #define CDMA_CHANNEL_COMPLETION_CRC_VALUE_SHIFT 0u
+
+/* channel.completion_range_count: Numbers of an offload with a step that are NaN, infinite or too large for it: what was written in their place is not within the bound. 0 where `engine.limits.lossy` is 0. */
+#define CDMA_CHANNEL_COMPLETION_RANGE_COUNT 0x0ecu
+#define CDMA_CHANNEL_COMPLETION_RANGE_COUNT_RESET 0x00000000u
+#define CDMA_CHANNEL_COMPLETION_RANGE_COUNT_VALUE_MASK 0xffffffffu
+#define CDMA_CHANNEL_COMPLETION_RANGE_COUNT_VALUE_SHIFT 0u
+
+/* channel.completion_range_first: The index of the first of them; 0 if there is none. */
+#define CDMA_CHANNEL_COMPLETION_RANGE_FIRST 0x0f0u
+#define CDMA_CHANNEL_COMPLETION_RANGE_FIRST_RESET 0x00000000u
+#define CDMA_CHANNEL_COMPLETION_RANGE_FIRST_VALUE_MASK 0xffffffffu
+#define CDMA_CHANNEL_COMPLETION_RANGE_FIRST_VALUE_SHIFT 0u
 
 /* channel.completion_result: status, phase. */
 #define CDMA_CHANNEL_COMPLETION_RESULT 0x0fcu

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Literal, Protocol
 
 from cdma.hdl.spec.counters import COUNTERS
+from cdma.hdl.spec.engine import LOSSY
 from cdma.hdl.spec.records import Status
 from cdma.sim.engine.descriptors import Completion, Descriptor
 
@@ -158,7 +159,7 @@ class Channel:
         """Puts descriptors into the ring and rings the doorbell once; refuses them unless all of them fit."""
         if self._rings is None:
             raise DriverError(f"{self.name} has no ring; start it with one, or push")
-        self._check_crc(*descriptors)
+        self._check_options(*descriptors)
         if len(descriptors) > self.room:
             raise DriverError(
                 f"{len(descriptors)} descriptors are too many: the ring of {self.name} has room for {self.room}"
@@ -167,19 +168,21 @@ class Channel:
         self._outstanding += len(descriptors)
         self._registers.write(f"{self.name}.ring_tail", self._rings.tail)
 
-    def _check_crc(self, *descriptors: Descriptor) -> None:
-        """Refuses descriptors with a CRC where the engine has none."""
+    def _check_options(self, *descriptors: Descriptor) -> None:
+        """Refuses descriptors with a CRC or a step where the engine has none."""
+        if self.driver.geometry.lossy == LOSSY[0] and any(each.step for each in descriptors):
+            raise DriverError("a descriptor has a step; this engine has been made without (lossy)")
         if not self.driver.geometry.crc and any(each.check_crc or each.crc for each in descriptors):
             raise DriverError("a descriptor has a CRC to check; this engine has been made without (crc)")
 
     def push(self, descriptor: Descriptor, timeout: float = 10.0) -> None:
         """Hands over a descriptor through registers; with rings, it goes ahead of what waits in them."""
-        self._check_crc(descriptor)
+        self._check_options(descriptor)
         if self._rings is not None and self._outstanding >= self._rings.entries:
             raise DriverError(f"the completion ring of {self.name} has no room")
         self.driver.until(lambda: not push_pending(self._registers), timeout, "the descriptor before")
         self._outstanding += 1
-        write_descriptor(self._registers, self.name, descriptor, crc=self.driver.geometry.crc)
+        write_descriptor(self._registers, self.name, descriptor, self.driver.geometry.records)
 
     def poll(self, how: Literal["memory", "registers"] = "memory") -> list[Completion]:
         """Takes the completions that have arrived, without waiting.
@@ -206,7 +209,7 @@ class Channel:
     def _from_registers(self) -> list[Completion]:
         found = []
         while self._outstanding and (
-            completion := read_completion(self._registers, self.name, crc=self.driver.geometry.crc)
+            completion := read_completion(self._registers, self.name, self.driver.geometry.records)
         ):
             found.append(completion)
             self._outstanding -= 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, completion_fields, descriptor_fields
+from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RecordOptions, completion_fields, descriptor_fields
 from cdma.hdl.spec.registers.record_parts import record_parts
 from cdma.sim.engine.descriptors import Completion, Descriptor, pack, unpack
 
@@ -16,11 +16,13 @@ def push_pending(registers: Registers) -> bool:
     return bool(registers.fields("push.status")["pending"])
 
 
-def write_descriptor(registers: Registers, channel: str, descriptor: Descriptor, *, crc: bool) -> None:
-    """Hands a descriptor over to an engine with or without a CRC; none may be pending."""
+def write_descriptor(
+    registers: Registers, channel: str, descriptor: Descriptor, options: RecordOptions
+) -> None:
+    """Hands a descriptor over to an engine with ``options``; none may be pending."""
     values = unpack(DESCRIPTOR, descriptor.pack())
     words: dict[str, int] = {}
-    for part in record_parts(descriptor_fields(crc=crc), "flags"):
+    for part in record_parts(descriptor_fields(options), "flags"):
         bits = values[part.record.name] >> part.start & (1 << part.bits) - 1
         words[part.register] = words.get(part.register, 0) | bits << part.lsb
     for register, word in words.items():
@@ -28,12 +30,12 @@ def write_descriptor(registers: Registers, channel: str, descriptor: Descriptor,
     registers.set("push.submit", **{channel: 1})
 
 
-def read_completion(registers: Registers, channel: str, *, crc: bool) -> Completion | None:
+def read_completion(registers: Registers, channel: str, options: RecordOptions) -> Completion | None:
     """Takes the completion that waits in the registers of a channel; None if there is none."""
     if not registers.fields(f"{channel}.status")["completion_waiting"]:
         return None
     values: dict[str, int] = {}
-    for part in record_parts(completion_fields(crc=crc), "result"):
+    for part in record_parts(completion_fields(options), "result"):
         word = registers.read(f"{channel}.completion_{part.register}")
         bits = word >> part.lsb & (1 << part.bits) - 1
         values[part.record.name] = values.get(part.record.name, 0) | bits << part.start

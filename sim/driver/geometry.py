@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cdma.hdl.spec.engine import LOSSY
+from cdma.hdl.spec.records import RecordOptions
 from cdma.hdl.spec.registers.engine import IDENT, VERSION
 
 from .errors import DriverError
@@ -43,6 +45,13 @@ class Geometry:
     units: int
     stripe_bytes: int
     crc: bool
+    lossy: str
+    keep_nonzero: bool
+
+    @property
+    def records(self) -> RecordOptions:
+        """The options that descriptors and completions have fields of."""
+        return RecordOptions(crc=self.crc, lossy=self.lossy != LOSSY[0])
 
     @property
     def entry_bits(self) -> int:
@@ -84,4 +93,6 @@ def read_geometry(registers: Registers) -> Geometry:
         units=limits["units"] if version["minor"] >= _WITH_UNITS else 1,
         stripe_bytes=1 << limits["stripe_log2"],
         crc=bool(limits["crc"]),
+        lossy=LOSSY[limits["lossy"]],
+        keep_nonzero=bool(limits["keep_nonzero"]),
     )

@@ -207,10 +207,10 @@ class ChannelModel:
         counters["read_beats"] += read_beats
         counters["write_beats"] += write_beats
         if d["mode"] != Mode.RAW:
-            counters["raw_words"] += d["length"] // (self.config.format.word_bits // 8)
+            counters["raw_words"] += self.rules.words(d)
         completion = _completion(d["tag"], outcome, cycles=max(read_beats, write_beats))
-        # Of several causes the first in the order of the data counts: stream, CRC, write, capacity.
-        if failed is not None and outcome.status in (Status.OK, Status.CAPACITY):
+        # Of several causes the first in the order of the data counts: stream, CRC, write, capacity, range.
+        if failed is not None and outcome.status in (Status.OK, Status.CAPACITY, Status.LOSSY_RANGE):
             status = Status.WRITE_DECERR if failed.response == "DECERR" else Status.WRITE_SLVERR
             return replace(completion, status=status, address=failed.address)
         return completion
@@ -226,4 +226,6 @@ def _completion(tag: int, outcome: Outcome, cycles: int = 0) -> Completion:
         cycles=cycles,
         address=outcome.address,
         crc=outcome.crc,
+        range_count=outcome.range_count,
+        range_first=outcome.range_first,
     )

@@ -53,6 +53,7 @@ class Descriptor:
     interrupt: bool = False
     check_crc: bool = False
     crc: int = 0
+    step: int = 0
 
     def pack(self) -> bytes:
         """Returns the descriptor as it lies in memory."""
@@ -71,6 +72,8 @@ class Completion:
     cycles: int = 0
     address: int = 0
     crc: int = 0
+    range_count: int = 0
+    range_first: int = 0
 
     @classmethod
     def unpack(cls, raw: bytes | bytearray | memoryview) -> Completion:

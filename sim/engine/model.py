@@ -175,7 +175,7 @@ class EngineModel:
 
     def _staged(self) -> bytes:
         values: dict[str, int] = defaultdict(int)
-        for part in record_parts(descriptor_fields(crc=self.config.crc), "flags"):
+        for part in record_parts(descriptor_fields(self.config.records), "flags"):
             values[part.record.name] |= self._field(f"push.{part.register}.{part.field}") << part.start
         return pack(DESCRIPTOR, values)
 

@@ -16,6 +16,7 @@ from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.sim.codec.model import decode_packet, encode_packet
 from cdma.sim.codec.results import CODE, NONE, PADDING, TRAILING, TRUNCATED, PacketReport
 from cdma.sim.codec.words import stream_dtype, word_dtype
+from cdma.sim.lossy.quantise import Quantised, dequantise, quantise
 
 from .crc import crc32c
 from .port import AddressSpace
@@ -43,7 +44,9 @@ class Outcome:
     """How a descriptor ends, and what it writes from its destination on.
 
     ``crc``
-        Of the raw bytes that passed, if the engine has a CRC, and otherwise 0.
+        Of the words that passed, if the engine has a CRC, and otherwise 0: of the integers where there is a step.
+    ``range_count``, ``range_first``
+        The numbers of an offload with a step that are not within the bound.
     """
 
     status: Status = Status.OK
@@ -52,6 +55,8 @@ class Outcome:
     address: int = 0
     written: bytes = b""
     crc: int = 0
+    range_count: int = 0
+    range_first: int = 0
 
     @property
     def bytes_written(self) -> int:
@@ -74,7 +79,11 @@ class TransferRules:
 
     def bytes_read(self, descriptor: Mapping[str, int]) -> int:
         """Returns how many bytes a descriptor reads from its source."""
-        return descriptor["compressed_length" if self._decompresses(descriptor) else "length"]
+        return descriptor["compressed_length" if self._reads_compressed(descriptor) else "length"]
+
+    def words(self, descriptor: Mapping[str, int]) -> int:
+        """Returns how many words of raw data a descriptor has: with a step its integers are words."""
+        return descriptor["length"] * 8 // self._length_bits(descriptor)
 
     def refusal(
         self, descriptor: Mapping[str, int], source: AddressSpace, sink: AddressSpace
@@ -87,7 +96,7 @@ class TransferRules:
             return Outcome(Status.RESERVED)
         if status := self._wrong_length(descriptor):
             return Outcome(status)
-        length_is_known = descriptor["mode"] == Mode.RAW or not self.compressing
+        length_is_known = not self.compressing or (descriptor["mode"] == Mode.RAW and not descriptor["step"])
         if not capacity or (length_is_known and length > capacity):
             return Outcome(Status.CAPACITY, address=(descriptor["destination"] + capacity) % 2**64)
         for name, port in (("source", self.source), ("destination", self.sink)):
@@ -105,24 +114,58 @@ class TransferRules:
         Data that do not fit the capacity are written in whole beats: the first beat that would reach past the
         capacity is left out, with all data after it.
         """
-        result, report = self._through_codec(descriptor, data, table)
+        quantised = self._quantised(descriptor, data)
+        words = data if quantised is None else quantised.integers.tobytes()
+        result, report = self._through_codec(descriptor, words, table)
         status, address = _STREAM_STATUS[report.error], 0
-        crc = crc32c(data if self.compressing else result) if self.config.crc else 0
+        crc = crc32c(words if self.compressing else result) if self.config.crc else 0
         if status is Status.OK and descriptor["check_crc"] and crc != descriptor["crc"]:
             status = Status.CRC_MISMATCH
+        result = self._restored(descriptor, result)
         if len(result) > descriptor["capacity"]:
             beat, start = self.config.data_bits(self.sink) // 8, descriptor["destination"]
             end = (start + descriptor["capacity"]) // beat * beat
             result = result[: max(0, end - start)]
             if status is Status.OK:
                 status, address = Status.CAPACITY, start + len(result)
-        return Outcome(status, len(data), report.literals, address, result, crc)
+        count, first = (0, 0) if quantised is None else (quantised.reported, quantised.first)
+        if status is Status.OK and count:
+            status = Status.LOSSY_RANGE
+        return Outcome(status, len(data), report.literals, address, result, crc, count, first)
+
+    def _quantised(self, descriptor: Mapping[str, int], data: bytes) -> Quantised | None:
+        """What the error-bounded stage makes of the data of an offload with a step."""
+        form = self.config.quantisation
+        if form is None or not descriptor["step"] or not self.compressing:
+            return None
+        numbers = np.frombuffer(data, f"<u{form.number_type.bits // 8}")
+        return quantise(numbers, descriptor["step"] - form.number_type.bias, form)
+
+    def _restored(self, descriptor: Mapping[str, int], words: bytes) -> bytes:
+        """What the error-bounded stage makes of the words of a prefetch with a step."""
+        form = self.config.quantisation
+        if form is None or not descriptor["step"] or self.compressing:
+            return words
+        integers = np.frombuffer(words, f"<i{form.bits // 8}")
+        return dequantise(integers, descriptor["step"] - form.number_type.bias, form).tobytes()
 
     def _uses_reserved(self, descriptor: Mapping[str, int]) -> bool:
         """Whether a descriptor has anything where this engine has no field."""
         if not self.config.crc and (descriptor["check_crc"] or descriptor["crc"]):
             return True
+        form = self.config.quantisation
+        if descriptor["step"] > (0 if form is None else form.greatest_step):
+            return True
         return any(descriptor[field.name] for field in DESCRIPTOR if field.reserved)
+
+    def _length_bits(self, descriptor: Mapping[str, int]) -> int:
+        """Bits of what a length counts: numbers with a step, otherwise words."""
+        form = self.config.quantisation
+        return form.number_type.bits if form and descriptor["step"] else self.config.format.word_bits
+
+    def _reads_compressed(self, descriptor: Mapping[str, int]) -> bool:
+        """Whether the source does not have the bytes of the raw data, but ``compressed_length``."""
+        return not self.compressing and bool(descriptor["mode"] != Mode.RAW or descriptor["step"])
 
     def _decompresses(self, descriptor: Mapping[str, int]) -> bool:
         return descriptor["mode"] != Mode.RAW and not self.compressing
@@ -130,13 +173,16 @@ class TransferRules:
     def _wrong_length(self, descriptor: Mapping[str, int]) -> Status | None:
         word, stream_word = self.config.format.word_bits // 8, self.config.format.stream_bits // 8
         length, compressed_length = descriptor["length"], descriptor["compressed_length"]
-        decompresses = self._decompresses(descriptor)
-        if not length or (decompresses and not compressed_length):
+        reads_compressed = self._reads_compressed(descriptor)
+        if not length or (reads_compressed and not compressed_length):
             return Status.ZERO_LENGTH
-        if length % word or length > (MAX_BYTES if word > 1 else MAX_BYTES - 1):
+        unit = self._length_bits(descriptor) // 8
+        if length % unit or length > (MAX_BYTES if word > 1 else MAX_BYTES - 1):
             return Status.LENGTH
-        if not decompresses:
+        if not reads_compressed:
             return Status.LENGTH if compressed_length else None
+        if not self._decompresses(descriptor) and compressed_length != length // unit * word:
+            return Status.LENGTH
         return Status.LENGTH if compressed_length % stream_word or compressed_length > _MOST_BYTES else None
 
     def _through_codec(
@@ -149,6 +195,6 @@ class TransferRules:
         if self.compressing:
             result = encode_packet(np.frombuffer(data, word_dtype(form)), form)
         else:
-            count = descriptor["length"] // (form.word_bits // 8)
+            count = self.words(descriptor)
             result = decode_packet(np.frombuffer(data, stream_dtype(form)), count, form, self.config.lanes)
         return result.words.tobytes(), result.report

@@ -46,12 +46,13 @@ ARROWS: dict[str, list[str]] = {
     # The engine: rings on control on channels, channels on the paths of their data, and these on the AXI ports and on what
     # codecs are connected by. The codec itself is loaded by the name in its description.
     "hdl/axi": ["hdl/blocks", "hdl/spec"],
-    "hdl/engine/path": ["hdl/codec/parts", "hdl/axi", "hdl/blocks", "hdl/spec"],
+    "hdl/engine/path": ["hdl/codec/parts", "hdl/lossy", "hdl/axi", "hdl/blocks", "hdl/spec"],
     "hdl/engine/units": ["hdl/engine/path", "hdl/codec/parts", "hdl/axi", "hdl/blocks", "hdl/spec"],
     "hdl/engine/channel": [
         "hdl/engine/path",
         "hdl/engine/units",
         "hdl/codec/parts",
+        "hdl/lossy",
         "hdl/axi",
         "hdl/blocks",
         "hdl/spec",
@@ -84,7 +85,7 @@ ARROWS: dict[str, list[str]] = {
     "sim/codec": ["sim/support", "hdl/spec"],
     "sim/lossy": ["hdl/spec"],
     "sim/compare": ["sim/codec", "sim/support", "hdl/spec"],
-    "sim/engine": ["sim/codec", "hdl/spec", "hdl/spec/registers"],
+    "sim/engine": ["sim/codec", "sim/lossy", "hdl/spec", "hdl/spec/registers"],
     "sim/driver": ["sim/engine", "hdl/spec", "hdl/spec/registers"],
     "sim/system": ["sim/support", "hdl/spec"],
     "sim/training": ["sim/system", "sim/compare", "sim/codec", "sim/support", "hdl/spec"],
@@ -106,6 +107,7 @@ ARROWS: dict[str, list[str]] = {
         "verif/monitors",
         "sim/codec",
         "sim/engine",
+        "sim/lossy",
         "hdl/engine",
         "hdl/verilog",
         "hdl/spec",

@@ -102,6 +102,8 @@ class Geometry(ct.Structure):
             "units",
             "stripe_bytes",
             "crc",
+            "lossy",
+            "keep_nonzero",
         ]
     ]
 
@@ -117,6 +119,7 @@ class Transfer(ct.Structure):
         ("interrupt", ct.c_uint8),
         ("check_crc", ct.c_uint8),
         ("crc", ct.c_uint32),
+        ("step", ct.c_uint8),
     ]
 
 
@@ -127,6 +130,8 @@ class Result(ct.Structure):
         ("literals", ct.c_uint32),
         ("status", ct.c_uint8),
         ("crc", ct.c_uint32),
+        ("range_count", ct.c_uint32),
+        ("range_first", ct.c_uint32),
     ]
 
 
@@ -230,7 +235,16 @@ class CChannel:
         _refuse(self.library.c_wait(self.channel, number, results, count, 1000, None))
         return [
             Completion(
-                r.tag, Status(r.status), r.bytes_read, r.bytes_written, r.literals, r.cycles, r.address, r.crc
+                r.tag,
+                Status(r.status),
+                r.bytes_read,
+                r.bytes_written,
+                r.literals,
+                r.cycles,
+                r.address,
+                r.crc,
+                r.range_count,
+                r.range_first,
             )
             for r in results
         ]
@@ -281,4 +295,5 @@ def _transfer(d: Descriptor) -> Transfer:
         d.interrupt,
         d.check_crc,
         d.crc,
+        d.step,
     )

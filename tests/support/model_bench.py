@@ -34,11 +34,13 @@ FVC = EngineConfig(
     host_address_bits=34,
     ring_entries=16,
 )
-#: Codes of a field, padding, and a CRC.
+#: Codes of a field, padding, a CRC, and an error-bounded stage.
 FIELDS = EngineConfig(
     format=Format(16, 32, 3, (127, 126), field_bits=8, rotate=1, zero=True, align=4),
     ring_entries=16,
     crc=True,
+    lossy="fp32",
+    keep_nonzero=True,
 )
 #: The engines that the driver is tried on.
 CONFIGS = {"default": EngineConfig(ring_entries=16), "fvc": FVC, "fields": FIELDS}

@@ -21,11 +21,12 @@ CONFIGS = {
         ring_entries=2,
     ),
     "odd": EngineConfig(
-        format=Format(word_bits=16, code_bits=2, values=(7,)),
+        format=Format(word_bits=8, code_bits=2, values=(7,)),
         dev_address_bits=40,
         host_address_bits=33,
         alignment="word",
         crc=True,
+        lossy="bf16",
     ),
 }
 each_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)

@@ -59,9 +59,9 @@ ENGINES: dict[str, tuple[EngineConfig, list[str]]] = {
         dataclasses.replace(SMALL, alignment="word", pipelined=True),
         ["soak", "lengths", "register_bus", "corrupt", "capacity", "hard_resets", "soft_resets"],
     ),
-    "fields and padding, to a word, with a CRC": (
-        dataclasses.replace(SMALL, format=FIELDS, lanes=8, alignment="word", crc=True),
-        ["soak", "corrupt", "crc", "padding", "hard_resets"],
+    "fields and padding, to a word, with a CRC and an error-bounded stage": (
+        dataclasses.replace(SMALL, format=FIELDS, lanes=8, alignment="word", crc=True, lossy="fp32"),
+        ["soak", "corrupt", "crc", "lossy", "padding", "hard_resets"],
     ),
     "streams": (STREAMS, ["soak", "lengths", "corrupt", "aborts", "hard_resets"]),
     "default memories, register slices, ports of 512 bits": (

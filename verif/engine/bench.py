@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from cocotb.triggers import ClockCycles, RisingEdge
 
+from cdma.hdl.spec.quantisation import NUMBERS
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, Mode, Status
 from cdma.sim.engine.descriptors import unpack
 from cdma.sim.engine.port import AddressSpace
@@ -24,7 +25,7 @@ from .design import EngineDesign
 from .memory import GUARD
 from .ports_bench import PortsBench
 from .promises import check_promises
-from .transfer import Transfer, random_words, transfer
+from .transfer import Transfer, random_numbers, random_step, random_words, transfer
 
 __all__ = ["CHANNELS", "EngineBench"]
 
@@ -93,14 +94,24 @@ class EngineBench(PortsBench):
         self, channel: str, words: int, *, mode: int | None = None, raw: bytes | None = None, **options: Any
     ) -> Transfer:
         """Makes a transfer of random data, or of those given, at a random address; writes its source, and allows its
-        destination. Where there is a CRC, every second one is checked."""
+        destination. Where there is a CRC, every second one is checked; where there is an error-bounded stage, every second
+        one whose mode and data are left open has a step."""
         config, rng = self.config, self.rng
         if config.crc:
             options.setdefault("crc_off", rng.choice((None, 0)))
         compressing = channel == "offload"
         table = self.tables[channel]
         chosen = rng.choice(list(Mode)) if mode is None else mode
-        data = random_words(self.np, words, config, table) if raw is None else raw
+        if config.quantisation and mode is None and raw is None and options.keys() <= {"crc_off"}:
+            options["step"] = rng.choice((0, random_step(rng, config)))
+        step = options.get("step", 0)
+        if raw is not None:
+            data = raw
+        elif step:
+            count = -(-words * config.format.word_bits // NUMBERS[config.lossy].bits)
+            data = random_numbers(self.np, count, config, step)
+        else:
+            data = random_words(self.np, words, config, table)
         read, write = ("dev", "host") if compressing else ("host", "dev")
         bits = {"dev": config.dev_data_bits, "host": config.host_data_bits}
         # Where in their beats source and destination begin.
@@ -136,7 +147,7 @@ class EngineBench(PortsBench):
         check_promises(self.config, channel, made.descriptor, made.completion)
         self.check_memory(channel, made)
         self.transfers += 1
-        self.words += made.descriptor["length"] * 8 // self.config.format.word_bits
+        self.words += self.rules[channel].words(made.descriptor)
 
     def check_memory(self, channel: str, made: Transfer, exact: bool = True) -> None:
         """Checks what lies at the destination, then clears it. Without ``exact`` only the guards count."""

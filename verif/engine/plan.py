@@ -23,6 +23,11 @@ def _with_crc(design: Design) -> bool:
     return bool(design.config.crc)
 
 
+def _with_stage(design: Design) -> bool:
+    """with an error-bounded stage"""
+    return design.config.quantisation is not None
+
+
 def _with_units(design: Design) -> bool:
     """with several units"""
     return bool(design.config.units > 1)
@@ -92,6 +97,13 @@ _CHANNELS = (
         "flipped literals, which no decoder sees, and wrong CRCs in descriptors, in both directions",
         "CRC_MISMATCH with the CRC of the data that came; the next descriptor runs",
         _with_crc,
+    ),
+    TestPoint(
+        "lossy",
+        "numbers and integers through the error-bounded stage in every mode, with any step, also numbers that are "
+        "not within the bound",
+        "the model's bits; LOSSY_RANGE with the count and the first, behind every other cause; the next descriptor runs",
+        _with_stage,
     ),
     TestPoint(
         "capacity",
@@ -194,6 +206,7 @@ ENGINE_PLAN = TestPlan(
             "refusals",
             "errors",
             "crc",
+            "lossy",
             "stops",
             "units",
             "rings",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.quantisation import NUMBERS
 from cdma.hdl.spec.records import Mode, Status
 
 __all__ = ["check_promises"]
@@ -30,6 +31,8 @@ def check_promises(
     status, read, written = (completion[name] for name in ("status", "bytes_read", "bytes_written"))
     length, capacity = descriptor["length"], descriptor["capacity"]
     raw = descriptor["mode"] == Mode.RAW
+    word = config.format.word_bits // 8
+    words = length // (NUMBERS[config.lossy].bits // 8 if descriptor["step"] else word)
     end = descriptor["destination"] + written
     beat = (config.host_data_bits if channel == "offload" else config.dev_data_bits) // 8
 
@@ -43,7 +46,7 @@ def check_promises(
         promise(
             read == written == completion["literals"] == 0, "of a refused descriptor nothing is transferred"
         )
-    if status == Status.CAPACITY and (raw or channel == "prefetch"):
+    if status == Status.CAPACITY and (channel == "prefetch" or (raw and not descriptor["step"])):
         promise(read == written == 0, "a raw copy or a prefetch that cannot fit is refused at once")
         promise(
             completion["address"] == descriptor["destination"] + capacity, "the address is past the capacity"
@@ -52,17 +55,22 @@ def check_promises(
         promise(completion["address"] == end, "the address is the first byte that was not written")
         promise(not written or end % beat == 0, "whole beats are written up to the capacity")
         promise(capacity - written < beat, "every whole beat within the capacity is written")
-    if status == Status.OK:
+    count, first = completion["range_count"], completion["range_first"]
+    promise(not count or bool(descriptor["step"] and channel == "offload"), "only a quantiser counts numbers")
+    promise(first < words if count else not first, "the first number that is counted is one of the tensor's")
+    promise(status != Status.OK or not count, "numbers that are not within the bound are never silent")
+    promise(status != Status.LOSSY_RANGE or bool(count), "a range that is reported has a number")
+    if status in (Status.OK, Status.LOSSY_RANGE):
         promise(completion["address"] == 0, "a success has no address")
-        if raw:
+        if raw and not descriptor["step"]:
             promise(read == written == length, "a raw copy moves its length")
         elif channel == "prefetch":
             promise(read == descriptor["compressed_length"], "a prefetch reads the compressed length")
             promise(written == length, "a prefetch writes the raw length")
         else:
-            word = config.format.word_bits // 8
             promise(read == length, "an offload reads the raw length")
-            promise(0 < written <= config.format.bound_bytes(length // word), "a stream is within its bound")
+            most = words * word if raw else config.format.bound_bytes(words)
+            promise(0 < written <= most, "a stream is within its bound")
     if status in _STREAM_ERRORS:
         promise(channel == "prefetch" and not raw, "only a decompressor finds errors in a stream")
         promise(written <= length, "no more words are written than the descriptor asks for")

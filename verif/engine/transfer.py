@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,8 +16,9 @@ from cdma.sim.codec.words import Words, rotated, word_dtype, words_from_bytes, w
 from cdma.sim.engine.crc import crc32c
 from cdma.sim.engine.descriptors import pack, unpack
 from cdma.sim.engine.transfer import Outcome, TransferRules
+from cdma.sim.lossy.quantise import quantise
 
-__all__ = ["Transfer", "random_words", "transfer"]
+__all__ = ["Transfer", "integers", "random_numbers", "random_step", "random_words", "transfer"]
 
 
 @dataclass
@@ -51,6 +53,8 @@ class Transfer:
             "literals": self.expected.literals,
             "address": self.expected.address,
             "crc": self.expected.crc,
+            "range_count": self.expected.range_count,
+            "range_first": self.expected.range_first,
             "reserved": 0,
             "reserved_status": 0,
         }
@@ -75,18 +79,20 @@ def transfer(
     stream: bytes | None = None,
     interrupt: int = 0,
     crc_off: int | None = None,
+    step: int = 0,
 ) -> Transfer:
     """Returns a transfer of ``raw`` data, or a prefetch of any ``stream`` in the place of the compressed data.
 
-    ``capacity`` is by default what the result needs. With ``crc_off``, the CRC is checked against that of ``raw``, in which
-    these bits are wrong.
+    ``capacity`` is by default what the result needs. With ``crc_off``, the CRC is checked against that of the words, in
+    which these bits are wrong. With a ``step``, ``raw`` are numbers, and a prefetch has their integers.
     """
     rules = TransferRules(config, direction)
-    decompresses = mode != Mode.RAW and direction == "prefetch"
-    data = raw
-    if decompresses and stream is None:
+    reads_compressed = direction == "prefetch" and bool(mode != Mode.RAW or step)
+    words = integers(raw, step, config) if step else raw
+    data = words if reads_compressed else raw
+    if reads_compressed and mode != Mode.RAW and stream is None:
         form = rules.format(mode, table)
-        data = words_to_bytes(encode_packet(words_from_bytes(raw, form), form).words)
+        data = words_to_bytes(encode_packet(words_from_bytes(words, form), form).words)
     elif stream is not None:
         data = stream
     descriptor = {
@@ -94,18 +100,54 @@ def transfer(
         "destination": destination,
         "length": len(raw),
         "capacity": (1 << 64) - 1 if capacity is None else capacity,
-        "compressed_length": len(data) if decompresses else 0,
+        "compressed_length": len(data) if reads_compressed else 0,
         "tag": tag,
         "mode": int(mode),
         "interrupt": interrupt,
         "check_crc": int(crc_off is not None),
-        "crc": 0 if crc_off is None else crc32c(raw) ^ crc_off,
+        "crc": 0 if crc_off is None else crc32c(words) ^ crc_off,
+        "step": step,
     }
     expected = rules.outcome(descriptor, data, table)
     if capacity is None:
         # A stream with an error gives fewer bytes than the descriptor asks for.
         descriptor["capacity"] = len(raw) if direction == "prefetch" else expected.bytes_written
     return Transfer(descriptor, data, expected)
+
+
+def integers(raw: bytes, step: int, config: EngineConfig) -> bytes:
+    """Returns the integers that the numbers become."""
+    form = config.quantisation
+    assert form is not None
+    numbers = np.frombuffer(raw, f"<u{form.number_type.bits // 8}")
+    return quantise(numbers, step - form.number_type.bias, form).integers.tobytes()
+
+
+def random_step(rng: random.Random, config: EngineConfig) -> int:
+    """Returns a step as a descriptor has it: the least, the greatest, or any."""
+    form = config.quantisation
+    assert form is not None
+    return rng.choice((1, form.greatest_step, rng.randint(1, form.greatest_step)))
+
+
+def random_numbers(
+    rng: np.random.Generator, count: int, config: EngineConfig, step: int, *, beyond: float = 0.0
+) -> bytes:
+    """Returns ``count`` numbers of a random density around a step; a share of them, ``beyond``, is anything: too large,
+    infinite and NaN too."""
+    form = config.quantisation
+    assert form is not None
+    kind = form.number_type
+    # From numbers that vanish up to half the limit.
+    stored = rng.integers(max(0, step - 4), step + form.bits - 2, count)
+    fraction = rng.integers(0, 1 << kind.fraction_bits, count)
+    fraction *= rng.random(count) < rng.choice((0.0, 0.5, 1.0))
+    numbers = rng.integers(0, 2, count) << (kind.bits - 1) | stored << kind.fraction_bits | fraction
+    numbers *= rng.random(count) < rng.choice((0.1, 0.5, 1.0))
+    special = ((1 << kind.exponent_bits) - 1) << kind.fraction_bits
+    others = np.where(rng.random(count) < 0.5, rng.integers(0, 1 << kind.bits, count), special)
+    chosen = np.where(rng.random(count) < beyond, others, numbers)
+    return chosen.astype(f"<u{kind.bits // 8}").tobytes()
 
 
 def random_words(rng: np.random.Generator, count: int, config: EngineConfig, table: tuple[int, ...]) -> bytes:

@@ -90,7 +90,7 @@ class Software:
     def _push(self, record: bytes) -> None:
         values = unpack(DESCRIPTOR, record)
         registers: dict[str, dict[str, int]] = {}
-        for part in record_parts(descriptor_fields(crc=self.machine.config.crc), "flags"):
+        for part in record_parts(descriptor_fields(self.machine.config.records), "flags"):
             bits = values[part.record.name] >> part.start & (1 << part.bits) - 1
             registers.setdefault(part.register, {})[part.field] = bits
         self.machine.expect("push.status", _TAKEN, pending=0)
@@ -142,7 +142,7 @@ class Software:
 
     def _pop(self) -> dict[str, int]:
         values = {field.name: 0 for field in COMPLETION}
-        for part in record_parts(completion_fields(crc=self.machine.config.crc), "result"):
+        for part in record_parts(completion_fields(self.machine.config.records), "result"):
             bits = self.machine.peek(f"{self.channel}.completion_{part.register}", part.field)
             values[part.record.name] |= bits << part.start
         self.machine.poke(f"{self.channel}.command", pop_completion=1)

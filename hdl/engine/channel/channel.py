@@ -119,8 +119,8 @@ class Channel(wiring.Component):
         sink = WritePort(self.write.data_bits, self.write.address_bits, self.write.word_bits)
         super().__init__(
             {
-                "requests": In(stream.Signature(Request(crc=config.crc))),
-                "completion": Out(stream.Signature(Completion(crc=config.crc))),
+                "requests": In(stream.Signature(Request(config.records))),
+                "completion": Out(stream.Signature(Completion(config.records))),
                 "completion_interrupt": Out(1),
                 "completion_words": Out(32),
                 "completion_coded": Out(1),
@@ -152,17 +152,22 @@ class Channel(wiring.Component):
                 config.format.word_bits,
                 compressing=self.compressing,
                 late=config.pipelined,
-                crc=config.crc,
+                options=config.records,
+                quantisation=config.quantisation,
             ),
             slots=Slots(
                 *addresses,
                 config.descriptors,
                 late=config.pipelined,
                 end_when_done=config.units > 1 and not self.compressing,
-                crc=config.crc,
+                options=config.records,
             ),
             completer=Completer(
-                *addresses, padded=config.format.padded, late=config.pipelined, summed=config.crc
+                *addresses,
+                padded=config.format.padded,
+                late=config.pipelined,
+                options=config.records,
+                ranged=config.records.lossy and self.compressing,
             ),
         )
         m.submodules.path = reset_with(m, "path", parts.path, clear, self.clock)
@@ -219,6 +224,10 @@ class Channel(wiring.Component):
         wiring.connect(m, path.report, completer.report)
         if self.config.crc:
             wiring.connect(m, path.crc, completer.crc)
+        if self.config.records.lossy:
+            wiring.connect(m, slots.step, path.step)
+            if self.compressing:
+                wiring.connect(m, path.range, completer.range)
         wiring.connect(m, completer.completion, wiring.flipped(self.completion))
         connect_ports(m, path.source, self.source)
         connect_ports(m, path.sink, self.sink)

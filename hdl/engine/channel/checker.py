@@ -10,7 +10,16 @@ from amaranth.utils import exact_log2
 from cdma.hdl.axi.gather import EARLY
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.blocks.gates import one_of
-from cdma.hdl.spec.records import LENGTH_BITS, MAX_BYTES, Mode, Status, descriptor_fields
+from cdma.hdl.spec.quantisation import Quantisation
+from cdma.hdl.spec.records import (
+    LENGTH_BITS,
+    MAX_BYTES,
+    NO_OPTIONS,
+    Mode,
+    RecordOptions,
+    Status,
+    descriptor_fields,
+)
 from cdma.hdl.spec.registers.description import REGISTER_BYTES
 
 from .descriptor import Request, StatusShape
@@ -71,6 +80,11 @@ def _byte(value: Value, place: Value) -> Value:
     return one_of(*((place[index], value[8 * index : 8 * index + 8]) for index in range(count)))
 
 
+def _number_log2(form: Quantisation) -> int:
+    """log2 of the bytes of a number."""
+    return exact_log2(form.number_type.bits // 8)
+
+
 class Checker(wiring.Component):
     """Takes a request at a time, checks it, and pushes it into the next slot: within 21 cycles if there is no objection,
     within 29 otherwise. The request must stay at the input until it is taken.
@@ -89,8 +103,10 @@ class Checker(wiring.Component):
     ``late``
         The steps, what is selected and the verdict go through registers, for an FPGA: a check takes three cycles more, and
         an objection five.
-    ``crc``
-        Descriptors may have a CRC that is to be checked.
+    ``options``
+        What descriptors may have: a CRC that is to be checked, a step.
+    ``quantisation``
+        What is done to numbers where there is a step.
     ``run``
         Lets a request begin. One that has begun is finished even if it falls.
     ``flush``
@@ -107,18 +123,20 @@ class Checker(wiring.Component):
         *,
         compressing: bool,
         late: bool = False,
-        crc: bool = False,
+        options: RecordOptions = NO_OPTIONS,
+        quantisation: Quantisation | None = None,
     ) -> None:
         self.late = late
-        self.crc = crc
+        self.options = options
+        self.quantisation = quantisation
         self.read = read
         self.write = write
         self.compressing = compressing
         self.word_log2 = exact_log2(word_bits // 8)
         super().__init__(
             {
-                "requests": In(stream.Signature(Request(crc=crc))),
-                "slot": Out(SlotPort(crc=crc)),
+                "requests": In(stream.Signature(Request(options))),
+                "slot": Out(SlotPort(options)),
                 "windows": Out(WindowPort()),
                 "run": In(1),
                 "flush": In(1),
@@ -150,6 +168,8 @@ class Checker(wiring.Component):
         slot, request, descriptor = self.slot, self.requests.payload, self.requests.payload.descriptor
         raw = descriptor.mode == Mode.RAW
         words = descriptor.length >> self.word_log2
+        if self.quantisation is not None:
+            words = Mux(self._lossy(), descriptor.length >> _number_log2(self.quantisation), words)
         m.d.comb += [
             self.requests.ready.eq(slot.push),
             slot.fields.tag.eq(Mux(request.fault == Status.OK, descriptor.tag, 0)),
@@ -162,12 +182,18 @@ class Checker(wiring.Component):
             slot.route.words.eq(words),
             slot.early.eq(self._register(m, "early", self._early(descriptor))),
         ]
-        if self.crc:
+        if self.quantisation is not None:
+            m.d.comb += [slot.fields.lossy.eq(self._lossy()), slot.step.eq(descriptor.step)]
+        if self.options.crc:
             m.d.comb += [
                 slot.fields.check_crc.eq(descriptor.check_crc),
                 slot.fields.crc.eq(descriptor.crc),
             ]
         return m
+
+    def _lossy(self) -> Value:
+        """The descriptor has a step."""
+        return C(0) if self.quantisation is None else self.requests.payload.descriptor.step.any()
 
     def _sequence(self, m: Module, steps: _Steps, verdict: Signal) -> Signal:
         """Goes through the steps: the addresses, the verdict, and the address of an objection; keeps the verdict."""
@@ -344,7 +370,11 @@ class Checker(wiring.Component):
         )
         compressed = _byte(descriptor.compressed_length[:LENGTH_BITS], place)
         most = _byte(unfillable.replicate(LENGTH_BITS), place)
-        compressed_counts = 0 if self.compressing else descriptor.mode != Mode.RAW
+        compressed_counts: Value | int = 0
+        if not self.compressing:
+            compressed_counts = descriptor.mode != Mode.RAW
+            if self.quantisation is not None:
+                compressed_counts |= self._lossy()
         first = Signal(8, reset_less=True)
         count = Signal(8, reset_less=True)
         m.d.sync += [
@@ -440,17 +470,18 @@ class Checker(wiring.Component):
         descriptor = self.requests.payload.descriptor
         length, compressed = descriptor.length, descriptor.compressed_length
         raw = descriptor.mode == Mode.RAW
-        fields = descriptor_fields(crc=self.crc)
+        fields = descriptor_fields(self.options)
         reserved = Cat(descriptor[field.name] for field in fields if field.reserved).any()
 
         def known(name: str, value: Value) -> Value:
             return self._register(m, name, value)
 
         needs_compressed = C(0) if self.compressing else ~raw
-        # The codec counts words with 32 bits, so 2**32 words of one byte are one too many.
-        most = MAX_BYTES if self.word_log2 else MAX_BYTES - 1
-        length_wrong = length[: self.word_log2].any() | (length > most)
-        compressed_wrong = compressed[: self.read.word_log2].any() | compressed[LENGTH_BITS:].any()
+        if self.quantisation is not None:
+            reserved |= descriptor.step > self.quantisation.greatest_step
+            if not self.compressing:
+                needs_compressed |= self._lossy()
+        length_wrong, compressed_wrong = self._wrong_lengths(descriptor)
         with m.If(steps.source):
             m.d.sync += [
                 facts.reserved.eq(known("reserved", reserved) | (descriptor.mode > max(Mode))),
@@ -471,12 +502,30 @@ class Checker(wiring.Component):
             ]
         return facts
 
+    def _wrong_lengths(self, descriptor: data.View) -> tuple[Value, Value]:
+        """Whether the length is wrong, and the compressed one where it is needed."""
+        length, compressed = descriptor.length, descriptor.compressed_length
+        # The codec counts words with 32 bits, so 2**32 words of one byte are one too many.
+        most = MAX_BYTES if self.word_log2 else MAX_BYTES - 1
+        length_wrong = length[: self.word_log2].any() | (length > most)
+        compressed_wrong = compressed[: self.read.word_log2].any() | compressed[LENGTH_BITS:].any()
+        if self.quantisation is not None:
+            number_log2 = _number_log2(self.quantisation)
+            length_wrong |= self._lossy() & length[:number_log2].any()
+            # Integers that pass around the codec are as many as the numbers.
+            integers = length[: LENGTH_BITS + 1] >> (number_log2 - self.word_log2)
+            around = self._lossy() & (descriptor.mode == Mode.RAW)
+            compressed_wrong |= around & (compressed[:LENGTH_BITS] != integers)
+        return length_wrong, compressed_wrong
+
     def _judge(self, m: Module, about: _About, facts: _Facts, findings: _Findings) -> Signal:
         """The status of the first objection; drives which address it is about."""
         status = Signal(StatusShape)
         request = self.requests.payload
         # The bytes that an offload through the codec will take are not known before.
         known = request.descriptor.mode == Mode.RAW if self.compressing else C(1)
+        if self.compressing and self.quantisation is not None:
+            known &= ~self._lossy()
         with m.If(request.fault != Status.OK):
             m.d.comb += [status.eq(request.fault), about.fault.eq(1)]
         with m.Elif(facts.reserved):

@@ -11,7 +11,8 @@ from cdma.hdl.blocks.crc32c import CRC_BITS
 from cdma.hdl.blocks.gates import one_of
 from cdma.hdl.codec.parts.streams import Error
 from cdma.hdl.engine.path.ports import Verdict
-from cdma.hdl.spec.records import Status
+from cdma.hdl.lossy.range_report import OutOfRange
+from cdma.hdl.spec.records import NO_OPTIONS, RecordOptions, Status
 
 from .descriptor import Completion, StatusShape
 from .slots import CYCLES_BYTES, LENGTH_BYTES, Ticket
@@ -49,7 +50,8 @@ class Completer(wiring.Component):
     data passed around the codec, the codec have reported.
 
     The first cause in the order of the data's flow counts: a read that failed, a corrupt stream, a wrong CRC, a write
-    that failed, a capacity that was exceeded after what was written.
+    that failed, a capacity that was exceeded after what was written. Numbers that are not within the bound count last: all
+    data are written.
 
     The numbers of a completion are calculated a byte at a time, with one subtractor, and kept with the ticket. A
     completion is shown 11 cycles after its ticket can be completed, straight from the ticket, which goes a cycle after
@@ -59,15 +61,19 @@ class Completer(wiring.Component):
         Streams have padding, which may be wrong.
     ``late``
         The ticket shows what is written into it a cycle later, and so does the completion.
-    ``summed``
-        There is a CRC of the data of each descriptor that was started.
+    ``options``
+        What completions have: there is a CRC of the data of each descriptor that was started.
+    ``ranged``
+        There is a report of the numbers of each descriptor that was started and has a step.
 
     ``reported``
         High while reader and writer are done with the ticket.
     ``report``
         The codec's verdicts.
     ``crc``
-        The CRC of each descriptor's raw bytes, if ``summed``.
+        The CRC of each descriptor's raw bytes, if there is one.
+    ``range``
+        Those numbers of each descriptor with a step that are not within the bound, if ``ranged``.
     ``drop``
         While high, tickets are completed without their stages. A refused ticket keeps the status it was refused with.
         Any other is completed as ``ABORTED`` or, if ``watchdog`` is high, as ``WATCHDOG``: with its ``write_address``
@@ -95,18 +101,21 @@ class Completer(wiring.Component):
         *,
         padded: bool = False,
         late: bool = False,
-        summed: bool = False,
+        options: RecordOptions = NO_OPTIONS,
+        ranged: bool = False,
     ) -> None:
         self.padded = padded
-        self.summed = summed
+        self.summed = options.crc
+        self.ranged = ranged
         self.late_ticket = late
         super().__init__(
             {
-                "tickets": In(stream.Signature(Ticket(read_address_bits, write_address_bits, crc=summed))),
+                "tickets": In(stream.Signature(Ticket(read_address_bits, write_address_bits, options))),
                 "reported": In(1),
                 "report": In(stream.Signature(Verdict)),
-                **({"crc": In(stream.Signature(CRC_BITS))} if summed else {}),
-                "completion": Out(stream.Signature(Completion(crc=summed))),
+                **({"crc": In(stream.Signature(CRC_BITS))} if options.crc else {}),
+                **({"range": In(stream.Signature(OutOfRange()))} if ranged else {}),
+                "completion": Out(stream.Signature(Completion(options))),
                 "interrupt": Out(1),
                 "words": Out(32),
                 "coded": Out(1),
@@ -132,6 +141,8 @@ class Completer(wiring.Component):
         reported = self.reported & (fields.raw | self.report.valid)
         if self.summed:
             reported &= self.crc.valid
+        if self.ranged:
+            reported &= ~fields.lossy | self.range.valid
         m.d.comb += [refused.eq(~ticket.started), complete.eq(refused | reported)]
 
         kind = _Kind(refused, *(Signal(name=name) for name in _Kind._fields[1:]))
@@ -186,6 +197,14 @@ class Completer(wiring.Component):
             m.d.comb += [
                 completion.crc.eq(Mux(moved, self.crc.payload, 0)),
                 self.crc.ready.eq(self.tickets.ready & moved),
+            ]
+        if self.ranged:
+            lossy = Signal()
+            m.d.sync += lossy.eq(kind.moved & fields.lossy)
+            m.d.comb += [
+                completion.range_count.eq(Mux(lossy, self.range.payload.count, 0)),
+                completion.range_first.eq(Mux(lossy, self.range.payload.first, 0)),
+                self.range.ready.eq(self.tickets.ready & lossy),
             ]
         return m
 
@@ -263,6 +282,9 @@ class Completer(wiring.Component):
         wrong_crc = Signal()
         if self.summed:
             m.d.sync += wrong_crc.eq(ticket.fields.check_crc & (ticket.fields.crc != self.crc.payload))
+        beyond = Signal()
+        if self.ranged:
+            m.d.sync += beyond.eq(ticket.fields.lossy & (self.range.payload.count != 0))
         with m.If(ticket.read_resp != Response.OKAY):
             m.d.sync += [
                 status.eq(Mux(ticket.read_resp == Response.DECERR, Status.READ_DECERR, Status.READ_SLVERR)),
@@ -285,3 +307,6 @@ class Completer(wiring.Component):
             ]
         with m.Elif(ticket.overflow):
             m.d.sync += [status.eq(Status.CAPACITY), from_write.eq(1)]
+        if self.ranged:
+            with m.Elif(beyond):
+                m.d.sync += status.eq(Status.LOSSY_RANGE)

@@ -2,7 +2,7 @@
 
 from amaranth.lib import data
 
-from cdma.hdl.spec.records import RecordField, Status, completion_fields, descriptor_fields
+from cdma.hdl.spec.records import RecordField, RecordOptions, Status, completion_fields, descriptor_fields
 
 __all__ = ["Completion", "Descriptor", "Request", "StatusShape"]
 
@@ -15,17 +15,17 @@ def _members(record: tuple[RecordField, ...]) -> dict[str, int]:
 
 
 class Descriptor(data.StructLayout):
-    """64 bytes, as they lie in memory, of an engine with or without a CRC."""
+    """64 bytes, as they lie in memory, of an engine with ``options``."""
 
-    def __init__(self, *, crc: bool) -> None:
-        super().__init__(_members(descriptor_fields(crc=crc)))
+    def __init__(self, options: RecordOptions) -> None:
+        super().__init__(_members(descriptor_fields(options)))
 
 
 class Completion(data.StructLayout):
-    """64 bytes, as they lie in memory, of an engine with or without a CRC."""
+    """64 bytes, as they lie in memory, of an engine with ``options``."""
 
-    def __init__(self, *, crc: bool) -> None:
-        super().__init__(_members(completion_fields(crc=crc)))
+    def __init__(self, options: RecordOptions) -> None:
+        super().__init__(_members(completion_fields(options)))
 
 
 class Request(data.StructLayout):
@@ -33,8 +33,8 @@ class Request(data.StructLayout):
     :class:`~cdma.hdl.spec.records.Status` of that and ``address`` is where it lies; logic that drives a channel itself
     leaves both at 0."""
 
-    def __init__(self, *, crc: bool) -> None:
-        super().__init__({"descriptor": Descriptor(crc=crc), "fault": StatusShape, "address": 64})
+    def __init__(self, options: RecordOptions) -> None:
+        super().__init__({"descriptor": Descriptor(options), "fault": StatusShape, "address": 64})
 
 
 assert max(Status) < 1 << StatusShape

@@ -14,7 +14,7 @@ from cdma.hdl.axi.ports import Response
 from cdma.hdl.axi.span import SPAN_BITS
 from cdma.hdl.blocks.crc32c import CRC_BITS
 from cdma.hdl.engine.path.codec_switch import Route
-from cdma.hdl.spec.records import LENGTH_BITS
+from cdma.hdl.spec.records import LENGTH_BITS, NO_OPTIONS, STEP_BITS, RecordOptions
 
 from .descriptor import StatusShape
 
@@ -28,9 +28,9 @@ LENGTH_BYTES = -(-SPAN_BITS // 8)
 
 class TicketFields(data.StructLayout):
     """What the completer must know of a descriptor besides. A ``status`` other than OK refuses it; ``crc`` is expected if
-    ``check_crc``."""
+    ``check_crc``; ``lossy`` if it has a step."""
 
-    def __init__(self, *, crc: bool) -> None:
+    def __init__(self, options: RecordOptions) -> None:
         super().__init__(
             {
                 "tag": 32,
@@ -38,7 +38,8 @@ class TicketFields(data.StructLayout):
                 "raw": 1,
                 "words": 32,
                 "status": StatusShape,
-                **({"check_crc": 1, "crc": CRC_BITS} if crc else {}),
+                **({"check_crc": 1, "crc": CRC_BITS} if options.crc else {}),
+                **({"lossy": 1} if options.lossy else {}),
             }
         )
 
@@ -55,10 +56,10 @@ class Ticket(data.StructLayout):
         From the completer itself.
     """
 
-    def __init__(self, read_address_bits: int, write_address_bits: int, *, crc: bool) -> None:
+    def __init__(self, read_address_bits: int, write_address_bits: int, options: RecordOptions) -> None:
         super().__init__(
             {
-                "fields": TicketFields(crc=crc),
+                "fields": TicketFields(options),
                 "started": 1,
                 "start": 8 * CYCLES_BYTES,
                 "objection": 8 * ADDRESS_BYTES,
@@ -93,14 +94,14 @@ class SlotPort(wiring.Signature):
     ``objection``
         Writes ``last`` as the address of the objection.
     ``push``
-        Hands the slot on, with ``fields``, ``route`` and ``early``.
+        Hands the slot on, with ``fields``, ``route``, ``early`` and ``step``.
     ``early``
         Beats of the packet may be written before its command: see :class:`~cdma.hdl.axi.gather.Gather`.
     ``starts``
         With ``push``: ``fields.status`` is OK. Only then the stages see the slot.
     """
 
-    def __init__(self, *, crc: bool) -> None:
+    def __init__(self, options: RecordOptions) -> None:
         super().__init__(
             {
                 "ready": In(1),
@@ -112,9 +113,10 @@ class SlotPort(wiring.Signature):
                 "first": Out(8),
                 "last": Out(8),
                 "count": Out(8),
-                "fields": Out(TicketFields(crc=crc)),
+                "fields": Out(TicketFields(options)),
                 "route": Out(Route),
                 "early": Out(1),
+                **({"step": Out(STEP_BITS)} if options.lossy else {}),
                 "push": Out(1),
                 "starts": Out(1),
             }
@@ -190,10 +192,10 @@ class Slots(wiring.Component):
         wires to all memories are slow: what is pushed is at the streams, and what is written is in the ticket, three cycles
         later.
 
-    ``crc``
-        Tickets have a CRC.
+    ``options``
+        Tickets have what these need, and with a lossy stage there is its command, ``step``.
 
-    ``read``, ``route``, ``write``
+    ``read``, ``step``, ``route``, ``write``
         The commands of the stages.
     ``read_outcome``, ``write_outcome``, ``overflow``
         What the stages report.
@@ -227,7 +229,7 @@ class Slots(wiring.Component):
         *,
         late: bool = False,
         end_when_done: bool = False,
-        crc: bool = False,
+        options: RecordOptions = NO_OPTIONS,
     ) -> None:
         assert depth.bit_count() == 1, depth
         self.read_address_bits = read_address_bits
@@ -235,10 +237,12 @@ class Slots(wiring.Component):
         self.depth = depth
         self.late = late
         self.end_when_done = end_when_done
+        self.lossy = options.lossy
         super().__init__(
             {
-                "input": In(SlotPort(crc=crc)),
+                "input": In(SlotPort(options)),
                 "read": Out(stream.Signature(Command(read_address_bits))),
+                **({"step": Out(stream.Signature(STEP_BITS))} if options.lossy else {}),
                 "route": Out(stream.Signature(Route)),
                 "write": Out(stream.Signature(Command(write_address_bits))),
                 "ahead": Out(1),
@@ -246,7 +250,7 @@ class Slots(wiring.Component):
                 "read_outcome": In(Outcome(read_address_bits)),
                 "write_outcome": In(Outcome(write_address_bits)),
                 "overflow": In(1),
-                "tickets": Out(stream.Signature(Ticket(read_address_bits, write_address_bits, crc=crc))),
+                "tickets": Out(stream.Signature(Ticket(read_address_bits, write_address_bits, options))),
                 "reported": Out(1),
                 "now": In(32),
                 "stamp": In(1),
@@ -345,6 +349,12 @@ class Slots(wiring.Component):
                 m.d.comb += sink.payload[part].eq(stored)
         stored = self._keep(m, "routes", started, route.next, checked.route.as_value(), checked.push)
         m.d.comb += self.route.payload.eq(stored)
+        if self.lossy:
+            step = _Walk(m, "step", started, late=self.late)
+            step.give(m, self.step)
+            m.d.comb += self.step.payload.eq(
+                self._keep(m, "steps", started, step.next, checked.step, checked.push)
+            )
         more = Signal()
         soon = Signal()
         follows = Signal()

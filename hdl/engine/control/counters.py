@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out
 from cdma.hdl.engine.channel.descriptor import Completion
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelEvents
 from cdma.hdl.spec.counters import COUNTERS
-from cdma.hdl.spec.records import LENGTH_BITS, Status
+from cdma.hdl.spec.records import LENGTH_BITS, NO_OPTIONS, RecordOptions, Status
 
 from .interfaces import CounterPort
 
@@ -71,15 +71,15 @@ class ChannelCounting(wiring.Signature):
         Reads the counters.
     """
 
-    def __init__(self, ports: int = 1, *, crc: bool = False) -> None:
+    def __init__(self, ports: int = 1, *, options: RecordOptions = NO_OPTIONS) -> None:
         super().__init__(
             {
                 "events": Out(ChannelEvents(ports)),
-                "input": Out(stream.Signature(Completion(crc=crc))),
+                "input": Out(stream.Signature(Completion(options))),
                 "words": Out(32),
                 "coded": Out(1),
                 "extra_error": Out(1),
-                "output": In(stream.Signature(Completion(crc=crc))),
+                "output": In(stream.Signature(Completion(options))),
                 "hold": Out(1),
                 "held": In(1),
                 "read": Out(CounterPort()),
@@ -112,16 +112,16 @@ class Counters(wiring.Component):
 
     ``late``
         What is collected goes through one more register: a visit takes a cycle more.
-    ``crc``
-        Completions have a CRC, which is not counted.
+    ``options``
+        Completions have their fields, which are not counted.
     ``clear``
         Pulse: all counters are 0 within two rounds, as they are after a reset. What is held stays.
     """
 
-    def __init__(self, ports: int = 1, *, late: bool = False, crc: bool = False) -> None:
+    def __init__(self, ports: int = 1, *, late: bool = False, options: RecordOptions = NO_OPTIONS) -> None:
         self.ports = ports
         self.late = late
-        counting = ChannelCounting(ports, crc=crc)
+        counting = ChannelCounting(ports, options=options)
         super().__init__({**{name: In(counting) for name in CHANNELS}, "clear": In(1)})
 
     def elaborate(self, platform: object) -> Module:

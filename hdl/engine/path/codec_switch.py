@@ -8,15 +8,15 @@ from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.codec.parts.streams import Report
 from cdma.hdl.spec.codec import CodecConfig
 
-__all__ = ["CodecSwitch", "Route"]
+__all__ = ["CodecSwitch", "Route", "pass_beat"]
 
 #: The way of a packet. ``raw``: around the codec. ``zeros``: with a table of zeros instead of ``values``. ``words``:
 #: of the raw packet.
 Route = data.StructLayout({"raw": 1, "zeros": 1, "words": 32})
 
 
-def _pass_beat(m: Module, source: data.View, sink: data.View) -> None:
-    """Passes a beat on: of words, or of stream words, which may be parts of a word."""
+def pass_beat(m: Module, source: data.View, sink: data.View) -> None:
+    """Passes a beat on, to one of as many bits: of numbers, of words, or of stream words, which may be parts of a word."""
     if len(source.keep) == len(sink.keep):
         m.d.comb += sink.eq(source)
         return
@@ -118,7 +118,7 @@ class CodecSwitch(wiring.Component):
         entered = Signal()
         beats_done = Signal()
         last_in = Signal()
-        _pass_beat(m, source.payload, codec.input.payload)
+        pass_beat(m, source.payload, codec.input.payload)
         m.d.comb += [
             codec.input.valid.eq(source.valid & through & ~beats_done),
             last_in.eq(source.valid & source.ready & source.payload.last),
@@ -174,7 +174,7 @@ class CodecSwitch(wiring.Component):
         """Gives the output the beats of the codec, which are the ``inner`` ones, or those that pass ``around`` it."""
         codec, source, sink = self.codec, self.input, self.output
         with m.If(inner):
-            _pass_beat(m, codec.output.payload, sink.payload)
+            pass_beat(m, codec.output.payload, sink.payload)
         with m.Else():
             m.d.comb += sink.payload.eq(source.payload)
         with m.If(around):

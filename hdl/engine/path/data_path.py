@@ -1,7 +1,7 @@
 """The stages that a channel's data pass, from the port that is read to the port that is written."""
 
 from amaranth.hdl import Module
-from amaranth.lib import wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import Out
 
 from cdma.hdl.axi.port_shape import PortShape
@@ -11,10 +11,12 @@ from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.skid_buffer import slice_after
 from cdma.hdl.blocks.width import connect_width
+from cdma.hdl.lossy.range_report import OutOfRange
 from cdma.hdl.spec.engine import EngineConfig
 
 from .checksum import Checksum
 from .codec_switch import CodecSwitch
+from .lossy_switch import LossySwitch
 from .ports import Verdict, path_members
 
 __all__ = ["DataPath"]
@@ -24,15 +26,17 @@ class DataPath(wiring.Component):
     """Reader, codec and writer in a chain, with a stream of beats between each, of stream words. Each stage has commands of
     its own, so that the reads of a descriptor begin while those before it are still being written.
 
-    ``read``, ``route``, ``write``
-        The commands of the three stages: one of each for every descriptor. At most ``config.descriptors`` descriptors
-        may be in flight.
+    ``read``, ``step``, ``route``, ``write``
+        The commands of the stages, with ``step`` where ``config.lossy``: one of each for every descriptor. At most
+        ``config.descriptors`` descriptors may be in flight.
     ``read_outcome``, ``write_outcome``
         One outcome per descriptor, from the reader and from the writer.
     ``report``
         One verdict per descriptor that does not pass around the codec.
     ``crc``
         One CRC of the raw bytes per descriptor, if ``config.crc``.
+    ``range``
+        One report per descriptor with a step, if the channel compresses and ``config.lossy``.
     ``ahead``, ``overflow``, ``end``
         Those of the :class:`.AxiWriter`.
     ``values``
@@ -64,6 +68,11 @@ class DataPath(wiring.Component):
         super().__init__(
             {
                 **path_members(config, read.address_bits, write.address_bits),
+                **(
+                    {"range": Out(stream.Signature(OutOfRange()))}
+                    if compressing and config.records.lossy
+                    else {}
+                ),
                 "source": Out(ReadPort(read.data_bits, read.address_bits)),
                 "sink": Out(WritePort(write.data_bits, write.address_bits, write.word_bits)),
             }
@@ -97,9 +106,14 @@ class DataPath(wiring.Component):
         # realigning.
         fast = config.pipelined
         source = slice_after(m, "read_slice", reader.output) if fast and config.realign else reader.output
+        if self.compressing:
+            source = self._lossy(m, source)
         narrows = len(source.payload.keep) > config.codec.units
         connect_width(m, "read_width", word_bits, source, switch.input, registered=fast and narrows)
-        connect_width(m, "write_width", word_bits, switch.output, writer.input, registered=fast)
+        if self.config.quantisation is None or self.compressing:
+            connect_width(m, "write_width", word_bits, switch.output, writer.input, registered=fast)
+        else:
+            wiring.connect(m, self._lossy(m, switch.output), writer.input)
 
         if config.crc:
             self._sum(m, switch)
@@ -127,6 +141,22 @@ class DataPath(wiring.Component):
         ]
         return m
 
+    def _lossy(self, m: Module, source: stream.Interface) -> stream.Interface:
+        """What comes out of the error-bounded stage, if there is one: numbers and integers in beats of the device port."""
+        config = self.config
+        form, words = config.quantisation, config.format.stream_bits
+        if form is None:
+            return source
+        lanes = config.dev_data_bits // words
+        m.submodules.lossy = lossy = LossySwitch(form, words, lanes, quantises=self.compressing)
+        wiring.connect(m, wiring.flipped(self.step), lossy.step)
+        connect_width(m, "lossy_width", words, source, lossy.input, registered=config.pipelined)
+        if self.compressing:
+            m.submodules.ranges = ranges = Fifo(OutOfRange(), config.descriptors, reserved=True)
+            wiring.connect(m, lossy.report, ranges.input)
+            wiring.connect(m, ranges.output, wiring.flipped(self.range))
+        return slice_after(m, "lossy_slice", lossy.output) if config.pipelined else lossy.output
+
     def _sum(self, m: Module, switch: CodecSwitch) -> None:
         """Forms the CRC of the raw beats: those before a compressor, which come straight from a memory unless an adapter or
         a shifter has them first, or those after a decompressor, which come late in the cycle."""
@@ -135,6 +165,7 @@ class DataPath(wiring.Component):
         early = self.compressing and not (
             config.pipelined
             or config.realign
+            or config.quantisation is not None
             or config.dev_data_bits != config.lanes * config.format.word_bits
         )
         m.submodules.checksum = checksum = Checksum(config.codec, config.descriptors, late=not early)

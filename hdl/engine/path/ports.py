@@ -9,6 +9,7 @@ from cdma.hdl.axi.span import SPAN_BITS
 from cdma.hdl.blocks.crc32c import CRC_BITS
 from cdma.hdl.codec.parts.streams import Error
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.records import STEP_BITS
 
 from .codec_switch import Route
 
@@ -24,6 +25,7 @@ def path_members(
     """The members of a data path but for its AXI4 ports; see :class:`~cdma.hdl.engine.path.data_path.DataPath`."""
     return {
         "read": In(stream.Signature(Command(read_address_bits))),
+        **({"step": In(stream.Signature(STEP_BITS))} if config.records.lossy else {}),
         "route": In(stream.Signature(Route)),
         "write": In(stream.Signature(Command(write_address_bits))),
         "read_outcome": Out(Outcome(read_address_bits)),

@@ -115,7 +115,7 @@ class Fetcher(wiring.Component):
                 "word": In(4),
                 "pushed": Out(1),
                 "taken_push": Out(1),
-                "requests": Out(stream.Signature(Request(crc=config.crc))),
+                "requests": Out(stream.Signature(Request(config.records))),
                 "checking": In(1),
                 "stop": In(1),
             }

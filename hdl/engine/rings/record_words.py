@@ -8,7 +8,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 
 from cdma.hdl.axi.ports import Response
-from cdma.hdl.spec.records import COMPLETION, Status, completion_fields, descriptor_fields
+from cdma.hdl.spec.records import COMPLETION, RecordOptions, Status, completion_fields, descriptor_fields
 from cdma.hdl.spec.registers.description import RegisterMap
 from cdma.hdl.spec.registers.record_parts import record_parts
 
@@ -29,8 +29,8 @@ def _number_of(name: str) -> int:
 class RecordWords:
     """The word that the sequencer has in hand: its sources and its destinations.
 
-    ``crc``
-        Records have a CRC.
+    ``options``
+        Records have their fields.
     ``value``, ``number``
         The word of the completion or of the error that the sequencer had in hand one cycle before, or two if ``late``.
     """
@@ -42,14 +42,14 @@ class RecordWords:
         registers: RegisterMap,
         *,
         late: bool,
-        crc: bool,
+        options: RecordOptions,
     ) -> None:
         self.sequencer = sequencer
         self.ports = ports
         self.registers = registers
         self.late = late
-        self.completion = record_parts(completion_fields(crc=crc), "result")
-        self.descriptor = record_parts(descriptor_fields(crc=crc), "flags")
+        self.completion = record_parts(completion_fields(options), "result")
+        self.descriptor = record_parts(descriptor_fields(options), "flags")
         self.value = Signal(WORD_BITS, reset_less=True)
         self.number = Signal(range(RECORD_WORDS), reset_less=True)
 

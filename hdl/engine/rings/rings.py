@@ -61,7 +61,7 @@ class Rings(wiring.Component):
         host = (config.host_data_bits, config.host_address_bits)
         super().__init__(
             {
-                **{name: Out(RingClient(crc=config.crc)) for name in CHANNELS},
+                **{name: Out(RingClient(config.records)) for name in CHANNELS},
                 **{f"{name}_control": In(ChannelSignature(config)) for name in CHANNELS},
                 "watchdog_tick": In(1),
                 "stored": Out(StoredSignature(words)),
@@ -101,7 +101,9 @@ class Rings(wiring.Component):
         wishes = [port.wish(m, writer.room, room) for port in ports]
         sequencer.take(m, wishes, [port.error for port in ports], self.stop)
         found = self._find_slot(m, sequencer, ports, slot)
-        words = RecordWords(sequencer, ports, self.registers, late=self.config.pipelined, crc=self.config.crc)
+        words = RecordWords(
+            sequencer, ports, self.registers, late=self.config.pipelined, options=self.config.records
+        )
         pushes = self._copy(m, sequencer, words, found, slot, writer, arriving)
         words.fetch_or_push(m, self.stored, slot.word, arriving, landing, pushes)
         conclusion = self._conclude(m, sequencer, ports, slot, asking, writer)

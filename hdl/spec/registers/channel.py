@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.records import Status, completion_fields
+from cdma.hdl.spec.records import RecordOptions, Status, completion_fields
 
 from .declare import address_pair, number, pulse, register, ro, rw, w1c
 from .description import REGISTER_BITS, Access, Block, Field, Register
@@ -15,8 +15,8 @@ __all__ = ["channel_block"]
 _LINE_BITS = 6
 
 
-def channel_block(config: EngineConfig, crc: bool) -> Block:
-    """The block of the engine that ``config`` describes, with or without the registers of a CRC."""
+def channel_block(config: EngineConfig, options: RecordOptions) -> Block:
+    """The block of the engine that ``config`` describes, with the registers of ``options``."""
     return Block(
         "channel",
         "One direction: offload reads the dev port, compresses and writes the host port; "
@@ -29,7 +29,7 @@ def channel_block(config: EngineConfig, crc: bool) -> Block:
             *_ERROR,
             *([_table(config)] if config.codec.table_size else []),
             _COUNTER_HOLD,
-            *record_registers(completion_fields(crc=crc), 0xC0, "result", Access.RO, prefix="completion_"),
+            *record_registers(completion_fields(options), 0xC0, "result", Access.RO, prefix="completion_"),
         ),
         (("offload", 0x200), ("prefetch", 0x300)),
     )

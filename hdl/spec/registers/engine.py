@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cdma.hdl.spec.counters import COUNTERS
-from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.engine import LOSSY, EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES
 
 from .declare import constant, number, pulse, register, ro
@@ -91,6 +91,15 @@ def _capabilities(config: EngineConfig) -> tuple[Register, ...]:
             "Limits of rings and counters.",
             constant("ring_log2", 0, 4, ring_log2, "log2 of the entries of the largest ring."),
             constant("crc", 4, 1, config.crc, "Descriptors and completions have a CRC of the raw bytes."),
+            constant(
+                "lossy",
+                5,
+                2,
+                LOSSY.index(config.lossy),
+                "Descriptors may have a step, for numbers of this type: "
+                f"{', '.join(f'{number} {name}' for number, name in enumerate(LOSSY))}. Their integers are words.",
+            ),
+            constant("keep_nonzero", 7, 1, config.keep_nonzero, "No number but zero becomes the integer 0."),
             constant("record_bytes", 8, 8, RECORD_BYTES, "Bytes of a descriptor and of a completion."),
             constant("counters", 16, 8, len(COUNTERS), "Counters of a channel."),
             constant(

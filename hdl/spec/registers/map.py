@@ -1,13 +1,14 @@
 """The engine's register map. Plain data, without Amaranth.
 
 Offsets, field positions and access are the same for every engine, so that one driver serves all of them. What
-differs is what the capability registers read, the number of entries of the table, the registers of the CRC, and the
-number of bits of addresses and indices; a driver reads that at run time.
+differs is what the capability registers read, the number of entries of the table, the registers of the CRC and of the range,
+and the number of bits of addresses and indices; a driver reads that at run time.
 """
 
 from __future__ import annotations
 
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.records import ALL_OPTIONS
 
 from .channel import channel_block
 from .counters import COUNTERS_BLOCK
@@ -36,7 +37,7 @@ _DOC = (
 def register_map(config: EngineConfig, *, every: bool = False) -> RegisterMap:
     """The map of the engine that ``config`` describes; with ``every`` also the registers that only others have, for
     software that serves all engines."""
-    crc = config.crc or every
+    options = ALL_OPTIONS if every else config.records
     return RegisterMap(
         "cdma",
         _DOC,
@@ -44,8 +45,8 @@ def register_map(config: EngineConfig, *, every: bool = False) -> RegisterMap:
             engine_block(config),
             window_block("dev", config.dev_address_bits, 0x100),
             window_block("host", config.host_address_bits, 0x120),
-            push_block(crc),
-            channel_block(config, crc),
+            push_block(options),
+            channel_block(config, options),
             COUNTERS_BLOCK,
         ),
         _ADDRESS_BITS,

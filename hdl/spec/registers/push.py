@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdma.hdl.spec.records import descriptor_fields
+from cdma.hdl.spec.records import RecordOptions, descriptor_fields
 
 from .declare import pulse, register, ro
 from .description import Access, Block
@@ -11,15 +11,15 @@ from .record_parts import record_registers
 __all__ = ["push_block"]
 
 
-def push_block(crc: bool) -> Block:
-    """The block of an engine with or without a CRC."""
+def push_block(options: RecordOptions) -> Block:
+    """The block of an engine with ``options``."""
     return Block(
         "push",
         "One descriptor given through registers instead of a ring: fill it in, then submit it to a channel. "
         "The fields lie as in a descriptor in memory; the reserved ones have no registers.",
         (
             *record_registers(
-                descriptor_fields(crc=crc), 0x00, "flags", Access.RW, locked_by="status.pending"
+                descriptor_fields(options), 0x00, "flags", Access.RW, locked_by="status.pending"
             ),
             *_SUBMIT,
         ),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cdma.hdl.spec.counters import COUNTERS
-from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.engine import LOSSY, EngineConfig
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.texts.registers import register_texts
 from cdma.sim.codec.model import analyse, compress
@@ -143,6 +143,8 @@ def test_opening_reads_the_geometry_and_writes_nothing(bench):
         "units": 1,
         "stripe_bytes": 4096,
         "crc": config.crc,
+        "lossy": LOSSY.index(config.lossy),
+        "keep_nonzero": config.keep_nonzero,
     }
     assert {kind for kind, _ in bench.accesses} == {"read"}
 

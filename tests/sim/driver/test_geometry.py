@@ -49,6 +49,8 @@ def test_geometry_is_read_at_run_time(bench):
         units=1,
         stripe_bytes=4096,
         crc=config.crc,
+        lossy=config.lossy,
+        keep_nonzero=config.keep_nonzero,
     )
 
 

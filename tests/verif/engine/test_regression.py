@@ -53,7 +53,7 @@ FIELDS_OF_WORDS = dataclasses.replace(
 )
 #: No table: the codes are of zero words and of literals.
 WITHOUT_TABLE = dataclasses.replace(SMALL, format=Format(16, 32, 1, (), field_bits=8, zero=True), lanes=8)
-PADDED = dataclasses.replace(SMALL, format=Format.preset("aie2p"), lanes=16)
+PADDED = dataclasses.replace(SMALL, format=Format.preset("aie2p"), lanes=16, lossy="fp16", keep_nonzero=True)
 #: One burst in flight, in memories of one word.
 CODES_OF_THREE_BITS = dataclasses.replace(NARROW, format=Format(code_bits=3), outstanding=1)
 
@@ -88,12 +88,15 @@ def test_regression(registers: bool) -> None:
         (dataclasses.replace(NARROW, alignment="word", registers=False), ["capacity", "corrupt"]),
         (FIELDS_OF_WORDS, ["capacity", "corrupt", "refusals"]),
         (WITHOUT_TABLE, ["corrupt", "registers"]),
-        (PADDED, ["corrupt", "padding", "hard_resets"]),
+        (PADDED, ["corrupt", "lossy", "padding", "hard_resets"]),
         (CODES_OF_THREE_BITS, ["corrupt", "capacity", "hard_resets", "register_bus"]),
         (UNITS, ["bus_errors", "corrupt", "capacity", "uneven", "silent_unit", "soft_resets"]),
         (UNITS_WITH_FIELDS, ["corrupt", "padding", "uneven"]),
         (dataclasses.replace(SMALL, pipelined=True), ["capacity", "corrupt", "hard_resets", "soft_resets"]),
-        (dataclasses.replace(FIELDS, pipelined=True, crc=True), ["capacity", "corrupt", "crc", "padding"]),
+        (
+            dataclasses.replace(FIELDS, pipelined=True, crc=True, lossy="fp32"),
+            ["capacity", "corrupt", "crc", "lossy", "padding"],
+        ),
         (dataclasses.replace(SMALL, register_slices="in,out"), ["watchdog", "hard_resets", "soft_resets"]),
         (
             dataclasses.replace(SMALL, register_slices="out", registers=False, crc=True),
@@ -128,7 +131,8 @@ def test_regression_to_a_word() -> None:
 
 
 def test_regression_with_fields() -> None:
-    """Every test of the plan with codes of a field and padded windows, at any word and any byte, and with a CRC."""
+    """Every test of the plan with codes of a field and padded windows, at any word and any byte, with a CRC and an
+    error-bounded stage."""
     assert not _failures(verify(EngineDesign(FIELDS_TO_A_WORD), seed=5, packets=60))
 
 

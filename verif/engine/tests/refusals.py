@@ -45,6 +45,19 @@ async def refusals(bench: EngineBench, budget: int) -> None:
         if not bench.config.crc:
             await refuse(change(check_crc=1), Status.RESERVED)
             await refuse(change(crc=1 << 31), Status.RESERVED)
+        if config.quantisation is None:
+            await refuse(change(step=1), Status.RESERVED)
+        else:
+            greatest, number = config.quantisation.greatest_step, config.quantisation.number_type.bits // 8
+            await refuse(change(step=greatest + 1), Status.RESERVED)
+            await refuse(change(step=255), Status.RESERVED)
+            length = 40 * word // number * number
+            stored = length // number * word if channel == "prefetch" else 0
+            await refuse(change(step=1, compressed_length=stored, length=length + word), Status.LENGTH)
+            if channel == "prefetch":
+                await refuse(change(step=1), Status.ZERO_LENGTH)
+                for wrong in (stored - word, stored + word, length):
+                    await refuse(change(step=1, compressed_length=wrong, length=length), Status.LENGTH)
         await refuse(change(capacity=0), Status.CAPACITY, -1)
         made = change()
         await refuse(changed(made, capacity=40 * word - 1), Status.CAPACITY, -1)

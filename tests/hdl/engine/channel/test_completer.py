@@ -15,7 +15,7 @@ from cdma.hdl.axi.ports import Response
 from cdma.hdl.codec.parts.streams import Error
 from cdma.hdl.engine.channel.completer import Completer
 from cdma.hdl.engine.channel.slots import Slots
-from cdma.hdl.spec.records import Status
+from cdma.hdl.spec.records import RecordOptions, Status
 from tests.support.simulate import simulate
 
 _MASK = (1 << 34) - 1
@@ -93,8 +93,10 @@ class Bench:
     summed = False
 
     def __init__(self, depth: int = 4) -> None:
-        self.slots = slots = Slots(64, 64, depth, late=self.late, crc=self.summed)
-        self.completer = completer = Completer(64, 64, padded=True, late=self.late, summed=self.summed)
+        self.slots = slots = Slots(64, 64, depth, late=self.late, options=RecordOptions(crc=self.summed))
+        self.completer = completer = Completer(
+            64, 64, padded=True, late=self.late, options=RecordOptions(crc=self.summed)
+        )
         m = Module()
         m.submodules.slots, m.submodules.completer = slots, completer
         wiring.connect(m, slots.tickets, completer.tickets)

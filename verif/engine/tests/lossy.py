@@ -1,0 +1,44 @@
+"""Numbers that become integers, and integers that become numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from cdma.hdl.spec.records import Mode, Status
+from cdma.verif.engine.bench import EngineBench
+from cdma.verif.engine.context import both, engine_test
+from cdma.verif.engine.transfer import Transfer, random_numbers, random_step
+
+__all__: list[str] = []
+
+
+def _beyond(bench: EngineBench, channel: str, mode: Mode, **options: int) -> Transfer:
+    """A transfer of numbers of which some or many may be anything."""
+    step = random_step(bench.rng, bench.config)
+    count = bench.rng.choice((1, 2, bench.rng.randint(1, 300)))
+    share = bench.rng.choice((0.0, 0.01, 0.3, 1.0))
+    raw = random_numbers(bench.np, count, bench.config, step, beyond=share)
+    return bench.transfer(channel, count, mode=mode, raw=raw, step=step, **options)
+
+
+@engine_test
+async def lossy(bench: EngineBench, budget: int) -> None:
+    found: Counter[Status] = Counter()
+
+    async def job(channel: str) -> None:
+        await bench.channels[channel].enable()
+        for _ in range(max(6, budget // 12)):
+            bench.pauses(bench.rng.choice((0.0, 0.3)))
+            made = [_beyond(bench, channel, mode) for mode in (*Mode, *Mode)]
+            bench.rng.shuffle(made)
+            if channel == "offload":
+                # What does not fit counts before what is not within the bound.
+                made.append(_beyond(bench, channel, Mode.RAW, capacity=bench.rng.randint(1, 40)))
+            await bench.run(channel, [*made, bench.transfer(channel, 20)])
+            found.update(each.expected.status for each in made if channel == "offload")
+        await bench.channels[channel].disable()
+
+    await both(bench, job)
+    assert found[Status.LOSSY_RANGE], found
+    assert found[Status.OK], found
+    bench.notes["beyond the bound"] = found[Status.LOSSY_RANGE]

@@ -46,6 +46,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "bench units": ("--unit-counts 2 4 --densities 0.5",),
     "bench formats": ("",),
     "bench software": ("", "--input activations.npy"),
+    "bench lossy": ("--networks vgg", "--seeds 5 --resume trainings.jsonl"),
     "profile": ("activations/", "activations.npz --link 25 --units 2 --html report.html"),
     "characterise": ("", "--figures figures"),
     "model": ("--network vgg16 --policy cdma", "--link pcie3 nvlink --json", "--devices 1 2 4 8 --plot several.svg"),

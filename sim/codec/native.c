@@ -8,6 +8,7 @@
 
 #include "native_avx512.h"
 #include "native_format.h"
+#include "native_nibbles.h"
 #include "native_scalar.h"
 #include "native_table.h"
 
@@ -202,10 +203,68 @@ static PyObject *native_walk(PyObject *self, PyObject *arguments)
     return PyBool_FromLong((long)whole);
 }
 
+/* The parameters of a format of words of 4 bits: of those that the other kernels take, the bytes of a word are 0. */
+static int parse_nibbles(format *f, const char *data, Py_ssize_t size)
+{
+    if (size != (Py_ssize_t)offsetof(format, header_bytes)) {
+        PyErr_SetString(PyExc_ValueError, "the parameters of a format have another size");
+        return 0;
+    }
+    memset(f, 0, sizeof *f);
+    memcpy(f, data, (size_t)size);
+    f->literal = (1u << (f->code_bits & 7)) - 1;
+    if (f->word_bytes || f->window < 8 || f->window > 64 || f->window & (f->window - 1) || f->code_bits < 1 ||
+        f->code_bits > 4 || f->field_bytes || f->rotate || f->zero || f->align != 1 || f->entries < 1 ||
+        f->entries > f->literal) {
+        PyErr_SetString(PyExc_ValueError, "these are no parameters of a format of words of 4 bits");
+        return 0;
+    }
+    return 1;
+}
+
+/* compress_nibbles(format, source, words, target) -> bytes; the target has the bytes of the bound and eight more. */
+static PyObject *native_compress_nibbles(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    const char *data;
+    Py_ssize_t size, words;
+    unsigned long long from, to;
+    format f;
+    if (!PyArg_ParseTuple(arguments, "y#KnK", &data, &size, &from, &words, &to) || !parse_nibbles(&f, data, size))
+        return NULL;
+    size_t made;
+    Py_BEGIN_ALLOW_THREADS;
+    made = nibbles_compress(&f, (const uint8_t *)(uintptr_t)from, (size_t)words, (uint8_t *)(uintptr_t)to);
+    Py_END_ALLOW_THREADS;
+    return PyLong_FromSsize_t((Py_ssize_t)made);
+}
+
+/* decompress_nibbles(format, source, size, target, words) -> whether the stream is these words. */
+static PyObject *native_decompress_nibbles(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    const char *data;
+    Py_ssize_t size, source_size, words;
+    unsigned long long from, to;
+    format f;
+    if (!PyArg_ParseTuple(arguments, "y#KnKn", &data, &size, &from, &source_size, &to, &words))
+        return NULL;
+    if (!parse_nibbles(&f, data, size))
+        return NULL;
+    const uint8_t *source = (const uint8_t *)(uintptr_t)from;
+    int whole;
+    Py_BEGIN_ALLOW_THREADS;
+    whole = nibbles_decompress(&f, source, (size_t)source_size, (uint8_t *)(uintptr_t)to, (size_t)words);
+    Py_END_ALLOW_THREADS;
+    return PyBool_FromLong(whole);
+}
+
 static PyMethodDef methods[] = {
     {"levels", native_levels, METH_NOARGS, "The names of the kernels that this machine can run, the plain one first."},
     {"compress", native_compress, METH_VARARGS, "Compresses words; returns the bytes of the stream."},
     {"decompress", native_decompress, METH_VARARGS, "Decompresses words; returns the bytes that they took, or -1."},
+    {"compress_nibbles", native_compress_nibbles, METH_VARARGS, "Compresses words of 4 bits; returns the bytes."},
+    {"decompress_nibbles", native_decompress_nibbles, METH_VARARGS, "Decompresses words of 4 bits; returns whether it could."},
     {"walk", native_walk, METH_VARARGS, "Finds where windows begin."},
     {NULL, NULL, 0, NULL},
 };

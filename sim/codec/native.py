@@ -23,7 +23,7 @@ from cdma.hdl.spec.stream_format import StreamFormat
 
 from .words import Words
 
-__all__ = ["Kernels", "installed", "is_supported"]
+__all__ = ["Kernels", "installed", "is_supported", "takes_nibbles"]
 
 #: Bytes of raw data that a thread works on at once, about what a cache of its own holds.
 _SHARE_BYTES = 1 << 20
@@ -74,6 +74,21 @@ class Kernels:
                 return None
         return ends[-1]
 
+    def compress_nibbles(self, words: Words, format: Format) -> NDArray[np.uint8]:
+        """The stream of words of 4 bits, two to a byte."""
+        parameters = _parameters(format)
+        # Every store is of eight bytes.
+        target = np.empty(-(-format.bound(len(words)) // 2) + 8, np.uint8)
+        size = self._module.compress_nibbles(parameters, words.ctypes.data, len(words), target.ctypes.data)
+        return target[:size]
+
+    def decompress_nibbles(self, stream: NDArray[np.uint8], words: Words, format: Format) -> bool:
+        """Fills ``words``, of 4 bits each; returns whether the stream is such words."""
+        parameters, source = _parameters(format), stream.ctypes.data
+        return bool(
+            self._module.decompress_nibbles(parameters, source, len(stream), words.ctypes.data, len(words))
+        )
+
     def _decompress(self, stream: NDArray[np.uint8], begin: int, words: Words, format: Format) -> int | None:
         """The same from a position of the stream on; returns the position after the words."""
         if begin > len(stream):
@@ -103,6 +118,11 @@ class Kernels:
 def is_supported(format: StreamFormat) -> bool:
     """Whether the kernels are for this format."""
     return type(format) is Format and format.word_bits >= 8
+
+
+def takes_nibbles(format: Format) -> bool:
+    """Whether the kernels for words of 4 bits are for this format."""
+    return format.word_bits == 4 and format.window >= 8 and format.align == 1
 
 
 @cache

@@ -6,7 +6,8 @@ machine give the same numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -45,11 +46,16 @@ class Snapshot:
     accuracy: float | None = field(default=None)
 
 
-def train(network: str, schedule: Schedule | None = None) -> Iterator[Snapshot]:
+def train(
+    network: str,
+    schedule: Schedule | None = None,
+    keeping: Callable[[torch.nn.Module], AbstractContextManager[Any]] = lambda model: nullcontext(),
+) -> Iterator[Snapshot]:
     """Trains ``network`` and yields its activations after each of ``schedule.shown_after()`` steps.
 
     The training images are shifted by up to 4 pixels and get noise, afresh in each step. Activations are
-    those of the network in training mode, as offloading would find them, on images neither shifted nor noisy.
+    those of the network in training mode, as offloading would find them, on images neither shifted nor noisy. ``keeping``
+    gives for the network a context in which the forward pass of each step runs.
     """
     if network not in NETWORKS:
         raise ParameterError(f"network is {network!r}; it must be one of {', '.join(NETWORKS)}")
@@ -64,6 +70,7 @@ def train(network: str, schedule: Schedule | None = None) -> Iterator[Snapshot]:
         state = torch.get_rng_state()
         snapshot = _snapshot(model, images[: schedule.probe], 0, [])
     generator = torch.Generator().manual_seed(schedule.seed)
+    context = keeping(model)
     optimiser = torch.optim.AdamW(
         model.parameters(), lr=schedule.learning_rate, weight_decay=schedule.weight_decay
     )
@@ -80,9 +87,9 @@ def train(network: str, schedule: Schedule | None = None) -> Iterator[Snapshot]:
             if len(order) < schedule.batch:
                 order = torch.randperm(TRAINING_IMAGES, generator=generator)
             batch, order = order[: schedule.batch], order[schedule.batch :]
-            loss = torch.nn.functional.cross_entropy(
-                model(_augmented(images[batch], generator)), classes[batch]
-            )
+            inputs = _augmented(images[batch], generator)
+            with context:
+                loss = torch.nn.functional.cross_entropy(model(inputs), classes[batch])
             optimiser.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 2.0)

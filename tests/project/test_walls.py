@@ -88,7 +88,9 @@ ARROWS: dict[str, list[str]] = {
     "sim/engine": ["sim/codec", "sim/lossy", "hdl/spec", "hdl/spec/registers"],
     "sim/driver": ["sim/engine", "hdl/spec", "hdl/spec/registers"],
     "sim/system": ["sim/support", "hdl/spec"],
-    "sim/training": ["sim/system", "sim/compare", "sim/codec", "sim/support", "hdl/spec"],
+    # What autograd keeps, compressed.
+    "sim/saved": ["sim/codec", "hdl/spec"],
+    "sim/training": ["sim/saved", "sim/system", "sim/compare", "sim/codec", "sim/support", "hdl/spec"],
     "sim/profile": ["sim/codec", "sim/support", "hdl/spec"],
     "sim": ["sim/driver", "sim/engine", "sim/codec", "hdl/spec"],
     # The benches: codec and engine stand beside each other, on the simulator and the monitors.
@@ -169,7 +171,7 @@ ARROWS: dict[str, list[str]] = {
     "synth/fpga": ["synth", "hdl/verilog", "hdl/spec"],
     "synth/sweep": ["synth", "synth/asic", "synth/library", "hdl/spec"],
     # The command and the public names of cdma.
-    "cli": ["sim/codec", "sim/engine", "sim/driver", "sim/support", "hdl/spec"],
+    "cli": ["sim/saved", "sim/codec", "sim/engine", "sim/driver", "sim/support", "hdl/spec"],
     "cli/commands": [
         "cli",
         "synth",
@@ -221,7 +223,7 @@ LIBRARIES: dict[str, list[str]] = {
     "shtab": ["cli/commands"],
     "tomli": ["sim/support"],
     "lz4": ["sim/compare"],
-    "torch": ["sim/training", "sim/profile"],
+    "torch": ["sim/training", "sim/profile", "sim/saved", "cli"],
     "cocotb": ["verif"],
     "cocotb_tools": ["verif/simulator"],
     "cocotbext": ["verif"],
@@ -395,6 +397,17 @@ def test_loads_neither_amaranth_nor_numpy(code: str) -> None:
     assert _loads(code, "amaranth", "numpy") == []
 
 
+#: Modules of models that are of use with torch alone, and import it.
+_WITH_TORCH = (
+    ".networks",
+    ".transformer_model",
+    ".saved.coded",
+    ".saved.context",
+    ".saved.memory",
+    ".saved.observed",
+)
+
+
 def test_the_models_do_not_load_amaranth() -> None:
-    names = [name for name in modules_in(ROOT, {"sim": "cdma.sim"}) if not name.endswith(".networks")]
+    names = [name for name in modules_in(ROOT, {"sim": "cdma.sim"}) if not name.endswith(_WITH_TORCH)]
     assert _loads("import " + ", ".join(names), "amaranth", "numpy", "cocotb") == ["numpy"]

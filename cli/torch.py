@@ -1,0 +1,40 @@
+"""cDMA in PyTorch programs: training in less memory, with the bits of this hardware (needs the ``torch`` extra).
+
+Two lines do it::
+
+    with cdma.torch.saved(model) as kept:
+        loss = loss_of(model(images), classes)
+    loss.backward()
+    print(kept.report)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cdma.sim.saved.policies import AcGc, Bound, Comet, Lossless, Policy
+from cdma.sim.support.extras import require
+
+if TYPE_CHECKING:
+    import torch
+
+    from cdma.sim.saved.context import Saved
+
+__all__ = ["AcGc", "Bound", "Comet", "Lossless", "Policy", "saved"]
+
+
+def saved(model: torch.nn.Module, policy: Policy | None = None) -> Saved:
+    """A context in which what autograd keeps for the backward pass of ``model`` is compressed, and given back there.
+
+    Forward passes go into the block; backward passes may be in it or behind it. Parameters and buffers of the model, and
+    views of them, are not touched; a tensor that is kept several times is compressed once. What is not floating point,
+    is computed outside the model (such as a loss), is double precision, or has NaN or infinite numbers, is without loss
+    under every policy.
+
+    ``policy``
+        What error a tensor may have: :class:`Lossless`, the default, :class:`Bound`, :class:`Comet` or :class:`AcGc`.
+    """
+    require("torch", "torch")
+    from cdma.sim.saved.context import Saved
+
+    return Saved(model, policy or Lossless())

@@ -1,0 +1,139 @@
+"""The account of a context: bytes, now and at most, of what autograd keeps, with and without compression; time and error."""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+__all__ = ["Layer", "Ledger", "Report"]
+
+
+@dataclass
+class Layer:
+    """What a module was the first to keep, over all passes."""
+
+    tensors: int = 0
+    raw: int = 0
+    held: int = 0
+    #: Bits of the integers, of the last tensor that became such; 0 without loss.
+    bits: int = 0
+    #: The largest error.
+    error: float = 0.0
+    #: Sums of squares, of the errors and of the numbers that have them.
+    squares: float = 0.0
+    numbers: float = 0.0
+
+    @property
+    def ratio(self) -> float:
+        """Bytes per byte that is held."""
+        return self.raw / self.held if self.held else 1.0
+
+    @property
+    def relative_error(self) -> float:
+        """The root of the mean square of the errors, relative to that of the numbers."""
+        return math.sqrt(self.squares / self.numbers) if self.numbers else 0.0
+
+
+@dataclass
+class Report(Layer):
+    """All of a context.
+
+    ``passes``
+        Forward passes of the model.
+    ``conv_raw``, ``conv_held``
+        The bytes of what convolutions read in the backward pass.
+    ``peak_raw``, ``peak_held``
+        The most bytes that autograd would have kept at once, and the most that were held for it: streams, tables and
+        what is kept as it is. They need not be at the same moment.
+    ``shared``
+        How many tensors autograd kept once more, which were compressed once.
+    ``out_of_range``
+        How many tensors a policy gave a bound to and were kept without loss, because a number is NaN, infinite or too large.
+    ``seconds``, ``seconds_back``
+        Time of compressing and of decompressing.
+    """
+
+    passes: int = 0
+    conv_raw: int = 0
+    conv_held: int = 0
+    peak_raw: int = 0
+    peak_held: int = 0
+    shared: int = 0
+    out_of_range: int = 0
+    seconds: float = 0.0
+    seconds_back: float = 0.0
+    layers: dict[str, Layer] = field(default_factory=dict)
+
+    @property
+    def ratio_conv(self) -> float:
+        """Bytes per held byte of what convolutions read."""
+        return self.conv_raw / self.conv_held if self.conv_held else 1.0
+
+    @property
+    def peak_ratio(self) -> float:
+        """By how much the memory that autograd needs is less."""
+        return self.peak_raw / self.peak_held if self.peak_held else 1.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report, for JSON."""
+        found = asdict(self)
+        found |= {
+            name: getattr(self, name) for name in ("ratio", "ratio_conv", "peak_ratio", "relative_error")
+        }
+        for name, layer in self.layers.items():
+            found["layers"][name] |= {"ratio": layer.ratio, "relative_error": layer.relative_error}
+        return found
+
+    def __str__(self) -> str:
+        width = max([5, *(len(name) for name in self.layers)])
+        lines = [f"{'layer':{width}}  {'MB':>9}  {'held':>9}  ratio  bits  error/rms"]
+        for name, layer in [*self.layers.items(), ("all", self)]:
+            lines.append(
+                f"{name:{width}}  {layer.raw / 1e6:9.3f}  {layer.held / 1e6:9.3f}  {layer.ratio:5.2f}  "
+                f"{layer.bits or '':>4}  {layer.relative_error:9.5f}"
+            )
+        lines.append(
+            f"at most {self.peak_held / 1e6:,.3f} MB held in place of {self.peak_raw / 1e6:,.3f} MB: "
+            f"{self.peak_ratio:.2f} times less; {self.passes} passes, {self.tensors} tensors, "
+            f"{self.shared} shared, {self.out_of_range} out of range; "
+            f"{self.seconds:.2f} s to compress, {self.seconds_back:.2f} s to decompress"
+        )
+        return "\n".join(lines)
+
+
+class Ledger:
+    """Keeps the report. Tensors are freed on any thread, also in the middle of a change here: the lock is reentrant."""
+
+    def __init__(self) -> None:
+        self.report = Report()
+        self._lock = threading.RLock()
+        self._now_raw = self._now_held = 0
+
+    def keep(self, name: str, raw: int, held: int) -> Layer:
+        """Enters a tensor, until :meth:`free`; returns the account of its module."""
+        with self._lock:
+            report = self.report
+            layer = report.layers.setdefault(name, Layer())
+            for account in (layer, report):
+                account.tensors += 1
+                account.raw += raw
+                account.held += held
+            self._now_raw += raw
+            self._now_held += held
+            report.peak_raw = max(report.peak_raw, self._now_raw)
+            report.peak_held = max(report.peak_held, self._now_held)
+            return layer
+
+    def free(self, raw: int, held: int) -> None:
+        """Strikes a tensor out."""
+        with self._lock:
+            self._now_raw -= raw
+            self._now_held -= held
+
+    @property
+    def now(self) -> tuple[int, int]:
+        """The bytes that autograd keeps at this moment, without and with compression."""
+        with self._lock:
+            return self._now_raw, self._now_held

@@ -49,12 +49,14 @@ def line_chart(
     y_label: str,
     y_most: float | None = None,
     square_root: bool = False,
+    places: Mapping[str, int] | None = None,
     width: int = 720,
     height: int = 340,
 ) -> str:
     """Draws lines over a common axis that begins at 0, with a legend to the right, in the order of ``lines``.
 
-    ``square_root`` stretches the beginning of the x axis: a number is drawn at the position of its square root.
+    ``places`` says which colour belongs to a name in all charts alike; other names take them in turn. ``square_root``
+    stretches the beginning of the x axis: a number is drawn at the position of its square root.
     """
     x_axis = _ticks(max((max(line.x) for line in lines), default=1.0))
     if square_root:
@@ -72,7 +74,7 @@ def line_chart(
         parts.append(_text(x, frame.bottom + 16, _number(tick), "middle"))
     parts.append(_text((frame.left + frame.right) / 2, frame.bottom + 34, x_label, "middle"))
     for index, line in enumerate(lines):
-        colour = _COLOURS[index % len(_COLOURS)]
+        colour = _COLOURS[(places or {}).get(line.name, index) % len(_COLOURS)]
         pattern = "6 3" if line.dashed else "2 2" if index >= len(_COLOURS) else ""
         dash = f' stroke-dasharray="{pattern}"' if pattern else ""
         points = " ".join(f"{across(x):.1f},{frame.up(y):.1f}" for x, y in zip(line.x, line.y, strict=True))
@@ -93,12 +95,14 @@ def bar_chart(
     y_label: str,
     spans: Mapping[str, Sequence[tuple[float, float]]] | None = None,
     level: float | None = None,
+    places: Mapping[str, int] | None = None,
     width: int = 720,
     height: int = 340,
 ) -> str:
     """Draws one bar of every name in ``bars`` for each group; ``bars`` has the values in the order of the groups.
 
-    ``spans`` draws an error bar from the least to the greatest value on the bars of a name, ``level`` a line across.
+    ``spans`` draws an error bar from the least to the greatest value on the bars of a name, ``level`` a line across;
+    ``places`` is that of :func:`line_chart`.
     """
     spans = spans or {}
     drawn = [value for values in bars.values() for value in values]
@@ -114,7 +118,7 @@ def bar_chart(
         turn = f' transform="rotate(-40 {x:.1f} {frame.bottom + 14:.1f})"' if tilted else ""
         parts.append(_text(x, frame.bottom + 14, group, "end" if tilted else "middle", turn))
     for index, (name, values) in enumerate(bars.items()):
-        colour = _COLOURS[index % len(_COLOURS)]
+        colour = _COLOURS[(places or {}).get(name, index) % len(_COLOURS)]
         for position, value in enumerate(values):
             x = frame.left + (position + 0.1) * slot + index * bar
             y = frame.up(value)

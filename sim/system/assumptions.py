@@ -84,16 +84,11 @@ class Cpu:
 
 @dataclass(frozen=True)
 class Kernels:
-    """Compression by kernels on the GPU, and how their times are learnt."""
+    """Compression by kernels on the GPU."""
 
     dram_share: float = field(metadata={"above": 0, "most": 1})
-    half_rate_MiB: float = field(metadata={"least": 0})
     launch_us: float = field(metadata={"least": 0})
-    skew: float = field(metadata={"least": 0})
-    jitter: float = field(metadata={"least": 0, "most": 1})
-    samples: int = field(metadata={"least": 4})
     epochs: int = field(metadata={"least": 1})
-    seed: int = field(metadata={"least": 0})
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,34 @@
 """CSWAP's question: is it worth compressing this tensor? (Chen et al., CLUSTER 2021, equations 1 to 4.)
 
-Kernels that compress on a GPU cannot be timed without one. :class:`KernelTimes` replaces them: it returns what one
-would measure, with a rate that grows with the size of the tensor, a part that depends on the density, and jitter. The
-regression knows only such timings, and is linear in the size and in size times density, so it errs, as CSWAP's does.
+Kernels that compress on a GPU cannot be timed without one. :class:`KernelTimes` gives them the compiled codec's times on
+a processor, measured by size and density, in copies of the tensor: how fast the card copies is what is left to assume. The
+regression knows single timings only, and is linear in the size and in size times density, so it errs, as CSWAP's does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .assumptions import Kernels
+from .kernel_law import DIRECTIONS, Timings, fitted, measured_timings
 from .roofline import Cost
 
-__all__ = ["CostModel", "KernelTimes", "Predictor", "learn"]
+__all__ = ["CostModel", "KernelTimes", "Predictor"]
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """Seconds of the kernels by linear regression: constant, per raw byte, per raw byte times density."""
+
+    weights: Mapping[str, NDArray[np.float64]]
+
+    def seconds(self, direction: str, raw_bytes: float, density: float) -> float:
+        """Returns the prediction, at least 0."""
+        return max(float(self.weights[direction] @ (1.0, raw_bytes, raw_bytes * density)), 0.0)
 
 
 @dataclass(frozen=True)
@@ -26,54 +38,34 @@ class KernelTimes:
     kernels: Kernels
     dram_bytes_per_s: float
 
-    def cost(self, raw_bytes: float, density: float, link_bytes: float) -> Cost:
+    def cost(self, direction: str, raw_bytes: float, density: float, link_bytes: float) -> Cost:
         """Returns the cost to compress or to decompress one tensor: both read one form of it and write the other."""
-        moved = raw_bytes + link_bytes
-        half = self.kernels.half_rate_MiB * 2**20
-        rate = self.dram_bytes_per_s * self.kernels.dram_share * raw_bytes / (raw_bytes + half)
-        seconds = moved * (1 + self.kernels.skew * density) / rate + self.kernels.launch_us * 1e-6
-        return Cost(seconds, moved)
+        copies = measured_timings().copies(direction, density)
+        seconds = copies * raw_bytes * self._copy_s_per_byte + self._launch_s
+        return Cost(seconds, raw_bytes + link_bytes)
 
-    def timing(
-        self, raw_bytes: float, density: float, link_bytes: float, random: np.random.Generator
-    ) -> float:
-        """Returns one measurement of that cost, in seconds."""
-        factor = 1 + self.kernels.jitter * float(random.standard_normal())
-        return self.cost(raw_bytes, density, link_bytes).seconds * max(factor, 0.1)
+    def learnt(self, timings: Timings | None = None) -> Predictor:
+        """Returns the regression over timings, by default those that come with the package, as this machine has them."""
+        known = timings or measured_timings()
+        weights = {
+            direction: fitted(
+                known.bytes,
+                known.density,
+                known.seconds[direction] / known.copy_s * known.bytes * self._copy_s_per_byte
+                + self._launch_s,
+            )
+            for direction in DIRECTIONS
+        }
+        return Predictor(weights)
 
+    @property
+    def _copy_s_per_byte(self) -> float:
+        """Seconds of a copy, which reads and writes each byte."""
+        return 2 / (self.dram_bytes_per_s * self.kernels.dram_share)
 
-@dataclass(frozen=True)
-class Predictor:
-    """Seconds of a kernel by linear regression: constant, per raw byte, per raw byte times density."""
-
-    weights: NDArray[np.float64]
-
-    def seconds(self, raw_bytes: float, density: float) -> float:
-        """Returns the prediction, at least 0."""
-        return max(float(self.weights @ (1.0, raw_bytes, raw_bytes * density)), 0.0)
-
-
-def learn(
-    times: KernelTimes, smallest: float, largest: float, fraction: Callable[[float], float], seed: int
-) -> Predictor:
-    """Returns the regression over timings of tensors from ``smallest`` to ``largest`` bytes, at random densities.
-
-    ``fraction`` returns compressed bytes per raw byte at a density.
-    """
-    random = np.random.default_rng(seed)
-    count = times.kernels.samples
-    sizes = np.exp(random.uniform(np.log(smallest), np.log(max(largest, smallest * 2)), count))
-    densities = random.uniform(0, 1, count)
-    seconds = np.array(
-        [
-            times.timing(size, density, size * fraction(density), random)
-            for size, density in zip(sizes.tolist(), densities.tolist(), strict=True)
-        ]
-    )
-    features = np.stack([np.ones(count), sizes, sizes * densities], axis=1)
-    # Relative errors count, because absolute ones would be those of the largest tensors alone.
-    weights = np.linalg.lstsq(features / seconds[:, None], np.ones(count), rcond=None)[0]
-    return Predictor(weights)
+    @property
+    def _launch_s(self) -> float:
+        return self.kernels.launch_us * 1e-6
 
 
 @dataclass(frozen=True)

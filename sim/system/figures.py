@@ -16,19 +16,39 @@ __all__ = ["model_files"]
 #: Files and the titles of their figures.
 _TITLES = {
     "model-headlines.svg": "Our numbers relative to the papers', with the bands of the assumptions",
-    "model-ratio-average.svg": "Compression ratio of what is offloaded, average over the training",
-    "model-ratio-maximum.svg": "Compression ratio of the map and moment that compress best",
+    "model-ratio-average.svg": "Compression ratio of what is offloaded, average over the training (line: the paper's 2.6)",
+    "model-ratio-maximum.svg": "Compression ratio of the map and moment that compress best (line: the paper's, 13.8)",
     "model-traffic.svg": "Bytes migrated, relative to vDNN",
-    "model-speedup.svg": "Speedup of cDMA over vDNN on a Titan Xp",
+    "model-speedup.svg": "Speedup of cDMA over vDNN on a Titan Xp (line: the paper's average, 1.53)",
     "model-dram.svg": "cDMA over vDNN on a Titan X (Maxwell) by memory read bandwidth set aside",
     "model-links.svg": "cDMA (ZV) over vDNN on a Titan Xp by link",
-    "model-cswap-gain.svg": "CSWAP over compressing everything with the same kernels",
+    "model-cswap-gain.svg": "CSWAP over compressing everything with the same kernels (line: the paper's 5.5 %)",
     "model-cswap-accuracy.svg": "CSWAP's decisions that true kernel times would have made, too",
     "model-cswap-choices.svg": "Maps that CSWAP compresses, over the training (V100)",
+    "model-cswap-policies.svg": "Step on a V100 relative to vDNN's (line: CSWAP's average in the paper, 0.80)",
+    "model-cswap-tensors.svg": "VGG-19 on a V100: exposed time of each map, plain and compressed by kernels",
+    "model-cswap-predicted.svg": "The compiled codec on a processor: measured times and CSWAP's regression",
     "model-memory.svg": "VGG-16 on a Titan Xp: device memory in use over one step",
 }
 
 _CODEC_TITLES = {"rl": "RL", "zv": "ZV", "zl": "ZL"}
+
+#: The place of each algorithm's colour, the same in all figures. cDMA is that with ZV.
+_PLACES = {
+    "ZV": 0,
+    "cDMA": 0,
+    "RL": 1,
+    "ZL": 2,
+    "infinite link": 3,
+    "ZL at 2.5 GB/s": 4,
+    "CSWAP": 5,
+    "compressed": 5,
+    "vDNN": 6,
+    "plain": 6,
+    "vDNN++": 7,
+    "static": 8,
+    "no offload": 9,
+}
 
 
 def model_files(
@@ -50,6 +70,7 @@ def model_files(
             ],
             x_label="seconds",
             y_label="GiB",
+            places=_PLACES,
         ),
     }
     pictures = [f"![{title}]({name})" for name, title in _TITLES.items()]
@@ -69,8 +90,13 @@ def _ratios(result: Study) -> dict[str, str]:
                 for codec, title in _CODEC_TITLES.items()
             },
             y_label="ratio",
+            level=level,
+            places=_PLACES,
         )
-        for name, values in (("average", result.ratio_average), ("maximum", result.ratio_maximum))
+        for name, values, level in (
+            ("average", result.ratio_average, 2.6),
+            ("maximum", result.ratio_maximum, 13.8),
+        )
     }
 
 
@@ -86,7 +112,7 @@ def _traffic_and_speed(result: Study, bands: Mapping[str, Band]) -> dict[str, st
     bars += [("cdma", "zl_hw", "ZL at 2.5 GB/s"), ("oracle", "none", "infinite link")]
     return {
         "model-traffic.svg": bar_chart(
-            _TITLES["model-traffic.svg"], list(rows), traffic, y_label="part of vDNN's"
+            _TITLES["model-traffic.svg"], list(rows), traffic, y_label="part of vDNN's", places=_PLACES
         ),
         "model-speedup.svg": bar_chart(
             _TITLES["model-speedup.svg"],
@@ -97,6 +123,8 @@ def _traffic_and_speed(result: Study, bands: Mapping[str, Band]) -> dict[str, st
             },
             y_label="times as fast as vDNN",
             spans={_CODEC_TITLES["zv"]: [_ends(bands[f"speedup/{name}"]) for name in rows]},
+            level=1.53,
+            places=_PLACES,
             width=820,
         ),
     }
@@ -105,13 +133,13 @@ def _traffic_and_speed(result: Study, bands: Mapping[str, Band]) -> dict[str, st
 def _bandwidths(result: Study) -> dict[str, str]:
     links = list(next(iter(result.links.values())))
     return {
-        "model-dram.svg": line_chart(
+        "model-dram.svg": bar_chart(
             _TITLES["model-dram.svg"],
-            [
-                Line(name, [rate for rate, _ in points], [speed for _, speed in points])
-                for name, points in result.provision.items()
-            ],
-            x_label="GB/s set aside for reading",
+            list(result.provision),
+            {
+                f"{rate:g} GB/s": [dict(points)[rate] for points in result.provision.values()]
+                for rate, _ in next(iter(result.provision.values()))
+            },
             y_label="times as fast as vDNN",
         ),
         "model-links.svg": bar_chart(
@@ -137,6 +165,7 @@ def _cswap(result: Study) -> dict[str, str]:
                 for machine in machines
             },
             y_label="per cent faster",
+            level=5.5,
         ),
         "model-cswap-accuracy.svg": bar_chart(
             _TITLES["model-cswap-accuracy.svg"],
@@ -144,21 +173,63 @@ def _cswap(result: Study) -> dict[str, str]:
             {"accuracy": [100 * accuracy for accuracy in _accuracy(result).values()]},
             y_label="per cent",
         ),
-        "model-cswap-choices.svg": line_chart(
+        "model-cswap-choices.svg": bar_chart(
             _TITLES["model-cswap-choices.svg"],
+            list(result.choices),
+            {
+                name: [100 * choices[at].compressed / choices[at].maps for choices in result.choices.values()]
+                for name, at in (("first epoch", 0), ("in the middle", _middle(result)), ("last epoch", -1))
+            },
+            y_label="per cent of the maps",
+        ),
+        "model-cswap-policies.svg": bar_chart(
+            _TITLES["model-cswap-policies.svg"],
+            list(result.cswap),
+            {
+                title: [
+                    by[machines[0]][policy].step_s / by[machines[0]]["vdnn_all"].step_s
+                    for by in result.cswap.values()
+                ]
+                for policy, title in (
+                    *(("vdnn_all", "vDNN"), ("vdnn++", "vDNN++")),
+                    *(("static", "static"), ("cswap", "CSWAP")),
+                )
+            },
+            y_label="length of a step, vDNN = 1",
+            level=0.8,
+            places=_PLACES,
+        ),
+        "model-cswap-tensors.svg": bar_chart(
+            _TITLES["model-cswap-tensors.svg"],
+            [name for name, _, _ in result.exposed],
+            {
+                "plain": [1e3 * plain for _, plain, _ in result.exposed],
+                "compressed": [1e3 * there for _, _, there in result.exposed],
+            },
+            y_label="ms, both directions",
+            places=_PLACES,
+            width=820,
+        ),
+        "model-cswap-predicted.svg": line_chart(
+            f"{_TITLES['model-cswap-predicted.svg']}, {result.predicted_bytes / 1e6:.1f} MB",
             [
                 Line(
-                    name,
-                    [float(choice.epoch) for choice in choices],
-                    [choice.compressed / choice.maps for choice in choices],
+                    f"{direction}, {what}",
+                    [row[0] for row in rows],
+                    [1e3 * row[column] for row in rows],
+                    dashed=column == 2,
                 )
-                for name, choices in result.choices.items()
+                for direction, rows in result.predicted.items()
+                for what, column in (("measured", 1), ("predicted", 2))
             ],
-            x_label="epoch",
-            y_label="part of the maps",
-            y_most=1.0,
+            x_label="density",
+            y_label="ms",
         ),
     }
+
+
+def _middle(result: Study) -> int:
+    return len(next(iter(result.choices.values()))) // 2
 
 
 def _accuracy(result: Study) -> dict[str, float]:

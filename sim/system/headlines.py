@@ -15,6 +15,7 @@ from .ranges import Range, variations
 
 __all__ = [
     "CSWAP_MACHINES",
+    "CSWAP_NETWORKS",
     "CSWAP_POLICIES",
     "NETWORKS",
     "PAPER_NETWORKS",
@@ -28,6 +29,8 @@ __all__ = [
 #: The networks of the cDMA paper.
 PAPER_NETWORKS = ("alexnet", "overfeat", "nin", "vgg16", "squeezenet", "googlenet")
 NETWORKS = (*PAPER_NETWORKS, "resnet50")
+#: The networks of the CSWAP paper.
+CSWAP_NETWORKS = ("alexnet", "vgg19", "squeezenet", "mobilenet", "googlenet")
 CSWAP_MACHINES = ("v100", "rtx2080ti")
 CSWAP_POLICIES = ("vdnn_all", "vdnn++", "static", "cswap")
 
@@ -158,7 +161,7 @@ def _values(evaluate: _Evaluate, assumptions: Assumptions, best: float) -> dict[
     rows = {name: evaluate(name, "titan_xp", "cdma") for name in NETWORKS}
     cswap = [
         (machine, {policy: evaluate(name, machine, policy) for policy in CSWAP_POLICIES})
-        for name in NETWORKS
+        for name in CSWAP_NETWORKS
         for machine in CSWAP_MACHINES
     ]
     return {

@@ -21,9 +21,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from .compression import ALGORITHMS, Compression
-from .cswap import CostModel, KernelTimes, Predictor, learn
+from .cswap import CostModel, KernelTimes, Predictor
 from .engine_rate import measured_engine_laws, unit_bytes_per_s
 from .feature_maps import FeatureMap
+from .kernel_law import DIRECTIONS
 from .passage import passage
 from .planner import StepPlanner
 from .roofline import Cost
@@ -138,8 +139,10 @@ class Situation:
         """Returns the transfer of a map that kernels of the device compress before it, and decompress after it."""
         raw, link = self.planner.bytes_of(item), self.link_bytes(item)
         on_link = passage(self._outside(link), self.link_latency_s, link, link)
-        kernel = self.kernel_times.cost(raw, self.density(item), link)
-        return Transfer(raw, link, on_link, on_link, kernel, kernel, host_bytes=link)
+        there, back = (
+            self.kernel_times.cost(direction, raw, self.density(item), link) for direction in DIRECTIONS
+        )
+        return Transfer(raw, link, on_link, on_link, there, back, host_bytes=link)
 
     def by_host(self, item: FeatureMap) -> Transfer:
         """Returns the transfer of a map that the host compresses as it arrives, and decompresses as it leaves."""
@@ -154,22 +157,38 @@ class Situation:
     @property
     def predictor(self) -> Predictor:
         """The regression for the times of the kernels of this machine."""
-        sizes = [self.planner.bytes_of(item) for item in self.planner.offloadable]
-        seed = self.planner.assumptions.kernels.seed
-        return learn(self.kernel_times, min(sizes), max(sizes), self._zero_value_fraction, seed)
-
-    def _zero_value_fraction(self, density: float) -> float:
-        return 1 / 32 + density
+        return self.kernel_times.learnt()
 
     def decisions(self, predictor: Predictor) -> list[Decision]:
         """Returns what CSWAP decides about each map with predicted times, and what it would decide with true ones."""
         result = []
         for item, model in self._models():
             density, raw = self.density(item), self.planner.bytes_of(item)
-            guess = predictor.seconds(raw, density)
-            true = self.kernel_times.cost(raw, density, self.link_bytes(item)).seconds
-            result.append(Decision(item.name, model.worth_it(guess, guess), model.worth_it(true, true)))
+            guesses = [predictor.seconds(direction, raw, density) for direction in DIRECTIONS]
+            times = [
+                self.kernel_times.cost(direction, raw, density, self.link_bytes(item)).seconds
+                for direction in DIRECTIONS
+            ]
+            result.append(Decision(item.name, model.worth_it(*guesses), model.worth_it(*times)))
         return result
+
+    def exposed(self) -> list[tuple[str, float, float]]:
+        """Returns the seconds by which the swap of each map is exposed, plain and compressed (equations 1 to 4)."""
+        return [
+            (
+                item.name,
+                model.plain,
+                model.compressed(
+                    *(
+                        self.kernel_times.cost(
+                            direction, model.size, self.density(item), self.link_bytes(item)
+                        ).seconds
+                        for direction in DIRECTIONS
+                    )
+                ),
+            )
+            for item, model in self._models()
+        ]
 
     def engine_decisions(self) -> list[bool]:
         """Returns whether the engine makes each map smaller without more exposed time."""

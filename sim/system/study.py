@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from cdma.sim.support.data import DATA
 from cdma.sim.support.toml_table import read_toml
 
 from .assumptions import Assumptions
 from .density_table import DensityTable
-from .headlines import CSWAP_MACHINES, CSWAP_POLICIES, NETWORKS, PAPER_NETWORKS, best_ratio, headlines
+from .headlines import (
+    CSWAP_MACHINES,
+    CSWAP_NETWORKS,
+    CSWAP_POLICIES,
+    NETWORKS,
+    PAPER_NETWORKS,
+    best_ratio,
+    headlines,
+)
+from .kernel_law import DIRECTIONS, fitted, measured_timings
 from .machine import Machine, load_link, load_machine
 from .model import Model, Result
 from .networks import load_network
@@ -19,7 +30,7 @@ __all__ = ["Choice", "Comparison", "Study", "compare", "study"]
 
 _CODECS = ("zv", "rl", "zl")
 _LINKS = ("pcie3", "pcie4", "pcie5", "nvlink2")
-_READ_GBPS = (12.5, 25, 37.5, 50, 75, 100, 150, 200, 300)
+_READ_GBPS = (12.5, 25, 50, 100, 200)
 
 
 @dataclass(frozen=True)
@@ -51,6 +62,11 @@ class Study:
     cswap: Mapping[str, Mapping[str, Mapping[str, Result]]]
     #: By network and epoch, on the V100.
     choices: Mapping[str, Sequence[Choice]]
+    #: Exposed seconds of each map of VGG-19 on the V100 at the end of the training, plain and compressed by kernels.
+    exposed: Sequence[tuple[str, float, float]]
+    #: By direction: density, and seconds for a tensor of ``predicted_bytes``, measured on a processor and by the regression.
+    predicted: Mapping[str, Sequence[tuple[float, float, float]]]
+    predicted_bytes: float
     #: Device memory of VGG-16 over a step, in seconds and bytes, by policy.
     memory: Mapping[str, Sequence[tuple[float, float]]]
 
@@ -95,6 +111,7 @@ def study(
         ]
         progress(f"{name}: links")
         links[name] = {link: _over_link(model(name, titan_xp.with_link(load_link(link)))) for link in _LINKS}
+    for name in CSWAP_NETWORKS:
         progress(f"{name}: CSWAP")
         cswap[name] = {
             machine: {
@@ -112,6 +129,9 @@ def study(
         links,
         cswap,
         choices,
+        model("vgg19", load_machine(CSWAP_MACHINES[0])).situation("zv", 1.0).exposed(),
+        {direction: _predicted(direction) for direction in DIRECTIONS},
+        _predicted_bytes(),
         {policy: vgg.step(policy, "zv", 0.5).memory for policy in ("none", "vdnn_all", "cdma")},
     )
 
@@ -137,6 +157,28 @@ def compare(result: Study, assumptions: Assumptions) -> list[Comparison]:
             row.text("reason"),
         )
         for row in table.rows("figure")
+    ]
+
+
+def _predicted_bytes() -> float:
+    """Returns the size in the middle of those that were timed."""
+    sizes = np.unique(measured_timings().bytes)
+    return float(sizes[len(sizes) // 2])
+
+
+def _predicted(direction: str) -> list[tuple[float, float, float]]:
+    """Returns density, median of the measured seconds and the regression's, of tensors of one size."""
+    timings, size = measured_timings(), _predicted_bytes()
+    weights = fitted(timings.bytes, timings.density, timings.seconds[direction])
+    return [
+        (
+            float(level),
+            float(
+                np.median(timings.seconds[direction][(timings.bytes == size) & (timings.density == level)])
+            ),
+            float(weights @ (1.0, size, size * level)),
+        )
+        for level in np.unique(timings.density)
     ]
 
 

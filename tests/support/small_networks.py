@@ -19,9 +19,7 @@ from cdma.sim.system.policies import Situation
 __all__ = ["BASE", "CHAIN", "CONV", "QUICK", "RECORDED", "flat", "model", "situation", "small"]
 
 BASE = load_assumptions()
-QUICK = replace(
-    BASE, training=replace(BASE.training, moments=2), kernels=replace(BASE.kernels, epochs=3, samples=40)
-)
+QUICK = replace(BASE, training=replace(BASE.training, moments=2), kernels=replace(BASE.kernels, epochs=3))
 RECORDED = load_densities()
 
 

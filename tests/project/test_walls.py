@@ -119,6 +119,7 @@ ARROWS: dict[str, list[str]] = {
     "verif/proofs": [
         "synth",
         "hdl/engine",
+        "hdl/engine/channel",
         "hdl/engine/control",
         "hdl/spec/registers",
         "hdl/codec",

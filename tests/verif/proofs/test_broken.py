@@ -19,15 +19,18 @@ from cdma.hdl.codec.parts.packer import Packer
 from cdma.hdl.codec.plain import window_store
 from cdma.hdl.codec.plain.beat_queue import BeatQueue
 from cdma.hdl.codec.plain.window_store import WindowStore
+from cdma.hdl.engine.channel.completer import Completer
 from cdma.hdl.lossy.rounding import Rounding
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.quantisation import Quantisation
+from cdma.hdl.spec.records import Status
 from cdma.verif.proofs import butterfly
 from cdma.verif.proofs.axi import Reading
 from cdma.verif.proofs.axi_port import RULES
 from cdma.verif.proofs.bench import Bench, fixed
 from cdma.verif.proofs.codec import AnyStream, Lossless
+from cdma.verif.proofs.completer import Completed
 from cdma.verif.proofs.compressor_parts import Packing, Storing
 from cdma.verif.proofs.counters import Credits, Sum
 from cdma.verif.proofs.proof import Proof
@@ -175,6 +178,19 @@ class TooLong(AxiReader):
 def test_a_wrong_reader(tmp_path):
     shape = PortShape(word_bits=8, data_bits=8, address_bits=6, burst=2, outstanding=2, buffer=8, span_bits=5)
     refuted(lambda: Reading(TooLong(shape)), tmp_path, "axi.py", rules=(RULES,))
+
+
+class Forgiving(Completer):
+    """Does not report that a packet did not fit."""
+
+    def _judge(self, m, status, from_read, from_write):
+        super()._judge(m, status, from_read, from_write)
+        with m.If(self.tickets.payload.overflow & ~self.tickets.payload.write_resp.as_value().any()):
+            m.d.sync += status.eq(Status.OK)
+
+
+def test_a_wrong_completer(tmp_path):
+    refuted(lambda: Completed(Forgiving(8, 8)), tmp_path, "completer.py", cover=32)
 
 
 SMALL = CodecConfig(Format(word_bits=2, window=4), lanes=2)

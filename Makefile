@@ -5,6 +5,7 @@
 #   make lint       ruff and mypy alone
 #   make same BASE=REVISION   says whether this tree makes the same Verilog, streams and reports as that revision
 #   make docs       builds the documentation site, build/site/index.html
+#   make release    builds wheel, source distribution, site and blocks in dist/, tries them, publishes nothing
 #   make waves      draws the timing diagrams of the documents again
 #   make machine    says what this machine lacks; everything above asks it first
 #   make clean
@@ -24,7 +25,7 @@ FILES  := $(sort $(shell find cli hdl sim verif synth -type f -name '[!.]*[!~]' 
 LINKED := $(if $(wildcard build/__editable__*),$(shell cat $(STAMP) 2>/dev/null))
 
 .DELETE_ON_ERROR:
-.PHONY: demo check test lint same docs waves machine torch clean
+.PHONY: demo check test lint same docs release waves machine torch clean
 ifneq ($(FILES),$(LINKED))
 .PHONY: $(STAMP)
 endif
@@ -48,6 +49,9 @@ same: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python -m docs.site -o build/site
+
+release: $(STAMP)
+	$(BIN)/python -m docs.release -o dist
 
 # The timing diagrams that the documents show, drawn from simulations.
 waves: $(STAMP)

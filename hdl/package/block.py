@@ -24,6 +24,8 @@ class Block:
         What it was made from, and what it does with that (throughput, latency, ...), as one reads them.
     ``period``
         The clock period in ns that its constraints say.
+    ``area``
+        What was measured of it on a cell library, as one reads it; empty if nothing was.
     ``registers``, ``texts``
         The registers behind its AXI4-Lite port, and the texts about them and the driver, by file name.
     """
@@ -38,3 +40,4 @@ class Block:
     period: float = 1.0
     registers: RegisterMap | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
+    area: Mapping[str, str] = field(default_factory=dict)

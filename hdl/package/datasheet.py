@@ -48,6 +48,9 @@ def _parts(block: Block) -> Iterator[Part]:
     yield Table(("parameter", "value"), [(name, str(value)) for name, value in block.parameters.items()])
     yield Heading("Performance")
     yield Table(("figure", "value"), [(name, value) for name, value in block.facts.items()])
+    if block.area:
+        yield Heading("Area and clock")
+        yield Table(("measured", "value"), [(name, value) for name, value in block.area.items()])
     yield from _ports(block)
     yield from _timing(block)
     if block.registers is not None:
@@ -112,7 +115,7 @@ def _registers(block: Block) -> Iterator[Part]:
     assert block.registers is not None
     yield Heading("Registers")
     yield Paragraph(
-        f"All have 32 bits. `{block.name}_registers.md` has every field, `{block.name}_regs.h` and "
+        f"All have 32 bits. `{block.name}_registers.html` and `.md` have every field, `{block.name}_regs.h` and "
         f"`{block.name}_regs.rdl` have the same for C and for register tools."
     )
     first = [placed for placed in block.registers.placed() if placed.index == 0]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["Drawing", "Heading", "Paragraph", "Table", "as_html", "as_markdown"]
+__all__ = ["Drawing", "Heading", "Paragraph", "Table", "as_html", "as_markdown", "page"]
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,12 @@ def _markdown(part: Part) -> str:
 def as_html(parts: Sequence[Part]) -> str:
     """The document as one page, with its drawings inside."""
     title = next(part.text for part in parts if isinstance(part, Heading))
-    return _PAGE.format(title=escape(title), body="\n".join(_html(part) for part in parts))
+    return page(title, "\n".join(_html(part) for part in parts))
+
+
+def page(title: str, body: str) -> str:
+    """A page of HTML with a title, in light or dark as the reader's browser is set."""
+    return _PAGE.format(title=escape(title), body=body)
 
 
 def _inline(text: str) -> str:

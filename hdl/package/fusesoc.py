@@ -10,6 +10,7 @@ __all__ = ["fusesoc_core"]
 _SETS = (
     ("bench", "_tb.v", "{file_type: verilogSource-2005}"),
     ("template", "_inst.v", "{file_type: user}"),
+    ("verification", "_uvm.sv", "{file_type: systemVerilogSource}"),
     ("rtl", ".v", "{file_type: verilogSource-2005}"),
     ("waivers", ".vlt", "{file_type: vlt}"),
     ("software", ".h", "{file_type: cSource, is_include_file: true}"),

@@ -12,12 +12,20 @@ from .datasheet import datasheet
 from .document import Drawing, as_html, as_markdown
 from .fusesoc import fusesoc_core
 from .ipxact import component
+from .page import page_of
 from .testbench import testbench
 
 __all__ = ["package_files"]
 
 #: IP-XACT's words for the types of the files that it lists, by the end of their names; others are not for its readers.
-_IPXACT_TYPES = {".sdc": "SDC", ".xdc": "user", ".h": "cSource", ".rdl": "user", "_datasheet.html": "user"}
+_IPXACT_TYPES = {
+    ".sdc": "SDC",
+    ".xdc": "user",
+    ".h": "cSource",
+    ".rdl": "user",
+    "_datasheet.html": "user",
+    "_uvm.sv": "systemVerilogSource",
+}
 
 
 def package_files(block: Block) -> dict[str, str]:
@@ -32,6 +40,11 @@ def package_files(block: Block) -> dict[str, str]:
         f"{name}.xdc": xdc(name, ports, block.period),
         f"{name}.vlt": verilator_waivers(),
         **block.texts,
+        **{
+            f"{file.removesuffix('.md')}.html": page_of(text)
+            for file, text in block.texts.items()
+            if file.endswith("_registers.md")
+        },
         **({f"{name}_memories.md": memory_document(name, memories)} if memories else {}),
         **{part.file: part.svg for part in sheet if isinstance(part, Drawing)},
         f"{name}_datasheet.md": as_markdown(sheet),

@@ -232,6 +232,8 @@ LIBRARIES: dict[str, list[str]] = {
     "vcd": ["verif"],
     "wavedrom": ["verif"],
     "matplotlib": ["synth", "cli/commands"],
+    "peakrdl_uvm": ["cli/commands"],
+    "systemrdl": ["cli/commands"],
     "distributed": ["synth"],
 }
 

@@ -34,6 +34,13 @@ def made(block: str) -> Made:
     """The block with the name ``mine``, and no initial values."""
     kind, config = _MADE[block]
     asked = argparse.Namespace(
-        block=block, name="mine", prefix=None, init=False, memories="wrap", period=2.5, registers=None
+        block=block,
+        name="mine",
+        prefix=None,
+        init=False,
+        memories="wrap",
+        period=2.5,
+        registers=None,
+        area=None,
     )
     return kind(asked, config)  # type: ignore[call-arg]

@@ -59,6 +59,9 @@ class MadeCodec(Made):
     def described(self) -> Mapping[str, object]:
         return self.config.describe()
 
+    def settings(self) -> Mapping[str, Any]:
+        return self.config.settings()
+
     def parameters(self) -> dict[str, Any]:
         form = self.config.format
         rows = {"word_bits": form.word_bits, "lanes": self.config.lanes, **form.settings()}

@@ -74,6 +74,12 @@ def _add_output_options(parser: argparse.ArgumentParser, name: str) -> None:
         help="clock period that the timing constraints say (default 1.0, and 8.0 with --pipelined)",
     )
     group.add_argument(
+        "--area",
+        type=Path,
+        metavar="FILE",
+        help="what cdma area --json printed about this very block, for the datasheet",
+    )
+    group.add_argument(
         "-o",
         "--output",
         type=Path,

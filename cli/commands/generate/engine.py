@@ -9,6 +9,7 @@ from typing import Any
 
 from cdma.hdl.spec.codecs import codec_of
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.install import install_command
 from cdma.hdl.spec.registers.description import RegisterMap
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.verilog.emit import Verilog
@@ -16,6 +17,7 @@ from cdma.hdl.verilog.ports import Port
 from cdma.options import engine_config_from
 
 from .made import Made
+from .uvm import uvm_model
 
 __all__ = ["MadeEngine"]
 
@@ -61,15 +63,24 @@ class MadeEngine(Made):
         from cdma.hdl.texts.registers import register_texts
         from cdma.sim.driver.c_driver import c_driver
 
+        if not self.config.registers:
+            return {}
         name = self.arguments.name
-        return (
-            {**register_texts(self.config, name), f"{name}.h": c_driver(name)}
-            if self.config.registers
-            else {}
-        )
+        texts = {**register_texts(self.config, name), f"{name}.h": c_driver(name)}
+        model = uvm_model(texts[f"{name}_regs.rdl"], name)
+        return texts if model is None else {**texts, f"{name}_uvm.sv": model}
+
+    def missing(self) -> str:
+        name = f"{self.arguments.name}_uvm.sv"
+        if not self.config.registers or name in self.block.texts:
+            return ""
+        return f"{name}, the register model for UVM, which PeakRDL makes: {install_command('verif')}"
 
     def described(self) -> Mapping[str, object]:
         return self.config.describe()
+
+    def settings(self) -> Mapping[str, Any]:
+        return self.config.settings()
 
     def parameters(self) -> dict[str, Any]:
         config, form = self.config, self.config.format

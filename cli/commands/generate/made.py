@@ -15,6 +15,8 @@ from cdma.hdl.spec.registers.description import RegisterMap
 from cdma.hdl.verilog.emit import Verilog
 from cdma.hdl.verilog.ports import Port
 
+from .measured import measured
+
 __all__ = ["Made"]
 
 #: Clock periods in ns that the constraints say where the user does not: of standard cells, and of FPGAs.
@@ -59,6 +61,14 @@ class Made(ABC):
     def bytes_per_cycle(self) -> float:
         """Of raw data."""
 
+    @abstractmethod
+    def settings(self) -> Mapping[str, Any]:
+        """Every parameter, as a file of ``--config`` has them."""
+
+    def missing(self) -> str:
+        """What is not written because something is not installed; empty if nothing is."""
+        return ""
+
     @property
     def pipelined(self) -> bool:
         """Whether it is made for an FPGA."""
@@ -95,4 +105,5 @@ class Made(ABC):
             period,
             self.registers(),
             self.texts(),
+            measured(asked.area, asked.block, self.settings()) if asked.area is not None else {},
         )

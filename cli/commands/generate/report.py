@@ -48,6 +48,7 @@ def show(made: Made, summary: dict[str, Any]) -> None:
         named = (name if width == 1 else f"{name}[{width}]" for name, width in ports.items())
         rows["ports"] = ", ".join(named)
     rows["beside it"] = ", ".join(Path(file).name for file in summary["files"][1:])
+    rows["not written"] = made.missing()
     table = new_table("", "", texts=2)
     table.show_header = False
     for label, row in rows.items():

@@ -49,6 +49,9 @@ class MadeStage(Made):
     def described(self) -> Mapping[str, object]:
         return self.config.describe()
 
+    def settings(self) -> Mapping[str, Any]:
+        return self.config.settings()
+
     def parameters(self) -> dict[str, Any]:
         return self.config.settings()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -262,3 +263,40 @@ def test_bender() -> None:
     assert manifest == {"package": {"name": "rtl_of_mine"}, "sources": ["a.v", "b.v"]}
     assert listed_files(text) == ["a.v", "b.v"]
     assert listed_files("package:\n  name: theirs\n") is None
+
+
+def test_the_model_for_uvm_is_of_these_registers() -> None:
+    import pyslang
+
+    block = made("engine").block
+    assert block.registers is not None
+    text = block.texts["mine_uvm.sv"].replace('`include "uvm_macros.svh"', "")
+    tree = pyslang.syntax.SyntaxTree.fromText(text)
+    assert not [each for each in tree.diagnostics if each.isError()]
+    classes = re.findall(r"class (\w+) extends uvm_reg;", text)
+    registers = {placed.register.name for placed in block.registers.placed()}
+    # Of registers of one name that are not the same, PeakRDL tells the types apart by a hash.
+    assert {re.sub(r"_[0-9a-f]{8}$", "", name.split("__")[-1]) for name in classes} == registers
+
+
+def test_without_peakrdl_the_model_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "peakrdl_uvm", None)
+    engine = made.__wrapped__("engine")
+    monkeypatch.setattr(type(engine), "design", lambda *_, **__: made("engine").block.design)
+    assert "mine_uvm.sv" not in engine.block.texts
+    assert engine.missing().startswith(
+        "mine_uvm.sv, the register model for UVM, which PeakRDL makes: pip install"
+    )
+    assert made("engine").missing() == ""
+
+
+def test_the_page_of_the_registers_has_what_the_document_has() -> None:
+    files = package_files(made("engine").block)
+    page, document = files["mine_registers.html"], files["mine_registers.md"]
+    assert page.count("<table>") == len(re.findall(r"^\|[-|]+$", document, re.MULTILINE))
+    assert page.count("<h3") == document.count("\n### ")
+    places = set(re.findall(r'id="([^"]+)"', page))
+    assert set(re.findall(r'href="#([^"]+)"', page)) <= places
+    tags = _Tags()
+    tags.feed(page)
+    assert tags.open == []

@@ -10,6 +10,7 @@ from cdma.hdl.spec.errors import ParameterError
 from . import (
     axi,
     butterfly,
+    checker,
     codec,
     completer,
     compressor_parts,
@@ -32,6 +33,7 @@ PROOFS: list[Proof | Equivalence] = [
     *word_flow.PROOFS,
     *counters.PROOFS,
     *axi.PROOFS,
+    *checker.PROOFS,
     *completer.PROOFS,
     *compressor_parts.PROOFS,
     *decoding.PROOFS,

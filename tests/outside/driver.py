@@ -86,9 +86,11 @@ class Driver:
     async def pop(self, channel: str) -> dict[str, int]:
         """Takes the completion in the registers, which lie as in memory."""
         number, base = 0, self.document.registers[f"{channel}.completion_tag"][0]
-        with_crc = (await self.read("engine.limits"))["crc"]
+        limits = await self.read("engine.limits")
+        absent = [] if limits["crc"] else ["crc"]
+        absent += [] if limits["lossy"] else ["range_count", "range_first"]
         for name, (address, layout) in self.document.registers.items():
-            if name == f"{channel}.completion_crc" and not with_crc:
+            if name.removeprefix(f"{channel}.completion_") in absent:
                 continue
             if name.startswith(f"{channel}.completion_") and base <= address < base + RECORD:
                 number |= layout.pack(await self.read(name)) << 8 * (address - base)

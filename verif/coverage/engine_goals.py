@@ -53,6 +53,9 @@ def _statuses(design: Design) -> Iterator[str]:
             continue
         if name == "CRC_MISMATCH" and not design.config.crc:
             continue
+        if name == "LOSSY_RANGE":
+            yield from cross(["offload"] if design.config.quantisation else [], [name])
+            continue
         yield from cross(["prefetch"] if name in _STREAM else CHANNELS, [name])
 
 

@@ -38,15 +38,21 @@ def cases(
     *,
     port_bytes: int = 32,
     descriptors: int | None = None,
+    lossy: bool = False,
 ) -> list[dict[str, Any]]:
-    """Both directions apart and together, in mode zvc at every density, and raw copies.
+    """Both directions apart and together, in mode zvc at every density, and raw copies; with ``lossy`` also integers of an
+    error-bounded stage in mode zvc, where ``bytes`` are of the numbers.
 
     ``descriptors`` tensors are moved back to back; without it, so many that ports of ``port_bytes`` are busy for
     about the same time whatever their width.
     """
     found = []
     for direction in ("offload", "prefetch", "both"):
-        for mode, chosen in (("zvc", densities), ("raw", (1.0,))):
+        for mode, chosen in (
+            ("zvc", densities),
+            *([("lossy", densities)] if lossy else []),
+            ("raw", (1.0,)),
+        ):
             for size in sizes:
                 for latency in latencies:
                     for density in chosen:

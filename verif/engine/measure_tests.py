@@ -15,6 +15,7 @@ from cdma.sim.codec.model import compress_words
 from cdma.sim.codec.words import words_to_bytes
 from cdma.sim.engine.descriptors import Descriptor, unpack
 from cdma.sim.engine.transfer import TransferRules
+from cdma.sim.lossy.quantise import dequantise
 from cdma.verif.simulator.result import bench_settings, leave_row
 
 from .bench import CHANNELS
@@ -35,12 +36,16 @@ class _Measurement:
         Are the channels that move them.
     ``raw``, ``stream``
         Are the tensor as it is on the device, and on the host.
+    ``step``
+        Is that of the descriptors; the numbers are then those that the words are integers of.
     """
 
     def __init__(self, bench: PacedBench, case: dict[str, Any]) -> None:
         self.bench, self.case = bench, case
         self.directions = CHANNELS if case["direction"] == "both" else (case["direction"],)
-        self.mode = Mode[case["mode"].upper()]
+        form = bench.config.quantisation if case["mode"] == "lossy" else None
+        self.step = form.step(0) if form else 0
+        self.mode = Mode.ZVC if form else Mode[case["mode"].upper()]
         self.pattern = case.get("pattern", "scattered")
         self.raw, self.stream = self._tensor()
 
@@ -52,8 +57,9 @@ class _Measurement:
         """Makes words that are 0 but for those that the case's pattern and density make literals."""
         config, case = self.bench.config, self.case
         bits = config.format.word_bits
+        form = config.quantisation if self.step else None
         words = literal_words(
-            case["bytes"] * 8 // bits,
+            case["bytes"] * 8 // (form.number_type.bits if form else bits),
             bits,
             case["density"],
             pattern=self.pattern,
@@ -61,6 +67,10 @@ class _Measurement:
             stripe_words=config.stripe_bytes * 8 // bits,
         )
         raw = words_to_bytes(words)
+        if form:
+            # The integer without an opposite is made of no number.
+            words[words == form.limit + 1] = 1
+            raw = dequantise(words.view(f"i{bits // 8}"), 0, form).tobytes()
         return raw, raw if self.mode == Mode.RAW else words_to_bytes(compress_words(words, self._format))
 
     def _ends(self, direction: str) -> tuple[PacedMemory, bytes, PacedMemory, bytes]:
@@ -104,6 +114,7 @@ class _Measurement:
             capacity=form.bound_bytes(len(self.raw) * 8 // form.word_bits),
             mode=self.mode,
             compressed_length=len(self.stream) if decodes else 0,
+            step=self.step,
         ).pack()
 
     async def _finish(self, direction: str) -> None:

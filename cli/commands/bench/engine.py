@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cdma.commands.designs import design_from, with_rings
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.errors import ParameterError
+from cdma.hdl.spec.quantisation import NUMBERS
 from cdma.options import ENGINE, add_block_options, engine_config_from
 
 from .cases import add_case_options, add_plot_option, check_densities, check_latencies, check_plot
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 _DIRECTIONS = ("offload", "prefetch", "both")
-_MODES = ("zvc", "raw")
+_MODES = ("zvc", "lossy", "raw")
 
 _COLUMNS: Columns = {
     "ports": lambda row: _ports(row),
@@ -54,7 +55,13 @@ def register(subparsers: Any) -> None:
     group.add_argument(
         "--memory-latencies", type=int, nargs="+", metavar="N", help="cycles (default 10 100 300)"
     )
-    group.add_argument("--modes", choices=_MODES, nargs="+", metavar="M", help=f"some of {', '.join(_MODES)}")
+    group.add_argument(
+        "--modes",
+        choices=_MODES,
+        nargs="+",
+        metavar="M",
+        help=f"some of {', '.join(_MODES)}; lossy is zvc on the integers of an engine with --lossy",
+    )
     group.add_argument(
         "--tensors",
         type=int,
@@ -121,7 +128,7 @@ def _cases(arguments: argparse.Namespace, config: EngineConfig) -> list[dict[str
     """The cases that are asked for."""
     from cdma.verif.engine.measure import DENSITIES, LATENCIES, MOST_DESCRIPTORS, SIZES, cases
 
-    word = config.format.word_bits // 8
+    word = (NUMBERS[config.lossy].bits if config.quantisation else config.format.word_bits) // 8
     densities = arguments.densities or DENSITIES
     sizes = arguments.bytes or SIZES
     latencies = arguments.memory_latencies or LATENCIES
@@ -134,11 +141,14 @@ def _cases(arguments: argparse.Namespace, config: EngineConfig) -> list[dict[str
     for size in sizes:
         if size < word or size % word or size > 1 << 21:
             raise ParameterError(
-                f"bytes has {size}; a tensor has whole words of {word} bytes, at most 2 MiB here"
+                f"bytes has {size}; a tensor has whole words or numbers of {word} bytes, at most 2 MiB here"
             )
     check_latencies("memory-latencies has", latencies)
     port_bytes = max(config.dev_data_bits, config.host_data_bits) // 8
-    found = cases(densities, sizes, latencies, port_bytes=port_bytes, descriptors=count)
+    lossy = config.quantisation is not None
+    if "lossy" in (arguments.modes or ()) and not lossy:
+        raise ParameterError("modes has lossy; the engine has no error-bounded stage (--lossy)")
+    found = cases(densities, sizes, latencies, port_bytes=port_bytes, descriptors=count, lossy=lossy)
     directions, modes = arguments.directions or _DIRECTIONS, arguments.modes or _MODES
     return [case for case in found if case["direction"] in directions and case["mode"] in modes]
 

@@ -24,7 +24,7 @@ class LossySwitch(wiring.Component):
     integers are gathered into beats as wide, one for two or four of numbers. So the rate is that of the port.
 
     Throughput: a beat of raw data per cycle. The next packet waits until the one before has left: that costs a cycle around
-    the stage, and six through it. Latency: none around; through a quantiser three cycles after the last number of a beat of
+    the stage, and five through it. Latency: none around; through a quantiser three cycles after the last number of a beat of
     integers, through a dequantiser one. ``ready`` of the input follows that of the output within the cycle.
 
     ``words``, ``lanes``

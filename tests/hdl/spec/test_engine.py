@@ -54,6 +54,16 @@ def test_ports_of_several_units() -> None:
         ({"read_buffer_beats": 32}, "read_buffer_beats is 32"),
         ({"write_buffer_beats": 100}, "write_buffer_beats is 100"),
         ({"descriptors": 3}, "descriptors is 3"),
+        ({"lossy": "fp64"}, "lossy is 'fp64'; it must be one of none, fp32, bf16, fp16"),
+        (
+            {"lossy": "fp32"},
+            "word_bits is 32 with lossy fp32; a word is an integer then, and must have fewer bits",
+        ),
+        (
+            {"lossy": "bf16", "format": Format(word_bits=8), "units": 2},
+            "lossy is bf16 with 2 units; it must be none",
+        ),
+        ({"keep_nonzero": True}, "keep_nonzero is on without lossy"),
         ({"ring_entries": 100}, "ring_entries is 100"),
         ({"registers": 1}, "registers is 1; it must be true or false"),
         ({"pipelined": 1}, "pipelined is 1; it must be true or false"),

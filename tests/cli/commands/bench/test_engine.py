@@ -40,6 +40,7 @@ def test_rows_of_several_widths(capsys: pytest.CaptureFixture[str]) -> None:
             "dev-data-bits and port-bits are both given; port-bits is the width of both ports",
         ),
         (["--tensors", "65"], "tensors is 65; it must be from 1 to 64, which the bench's ring holds"),
+        (["--modes", "lossy"], "modes has lossy; the engine has no error-bounded stage (--lossy)"),
         (["--tensors", "0"], "tensors is 0; it must be from 1 to 64, which the bench's ring holds"),
     ],
 )

@@ -1,0 +1,82 @@
+"""Packets through the error-bounded stage and around it, in both directions, against the specification."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from cdma.hdl.engine.path.lossy_switch import LossySwitch
+from cdma.hdl.spec.quantisation import Quantisation
+from cdma.sim.lossy.quantise import dequantise, quantise
+from tests.support.float_words import any_words
+from tests.support.pauses import never, sometimes
+from tests.support.stream_bench import StreamBench, beats_of
+
+#: Numbers and integers, bits of a stream word, and how many a beat has.
+SHAPES = [
+    (Quantisation(), 8, 8),
+    (Quantisation("fp16", 8, keep_nonzero=True), 8, 16),
+    (Quantisation("fp32", 16), 8, 16),
+    (Quantisation("fp32", 16), 16, 8),
+]
+PAUSES = {
+    "no pauses": (never, never, never),
+    "pauses": (sometimes(1, 0.5), sometimes(2, 0.5), sometimes(3, 0.8)),
+}
+
+
+def _cut(value: bytes, bits: int) -> list[int]:
+    return np.frombuffer(value, f"<u{bits // 8}").tolist()
+
+
+@pytest.mark.parametrize("pauses", PAUSES)
+@pytest.mark.parametrize("quantises", [True, False], ids=["numbers", "integers"])
+@pytest.mark.parametrize(("form", "words", "lanes"), SHAPES, ids=str)
+def test_packets_of_any_step(
+    form: Quantisation, words: int, lanes: int, quantises: bool, pauses: str
+) -> None:
+    rng = random.Random(4)
+    number_bits, bias = form.number_type.bits, form.number_type.bias
+    sent, steps, expected, reports = [], [], [], []
+    for count in (1, 2, lanes, 4 * lanes + 1, *(rng.randint(1, 60) for _ in range(20))):
+        step = rng.choice((0, 1, form.greatest_step, rng.randint(1, form.greatest_step)))
+        numbers = np.array(any_words(rng, form, max(step, 1) - bias, count), f"<u{number_bits // 8}")
+        made = quantise(numbers, max(step, 1) - bias, form)
+        integers = made.integers.tobytes()
+        source = numbers.tobytes() if quantises else integers
+        result = integers
+        if not quantises:
+            result = dequantise(made.integers, max(step, 1) - bias, form).tobytes()
+        steps.append(step)
+        sent.append(_cut(source, words))
+        expected.append(_cut(result, words) if step else sent[-1])
+        reports += [(made.reported, made.first)] if step else []
+    send, receive, report = PAUSES[pauses]
+    bench = StreamBench(LossySwitch(form, words, lanes, quantises=quantises))
+    bench.source("step", steps, send)
+    bench.source("input", [beat for packet in sent for beat in beats_of(packet, lanes)], send)
+    received = bench.packets("output", len(sent), receive)
+    said = bench.collect("report", len(reports), report) if quantises else []
+    bench.run(20_000)
+    assert [packet.words for packet in received] == expected
+    if quantises:
+        assert [(each.count, each.first) for _, each in said] == reports
+
+
+@pytest.mark.parametrize("step", [0, 120])
+def test_takes_a_beat_per_cycle(step: int) -> None:
+    """And between two packets a cycle more around the stage, five through it."""
+    form, lanes = Quantisation(), 32
+    beats = beats_of([0x3F] * (12 * lanes), lanes)
+    bench = StreamBench(LossySwitch(form, 8, lanes, quantises=True))
+    bench.source("step", [step] * 3)
+    bench.source("input", beats * 3)
+    bench.packets("output", 3)
+    if step:
+        bench.collect("report", 3)
+    bench.run(2000)
+    gaps = [later - earlier for earlier, later in pairwise(bench.accepted["input"])]
+    assert [gap for gap in gaps if gap != 1] == [6 if step else 2] * 2, gaps

@@ -16,9 +16,11 @@ from .design import EngineDesign
 
 __all__ = ["SCENARIOS", "SCENARIOS_OF_UNITS", "engine_wave"]
 
-#: Runs, as :mod:`~cdma.verif.engine.wave_tests` has them, and those that only engines with several units have.
+#: Runs, as :mod:`~cdma.verif.engine.wave_tests` has them, those that only engines with several units have, and those
+#: that only engines with an error-bounded stage have.
 SCENARIOS = ("descriptor", "error", "abort")
 SCENARIOS_OF_UNITS = ("pieces",)
+SCENARIOS_OF_NUMBERS = ("lossy",)
 
 #: AXI's responses that are errors.
 _ERRORS = {2: "SLVERR", 3: "DECERR"}
@@ -40,6 +42,7 @@ def engine_wave(
     written = []
     units, ports = design.config.units, _ports(design)
     possible = SCENARIOS + (SCENARIOS_OF_UNITS if units > 1 else ())
+    possible += SCENARIOS_OF_NUMBERS if design.config.quantisation else ()
     for scenario in possible if scenarios is None else scenarios:
         if scenario not in possible:
             raise ParameterError(

@@ -12,6 +12,7 @@ from cdma.sim.engine.descriptors import unpack
 
 from .context import engine_test
 from .ring import RingBench
+from .transfer import random_numbers
 
 __all__: list[str] = []
 
@@ -56,6 +57,18 @@ async def abort(bench: RingBench, budget: int) -> None:
     assert got["status"] == Status.ABORTED, got
     bench.check_memory("prefetch", made, exact=False)
     bench.transfers += 1
+
+
+@engine_test
+async def lossy(bench: RingBench, budget: int) -> None:
+    """Numbers with a step, out and back: some of them are not within the bound, which the completion of the offload says."""
+    form = bench.config.quantisation
+    assert form is not None
+    step = form.step(0)
+    raw = random_numbers(bench.np, 2 * _WORDS, bench.config, step, beyond=0.1)
+    for channel in ("offload", "prefetch"):
+        await bench.rings[channel].enable()
+        await bench.run(channel, [bench.transfer(channel, 0, mode=Mode.ZVC, raw=raw, step=step)])
 
 
 @engine_test

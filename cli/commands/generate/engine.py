@@ -103,6 +103,8 @@ class MadeEngine(Made):
             "stripe_bytes": config.stripe_bytes,
             "registers": config.registers,
             "crc": config.crc,
+            "lossy": config.lossy,
+            "keep_nonzero": config.keep_nonzero,
             "pipelined": config.pipelined,
         }
 
@@ -110,11 +112,20 @@ class MadeEngine(Made):
         config = self.config
         return {
             "raw data": f"{self.bytes_per_cycle:g} bytes per cycle and unit, {config.units} of them, each way",
+            **self._numbers(),
             "host port": f"{config.host_data_bits // 8} bytes per cycle, each way",
             "bursts": f"up to {config.burst_beats} beats, {config.outstanding} of data in flight at each port each way",
             "hidden latency of memory": f"{config.read_buffer} beats",
             "descriptors in flight": f"{config.descriptors} per channel",
         }
+
+    def _numbers(self) -> dict[str, str]:
+        """The rate of transfers with a step: a number is a word of the codec."""
+        config, form = self.config, self.config.quantisation
+        if form is None:
+            return {}
+        rate = min(config.lanes * form.number_type.bits, config.dev_data_bits) // 8
+        return {"numbers": f"{rate} bytes per cycle where a descriptor has a step, each way"}
 
     def rows(self) -> dict[str, str]:
         config = self.config

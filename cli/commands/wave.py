@@ -55,7 +55,7 @@ def register(subparsers: Any) -> None:
                 "--scenarios",
                 nargs="+",
                 metavar="NAME",
-                help="some of descriptor, error, abort and, with several units, pieces, or with --lossy, lossy (default: all)",
+                help="some of descriptor, error, abort, with several units pieces, with --lossy lossy (default: all)",
             )
         block.set_defaults(run=_run)
 

@@ -142,15 +142,18 @@ class DataPath(wiring.Component):
         return m
 
     def _lossy(self, m: Module, source: stream.Interface) -> stream.Interface:
-        """What comes out of the error-bounded stage, if there is one: numbers and integers in beats of the device port."""
+        """What comes out of the error-bounded stage, if there is one: raw data in beats of the device port on one side, and
+        beats of the codec on the other."""
         config = self.config
         form, words = config.quantisation, config.format.stream_bits
         if form is None:
             return source
         lanes = config.dev_data_bits // words
-        m.submodules.lossy = lossy = LossySwitch(form, words, lanes, quantises=self.compressing)
+        m.submodules.lossy = lossy = LossySwitch(
+            form, words, lanes, config.codec.units, quantises=self.compressing
+        )
         wiring.connect(m, wiring.flipped(self.step), lossy.step)
-        connect_width(m, "lossy_width", words, source, lossy.input, registered=config.pipelined)
+        wiring.connect(m, source, lossy.input)
         if self.compressing:
             m.submodules.ranges = ranges = Fifo(OutOfRange(), config.descriptors, reserved=True)
             wiring.connect(m, lossy.report, ranges.input)

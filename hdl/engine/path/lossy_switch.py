@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.beats import Beat
-from cdma.hdl.blocks.width import Narrow, Widen
+from cdma.hdl.blocks.width import connect_width
 from cdma.hdl.lossy.dequantiser import Dequantiser
 from cdma.hdl.lossy.quantiser import Quantiser
 from cdma.hdl.lossy.range_report import OutOfRange
@@ -20,15 +20,18 @@ __all__ = ["LossySwitch"]
 class LossySwitch(wiring.Component):
     """Passes each packet through a quantiser, or around it; or, the other way, through a dequantiser.
 
-    Both streams have beats as wide as the device port: the stage takes or gives a whole beat of numbers per cycle, and its
-    integers are gathered into beats as wide, one for two or four of numbers. So the rate is that of the port.
+    Raw data have beats as wide as the device port, so the stage takes or gives a whole beat of numbers per cycle. On the
+    other side are beats of the codec. Each way has an adapter of its own between its two widths, where they differ: no beat
+    is gathered and cut again.
 
-    Throughput: a beat of raw data per cycle. The next packet waits until the one before has left: that costs a cycle around
-    the stage, and five through it. Latency: none around; through a quantiser three cycles after the last number of a beat of
-    integers, through a dequantiser one. ``ready`` of the input follows that of the output within the cycle.
+    Throughput: a beat of raw data per cycle, if the codec's are wide enough for what becomes of it. The next packet waits
+    until the one before has left: that costs a cycle around the stage, and up to five through it. Latency: that of the
+    stage and of the adapters.
 
-    ``words``, ``lanes``
-        The bits of a stream word, and how many a beat has.
+    ``words``
+        The bits of a stream word.
+    ``lanes``, ``codec_lanes``
+        Stream words of a beat of raw data, and of one of the codec.
     ``quantises``
         Makes integers of numbers, with a ``report``; otherwise numbers of integers.
 
@@ -38,17 +41,21 @@ class LossySwitch(wiring.Component):
         One for each packet that passes through the quantiser.
     """
 
-    def __init__(self, form: Quantisation, words: int, lanes: int, *, quantises: bool) -> None:
+    def __init__(
+        self, form: Quantisation, words: int, lanes: int, codec_lanes: int, *, quantises: bool
+    ) -> None:
         self.form = form
         self.words = words
         self.lanes = lanes
+        self.codec_lanes = codec_lanes
         self.quantises = quantises
-        beat = Beat(words, lanes)
+        numbers, integers = (stream.Signature(Beat(words, count)) for count in (lanes, codec_lanes))
+        self._before, self._after = (numbers, integers) if quantises else (integers, numbers)
         super().__init__(
             {
                 "step": In(stream.Signature(STEP_BITS)),
-                "input": In(stream.Signature(beat)),
-                "output": Out(stream.Signature(beat)),
+                "input": In(self._before),
+                "output": Out(self._after),
                 **({"report": Out(stream.Signature(OutOfRange()))} if quantises else {}),
             }
         )
@@ -56,21 +63,13 @@ class LossySwitch(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         source, sink = self.input, self.output
-        step = Signal(self.form.number_type.exponent_bits)
-        entry, exit_ = self._stage(m, step)
-
         # The way of the packet in hand. The step is there a cycle before the first beat may be taken.
+        step = Signal(self.form.number_type.exponent_bits)
         around = Signal()
         settles = Signal()
         through = Signal()
         entered = Signal()
-        leaves = Signal()
-        m.d.comb += [
-            self.step.ready.eq(~(around | settles | through)),
-            leaves.eq(sink.valid & sink.ready & sink.payload.last),
-            entry.valid.eq(source.valid & through & ~entered),
-            exit_.ready.eq(sink.ready & through),
-        ]
+        m.d.comb += self.step.ready.eq(~(around | settles | through))
         with m.If(self.step.ready):
             m.d.sync += [
                 around.eq(self.step.valid & (self.step.payload == 0)),
@@ -79,51 +78,57 @@ class LossySwitch(wiring.Component):
             ]
         with m.If(settles):
             m.d.sync += [settles.eq(0), through.eq(1)]
-        with m.If(entry.valid & entry.ready & source.payload.last):
+        with m.If(source.valid & source.ready & source.payload.last):
             m.d.sync += entered.eq(1)
-        with m.If(leaves):
+        with m.If(sink.valid & sink.ready & sink.payload.last):
             m.d.sync += [around.eq(0), through.eq(0), entered.eq(0)]
-        with m.If(around):
-            m.d.comb += [
-                sink.valid.eq(source.valid),
-                sink.payload.eq(source.payload),
-                source.ready.eq(sink.ready),
-            ]
-        with m.Else():
-            m.d.comb += [
-                sink.valid.eq(exit_.valid & through),
-                sink.payload.eq(exit_.payload),
-                source.ready.eq(entry.ready & through & ~entered),
-            ]
+
+        begin, end = self._begin("outside"), self._end("outside")
+        connect_width(m, "around_width", self.words, begin, end)
+        for way, entry, exit_ in ((around, begin, end), (through, *self._stage(m, step))):
+            m.d.comb += [entry.payload.eq(source.payload), entry.valid.eq(source.valid & way & ~entered)]
+            with m.If(way):
+                m.d.comb += [
+                    source.ready.eq(entry.ready & ~entered),
+                    sink.valid.eq(exit_.valid),
+                    sink.payload.eq(exit_.payload),
+                    exit_.ready.eq(sink.ready),
+                ]
         return m
 
+    def _begin(self, name: str) -> stream.Interface:
+        """Where a way begins."""
+        return self._before.create(path=(name, "input"))
+
+    def _end(self, name: str) -> stream.Interface:
+        """Where a way ends."""
+        return self._after.flip().create(path=(name, "output"))
+
     def _stage(self, m: Module, step: Signal) -> tuple[stream.Interface, stream.Interface]:
-        """The way through, without its ``valid`` and ``ready``: where it begins, and where it ends."""
+        """The way through the stage: where it begins, and where it ends."""
         form, words, lanes = self.form, self.words, self.lanes
         numbers = lanes * words // form.number_type.bits
-        few = numbers * form.bits // words
+        integers = stream.Signature(Beat(words, numbers * form.bits // words))
+        begin, end = self._begin("inside"), self._end("inside")
         if self.quantises:
             m.submodules.quantiser = quantiser = Quantiser(form, numbers)
-            m.submodules.gather = gather = Widen(words, few, lanes)
-            m.d.comb += [
-                quantiser.step.eq(step),
-                gather.input.valid.eq(quantiser.output.valid),
-                quantiser.output.ready.eq(gather.input.ready),
-            ]
-            pass_beat(m, self.input.payload, quantiser.input.payload)
-            pass_beat(m, quantiser.output.payload, gather.input.payload)
+            made = integers.create(path=("integers",))
+            m.d.comb += quantiser.step.eq(step)
+            _connect(m, begin, quantiser.input)
+            _connect(m, quantiser.output, made)
+            connect_width(m, "through_width", words, made, end)
             wiring.connect(m, quantiser.report, wiring.flipped(self.report))
-            return quantiser.input, gather.output
-        m.submodules.spread = spread = Narrow(words, lanes, few)
-        m.submodules.dequantiser = dequantiser = Dequantiser(form, numbers)
-        m.d.comb += [
-            dequantiser.step.eq(step),
-            dequantiser.input.valid.eq(spread.output.valid),
-            spread.output.ready.eq(dequantiser.input.ready),
-            spread.input.payload.eq(self.input.payload),
-        ]
-        pass_beat(m, spread.output.payload, dequantiser.input.payload)
-        ended = stream.Signature(Beat(words, lanes)).create(path=("numbers",))
-        pass_beat(m, dequantiser.output.payload, ended.payload)
-        m.d.comb += [ended.valid.eq(dequantiser.output.valid), dequantiser.output.ready.eq(ended.ready)]
-        return spread.input, ended
+        else:
+            m.submodules.dequantiser = dequantiser = Dequantiser(form, numbers)
+            taken = integers.flip().create(path=("integers",))
+            m.d.comb += dequantiser.step.eq(step)
+            connect_width(m, "through_width", words, begin, taken)
+            _connect(m, taken, dequantiser.input)
+            _connect(m, dequantiser.output, end)
+        return begin, end
+
+
+def _connect(m: Module, source: stream.Interface, sink: stream.Interface) -> None:
+    """Connects two streams of beats of as many bits, whose words may differ."""
+    pass_beat(m, source.payload, sink.payload)
+    m.d.comb += [sink.valid.eq(source.valid), source.ready.eq(sink.ready)]

@@ -15,12 +15,12 @@ from tests.support.float_words import any_words
 from tests.support.pauses import never, sometimes
 from tests.support.stream_bench import StreamBench, beats_of
 
-#: Numbers and integers, bits of a stream word, and how many a beat has.
+#: Numbers and integers, bits of a stream word, and how many a beat of raw data and one of the codec have.
 SHAPES = [
-    (Quantisation(), 8, 8),
-    (Quantisation("fp16", 8, keep_nonzero=True), 8, 16),
-    (Quantisation("fp32", 16), 8, 16),
-    (Quantisation("fp32", 16), 16, 8),
+    (Quantisation(), 8, 8, 2),
+    (Quantisation("fp16", 8, keep_nonzero=True), 8, 16, 32),
+    (Quantisation("fp32", 16), 8, 16, 4),
+    (Quantisation("fp32", 16), 16, 8, 8),
 ]
 PAUSES = {
     "no pauses": (never, never, never),
@@ -34,9 +34,9 @@ def _cut(value: bytes, bits: int) -> list[int]:
 
 @pytest.mark.parametrize("pauses", PAUSES)
 @pytest.mark.parametrize("quantises", [True, False], ids=["numbers", "integers"])
-@pytest.mark.parametrize(("form", "words", "lanes"), SHAPES, ids=str)
+@pytest.mark.parametrize(("form", "words", "lanes", "codec_lanes"), SHAPES, ids=str)
 def test_packets_of_any_step(
-    form: Quantisation, words: int, lanes: int, quantises: bool, pauses: str
+    form: Quantisation, words: int, lanes: int, codec_lanes: int, quantises: bool, pauses: str
 ) -> None:
     rng = random.Random(4)
     number_bits, bias = form.number_type.bits, form.number_type.bias
@@ -55,9 +55,10 @@ def test_packets_of_any_step(
         expected.append(_cut(result, words) if step else sent[-1])
         reports += [(made.reported, made.first)] if step else []
     send, receive, report = PAUSES[pauses]
-    bench = StreamBench(LossySwitch(form, words, lanes, quantises=quantises))
+    bench = StreamBench(LossySwitch(form, words, lanes, codec_lanes, quantises=quantises))
+    width = lanes if quantises else codec_lanes
     bench.source("step", steps, send)
-    bench.source("input", [beat for packet in sent for beat in beats_of(packet, lanes)], send)
+    bench.source("input", [beat for packet in sent for beat in beats_of(packet, width)], send)
     received = bench.packets("output", len(sent), receive)
     said = bench.collect("report", len(reports), report) if quantises else []
     bench.run(20_000)
@@ -66,12 +67,12 @@ def test_packets_of_any_step(
         assert [(each.count, each.first) for _, each in said] == reports
 
 
-@pytest.mark.parametrize("step", [0, 120])
-def test_takes_a_beat_per_cycle(step: int) -> None:
-    """And between two packets a cycle more around the stage, five through it."""
+@pytest.mark.parametrize(("step", "codec_lanes"), [(0, 32), (120, 8), (120, 32)])
+def test_takes_a_beat_per_cycle(step: int, codec_lanes: int) -> None:
+    """And between two packets a cycle more around the stage, up to five through it."""
     form, lanes = Quantisation(), 32
     beats = beats_of([0x3F] * (12 * lanes), lanes)
-    bench = StreamBench(LossySwitch(form, 8, lanes, quantises=True))
+    bench = StreamBench(LossySwitch(form, 8, lanes, codec_lanes, quantises=True))
     bench.source("step", [step] * 3)
     bench.source("input", beats * 3)
     bench.packets("output", 3)
@@ -79,4 +80,4 @@ def test_takes_a_beat_per_cycle(step: int) -> None:
         bench.collect("report", 3)
     bench.run(2000)
     gaps = [later - earlier for earlier, later in pairwise(bench.accepted["input"])]
-    assert [gap for gap in gaps if gap != 1] == [6 if step else 2] * 2, gaps
+    assert [gap for gap in gaps if gap != 1] == [(6 if codec_lanes > 8 else 5) if step else 2] * 2, gaps

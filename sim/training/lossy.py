@@ -32,7 +32,7 @@ ALL = (*NETWORKS, "transformer")
 EPOCHS = 8
 
 #: For what neither a convolution, a linear layer nor a ReLU reads, such as the inputs of normalisations.
-_OTHERS = Bound(relative=-4)
+_OTHERS = Bound(relative=-6)
 
 #: The policies that are compared. The first is what the others' accuracy is compared with.
 POLICIES: dict[str, Policy] = {

@@ -22,6 +22,7 @@ from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.presets import PRESETS
 from cdma.hdl.spec.quantisation import NUMBERS, Quantisation
+from cdma.hdl.spec.sideband import Sideband
 from cdma.hdl.spec.stage import STAGES, StageConfig
 from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.sim.support.toml_table import read_toml
@@ -102,8 +103,18 @@ _ENGINE_NUMBERS = {
     "stripe_bytes": "bytes of device memory that lie at one of several device ports before the next one's",
     "ring_entries": "entries of the largest ring",
 }
+_SIDEBAND = {
+    "dev_axcache": "AxCACHE of data in device memory",
+    "host_axcache": "AxCACHE of data in host memory",
+    "ring_axcache": "AxCACHE of descriptors and completions",
+    "axprot": "AxPROT of all transactions",
+    "axqos": "AxQOS of all transactions",
+    "axuser_bits": "width of AxUSER; 0: no such port",
+    "axuser": "AxUSER of all transactions",
+}
 _ENGINE = (
     *(_Setting(name, help, default=getattr(EngineConfig, name)) for name, help in _ENGINE_NUMBERS.items()),
+    *(_Setting(name, help, default=getattr(Sideband, name)) for name, help in _SIDEBAND.items()),
     _Setting(
         "alignment",
         "what sources and destinations are multiples of: beat (of their port, the default) or word",

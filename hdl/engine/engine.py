@@ -4,7 +4,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from amaranth.hdl import Cat, Const, Module, Shape, Signal, Value
+from amaranth.hdl import C, Cat, Const, Module, Mux, Shape, Signal, Value
 from amaranth.lib import data, stream, wiring
 
 from cdma.hdl.axi.address_first import AddressFirst
@@ -15,6 +15,7 @@ from cdma.hdl.engine.control.registers import RegisterBlock
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.hdl.spec.registers.map import register_map
+from cdma.hdl.spec.sideband import Sideband
 from cdma.hdl.spec.slices import has_slices
 from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port, axis_ports, handshaken
 from cdma.hdl.verilog.shell import Shell
@@ -26,8 +27,8 @@ __all__ = ["BareEngine", "Engine", "engine_ports", "engine_shell"]
 
 _DEV_ID_BITS = 1
 
-#: INCR bursts of normal, non-cacheable, bufferable memory; unprivileged, secure data; no lock, no priority.
-_CONSTANTS = {"burst": (2, 0b01), "lock": (1, 0), "cache": (4, 0b0011), "prot": (3, 0), "qos": (4, 0)}
+#: Width and value of what every address says: INCR bursts, no lock.
+_CONSTANTS = {"burst": (2, 0b01), "lock": (1, 0)}
 
 
 #: The payload of each channel of AXI4-Lite, in the order of the ports.
@@ -40,10 +41,12 @@ _LITE_FIELDS = {
 }
 
 
-def _axi_ports(name: str, data_bits: int, address_bits: int, id_bits: int) -> tuple[Port, ...]:
+def _axi_ports(
+    name: str, data_bits: int, address_bits: int, id_bits: int, sideband: Sideband
+) -> tuple[Port, ...]:
     """The ports of an AXI4 manager."""
     address = {"id": id_bits, "addr": address_bits, "len": 8, "size": 3}
-    address |= {field: bits for field, (bits, _) in _CONSTANTS.items()}
+    address |= {field: bits for field, (bits, _) in (_CONSTANTS | sideband.values("dev")).items()}
     return (
         *handshaken(f"{name}_aw", "output", address),
         *handshaken(f"{name}_w", "output", {"data": data_bits, "strb": data_bits // 8, "last": 1}),
@@ -108,10 +111,12 @@ def engine_ports(config: EngineConfig) -> tuple[Port, ...]:
             port
             for name in config.dev_ports
             for port in _axi_ports(
-                f"m_axi_{name}", config.dev_data_bits, config.dev_address_bits, _DEV_ID_BITS
+                f"m_axi_{name}", config.dev_data_bits, config.dev_address_bits, _DEV_ID_BITS, config.sideband
             )
         ),
-        *_axi_ports("m_axi_host", config.host_data_bits, config.host_address_bits, host_id_bits),
+        *_axi_ports(
+            "m_axi_host", config.host_data_bits, config.host_address_bits, host_id_bits, config.sideband
+        ),
     )
 
 
@@ -172,6 +177,7 @@ class _AxiShell(Shell):
             ]
             for field, (_, value) in _CONSTANTS.items():
                 m.d.comb += self.port(f"{bus}_{channel}{field}").eq(value)
+            self._connect_sideband(m, name, channel, source.payload.id)
         word_bytes = self.config.format.stream_bits // 8
         m.d.comb += [
             self.port(f"{bus}_wdata").eq(w.payload.data),
@@ -184,6 +190,17 @@ class _AxiShell(Shell):
                 source.ready.eq(self.port(f"{bus}_{channel}ready")),
             ]
         self._connect_answers(m, name, read, write)
+
+    def _connect_sideband(self, m: Module, name: str, channel: str, id: Value) -> None:
+        """Drives what an address says beside: on the host port, ID 0 is data, and the others are rings."""
+        sideband = self.config.sideband
+        with_rings = name == "host" and self.config.registers
+        port = "host" if name == "host" else "dev"
+        rings = sideband.values(port, ring=with_rings)
+        for field, (bits, value) in sideband.values(port).items():
+            ring = rings[field][1]
+            chosen = C(value, bits) if value == ring else Mux(id == 0, C(value, bits), C(ring, bits))
+            m.d.comb += self.port(f"m_axi_{name}_{channel}{field}").eq(chosen)
 
     def _connect_answers(self, m: Module, name: str, read: ReadPort, write: WritePort) -> None:
         gate = Const(1) if self.slices_in else self.open

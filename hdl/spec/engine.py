@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from .checks import check_choice, check_flag, check_range
@@ -13,6 +13,7 @@ from .errors import ParameterError
 from .format import Format
 from .quantisation import NUMBERS, Quantisation
 from .records import RecordOptions
+from .sideband import Sideband
 from .slices import NO_SLICES, check_slices, slices_row
 from .splitting import splittable
 from .stream_format import StreamFormat
@@ -83,6 +84,8 @@ class EngineConfig:
         Bytes of device memory that lie at one port before the next port's: a whole number of windows.
     ``queue``
         Finished beats that the compressor stores, and so the size of both codecs; see :class:`CodecConfig`.
+    ``sideband``
+        What the AXI4 ports say beside addresses and lengths.
     ``crc``
         True for a CRC-32C over the raw bytes of each transfer, in its completion and checked where its descriptor asks.
     ``lossy``
@@ -113,6 +116,7 @@ class EngineConfig:
     units: int = 1
     stripe_bytes: int = 4096
     crc: bool = False
+    sideband: Sideband = Sideband()
     lossy: str = LOSSY[0]
     keep_nonzero: bool = False
 
@@ -171,6 +175,8 @@ class EngineConfig:
         )
         check_flag("registers", self.registers)
         check_flag("crc", self.crc)
+        if not isinstance(self.sideband, Sideband):
+            raise ParameterError(f"sideband is {self.sideband!r}; it must be a Sideband")
         self._check_lossy()
         check_slices(self.register_slices)
         self._check_units()
@@ -239,17 +245,22 @@ class EngineConfig:
         return RecordOptions(crc=self.crc, lossy=self.lossy != LOSSY[0])
 
     def settings(self) -> dict[str, Any]:
-        """All parameters, those of the format among them, as plain values; :meth:`from_settings` reads them back."""
-        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "format"}
-        return own | format_settings(self.format)
+        """All parameters, those of the format and of the sideband among them, as plain values; :meth:`from_settings` reads
+        them back."""
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        del own["format"], own["sideband"]
+        return own | asdict(self.sideband) | format_settings(self.format)
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> EngineConfig:
         """The configuration that :meth:`settings` describes; what is left out has its default."""
-        names = {field.name for field in fields(cls)}
-        own = {name: value for name, value in settings.items() if name in names}
-        rest = {name: value for name, value in settings.items() if name not in names}
-        return cls(format_from_settings(rest), **own)
+        own, beside = {field.name for field in fields(cls)}, {field.name for field in fields(Sideband)}
+        rest = {name: value for name, value in settings.items() if name not in own | beside}
+        return cls(
+            format_from_settings(rest),
+            sideband=Sideband(**{name: value for name, value in settings.items() if name in beside}),
+            **{name: value for name, value in settings.items() if name in own},
+        )
 
     def describe(self) -> dict[str, object]:
         """The rows for the head of generated files, in the order in which one reads them."""
@@ -270,6 +281,7 @@ class EngineConfig:
             "read buffer": f"{self.read_buffer} beats",
             "write buffer": f"{self.write_buffer} beats",
             **({"units": f"{self.units}, in stripes of {self.stripe_bytes} bytes"} if self.units > 1 else {}),
+            **self.sideband.describe(),
             **({"crc": "CRC-32C of raw bytes"} if self.crc else {}),
             **self._describe_lossy(),
             "registers": "yes" if self.registers else "no",

@@ -77,6 +77,7 @@ class PortsBench:
                     other_reads=config.ring_reads // 2,
                     other_writes=config.ring_writes // 2,
                     on_write=self.memory[name].guard,
+                    sideband=functools.partial(_beside, config, name),
                 )
         self.connect()
         await ClockCycles(dut.aclk, 2)
@@ -199,6 +200,14 @@ class PortsBench:
 
 def _in_stripes_of(unit: int, config: EngineConfig, address: int) -> bool:
     return address // config.stripe_bytes % config.units == unit
+
+
+def _beside(config: EngineConfig, port: str, way: str, id: int) -> dict[str, int]:
+    """What docs/engine.md says of the addresses of an ID."""
+    beside = config.sideband
+    cache = beside.dev_axcache if port == "dev" else beside.ring_axcache if id else beside.host_axcache
+    user = {"user": beside.axuser} if beside.axuser_bits else {}
+    return {"lock": 0, "cache": cache, "prot": beside.axprot, "qos": beside.axqos, **user}
 
 
 def _shares(rng: random.Random, share: float) -> Any:

@@ -47,6 +47,9 @@ class AxiChecker(PortChecker):
         Bound the bursts in flight of ID 0, in each direction, and the reads and writes of each other ID.
     ``on_write``
         Called with each beat written: the address of the port's lane 0, and the strobes.
+    ``sideband``
+        Says what an address of a direction (``ar`` or ``aw``) and an ID has beside: signals by their names after that; None
+        where they are not looked at.
     ``bursts``
         Counts the bursts, by direction (``read`` or ``write``), ID, beats, and whether they end with a page.
     """
@@ -61,7 +64,14 @@ class AxiChecker(PortChecker):
     other_reads: int = 256
     other_writes: int = 256
     on_write: Callable[[int, int], None] | None = None
+    sideband: Callable[[str, int], Mapping[str, int]] | None = None
     bursts: Counter[tuple[str, int, int, bool]] = field(default_factory=Counter, init=False)
+
+    def signals(self) -> Mapping[str, tuple[str, ...]]:
+        if self.sideband is None:
+            return CHANNELS
+        beside = tuple(self.sideband("ar", 0))
+        return CHANNELS | {way: (*CHANNELS[way], *(way + name for name in beside)) for way in ("ar", "aw")}
 
     def forget(self) -> None:
         self._reads: dict[int, deque[_Burst]] = {}
@@ -98,12 +108,20 @@ class AxiChecker(PortChecker):
         self.bursts[channel, id, new.beats, not (address + (new.beats << size)) % _PAGE] += 1
         return new
 
+    def _beside(self, way: str, id: int, got: tuple[int, ...]) -> None:
+        if self.sideband is None:
+            return
+        for (name, want), value in zip(self.sideband(way, id).items(), got, strict=True):
+            if value != want:
+                self.object(f"{way}{name} is {value:#x} with ID {id}, not {want:#x}")
+
     def _count(self, kind: str, id: int, count: int, others: int) -> None:
         most = others if id else self.outstanding
         if count > most:
             self.object(f"{count} {kind} of ID {id} are in flight, more than {most}")
 
-    def _ar(self, id: int, address: int, length: int, size: int, burst: int) -> None:
+    def _ar(self, id: int, address: int, length: int, size: int, burst: int, *beside: int) -> None:
+        self._beside("ar", id, beside)
         queue = self._reads.setdefault(id, deque())
         queue.append(self._address("read", id, address, length, size, burst))
         self._count("reads", id, len(queue), self.other_reads)
@@ -120,7 +138,8 @@ class AxiChecker(PortChecker):
         if last:
             queue.popleft()
 
-    def _aw(self, id: int, address: int, length: int, size: int, burst: int) -> None:
+    def _aw(self, id: int, address: int, length: int, size: int, burst: int, *beside: int) -> None:
+        self._beside("aw", id, beside)
         self._to_write.append(self._address("write", id, address, length, size, burst))
         waiting = sum(entry.id == id for entry in self._to_write) + len(self._to_answer.get(id, ()))
         self._count("writes", id, waiting, self.other_writes)

@@ -36,8 +36,12 @@ class PortChecker(ABC):
     cycles: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self.handshakes = Handshakes(self.channels, self.sample, self.object)
+        self.handshakes = Handshakes(self.signals(), self.sample, self.object)
         self.forget()
+
+    def signals(self) -> Mapping[str, tuple[str, ...]]:
+        """The payload signals that this checker looks at, by channel."""
+        return self.channels
 
     def reset(self, *, silent: bool = True) -> None:
         """Looks at one rising edge in reset, which ends whatever was open.

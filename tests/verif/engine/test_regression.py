@@ -11,6 +11,7 @@ import pytest
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.records import RECORD_BYTES
+from cdma.hdl.spec.sideband import Sideband
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.engine.measure import cases, measure_engine
 from cdma.verif.engine.tensor import round_trip
@@ -19,6 +20,11 @@ from tests.support.engines import FIELDS, FIELDS_TO_A_WORD, TO_A_WORD
 from tests.support.samples import load_samples
 
 pytestmark = [pytest.mark.verilator, pytest.mark.slow]
+
+#: What the ports say beside addresses, different for each.
+BESIDE = Sideband(
+    dev_axcache=2, host_axcache=10, ring_axcache=15, axprot=5, axqos=9, axuser_bits=7, axuser=0x55
+)
 
 #: Records wider and narrower than the port, words of every size, one code bit and four.
 WIDE = EngineConfig(
@@ -32,6 +38,7 @@ WIDE = EngineConfig(
     read_buffer_beats=128,
     descriptors=2,
     ring_entries=16,
+    sideband=BESIDE,
 )
 NARROW = EngineConfig(
     format=Format(word_bits=32),
@@ -44,6 +51,7 @@ NARROW = EngineConfig(
     latency=64,
     descriptors=8,
     ring_entries=8,
+    sideband=BESIDE,
 )
 
 
@@ -58,7 +66,7 @@ PADDED = dataclasses.replace(SMALL, format=Format.preset("aie2p"), lanes=16, los
 CODES_OF_THREE_BITS = dataclasses.replace(NARROW, format=Format(code_bits=3), outstanding=1)
 
 #: Several device ports, in the shortest stripes; codes of a field in windows that are padded.
-UNITS = dataclasses.replace(SMALL, units=4, stripe_bytes=256)
+UNITS = dataclasses.replace(SMALL, units=4, stripe_bytes=256, sideband=BESIDE)
 UNITS_WITH_FIELDS = dataclasses.replace(FIELDS, units=6, stripe_bytes=512, registers=False)
 
 #: 64 words a beat, more than the codec takes. With 128 it takes minutes to build.
@@ -97,7 +105,10 @@ def test_regression(registers: bool) -> None:
             dataclasses.replace(FIELDS, pipelined=True, crc=True, lossy="fp32"),
             ["capacity", "corrupt", "crc", "lossy", "padding"],
         ),
-        (dataclasses.replace(SMALL, register_slices="in,out"), ["watchdog", "hard_resets", "soft_resets"]),
+        (
+            dataclasses.replace(SMALL, register_slices="in,out", sideband=BESIDE),
+            ["watchdog", "hard_resets", "soft_resets"],
+        ),
         (
             dataclasses.replace(SMALL, register_slices="out", registers=False, crc=True),
             ["bus_errors", "crc", "hard_resets"],

@@ -55,3 +55,20 @@ def test_accepts_what_is_legal() -> None:
 def test_objects(cycles: list[dict[str, int]], message: str) -> None:
     with pytest.raises(AxiViolation, match=message):
         _run(cycles)
+
+
+def test_what_is_beside_an_address_is_checked():
+    now = {"arvalid": 1, "arready": 1, "arsize": 3, "arburst": 1, "arid": 1, "arcache": 15, "aruser": 9}
+    checker = AxiChecker(
+        "port",
+        lambda name: now.get(name, 0),
+        64,
+        sideband=lambda way, id: {"cache": 15 if id else 3, "user": 9},
+    )
+    checker.cycle()
+    now["arid"] = 0
+    with pytest.raises(AxiViolation, match=r"arcache is 0xf with ID 0, not 0x3"):
+        checker.cycle()
+    now |= {"arid": 1, "aruser": 8}
+    with pytest.raises(AxiViolation, match=r"aruser is 0x8"):
+        checker.cycle()

@@ -1,0 +1,60 @@
+"""What the AXI4 ports of an engine say beside addresses and lengths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .checks import check_choice, check_range
+
+__all__ = ["Sideband"]
+
+#: Without the bit that says modifiable, AXI4 allows neither of the bits of allocation.
+_CACHE = (0, 1, 2, 3, 6, 7, 10, 11, 14, 15)
+
+
+@dataclass(frozen=True)
+class Sideband:
+    """The signals of AR and AW that the engine gives and does not use.
+
+    ``dev_axcache``, ``host_axcache``, ``ring_axcache``
+        AxCACHE of data in device memory, of data in host memory, and of descriptors and completions.
+    ``axprot``, ``axqos``
+        AxPROT and AxQOS of all of them.
+    ``axuser_bits``, ``axuser``
+        Width of AxUSER, and its value; with a width of 0 there is no such port.
+    """
+
+    dev_axcache: int = 0b0011
+    host_axcache: int = 0b0011
+    ring_axcache: int = 0b0011
+    axprot: int = 0
+    axqos: int = 0
+    axuser_bits: int = 0
+    axuser: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("dev_axcache", "host_axcache", "ring_axcache"):
+            check_choice(name, getattr(self, name), _CACHE, "AXI4 reserves the other values of AxCACHE")
+        check_range("axprot", self.axprot, 0, 7, "AxPROT has 3 bits")
+        check_range("axqos", self.axqos, 0, 15, "AxQOS has 4 bits")
+        check_range("axuser_bits", self.axuser_bits, 0, 64, "bits of AxUSER; 0: no port")
+        check_range(
+            "axuser", self.axuser, 0, (1 << self.axuser_bits) - 1, "axuser_bits says how many bits it has"
+        )
+
+    def values(self, port: str, *, ring: bool = False) -> dict[str, tuple[int, int]]:
+        """Width and value of each signal on the port ``"dev"`` or ``"host"``, for data or for the rings, by its name after
+        ``aw`` or ``ar``."""
+        cache = self.ring_axcache if ring else self.dev_axcache if port == "dev" else self.host_axcache
+        values = {"cache": (4, cache), "prot": (3, self.axprot), "qos": (4, self.axqos)}
+        return values | ({"user": (self.axuser_bits, self.axuser)} if self.axuser_bits else {})
+
+    def describe(self) -> dict[str, object]:
+        """A row for the head of generated files, where anything is not as by default."""
+        if self == Sideband():
+            return {}
+        user = f", AxUSER {self.axuser:#x} of {self.axuser_bits} bits" if self.axuser_bits else ""
+        return {
+            "sideband": f"AxCACHE dev {self.dev_axcache:04b}, host {self.host_axcache:04b}, rings {self.ring_axcache:04b}, "
+            f"AxPROT {self.axprot:03b}, AxQOS {self.axqos:04b}{user}"
+        }

@@ -7,6 +7,7 @@
 #   make docs       builds the documentation site, build/site/index.html
 #   make release    builds wheel, source distribution, site and blocks in dist/, tries them, publishes nothing
 #   make waves      draws the timing diagrams of the documents again
+#   make litex      runs the driver on the RISC-V CPU of a simulated LiteX SoC; installs LiteX into .venv
 #   make machine    says what this machine lacks; everything above asks it first
 #   make clean
 # PYTHON names the interpreter to start from and JOBS the number of tests that run at once. TORCH=1 also installs
@@ -25,7 +26,7 @@ FILES  := $(sort $(shell find cli hdl sim verif synth -type f -name '[!.]*[!~]' 
 LINKED := $(if $(wildcard build/__editable__*),$(shell cat $(STAMP) 2>/dev/null))
 
 .DELETE_ON_ERROR:
-.PHONY: demo check test lint same docs release waves machine torch clean
+.PHONY: demo check test lint same docs release waves litex machine torch clean
 ifneq ($(FILES),$(LINKED))
 .PHONY: $(STAMP)
 endif
@@ -59,6 +60,12 @@ waves: $(STAMP)
 	$(BIN)/cdma wave decompressor --only svg -o docs/waves
 	$(BIN)/cdma wave engine --only svg -o docs/waves
 	$(BIN)/cdma wave engine --units 4 --stripe-bytes 256 --latency 32 --scenarios pieces --only svg -o docs/waves
+
+# LiteX is installed here and not with the rest, because nothing else needs it.
+litex: $(STAMP)
+	@$(BIN)/python -c 'import litex, migen, pythondata_cpu_vexriscv' 2>/dev/null \
+	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,litex]' --config-settings editable_mode=strict
+	@$(BIN)/python -m cdma.verif.litex
 
 # What a machine must have, before anything else is tried; each thing that is missing is one sentence.
 machine:

@@ -23,7 +23,7 @@ MADE = ("commands", "parameters", "api")
 
 SECTIONS = (
     Section("Tutorial", ("tutorial",)),
-    Section("How to", ("integration", "driver", "formats", "profile", "model", "how-to")),
+    Section("How to", ("integration", "driver", "litex", "formats", "profile", "model", "how-to")),
     Section(
         "Reference",
         ("commands", "parameters", "registers", "api", "engine", "format", "lossy", "testplan", "changes"),

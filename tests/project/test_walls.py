@@ -78,6 +78,8 @@ ARROWS: dict[str, list[str]] = {
         "hdl/spec",
         "hdl/spec/registers",
     ],
+    # The engine as a core of LiteX.
+    "hdl/litex": ["hdl/engine", "hdl/verilog", "hdl/spec", "hdl/spec/registers"],
     # The public names of cdma.hdl. They are imported by name on first use, and no room imports through them.
     "hdl": ["hdl/engine", "hdl/codec", "hdl/codec/parts", "hdl/blocks", "hdl/spec"],
     # The models take from the hardware what is plain data, and nothing else.
@@ -115,6 +117,8 @@ ARROWS: dict[str, list[str]] = {
         "hdl/spec",
         "hdl/spec/registers",
     ],
+    # A SoC of LiteX whose CPU runs the driver.
+    "verif/litex": ["verif/simulator", "hdl/litex", "hdl/spec"],
     # The proofs hold single blocks and the Verilog of whole designs, and simulate nothing.
     "verif/proofs": [
         "synth",
@@ -172,7 +176,15 @@ ARROWS: dict[str, list[str]] = {
     "synth/fpga": ["synth", "hdl/verilog", "hdl/spec"],
     "synth/sweep": ["synth", "synth/asic", "synth/library", "hdl/spec"],
     # The command and the public names of cdma.
-    "cli": ["sim/saved", "sim/codec", "sim/engine", "sim/driver", "sim/support", "hdl/spec"],
+    "cli": [
+        "sim/saved",
+        "sim/codec",
+        "sim/engine",
+        "sim/driver",
+        "sim/support",
+        "hdl/litex",
+        "hdl/spec",
+    ],
     "cli/commands": [
         "cli",
         "synth",
@@ -220,6 +232,8 @@ LIBRARIES: dict[str, list[str]] = {
         "cli/commands",
     ],
     "numpy": ["sim", "verif", "synth", "cli/commands"],
+    "litex": ["hdl/litex", "verif/litex"],
+    "migen": ["hdl/litex"],
     "rich": ["cli"],
     "shtab": ["cli/commands"],
     "tomli": ["sim/support"],

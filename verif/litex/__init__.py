@@ -1,0 +1,1 @@
+"""A LiteX SoC with the engine, whose CPU runs the driver, under Verilator."""

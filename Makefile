@@ -6,6 +6,7 @@
 #   make same BASE=REVISION   says whether this tree makes the same Verilog, streams and reports as that revision
 #   make docs       builds the documentation site, build/site/index.html
 #   make release    builds wheel, source distribution, site and blocks in dist/, tries them, publishes nothing
+#   make commands   runs every command of the documents as printed, in fresh environments: an hour or more
 #   make waves      draws the timing diagrams of the documents again
 #   make litex      runs the driver on the RISC-V CPU of a simulated LiteX SoC; installs LiteX into .venv
 #   make machine    says what this machine lacks; everything above asks it first
@@ -26,7 +27,7 @@ FILES  := $(sort $(shell find cli hdl sim verif synth -type f -name '[!.]*[!~]' 
 LINKED := $(if $(wildcard build/__editable__*),$(shell cat $(STAMP) 2>/dev/null))
 
 .DELETE_ON_ERROR:
-.PHONY: demo check test lint same docs release waves litex machine torch clean
+.PHONY: demo check test lint same docs release commands waves litex machine torch clean
 ifneq ($(FILES),$(LINKED))
 .PHONY: $(STAMP)
 endif
@@ -53,6 +54,9 @@ docs: $(STAMP)
 
 release: $(STAMP)
 	$(BIN)/python -m docs.release -o dist
+
+commands: $(STAMP)
+	$(BIN)/python -m docs.commands
 
 # The timing diagrams that the documents show, drawn from simulations.
 waves: $(STAMP)

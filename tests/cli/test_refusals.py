@@ -208,7 +208,7 @@ def test_densities(tmp_path: Path, capsys) -> None:
         'layers = [{name = "a", kind = "conv", filters = 4, kernel = 3, relu = true}]\n'
     )
     said = _refused(capsys, "model", "--network", network)
-    assert "densities = 'vgq'; it must be one of alexnet, vgg, squeezenet, resnet" in said
+    assert "densities = 'vgq'; it must be one of transformer, alexnet, vgg, squeezenet, resnet" in said
 
 
 def test_wide_codec_warns(tmp_path: Path, capsys) -> None:

@@ -32,7 +32,8 @@ def check_promises(
     length, capacity = descriptor["length"], descriptor["capacity"]
     raw = descriptor["mode"] == Mode.RAW
     word = config.format.word_bits // 8
-    words = length // (NUMBERS[config.lossy].bits // 8 if descriptor["step"] else word)
+    counted = config.quantisation and descriptor["step"]
+    words = length // (NUMBERS[config.lossy].bits // 8 if counted else word)
     end = descriptor["destination"] + written
     beat = (config.host_data_bits if channel == "offload" else config.dev_data_bits) // 8
 

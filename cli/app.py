@@ -43,6 +43,7 @@ _COMMANDS = (
     "profile",
     "characterise",
     "model",
+    "tune",
     "completion",
 )
 

@@ -37,9 +37,19 @@ class Kernels:
         self._module = module
         self._level = module.levels().index(level)
 
-    def compress(self, words: Words, format: Format, target: NDArray[np.uint8], threads: int = 1) -> int:
-        """Compresses to ``target``, which has at least the bytes of the bound; returns how many were written."""
-        parameters, share = _parameters(format), _share(format)
+    def compress(
+        self,
+        words: Words,
+        format: Format,
+        target: NDArray[np.uint8],
+        threads: int = 1,
+        chunk_bytes: int = _SHARE_BYTES,
+    ) -> int:
+        """Compresses to ``target``, which has at least the bytes of the bound; returns how many were written.
+
+        A thread works on ``chunk_bytes`` of raw data at once.
+        """
+        parameters, share = _parameters(format), _share(format, chunk_bytes)
         if threads == 1 or len(words) <= share:
             address = target.ctypes.data
             return int(self._module.compress(self._level, parameters, words.ctypes.data, len(words), address))
@@ -60,10 +70,15 @@ class Kernels:
         return end - target.ctypes.data
 
     def decompress(
-        self, stream: NDArray[np.uint8], words: Words, format: Format, threads: int = 1
+        self,
+        stream: NDArray[np.uint8],
+        words: Words,
+        format: Format,
+        threads: int = 1,
+        chunk_bytes: int = _SHARE_BYTES,
     ) -> int | None:
         """Fills ``words``; returns how many bytes of ``stream`` they took, or None if these are no such words."""
-        share = _share(format)
+        share = _share(format, chunk_bytes)
         if threads == 1 or len(words) <= share:
             return self._decompress(stream, 0, words, format)
         parts = list(self._parts(stream, words, format, share))
@@ -135,9 +150,9 @@ def installed() -> dict[str, Kernels]:
     return {level: Kernels(module, level) for level in module.levels()}
 
 
-def _share(format: Format) -> int:
+def _share(format: Format, chunk_bytes: int) -> int:
     """Words that a thread works on at once: whole windows."""
-    words = _SHARE_BYTES * 8 // format.word_bits
+    words = chunk_bytes * 8 // format.word_bits
     return words - words % format.window
 
 

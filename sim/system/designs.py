@@ -1,0 +1,135 @@
+"""One design of the engine, what it costs, and how long a network trains with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from itertools import product
+from typing import Any
+
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.errors import CdmaError
+from cdma.hdl.spec.format import Format
+
+from .area_table import lanes_measured, size_of, units_measured
+from .layers import NUMBER_BYTES
+from .machine import Engine
+from .model import Model
+
+__all__ = ["Design", "Evaluation", "Limits", "Space", "Trainer"]
+
+_BURST_BEATS = EngineConfig.burst_beats
+
+
+@dataclass(frozen=True)
+class Design:
+    """The parameters that are searched; a word is as wide as the network's numbers, a window has 32 words."""
+
+    lanes: int
+    word_bits: int
+    units: int
+    queue: int
+    outstanding: int
+    read_buffer_beats: int
+
+    def settings(self) -> dict[str, Any]:
+        """Returns what ``cdma generate engine --config`` takes."""
+        width = self.lanes * self.word_bits
+        return {**asdict(self), "dev_data_bits": width, "host_data_bits": width}
+
+    def config(self) -> EngineConfig:
+        """Returns the configuration; raises :class:`CdmaError` if there is no such engine."""
+        settings = self.settings()
+        return EngineConfig(format=Format(settings.pop("word_bits")), **settings)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a design must keep."""
+
+    area_kge: float
+    clock_ghz: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What became of a design; ``step_s`` is that of the policy ``cdma``, averaged over the training."""
+
+    area_kge: float
+    clock_ghz: float
+    step_s: float
+
+    def keeps(self, limits: Limits) -> bool:
+        """Whether it is within the limits."""
+        return self.area_kge <= limits.area_kge and self.clock_ghz >= limits.clock_ghz
+
+
+@dataclass(frozen=True)
+class Space:
+    """The values of each parameter."""
+
+    values: Mapping[str, tuple[int, ...]]
+
+    @classmethod
+    def of(cls, model: Model) -> Space:
+        """Returns the space for a network: what tables of areas have, with words of its numbers."""
+        bits = 8 * NUMBER_BYTES[model.network.number_type]
+        return cls(
+            {
+                "lanes": tuple(lanes_measured(bits)),
+                "word_bits": (bits,),
+                "units": tuple(units_measured()),
+                "queue": (0, 1, 2),
+                "outstanding": (2, 4, 8, 16, 32),
+                "read_buffer_beats": (64, 128, 256, 512, 1024),
+            }
+        )
+
+    def __iter__(self) -> Iterator[Design]:
+        for choice in product(*self.values.values()):
+            design = Design(**dict(zip(self.values, choice, strict=True)))
+            if _possible(design):
+                yield design
+
+
+def _possible(design: Design) -> bool:
+    try:
+        design.config()
+    except CdmaError:
+        return False
+    return True
+
+
+class Trainer:
+    """Trains one network with designs. Designs whose engines are equally fast differ in area alone, and train once."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._steps: dict[Engine, float] = {}
+
+    def __call__(self, design: Design) -> Evaluation | None:
+        """Returns what becomes of the network with a design; None if there is no such engine.
+
+        The engine runs at the clock that timing allows. It reads no faster than its ports, and than what is in flight, the
+        least of the read buffer and the outstanding bursts, allows behind the latency of the machine's memory.
+        """
+        if not _possible(design):
+            return None
+        size = size_of(design.lanes, design.word_bits, design.units, design.queue, design.read_buffer_beats)
+        clock = 1e9 / size.period_ns
+        port = design.lanes * design.word_bits / 8
+        in_flight = min(design.read_buffer_beats, design.outstanding * _BURST_BEATS) * port * design.units
+        machine = self._model.machine
+        engine = replace(
+            machine.engine,
+            units=design.units,
+            codec=CodecConfig(Format(design.word_bits), design.lanes),
+            clock_hz=clock,
+            read_bytes_per_s=min(machine.engine.read_bytes_per_s, design.units * port * clock),
+            buffer_bytes=in_flight,
+            port_bytes_per_s=port * clock,
+        )
+        if engine not in self._steps:
+            self._steps[engine] = self._model.on(replace(machine, engine=engine)).evaluate("cdma").step_s
+        return Evaluation(size.area_kge, clock / 1e9, self._steps[engine])

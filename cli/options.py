@@ -126,6 +126,9 @@ _ENGINE = (
         "with registers, rings and interrupt (the default), or with descriptor and completion streams",
         bool,
     ),
+    _Setting(
+        "sideband_registers", "with registers of AxCACHE, AxPROT, AxQOS and AxUSER in each channel", bool
+    ),
     _Setting("pipelined", "with codecs that are made for FPGAs, of more registers and memories", bool),
     _SLICES,
     _Setting("queue", _QUEUE, default=EngineConfig.queue),

@@ -21,7 +21,7 @@ from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port, axis_ports, handshaken
 from cdma.hdl.verilog.shell import Shell
 
 from .core import EngineCore
-from .managed import HOST_ID_BITS, ManagedEngine
+from .managed import HOST_ID_BITS, OFFLOAD_RING_ID, PREFETCH_RING_ID, ManagedEngine
 
 __all__ = ["BareEngine", "Engine", "engine_ports", "engine_shell"]
 
@@ -177,7 +177,8 @@ class _AxiShell(Shell):
             ]
             for field, (_, value) in _CONSTANTS.items():
                 m.d.comb += self.port(f"{bus}_{channel}{field}").eq(value)
-            self._connect_sideband(m, name, channel, source.payload.id)
+            beside = self._sideband("host" if name == "host" else "dev", channel, source.payload.id)
+            m.d.comb += [self.port(f"{bus}_{channel}{field}").eq(value) for field, value in beside.items()]
         word_bytes = self.config.format.stream_bits // 8
         m.d.comb += [
             self.port(f"{bus}_wdata").eq(w.payload.data),
@@ -191,16 +192,15 @@ class _AxiShell(Shell):
             ]
         self._connect_answers(m, name, read, write)
 
-    def _connect_sideband(self, m: Module, name: str, channel: str, id: Value) -> None:
-        """Drives what an address says beside: on the host port, ID 0 is data, and the others are rings."""
+    def _sideband(self, port: str, channel: str, id: Value) -> Mapping[str, Value]:
+        """What an address of ``channel`` says beside: on the host port, ID 0 is data, and the others are rings."""
         sideband = self.config.sideband
-        with_rings = name == "host" and self.config.registers
-        port = "host" if name == "host" else "dev"
-        rings = sideband.values(port, ring=with_rings)
+        rings = sideband.values("ring" if port == "host" and self.config.registers else port)
+        said: dict[str, Value] = {}
         for field, (bits, value) in sideband.values(port).items():
             ring = rings[field][1]
-            chosen = C(value, bits) if value == ring else Mux(id == 0, C(value, bits), C(ring, bits))
-            m.d.comb += self.port(f"m_axi_{name}_{channel}{field}").eq(chosen)
+            said[field] = C(value, bits) if value == ring else Mux(id == 0, C(value, bits), C(ring, bits))
+        return said
 
     def _connect_answers(self, m: Module, name: str, read: ReadPort, write: WritePort) -> None:
         gate = Const(1) if self.slices_in else self.open
@@ -235,7 +235,7 @@ class Engine(_AxiShell):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         self._reset(m)
-        m.submodules.registers = registers = RegisterBlock(self.config)
+        m.submodules.registers = self._registers = registers = RegisterBlock(self.config)
         m.submodules.engine = engine = ManagedEngine(self.config, self._clock())
         wiring.connect(m, registers.control, engine.control)
         self._connect_memories(m, engine)
@@ -246,6 +246,24 @@ class Engine(_AxiShell):
         for channel in ("aw", "w", "ar", "b", "r"):
             self._connect_lite(m, registers.bus, channel, request=channel in ("aw", "w", "ar"))
         return m
+
+    def _sideband(self, port: str, channel: str, id: Value) -> Mapping[str, Value]:
+        if not self.config.sideband_registers:
+            return super()._sideband(port, channel, id)
+        offload, prefetch = self._registers.control.offload, self._registers.control.prefetch
+        # Offload reads device memory and writes host memory.
+        owner = offload if (channel == "ar") == (port == "dev") else prefetch
+        fields = self.config.sideband.values(port)
+        if port == "dev":
+            return {name: owner.dev_sideband[name] for name in fields}
+        return {
+            name: Mux(
+                id == OFFLOAD_RING_ID,
+                offload.ring_sideband[name],
+                Mux(id == PREFETCH_RING_ID, prefetch.ring_sideband[name], owner.host_sideband[name]),
+            )
+            for name in fields
+        }
 
     def _connect_lite(self, m: Module, bus: wiring.PureInterface, channel: str, *, request: bool) -> None:
         """A channel of AXI4-Lite: a ``request`` into the register block, or a response out of it."""

@@ -18,10 +18,11 @@ from cdma.hdl.engine.control.windows import StoredWindows
 from cdma.hdl.engine.rings.rings import Rings
 from cdma.hdl.spec.engine import EngineConfig
 
-__all__ = ["HOST_ID_BITS", "ManagedEngine"]
+__all__ = ["HOST_ID_BITS", "OFFLOAD_RING_ID", "PREFETCH_RING_ID", "ManagedEngine"]
 
+OFFLOAD_RING_ID, PREFETCH_RING_ID = 1, 2
 #: IDs of the arbiters' clients: data, and the rings of two channels.
-_IDS = ((0,), (1, 2))
+_IDS = ((0,), (OFFLOAD_RING_ID, PREFETCH_RING_ID))
 HOST_ID_BITS = 2
 #: Cycles of a soft reset where parts are reset one after the other.
 _RESET_CYCLES = 3

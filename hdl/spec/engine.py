@@ -13,7 +13,7 @@ from .errors import ParameterError
 from .format import Format
 from .quantisation import NUMBERS, Quantisation
 from .records import RecordOptions
-from .sideband import Sideband
+from .sideband import SIDEBAND_USER_BITS, Sideband
 from .slices import NO_SLICES, check_slices, slices_row
 from .splitting import splittable
 from .stream_format import StreamFormat
@@ -86,6 +86,8 @@ class EngineConfig:
         Finished beats that the compressor stores, and so the size of both codecs; see :class:`CodecConfig`.
     ``sideband``
         What the AXI4 ports say beside addresses and lengths.
+    ``sideband_registers``
+        True for registers of the sideband in each channel; their reset values are those of ``sideband``.
     ``crc``
         True for a CRC-32C over the raw bytes of each transfer, in its completion and checked where its descriptor asks.
     ``lossy``
@@ -117,6 +119,7 @@ class EngineConfig:
     stripe_bytes: int = 4096
     crc: bool = False
     sideband: Sideband = Sideband()
+    sideband_registers: bool = False
     lossy: str = LOSSY[0]
     keep_nonzero: bool = False
 
@@ -177,9 +180,24 @@ class EngineConfig:
         check_flag("crc", self.crc)
         if not isinstance(self.sideband, Sideband):
             raise ParameterError(f"sideband is {self.sideband!r}; it must be a Sideband")
+        self._check_sideband_registers()
         self._check_lossy()
         check_slices(self.register_slices)
         self._check_units()
+
+    def _check_sideband_registers(self) -> None:
+        check_flag("sideband_registers", self.sideband_registers)
+        if not self.sideband_registers:
+            return
+        if not self.registers:
+            raise ParameterError(
+                "sideband_registers is on without registers; it must be off, because there is no register block"
+            )
+        if self.sideband.axuser_bits > SIDEBAND_USER_BITS:
+            raise ParameterError(
+                f"axuser_bits is {self.sideband.axuser_bits} with sideband_registers; at most {SIDEBAND_USER_BITS} are "
+                "allowed, because a register has room for so many"
+            )
 
     def _check_lossy(self) -> None:
         check_flag("keep_nonzero", self.keep_nonzero)
@@ -282,6 +300,7 @@ class EngineConfig:
             "write buffer": f"{self.write_buffer} beats",
             **({"units": f"{self.units}, in stripes of {self.stripe_bytes} bytes"} if self.units > 1 else {}),
             **self.sideband.describe(),
+            **({"sideband registers": "yes"} if self.sideband_registers else {}),
             **({"crc": "CRC-32C of raw bytes"} if self.crc else {}),
             **self._describe_lossy(),
             "registers": "yes" if self.registers else "no",

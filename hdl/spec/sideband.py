@@ -6,10 +6,16 @@ from dataclasses import dataclass
 
 from .checks import check_choice, check_range
 
-__all__ = ["Sideband"]
+__all__ = ["AXCACHE", "SIDEBAND_POSITIONS", "SIDEBAND_TARGETS", "SIDEBAND_USER_BITS", "Sideband"]
 
-#: Without the bit that says modifiable, AXI4 allows neither of the bits of allocation.
-_CACHE = (0, 1, 2, 3, 6, 7, 10, 11, 14, 15)
+#: What transactions are for: data in device memory, data in host memory, descriptors and completions.
+SIDEBAND_TARGETS = ("dev", "host", "ring")
+#: Where the registers have each signal, and the most bits of AxUSER that they have room for.
+SIDEBAND_POSITIONS = {"cache": 0, "prot": 4, "qos": 8, "user": 16}
+SIDEBAND_USER_BITS = 16
+
+#: What AxCACHE may be: without the bit that says modifiable, AXI4 allows neither of the bits of allocation.
+AXCACHE = (0, 1, 2, 3, 6, 7, 10, 11, 14, 15)
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,7 @@ class Sideband:
 
     def __post_init__(self) -> None:
         for name in ("dev_axcache", "host_axcache", "ring_axcache"):
-            check_choice(name, getattr(self, name), _CACHE, "AXI4 reserves the other values of AxCACHE")
+            check_choice(name, getattr(self, name), AXCACHE, "AXI4 reserves the other values of AxCACHE")
         check_range("axprot", self.axprot, 0, 7, "AxPROT has 3 bits")
         check_range("axqos", self.axqos, 0, 15, "AxQOS has 4 bits")
         check_range("axuser_bits", self.axuser_bits, 0, 64, "bits of AxUSER; 0: no port")
@@ -42,10 +48,9 @@ class Sideband:
             "axuser", self.axuser, 0, (1 << self.axuser_bits) - 1, "axuser_bits says how many bits it has"
         )
 
-    def values(self, port: str, *, ring: bool = False) -> dict[str, tuple[int, int]]:
-        """Width and value of each signal on the port ``"dev"`` or ``"host"``, for data or for the rings, by its name after
-        ``aw`` or ``ar``."""
-        cache = self.ring_axcache if ring else self.dev_axcache if port == "dev" else self.host_axcache
+    def values(self, target: str) -> dict[str, tuple[int, int]]:
+        """Width and value of each signal for one of :data:`SIDEBAND_TARGETS`, by its name after ``aw`` or ``ar``."""
+        cache = getattr(self, f"{target}_axcache")
         values = {"cache": (4, cache), "prot": (3, self.axprot), "qos": (4, self.axqos)}
         return values | ({"user": (self.axuser_bits, self.axuser)} if self.axuser_bits else {})
 

@@ -97,6 +97,16 @@ struct cdma_geometry {
     /* Transfers may have a step, for numbers of this type: 0 none, 1 fp32, 2 bf16, 3 fp16. Their integers are words. */
     uint32_t lossy;
     uint32_t keep_nonzero; /* 1: no number but zero becomes the integer 0. */
+    uint32_t sideband;     /* 1: channels have cdma_set_sideband. */
+    uint32_t user_bits;    /* Bits of AxUSER there. */
+};
+
+/* What a transaction is for: data in device memory, data in host memory, descriptors and completions. */
+enum cdma_target { CDMA_TARGET_DEV, CDMA_TARGET_HOST, CDMA_TARGET_RING };
+
+/* AxCACHE, AxPROT, AxQOS and AxUSER. */
+struct cdma_sideband {
+    uint32_t cache, prot, qos, user;
 };
 
 /* One descriptor; see docs/registers.md. */
@@ -298,6 +308,8 @@ static inline int cdma_open(struct cdma *engine, const struct cdma_io *io) {
     geometry->host_data_bits = CDMA_GET(CDMA_ENGINE_HOST_PORT_DATA_BITS, bits);
     geometry->host_address_bits = CDMA_GET(CDMA_ENGINE_HOST_PORT_ADDRESS_BITS, bits);
     geometry->host_align = 1u << CDMA_GET(CDMA_ENGINE_HOST_PORT_ALIGN_LOG2, bits);
+    geometry->user_bits = CDMA_GET(CDMA_ENGINE_HOST_PORT_USER_BITS, bits);
+    geometry->sideband = CDMA_GET(CDMA_ENGINE_HOST_PORT_SIDEBAND, bits);
     bits = cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_BURSTS);
     geometry->burst_beats = CDMA_GET(CDMA_ENGINE_BURSTS_BEATS, bits);
     geometry->outstanding = CDMA_GET(CDMA_ENGINE_BURSTS_OUTSTANDING, bits);
@@ -472,6 +484,29 @@ static inline int cdma_set_table(const struct cdma_channel *channel, const uint3
     for (k = 0; k < geometry->table_size; ++k) {
         cdma_channel_write(channel, CDMA_CHANNEL_TABLE(k), values[k < count ? k : 0u]);
     }
+    return CDMA_OK;
+}
+
+/* What the channel's transactions of a target say beside addresses. It holds from when the channel is next at rest. */
+static inline int cdma_set_sideband(
+    const struct cdma_channel *channel, enum cdma_target target, const struct cdma_sideband *sideband) {
+    const struct cdma_geometry *geometry = &channel->engine->geometry;
+    const uint32_t offset = target == CDMA_TARGET_DEV    ? CDMA_CHANNEL_DEV_SIDEBAND
+                            : target == CDMA_TARGET_HOST ? CDMA_CHANNEL_HOST_SIDEBAND
+                                                         : CDMA_CHANNEL_RING_SIDEBAND;
+    /* AXI4 reserves the values of AxCACHE that have no bit here. */
+    const uint32_t caches = 0xCCCFu;
+    if (geometry->sideband == 0u || sideband->cache > 15u || (caches >> sideband->cache & 1u) == 0u || sideband->prot > 7u ||
+        sideband->qos > 15u || sideband->user >> geometry->user_bits != 0u) {
+        return CDMA_BAD_ARGUMENT;
+    }
+    /* The fields lie alike in all three registers. */
+    cdma_channel_write(
+        channel,
+        offset,
+        sideband->cache << CDMA_CHANNEL_HOST_SIDEBAND_CACHE_SHIFT | sideband->prot << CDMA_CHANNEL_HOST_SIDEBAND_PROT_SHIFT |
+            sideband->qos << CDMA_CHANNEL_HOST_SIDEBAND_QOS_SHIFT |
+            sideband->user << CDMA_CHANNEL_HOST_SIDEBAND_USER_SHIFT);
     return CDMA_OK;
 }
 

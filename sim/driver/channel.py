@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 from cdma.hdl.spec.counters import COUNTERS
 from cdma.hdl.spec.engine import LOSSY
 from cdma.hdl.spec.records import Status
+from cdma.hdl.spec.sideband import AXCACHE, SIDEBAND_POSITIONS, SIDEBAND_TARGETS
 from cdma.sim.engine.descriptors import Completion, Descriptor
 
 from .direct import push_pending, read_completion, write_descriptor
@@ -145,6 +146,29 @@ class Channel:
         for index in range(geometry.table_size):
             value = values[index] if index < len(values) else values[0]
             self._registers.write_array(f"{self.name}.table", index, value)
+
+    def set_sideband(
+        self, target: str, *, cache: int = 0b0011, prot: int = 0, qos: int = 0, user: int = 0
+    ) -> None:
+        """Sets AxCACHE, AxPROT, AxQOS and AxUSER of the channel's transactions with ``"dev"`` memory, with ``"host"`` memory
+        or for its rings (``"ring"``). It holds from when the channel is next at rest."""
+        geometry = self.driver.geometry
+        if not geometry.sideband:
+            raise DriverError(
+                "the channel cannot change its sideband; the engine has no registers for it (sideband_registers)"
+            )
+        if target not in SIDEBAND_TARGETS:
+            raise DriverError(f"target is {target!r}; it must be one of {', '.join(SIDEBAND_TARGETS)}")
+        if cache not in AXCACHE:
+            raise DriverError(
+                f"cache is {cache}; {', '.join(map(str, AXCACHE))} are allowed, AXI4 reserves the others"
+            )
+        for name, value, bits in (("prot", prot, 3), ("qos", qos, 4), ("user", user, geometry.user_bits)):
+            if not 0 <= value < 1 << bits:
+                raise DriverError(f"{name} is {value}; 0 to {(1 << bits) - 1} are allowed")
+        fields = {"cache": cache, "prot": prot, "qos": qos, "user": user}
+        word = sum(value << SIDEBAND_POSITIONS[name] for name, value in fields.items())
+        self._registers.write(f"{self.name}.{target}_sideband", word)
 
     # -- descriptors and completions
 

@@ -47,6 +47,8 @@ class Geometry:
     crc: bool
     lossy: str
     keep_nonzero: bool
+    sideband: bool
+    user_bits: int
 
     @property
     def records(self) -> RecordOptions:
@@ -95,4 +97,6 @@ def read_geometry(registers: Registers) -> Geometry:
         crc=bool(limits["crc"]),
         lossy=LOSSY[limits["lossy"]],
         keep_nonzero=bool(limits["keep_nonzero"]),
+        sideband=bool(host["sideband"]),
+        user_bits=host["user_bits"],
     )

@@ -15,7 +15,10 @@ from tests.support.paths import DOCS, ROOT
 #: Designs that have all tests of their kind between them.
 DESIGNS = {
     "Codecs": [["compressor"], ["decompressor"]],
-    "Engines": [["engine", "--format", "aie2p", "--crc", "--lossy", "fp32"], ["engine", "--units", "2"]],
+    "Engines": [
+        ["engine", "--format", "aie2p", "--crc", "--lossy", "fp32", "--sideband-registers"],
+        ["engine", "--units", "2"],
+    ],
 }
 
 

@@ -66,6 +66,12 @@ EXPORT int c_set_coalescing(struct cdma_channel *channel, uint32_t count, uint32
     return cdma_set_coalescing(channel, count, cycles);
 }
 
+EXPORT int c_set_sideband(struct cdma_channel *channel, int target, uint32_t cache, uint32_t prot, uint32_t qos, uint32_t user);
+EXPORT int c_set_sideband(struct cdma_channel *channel, int target, uint32_t cache, uint32_t prot, uint32_t qos, uint32_t user) {
+    const struct cdma_sideband sideband = {cache, prot, qos, user};
+    return cdma_set_sideband(channel, (enum cdma_target)target, &sideband);
+}
+
 EXPORT int c_set_table(struct cdma_channel *channel, const uint32_t *values, uint32_t count);
 EXPORT int c_set_table(struct cdma_channel *channel, const uint32_t *values, uint32_t count) {
     return cdma_set_table(channel, values, count);

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cdma.hdl.spec.counters import COUNTERS
+from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
 from cdma.sim.driver import (
     Backend,
     Completion,
@@ -104,6 +105,8 @@ class Geometry(ct.Structure):
             "crc",
             "lossy",
             "keep_nonzero",
+            "sideband",
+            "user_bits",
         ]
     ]
 
@@ -224,6 +227,13 @@ class CChannel:
 
     def set_table(self, values: Sequence[int]) -> None:
         _refuse(self.library.c_set_table(self.channel, (ct.c_uint32 * len(values))(*values), len(values)))
+
+    def set_sideband(
+        self, target: str, *, cache: int = 3, prot: int = 0, qos: int = 0, user: int = 0
+    ) -> None:
+        _refuse(
+            self.library.c_set_sideband(self.channel, SIDEBAND_TARGETS.index(target), cache, prot, qos, user)
+        )
 
     def submit(self, *descriptors: Descriptor) -> None:
         jobs = (Transfer * len(descriptors))(*map(_transfer, descriptors))

@@ -6,6 +6,7 @@ import numpy as np
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.sideband import Sideband
 from cdma.sim.driver import Driver, Mode, RingMemory
 from cdma.sim.engine.memory import Memory
 from cdma.sim.engine.model import EngineModel
@@ -41,6 +42,8 @@ FIELDS = EngineConfig(
     crc=True,
     lossy="fp32",
     keep_nonzero=True,
+    sideband=Sideband(axuser_bits=5),
+    sideband_registers=True,
 )
 #: The engines that the driver is tried on.
 CONFIGS = {"default": EngineConfig(ring_entries=16), "fvc": FVC, "fields": FIELDS}

@@ -6,6 +6,7 @@ import pytest
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.sideband import Sideband
 
 __all__ = ["CONFIGS", "each_config"]
 
@@ -27,6 +28,8 @@ CONFIGS = {
         alignment="word",
         crc=True,
         lossy="bf16",
+        sideband=Sideband(axuser_bits=16),
+        sideband_registers=True,
     ),
 }
 each_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)

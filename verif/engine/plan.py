@@ -33,6 +33,11 @@ def _with_units(design: Design) -> bool:
     return bool(design.config.units > 1)
 
 
+def _with_sideband(design: Design) -> bool:
+    """with registers of the sideband"""
+    return bool(design.config.sideband_registers)
+
+
 def _three_at_once(design: Design) -> bool:
     """with streams, or with rings of four entries or more"""
     return not design.config.registers or design.config.ring_entries >= 4
@@ -188,6 +193,12 @@ _REGISTERS = (
         _with_registers,
     ),
     TestPoint(
+        "sideband",
+        "AxCACHE, AxPROT, AxQOS and AxUSER of each channel and target written at rest and during transfers",
+        "every address has its channel's, and none changes before the channel rests",
+        _with_sideband,
+    ),
+    TestPoint(
         "silent_host",
         "a host that falls silent under a fetch",
         "error register and interrupt, a halt, and nothing lost after it",
@@ -211,6 +222,7 @@ ENGINE_PLAN = TestPlan(
             "units",
             "rings",
             "registers",
+            "sideband",
         )
     ),
     points=(*_CHANNELS, *_REGISTERS),

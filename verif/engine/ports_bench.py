@@ -15,7 +15,9 @@ from cocotb.triggers import ClockCycles, RisingEdge
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES
+from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
 from cdma.hdl.spec.slices import has_slices
+from cdma.sim.engine.transfer import DIRECTIONS
 from cdma.verif.monitors.axi import AxiChecker
 from cdma.verif.monitors.axi_lite import AxiLiteChecker
 from cdma.verif.monitors.unknowns import UNKNOWN, Unknowns
@@ -46,6 +48,14 @@ class PortsBench:
         self.config = design.config
         self.rng = rng
         self.checkers: dict[str, AxiChecker | AxiLiteChecker] = {}
+        #: What the addresses of each channel say beside, by what they are for.
+        self.said = {
+            channel: {
+                target: {name: value for name, (_, value) in self.config.sideband.values(target).items()}
+                for target in SIDEBAND_TARGETS
+            }
+            for channel in DIRECTIONS
+        }
         self.unknowns = Unknowns(design.ports) if hasattr(dut, UNKNOWN) else None
         self.cycles = 0
         self.failure: BaseException | None = None
@@ -77,7 +87,7 @@ class PortsBench:
                     other_reads=config.ring_reads // 2,
                     other_writes=config.ring_writes // 2,
                     on_write=self.memory[name].guard,
-                    sideband=functools.partial(_beside, config, name),
+                    sideband=functools.partial(self._beside, name),
                 )
         self.connect()
         await ClockCycles(dut.aclk, 2)
@@ -85,6 +95,17 @@ class PortsBench:
         await ClockCycles(dut.aclk, 3)
         dut.aresetn.value = 1
         await ClockCycles(dut.aclk, 40)
+
+    def _beside(self, port: str, way: str, id: int) -> dict[str, int]:
+        """What docs/engine.md says of the addresses of an ID.
+
+        1 and 2 on the host port are the rings of offload and prefetch; offload reads device memory and writes host memory.
+        """
+        if port == "host" and id:
+            said = self.said[DIRECTIONS[id - 1]]["ring"]
+        else:
+            said = self.said[DIRECTIONS[(way == "ar") != (port == "dev")]][port]
+        return {"lock": 0, **said}
 
     def connect(self) -> None:
         """Connects everything beside the two memories, before reset ends."""
@@ -200,14 +221,6 @@ class PortsBench:
 
 def _in_stripes_of(unit: int, config: EngineConfig, address: int) -> bool:
     return address // config.stripe_bytes % config.units == unit
-
-
-def _beside(config: EngineConfig, port: str, way: str, id: int) -> dict[str, int]:
-    """What docs/engine.md says of the addresses of an ID."""
-    beside = config.sideband
-    cache = beside.dev_axcache if port == "dev" else beside.ring_axcache if id else beside.host_axcache
-    user = {"user": beside.axuser} if beside.axuser_bits else {}
-    return {"lock": 0, "cache": cache, "prot": beside.axprot, "qos": beside.axqos, **user}
 
 
 def _shares(rng: random.Random, share: float) -> Any:

@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 from cdma.hdl.engine.channel.interfaces import ChannelControl, ChannelStatus
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
+from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
 
 from .register_ports import ChangeLayout, ReportLayout, StoredSignature
 
@@ -67,8 +68,21 @@ class ChannelSignature(wiring.Signature):
                 "status": In(ChannelStatus),
                 "error_valid": In(1),  # the first error since the last error_clear is in the registers
                 "error_clear": Out(1),  # pulse
+                **_sideband(config),
             }
         )
+
+
+def _sideband(config: EngineConfig) -> dict[str, Out]:
+    """What addresses say beside, for an engine whose registers have that; it changes under no transaction."""
+    if not config.sideband_registers:
+        return {}
+    members = {}
+    for target in SIDEBAND_TARGETS:
+        values = config.sideband.values(target)
+        layout = data.StructLayout({name: bits for name, (bits, _) in values.items()})
+        members[f"{target}_sideband"] = Out(layout, init={name: value for name, (_, value) in values.items()})
+    return members
 
 
 class CounterPort(wiring.Signature):

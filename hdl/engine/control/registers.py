@@ -8,6 +8,7 @@ from cdma.hdl.axi.lite import AxiLiteSignature
 from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
+from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
 
 from .interfaces import ControlSignature
 from .register_file import RegisterFile
@@ -136,6 +137,12 @@ class RegisterBlock(wiring.Component):
         ]
         if self.config.codec.table_size:
             m.d.comb += channel.values.eq(Cat(registers.table.entry))
+        if self.config.sideband_registers:
+            # The channel says busy from the doorbell until the last response, so that an address that waits keeps its own.
+            with m.If(~channel.status.busy):
+                for target in SIDEBAND_TARGETS:
+                    shown, written = (getattr(each, f"{target}_sideband") for each in (channel, registers))
+                    m.d.sync += [shown[name].eq(getattr(written, name)) for name in shown.shape().members]
         forgotten = Signal(name=f"{name}_forgotten")
         m.d.sync += forgotten.eq(forget | ~file.settled)
         for port, prefix, enable in (

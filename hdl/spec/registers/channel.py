@@ -8,6 +8,7 @@ from cdma.hdl.spec.records import RecordOptions, Status, completion_fields
 from .declare import address_pair, number, pulse, register, ro, rw, w1c
 from .description import REGISTER_BITS, Access, Block, Field, Register
 from .record_parts import record_registers
+from .sideband import sideband_registers
 
 __all__ = ["channel_block"]
 
@@ -15,8 +16,9 @@ __all__ = ["channel_block"]
 _LINE_BITS = 6
 
 
-def channel_block(config: EngineConfig, options: RecordOptions) -> Block:
-    """The block of the engine that ``config`` describes, with the registers of ``options``."""
+def channel_block(config: EngineConfig, options: RecordOptions, *, every: bool) -> Block:
+    """The block of the engine that ``config`` describes, with the registers of ``options``; with ``every`` also those that
+    only other engines have."""
     return Block(
         "channel",
         "One direction: offload reads the dev port, compresses and writes the host port; "
@@ -29,6 +31,7 @@ def channel_block(config: EngineConfig, options: RecordOptions) -> Block:
             *_ERROR,
             *([_table(config)] if config.codec.table_size else []),
             _COUNTER_HOLD,
+            *sideband_registers(config, every=every),
             *record_registers(completion_fields(options), 0xC0, "result", Access.RO, prefix="completion_"),
         ),
         (("offload", 0x200), ("prefetch", 0x300)),

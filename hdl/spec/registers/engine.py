@@ -153,6 +153,13 @@ def _port(config: EngineConfig, name: str, offset: int, address_bits: int) -> Re
         offset,
         f"Geometry of the {name} port.",
         constant("data_bits", 0, 11, data_bits, "Bits of its data."),
+        constant(
+            "user_bits",
+            11,
+            5,
+            config.sideband.axuser_bits if config.sideband_registers else 0,
+            "Bits of AxUSER that software sets.",
+        ),
         constant("address_bits", 16, 7, address_bits, "Bits of its addresses."),
         constant(
             "align_log2",
@@ -161,6 +168,7 @@ def _port(config: EngineConfig, name: str, offset: int, address_bits: int) -> Re
             align_log2,
             "Source and destination on this port are multiples of 2**this bytes.",
         ),
+        constant("sideband", 28, 1, config.sideband_registers, "Channels have registers of the sideband."),
     )
 
 

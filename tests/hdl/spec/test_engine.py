@@ -9,6 +9,7 @@ import pytest
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.sideband import Sideband
 
 
 def test_buffer_follows_bandwidth_times_latency() -> None:
@@ -65,6 +66,13 @@ def test_ports_of_several_units() -> None:
         ),
         ({"keep_nonzero": True}, "keep_nonzero is on without lossy"),
         ({"ring_entries": 100}, "ring_entries is 100"),
+        ({"sideband": True}, "sideband is True; it must be a Sideband"),
+        ({"sideband_registers": 1}, "sideband_registers is 1; it must be true or false"),
+        ({"sideband_registers": True, "registers": False}, "sideband_registers is on without registers"),
+        (
+            {"sideband_registers": True, "sideband": Sideband(axuser_bits=17)},
+            "axuser_bits is 17 with sideband_registers; at most 16 are allowed",
+        ),
         ({"registers": 1}, "registers is 1; it must be true or false"),
         ({"pipelined": 1}, "pipelined is 1; it must be true or false"),
         ({"pipelined": True, "lanes": 16}, "a pipelined codec needs windows of at least 4 beats"),

@@ -11,6 +11,7 @@ import pytest
 from cdma.hdl.spec.counters import COUNTERS
 from cdma.hdl.spec.engine import LOSSY, EngineConfig
 from cdma.hdl.spec.registers.map import register_map
+from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
 from cdma.hdl.texts.registers import register_texts
 from cdma.sim.codec.model import analyse, compress
 from cdma.sim.driver import Mode, Status
@@ -145,6 +146,8 @@ def test_opening_reads_the_geometry_and_writes_nothing(bench):
         "crc": config.crc,
         "lossy": LOSSY.index(config.lossy),
         "keep_nonzero": config.keep_nonzero,
+        "sideband": config.sideband_registers,
+        "user_bits": config.sideband.axuser_bits if config.sideband_registers else 0,
     }
     assert {kind for kind, _ in bench.accesses} == {"read"}
 
@@ -363,6 +366,16 @@ def test_what_cannot_be_is_refused(bench):
     if bench.config.format.entry_bits < 32:
         values[0] = 1 << bench.config.format.entry_bits
         assert library.c_set_table(bench.offload, values, 1) == BAD_ARGUMENT
+    user = 1 << bench.config.sideband.axuser_bits
+    for said in ((16, 0, 0, 0), (4, 0, 0, 0), (0, 8, 0, 0), (0, 0, 16, 0), (0, 0, 0, user)):
+        assert library.c_set_sideband(bench.offload, 1, *said) == BAD_ARGUMENT
+    there = OK if bench.config.sideband_registers else BAD_ARGUMENT
+    for target, name in enumerate(SIDEBAND_TARGETS):
+        assert library.c_set_sideband(bench.offload, target, 15, 7, 9 + target, user - 1) == there
+        if bench.config.sideband_registers:
+            placed = register_map(bench.config)[f"offload.{name}_sideband"]
+            said = {"cache": 15, "prot": 7, "qos": 9 + target, "user": user - 1}
+            assert bench.read32(placed.address) == placed.register.put(**said)
 
 
 def test_without_an_interrupt_one_polls(library):

@@ -51,6 +51,8 @@ def test_geometry_is_read_at_run_time(bench):
         crc=config.crc,
         lossy=config.lossy,
         keep_nonzero=config.keep_nonzero,
+        sideband=config.sideband_registers,
+        user_bits=config.sideband.axuser_bits if config.sideband_registers else 0,
     )
 
 

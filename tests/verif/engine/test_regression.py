@@ -106,8 +106,8 @@ def test_regression(registers: bool) -> None:
             ["capacity", "corrupt", "crc", "lossy", "padding"],
         ),
         (
-            dataclasses.replace(SMALL, register_slices="in,out", sideband=BESIDE),
-            ["watchdog", "hard_resets", "soft_resets"],
+            dataclasses.replace(SMALL, register_slices="in,out", sideband=BESIDE, sideband_registers=True),
+            ["watchdog", "hard_resets", "soft_resets", "sideband"],
         ),
         (
             dataclasses.replace(SMALL, register_slices="out", registers=False, crc=True),

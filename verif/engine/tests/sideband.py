@@ -1,0 +1,51 @@
+"""AxCACHE, AxPROT, AxQOS and AxUSER as software sets them for each channel."""
+
+from __future__ import annotations
+
+from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
+from cdma.verif.engine.context import both, engine_test
+from cdma.verif.engine.ring import RingBench
+
+__all__: list[str] = []
+
+
+@engine_test
+async def sideband(bench: RingBench, budget: int) -> None:
+    during = 0
+
+    def some(target: str) -> dict[str, int]:
+        values = bench.config.sideband.values(target)
+        return {name: bench.rng.randrange(1 << bits) for name, (bits, _) in values.items()}
+
+    async def write(channel: str) -> dict[str, dict[str, int]]:
+        made = {target: some(target) for target in SIDEBAND_TARGETS}
+        for target, values in made.items():
+            await bench.poke(f"{channel}.{target}_sideband", **values)
+        return made
+
+    async def idle(channel: str) -> None:
+        while await bench.peek(f"{channel}.status", "busy"):
+            pass
+
+    async def job(channel: str) -> None:
+        nonlocal during
+        for _ in range(max(3, budget // 40)):
+            bench.pauses()
+            # What is written now holds from the next transfer on, ...
+            bench.said[channel].update(await write(channel))
+            await bench.rings[channel].enable()
+            long = bench.transfer(channel, bench.rng.randint(200, 600))
+            await bench.rings[channel].submit([long.record()])
+            # ... and what is written during one, from its end on.
+            later = await write(channel)
+            during += await bench.peek(f"{channel}.status", "busy")
+            bench.check(channel, long, await bench.rings[channel].next())
+            await idle(channel)
+            bench.said[channel].update(later)
+            await bench.run(channel, [bench.transfer(channel, bench.rng.randint(1, 60)) for _ in range(3)])
+            await bench.rings[channel].disable()
+            await idle(channel)
+
+    await both(bench, job)
+    assert during, "no register was written during a transfer"
+    bench.notes["written during a transfer"] = during

@@ -7,10 +7,11 @@ from typing import Any
 
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.codecs import BLOCKS
-from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.engine import LOSSY, EngineConfig
 from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.presets import PRESETS
+from cdma.hdl.spec.sideband import AXCACHE, SIDEBAND_TARGETS
 from cdma.verif.codec.design import CodecDesign
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.simulator.design import Design
@@ -25,8 +26,8 @@ _SLICES = ("none", "in", "out", "in,out")
 
 def any_design(rng: random.Random) -> Design:
     """Some block with some parameters, small enough for a simulation of seconds."""
+    block = rng.choice((*BLOCKS, "engine"))
     while True:
-        block = rng.choice((*BLOCKS, "engine"))
         settings = _format(rng) | (_engine(rng) if block == "engine" else _codec(rng))
         try:
             return design_of(block, settings, init=rng.random() < 0.7)
@@ -72,6 +73,7 @@ def _codec(rng: random.Random) -> dict[str, Any]:
 
 
 def _engine(rng: random.Random) -> dict[str, Any]:
+    user_bits = rng.choice((0, 1, 7, 16))
     return {
         "lanes": rng.choice((1, 2, 4, 8, 16)),
         "dev_data_bits": rng.choice((32, 64, 128, 256)),
@@ -90,4 +92,13 @@ def _engine(rng: random.Random) -> dict[str, Any]:
         "units": rng.choice((1, 1, 1, 2, 4)),
         "stripe_bytes": rng.choice((256, 512, 4096)),
         "register_slices": rng.choice(_SLICES) if rng.random() < _SELDOM else "none",
+        "crc": rng.random() < _SELDOM,
+        "lossy": rng.choice(LOSSY) if rng.random() < _SELDOM else LOSSY[0],
+        "keep_nonzero": rng.random() < _SELDOM,
+        **{f"{target}_axcache": rng.choice(AXCACHE) for target in SIDEBAND_TARGETS},
+        "axprot": rng.randrange(8),
+        "axqos": rng.randrange(16),
+        "axuser_bits": user_bits,
+        "axuser": rng.randrange(1 << user_bits),
+        "sideband_registers": rng.random() < _SELDOM,
     }

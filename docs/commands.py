@@ -28,7 +28,7 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 #: What a line names that only its reader has.
 _OWN = (
     r"your_pdk|mine\w*\.toml|\.safetensors|activations/|activations\.npz|weights\.npy|engine\.toml|tcp://|srun|\bDIR\b|"
-    r"in\.npy|\ba\.npy|CHECKOUT|layer\."
+    r"mypackage|in\.npy|\ba\.npy|CHECKOUT|layer\."
 )
 
 

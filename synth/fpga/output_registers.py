@@ -29,8 +29,8 @@ def use_output_registers(module: Cell) -> int:
     """Moves registers into the block RAMs that they follow, and returns the number of flip-flops that are gone.
 
     They have the clock of the read port, one enable, no reset and the value 0 at first, and no other cell sees what the
-    memory read. The read port is B, as it is wherever Yosys infers a memory with one write and one read port. The
-    output register's enable is ``OCEB`` alone.
+    memory read. The read port is B, as it is wherever Yosys infers a memory with one write and one read port. That
+    ``OCEB`` alone enables the output register, in reset too, is read from the cell's documents and not tried on a device.
     """
     cells: dict[str, Cell] = module["cells"]
     readers = _readers(module)

@@ -62,6 +62,8 @@ commands: $(STAMP)
 waves: $(STAMP)
 	$(BIN)/cdma wave compressor --only svg -o docs/waves
 	$(BIN)/cdma wave decompressor --only svg -o docs/waves
+	$(BIN)/cdma wave quantiser --only svg -o docs/waves
+	$(BIN)/cdma wave dequantiser --only svg -o docs/waves
 	$(BIN)/cdma wave engine --only svg -o docs/waves
 	$(BIN)/cdma wave engine --units 4 --stripe-bytes 256 --latency 32 --scenarios pieces --only svg -o docs/waves
 

@@ -214,8 +214,10 @@ def engine_config_from(arguments: argparse.Namespace) -> EngineConfig:
     return EngineConfig.from_settings(_given(arguments, (*_format_settings(engine=True), *_ENGINE)))
 
 
-def config_from(arguments: argparse.Namespace) -> CodecConfig | EngineConfig:
-    """The codec or the engine that the parsed ``arguments`` ask for."""
+def config_from(arguments: argparse.Namespace) -> CodecConfig | StageConfig | EngineConfig:
+    """The codec, the quantiser, the dequantiser or the engine that the parsed ``arguments`` ask for."""
+    if arguments.block in STAGES:
+        return stage_config_from(arguments)
     return (engine_config_from if arguments.block == ENGINE else codec_config_from)(arguments)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from cdma.verif.codec.plan import CODEC_PLAN
 from cdma.verif.engine.plan import ENGINE_PLAN
+from cdma.verif.lossy.plan import STAGE_PLAN
 from cdma.verif.proofs.registry import PROOFS
 from cdma.verif.simulator.plan import TestPlan
 
@@ -25,7 +26,7 @@ _HEAD = """\
 # Test plan
 
 What is exercised by which test. [verification.md](verification.md) says how each is run and what all of them check.
-This file is made by `docs/make_testplan.py` from the tests' own registrations (`verif/codec/plan.py`,
+This file is made by `docs/make_testplan.py` from the tests' own registrations (`verif/codec/plan.py`, `verif/lossy/plan.py`,
 `verif/engine/plan.py`, `verif/proofs/registry.py`). A test compares it with `cdma verify BLOCK --list` and
 `cdma prove --list`: no test is without a row, and no row without a test.
 """
@@ -36,6 +37,7 @@ def text() -> str:
     parts = [
         _HEAD,
         *_regression("Codecs", "`cdma verify compressor`, `cdma verify decompressor`", CODEC_PLAN),
+        *_regression("Stages", "`cdma verify quantiser`, `cdma verify dequantiser`", STAGE_PLAN),
         *_regression("Engines", "`cdma verify engine`", ENGINE_PLAN),
         *_proofs(),
     ]

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cdma.hdl.spec.codecs import BLOCKS
 from cdma.synth.lost import Lost
 from cdma.synth.spread import spread
-from cdma.verif.codec.design import CodecDesign
-from cdma.verif.engine.design import EngineDesign
 from cdma.verif.simulator.design import Design
 from cdma.verif.simulator.simulate import Outcome
 
-from .regression import Regression, check_budget, plan_of, verify
+from .kinds import design_from_json, plan_of
+from .regression import Regression, check_budget, verify
 
 __all__ = ["verify_elsewhere"]
 
@@ -65,7 +63,7 @@ def verify_elsewhere(
 
 def _run(job: _Job) -> Outcome:
     """Builds where there is no build yet, and runs one test."""
-    design = (CodecDesign if job.block in BLOCKS else EngineDesign).from_json(job.design)
+    design = design_from_json(job.block, job.design)
     (outcome,) = verify(
         design,
         tests=[job.test],

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.errors import ParameterError
-from cdma.verif.codec.plan import CODEC_PLAN
-from cdma.verif.engine.plan import ENGINE_PLAN
 from cdma.verif.simulator.build import build
 from cdma.verif.simulator.design import Design
 from cdma.verif.simulator.icarus import build_four_state
 from cdma.verif.simulator.plan import TestPlan, TestPoint
 from cdma.verif.simulator.simulate import Outcome, simulate
+
+from .kinds import plan_of
 
 __all__ = [
     "COUNTS",
@@ -25,7 +24,6 @@ __all__ = [
     "SAMPLES_SUFFIX",
     "Regression",
     "check_budget",
-    "plan_of",
     "replay_command",
     "verify",
 ]
@@ -73,11 +71,6 @@ class Regression:
         }
         totals = {what: self.total(what) for what in COUNTS}
         return {"design": design, "seed": self.seed, "passed": self.passed, **totals, "tests": rows}
-
-
-def plan_of(design: Design) -> TestPlan:
-    """The plan of a codec or of an engine."""
-    return CODEC_PLAN if design.block in BLOCKS else ENGINE_PLAN
 
 
 def replay_command(design: Design, test: str, seed: int, packets: int) -> str:

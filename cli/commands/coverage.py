@@ -87,7 +87,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.output import step_progress
     from cdma.verif.coverage.annotate import annotate
     from cdma.verif.coverage.collect import collect
-    from cdma.verif.regression import plan_of
+    from cdma.verif.kinds import plan_of
 
     from .designs import design_from
 

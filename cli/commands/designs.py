@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.errors import ParameterError
+from cdma.hdl.spec.stage import StageConfig
 from cdma.options import config_from
 
 if TYPE_CHECKING:
@@ -23,6 +24,11 @@ def design_from(arguments: argparse.Namespace, *, init: bool = True) -> Design:
         from cdma.verif.engine.design import EngineDesign
 
         return EngineDesign(config, init)
+
+    if isinstance(config, StageConfig):
+        from cdma.verif.lossy.design import StageDesign
+
+        return StageDesign(arguments.block, config, init)
 
     from cdma.verif.codec.design import CodecDesign
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.errors import ParameterError
+from cdma.hdl.spec.stage import STAGES
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
 from cdma.options import ENGINE, add_spread_options
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
-_DESIGNS = (*BLOCKS, ENGINE)
+_DESIGNS = (*BLOCKS, *STAGES, ENGINE)
 
 
 def register(subparsers: Any) -> None:

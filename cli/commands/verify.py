@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.errors import ParameterError
+from cdma.hdl.spec.stage import STAGES
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
 from cdma.options import ENGINE, add_block_options, add_spread_options, check_jobs
 
@@ -50,6 +51,9 @@ def register(subparsers: Any) -> None:
     for name in BLOCKS:
         block = blocks.add_parser(name, help=f"the {name}", description=f"Run the regression on a {name}.")
         _add_options(block, name, ["--packets", "--transfers"], "random packets", 2000)
+    for name in STAGES:
+        stage = blocks.add_parser(name, help=f"the {name}", description=f"Run the regression on a {name}.")
+        _add_options(stage, name, ["--packets"], "random packets", 1000)
     engine = blocks.add_parser(
         ENGINE, help="the engine, between two memories", description=_ENGINE_DESCRIPTION
     )
@@ -114,7 +118,8 @@ def _add_options(
     group.add_argument("--log", action="store_true", help="print the simulation's log of what fails")
     group.add_argument("--json", action="store_true", help="print the results as JSON")
     add_junit_option(group)
-    add_certificate_options(block)
+    if name not in STAGES:
+        add_certificate_options(block)
     block.set_defaults(run=_run)
 
 
@@ -123,7 +128,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.output import step_progress
     from cdma.synth.gates import gate_netlist
     from cdma.verif.elsewhere import verify_elsewhere
-    from cdma.verif.regression import plan_of, verify
+    from cdma.verif.kinds import plan_of
+    from cdma.verif.regression import verify
 
     from .designs import design_from
 
@@ -139,7 +145,8 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.list:
         _list(points, arguments.json)
         return 0
-    junit, certified = junit_file(arguments), check_certificate_options(arguments)
+    junit = junit_file(arguments)
+    certified = design.block not in STAGES and check_certificate_options(arguments)
     if arguments.waves is not None:
         ready_directory(arguments.waves)
     with step_progress("building and running", len(points)) as advance:
@@ -188,7 +195,8 @@ def _list(points: Sequence[TestPoint], as_json: bool) -> None:
 
 def _show(result: Regression, arguments: argparse.Namespace) -> None:
     from cdma.output import new_table, output
-    from cdma.verif.regression import COUNTS, plan_of
+    from cdma.verif.kinds import plan_of
+    from cdma.verif.regression import COUNTS
 
     titles = [plan_of(result.design).unit, *COUNTS[1:], "seconds"]
     table = new_table("test", "result", *titles, texts=2)

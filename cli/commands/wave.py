@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.errors import ParameterError
 from cdma.options import ENGINE, add_block_options, codec_config_from
 
@@ -31,6 +32,11 @@ _BLOCKS = {
         "the engine: a descriptor from fetch to completion, an error, an abort",
         "Write three waveforms of the engine between two memories.",
     ),
+    "quantiser": (
+        "the quantiser: roundings, numbers out of range, two steps",
+        "Write the waveform of a quantiser.",
+    ),
+    "dequantiser": ("the dequantiser", "Write the waveform of a dequantiser."),
 }
 
 
@@ -48,9 +54,9 @@ def register(subparsers: Any) -> None:
         block = blocks.add_parser(name, help=summary, description=description)
         add_block_options(block, name)
         _add_output_options(block)
-        if name != ENGINE:
+        if name in BLOCKS:
             _add_input_options(block)
-        else:
+        elif name == ENGINE:
             block.add_argument(
                 "--scenarios",
                 nargs="+",
@@ -98,17 +104,21 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.verif.codec.design import CodecDesign
     from cdma.verif.codec.wave import wave
     from cdma.verif.engine.wave import engine_wave
+    from cdma.verif.lossy.design import StageDesign
+    from cdma.verif.lossy.wave import stage_wave
 
     from .designs import design_from, with_rings
 
     design, words = design_from(arguments), None
-    if arguments.block != ENGINE:
+    if arguments.block in BLOCKS:
         design, words = _codec_and_words(arguments)
     ready_directory(arguments.output)
     with status() as say:
         say(f"building and simulating the {arguments.block}")
         if isinstance(design, CodecDesign):
             paths = wave(design, arguments.output, arguments.only, words=words)
+        elif isinstance(design, StageDesign):
+            paths = stage_wave(design, arguments.output, arguments.only)
         else:
             paths = engine_wave(with_rings(design), arguments.output, arguments.only, arguments.scenarios)
     if arguments.json:

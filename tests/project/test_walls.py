@@ -117,6 +117,14 @@ ARROWS: dict[str, list[str]] = {
         "hdl/spec",
         "hdl/spec/registers",
     ],
+    "verif/lossy": [
+        "verif/simulator",
+        "verif/monitors",
+        "sim/lossy",
+        "hdl/lossy",
+        "hdl/verilog",
+        "hdl/spec",
+    ],
     # A SoC of LiteX whose CPU runs the driver.
     "verif/litex": ["verif/simulator", "hdl/litex", "hdl/spec"],
     # The proofs hold single blocks and the Verilog of whole designs, and simulate nothing.
@@ -135,7 +143,7 @@ ARROWS: dict[str, list[str]] = {
         "hdl/verilog",
         "hdl/spec",
     ],
-    "verif": ["verif/codec", "verif/engine", "verif/simulator", "synth", "hdl/spec"],
+    "verif": ["verif/codec", "verif/engine", "verif/lossy", "verif/simulator", "synth", "hdl/spec"],
     # What the regression reaches of the Verilog, and of the situations that matter.
     "verif/coverage": [
         "verif",
@@ -150,8 +158,6 @@ ARROWS: dict[str, list[str]] = {
     # Faults put into whole designs: the regression must find them, or Yosys and ABC prove that nobody could.
     "verif/mutation": [
         "verif",
-        "verif/codec",
-        "verif/engine",
         "verif/monitors",
         "verif/simulator",
         "synth",
@@ -197,6 +203,7 @@ ARROWS: dict[str, list[str]] = {
         "verif/coverage",
         "verif/engine",
         "verif/faults",
+        "verif/lossy",
         "verif/mutation",
         "verif/proofs",
         "verif/simulator",

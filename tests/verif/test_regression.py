@@ -16,7 +16,8 @@ from cdma.verif.codec.design import CodecDesign
 from cdma.verif.codec.plan import CODEC_PLAN
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.engine.plan import ENGINE_PLAN
-from cdma.verif.regression import Regression, plan_of, replay_command, verify
+from cdma.verif.kinds import plan_of
+from cdma.verif.regression import Regression, replay_command, verify
 from cdma.verif.simulator.design import Design
 from cdma.verif.simulator.plan import TestPlan
 from cdma.verif.simulator.simulate import Outcome

@@ -10,7 +10,7 @@ import hashlib
 import random
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from cocotb.clock import Clock
@@ -18,30 +18,20 @@ from cocotb.triggers import RisingEdge
 
 from cdma.verif.monitors.pauses import Pause, always
 from cdma.verif.monitors.rules import Beat, RuleError, StreamRules
+from cdma.verif.monitors.stream_ends import StreamSink, StreamSource
+from cdma.verif.monitors.tally import Tally
 from cdma.verif.monitors.unknowns import UNKNOWN, Unknowns
 
 from .design import CodecDesign
 from .packet_check import PacketCheck
-from .stream_ends import StreamSink, StreamSource
 from .traffic import Packet
 
-__all__ = ["Bench", "Delivery", "Tally"]
+__all__ = ["Bench", "Delivery"]
 
 #: Cycles without any transfer, with every source and sink willing, after which the design is said to hang.
 _PATIENCE = 400
 #: Beats or reports for each beat that goes in or is expected, after which the design is said to put them out for ever.
 _FLOOD = 100
-
-
-@dataclass
-class Tally:
-    """What a test has done, so that nothing can pass by doing nothing."""
-
-    packets: int = 0
-    words: int = 0
-    checks: int = 0
-    cycles: int = 0
-    notes: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,11 @@ import numpy as np
 from cdma.sim.codec.words import Words
 from cdma.verif.monitors.pauses import Pause, pattern
 from cdma.verif.monitors.rules import RuleError
+from cdma.verif.monitors.tally import Tally
 from cdma.verif.simulator.result import bench_settings, leave_samples, leaving_result
 
 from . import stimulus
-from .bench import Bench, Tally
+from .bench import Bench
 from .codec_bench import bench_of, limits_of
 from .design import CodecDesign
 from .traffic import Packet, compress_packet, decompress_packet

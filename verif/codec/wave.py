@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -11,15 +11,14 @@ import numpy as np
 from vcd.gtkw import GTKWColor
 
 from cdma.sim.codec.words import Words
+from cdma.verif.simulator.stream_lanes import busy_cycles, inside_groups, number_lanes, packet_lanes
 from cdma.verif.simulator.vcd_trace import Scope, Trace
-from cdma.verif.simulator.waveform import KINDS, Group, Line, Scene, draw, levels, top_line
+from cdma.verif.simulator.waveform import KINDS, Group, Scene, draw, top_line
 
 from .design import CodecDesign
 from .speller import Speller
 
 __all__ = ["wave"]
-
-Cycle = dict[str, int]
 
 
 def wave(
@@ -75,81 +74,21 @@ def _groups(design: CodecDesign, top: Scope) -> Iterator[Group]:
             yield Group(title, lines)
     if "values" in top.signals:
         yield Group("", [top_line(top, "values", GTKWColor.yellow)])
-    for path, scope in _inside(top, top.name):
-        lines = [
-            Line(f"{path}.{signal}", bits, GTKWColor.violet)
-            for signal, bits in sorted(scope.signals.items())
-            if signal not in ("aclk", "rst")
-        ]
-        yield Group(f"inside {path.removeprefix(top.name + '.')}", lines, closed=True)
-
-
-def _inside(scope: Scope, path: str) -> Iterator[tuple[str, Scope]]:
-    for inner in scope.scopes:
-        yield f"{path}.{inner.name}", inner
-        yield from _inside(inner, f"{path}.{inner.name}")
+    yield from inside_groups(top)
 
 
 def _diagram(design: CodecDesign, trace: Trace) -> dict[str, object]:
-    starts = ("s_axis_tvalid", "s_length_tvalid")
-    ends = ("m_axis_tvalid", "m_report_tvalid")
-    first = next(index for index, cycle in enumerate(trace.cycles) if any(cycle.get(name) for name in starts))
-    final = max(index for index, cycle in enumerate(trace.cycles) if any(cycle[name] for name in ends))
-    cycles = trace.cycles[first - 2 : final + 2]
+    cycles = busy_cycles(trace, ("s_axis_tvalid", "s_length_tvalid"), ("m_axis_tvalid", "m_report_tvalid"))
     compresses = design.block == "compressor"
     signal: list[object] = [{"name": "aclk", "wave": "p" + "." * (len(cycles) - 1)}, {}]
-    signal.append(["s_axis", *_stream(cycles, "s_axis", Speller(design, raw=compresses))])
+    signal.append(["s_axis", *packet_lanes(cycles, "s_axis", Speller(design, raw=compresses).beat)])
     if not compresses:
-        signal += [{}, ["s_length", *_numbers(cycles, "s_length", str)]]
-    signal += [{}, ["m_axis", *_stream(cycles, "m_axis", Speller(design, raw=not compresses))]]
+        signal += [{}, ["s_length", *number_lanes(cycles, "s_length", str)]]
+    signal += [{}, ["m_axis", *packet_lanes(cycles, "m_axis", Speller(design, raw=not compresses).beat)]]
 
     def report(data: int) -> str:
         return f"{data & 0xFFFFFFFF} in, {data >> 32 & 0xFFFFFFFF} out"
 
-    signal += [{}, ["m_report", *_numbers(cycles, "m_report", report)]]
+    signal += [{}, ["m_report", *number_lanes(cycles, "m_report", report)]]
     text = f"{design}: H header word, L literal, . frequent value, - no word; cycle numbers below"
     return {"signal": signal, "config": {"hscale": 2}, "head": {"text": text}, "foot": {"tick": 0}}
-
-
-def _handshake(cycles: Sequence[Cycle], prefix: str, fields: tuple[str, ...]) -> list[dict[str, str]]:
-    return [
-        {"name": field, "wave": levels([cycle[f"{prefix}_{field}"] for cycle in cycles])} for field in fields
-    ]
-
-
-def _payload(cycles: Sequence[Cycle], prefix: str, label: Callable[[Cycle], str]) -> dict[str, object]:
-    """One lane of the diagram with a box per transfer, which lasts as long as it waits for ready."""
-    wave, labels, waiting = "", [], False
-    for cycle in cycles:
-        if not cycle[f"{prefix}_tvalid"]:
-            wave += "." if wave and wave.rstrip(".")[-1:] == "x" else "x"
-            waiting = False
-            continue
-        if waiting:
-            wave += "."
-        else:
-            wave += "="
-            labels.append(label(cycle))
-        waiting = not cycle[f"{prefix}_tready"]
-    return {"name": "tdata", "wave": wave, "data": labels}
-
-
-def _stream(cycles: Sequence[Cycle], prefix: str, speller: Speller) -> list[object]:
-    def label(cycle: Cycle) -> str:
-        data, keep, last = (cycle[f"{prefix}_{field}"] for field in ("tdata", "tkeep", "tlast"))
-        return speller.beat(data, keep, bool(last))
-
-    handshake = _handshake(cycles, prefix, ("tvalid", "tready"))
-    return [*handshake, _payload(cycles, prefix, label), *_last(cycles, prefix)]
-
-
-def _last(cycles: Sequence[Cycle], prefix: str) -> list[dict[str, str]]:
-    last = [cycle[f"{prefix}_tlast"] & cycle[f"{prefix}_tvalid"] for cycle in cycles]
-    return [{"name": "tlast", "wave": levels(last)}]
-
-
-def _numbers(cycles: Sequence[Cycle], prefix: str, spell: Callable[[int], str]) -> list[object]:
-    def label(cycle: Cycle) -> str:
-        return spell(cycle[f"{prefix}_tdata"])
-
-    return [*_handshake(cycles, prefix, ("tvalid", "tready")), _payload(cycles, prefix, label)]

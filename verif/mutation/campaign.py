@@ -15,14 +15,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.errors import CdmaError, ParameterError
 from cdma.hdl.verilog.cache import cache_folder, content_key
 from cdma.synth.cache import Cache
 from cdma.synth.spread import Lost, spread
-from cdma.verif.codec.design import CodecDesign
-from cdma.verif.engine.design import EngineDesign
-from cdma.verif.regression import plan_of, verify
+from cdma.verif.kinds import design_from_json, plan_of
+from cdma.verif.regression import verify
 from cdma.verif.simulator.design import Design
 from cdma.verif.simulator.simulate import Outcome
 
@@ -187,7 +185,7 @@ def _stages(design: Design, text: str, seed: int, whole: int) -> tuple[_Stage, .
 
 def _try_mutant(job: _Job) -> tuple[str, str, str]:
     """The fields of a verdict."""
-    design: Design = (CodecDesign if job.block in BLOCKS else EngineDesign).from_json(job.design)
+    design = design_from_json(job.block, job.design)
 
     def stop(outcome: Outcome) -> None:
         if outcome.failure is not None:

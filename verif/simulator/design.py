@@ -19,9 +19,9 @@ class Design(ABC):
     """One block with its parameters. It travels to the simulation process as JSON.
 
     ``block``
-        Is ``compressor``, ``decompressor`` or ``engine``.
+        Is ``compressor``, ``decompressor``, ``quantiser``, ``dequantiser`` or ``engine``.
     ``config``
-        Has the parameters: a :class:`.CodecConfig` or an :class:`.EngineConfig`.
+        Has the parameters: a :class:`.CodecConfig`, a :class:`.StageConfig` or an :class:`.EngineConfig`.
     ``init``
         Says whether the Verilog has initial values.
     """
@@ -71,11 +71,9 @@ class Design(ABC):
     def options(self) -> str:
         """The options of the command line that ask for this design, without those that are at their defaults."""
         defaults = type(self.config)().settings()
-        engine_only = [option.name for option in codec_of(self.config.format).options if not option.engine]
-        unsaid = engine_only if self.block not in BLOCKS else []
         words = []
         for name, value in self.config.settings().items():
-            if name in unsaid or value == defaults.get(name):
+            if name in self._unsaid() or value == defaults.get(name):
                 continue
             option = name.replace("_", "-")
             if isinstance(value, bool):
@@ -88,6 +86,12 @@ class Design(ABC):
     def __str__(self) -> str:
         start = "" if self.init else ", no initial values"
         return f"{self.block} {self.summary}{start}"
+
+    def _unsaid(self) -> list[str]:
+        """The parameters that the command line of this block has no option for."""
+        if self.block in BLOCKS:
+            return []
+        return [option.name for option in codec_of(self.config.format).options if not option.engine]
 
     def _codec_sources(self) -> list[bytes]:
         """The sources beside those of the codec's hardware, which need not lie with the generator's."""

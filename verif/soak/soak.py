@@ -14,7 +14,8 @@ from typing import Any
 from cdma.hdl.spec.errors import CdmaError, ParameterError
 from cdma.synth.lost import Lost
 from cdma.synth.spread import spread
-from cdma.verif.regression import plan_of, replay_command, verify
+from cdma.verif.kinds import plan_of
+from cdma.verif.regression import replay_command, verify
 from cdma.verif.simulator.design import Design
 from cdma.verif.simulator.simulate import Outcome
 

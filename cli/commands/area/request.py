@@ -7,8 +7,8 @@ from pathlib import Path
 
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.stage import STAGES
-from cdma.options import codec_config_from, config_from, stage_config_from
+from cdma.hdl.spec.stage import StageConfig
+from cdma.options import codec_config_from, config_from
 from cdma.synth.asic.floor import Floor, codec_floor
 from cdma.synth.asic.recipe import Options
 from cdma.synth.asic.stage import default_period
@@ -48,11 +48,11 @@ def cache(arguments: argparse.Namespace) -> Cache:
 
 def circuit(arguments: argparse.Namespace) -> Circuit:
     """The block as Verilog."""
-    if arguments.block in STAGES:
-        return stage_circuit(arguments.block, stage_config_from(arguments))
     config = config_from(arguments)
     if isinstance(config, EngineConfig):
         return engine_circuit(config)
+    if isinstance(config, StageConfig):
+        return stage_circuit(arguments.block, config)
     return codec_circuit(arguments.block, config)
 
 

@@ -12,9 +12,10 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from cdma.hdl.spec.install import DISTRIBUTION
+from cdma.verif.kinds import plan_of
 from cdma.verif.mutation.campaign import SURVIVED, Verdict, scores
 from cdma.verif.proofs.result import HOLDS, UNKNOWN, Result
-from cdma.verif.regression import Regression, plan_of, replay_command
+from cdma.verif.regression import Regression, replay_command
 
 __all__ = ["GOAL", "Certificate", "Shown", "tool_versions"]
 

@@ -169,7 +169,7 @@ def _cover(design: Design, arguments: argparse.Namespace) -> tuple[dict[str, flo
     """What the tests reach, in percent, and what they do not; a test that fails is told elsewhere."""
     from cdma.output import step_progress
     from cdma.verif.coverage.collect import collect
-    from cdma.verif.regression import plan_of
+    from cdma.verif.kinds import plan_of
 
     with step_progress("coverage", len(plan_of(design).choose(design, arguments.tests))) as advance:
         found = collect(

@@ -18,10 +18,11 @@ from cdma.synth import yosys
 from cdma.synth.errors import ToolError
 from cdma.verif.codec.design import CodecDesign
 from cdma.verif.engine.design import EngineDesign
+from cdma.verif.kinds import plan_of
 from cdma.verif.mutation.campaign import KILLED, SURVIVED, Verdict
 from cdma.verif.mutation.mutants import Mutant
 from cdma.verif.proofs.result import FAILED, PROVEN, UNKNOWN, Result
-from cdma.verif.regression import Regression, plan_of
+from cdma.verif.regression import Regression
 from cdma.verif.simulator.simulate import Outcome
 
 TINY = CodecDesign("compressor", CodecConfig(Format(8, 8), 2))

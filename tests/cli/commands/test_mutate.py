@@ -27,7 +27,7 @@ def test_list(config, capsys):
     [
         (
             ["--block", "codec"],
-            "block is 'codec'; it must be compressor, decompressor, engine or a block of one of",
+            "block is 'codec'; it must be compressor, decompressor, quantiser, dequantiser, engine or a block of one of",
         ),
         (
             ["--block", "compressor.core.pucker"],

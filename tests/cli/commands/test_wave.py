@@ -9,13 +9,16 @@ from pathlib import Path
 import pytest
 
 from cdma.app import main
+from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.stage import STAGES
 from cdma.sim.codec.model import compress_words
 from cdma.sim.codec.words import words_from_bytes
 from cdma.verif.codec.design import CodecDesign
 from cdma.verif.codec.wave import wave
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.engine.wave import SCENARIOS, SCENARIOS_OF_UNITS
+from cdma.verif.lossy.design import StageDesign
 from cdma.verif.simulator.vcd_trace import read_trace
 from tests.support.paths import DOCS, ROOT
 
@@ -88,6 +91,25 @@ def test_files(block: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert len(re.findall(r"^-inside ", saved, re.MULTILINE)) >= 2
 
 
+@pytest.mark.parametrize("block", STAGES)
+def test_stage(block: str, tmp_path: Path) -> None:
+    """Every transfer is in the diagram, spelt as numbers; every step that a beat has is there."""
+    assert main(["wave", block, "-o", str(tmp_path)]) == 0
+    assert_documents_show(tmp_path)
+    design = StageDesign(block)
+    trace = read_trace(tmp_path / f"{block}.vcd", design.top, design.port_names)
+    svg = ElementTree.parse(tmp_path / f"{block}.svg")
+    texts = ["".join(element.itertext()) for element in svg.iter() if element.tag.endswith("text")]
+    integers = "m_axis" if design.quantises else "s_axis"
+    moved = [cycle for cycle in trace.cycles if cycle[f"{integers}_tvalid"] and cycle[f"{integers}_tready"]]
+    for cycle in moved:
+        words = [cycle[f"{integers}_tdata"] >> (8 * lane) & 0xFF for lane in range(8)]
+        kept = words[: cycle[f"{integers}_tkeep"].bit_count()]
+        assert " ".join(str(word - (word >> 7 << 8)) for word in kept) in texts
+    assert {"2^0", "2^-2"} <= set(texts)
+    assert sum("out of range" in text for text in texts) == (2 if design.quantises else 0)
+
+
 def test_only_the_diagram_and_twice_the_same(tmp_path: Path) -> None:
     for place in ("one", "two"):
         wave(CodecDesign("compressor"), tmp_path / place, ("svg",))
@@ -99,7 +121,7 @@ def test_the_documents_show_what_make_waves_draws() -> None:
     root = ROOT
     recipe = (root / "Makefile").read_text().partition("\nwaves:")[2].partition("\n\n")[0]
     blocks = set(re.findall(r"cdma wave (\w+) .*--only svg -o docs/waves", recipe))
-    drawn = {"compressor": ["compressor"], "decompressor": ["decompressor"]}
+    drawn = {block: [block] for block in (*BLOCKS, *STAGES)}
     drawn["engine"] = [f"engine_{scenario}" for scenario in (*SCENARIOS, *SCENARIOS_OF_UNITS)]
     assert sorted(blocks) == sorted(drawn)
     names = sorted(f"{name}.svg" for block in blocks for name in drawn[block])

@@ -12,7 +12,8 @@ import pytest
 from cdma import CodecConfig, Format
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.verif.codec.design import CodecDesign
-from cdma.verif.regression import plan_of, replay_command, verify
+from cdma.verif.kinds import plan_of
+from cdma.verif.regression import replay_command, verify
 
 #: Word bits, lanes, window, code bits, values, run-time table, initial values.
 MATRIX = {

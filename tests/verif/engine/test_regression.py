@@ -15,7 +15,8 @@ from cdma.hdl.spec.sideband import Sideband
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.engine.measure import cases, measure_engine
 from cdma.verif.engine.tensor import round_trip
-from cdma.verif.regression import Regression, plan_of, verify
+from cdma.verif.kinds import plan_of
+from cdma.verif.regression import Regression, verify
 from tests.support.engines import FIELDS, FIELDS_TO_A_WORD, TO_A_WORD
 from tests.support.samples import load_samples
 

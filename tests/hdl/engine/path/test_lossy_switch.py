@@ -11,7 +11,7 @@ import pytest
 from cdma.hdl.engine.path.lossy_switch import LossySwitch
 from cdma.hdl.spec.quantisation import Quantisation
 from cdma.sim.lossy.quantise import dequantise, quantise
-from tests.support.float_words import any_words
+from cdma.verif.lossy.numbers import any_words
 from tests.support.pauses import never, sometimes
 from tests.support.stream_bench import StreamBench, beats_of
 

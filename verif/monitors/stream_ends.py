@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cdma.verif.monitors.pauses import Pause, always
-from cdma.verif.monitors.rules import Beat, StreamRules
+from .pauses import Pause, always
+from .rules import Beat, StreamRules
 
 __all__ = ["StreamSink", "StreamSource"]
 

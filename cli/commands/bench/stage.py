@@ -1,0 +1,63 @@
+"""``cdma bench stage``: cycles and latency of quantiser and dequantiser, under Verilator."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from cdma.hdl.spec.stage import STAGES
+from cdma.options import add_block_options, stage_config_from
+
+from .rows import Columns, Row, add_row_options, show_rows
+
+__all__ = ["register"]
+
+_COLUMNS: Columns = {
+    "block": lambda row: row["block"],
+    "numbers": lambda row: f"{row['lanes']} x {row['number']}",
+    "integers": lambda row: f"{row['bits']} bits",
+    "beats of a packet": lambda row: str(row["beats"]),
+    "packets": lambda row: str(row["packets"]),
+    "cycles": lambda row: str(row["cycles"]),
+    "bound": lambda row: str(row["bound"]),
+    "beats/cycle": lambda row: f"{row['beats_per_cycle']:.1%}",
+    "bytes/cycle": lambda row: f"{row['bytes_per_cycle']:.2f}",
+    "latency": lambda row: str(row["latency"]),
+}
+
+
+def register(subparsers: Any) -> None:
+    """Adds the command's parser."""
+    parser = subparsers.add_parser(
+        "stage",
+        help="bytes per cycle and latency of quantiser and dequantiser, under Verilator",
+        description="Measure quantiser and dequantiser under Verilator with packets of 1 to 256 beats back to back: "
+        "cycles beside the bound of the contract, beats and bytes of numbers per cycle, latency. The status is 1 if one "
+        "takes longer than the bound.",
+    )
+    add_block_options(parser, STAGES[0])
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the data (default 1)")
+    add_row_options(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from cdma.output import step_progress
+    from cdma.verif.lossy.design import StageDesign
+    from cdma.verif.lossy.measure import BEATS, measure_stage
+
+    config = stage_config_from(arguments)
+    rows: list[Row] = []
+    with step_progress("building and measuring", len(STAGES) * len(BEATS)) as advance:
+        for block in STAGES:
+            rows += measure_stage(StageDesign(block, config), arguments.seed, advance)
+    show_rows(arguments, rows, columns=_COLUMNS, texts=3, group=lambda row: row["block"], markdown=_markdown)
+    return 0 if all(row["cycles"] <= row["bound"] for row in rows) else 1
+
+
+def _markdown(rows: Sequence[Row]) -> Iterator[Sequence[str]]:
+    """The table for people, row by row."""
+    yield list(_COLUMNS)
+    for row in rows:
+        yield [cell(row) for cell in _COLUMNS.values()]

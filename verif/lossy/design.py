@@ -1,0 +1,67 @@
+"""A quantiser or a dequantiser as a design under test."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from cdma.hdl.spec.stage import STAGES, StageConfig
+from cdma.hdl.verilog.ports import Port
+from cdma.verif.simulator.design import Design
+
+__all__ = ["StageDesign"]
+
+
+@dataclass(frozen=True)
+class StageDesign(Design):
+    """A quantiser or a dequantiser as ``cdma generate`` writes it."""
+
+    block: str
+    config: StageConfig = StageConfig()
+    init: bool = True
+
+    @property
+    def quantises(self) -> bool:
+        """Whether it makes integers of numbers."""
+        return self.block == STAGES[0]
+
+    @property
+    def bits_in(self) -> int:
+        """Bits of a word that comes in."""
+        form = self.config.form
+        return form.number_type.bits if self.quantises else form.bits
+
+    @property
+    def bits_out(self) -> int:
+        """Bits of a word that goes out."""
+        form = self.config.form
+        return form.bits if self.quantises else form.number_type.bits
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        from cdma.hdl.lossy.shell import stage_ports
+
+        return stage_ports(self.block, self.config)
+
+    @property
+    def summary(self) -> str:
+        form = self.config.form
+        between = "to" if self.quantises else "from"
+        kept = ", nonzero kept" if form.keep_nonzero else ""
+        return f"{self.config.lanes} x {form.number} {between} {form.bits} bits{kept}"
+
+    def generate(self) -> str:
+        from cdma.hdl.lossy.generate import stage_design
+
+        return stage_design(self.block, self.config, name=self.top, init=self.init).text
+
+    @classmethod
+    def from_json(cls, text: str) -> StageDesign:
+        fields = json.loads(text)
+        return cls(fields["block"], StageConfig.from_settings(fields["config"]), fields["init"])
+
+    def _unsaid(self) -> list[str]:
+        return []
+
+    def _codec_sources(self) -> list[bytes]:
+        return []

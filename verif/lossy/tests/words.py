@@ -1,0 +1,125 @@
+"""What becomes of words: of every one, at every place, at any step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cdma.hdl.spec.quantisation import Quantisation
+from cdma.verif.lossy.context import Context, stage_test
+from cdma.verif.lossy.packet import Packet, dequantise_packet, quantise_packet
+from cdma.verif.monitors.rules import RuleError
+
+__all__: list[str] = []
+
+
+def _exponents(form: Quantisation) -> tuple[int, int, int]:
+    return form.least_exponent, -3, form.greatest_exponent
+
+
+def _around(form: Quantisation, exponent: int) -> Iterator[int]:
+    """Numbers at and beside each half step up to beyond the limit: all of them for integers of 8 bits, else some."""
+    number = form.number_type
+    top = 2 * form.limit + 4
+    for half_steps in range(1, top, max(1, top // 600)):
+        place = half_steps.bit_length() - 1
+        stored = exponent - 1 + place + number.bias
+        if not 0 < stored < (1 << number.exponent_bits) - 1:
+            continue
+        fraction = (half_steps << number.fraction_bits >> place) - (1 << number.fraction_bits)
+        bits = stored << number.fraction_bits | fraction
+        for beside in (bits - 1, bits, bits + 1):
+            yield beside
+            yield beside | 1 << (number.bits - 1)
+
+
+def _packets(context: Context, words: list[int], exponent: int) -> list[Packet]:
+    """Packets of these words, of some beats each."""
+    make = quantise_packet if context.design.quantises else dequantise_packet
+    size = 40 * context.config.lanes + 1
+    return [
+        make(words[start : start + size], exponent, context.config) for start in range(0, len(words), size)
+    ]
+
+
+@stage_test
+async def fills(context: Context) -> None:
+    for exponent in _exponents(context.config.form):
+        lengths = range(1, 3 * context.config.lanes + 1)
+        packets = [context.any_packet(length, exponent) for length in lengths]
+        context.bench.set_pauses()
+        await context.bench.run(packets)
+        context.rng.shuffle(packets)
+        context.bench.set_pauses(**context.any_pauses())
+        await context.bench.run(packets)
+
+
+@stage_test
+async def every(context: Context) -> None:
+    form, bits = context.config.form, context.design.bits_in
+    for exponent in _exponents(form):
+        words = list(range(1 << bits)) if bits <= 16 else list(_around(form, exponent))
+        context.rng.shuffle(words)
+        context.bench.set_pauses()
+        await context.bench.run(_packets(context, words, exponent))
+
+
+@stage_test
+async def special(context: Context) -> None:
+    number, lanes = context.config.form.number_type, context.config.lanes
+    infinite = ((1 << number.exponent_bits) - 1) << number.fraction_bits
+    numbers = [
+        0,
+        1,
+        (1 << number.fraction_bits) - 1,
+        infinite - 1,
+        infinite,
+        infinite + 1,
+        infinite | infinite >> 1,
+    ]
+    packets = []
+    for word in (sign << (number.bits - 1) | word for word in numbers for sign in (0, 1)):
+        for lane in range(lanes):
+            before = [0] * (lane + lanes * context.rng.randint(0, 3))
+            words = [*before, word, *[0] * context.rng.randint(0, lanes)]
+            packets.append(quantise_packet(words, context.any_exponent(), context.config))
+    for pauses in ({}, context.any_pauses()):
+        context.bench.set_pauses(**pauses)
+        await context.bench.run(packets)
+
+
+@stage_test
+async def traffic(context: Context) -> None:
+    left = context.budget
+    while left > 0:
+        count = min(left, context.rng.choice((1, 5, 20, 40)))
+        context.bench.set_pauses(**context.any_pauses())
+        await context.bench.run([context.any_packet() for _ in range(count)])
+        left -= count
+
+
+@stage_test
+async def rate(context: Context) -> None:
+    bench, lanes = context.bench, context.config.lanes
+    quantises = context.design.quantises
+    between = 2 if quantises else 1
+    bench.set_pauses()
+    for length in (1, 2, 3, 64):
+        deliveries = await bench.run([context.any_packet(length * lanes, 0) for _ in range(5)])
+        for index, delivery in enumerate(deliveries):
+            latency = delivery.given[0] - delivery.taken[0]
+            if latency != between and not index:
+                raise RuleError(f"the first beat comes out {latency} cycles after it went in, not {between}")
+            if delivery.given[-1] - delivery.given[0] != length - 1:
+                raise RuleError(f"a packet of {length} beats comes out in more cycles: {delivery.given}")
+            if index and delivery.given[0] - deliveries[index - 1].given[-1] > between:
+                raise RuleError(f"more than a cycle passes between packets of {length} beats")
+            context.tally.checks += 3
+
+
+@stage_test
+async def starts(context: Context) -> None:
+    bench = context.bench
+    for pauses in ({}, context.any_pauses()):
+        bench.set_pauses(**pauses)
+        await bench.run([context.any_packet() for _ in range(20)])
+    context.tally.notes["digest"] = bench.digest

@@ -25,10 +25,10 @@ __all__ = ["lines_of", "own"]
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
-#: What a line names that only its reader has.
+#: What a line names that only its reader has, PyTorch included, which takes gigabytes where no small wheel is offered.
 _OWN = (
     r"your_pdk|mine\w*\.toml|\.safetensors|activations/|activations\.npz|weights\.npy|engine\.toml|tcp://|srun|\bDIR\b|"
-    r"mypackage|in\.npy|\ba\.npy|CHECKOUT|layer\."
+    r"\[torch\]|bench lossy|mypackage|in\.npy|\ba\.npy|CHECKOUT|layer\."
 )
 
 
@@ -90,7 +90,7 @@ def _document(path: Path, limit: float) -> list[str]:
         )
         venv.create(place, with_pip=True)
         _scripts(text, folder)
-        if not any(line.startswith("pip install") for line in lines):
+        if not any(line.startswith("pip install") and not own(line) for line in lines):
             _run("pip install --quiet '.[verif,synth,plot,bench]'", folder, place, 1200)
         for line in lines:
             if own(line):

@@ -21,6 +21,8 @@ def test_it_takes_the_lines_of_shell() -> None:
     [
         ("cdma area compressor --liberty your_pdk.lib", True),
         ("make test", True),
+        ("pip install '.[torch]'", True),
+        ("pip install '.[synth]'", False),
         ("cdma generate engine -o rtl", False),
         ("cdma wave compressor --input activations.npy -o waves", False),
     ],

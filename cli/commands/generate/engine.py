@@ -85,27 +85,16 @@ class MadeEngine(Made):
     def parameters(self) -> dict[str, Any]:
         config, form = self.config, self.config.format
         unsaid = {option.name for option in codec_of(form).options if not option.engine}
-        settings = {name: value for name, value in form.settings().items() if name not in unsaid}
+        settings = {name: value for name, value in config.settings().items() if name not in unsaid}
         return {
             "word_bits": form.word_bits,
             "lanes": config.lanes,
             **settings,
-            "dev_data_bits": config.dev_data_bits,
-            "host_data_bits": config.host_data_bits,
-            "alignment": config.alignment,
-            "burst_beats": config.burst_beats,
-            "outstanding": config.outstanding,
-            "ring_reads": config.ring_reads,
-            "ring_writes": config.ring_writes,
+            # Where 0 stands for a size that follows from others, the size itself.
             "read_buffer_beats": config.read_buffer,
             "write_buffer_beats": config.write_buffer,
-            "units": config.units,
-            "stripe_bytes": config.stripe_bytes,
-            "registers": config.registers,
-            "crc": config.crc,
-            "lossy": config.lossy,
-            "keep_nonzero": config.keep_nonzero,
-            "pipelined": config.pipelined,
+            "ring_reads": config.ring_reads,
+            "ring_writes": config.ring_writes,
         }
 
     def facts(self) -> dict[str, str]:

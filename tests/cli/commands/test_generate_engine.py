@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from cdma.app import main
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.sideband import Sideband
 
 _SMALL = [
     "--word-bits",
@@ -66,3 +69,14 @@ def test_generate(tmp_path: Path, capsys: pytest.CaptureFixture[str], bare: bool
     done = subprocess.run(command, env=tool.environment, capture_output=True, text=True)
     complaints = [line for line in done.stderr.splitlines() if line.startswith("%Warning")]
     assert not complaints, complaints[:5]
+
+
+def test_every_parameter_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the sizes in the place of 0, which stands for what follows from others."""
+    assert main(["generate", "engine", "--host-axcache", "15", "-o", str(tmp_path), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    config = EngineConfig()
+    for name in (each.name for each in (*fields(EngineConfig), *fields(Sideband))):
+        assert name in told or name in ("format", "sideband"), name
+    assert told["host_axcache"] == 15
+    assert (told["read_buffer_beats"], told["ring_reads"]) == (config.read_buffer, config.ring_reads)

@@ -154,7 +154,15 @@ ARROWS: dict[str, list[str]] = {
         "hdl/spec",
     ],
     # Random designs.
-    "verif/soak": ["verif", "synth", "verif/codec", "verif/engine", "verif/simulator", "hdl/spec"],
+    "verif/soak": [
+        "verif",
+        "synth",
+        "verif/codec",
+        "verif/engine",
+        "verif/lossy",
+        "verif/simulator",
+        "hdl/spec",
+    ],
     # Faults put into whole designs: the regression must find them, or Yosys and ABC prove that nobody could.
     "verif/mutation": [
         "verif",

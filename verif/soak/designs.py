@@ -11,9 +11,12 @@ from cdma.hdl.spec.engine import LOSSY, EngineConfig
 from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.presets import PRESETS
+from cdma.hdl.spec.quantisation import NUMBERS
 from cdma.hdl.spec.sideband import AXCACHE, SIDEBAND_TARGETS
+from cdma.hdl.spec.stage import STAGES, StageConfig
 from cdma.verif.codec.design import CodecDesign
 from cdma.verif.engine.design import EngineDesign
+from cdma.verif.lossy.design import StageDesign
 from cdma.verif.simulator.design import Design
 
 __all__ = ["any_design", "design_of"]
@@ -26,9 +29,10 @@ _SLICES = ("none", "in", "out", "in,out")
 
 def any_design(rng: random.Random) -> Design:
     """Some block with some parameters, small enough for a simulation of seconds."""
-    block = rng.choice((*BLOCKS, "engine"))
+    # A quantiser and a dequantiser are drawn as often as each of the other blocks, together.
+    block = rng.choice((*BLOCKS, "engine", rng.choice(STAGES)))
     while True:
-        settings = _format(rng) | (_engine(rng) if block == "engine" else _codec(rng))
+        settings = _stage(rng) if block in STAGES else _format(rng) | _hardware(rng, block)
         try:
             return design_of(block, settings, init=rng.random() < 0.7)
         except ParameterError:
@@ -40,6 +44,8 @@ def design_of(block: str, settings: dict[str, Any], *, init: bool) -> Design:
     """The design of a block with the ``settings``, of which those that are not given have their defaults."""
     if block in BLOCKS:
         return CodecDesign(block, CodecConfig.from_settings(settings), init)
+    if block in STAGES:
+        return StageDesign(block, StageConfig.from_settings(settings), init)
     return EngineDesign(EngineConfig.from_settings(settings), init)
 
 
@@ -60,6 +66,19 @@ def _format(rng: random.Random) -> dict[str, Any]:
         "zero": bool(field_bits) and rng.random() < 0.7,
         "align": rng.choice((1, 1, 1, 2, 4, 8)),
     }
+
+
+def _stage(rng: random.Random) -> dict[str, Any]:
+    return {
+        "number": rng.choice(list(NUMBERS)),
+        "bits": rng.choice((4, 8, 16)),
+        "keep_nonzero": rng.random() < 0.5,
+        "lanes": rng.choice((1, 2, 4, 8, 16, 32, 64)),
+    }
+
+
+def _hardware(rng: random.Random, block: str) -> dict[str, Any]:
+    return _codec(rng) if block in BLOCKS else _engine(rng)
 
 
 def _codec(rng: random.Random) -> dict[str, Any]:

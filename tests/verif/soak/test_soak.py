@@ -7,7 +7,9 @@ from collections import Counter
 
 import pytest
 
+from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.errors import CdmaError
+from cdma.hdl.spec.stage import STAGES
 from cdma.verif.soak import soak as soaks
 from cdma.verif.soak.designs import any_design, design_of
 from cdma.verif.soak.soak import Case, Result, case_of, reduce, run_case, soak
@@ -28,12 +30,12 @@ def test_a_case_is_the_same_again() -> None:
 def test_designs_of_every_kind_come_up() -> None:
     rng = random.Random(1)
     designs = [any_design(rng) for _ in range(300)]
-    assert set(Counter(design.block for design in designs)) == {"compressor", "decompressor", "engine"}
+    assert set(Counter(design.block for design in designs)) == {*BLOCKS, *STAGES, "engine"}
     engines = [design.config for design in designs if design.block == "engine"]
     assert {config.units for config in engines} == {1, 2, 4}
     assert {config.alignment for config in engines} == {"beat", "word"}
     assert {config.registers for config in engines} == {True, False}
-    codecs = [design.config for design in designs if design.block != "engine"]
+    codecs = [design.config for design in designs if design.block in BLOCKS]
     assert {config.queue for config in codecs} == {0, 1, 2}
     assert {config.pipelined for config in codecs} == {True, False}
     assert {bool(config.format.field_bits) for config in codecs} == {True, False}

@@ -54,7 +54,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "bench lossy": ("--networks vgg", "--seeds 5 --resume trainings.jsonl"),
     "profile": ("activations/", "activations.npz --link 25 --units 2 --html report.html"),
     "characterise": ("", "--figures figures"),
-    "model": ("--network vgg16 --policy cdma", "--link pcie3 nvlink --json", "--devices 1 2 4 8 --plot several.svg"),
+    "model": ("--network vgg16 --policy cdma", "--link pcie3 nvlink --json", "--network gpt2 --decode 65536"),
     "tune hardware": ("--network vgg16 --area 400 -o engine.toml", "--compare --sampler tpe"),
     "tune software": ("", "--size 64 --density 0.3"),
     "completion": ("bash > ~/.local/share/bash-completion/completions/cdma", "zsh > ~/.zfunc/_cdma"),

@@ -10,7 +10,7 @@ from .layers import Layer
 from .machine import Gpu
 from .networks import INPUT, Network
 
-__all__ = ["FLOAT_BYTES", "Cost", "backward", "forward", "update"]
+__all__ = ["FLOAT_BYTES", "Cost", "backward", "forward", "layer_efficiency", "update"]
 
 #: Bytes of a parameter as the optimiser keeps it, of its gradient and its momentum, whatever type the layers compute with.
 FLOAT_BYTES = 4
@@ -49,7 +49,7 @@ def _sizes(network: Network, layer: Layer) -> tuple[float, float]:
     return float(read * network.batch), float(network.bytes_of(layer.name) * network.batch)
 
 
-def _efficiency(layer: Layer, gpu: Gpu, rates: Compute) -> float:
+def layer_efficiency(layer: Layer, gpu: Gpu, rates: Compute) -> float:
     """Returns the part of the peak of 32-bit floating point that a layer reaches; words of 16 bits may be faster."""
     faster = gpu.half_flops / gpu.flops if layer.number_bytes == 2 and gpu.half_flops else 1.0
     if layer.kind in _MATRICES:
@@ -67,7 +67,7 @@ def forward(network: Network, layer: Layer, gpu: Gpu, rates: Compute, copied: fl
     passes = 2 if layer.kind == "batchnorm" else 1  # The first pass computes mean and variance.
     weights = layer.parameters * layer.number_bytes
     flops = 2.0 * layer.macs * network.batch
-    return _cost(gpu, rates, flops, _efficiency(layer, gpu, rates), passes * read + given + weights, 1)
+    return _cost(gpu, rates, flops, layer_efficiency(layer, gpu, rates), passes * read + given + weights, 1)
 
 
 def backward(network: Network, layer: Layer, gpu: Gpu, rates: Compute, copied: float = 1.0) -> Cost:
@@ -76,16 +76,18 @@ def backward(network: Network, layer: Layer, gpu: Gpu, rates: Compute, copied: f
     weights = layer.parameters * layer.number_bytes
     if layer.kind in _LEARNT:
         flops = 2.0 * layer.macs * network.batch
-        of_parameters = _cost(gpu, rates, flops, _efficiency(layer, gpu, rates), read + given + weights, 1)
+        of_parameters = _cost(
+            gpu, rates, flops, layer_efficiency(layer, gpu, rates), read + given + weights, 1
+        )
         if layer.inputs == (INPUT,):
             return of_parameters
-        of_input = _cost(gpu, rates, flops, _efficiency(layer, gpu, rates), given + weights + read, 1)
+        of_input = _cost(gpu, rates, flops, layer_efficiency(layer, gpu, rates), given + weights + read, 1)
         return Cost(of_parameters.seconds + of_input.seconds, of_parameters.dram_bytes + of_input.dram_bytes)
     if layer.kind in _MATRICES:
         # Gradients of both factors; a fused one computes the scores once more.
         times = 2.5 if layer.kind == "attention" else 2.0
         flops = times * 2.0 * layer.macs * network.batch
-        return _cost(gpu, rates, flops, _efficiency(layer, gpu, rates), 2 * (read + given), 2)
+        return _cost(gpu, rates, flops, layer_efficiency(layer, gpu, rates), 2 * (read + given), 2)
     if layer.kind == "concat":
         return _cost(gpu, rates, 0, 1, (read + given) * copied, 1 if copied else 0)
     if layer.kind == "add":

@@ -95,6 +95,14 @@ def register(subparsers: Any) -> None:
         help="so many links, over all of which each transfer is spread (default 1); shows what limits them",
     )
     group.add_argument(
+        "--decode",
+        type=int,
+        nargs="+",
+        metavar="TOKENS",
+        help="instead of a step of training: the next token of each of --batch sequences after so many, with a cache of "
+        "keys and values of which the host has what the device has no room for",
+    )
+    group.add_argument(
         "--densities",
         default="recorded",
         metavar="SOURCE",
@@ -187,7 +195,11 @@ def _run(arguments: argparse.Namespace) -> int:
             _figures(arguments, assumptions, densities)
             return 0
         models = _models(arguments, assumptions, densities, _densities("recorded"))
-        if arguments.devices or arguments.links:
+        if arguments.decode:
+            from .decode import show_decoding
+
+            show_decoding(arguments, models)
+        elif arguments.devices or arguments.links:
             from .several import show_several
 
             show_several(arguments, models)

@@ -110,6 +110,21 @@ def test_refused_on_the_command_line(
     assert "Traceback" not in err
 
 
+def test_decoding(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["model", "--network", "llama1b", "--machine", "a100", "--batch", "16", "--algorithm", "fields"]
+    assert main([*asked, "--decode", "2048", "131072", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["context"], row["policy"]) for row in rows] == [
+        (context, policy) for context in (2048, 131072) for policy in ("none", "vdnn_all", "cdma", "oracle")
+    ]
+    assert [row["fits"] for row in rows] == [True] * 4 + [False] + [True] * 3
+    length = rows[0]["longest_resident"]
+    assert main([*asked, "--decode", "131072"]) == 0
+    told = capsys.readouterr().out
+    assert f"16 sequences: up to {length:,} tokens the whole cache fits" in told
+    assert f"{rows[6]['tokens_per_s']:.0f}" in told
+
+
 def test_several_devices_and_links(
     quick: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -133,6 +148,13 @@ def test_several_devices_and_links(
         (["--links", "65"], "links is 65; it must be from 1 to 64"),
         (["--links", "2", "--tensors"], "tensors is given with devices or links"),
         (["--links", "2", "--plot", "x.png"], "x.png has no ending .svg; those"),
+        (["--decode", "100", "--links", "2"], "links is given with decode"),
+        (["--decode", "0"], "decode is 0; a context has 1 token or more"),
+        (
+            ["--decode", "100", "--policy", "cswap"],
+            "with decode it must be one of none, vdnn_all, cdma, oracle",
+        ),
+        (["--decode", "100", "--network", "alexnet"], "alexnet, which has no attention"),
         (["--plot", "x.svg"], "plot is given without devices or links"),
         (["--links", "2", "--policy", "vdnn++"], "how several devices share these is not modelled"),
         (["--links", "2", "--policy", "cswap", "--algorithm", "rl"], "it compresses with zv only"),

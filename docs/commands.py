@@ -20,7 +20,7 @@ import tempfile
 import venv
 from pathlib import Path
 
-__all__ = ["lines_of", "own"]
+__all__ = ["exported", "lines_of", "own"]
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -54,11 +54,16 @@ def _scripts(text: str, folder: Path) -> None:
         (folder / name).write_text(block, encoding="utf-8")
 
 
-def _run(line: str, folder: Path, place: Path, limit: float) -> str:
-    """What became of a line: "fine", "still running", or what it said last."""
+def exported(lines: list[str], number: int) -> str:
+    """What the lines before that one export, for the shell in which it runs by itself."""
+    return "".join(f"{line}\n" for line in lines[:number] if line.startswith("export "))
+
+
+def _run(line: str, folder: Path, place: Path, limit: float, before: str = "") -> str:
+    """What became of a line after those before it: "fine", "still running", or what it said last."""
     path = f"{place / 'bin'}{os.pathsep}{os.environ['PATH']}"
     job = subprocess.Popen(
-        ["sh", "-c", line],
+        ["sh", "-c", before + line],
         cwd=folder,
         env={**os.environ, "PATH": path, "VIRTUAL_ENV": str(place)},
         stdout=subprocess.PIPE,
@@ -92,11 +97,12 @@ def _document(path: Path, limit: float) -> list[str]:
         _scripts(text, folder)
         if not any(line.startswith("pip install") and not own(line) for line in lines):
             _run("pip install --quiet '.[verif,synth,plot,bench]'", folder, place, 1200)
-        for line in lines:
+        for number, line in enumerate(lines):
             if own(line):
                 outcome = "left out"
             else:
-                outcome = _run(line, folder, place, 1200 if line.startswith("pip ") else limit)
+                patience = 1200 if line.startswith("pip ") else limit
+                outcome = _run(line, folder, place, patience, exported(lines, number))
             print(f"{path.name}: {line}: {outcome}", flush=True)
             if outcome.startswith("status"):
                 failed.append(line)

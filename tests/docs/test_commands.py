@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from docs import commands
-from docs.commands import lines_of, own
+from docs.commands import exported, lines_of, own
 
 
 def test_it_takes_the_lines_of_shell() -> None:
@@ -38,6 +38,13 @@ def test_a_line_ends_fine_or_with_its_last_word_or_is_ended(tmp_path: Path) -> N
     assert outcome("true") == "fine"
     assert outcome("echo one; echo two; exit 3") == "status 3: two"
     assert outcome("sleep 9") == "still running"
+
+
+def test_what_a_line_exports_is_there_for_those_after_it(tmp_path: Path) -> None:
+    lines = ["export A=1", "echo", 'test "$A" = 1', "export A=2"]
+    assert exported(lines, 2) == "export A=1\n"
+    assert commands._run(lines[2], tmp_path, tmp_path, 5, exported(lines, 2)) == "fine"
+    assert commands._run(lines[2], tmp_path, tmp_path, 5).startswith("status 1")
 
 
 def test_a_script_that_a_document_tells_to_save_is_there(tmp_path: Path) -> None:

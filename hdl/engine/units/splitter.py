@@ -51,7 +51,7 @@ class Splitter(wiring.Component):
         single empty beat.
 
     Throughput: one beat of ``output`` per cycle, so a piece of ``n`` stream words takes ``n / units`` cycles, rounded up,
-    however many windows a beat has. Latency: 6 cycles from the first beat of a packet in to the first beat out; with a
+    however many windows a beat has. Latency: 7 cycles from the first beat of a packet in to the first beat out; with a
     header of several words a cycle more, and one for each further beat that a header may reach into. A beat leaves the
     splitter only when the next one has arrived, or it is the last of its packet. No ``ready`` of an input follows that of
     the output within a cycle.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Cat, Module
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import wiring
 
 from cdma.hdl.axi.reader import AxiReader
@@ -16,6 +16,9 @@ from .plan import UnitPlan
 from .unit import Unit
 
 __all__ = ["UnitsPath"]
+
+#: Units that a register with the table may drive; it would be too slow for more.
+_UNITS_OF_TABLE = 4
 
 
 class UnitsPath(wiring.Component):
@@ -45,11 +48,17 @@ class UnitsPath(wiring.Component):
         m.submodules.orders = orders
         m.submodules.collector = collector
         m.submodules.reports = reports = Fifo(Verdict, plan.config.descriptors, reserved=True)
+        table = Value.cast(self.values)
         for index, unit in enumerate(units):
+            if index and index % _UNITS_OF_TABLE == 0:
+                # A table changes only while the channel is idle, so it may come a cycle later.
+                later = Signal(len(table), name=f"values_{index}", reset_less=True)
+                m.d.sync += later.eq(table)
+                table = later
             m.submodules[f"unit_{index}"] = unit
             wiring.connect(m, orders.stripes[index], unit.stripe)
             wiring.connect(m, unit.report, collector.units[index])
-            m.d.comb += [unit.values.eq(self.values), unit.flush.eq(self.flush)]
+            m.d.comb += [Value.cast(unit.values).eq(table), unit.flush.eq(self.flush)]
         read, write = (host, orders) if self.writes else (orders, host)
         wiring.connect(m, wiring.flipped(self.read), read.command)
         wiring.connect(m, wiring.flipped(self.route), orders.route)

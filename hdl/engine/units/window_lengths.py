@@ -67,7 +67,7 @@ class WindowLengths(wiring.Component):
         The beats without their words. A beat leaves when the beats after it have arrived that a header may reach into,
         at least one, or else the end of the packet.
 
-    Throughput: one beat per cycle. Latency: one cycle after the beats that it needs have arrived; two where a header has
+    Throughput: one beat per cycle. Latency: two cycles after the beats that it needs have arrived; three where a header has
     several words.
     """
 
@@ -82,7 +82,7 @@ class WindowLengths(wiring.Component):
         #: Beats after its own that a header may reach into.
         self.ahead = -(-(fmt.header_words - 1) // config.units)
         #: Cycles from a beat of a long packet to its lengths, besides the one in which the next beat arrives.
-        self.latency = self.ahead + (fmt.header_words > 1)
+        self.latency = 1 + self.ahead + (fmt.header_words > 1)
         super().__init__(
             {
                 "input": In(stream.Signature(Beat(fmt.stream_bits, config.units), always_ready=True)),
@@ -97,33 +97,42 @@ class WindowLengths(wiring.Component):
         _, _, most = _sent(self.format)
         cell = range(most * self.cell_words * self.format.stream_bits // self.format.code_bits + 1)
         layout = data.StructLayout({"cells": data.ArrayLayout(cell, units), "keep": units, "last": 1})
+        # What is counted of a beat goes into registers that move in every cycle. With an enable they would wait for valid,
+        # which comes late and would drive them all.
+        counted = Signal(layout, reset_less=True)
+        arrived = Signal()
+        #: The beat at the input is not the first of its packet.
+        goes_on = Signal()
+        #: The packet of the newest beat has ended after it. What an empty beat writes over that one moves on or leaves.
+        ends = Signal()
+        with m.If(self.input.valid):
+            m.d.sync += goes_on.eq(~beat.last)
+        m.d.comb += self.merges.eq(goes_on & beat.last & ~beat.keep[0])
+        m.d.sync += [
+            *(counted.cells[lane].eq(cell) for lane, cell in enumerate(self._cells(m))),
+            counted.keep.eq(beat.keep | ~beat.last.replicate(units)),
+            counted.last.eq(beat.last),
+            arrived.eq(self.input.valid & ~self.merges),
+            ends.eq(self.input.valid & self.merges),
+        ]
+
         #: The newest beat first; what has arrived of a packet follows itself without a gap.
         beats = [Signal(layout, name=f"beat_{age}", reset_less=True) for age in range(self.ahead + 1)]
         valid = [Signal(name=f"valid_{age}") for age in range(self.ahead + 1)]
-        waits = Signal()
         shift = Signal()
-        #: The beat at the input ends the packet of the newest one. What it writes over the newest one moves on or leaves.
-        ends = Signal()
-        m.d.comb += [
-            waits.eq(valid[0] & ~beats[0].last),
-            self.merges.eq(waits & beat.last & ~beat.keep[0]),
-            ends.eq(self.input.valid & self.merges),
-            shift.eq(self.input.valid | ~waits),
-        ]
         newest = Signal(layout)
-        m.d.comb += [newest.eq(beats[0]), newest.last.eq(beats[0].last | ends)]
+        m.d.comb += [
+            shift.eq(arrived | ends | ~valid[0] | beats[0].last),
+            newest.eq(beats[0]),
+            newest.last.eq(beats[0].last | ends),
+        ]
         with m.If(shift):
-            m.d.sync += Cat(valid).eq(Cat(self.input.valid & ~self.merges, valid))
+            m.d.sync += Cat(valid).eq(Cat(arrived, valid))
             m.d.sync += [
                 younger.eq(older) for younger, older in zip(beats[1:], [newest, *beats[1:]], strict=False)
             ]
-        # Whether it merges is not waited for: this enables many flip-flops, and valid comes late.
-        with m.If(self.input.valid):
-            m.d.sync += [
-                *(beats[0].cells[lane].eq(cell) for lane, cell in enumerate(self._cells(m))),
-                beats[0].keep.eq(beat.keep | ~beat.last.replicate(units)),
-                beats[0].last.eq(beat.last),
-            ]
+        with m.If(arrived):
+            m.d.sync += beats[0].eq(counted)
         self._leave(m, [newest, *beats[1:]], valid[-1] & shift)
         return m
 

@@ -151,7 +151,7 @@ def test_a_beat_in_every_cycle(config: CodecConfig) -> None:
     cycles = [cycle for packet in received for cycle in packet.cycles]
     assert cycles == list(range(cycles[0], cycles[0] + len(cycles)))
     ahead = -(-(config.format.header_words - 1) // config.units)
-    assert cycles[0] - bench.accepted["input"][0] == 6 + ahead + (config.format.header_words > 1)
+    assert cycles[0] - bench.accepted["input"][0] == 7 + ahead + (config.format.header_words > 1)
 
 
 def test_a_piece_is_completed_without_the_next() -> None:

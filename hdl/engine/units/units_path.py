@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 
 from cdma.hdl.axi.reader import AxiReader
@@ -80,6 +80,9 @@ class UnitsPath(wiring.Component):
             getattr(self, f"{there}_idle").eq(host.idle),
             getattr(self, f"{there}_progress").eq(host.progress),
             self.refused.eq(Cat(unit.refused for unit in units).any()),
-            # The piece or the report that is waited for.
-            collector.waiting.eq((orders.reports if self.writes else orders.pieces).payload),
         ]
+        # The piece that is waited for; of a channel that writes, the report, or the piece whose report comes next.
+        waiting = Value.cast(orders.pieces.payload)
+        if self.writes:
+            waiting = Mux(orders.reports.valid, Value.cast(orders.reports.payload), waiting)
+        m.d.comb += Value.cast(collector.waiting).eq(waiting)

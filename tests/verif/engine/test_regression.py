@@ -68,6 +68,8 @@ CODES_OF_THREE_BITS = dataclasses.replace(NARROW, format=Format(code_bits=3), ou
 
 #: Several device ports, in the shortest stripes; codes of a field in windows that are padded.
 UNITS = dataclasses.replace(SMALL, units=4, stripe_bytes=256, sideband=BESIDE)
+#: A stripe is more than a unit has room for: while its port is silent, the stripe is still being given to it.
+LONG_STRIPES = dataclasses.replace(SMALL, units=2, stripe_bytes=4096)
 UNITS_WITH_FIELDS = dataclasses.replace(FIELDS, units=6, stripe_bytes=512, registers=False)
 
 #: 64 words a beat, more than the codec takes. With 128 it takes minutes to build.
@@ -134,6 +136,11 @@ def test_regression(registers: bool) -> None:
 def test_other_shapes(config: EngineConfig, more: list[str]) -> None:
     tests = ["soak", "lengths", "limits", "windows", "aborts", *more]
     assert not _failures(verify(EngineDesign(config), tests=tests, seed=2, packets=40))
+
+
+def test_a_silent_unit_is_named_while_it_is_given_a_stripe() -> None:
+    """A watchdog once had the address of the unit before it."""
+    assert not _failures(verify(EngineDesign(LONG_STRIPES), tests=["silent_unit"], seed=2, packets=1))
 
 
 def test_regression_to_a_word() -> None:

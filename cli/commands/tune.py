@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.hdl.spec.errors import ParameterError
+from cdma.hdl.spec.errors import CdmaError, ParameterError
+from cdma.options import add_spread_options, check_jobs
 
 if TYPE_CHECKING:
     from cdma.sim.system.designs import Design, Evaluation, Limits, Space
@@ -87,6 +90,14 @@ def _register_hardware(kinds: Any) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="write the design for generate --config (.toml)"
     )
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=1,
+        metavar="N",
+        help="designs at once, which the sampler chooses without knowing what becomes of the others of them (default 1)",
+    )
+    add_spread_options(parser)
     parser.add_argument("--json", action="store_true", help="print the front as JSON")
     parser.set_defaults(run=_hardware)
 
@@ -94,28 +105,22 @@ def _register_hardware(kinds: Any) -> None:
 def _hardware(arguments: argparse.Namespace) -> int:
     from cdma.files import ready_file, replacing
     from cdma.output import status
-    from cdma.sim.system.assumptions import load_assumptions
-    from cdma.sim.system.density_table import load_densities, with_transformer
-    from cdma.sim.system.designs import Limits, Space, Trainer
-    from cdma.sim.system.machine import load_link, load_machine
-    from cdma.sim.system.model import Model
-    from cdma.sim.system.networks import load_network
+    from cdma.sim.system.designs import Limits, Space
+    from cdma.sim.system.question import Question
     from cdma.sim.system.search import Kept, best, front, search
 
+    check_jobs(arguments.jobs)
     for name, least in (("area", 0), ("clock", 0), ("trials", 0)):
         if getattr(arguments, name) <= least:
             raise ParameterError(f"{name} is {getattr(arguments, name)}; it must be more than {least}")
     for path, ending in ((arguments.cache, ".jsonl"), (arguments.plot, ".svg"), (arguments.output, ".toml")):
         if path is not None:
             ready_file(path, (ending,))
-    machine = load_machine(arguments.machine)
-    if arguments.link is not None:
-        machine = machine.with_link(load_link(arguments.link))
-    densities = with_transformer(load_densities())
-    model = Model(load_network(arguments.network), machine, load_assumptions(), densities)
+    asked = Question(arguments.network, arguments.machine, arguments.link)
+    model = asked.model()
     space, limits = Space.of(model), Limits(arguments.area, arguments.clock)
-    question = f"{arguments.network} on {machine.name}, batch {model.network.batch}"
-    kept = Kept(question, Trainer(model), arguments.cache)
+    question = f"{arguments.network} on {model.machine.name}, batch {model.network.batch}"
+    kept = Kept(question, asked, arguments.cache, partial(_share, arguments))
     with status() as say:
         if arguments.compare:
             _compare(kept, space, limits, arguments.sampler, arguments.trials, say)
@@ -128,6 +133,7 @@ def _hardware(arguments: argparse.Namespace) -> int:
                 arguments.trials,
                 arguments.seed,
                 lambda trial, least: say(f"{trial + 1} of {arguments.trials} designs, {1e3 * least:.1f} ms"),
+                arguments.jobs,
             )
     chosen, pairs = best(kept.known, limits), front(kept.known, limits)
     if chosen is None:
@@ -142,6 +148,23 @@ def _hardware(arguments: argparse.Namespace) -> int:
         with replacing(arguments.output) as file:
             file.write(_toml(question, chosen, kept.known[chosen]).encode())
     return 0
+
+
+def _share(
+    arguments: argparse.Namespace,
+    make: Callable[[Design], Evaluation | None],
+    designs: Sequence[Design],
+) -> Iterator[tuple[int, Evaluation | None]]:
+    """Evaluates designs here, on a Dask cluster or behind a command; refuses to go on without one that was lost."""
+    from cdma.synth.spread import Lost, spread
+
+    shared = spread(
+        make, designs, jobs=arguments.jobs, scheduler=arguments.scheduler, submit=arguments.submit
+    )
+    for index, found in shared:
+        if isinstance(found, Lost):
+            raise CdmaError(f"the evaluation of {designs[index]} was lost: {found.reason}")
+        yield index, found
 
 
 def _show(arguments: argparse.Namespace, pairs: list[tuple[Design, Evaluation]], chosen: Design) -> None:
@@ -172,10 +195,8 @@ def _compare(kept: Kept, space: Space, limits: Limits, asked: str, trials: int, 
     from cdma.sim.system.search import cost, search, until_within
 
     designs = list(space)
-    for index, design in enumerate(designs):
-        kept(design)
-        say(f"{index + 1} of {len(designs)} designs")
-    least = min(cost(kept(design), limits) for design in designs)
+    say(f"all {len(designs)} designs")
+    least = min(cost(found, limits) for found in kept(designs))
     samplers = [name for name in _SAMPLERS if name in (*_SAMPLERS[:2], asked)]
     for sampler in samplers:
         counts = []

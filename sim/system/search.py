@@ -30,13 +30,33 @@ class MissingOptuna(CdmaError, ImportError):
         super().__init__(f"the search needs the package optuna: {install_command('tune')}")
 
 
+#: Evaluates designs, and gives the index of each with what became of it, in the order in which they end.
+Share = Callable[
+    [Callable[[Design], Evaluation | None], Sequence[Design]], Iterable[tuple[int, Evaluation | None]]
+]
+
+
+def _one_by_one(
+    make: Callable[[Design], Evaluation | None], designs: Sequence[Design]
+) -> Iterable[tuple[int, Evaluation | None]]:
+    for index, design in enumerate(designs):
+        yield index, make(design)
+
+
 @dataclass
 class Kept:
-    """Evaluations by design, and their file, one line of JSON for each, which a later search reads again."""
+    """Evaluations by design, and their file, one line of JSON for each, which a later search reads again.
+
+    ``make``
+        Evaluates a design.
+    ``share``
+        Evaluates several, on other processors or machines perhaps.
+    """
 
     question: str
     make: Callable[[Design], Evaluation | None]
     path: Path | None = None
+    share: Share = _one_by_one
     known: dict[Design, Evaluation | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -48,10 +68,12 @@ class Kept:
                 found = row["evaluation"]
                 self.known[Design(**row["design"])] = None if found is None else Evaluation(**found)
 
-    def __call__(self, design: Design) -> Evaluation | None:
-        if design not in self.known:
-            self.add(design, self.make(design))
-        return self.known[design]
+    def __call__(self, designs: Sequence[Design]) -> list[Evaluation | None]:
+        """Returns the evaluations of designs, of which those that are not known are made."""
+        unknown = [design for design in dict.fromkeys(designs) if design not in self.known]
+        for index, found in self.share(self.make, unknown):
+            self.add(unknown[index], found)
+        return [self.known[design] for design in designs]
 
     def add(self, design: Design, found: Evaluation | None) -> None:
         """Keeps an evaluation."""
@@ -75,23 +97,44 @@ def cost(found: Evaluation | None, limits: Limits) -> float:
 
 
 def search(
-    kept: Callable[[Design], Evaluation | None],
+    kept: Callable[[Sequence[Design]], Sequence[Evaluation | None]],
     space: Space,
     limits: Limits,
     sampler: str,
     trials: int,
     seed: int,
     said: Callable[[int, float], None] = lambda trial, least: None,
+    at_once: int = 1,
 ) -> list[float]:
-    """Returns the cost of each of ``trials`` designs, in the order in which the sampler asked for them."""
+    """Returns the cost of each of ``trials`` designs, in the order in which the sampler asked for them.
+
+    It asks for ``at_once`` of them before it knows what became of these.
+    """
+    ask, tell = (_random if sampler == "random" else _optuna)(space, sampler, seed)
     costs: list[float] = []
-    if sampler == "random":
-        order = random.Random(seed)
-        for trial in range(trials):
-            design = Design(**{name: order.choice(values) for name, values in space.values.items()})
-            costs.append(cost(kept(design), limits))
-            said(trial, min(costs))
-        return costs
+    while len(costs) < trials:
+        asked = [ask() for _ in range(min(at_once, trials - len(costs)))]
+        for (trial, _), found in zip(asked, kept([design for _, design in asked]), strict=True):
+            costs.append(cost(found, limits))
+            tell(trial, costs[-1])
+        said(len(costs) - 1, min(costs))
+    return costs
+
+
+#: Gives a trial and its design; and takes the cost of a trial.
+_Sampler = tuple[Callable[[], tuple[Any, Design]], Callable[[Any, float], None]]
+
+
+def _random(space: Space, sampler: str, seed: int) -> _Sampler:
+    order = random.Random(seed)
+
+    def ask() -> tuple[Any, Design]:
+        return None, Design(**{name: order.choice(values) for name, values in space.values.items()})
+
+    return ask, lambda trial, found: None
+
+
+def _optuna(space: Space, sampler: str, seed: int) -> _Sampler:
     try:
         optuna: Any = import_module("optuna")
     except ImportError:
@@ -99,7 +142,8 @@ def search(
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     samplers = {"tpe": optuna.samplers.TPESampler, "gp": optuna.samplers.GPSampler}
     study = optuna.create_study(sampler=samplers[sampler](seed=seed))
-    for trial in range(trials):
+
+    def ask() -> tuple[Any, Design]:
         asked = study.ask()
         # The values rise, and near ones are alike: their positions are numbers, not names.
         design = Design(
@@ -108,10 +152,9 @@ def search(
                 for name, values in space.values.items()
             }
         )
-        costs.append(cost(kept(design), limits))
-        study.tell(asked, costs[-1])
-        said(trial, min(costs))
-    return costs
+        return asked, design
+
+    return ask, study.tell
 
 
 def best(known: Mapping[Design, Evaluation | None], limits: Limits) -> Design | None:

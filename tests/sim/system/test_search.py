@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from cdma.sim.system.designs import Design, Evaluation, Limits, Space, Trainer
 from cdma.sim.system.machine import load_machine
 from cdma.sim.system.model import Model
 from cdma.sim.system.networks import load_network
+from cdma.sim.system.question import Question
 from cdma.sim.system.search import Kept, best, cost, front, search, until_within
 from tests.support.paths import ROOT
 from tests.support.small_networks import QUICK, RECORDED
@@ -83,7 +85,7 @@ def test_evaluations_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "kept.jsonl"
     for question in ("a", "a", "b"):
         kept = Kept(question, make, path)
-        assert kept(DESIGN) == kept(DESIGN) == made_up(DESIGN)
+        assert kept([DESIGN, DESIGN]) == kept([DESIGN]) * 2 == [made_up(DESIGN)] * 2
     assert len(asked) == 2
 
 
@@ -97,6 +99,29 @@ def test_designs_beyond_a_limit_are_not_chosen() -> None:
     assert cost(None, LIMITS) > cost(Evaluation(501.0, 1.0, 1e-3), LIMITS) > 999
     steps = [found.step_s for _, found in front(known, LIMITS)]
     assert steps == sorted(steps, reverse=True) == [1 / width for width in (2, 4, 8, 16)]
+
+
+def test_work_is_shared_and_may_end_in_any_order() -> None:
+    lots: list[int] = []
+
+    def backwards(make, designs):
+        lots.append(len(designs))
+        return [(index, make(designs[index])) for index in reversed(range(len(designs)))]
+
+    kept = Kept("made up", made_up, share=backwards)
+    designs = list(SPACE)[:5]
+    assert kept(designs) == [made_up(design) for design in designs]
+    costs = search(kept, SPACE, LIMITS, "random", 10, seed=1, at_once=4)
+    assert len(lots) == 4
+    assert max(lots[1:]) <= 4
+    assert costs == search(Kept("made up", made_up), SPACE, LIMITS, "random", 10, seed=1)
+
+
+def test_a_question_is_the_model_by_names() -> None:
+    question = Question("alexnet", "titan_xp", "pcie4")
+    assert question.model().machine.link.name == "pcie4"
+    found = pickle.loads(pickle.dumps(question))(DESIGN)
+    assert found == Trainer(question.model())(DESIGN)
 
 
 @pytest.mark.parametrize("sampler", ["tpe", "random"])

@@ -7,6 +7,8 @@ they observe, and drive nothing.
 
 from __future__ import annotations
 
+import re
+
 from amaranth.back import rtlil
 from amaranth.hdl import Assert, Assume, ClockDomain, Elaboratable, Instance, Module, Signal, Value
 from amaranth.lib import stream
@@ -15,7 +17,13 @@ __all__ = ["Bench", "fixed", "free", "hold", "last_cycle", "obey", "started"]
 
 
 class Bench(Elaboratable):
-    """The top of a proof. A run begins with the initial values, which are those after a reset."""
+    """The top of a proof. A run begins with the initial values, which are those after a reset.
+
+    ``any_start``
+        The registers of the block begin with anything instead; those of the bench itself with their initial values.
+    """
+
+    any_start = False
 
     def __init__(self) -> None:
         self.domain = ClockDomain("sync", reset_less=True)
@@ -34,7 +42,17 @@ class Bench(Elaboratable):
         """The bench as Yosys reads it, a module called ``top``."""
         text = str(rtlil.convert(self, name="top", ports=[self.domain.clk]))
         # Amaranth takes the cells for modules of the user's.
-        return text.replace("cell \\$any", "cell $any")
+        text = text.replace("cell \\$any", "cell $any")
+        if self.any_start:
+            modules = text.split("\nattribute \\generator")
+            text = "\nattribute \\generator".join(
+                part if "module \\top\n" in part else _INITIAL.sub("", part) for part in modules
+            )
+        return text
+
+
+#: What a register of RTLIL begins with.
+_INITIAL = re.compile(r"^ *attribute \\init .*\n", re.MULTILINE)
 
 
 def _any(m: Module, kind: str, name: str, value: Value) -> None:

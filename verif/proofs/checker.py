@@ -1,22 +1,26 @@
-"""The check of a descriptor ends in time, and ends as it began."""
+"""The check of a descriptor ends in time, ends as it began, and decides what the documents say."""
 
 from __future__ import annotations
 
-from amaranth.hdl import Assert, Cover, Module, Signal
+from amaranth.hdl import Assert, Assume, C, Cat, Cover, Module, Mux, Signal, Value
+from amaranth.lib import wiring
 
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.engine.channel.checker import Checker
-from cdma.hdl.engine.channel.slots import ADDRESS_BYTES
+from cdma.hdl.engine.channel.slots import ADDRESS_BYTES, LENGTH_BYTES
+from cdma.hdl.engine.control.windows import DrivenWindows
+from cdma.hdl.spec.records import LENGTH_BITS, MAX_BYTES, NO_OPTIONS, Mode, Status, descriptor_fields
 
-from .bench import Bench, free, obey
+from .bench import Bench, fixed, free, last_cycle, obey, started
 from .proof import Proof
 
-__all__ = ["PROOFS", "Resting"]
+__all__ = ["PROOFS", "Deciding", "Resting"]
 
 #: Cycles after the one in which a check begins, until that in which it ends: without an objection and with one.
 _CHECKED, _OBJECTED = 20, 28
 #: The place while nothing is scanned, as a slot sees it.
 _AT_REST = 1 << ADDRESS_BYTES - 1
+_PAGE_LOG2 = 12
 
 
 class Resting(Bench):
@@ -54,6 +58,158 @@ class Resting(Bench):
         ]
 
 
+class Deciding(Bench):
+    """One check of any descriptor with any windows, from any state in which the checker is at rest.
+
+    By :class:`Resting` every check begins so and ends within the depth of the proof, so what holds of one holds of all.
+
+    Ghost state: ``stored`` has what the check writes into its slot, byte by byte.
+    """
+
+    any_start = True
+
+    def __init__(self, checker: Checker) -> None:
+        super().__init__()
+        self.checker = checker
+
+    def describe(self, m: Module) -> None:
+        m.submodules.dut = dut = self.checker
+        m.submodules.windows = windows = DrivenWindows()
+        channel = windows.offload if dut.compressing else windows.prefetch
+        wiring.connect(m, dut.windows, channel)
+        for port in ("dev", "host"):
+            window = getattr(windows, f"{port}_window")
+            for edge in ("base", "limit"):
+                m.d.comb += window[edge].eq(fixed(m, f"{port}_{edge}", 64))
+        read_window, write_window = windows.dev_window, windows.host_window
+        if not dut.compressing:
+            read_window, write_window = write_window, read_window
+        m.d.comb += [
+            dut.requests.valid.eq(1),
+            Value.cast(dut.requests.payload).eq(fixed(m, "request", len(Value.cast(dut.requests.payload)))),
+            dut.run.eq(1),
+            dut.slot.ready.eq(1),
+            Assume(started(m) | (~dut.busy & (dut.slot.place == _AT_REST))),
+        ]
+        status, about, count = self._judge(m, read_window, write_window)
+        self._compare(m, status, about, count)
+
+    def _judge(self, m: Module, read_window: Value, write_window: Value) -> tuple[Signal, Signal, Signal]:
+        """What the documents say of the descriptor: its status, the address that belongs to that, the bytes to read."""
+        dut = self.checker
+        request = dut.requests.payload
+        descriptor = request.descriptor
+        raw = descriptor.mode == Mode.RAW
+        compressed = C(0) if dut.compressing else ~raw
+        length, of_stream = descriptor.length, descriptor.compressed_length
+        word, stream_word = 1 << dut.word_log2, 1 << dut.read.word_log2
+        count = Signal(64, name="count")
+        status = Signal(8, name="status")
+        about = Signal(64, name="about")
+        m.d.comb += count.eq(Mux(compressed, of_stream, length))
+        fields = descriptor_fields(NO_OPTIONS)
+        reserved = Cat(descriptor[field.name] for field in fields if field.reserved).any()
+        wrong_source = descriptor.source % (1 << dut.read.align_log2) != 0
+        wrong_destination = descriptor.destination % (1 << dut.write.align_log2) != 0
+        # No packet has more bytes than this, so a capacity counts as no more.
+        room = Mux(descriptor.capacity >> LENGTH_BITS != 0, (1 << LENGTH_BITS) - 1, descriptor.capacity)
+        too_long = length > (MAX_BYTES if word > 1 else MAX_BYTES - 1)
+        fits_not = length > descriptor.capacity
+        if dut.compressing:
+            fits_not &= raw
+        objections: list[tuple[Value, Status, Value | int]] = [
+            (reserved | (descriptor.mode > max(Mode)), Status.RESERVED, 0),
+            ((length == 0) | (compressed & (of_stream == 0)), Status.ZERO_LENGTH, 0),
+            ((length % word != 0) | too_long, Status.LENGTH, 0),
+            (
+                compressed & ((of_stream % stream_word != 0) | (of_stream >> LENGTH_BITS != 0)),
+                Status.LENGTH,
+                0,
+            ),
+            (~compressed & (of_stream != 0), Status.LENGTH, 0),
+            (
+                (descriptor.capacity == 0) | fits_not,
+                Status.CAPACITY,
+                descriptor.destination + descriptor.capacity,
+            ),
+            (wrong_source, Status.ALIGNMENT, descriptor.source),
+            (wrong_destination, Status.ALIGNMENT, descriptor.destination),
+            (
+                _outside(descriptor.source, count, read_window, dut.read.address_bits),
+                Status.WINDOW,
+                descriptor.source,
+            ),
+            (
+                _outside(descriptor.destination, room, write_window, dut.write.address_bits),
+                Status.WINDOW,
+                descriptor.destination,
+            ),
+        ]
+        with m.If(request.fault != Status.OK):
+            m.d.comb += [status.eq(request.fault), about.eq(request.address)]
+        for wrong, found, address in objections:
+            with m.Elif(wrong):
+                m.d.comb += [status.eq(found), about.eq(address)]
+        return status, about, count
+
+    def _compare(self, m: Module, status: Signal, about: Signal, count: Signal) -> None:
+        """Compares it with the slot, when that is handed on."""
+        dut, slot = self.checker, self.checker.slot
+        descriptor = dut.requests.payload.descriptor
+        stored = {}
+        for kind in ("source", "destination", "objection"):
+            for part in ("first", "last", "count"):
+                number = Signal(8 * ADDRESS_BYTES, name=f"{kind}_{part}")
+                stored[kind, part] = number
+                with m.If(getattr(slot, kind)):
+                    for place in range(ADDRESS_BYTES):
+                        with m.If(slot.place[place]):
+                            m.d.sync += number.word_select(place, 8).eq(getattr(slot, part))
+        done = Signal()
+        with m.If(slot.push):
+            m.d.sync += done.eq(1)
+        judged = slot.push & ~done
+        # The last byte of an objection may be written with the push.
+        written = last_cycle(m, judged, "was_judged")
+        accepted = written & (status == Status.OK)
+        room = Mux(descriptor.capacity >> LENGTH_BITS != 0, (1 << LENGTH_BITS) - 1, descriptor.capacity)
+        m.d.comb += [
+            Assert(~judged | (slot.fields.status == status)),
+            Assert(~judged | (slot.starts == (status == Status.OK))),
+            Assert(~written | (status == Status.OK) | (stored["objection", "last"] == about)),
+            Assert(~judged | (slot.fields.raw == (descriptor.mode == Mode.RAW))),
+            Assert(
+                ~judged | (slot.fields.tag == Mux(dut.requests.payload.fault == Status.OK, descriptor.tag, 0))
+            ),
+            Assert(~accepted | (stored["source", "first"] == descriptor.source)),
+            Assert(~accepted | (stored["source", "last"] == descriptor.source + count - 1)),
+            Assert(~accepted | (stored["source", "count"][: 8 * LENGTH_BYTES] == count)),
+            Assert(~accepted | (stored["destination", "first"] == descriptor.destination)),
+            Assert(~accepted | (stored["destination", "last"] == descriptor.destination + room - 1)),
+            *(Cover(judged & (status == found)) for found in _STATUSES),
+            Cover(accepted & (descriptor.capacity >> LENGTH_BITS != 0)),
+        ]
+
+
+#: What a check comes to.
+_STATUSES = (
+    Status.OK,
+    Status.RESERVED,
+    Status.ZERO_LENGTH,
+    Status.LENGTH,
+    Status.CAPACITY,
+    Status.ALIGNMENT,
+    Status.WINDOW,
+)
+
+
+def _outside(first: Value, count: Value, window: Value, bits: int) -> Value:
+    """Whether a range is not in the window, whose edges are pages, or beyond the port's addresses."""
+    end = first + count
+    base, limit = Cat(C(0, _PAGE_LOG2), window.base[_PAGE_LOG2:]), window.limit | (1 << _PAGE_LOG2) - 1
+    return (first < base) | (end > limit + 1) | (end > 1 << bits)
+
+
 def _shape(address_bits: int) -> PortShape:
     """A port of two words of a byte; of its other sizes the checker knows nothing."""
     return PortShape(
@@ -73,4 +229,23 @@ def _resting() -> Proof:
     )
 
 
-PROOFS = [_resting()]
+def _deciding(config: str, *, compressing: bool, address_bits: int) -> Proof:
+    shape = _shape(address_bits)
+    return Proof(
+        name="checker_decides",
+        config=config,
+        claim="of any descriptor, with any windows, the status and the address of the first objection that the documents"
+        " name; or the commands cover exactly its source, and its destination up to its capacity",
+        bench=lambda: Deciding(Checker(shape, shape, 8, compressing=compressing)),
+        method="bmc",
+        depth=_OBJECTED + 4,
+        cover=_OBJECTED + 4,
+        quick=False,
+    )
+
+
+PROOFS = [
+    _resting(),
+    _deciding("offload, 40 bits of address", compressing=True, address_bits=40),
+    _deciding("prefetch, 64 bits of address", compressing=False, address_bits=64),
+]

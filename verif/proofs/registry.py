@@ -10,6 +10,7 @@ from cdma.hdl.spec.errors import ParameterError
 from . import (
     axi,
     butterfly,
+    channel,
     checker,
     codec,
     completer,
@@ -19,6 +20,7 @@ from . import (
     ports,
     quantised,
     queues,
+    slots,
     source,
     word_flow,
 )
@@ -34,7 +36,9 @@ PROOFS: list[Proof | Equivalence] = [
     *counters.PROOFS,
     *axi.PROOFS,
     *checker.PROOFS,
+    *slots.PROOFS,
     *completer.PROOFS,
+    *channel.PROOFS,
     *compressor_parts.PROOFS,
     *decoding.PROOFS,
     *codec.PROOFS,

@@ -1,7 +1,7 @@
 """Blocks that are broken on purpose: each kind of proof finds what is wrong with them."""
 
 import pytest
-from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal
+from amaranth.hdl import Assert, Assume, C, Cover, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from cdma.hdl.axi.port_shape import PortShape
@@ -19,7 +19,9 @@ from cdma.hdl.codec.parts.packer import Packer
 from cdma.hdl.codec.plain import window_store
 from cdma.hdl.codec.plain.beat_queue import BeatQueue
 from cdma.hdl.codec.plain.window_store import WindowStore
+from cdma.hdl.engine.channel.checker import Checker
 from cdma.hdl.engine.channel.completer import Completer
+from cdma.hdl.engine.channel.slots import Slots
 from cdma.hdl.lossy.rounding import Rounding
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
@@ -29,6 +31,8 @@ from cdma.verif.proofs import butterfly
 from cdma.verif.proofs.axi import Reading
 from cdma.verif.proofs.axi_port import RULES
 from cdma.verif.proofs.bench import Bench, fixed
+from cdma.verif.proofs.channel import TINY, Moving
+from cdma.verif.proofs.checker import Deciding
 from cdma.verif.proofs.codec import AnyStream, Lossless
 from cdma.verif.proofs.completer import Completed
 from cdma.verif.proofs.compressor_parts import Packing, Storing
@@ -38,6 +42,7 @@ from cdma.verif.proofs.quantised import Bounded
 from cdma.verif.proofs.queues import Queue
 from cdma.verif.proofs.result import BOUNDED, FAILED, PROVEN, UNKNOWN, VACUOUS
 from cdma.verif.proofs.runner import run_proof
+from cdma.verif.proofs.slots import Keeping
 from cdma.verif.proofs.word_flow import WordFlow
 
 pytestmark = pytest.mark.slow
@@ -191,6 +196,65 @@ class Forgiving(Completer):
 
 def test_a_wrong_completer(tmp_path):
     refuted(lambda: Completed(Forgiving(8, 8)), tmp_path, "completer.py", cover=32)
+
+
+class Trusting(Checker):
+    """Does not see that the sum of an address goes beyond the last address, if the rest is in the window."""
+
+    def _add(self, m, selected, steps, first, count):
+        return super()._add(m, selected, steps, first, count)._replace(carry=C(0))
+
+
+def test_a_wrong_checker(tmp_path):
+    port = PortShape(
+        word_bits=8, data_bits=16, address_bits=64, burst=2, outstanding=2, buffer=8, span_bits=8
+    )
+    refuted(
+        lambda: Deciding(Trusting(port, port, 8, compressing=True)),
+        tmp_path,
+        "checker.py",
+        method="bmc",
+        depth=32,
+        cover=32,
+    )
+
+
+class OneMore(Checker):
+    """Takes the address after the last byte for that of the last byte."""
+
+    def _add(self, m, selected, steps, first, count):
+        return super()._add(m, selected._replace(objection=C(1)), steps, first, count)
+
+
+class Starting(Moving):
+    """Covers what is soon reached."""
+
+    def cover(self, m, dut, port):
+        m.d.comb += Cover(dut.checking)
+
+
+def test_a_wrong_channel(tmp_path, monkeypatch):
+    monkeypatch.setattr("cdma.hdl.engine.channel.channel.Checker", OneMore)
+    refuted(
+        lambda: Starting(TINY, compressing=True),
+        tmp_path,
+        "channel.py",
+        rules=(RULES,),
+        method="bmc",
+        depth=30,
+        cover=4,
+    )
+
+
+class Mixing(Slots):
+    """Keeps what the writer reports with the descriptor that the reader is at."""
+
+    def _keep_outcomes(self, m, counts, write):
+        super()._keep_outcomes(m, counts._replace(write_done=counts.read_done), write)
+
+
+def test_wrong_slots(tmp_path):
+    refuted(lambda: Keeping(Mixing(8, 8, 2)), tmp_path, "slots.py")
 
 
 SMALL = CodecConfig(Format(word_bits=2, window=4), lanes=2)

@@ -13,9 +13,9 @@ from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.blocks.gates import popcount
 
-from .axi_port import RULES, Subordinate, legal_subordinate
+from .axi_port import RULES, Side, legal_subordinate
 from .bench import Bench, free, hold, last_cycle, obey
-from .proof import Proof
+from .proof import REDUCED, Proof
 
 __all__ = ["PROOFS", "Reading", "Writing", "Written"]
 
@@ -112,7 +112,7 @@ class Reading(Bench):
             Cover(dut.outcome.done & (dut.outcome.resp.as_value() == 2)),
         ]
 
-    def _progress(self, m: Module, port: Subordinate) -> None:
+    def _progress(self, m: Module, port: Side) -> None:
         """A command that is there, with nothing in flight and nothing in the buffer, gets its burst soon."""
         dut = self.reader
         # After a flush the reader must be reset.
@@ -161,7 +161,7 @@ class Writing(Bench):
             Cover(dut.outcome.done & ~dut.overflow & (dut.outcome.resp.as_value() == 2)),
         ]
 
-    def claim(self, m: Module, dut: AxiWriter, port: Subordinate, first: Value) -> None:
+    def claim(self, m: Module, dut: AxiWriter, port: Side, first: Value) -> None:
         """What is claimed beside the rules of AXI4."""
         m.d.comb += Assert(~dut.idle | (port.idle & ~dut.port.aw.valid & ~dut.port.w.valid))
 
@@ -174,7 +174,7 @@ class Written(Writing):
     ``ahead`` counts the beats in the buffer before it.
     """
 
-    def claim(self, m: Module, dut: AxiWriter, port: Subordinate, first: Value) -> None:
+    def claim(self, m: Module, dut: AxiWriter, port: Side, first: Value) -> None:
         shape = dut.shape
         beat, w = dut.input.payload, dut.port.w
         size = shape.data_bits // 8
@@ -272,8 +272,7 @@ PROOFS = [
         claim="AXI4 rules under any legal subordinate, also when flushed; no response is left over",
         bench=lambda: Writing(AxiWriter(_shape())),
         rules=(RULES,),
-        method="bmc",
-        depth=12,
+        prepare=REDUCED,
         cover=24,
         quick=False,
     ),

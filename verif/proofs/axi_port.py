@@ -1,4 +1,4 @@
-"""A port of AXI4 with the rules on it and any legal subordinate behind it."""
+"""A port of AXI4 with the rules on it, and at its other side anything that they allow."""
 
 from __future__ import annotations
 
@@ -9,15 +9,24 @@ from amaranth.utils import exact_log2
 
 from .bench import free
 
-__all__ = ["RULES", "Subordinate", "legal_subordinate"]
+__all__ = ["RULES", "Side", "legal_manager", "legal_subordinate"]
 
 #: The file of the rules.
 RULES = "axi4_manager.sv"
 
 _INCR = 1
+#: The channels whose valid is the manager's, and what each carries.
+_CARRIES = {
+    "ar": ("addr", "len", "size"),
+    "aw": ("addr", "len", "size"),
+    "w": ("data", "last"),
+    "r": ("data", "resp", "last"),
+    "b": ("resp",),
+}
+_OF_MANAGER = ("ar", "aw", "w")
 
 
-class Subordinate:
+class Side:
     """What benches need of the port besides the rules.
 
     ``write_open``, ``write_address``
@@ -26,15 +35,30 @@ class Subordinate:
         Nothing is in flight.
     """
 
-    def __init__(self, address_bits: int) -> None:
-        self.write_open = Signal(name="write_open")
-        self.write_address = Signal(address_bits, name="write_address")
-        self.idle = Signal(name="port_idle")
+    def __init__(self, name: str, address_bits: int) -> None:
+        self.write_open = Signal(name=f"{name}_write_open")
+        self.write_address = Signal(address_bits, name=f"{name}_write_address")
+        self.idle = Signal(name=f"{name}_idle")
 
 
-def legal_subordinate(
+def legal_subordinate(m: Module, name: str = "port", **port: Any) -> Side:
+    """Puts the rules on the ports of a manager, of which there may be one for reading and one for writing.
+
+    What the subordinate answers, and when, is anything that the rules allow.
+    """
+    return _bind(m, name, free_manager=False, **port)
+
+
+def legal_manager(m: Module, name: str, **port: Any) -> Side:
+    """Puts the rules on the ports of a subordinate. What the manager asks for is anything that the rules allow."""
+    return _bind(m, name, free_manager=True, **port)
+
+
+def _bind(
     m: Module,
+    name: str,
     *,
+    free_manager: bool,
     read: Any = None,
     write: Any = None,
     data_bits: int,
@@ -42,48 +66,51 @@ def legal_subordinate(
     word_bits: int,
     outstanding: int,
     longest: int,
+    id_bits: int = 0,
     taken_within: int = 0,
-) -> Subordinate:
-    """Puts the rules on the ports of a manager, of which there may be one for reading and one for writing.
-
-    What the subordinate answers, and when, is anything that the rules allow.
-    """
-    sides = Subordinate(address_bits)
+) -> Side:
+    side = Side(name, address_bits)
+    widths = {"addr": address_bits, "len": 8, "size": 3, "data": data_bits, "resp": 2, "last": 1}
     ports: dict[str, Any] = {
         "i_clk": ClockSignal(),
         "i_resetn": C(1),
-        "o_write_address": sides.write_address,
-        "o_write_open": sides.write_open,
-        "o_idle": sides.idle,
+        "o_write_address": side.write_address,
+        "o_write_open": side.write_open,
+        "o_idle": side.idle,
     }
-    for channel, port in (("ar", read), ("aw", write)):
-        stream = getattr(port, channel, None)
-        for name, bits in (("addr", address_bits), ("len", 8), ("size", 3)):
-            member = "address" if name == "addr" else name
-            ports[f"i_{channel}{name}"] = C(0, bits) if stream is None else stream.payload[member]
-        ports[f"i_{channel}id"] = C(0, 1)
-        ports[f"i_{channel}burst"] = C(_INCR, 2)
-        _handshake(m, ports, channel, stream, answers=False)
-    r = getattr(read, "r", None)
-    for name, bits in (("data", data_bits), ("resp", 2), ("last", 1)):
-        ports[f"i_r{name}"] = C(0, bits) if r is None else free(m, f"r{name}", Value.cast(r.payload[name]))
-    ports["i_rid"] = C(0, 1)
-    _handshake(m, ports, "r", r, answers=True)
-    w = getattr(write, "w", None)
-    keep = C(0, data_bits // 8)
-    if w is not None:
-        keep = Cat(lane.replicate(word_bits // 8) for lane in w.payload.keep)
-    ports["i_wdata"] = C(0, data_bits) if w is None else w.payload.data
-    ports["i_wstrb"] = keep
-    ports["i_wlast"] = C(0, 1) if w is None else w.payload.last
-    _handshake(m, ports, "w", w, answers=False)
-    b = getattr(write, "b", None)
-    ports["i_bresp"] = C(0, 2) if b is None else free(m, "bresp", Value.cast(b.payload.resp))
-    ports["i_bid"] = C(0, 1)
-    _handshake(m, ports, "b", b, answers=True)
-    m.submodules.rules = Instance(
+    for channel, members in _CARRIES.items():
+        stream: Any = getattr(read if channel in ("ar", "r") else write, channel, None)
+        sends = (channel in _OF_MANAGER) == free_manager
+
+        def value(target: Any, kind: str, *, driven: bool, channel: str = channel) -> Value:
+            return free(m, f"{name}_{channel}{kind}", Value.cast(target)) if driven else Value.cast(target)
+
+        for kind in ("valid", "ready"):
+            driven = sends == (kind == "valid")
+            ports[f"i_{channel}{kind}"] = (
+                C(0, 1) if stream is None else value(getattr(stream, kind), kind, driven=driven)
+            )
+        for kind in members:
+            member = "address" if kind == "addr" else kind
+            ports[f"i_{channel}{kind}"] = (
+                C(0, widths[kind]) if stream is None else value(stream.payload[member], kind, driven=sends)
+            )
+        if channel != "w":
+            known = stream is not None and id_bits
+            ports[f"i_{channel}id"] = (
+                value(stream.payload.id, "id", driven=sends) if known else C(0, max(1, id_bits))
+            )
+        if channel in ("ar", "aw"):
+            ports[f"i_{channel}burst"] = C(_INCR, 2)
+        if channel == "w":
+            keep: Value = C(0, data_bits // 8)
+            if stream is not None:
+                words = value(stream.payload.keep, "keep", driven=sends)
+                keep = Cat(lane.replicate(word_bits // 8) for lane in words)
+            ports["i_wstrb"] = keep
+    m.submodules[f"{name}_rules"] = Instance(
         "axi4_manager",
-        p_ID_BITS=1,
+        p_ID_BITS=max(1, id_bits),
         p_ADDRESS_BITS=address_bits,
         p_DATA_BITS=data_bits,
         p_OUTSTANDING=outstanding,
@@ -93,18 +120,8 @@ def legal_subordinate(
         p_ALIGNED=1,
         p_NO_EMPTY_STROBES=1,
         p_TAKEN_WITHIN=taken_within,
+        p_MANAGER_ASSUMED=int(free_manager),
+        p_SUBORDINATE_ASSERTED=int(free_manager),
         **ports,
     )
-    return sides
-
-
-def _handshake(m: Module, ports: dict[str, Any], channel: str, stream: Any, *, answers: bool) -> None:
-    """Valid and ready of a channel, of which the subordinate's is free."""
-    for name, is_free in (("valid", answers), ("ready", not answers)):
-        if stream is None:
-            value = C(0, 1)
-        else:
-            value = getattr(stream, name)
-            if is_free:
-                free(m, f"{channel}{name}", value)
-        ports[f"i_{channel}{name}"] = value
+    return side

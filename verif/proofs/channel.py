@@ -10,7 +10,7 @@ from cdma.hdl.engine.control.windows import DrivenWindows
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 
-from .axi_port import RULES, Subordinate, legal_subordinate
+from .axi_port import RULES, Side, legal_subordinate
 from .bench import Bench, fixed, free, hold, obey
 from .proof import Proof
 
@@ -46,7 +46,7 @@ class Moving(Bench):
         self._stay_inside(m, dut, port)
         self.cover(m, dut, port)
 
-    def _subordinate(self, m: Module, dut: Channel) -> Subordinate:
+    def _subordinate(self, m: Module, dut: Channel) -> Side:
         shape = dut.read
         return legal_subordinate(
             m,
@@ -59,7 +59,7 @@ class Moving(Bench):
             longest=shape.burst,
         )
 
-    def _stay_inside(self, m: Module, dut: Channel, port: Subordinate) -> None:
+    def _stay_inside(self, m: Module, dut: Channel, port: Side) -> None:
         """Reads are in the range of the sources, and written bytes in that of the destinations."""
         bits = dut.read.address_bits
         request = dut.requests.payload.descriptor
@@ -83,7 +83,7 @@ class Moving(Bench):
             address = port.write_address + lane * word
             m.d.comb += [Assert(~put | (address >= write_from)), Assert(~put | (address + word <= write_to))]
 
-    def cover(self, m: Module, dut: Channel, port: Subordinate) -> None:
+    def cover(self, m: Module, dut: Channel, port: Side) -> None:
         """What must be possible."""
         ar, w = dut.source.ar, dut.sink.w
         m.d.comb += [

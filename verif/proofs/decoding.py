@@ -18,7 +18,7 @@ from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 
 from .bench import Bench, fixed, free, hold, last_cycle, obey
-from .proof import Proof
+from .proof import REDUCED, Proof
 from .word_flow import packed
 
 __all__ = ["PROOFS", "Decoding", "Reader", "step"]
@@ -211,14 +211,20 @@ def _chosen(m: Module, name: str, condition: Value, value: Value, otherwise: Val
     return target
 
 
-PROOFS = [
-    Proof(
+def _decoding(config: str, fmt: Format, *, depth: int = 0) -> Proof:
+    return Proof(
         name="decompressor",
-        config="2 lanes, c = 1",
+        config=config,
         claim="of any legal stream, each word that the format's serial decoder finds is delivered in its place",
-        bench=lambda: Decoding(Decompressor(CodecConfig(Format(word_bits=2, window=4), lanes=2))),
-        method="bmc",
-        depth=9,
+        bench=lambda: Decoding(Decompressor(CodecConfig(fmt, lanes=2))),
+        method="bmc" if depth else "pdr",
+        depth=depth,
+        prepare=() if depth else REDUCED,
         quick=False,
     )
+
+
+PROOFS = [
+    _decoding("2 lanes, c = 1", Format(word_bits=2, window=4)),
+    _decoding("2 lanes, c = 2", Format(word_bits=2, window=4, code_bits=2, values=(0, 1)), depth=9),
 ]

@@ -8,11 +8,15 @@ from pathlib import Path
 
 from .bench import Bench
 
-__all__ = ["METHODS", "PROPERTIES", "VERILOG", "Proof"]
+__all__ = ["METHODS", "PROPERTIES", "REDUCED", "VERILOG", "Proof"]
 
 #: How a claim is shown. The first two hold for runs of any length, the third one for runs of ``depth`` cycles. The last two
 #: are equivalences (``equivalence.py``).
 METHODS = ("pdr", "induction", "bmc", "scorr", "equiv")
+
+#: Commands for ABC before ``pdr`` that join registers which are always equal and rewrite the logic. Where a bench repeats
+#: what its block does, they decide whether it comes to an end.
+REDUCED = ("scorr", "dc2", "dc2")
 
 #: The rules in Verilog that a bench may instantiate.
 PROPERTIES = Path(__file__).parents[1] / "properties"

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from cdma.hdl.spec.errors import ParameterError
 
 from . import (
+    arbiter,
     axi,
     butterfly,
     channel,
@@ -35,6 +36,7 @@ PROOFS: list[Proof | Equivalence] = [
     *word_flow.PROOFS,
     *counters.PROOFS,
     *axi.PROOFS,
+    *arbiter.PROOFS,
     *checker.PROOFS,
     *slots.PROOFS,
     *completer.PROOFS,

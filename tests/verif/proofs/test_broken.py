@@ -40,6 +40,7 @@ from cdma.verif.proofs.counters import Credits, Sum
 from cdma.verif.proofs.proof import Proof
 from cdma.verif.proofs.quantised import Bounded
 from cdma.verif.proofs.queues import Queue
+from cdma.verif.proofs.registry import choose
 from cdma.verif.proofs.result import BOUNDED, FAILED, PROVEN, UNKNOWN, VACUOUS
 from cdma.verif.proofs.runner import run_proof
 from cdma.verif.proofs.slots import Keeping
@@ -183,6 +184,16 @@ class TooLong(AxiReader):
 def test_a_wrong_reader(tmp_path):
     shape = PortShape(word_bits=8, data_bits=8, address_bits=6, burst=2, outstanding=2, buffer=8, span_bits=5)
     refuted(lambda: Reading(TooLong(shape)), tmp_path, "axi.py", rules=(RULES,))
+
+
+@pytest.mark.parametrize("name", ["read_arbiter", "write_arbiter"])
+def test_a_wrong_arbiter(name, tmp_path, monkeypatch):
+    """Answers of any ID go to every client."""
+    monkeypatch.setattr("cdma.hdl.axi.arbiter._choose", lambda m, id, ids, own: C(1, 1))
+    [proof] = choose([name])
+    result = outcome(proof.bench, tmp_path, rules=proof.rules)
+    assert result.status == FAILED, result
+    assert RULES in result.detail
 
 
 class Forgiving(Completer):

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import cocotb
 from cocotb.triggers import ClockCycles
+from cocotb.utils import get_sim_time
 from cocotbext.axi import AxiResp
 
 from cdma.hdl.spec.records import Mode, Status
 from cdma.verif.engine.bench import CHANNELS
 from cdma.verif.engine.context import engine_test
+from cdma.verif.engine.ports_bench import PERIOD_NS
 from cdma.verif.engine.ring import RingBench
 
 __all__: list[str] = []
+
+#: More cycles than the check of a descriptor takes, and the way of what is counted to its counter.
+_CHECK = 40
+
+
+def _beats(bench: RingBench, port: str, address: int, count: int) -> int:
+    """The beats that so many bytes from this address lie in."""
+    size = bench.config.data_bits(port) // 8
+    return (address + count - 1) // size - address // size + 1
 
 
 @engine_test
@@ -52,6 +63,8 @@ async def registers(bench: RingBench, budget: int) -> None:
         await bench.poke("engine.command", clear_counters=1)
         await ClockCycles(bench.dut.aclk, 40)
         raw_words = literals = read = written = 0
+        read_beats = write_beats = took = 0
+        began = get_sim_time("ns")
         for number in range(4):
             made = bench.transfer(channel, 100 + number, mode=Mode.ZVC, interrupt=1)
             for name, value in made.descriptor.items():
@@ -69,6 +82,7 @@ async def registers(bench: RingBench, budget: int) -> None:
             assert await bench.peek(f"{channel}.completion_literals") == made.expected.literals
             assert await bench.peek(f"{channel}.completion_bytes_written_low") == made.expected.bytes_written
             assert int(bench.dut.irq.value) == number % 2, f"interrupt after {number + 1} of two completions"
+            took += await bench.peek(f"{channel}.completion_cycles_low")
             await bench.poke(f"{channel}.command", pop_completion=1)
             if number % 2:
                 await bench.poke(f"{channel}.irq_status", completion=1)
@@ -88,12 +102,24 @@ async def registers(bench: RingBench, budget: int) -> None:
             literals += made.expected.literals
             read += made.expected.bytes_read
             written += made.expected.bytes_written
+            source, sink = ("dev", "host") if channel == "offload" else ("host", "dev")
+            read_beats += _beats(bench, source, made.descriptor["source"], made.expected.bytes_read)
+            write_beats += _beats(bench, sink, made.descriptor["destination"], made.expected.bytes_written)
         want = {"raw_words": raw_words, "literals": literals, "bytes_read": read, "bytes_written": written}
-        want |= {"descriptors": 4, "errors": 0}
+        want |= {"descriptors": 4, "errors": 0, "read_beats": read_beats, "write_beats": write_beats}
         for name, value in want.items():
             got = await bench.peek(f"{channel}_counters.{name}_low")
             assert got == value, f"counter {name} is {got}, not {value}"
             bench.checks += 1
+        # A descriptor is in flight from the end of its check until its completion is popped.
+        in_flight = await bench.peek(f"{channel}_counters.cycles_low")
+        elapsed = (get_sim_time("ns") - began) / PERIOD_NS
+        assert took - 4 * _CHECK <= in_flight <= elapsed, (
+            f"{in_flight} cycles with a descriptor, {took} of {elapsed}"
+        )
+        for name in ("stall_source", "stall_codec", "stall_sink"):
+            assert await bench.peek(f"{channel}_counters.{name}_low") <= in_flight, f"counter {name}"
+        bench.checks += 4
         # Held, they stand still while the next descriptor is counted.
         await bench.poke(f"{channel}.counter_hold", hold=1)
         while not await bench.peek(f"{channel}.counter_hold", "held"):

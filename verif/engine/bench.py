@@ -99,7 +99,6 @@ class EngineBench(PortsBench):
         config, rng = self.config, self.rng
         if config.crc:
             options.setdefault("crc_off", rng.choice((None, 0)))
-        compressing = channel == "offload"
         table = self.tables[channel]
         chosen = rng.choice(list(Mode)) if mode is None else mode
         if config.quantisation and mode is None and raw is None and options.keys() <= {"crc_off"}:
@@ -112,7 +111,7 @@ class EngineBench(PortsBench):
             data = random_numbers(self.np, count, config, step)
         else:
             data = random_words(self.np, words, config, table)
-        read, write = ("dev", "host") if compressing else ("host", "dev")
+        read, write = self.rules[channel].source, self.rules[channel].sink
         bits = {"dev": config.dev_data_bits, "host": config.host_data_bits}
         # Where in their beats source and destination begin.
         offsets = {port: rng.randrange(0, bits[port] // 8, config.align(port)) for port in bits}
@@ -191,9 +190,9 @@ class EngineBench(PortsBench):
 
     def refusal(self, channel: str, made: Transfer) -> Outcome | None:
         """What the specification objects to in a descriptor."""
-        ports = ("dev", "host") if channel == "offload" else ("host", "dev")
-        source, sink = (self.spaces[port] for port in ports)
-        return self.rules[channel].refusal(unpack(DESCRIPTOR, made.record()), source, sink)
+        rules = self.rules[channel]
+        source, sink = self.spaces[rules.source], self.spaces[rules.sink]
+        return rules.refusal(unpack(DESCRIPTOR, made.record()), source, sink)
 
     async def settle(self, channel: str) -> None:
         """Waits for the end of an abort."""

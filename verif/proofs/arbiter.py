@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from amaranth.hdl import Assume, Cover, Module
 from amaranth.lib import wiring
 
 from cdma.hdl.axi.arbiter import ReadArbiter, WriteArbiter
+from cdma.hdl.axi.port_shape import PortShape
 
 from .axi_port import RULES, legal_manager, legal_subordinate
 from .bench import Bench
@@ -19,6 +18,18 @@ _DATA_BITS, _ADDRESS_BITS, _BURST = 8, 1, 2
 #: The first client has one ID, and the second one, as the rings are, has two.
 _IDS = ((0,), (1, 2))
 _ID_BITS = 2
+
+
+def _shape(outstanding: int) -> PortShape:
+    """A port of a byte. An arbiter has no buffer, so the beats of one mean nothing."""
+    return PortShape(
+        word_bits=_DATA_BITS,
+        data_bits=_DATA_BITS,
+        address_bits=_ADDRESS_BITS,
+        burst=_BURST,
+        outstanding=outstanding,
+        buffer=_BURST,
+    )
 
 
 class Sharing(Bench):
@@ -34,34 +45,21 @@ class Sharing(Bench):
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.arbiter
         kind = "read" if self.reading else "write"
-        common: dict[str, Any] = {
-            "data_bits": _DATA_BITS,
-            "address_bits": _ADDRESS_BITS,
-            "word_bits": _DATA_BITS,
-            "longest": _BURST,
-        }
         clients = []
         for number, ids in enumerate(_IDS):
             client = getattr(dut, f"client_{number}")
             clients.append(client)
             legal_manager(
                 m,
+                _shape(self.outstanding),
                 f"client_{number}",
                 **{kind: client},
                 id_bits=(len(ids) - 1).bit_length(),
-                outstanding=self.outstanding,
-                **common,
             )
             if self.reading:
                 # A client takes its data at any time.
                 m.d.comb += Assume(client.r.ready)
-        legal_subordinate(
-            m,
-            **{kind: dut.port},
-            id_bits=_ID_BITS,
-            outstanding=self.outstanding * len(_IDS),
-            **common,
-        )
+        legal_subordinate(m, _shape(self.outstanding * len(_IDS)), **{kind: dut.port}, id_bits=_ID_BITS)
         for client in clients:
             answer = client.r if self.reading else client.b
             m.d.comb += Cover(answer.valid & answer.ready & (answer.payload.resp.as_value() == 2))

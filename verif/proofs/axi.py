@@ -73,16 +73,7 @@ class Reading(Bench):
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.reader
         shape = dut.shape
-        port = legal_subordinate(
-            m,
-            taken_within=2 if self.progress else 0,
-            read=dut.port,
-            data_bits=shape.data_bits,
-            address_bits=shape.address_bits,
-            word_bits=shape.word_bits,
-            outstanding=shape.outstanding,
-            longest=shape.burst,
-        )
+        port = legal_subordinate(m, shape, read=dut.port, taken_within=2 if self.progress else 0)
         first, last_beat = _command(m, dut, shape)
         hold(m, dut.output, "output")
         ar = dut.port.ar
@@ -135,16 +126,7 @@ class Writing(Bench):
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.writer
         shape = dut.shape
-        port = legal_subordinate(
-            m,
-            write=dut.port,
-            data_bits=shape.data_bits,
-            address_bits=shape.address_bits,
-            word_bits=shape.word_bits,
-            outstanding=shape.outstanding,
-            longest=shape.burst,
-            taken_within=_ANSWERED,
-        )
+        port = legal_subordinate(m, shape, write=dut.port, taken_within=_ANSWERED)
         first, _ = _command(m, dut, shape)
         obey(m, dut.input, "input")
         beat = dut.input.payload

@@ -7,6 +7,8 @@ from typing import Any
 from amaranth.hdl import C, Cat, ClockSignal, Instance, Module, Signal, Value
 from amaranth.utils import exact_log2
 
+from cdma.hdl.axi.port_shape import PortShape
+
 from .bench import free
 
 __all__ = ["RULES", "Side", "legal_manager", "legal_subordinate"]
@@ -41,36 +43,33 @@ class Side:
         self.idle = Signal(name=f"{name}_idle")
 
 
-def legal_subordinate(m: Module, name: str = "port", **port: Any) -> Side:
+def legal_subordinate(m: Module, shape: PortShape, name: str = "port", **port: Any) -> Side:
     """Puts the rules on the ports of a manager, of which there may be one for reading and one for writing.
 
     What the subordinate answers, and when, is anything that the rules allow.
     """
-    return _bind(m, name, free_manager=False, **port)
+    return _bind(m, shape, name, free_manager=False, **port)
 
 
-def legal_manager(m: Module, name: str, **port: Any) -> Side:
+def legal_manager(m: Module, shape: PortShape, name: str, **port: Any) -> Side:
     """Puts the rules on the ports of a subordinate. What the manager asks for is anything that the rules allow."""
-    return _bind(m, name, free_manager=True, **port)
+    return _bind(m, shape, name, free_manager=True, **port)
 
 
 def _bind(
     m: Module,
+    shape: PortShape,
     name: str,
     *,
     free_manager: bool,
     read: Any = None,
     write: Any = None,
-    data_bits: int,
-    address_bits: int,
-    word_bits: int,
-    outstanding: int,
-    longest: int,
     id_bits: int = 0,
     taken_within: int = 0,
 ) -> Side:
-    side = Side(name, address_bits)
-    widths = {"addr": address_bits, "len": 8, "size": 3, "data": data_bits, "resp": 2, "last": 1}
+    side = Side(name, shape.address_bits)
+    beat = shape.data_bits // 8
+    widths = {"addr": shape.address_bits, "len": 8, "size": 3, "data": shape.data_bits, "resp": 2, "last": 1}
     ports: dict[str, Any] = {
         "i_clk": ClockSignal(),
         "i_resetn": C(1),
@@ -103,20 +102,20 @@ def _bind(
         if channel in ("ar", "aw"):
             ports[f"i_{channel}burst"] = C(_INCR, 2)
         if channel == "w":
-            keep: Value = C(0, data_bits // 8)
+            keep: Value = C(0, beat)
             if stream is not None:
                 words = value(stream.payload.keep, "keep", driven=sends)
-                keep = Cat(lane.replicate(word_bits // 8) for lane in words)
+                keep = Cat(lane.replicate(shape.word_bits // 8) for lane in words)
             ports["i_wstrb"] = keep
     m.submodules[f"{name}_rules"] = Instance(
         "axi4_manager",
         p_ID_BITS=max(1, id_bits),
-        p_ADDRESS_BITS=address_bits,
-        p_DATA_BITS=data_bits,
-        p_OUTSTANDING=outstanding,
-        p_LONGEST=longest,
+        p_ADDRESS_BITS=shape.address_bits,
+        p_DATA_BITS=shape.data_bits,
+        p_OUTSTANDING=shape.outstanding,
+        p_LONGEST=shape.burst,
         # The longest burst divides 4 KiB, so what crosses none of its multiples does not cross 4 KiB.
-        p_BOUNDARY_LOG2=exact_log2(longest * data_bits // 8),
+        p_BOUNDARY_LOG2=exact_log2(shape.burst * beat),
         p_ALIGNED=1,
         p_NO_EMPTY_STROBES=1,
         p_TAKEN_WITHIN=taken_within,

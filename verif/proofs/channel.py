@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from amaranth.hdl import Assert, Assume, Cover, Module, Mux
-from amaranth.lib import wiring
 
 from cdma.hdl.engine.channel.channel import Channel
-from cdma.hdl.engine.control.windows import DrivenWindows
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 
 from .axi_port import RULES, Side, legal_subordinate
 from .bench import Bench, fixed, free, hold, obey
 from .proof import Proof
+from .windows import any_windows
 
 __all__ = ["PROOFS", "TINY", "Moving"]
 
@@ -32,32 +31,14 @@ class Moving(Bench):
     def describe(self, m: Module) -> None:
         config = self.config
         m.submodules.dut = dut = Channel(config, self.compressing)
-        m.submodules.windows = windows = DrivenWindows()
-        wiring.connect(m, dut.windows, windows.offload if self.compressing else windows.prefetch)
-        for side in ("dev", "host"):
-            window = getattr(windows, f"{side}_window")
-            for edge in ("base", "limit"):
-                m.d.comb += window[edge].eq(fixed(m, f"{side}_{edge}", 64))
+        any_windows(m, dut.windows, compressing=self.compressing)
         for name in ("enable", "halt_on_error", "resume", "abort", "halt", "watchdog_tick", "now"):
             free(m, name, getattr(dut, name))
-        port = self._subordinate(m, dut)
+        port = legal_subordinate(m, dut.read, read=dut.source, write=dut.sink)
         obey(m, dut.requests, "request")
         hold(m, dut.completion, "completion")
         self._stay_inside(m, dut, port)
         self.cover(m, dut, port)
-
-    def _subordinate(self, m: Module, dut: Channel) -> Side:
-        shape = dut.read
-        return legal_subordinate(
-            m,
-            read=dut.source,
-            write=dut.sink,
-            data_bits=shape.data_bits,
-            address_bits=shape.address_bits,
-            word_bits=shape.word_bits,
-            outstanding=shape.outstanding,
-            longest=shape.burst,
-        )
 
     def _stay_inside(self, m: Module, dut: Channel, port: Side) -> None:
         """Reads are in the range of the sources, and written bytes in that of the destinations."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from amaranth.hdl import Assert, Assume, C, Cat, Cover, Module, Mux, Signal, Value
-from amaranth.lib import wiring
 
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.engine.channel.checker import Checker
 from cdma.hdl.engine.channel.slots import ADDRESS_BYTES, LENGTH_BYTES
-from cdma.hdl.engine.control.windows import DrivenWindows
 from cdma.hdl.spec.records import LENGTH_BITS, MAX_BYTES, NO_OPTIONS, Mode, Status, descriptor_fields
 
 from .bench import Bench, fixed, free, last_cycle, obey, started
 from .proof import Proof
+from .windows import any_windows
 
 __all__ = ["PROOFS", "Deciding", "Resting"]
 
@@ -58,6 +59,16 @@ class Resting(Bench):
         ]
 
 
+class _Verdict(NamedTuple):
+    """What comes of a descriptor: its status, the address that belongs to that, the bytes to read, and the bytes that may
+    be written."""
+
+    status: Value
+    about: Value
+    count: Value
+    room: Value
+
+
 class Deciding(Bench):
     """One check of any descriptor with any windows, from any state in which the checker is at rest.
 
@@ -74,16 +85,7 @@ class Deciding(Bench):
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.checker
-        m.submodules.windows = windows = DrivenWindows()
-        channel = windows.offload if dut.compressing else windows.prefetch
-        wiring.connect(m, dut.windows, channel)
-        for port in ("dev", "host"):
-            window = getattr(windows, f"{port}_window")
-            for edge in ("base", "limit"):
-                m.d.comb += window[edge].eq(fixed(m, f"{port}_{edge}", 64))
-        read_window, write_window = windows.dev_window, windows.host_window
-        if not dut.compressing:
-            read_window, write_window = write_window, read_window
+        read_window, write_window = any_windows(m, dut.windows, compressing=dut.compressing)
         m.d.comb += [
             dut.requests.valid.eq(1),
             Value.cast(dut.requests.payload).eq(fixed(m, "request", len(Value.cast(dut.requests.payload)))),
@@ -91,11 +93,10 @@ class Deciding(Bench):
             dut.slot.ready.eq(1),
             Assume(started(m) | (~dut.busy & (dut.slot.place == _AT_REST))),
         ]
-        status, about, count = self._judge(m, read_window, write_window)
-        self._compare(m, status, about, count)
+        self._compare(m, self._judge(m, read_window, write_window))
 
-    def _judge(self, m: Module, read_window: Value, write_window: Value) -> tuple[Signal, Signal, Signal]:
-        """What the documents say of the descriptor: its status, the address that belongs to that, the bytes to read."""
+    def _judge(self, m: Module, read_window: Value, write_window: Value) -> _Verdict:
+        """What the documents say of the descriptor."""
         dut = self.checker
         request = dut.requests.payload
         descriptor = request.descriptor
@@ -150,10 +151,11 @@ class Deciding(Bench):
         for wrong, found, address in objections:
             with m.Elif(wrong):
                 m.d.comb += [status.eq(found), about.eq(address)]
-        return status, about, count
+        return _Verdict(status, about, count, room)
 
-    def _compare(self, m: Module, status: Signal, about: Signal, count: Signal) -> None:
+    def _compare(self, m: Module, verdict: _Verdict) -> None:
         """Compares it with the slot, when that is handed on."""
+        status, about, count, room = verdict
         dut, slot = self.checker, self.checker.slot
         descriptor = dut.requests.payload.descriptor
         stored = {}
@@ -172,7 +174,6 @@ class Deciding(Bench):
         # The last byte of an objection may be written with the push.
         written = last_cycle(m, judged, "was_judged")
         accepted = written & (status == Status.OK)
-        room = Mux(descriptor.capacity >> LENGTH_BITS != 0, (1 << LENGTH_BITS) - 1, descriptor.capacity)
         m.d.comb += [
             Assert(~judged | (slot.fields.status == status)),
             Assert(~judged | (slot.starts == (status == Status.OK))),

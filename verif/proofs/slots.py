@@ -131,9 +131,9 @@ class Keeping(Bench):
             "first",
             "last",
             "count",
+            "place",
         ):
             free(m, name, getattr(checked, name))
-        free(m, "place", checked.place)
         free(m, "fields", Value.cast(checked.fields))
         free(m, "route", Value.cast(checked.route))
         free(m, "now", dut.now)

@@ -6,6 +6,7 @@ from amaranth.lib import wiring
 
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.axi.reader import AxiReader
+from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.blocks.counter import WideCounter
 from cdma.hdl.blocks.credit import Credit
 from cdma.hdl.blocks.fifo import Fifo
@@ -28,7 +29,7 @@ from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.quantisation import Quantisation
 from cdma.hdl.spec.records import Status
 from cdma.verif.proofs import butterfly
-from cdma.verif.proofs.axi import Reading
+from cdma.verif.proofs.axi import Reading, Writing
 from cdma.verif.proofs.axi_port import RULES
 from cdma.verif.proofs.bench import Bench, fixed
 from cdma.verif.proofs.channel import TINY, Moving
@@ -37,7 +38,8 @@ from cdma.verif.proofs.codec import AnyStream, Lossless
 from cdma.verif.proofs.completer import Completed
 from cdma.verif.proofs.compressor_parts import Packing, Storing
 from cdma.verif.proofs.counters import Credits, Sum
-from cdma.verif.proofs.proof import Proof
+from cdma.verif.proofs.decoding import Decoding
+from cdma.verif.proofs.proof import REDUCED, Proof
 from cdma.verif.proofs.quantised import Bounded
 from cdma.verif.proofs.queues import Queue
 from cdma.verif.proofs.registry import choose
@@ -186,12 +188,36 @@ def test_a_wrong_reader(tmp_path):
     refuted(lambda: Reading(TooLong(shape)), tmp_path, "axi.py", rules=(RULES,))
 
 
+class Unreserved(AxiWriter):
+    """Says that it is idle while it waits for a response."""
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.right = right = AxiWriter(self.shape)
+        for name in ("command", "input"):
+            wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(right, name))
+        for name in ("outcome", "port"):
+            wiring.connect(m, getattr(right, name), wiring.flipped(getattr(self, name)))
+        m.d.comb += [
+            right.flush.eq(self.flush),
+            right.mark.eq(self.mark),
+            self.overflow.eq(right.overflow),
+            self.idle.eq(~right.port.aw.valid & ~right.port.w.valid),
+        ]
+        return m
+
+
+def test_a_wrong_writer(tmp_path):
+    shape = PortShape(word_bits=8, data_bits=8, address_bits=6, burst=2, outstanding=2, buffer=8, span_bits=5)
+    refuted(lambda: Writing(Unreserved(shape)), tmp_path, "axi.py", rules=(RULES,), prepare=REDUCED, cover=24)
+
+
 @pytest.mark.parametrize("name", ["read_arbiter", "write_arbiter"])
 def test_a_wrong_arbiter(name, tmp_path, monkeypatch):
     """Answers of any ID go to every client."""
     monkeypatch.setattr("cdma.hdl.axi.arbiter._choose", lambda m, id, ids, own: C(1, 1))
     [proof] = choose([name])
-    result = outcome(proof.bench, tmp_path, rules=proof.rules)
+    result = outcome(proof.bench, tmp_path, rules=proof.rules, prepare=proof.prepare)
     assert result.status == FAILED, result
     assert RULES in result.detail
 
@@ -291,6 +317,7 @@ class Generous(Decompressor):
 
 def test_a_wrong_decompressor(tmp_path):
     refuted(lambda: AnyStream(Generous(SMALL)), tmp_path, "codec.py")
+    refuted(lambda: Decoding(Generous(SMALL)), tmp_path, "decoding.py", prepare=REDUCED)
 
 
 def test_a_wrong_compressor(tmp_path):

@@ -66,10 +66,11 @@ async def _cut(bench: EngineBench, channel: str, mode: Mode, size: int) -> None:
     """Starts a transfer of ``size`` bytes at both ends, or nearly so, and aborts it on its way."""
     config, end = bench.config, bench.channels[channel]
     word = config.format.word_bits // 8
-    ports = ("dev", "host") if channel == "offload" else ("host", "dev")
+    rules = bench.rules[channel]
+    ports = (rules.source, rules.sink)
     source, sink = (bench.memory[port] for port in ports)
     start, destination = (_base(config, port) for port in ports)
-    form = bench.rules[channel].format(mode, bench.tables[channel])
+    form = rules.format(mode, bench.tables[channel])
     # As much as is looked at: a few windows, for the codec.
     look = _few(config) + 3 * form.window * word
     through = mode != Mode.RAW

@@ -93,7 +93,7 @@ async def windows(bench: EngineBench, budget: int) -> None:
         bits = {"dev": bench.config.dev_data_bits, "host": bench.config.host_data_bits}
         steps = {port: bench.config.align(port) for port in bits}
         beats = {port: max(width // 8, steps[port]) for port, width in bits.items()}
-        ports = ("dev", "host") if channel == "offload" else ("host", "dev")
+        ports = (bench.rules[channel].source, bench.rules[channel].sink)
         for field, port in zip(("source", "destination"), ports, strict=True):
             count = max(64, beats[port]) // word + 1
             outside = [high - beats[port], high, high + 4096]

@@ -102,9 +102,11 @@ async def registers(bench: RingBench, budget: int) -> None:
             literals += made.expected.literals
             read += made.expected.bytes_read
             written += made.expected.bytes_written
-            source, sink = ("dev", "host") if channel == "offload" else ("host", "dev")
-            read_beats += _beats(bench, source, made.descriptor["source"], made.expected.bytes_read)
-            write_beats += _beats(bench, sink, made.descriptor["destination"], made.expected.bytes_written)
+            rules = bench.rules[channel]
+            read_beats += _beats(bench, rules.source, made.descriptor["source"], made.expected.bytes_read)
+            write_beats += _beats(
+                bench, rules.sink, made.descriptor["destination"], made.expected.bytes_written
+            )
         want = {"raw_words": raw_words, "literals": literals, "bytes_read": read, "bytes_written": written}
         want |= {"descriptors": 4, "errors": 0, "read_beats": read_beats, "write_beats": write_beats}
         for name, value in want.items():

@@ -151,7 +151,7 @@ class EngineBench(PortsBench):
     def check_memory(self, channel: str, made: Transfer, exact: bool = True) -> None:
         """Checks what lies at the destination, then clears it. Without ``exact`` only the guards count."""
         memory = self.memory["host" if channel == "offload" else "dev"]
-        start, capacity = made.descriptor["destination"], made.descriptor["capacity"]
+        start, capacity = memory.place_of(made.descriptor["destination"]), made.descriptor["capacity"]
         around = 128
         got = bytes(memory.read(start - around, capacity + 2 * around))
         written = made.expected.written

@@ -93,8 +93,10 @@ class EngineMemory(AxiRam):
         Bounds the cycles that pass at every 256th byte.
     ``frozen``
         Holds back all answers while it is true.
+    ``high``
+        Multiples of :data:`SIZE` at which the memory is as well, with the same bytes.
     ``far``
-        Stands for the addresses beyond :data:`SIZE`, if anything does.
+        Stands for the other addresses beyond :data:`SIZE`, if anything does.
     ``first``
         Makes it a further port of that memory, which has all that is above.
     ``ports``
@@ -135,6 +137,7 @@ class EngineMemory(AxiRam):
         self.next = DATA
         self.latency = 0
         self.frozen = False
+        self.high: set[int] = set()
         self.far: Far | None = None
         for half in (self.read_if, self.write_if):
             half.log.setLevel(logging.ERROR)
@@ -184,22 +187,29 @@ class EngineMemory(AxiRam):
         await self._wait(address)
         self._refuse("rresp", max(address, self._asked.start), min(address + length, self._asked.stop))
         with self.blaming():
-            if address >= SIZE:
+            at = self.first.place_of(address)
+            if at >= SIZE:
                 far = self.first.far
                 assert far is not None, f"a read of {address:#x}, where nothing is"
                 return far.get(address, length)
-            return bytes(self.read(address, length))
+            return bytes(self.read(at, length))
 
     async def _write(self, address: int, data: bytes) -> None:
         await self._wait(address)
         self._refuse("bresp", address, address + len(data))
         with self.blaming():
-            if address >= SIZE:
+            at = self.first.place_of(address)
+            if at >= SIZE:
                 far = self.first.far
                 assert far is not None, f"a write to {address:#x}, where nothing is"
                 far.put(address, bytes(data))
             else:
-                self.write(address, bytes(data))
+                self.write(at, bytes(data))
+
+    def place_of(self, address: int) -> int:
+        """Where in the memory an address is; an address that is nowhere in it stays as it is."""
+        at = address % SIZE
+        return at if address - at in self.high else address
 
     def _refuse(self, field: str, start: int, stop: int) -> None:
         bad = self.first.bad
@@ -214,11 +224,12 @@ class EngineMemory(AxiRam):
 
     def guard(self, address: int, strobes: int) -> None:
         """Objects to a beat, whose lane 0 is ``address``, that writes where it may not."""
-        if address >= SIZE and self.far is not None:
+        at = self.place_of(address)
+        if at >= SIZE and self.far is not None:
             return
         lane = 0
         while strobes >> lane:
-            if strobes >> lane & 1 and (address >= SIZE or not self.writable[address + lane]):
+            if strobes >> lane & 1 and (at >= SIZE or not self.writable[at + lane]):
                 raise AssertionError(f"a write to {address + lane:#x}, which nobody allowed")
             lane += 1
 

@@ -23,7 +23,7 @@ READ = "read_verilog design.v\nhierarchy -top {top}\nproc\nmemory -nomap\nopt_cl
 #: The options of a mutation that say what it is. Those of its wire and its place in the text are for people.
 _TOLD = re.compile(r" -(?:wire|wirebit|src) \S+")
 #: A fault in the clock or the reset's net is one of the flow that makes them and not of the design.
-_CLOCKS = re.compile(r" -port (?:CLK|aclk|clk) ")
+_CLOCKS = re.compile(r" -port (?:\w*CLK|aclk|clk) ")
 _KINDS = {
     "inv": "inverted",
     "const0": "stuck at 0",

@@ -55,6 +55,33 @@ class Tiny(Design):
         return cls()
 
 
+class Remembering(Tiny):
+    """A stream that is written into a memory, and read from it a transfer later.
+
+    While nothing is valid the data are 0, which the memory does not see.
+    """
+
+    top = "remembering"
+
+    def verilog(self) -> str:
+        ports = ", ".join(f"{port.direction} wire {port.range}{port.name}" for port in self.ports)
+        return f"""module remembering_ram_1w1r_2x2_sync(input wire clk, input wire write_enable, input wire write_address,
+            input wire [1:0] write_data, input wire read_enable, input wire read_address, output reg [1:0] read_data);
+          reg [1:0] contents [0:1];
+          always @(posedge clk) if (write_enable) contents[write_address] <= write_data;
+          always @(posedge clk) if (read_enable) read_data <= contents[read_address];
+        endmodule
+        module remembering({ports});
+          reg place = 0;
+          wire take = s_tvalid && m_tready;
+          always @(posedge aclk) place <= place ^ take;
+          assign s_tready = m_tready;
+          assign m_tvalid = s_tvalid;
+          remembering_ram_1w1r_2x2_sync memory(.clk(aclk), .write_enable(take), .write_address(place),
+            .write_data(s_tvalid ? s_tdata : 2'd0), .read_enable(take), .read_address(!place), .read_data(m_tdata));
+        endmodule"""
+
+
 def test_blocks() -> None:
     blocks = blocks_of(DESIGN)
     assert blocks["compressor"] == "cdma_compressor"
@@ -102,6 +129,29 @@ def test_equivalence_sees_what_anyone_may_look_at() -> None:
         "const0": False,
         "inv": False,
     }
+
+
+def test_equivalence_of_what_stands_around_a_memory() -> None:
+    """A proof looks at what goes into a memory. Of a difference it cannot tell whether anyone will read it."""
+
+    def verdict(cell: str, port: str, mode: str) -> bool | None:
+        design = Remembering()
+        [found] = [
+            each
+            for each in draw(design, "tiny", 500, 1)
+            if f" -mode {mode} " in each.command
+            and f"-port {port} -portbit 0" in each.command
+            and f"-module remembering -cell {cell}" in each.command
+        ]
+        return is_equivalent(design, found)
+
+    # Data are written while nothing is valid: nobody sees them. The others are other data, and another place.
+    assert verdict(r"$ternary", "S", "const1") is True
+    assert verdict(r"$ternary", "S", "const0") is None
+    assert verdict(r"memory", "write_address", "inv") is None
+    # The memory that is at fault is looked into.
+    inner = [each for each in draw(Remembering(), "tiny", 500, 1) if "ram" in each.module]
+    assert False in {is_equivalent(Remembering(), each) for each in inner[:4]}
 
 
 @pytest.mark.verilator

@@ -13,6 +13,7 @@ from cdma.sim.codec.words import words_from_bytes, words_to_bytes
 from cdma.sim.engine.descriptors import unpack
 from cdma.verif.engine.bench import EngineBench
 from cdma.verif.engine.context import both, engine_test
+from cdma.verif.engine.memory import SIZE
 from cdma.verif.engine.transfer import random_words
 
 __all__: list[str] = []
@@ -23,6 +24,13 @@ def _error_addresses(bench: EngineBench, start: int, length: int, block: int) ->
     edge = (start + length - 1) // block * block
     addresses = [start, start + length - 1, bench.rng.randrange(start, start + length)]
     return [*addresses, *(at for at in (edge - 1, edge) if start <= at < start + length)]
+
+
+def _high(bench: EngineBench, port: str) -> int:
+    """A multiple of the size of the memories, of those that there are at the port."""
+    config = bench.config
+    bits = config.dev_address_bits if port == "dev" else config.host_address_bits
+    return bench.rng.randrange(max(1, (1 << bits) // SIZE)) * SIZE
 
 
 @engine_test
@@ -48,6 +56,10 @@ async def bus_errors(bench: EngineBench, budget: int) -> None:
         memory, beat, block = bench.memory[port], beats[port], blocks[port]
         before, after = (bench.transfer(channel, 3, mode=Mode.RAW) for _ in range(2))
         made = bench.transfer(channel, words, mode=mode)
+        # Any bits of an address may be those of an error.
+        rules = bench.rules[channel]
+        high = {port: _high(bench, port) for port in (rules.source, rules.sink)}
+        made.move(high[rules.source], high[rules.sink])
         field = "source" if side == "read" else "destination"
         start, data = made.descriptor[field], made.source if side == "read" else made.expected.written
         addresses = _error_addresses(bench, start, len(data), block)
@@ -59,6 +71,8 @@ async def bus_errors(bench: EngineBench, budget: int) -> None:
         bad[at] = response
         # The other channel uses the same memory at the same time.
         memory.bad |= bad
+        for name, base in high.items():
+            bench.memory[name].high.add(base)
         await end.submit([made.record() for made in (before, made, after)])
         bench.check(channel, before, await end.next())
         got = unpack(COMPLETION, await end.next())

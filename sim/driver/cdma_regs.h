@@ -563,7 +563,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_CHANNEL_ERROR_VALID_MASK 0x80000000u
 #define CDMA_CHANNEL_ERROR_VALID_SHIFT 31u
 
-/* channel.error_tag: Tag of the descriptor that failed; 0 if it could not be fetched. */
+/* channel.error_tag: Tag of the descriptor that failed; 0 if it could not be fetched, or if the host stays silent under its completion. */
 #define CDMA_CHANNEL_ERROR_TAG 0x044u
 #define CDMA_CHANNEL_ERROR_TAG_RESET 0x00000000u
 #define CDMA_CHANNEL_ERROR_TAG_VALUE_MASK 0xffffffffu

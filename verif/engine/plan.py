@@ -122,6 +122,11 @@ _CHANNELS = (
         weight=2,
     ),
     TestPoint(
+        "early_aborts",
+        "aborts in every cycle of the check of a good and of a bad descriptor, and again a little later",
+        "each is ABORTED or done, in order, and the next ones run",
+    ),
+    TestPoint(
         "hard_resets",
         "aresetn at random moments, with transactions open everywhere",
         "nothing is offered or taken meanwhile, nothing is left, data move right after it",
@@ -161,7 +166,7 @@ _REGISTERS = (
     ),
     TestPoint(
         "ring_wrap",
-        "both rings of both channels round and round, of two entries and more, until the indexes themselves wrap",
+        "both rings of both channels round and round, anywhere, of two entries and more, until the indexes themselves wrap",
         "every descriptor once, every completion in order",
         _with_registers,
         weight=6,
@@ -200,7 +205,7 @@ _REGISTERS = (
     ),
     TestPoint(
         "silent_host",
-        "a host that falls silent under a fetch",
+        "a host that falls silent under a fetch, and under the write of a completion",
         "error register and interrupt, a halt, and nothing lost after it",
         _with_registers,
     ),

@@ -23,7 +23,7 @@ from cdma.verif.monitors.axi_lite import AxiLiteChecker
 from cdma.verif.monitors.unknowns import UNKNOWN, Unknowns
 
 from .design import EngineDesign
-from .memory import EngineMemory
+from .memory import SIZE, EngineMemory
 
 __all__ = ["PERIOD_NS", "PortsBench"]
 
@@ -106,6 +106,14 @@ class PortsBench:
         else:
             said = self.said[DIRECTIONS[(way == "ar") != (port == "dev")]][port]
         return {"lock": 0, **said}
+
+    def high(self, port: str) -> int:
+        """Puts the memory at some multiple of its size, too, that the port has addresses for; returns that."""
+        config = self.config
+        bits = config.dev_address_bits if port == "dev" else config.host_address_bits
+        base = self.rng.randrange(max(1, (1 << bits) // SIZE)) * SIZE
+        self.memory[port].high.add(base)
+        return base
 
     def connect(self) -> None:
         """Connects everything beside the two memories, before reset ends."""

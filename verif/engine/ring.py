@@ -25,13 +25,18 @@ _RINGS = {"offload": 0x1000, "prefetch": 0x6000}
 
 
 class Ring:
-    """The software's side of one channel: its two rings and its registers."""
+    """The software's side of one channel: its two rings and its registers.
+
+    ``high``
+        A multiple of the memory's size, at which the engine finds the rings.
+    """
 
     def __init__(self, bench: RingBench, name: str, log2: int) -> None:
         self.bench, self.name, self.log2 = bench, name, log2
         self.size = 1 << log2
         self.base = _RINGS[name]
         self.completions = self.base + 0x2800
+        self.high = 0
         self.forget()
 
     def forget(self) -> None:
@@ -47,8 +52,10 @@ class Ring:
         host.allow(self.completions, bytes_)
         self.forget()
         await bench.poke(f"{name}.ring_size", log2=self.log2)
-        await bench.poke(f"{name}.ring_base_low", line=self.base >> 6)
-        await bench.poke(f"{name}.completion_base_low", line=self.completions >> 6)
+        for ring, base in (("ring", self.base), ("completion", self.completions)):
+            address = self.high + base
+            await bench.poke(f"{name}.{ring}_base_low", line=(address & 0xFFFFFFFF) >> 6)
+            await bench.poke(f"{name}.{ring}_base_high", value=address >> 32)
         await bench.poke(f"{name}.ring_tail", value=0)
         await bench.poke(f"{name}.completion_tail", value=0)
         await bench.poke(

@@ -231,7 +231,7 @@ _ERROR = (
         "error_tag",
         0x44,
         Access.RO,
-        "Tag of the descriptor that failed; 0 if it could not be fetched.",
+        "Tag of the descriptor that failed; 0 if it could not be fetched, or if the host stays silent under its completion.",
         in_memory=True,
     ),
     number(

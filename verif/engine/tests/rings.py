@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cocotb.triggers import ClockCycles
+from cocotb.triggers import ClockCycles, RisingEdge
 from cocotbext.axi import AxiResp
 
 from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Mode, Status
@@ -60,6 +60,7 @@ async def ring_wrap(bench: RingBench, budget: int) -> None:
 
     async def job(channel: str) -> None:
         ring = bench.rings[channel]
+        ring.high = bench.high("host")
         for log2, count in ((1, most), (largest, 3 << largest)):
             ring.log2, ring.size = log2, 1 << log2
             await ring.enable()
@@ -86,6 +87,7 @@ async def ring_errors(bench: RingBench, budget: int) -> None:
     for channel in CHANNELS:
         ring = bench.rings[channel]
         for halt in (False, True):
+            ring.high = bench.high("host")
             await bench.poke("engine.command", clear_counters=1)
             await ring.enable(halt_on_error=int(halt))
             errors = 0
@@ -98,7 +100,7 @@ async def ring_errors(bench: RingBench, budget: int) -> None:
             for response in (AxiResp.SLVERR, AxiResp.DECERR):
                 for offset in (0, RECORD_BYTES - 1):
                     # The fetch of the second of three.
-                    at = ring.base + (ring.submitted + 1) % ring.size * RECORD_BYTES
+                    at = ring.high + ring.base + (ring.submitted + 1) % ring.size * RECORD_BYTES
                     host.bad = {at + offset: response}
                     made = [bench.transfer(channel, 20) for _ in range(3)]
                     await ring.submit([each.record() for each in made])
@@ -114,7 +116,7 @@ async def ring_errors(bench: RingBench, budget: int) -> None:
                     host.bad = {}
 
                     # The write of the second of three completions: the error register has to report it.
-                    at = ring.completions + (ring.done + 1) % ring.size * RECORD_BYTES
+                    at = ring.high + ring.completions + (ring.done + 1) % ring.size * RECORD_BYTES
                     host.bad = {at + offset: response}
                     made = [bench.transfer(channel, 20, mode=Mode.RAW) for _ in range(3)]
                     await ring.submit([each.record() for each in made])
@@ -133,10 +135,29 @@ async def ring_errors(bench: RingBench, budget: int) -> None:
             await ring.disable()
 
 
+async def _interrupted(bench: RingBench) -> None:
+    """Waits for the interrupt of a watchdog."""
+    for _ in range(100):
+        if int(bench.dut.irq.value):
+            return
+        await ClockCycles(bench.dut.aclk, 10)
+    raise AssertionError("no interrupt from a silent host")
+
+
+async def _sending(bench: RingBench, id: int) -> None:
+    """Waits until the write of a completion with this ID begins."""
+    dut = bench.dut
+    for _ in range(2000):
+        await RisingEdge(dut.aclk)
+        if int(dut.m_axi_host_awvalid.value) and int(dut.m_axi_host_awid.value) == id:
+            return
+    raise AssertionError("no completion is written")
+
+
 @engine_test
 async def silent_host(bench: RingBench, budget: int) -> None:
     await bench.poke("engine.watchdog", value=200)
-    for channel in CHANNELS:
+    for number, channel in enumerate(CHANNELS):
         ring = bench.rings[channel]
         await ring.enable()
         await bench.poke(f"{channel}.irq_enable", error=1)
@@ -144,12 +165,7 @@ async def silent_host(bench: RingBench, budget: int) -> None:
         made = bench.transfer(channel, 50)
         at = ring.base + ring.submitted % ring.size * 64
         await ring.submit([made.record()])
-        for _ in range(100):
-            if int(bench.dut.irq.value):
-                break
-            await ClockCycles(bench.dut.aclk, 10)
-        else:
-            raise AssertionError("no interrupt from a silent host")
+        await _interrupted(bench)
         found = [await bench.peek(f"{channel}.error", name) for name in ("valid", "status")]
         assert found == [1, Status.WATCHDOG], found
         assert await bench.peek(f"{channel}.error_address_low") == at
@@ -162,4 +178,20 @@ async def silent_host(bench: RingBench, budget: int) -> None:
         await bench.poke(f"{channel}.command", resume=1, clear_error=1)
         await bench.poke(f"{channel}.irq_status", error=1)
         bench.check(channel, made, await ring.next())
-        bench.checks += 6
+        # It falls silent again when a completion is on its way.
+        made = bench.transfer(channel, 50)
+        at = ring.completions + ring.done % ring.size * RECORD_BYTES
+        await ring.submit([made.record()])
+        await _sending(bench, 1 + number)
+        bench.memory["host"].frozen = True
+        await _interrupted(bench)
+        await ring.check_error(Status.WATCHDOG, at, 0)
+        assert await ring.flag("stuck")
+        bench.memory["host"].frozen = False
+        await ClockCycles(bench.dut.aclk, 100)
+        assert not await ring.flag("stuck")
+        await ring.resume()
+        await bench.poke(f"{channel}.irq_status", error=1)
+        bench.check(channel, made, await ring.next())
+        await bench.run(channel, [bench.transfer(channel, 20)])
+        bench.checks += 8

@@ -15,6 +15,9 @@ from cdma.verif.engine.transfer import Transfer
 
 __all__: list[str] = []
 
+#: Cycles from the software's write until the end of the check of what it announces, and some more.
+_CHECKED = 72
+
 
 @engine_test
 async def aborts(bench: EngineBench, budget: int) -> None:
@@ -49,6 +52,42 @@ async def aborts(bench: EngineBench, budget: int) -> None:
             await end.disable()
 
         await both(bench, job)
+
+
+@engine_test
+async def early_aborts(bench: EngineBench, budget: int) -> None:
+    """Aborts in every cycle of the check of a descriptor, of a good and of a bad one, and again a little later."""
+
+    async def job(channel: str) -> None:
+        end = bench.channels[channel]
+        for wait in range(_CHECKED):
+            await end.enable()
+            good = bench.transfer(channel, 40)
+            made = [good, changed(bench.transfer(channel, 4), length=0)]
+            if wait % 2:
+                made.reverse()
+            await end.submit([each.record() for each in made])
+            await ClockCycles(bench.dut.aclk, wait)
+            await end.abort()
+            await ClockCycles(bench.dut.aclk, wait % 7)
+            await end.abort()
+            await bench.settle(channel)
+            await end.resume()
+            for each in made:
+                data = await end.next()
+                got = unpack(COMPLETION, data)
+                assert got["tag"] == each.descriptor["tag"], got
+                if got["status"] == Status.ABORTED:
+                    bench.check_memory(channel, each, exact=False)
+                elif each is good:
+                    bench.check(channel, each, data)
+                else:
+                    assert got["status"] == Status.ZERO_LENGTH, got
+                bench.checks += 1
+            await end.clear_error()
+            await end.disable()
+
+    await both(bench, job)
 
 
 @engine_test

@@ -24,6 +24,9 @@ async def soak(bench: EngineBench, budget: int) -> None:
             await bench.set_table(channel, some_table(bench))
             await bench.channels[channel].enable()
             transfers = [bench.transfer(channel, some_length(bench)) for _ in range(count // 2 + 1)]
+            rules = bench.rules[channel]
+            for made in bench.rng.sample(transfers, len(transfers) // 2):
+                made.move(bench.high(rules.source), bench.high(rules.sink))
             await bench.run(channel, transfers)
             await bench.channels[channel].disable()
 

@@ -57,9 +57,14 @@ _CHANNELS = (
     ),
     TestPoint(
         "lengths",
-        "every length around a beat, a window, a burst and a page, raw and compressed, in both directions, no pauses",
+        "every length around a beat, a window, a burst and a page, in every mode, in both directions, no pauses",
         "the completions in order, every byte in its place",
         weight=2,
+    ),
+    TestPoint(
+        "dense",
+        "packets without a zero, of each number of windows up to the lanes, random back-pressure",
+        "headers and ends in every place of a beat",
     ),
     TestPoint(
         "limits",
@@ -112,7 +117,7 @@ _CHANNELS = (
     ),
     TestPoint(
         "capacity",
-        "compressed data that do not fit",
+        "compressed data that do not fit, also with the responses held back and then all at once",
         "whole beats up to the capacity, nothing past it; the next descriptor runs",
     ),
     TestPoint(
@@ -134,7 +139,7 @@ _CHANNELS = (
     ),
     TestPoint(
         "watchdog",
-        "a memory that falls silent",
+        "a memory that falls silent, each of the two in each direction",
         "WATCHDOG with an address in time, the channel is stuck until the memory answers",
     ),
     TestPoint(
@@ -186,6 +191,12 @@ _REGISTERS = (
         weight=2,
     ),
     TestPoint(
+        "reset_in_abort",
+        "a soft reset while an abort waits for a host that is silent",
+        "the reset waits, too, and everything works again after it",
+        _with_registers,
+    ),
+    TestPoint(
         "registers",
         "descriptors and completions through registers, without rings",
         "completions, interrupts with coalescing, counters",
@@ -207,6 +218,12 @@ _REGISTERS = (
         "silent_host",
         "a host that falls silent under a fetch, and under the write of a completion",
         "error register and interrupt, a halt, and nothing lost after it",
+        _with_registers,
+    ),
+    TestPoint(
+        "begun_anew",
+        "a ring of completions is disabled, for good or for a moment, while one is on its way",
+        "that one arrives, and the ring begins anew",
         _with_registers,
     ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from cocotb.triggers import RisingEdge
+
 from cdma.hdl.spec.records import Status
 from cdma.sim.engine.transfer import Outcome
 
@@ -9,7 +11,17 @@ from .bench import EngineBench
 from .promises import check_promises
 from .transfer import Transfer
 
-__all__ = ["changed", "expect_refusal", "some_length", "some_table"]
+__all__ = ["address_offered", "changed", "expect_refusal", "some_length", "some_table"]
+
+
+async def address_offered(bench: EngineBench, channel: str, id: int) -> None:
+    """Waits until the host's port offers an address with this ID: 0 is data, and what comes after it the channels' rings."""
+    valid, of = (getattr(bench.dut, f"m_axi_host_{channel}{name}") for name in ("valid", "id"))
+    for _ in range(2000):
+        await RisingEdge(bench.dut.aclk)
+        if int(valid.value) and int(of.value) == id:
+            return
+    raise AssertionError(f"no {channel} with ID {id} at the host's port")
 
 
 def some_table(bench: EngineBench) -> list[int]:

@@ -2,7 +2,7 @@
 
 Mutant and design run side by side with the same inputs, which may be anything that keeps the rules of streams. ABC merges
 the registers and gates that it can prove to be the same in both, and tries to prove the rest by property-directed
-reachability.
+reachability. Registers without an initial value, such as those that a memory is read into, start at 0 in both.
 
 Memories stay outside: what each one reads is an input of both, which may be anything, and what goes into it is looked at. So
 the proof of an engine is of its logic alone and takes minutes. A difference that it finds may be one that no memory ever
@@ -38,6 +38,8 @@ read_verilog miter.v
 hierarchy -top miter
 proc
 flatten
+memory_map
+setundef -init -zero
 """
 
 

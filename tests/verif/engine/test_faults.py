@@ -113,7 +113,7 @@ REGISTERS: dict[str, _Fault] = {
     "a failed fetch is not heard": (
         {"m_axi_host_rresp": "m_axi_host_rid == 0 ? m_axi_host_rresp : 2'b00"},
         "ring_errors",
-        "got|nobody allowed",
+        "FETCH_SLVERR|nobody allowed",
     ),
     "an interrupt in reset": ({"irq": "x_irq | ~aresetn"}, "hard_resets", "irq is high in reset"),
 }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
+from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiResp
 
 from cdma.hdl.spec.records import COMPLETION, Mode, Status
@@ -121,8 +123,40 @@ async def corrupt(bench: EngineBench, budget: int) -> None:
             stream = stream[: word * bench.rng.randint(1, len(stream) // word)]
         elif choice < 0.6:
             stream += bytes(bench.rng.randrange(256) for _ in range(word * bench.rng.randint(1, 40)))
+        elif choice < 0.8 and form.header_words:
+            # A code past the end must be 0: only the header of the last window has any.
+            windows = words_from_bytes(raw, form)[: (words - 1) // form.window * form.window]
+            header = len(encode_packet(windows, form).words) if len(windows) else 0
+            stream[header * word + bench.rng.randrange(form.header_words * word)] ^= 1 << bench.rng.randrange(
+                8
+            )
         made = bench.transfer("prefetch", words, mode=mode, stream=bytes(stream))
         await bench.run("prefetch", [made, bench.transfer("prefetch", bench.rng.randint(1, 60))])
+    for length, cut in _cut(bench):
+        made = bench.transfer("prefetch", length, mode=Mode.ZVC, stream=cut)
+        await bench.run("prefetch", [made, bench.transfer("prefetch", 1)])
+
+
+def _cut(bench: EngineBench) -> Iterator[tuple[int, bytes]]:
+    """Lengths of raw data, and streams that end too early.
+
+    A window of literals but for a word is cut after each of its beats: of some beat that is to come out nothing is there.
+    Of a part of a window there is only the header, with a code past the end that is wrong.
+    """
+    form, lanes = bench.rules["prefetch"].format(Mode.ZVC, bench.tables["prefetch"]), bench.config.lanes
+    word = form.stream_bits // 8
+    for start in range(0, form.window, lanes):
+        raw = [1] * form.window
+        raw[start + bench.rng.randrange(min(lanes, form.window))] = 0
+        stream = words_to_bytes(encode_packet(raw, form).words)
+        for end in range(lanes * word, len(stream), lanes * word):
+            yield form.window, stream[:end]
+    if form.header_words and lanes + 1 < form.window:
+        header = bytearray(words_to_bytes(encode_packet([1] * (lanes + 1), form).words))[
+            : form.header_words * word
+        ]
+        header[-1] |= 0x80
+        yield lanes + 1, bytes(header)
 
 
 @engine_test
@@ -153,3 +187,21 @@ async def capacity(bench: EngineBench, budget: int) -> None:
         made = bench.transfer("offload", words, mode=Mode.ZVC, capacity=most)
         made.move(bench.high("dev"), bench.high("host"))
         await bench.run("offload", [made, bench.transfer("offload", bench.rng.randint(1, 60))])
+    await _answered_at_once(bench)
+
+
+async def _answered_at_once(bench: EngineBench) -> None:
+    """The host holds its responses back until those of several packets can come without a gap, with ends of packets that
+    did not fit, and that need no response, in between."""
+    offload, answers = bench.channels["offload"], bench.memory["host"].write_if.b_channel
+    bench.pauses(0.0)
+    for _ in range(10):
+        made = [bench.transfer("offload", 60, mode=Mode.ZVC, capacity=bench.rng.randint(1, 80))]
+        made += [bench.transfer("offload", bench.rng.randint(1, 20)) for _ in range(2)]
+        made = made[: offload.size]
+        answers.pause = True
+        await offload.submit([each.record() for each in made])
+        await ClockCycles(bench.dut.aclk, 600)
+        answers.pause = False
+        for each in made:
+            bench.check("offload", each, await offload.next())

@@ -12,6 +12,7 @@ from cdma.verif.engine.bench import CHANNELS
 from cdma.verif.engine.context import engine_test
 from cdma.verif.engine.ports_bench import PERIOD_NS
 from cdma.verif.engine.ring import RingBench
+from cdma.verif.engine.steps import address_offered, changed
 
 __all__: list[str] = []
 
@@ -36,13 +37,7 @@ async def soft_resets(bench: RingBench, budget: int) -> None:
             await bench.rings[channel].submit([each.record() for each in made[channel]])
         await ClockCycles(bench.dut.aclk, bench.rng.randint(1, 900))
         await bench.poke("engine.command", soft_reset=1)
-        for _ in range(2000):
-            if not await bench.peek("engine.status", "resetting"):
-                break
-        else:
-            raise AssertionError("the soft reset did not end")
-        for checker in bench.checkers.values():
-            checker.finish()
+        await _reset_done(bench)
         for channel in CHANNELS:
             assert await bench.peek(f"{channel}.control") == 0
             assert await bench.peek(f"{channel}.completion_head") == 0
@@ -52,6 +47,44 @@ async def soft_resets(bench: RingBench, budget: int) -> None:
             await bench.rings[channel].enable()
             await bench.run(channel, [bench.transfer(channel, 100)])
             await bench.rings[channel].disable()
+
+
+async def _reset_done(bench: RingBench) -> None:
+    """Waits until a soft reset is over; nothing may be open then."""
+    for _ in range(2000):
+        if not await bench.peek("engine.status", "resetting"):
+            break
+    else:
+        raise AssertionError("the soft reset did not end")
+    for checker in bench.checkers.values():
+        checker.finish()
+
+
+@engine_test
+async def reset_in_abort(bench: RingBench, budget: int) -> None:
+    """A soft reset while an abort waits until the completions of what it drops can leave."""
+    for number, channel in enumerate(CHANNELS):
+        ring = bench.rings[channel]
+        await ring.enable()
+        made = [changed(bench.transfer(channel, 4), length=0) for _ in range(ring.size)]
+        await ring.submit([each.record() for each in made])
+        await address_offered(bench, "aw", 1 + number)
+        bench.memory["host"].frozen = True
+        await ClockCycles(bench.dut.aclk, 10 * _CHECK)
+        await ring.abort()
+        await ClockCycles(bench.dut.aclk, _CHECK)
+        assert await ring.flag("aborting")
+        await bench.poke("engine.command", soft_reset=1)
+        await ClockCycles(bench.dut.aclk, _CHECK)
+        assert await bench.peek("engine.status", "resetting")
+        bench.memory["host"].frozen = False
+        await _reset_done(bench)
+        for each in made:
+            bench.check_memory(channel, each, exact=False)
+        await ring.enable()
+        await bench.run(channel, [bench.transfer(channel, 100)])
+        await ring.disable()
+        bench.checks += 2
 
 
 @engine_test

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from cocotb.triggers import ClockCycles, RisingEdge
+import itertools
+
+from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiResp
 
 from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Mode, Status
@@ -10,6 +12,7 @@ from cdma.sim.engine.descriptors import unpack
 from cdma.verif.engine.bench import CHANNELS
 from cdma.verif.engine.context import both, engine_test
 from cdma.verif.engine.ring import Ring, RingBench
+from cdma.verif.engine.steps import address_offered
 
 __all__: list[str] = []
 
@@ -144,16 +147,6 @@ async def _interrupted(bench: RingBench) -> None:
     raise AssertionError("no interrupt from a silent host")
 
 
-async def _sending(bench: RingBench, id: int) -> None:
-    """Waits until the write of a completion with this ID begins."""
-    dut = bench.dut
-    for _ in range(2000):
-        await RisingEdge(dut.aclk)
-        if int(dut.m_axi_host_awvalid.value) and int(dut.m_axi_host_awid.value) == id:
-            return
-    raise AssertionError("no completion is written")
-
-
 @engine_test
 async def silent_host(bench: RingBench, budget: int) -> None:
     await bench.poke("engine.watchdog", value=200)
@@ -182,7 +175,7 @@ async def silent_host(bench: RingBench, budget: int) -> None:
         made = bench.transfer(channel, 50)
         at = ring.completions + ring.done % ring.size * RECORD_BYTES
         await ring.submit([made.record()])
-        await _sending(bench, 1 + number)
+        await address_offered(bench, "aw", 1 + number)
         bench.memory["host"].frozen = True
         await _interrupted(bench)
         await ring.check_error(Status.WATCHDOG, at, 0)
@@ -195,3 +188,27 @@ async def silent_host(bench: RingBench, budget: int) -> None:
         bench.check(channel, made, await ring.next())
         await bench.run(channel, [bench.transfer(channel, 20)])
         bench.checks += 8
+
+
+@engine_test
+async def begun_anew(bench: RingBench, budget: int) -> None:
+    """A ring of completions is disabled while one is on its way, for good or for a moment: that one still arrives."""
+    host = bench.memory["host"]
+    for (number, channel), again in itertools.product(enumerate(CHANNELS), (False, True)):
+        ring = bench.rings[channel]
+        await ring.enable()
+        await bench.run(channel, [bench.transfer(channel, 20)])
+        made = bench.transfer(channel, 20)
+        await ring.submit([made.record()])
+        await address_offered(bench, "aw", 1 + number)
+        host.frozen = True
+        await ClockCycles(bench.dut.aclk, 20)
+        await bench.poke(f"{channel}.control", enable=1, ring_enable=1)
+        if again:
+            await bench.poke(f"{channel}.control", enable=1, ring_enable=1, completion_ring_enable=1)
+        host.frozen = False
+        bench.check(channel, made, await ring.next())
+        await ClockCycles(bench.dut.aclk, 20)
+        assert await bench.peek(f"{channel}.completion_head") == 0
+        await ring.disable()
+        bench.checks += 1

@@ -47,9 +47,29 @@ async def lengths(bench: EngineBench, budget: int) -> None:
 
     async def job(channel: str) -> None:
         await bench.channels[channel].enable()
-        for mode in (Mode.RAW, Mode.ZVC):
+        for mode in Mode:
             await bench.run(
                 channel, [bench.transfer(channel, size, mode=mode) for size in sorted(sizes - {0})]
             )
+
+    await both(bench, job)
+
+
+@engine_test
+async def dense(bench: EngineBench, budget: int) -> None:
+    """Packets of words that all become literals, so that headers and ends come to every place in a beat."""
+    form = bench.config.format
+    bench.pauses(0.5)
+
+    async def job(channel: str) -> None:
+        await bench.channels[channel].enable()
+        words = [number * form.window + bench.config.lanes for number in range(bench.config.lanes + 1)]
+        await bench.run(
+            channel,
+            [
+                bench.transfer(channel, count, mode=Mode.ZVC, raw=b"\xff" * (count * form.word_bits // 8))
+                for count in words
+            ],
+        )
 
     await both(bench, job)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import pytest
@@ -152,6 +153,8 @@ def test_equivalence_of_what_stands_around_a_memory() -> None:
     # The memory that is at fault is looked into.
     inner = [each for each in draw(Remembering(), "tiny", 500, 1) if "ram" in each.module]
     assert False in {is_equivalent(Remembering(), each) for each in inner[:4]}
+    # What it holds at first is the same in both.
+    assert is_equivalent(Remembering(), dataclasses.replace(inner[0], command="")) is True
 
 
 @pytest.mark.verilator

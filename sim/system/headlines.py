@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
+
 from .assumptions import Assumptions
 from .density_table import DensityTable
 from .machine import load_link, load_machine
 from .model import Model, Result, moments
 from .networks import load_network
-from .ranges import Range, variations
+from .ranges import Range, draws, variations
 
 __all__ = [
     "CSWAP_MACHINES",
@@ -37,6 +39,9 @@ CSWAP_POLICIES = ("vdnn_all", "vdnn++", "static", "cswap")
 #: The policies whose rows a section of the assumptions moves; a section that is not here moves all of them.
 _MOVES = {"cpu": {"vdnn++"}, "kernels": {"static", "cswap"}}
 
+#: How often all assumptions are drawn, and the seed.
+_DRAWS, _SEED = 24, 1
+
 #: Evaluates a network on a machine under a policy.
 _Evaluate = Callable[[str, str, str], Result]
 
@@ -54,10 +59,23 @@ class Span:
 
 @dataclass(frozen=True)
 class Band:
-    """A headline and where it may lie: one assumption at a time at the ends of its range."""
+    """A headline and where it may lie: one assumption at a time at the ends of its range.
+
+    ``drawn``
+        Its values with all assumptions anywhere in their ranges at once, in ascending order.
+    """
 
     value: float
     spans: tuple[Span, ...]
+    drawn: tuple[float, ...] = ()
+
+    @property
+    def joint(self) -> tuple[float, float]:
+        """Where four of five values lie with all assumptions at once: from the tenth part to the ninetieth."""
+        if not self.drawn:
+            return self.value, self.value
+        low, high = np.quantile(self.drawn, (0.1, 0.9))
+        return float(low), float(high)
 
     @property
     def least(self) -> float:
@@ -109,7 +127,14 @@ def bands(
         progress(f"bands: densities of the {name}")
         changed = _evaluator(assumptions, table, lines)
         add(f"densities: {name}", True, [_values(changed, assumptions, _best(assumptions, table, lines))])
-    return {name: Band(value, tuple(spans[name])) for name, value in values.items()}
+    drawn: dict[str, list[float]] = {name: [] for name in values}
+    for number, assumed in enumerate(draws(assumptions, ranges, _DRAWS, _SEED), start=1):
+        progress(f"bands: all assumptions at once, {number} of {_DRAWS}")
+        for name, value in _values(_evaluator(assumed, densities, lines), assumed, best).items():
+            drawn[name].append(value)
+    return {
+        name: Band(value, tuple(spans[name]), tuple(sorted(drawn[name]))) for name, value in values.items()
+    }
 
 
 def headlines(

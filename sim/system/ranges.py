@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from cdma.sim.support.toml_table import Table, TableError, read_toml
 
 from .assumptions import Assumptions, default_assumptions_path
 
-__all__ = ["Range", "Variation", "load_ranges", "variations"]
+__all__ = ["Range", "Variation", "draws", "load_ranges", "variations"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,12 @@ class Range:
     reason: str
     #: Those that have the same name here vary at once.
     together: str
+
+    def at(self, place: float) -> float:
+        """The value at a part of the way from the least to the greatest one, on a logarithmic scale where there is one."""
+        if self.least == 0:
+            return self.most * place
+        return float(self.least * (self.most / self.least) ** place)
 
 
 @dataclass(frozen=True)
@@ -51,9 +58,6 @@ def load_ranges(path: Path | None = None) -> list[Range]:
 
 def variations(assumptions: Assumptions, ranges: list[Range]) -> list[Variation]:
     """Returns the assumptions with each range at its ends, the others as they are."""
-    groups: dict[tuple[str, str], list[Range]] = {}
-    for one in ranges:
-        groups.setdefault((one.section, one.together), []).append(one)
     return [
         Variation(
             name,
@@ -63,8 +67,32 @@ def variations(assumptions: Assumptions, ranges: list[Range]) -> list[Variation]
                 _changed(assumptions, section, {one.key: one.most for one in group}),
             ),
         )
-        for (section, name), group in groups.items()
+        for (section, name), group in _groups(ranges)
     ]
+
+
+def draws(assumptions: Assumptions, ranges: list[Range], count: int, seed: int) -> list[Assumptions]:
+    """Returns assumptions of which all are somewhere in their ranges, independently of each other.
+
+    Each range is cut into ``count`` parts, evenly on a logarithmic scale, and each part is drawn from once.
+    """
+    rng = random.Random(seed)
+    drawn = [assumptions] * count
+    for (section, _), group in _groups(ranges):
+        places = [(part + rng.random()) / count for part in rng.sample(range(count), count)]
+        drawn = [
+            _changed(one, section, {each.key: each.at(place) for each in group})
+            for one, place in zip(drawn, places, strict=True)
+        ]
+    return drawn
+
+
+def _groups(ranges: list[Range]) -> list[tuple[tuple[str, str], list[Range]]]:
+    """The ranges that vary together, with their section and name."""
+    groups: dict[tuple[str, str], list[Range]] = {}
+    for one in ranges:
+        groups.setdefault((one.section, one.together), []).append(one)
+    return list(groups.items())
 
 
 def _range(table: Table, section: str, key: str) -> Range:

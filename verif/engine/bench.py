@@ -32,6 +32,9 @@ __all__ = ["CHANNELS", "EngineBench"]
 #: The engine's channels.
 CHANNELS = DIRECTIONS
 
+#: With this factor, and 1 added, all numbers of 32 bits come before one comes again.
+_TAG_FACTOR = 1664525
+
 
 class EngineBench(PortsBench):
     """The testbench.
@@ -59,6 +62,11 @@ class EngineBench(PortsBench):
         self.tag = 0
         self._submitted: dict[int, Mapping[str, int]] = {}
         self._told: list[dict[str, Any]] = []
+
+    def new_tag(self) -> int:
+        """A tag that no other descriptor has. Each of its bits is often 1 and often 0."""
+        self.tag = (self.tag * _TAG_FACTOR + 1) % (1 << 32)
+        return self.tag
 
     async def reset(self, cycles: int) -> None:
         """Resets the engine and its neighbours, whatever is in flight."""
@@ -115,7 +123,6 @@ class EngineBench(PortsBench):
         bits = {"dev": config.dev_data_bits, "host": config.host_data_bits}
         # Where in their beats source and destination begin.
         offsets = {port: rng.randrange(0, bits[port] // 8, config.align(port)) for port in bits}
-        self.tag += 1
         made = transfer(
             config,
             channel,
@@ -124,7 +131,7 @@ class EngineBench(PortsBench):
             table=table,
             source=offsets[read],
             destination=offsets[write],
-            tag=self.tag,
+            tag=self.new_tag(),
             **options,
         )
         sizes = {"source": len(made.source), "destination": made.descriptor["capacity"]}

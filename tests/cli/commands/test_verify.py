@@ -100,4 +100,4 @@ def test_list(block: str, asked: dict[str, Any], capsys: pytest.CaptureFixture[s
 def test_an_unknown_test(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", "engine", "--tests", "bound"]) == 2
     err = capsys.readouterr().err
-    assert err.startswith("cdma: tests has 'bound'; the tests of the engine are soak, lengths, limits,")
+    assert err.startswith("cdma: tests has 'bound'; the tests of the engine are soak, lengths, dense,")

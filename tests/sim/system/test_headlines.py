@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from cdma.sim.support.toml_table import TableError
 from cdma.sim.system.headlines import Band, Span, bands
-from cdma.sim.system.ranges import load_ranges, variations
+from cdma.sim.system.ranges import draws, load_ranges, variations
 from tests.support.small_networks import BASE, QUICK, RECORDED, flat
 from tests.support.toml_files import written
 
@@ -27,6 +28,21 @@ def test_rates_of_the_host_vary_together() -> None:
     (host,) = [one for one in variations(BASE, load_ranges()) if one.section == "cpu"]
     assert [(end.cpu.compress_GBps, end.cpu.decompress_GBps) for end in host.ends] == [(2, 4), (16, 32)]
     assert all(replace(end, cpu=BASE.cpu) == BASE for end in host.ends)
+
+
+def test_all_assumptions_are_drawn_evenly_and_independently() -> None:
+    drawn = draws(BASE, load_ranges(), 8, 1)
+    assert drawn == draws(BASE, load_ranges(), 8, 1) != draws(BASE, load_ranges(), 8, 2)
+    orders = set()
+    for one in load_ranges():
+        values = [getattr(getattr(each, one.section), one.key) for each in drawn]
+        assert all(one.least <= value <= one.most for value in values)
+        parts = [int(8 * math.log(value / one.least, one.most / one.least)) for value in values]
+        assert sorted(parts) == list(range(8))
+        orders.add(tuple(parts))
+    # The two rates of the host keep together, and nothing else does.
+    assert len(orders) == len(load_ranges()) - 1
+    assert all(each.cpu.decompress_GBps == pytest.approx(2 * each.cpu.compress_GBps) for each in drawn)
 
 
 def test_own_ranges(tmp_path: Path) -> None:
@@ -65,9 +81,14 @@ def test_each_band_comes_from_what_moves_it() -> None:
     assert speedup.least < speedup.value < speedup.most
     assert host.widest[0].name == "cpu: host rate"
     assert host.most > 1.5 * host.value
+    # All at once: in the middle of the band where one assumption alone moves it, and nowhere else where none does.
+    assert speedup.least < speedup.joint[0] < speedup.joint[1] < speedup.most
+    assert found["ratio_average"].joint == (found["ratio_average"].value,) * 2
 
 
 def test_a_band_is_that_of_the_assumptions() -> None:
-    band = Band(2.0, (Span("a", False, 1.9, 2.5), Span("b", True, 1.0, 2.0), Span("c", False, 2.0, 2.0)))
+    spans = (Span("a", False, 1.9, 2.5), Span("b", True, 1.0, 2.0), Span("c", False, 2.0, 2.0))
+    band = Band(2.0, spans, tuple(range(11)))
+    assert band.joint == (1, 9)
     assert (band.least, band.most) == (1.9, 2.5)
     assert [span.name for span in band.widest] == ["b", "a"]

@@ -84,14 +84,14 @@ async def _cut(bench: EngineBench, channel: str, mode: Mode, size: int) -> None:
         Far(at, data, wanted, config.stripe_bytes, config.units if config.striped(port) else 1)
         for at, port, wanted in zip((start, destination), ports, (b"", expected), strict=True)
     )
-    bench.tag += 1
+    tag = bench.new_tag()
     descriptor = {
         "source": start,
         "destination": destination,
         "length": size,
         "capacity": size,
         "compressed_length": size if decompresses else 0,
-        "tag": bench.tag,
+        "tag": tag,
         "mode": int(mode),
     }
     await end.submit([Transfer(descriptor, b"", Outcome()).record()])
@@ -106,7 +106,7 @@ async def _cut(bench: EngineBench, channel: str, mode: Mode, size: int) -> None:
     await bench.settle(channel)
     await end.resume()
     got = unpack(COMPLETION, await end.next())
-    assert (got["status"], got["tag"]) == (Status.ABORTED, bench.tag), got
+    assert (got["status"], got["tag"]) == (Status.ABORTED, tag), got
     source.far = sink.far = None
     bench.transfers += 1
     bench.checks += look // sink.write_if.byte_lanes

@@ -133,6 +133,7 @@ ARROWS: dict[str, list[str]] = {
         "hdl/engine",
         "hdl/engine/channel",
         "hdl/engine/control",
+        "hdl/engine/rings",
         "hdl/spec/registers",
         "hdl/codec",
         "hdl/codec/plain",

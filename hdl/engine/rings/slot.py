@@ -103,7 +103,7 @@ class RingSlot(wiring.Component):
         outside = Signal(reset_less=True)
         total = self._add(m, selects, turning, carry)
 
-        beyond = total[self.address_bits - (limbs - 1) * _LIMB :].any() if self.address_bits < 64 else C(0)
+        beyond = total[self.address_bits - (limbs - 1) * _LIMB :].any()
         with m.If(adds.busy):
             into = Mux(adds.phase == _BASE, total[:_LIMB], turning[:_LIMB])
             m.d.sync += [turning.eq(Cat(turning[_LIMB:], into)), carry.eq(total[_LIMB])]

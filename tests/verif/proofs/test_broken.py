@@ -23,8 +23,11 @@ from cdma.hdl.codec.plain.window_store import WindowStore
 from cdma.hdl.engine.channel.checker import Checker
 from cdma.hdl.engine.channel.completer import Completer
 from cdma.hdl.engine.channel.slots import Slots
+from cdma.hdl.engine.rings.rings import Rings
+from cdma.hdl.engine.rings.slot import RingSlot
 from cdma.hdl.lossy.rounding import Rounding
 from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.quantisation import Quantisation
 from cdma.hdl.spec.records import Status
@@ -44,6 +47,9 @@ from cdma.verif.proofs.quantised import Bounded
 from cdma.verif.proofs.queues import Queue
 from cdma.verif.proofs.registry import choose
 from cdma.verif.proofs.result import BOUNDED, FAILED, PROVEN, UNKNOWN, VACUOUS
+from cdma.verif.proofs.ring_slot import Finding
+from cdma.verif.proofs.rings import SMALL as SMALL_RINGS
+from cdma.verif.proofs.rings import Fetching
 from cdma.verif.proofs.runner import run_proof
 from cdma.verif.proofs.slots import Keeping
 from cdma.verif.proofs.word_flow import WordFlow
@@ -280,6 +286,37 @@ def test_a_wrong_channel(tmp_path, monkeypatch):
         method="bmc",
         depth=30,
         cover=4,
+    )
+
+
+class Unwatched(RingSlot):
+    """Allows every completion of the offload channel."""
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        with m.If(self.completions & ~self.channel):
+            m.d.comb += self.allowed.eq(1)
+        return m
+
+
+class SoonFetching(Fetching):
+    """Covers what is soon reached."""
+
+    def cover(self, m, places):
+        m.d.comb += Cover(self.rings.offload.requests.valid)
+
+
+def test_a_wrong_slot_of_a_ring(tmp_path, monkeypatch):
+    config = EngineConfig()
+    refuted(lambda: Finding(Unwatched(config)), tmp_path, "ring_slot.py", method="bmc", depth=20)
+    monkeypatch.setattr("cdma.hdl.engine.rings.rings.RingSlot", Unwatched)
+    refuted(
+        lambda: SoonFetching(Rings(SMALL_RINGS)),
+        tmp_path,
+        "rings.py",
+        method="bmc",
+        depth=34,
+        rules=(RULES,),
     )
 
 

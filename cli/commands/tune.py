@@ -48,7 +48,7 @@ def register(subparsers: Any) -> None:
 def _register_hardware(kinds: Any) -> None:
     parser = kinds.add_parser(
         "hardware",
-        help="lanes, units, queue, outstanding bursts and buffers of the engine for a network",
+        help="lanes, words, windows, codes, units, queue, outstanding bursts and buffers of the engine for a network",
         description="Search the designs of an engine for the shortest step of a network within an area and a clock. Areas "
         "and clocks are interpolated from measured tables; cdma area engine --config measures the chosen design. Needs the "
         "extra tune, but for --sampler random.",
@@ -175,7 +175,7 @@ def _show(arguments: argparse.Namespace, pairs: list[tuple[Design, Evaluation]],
         print(json.dumps(rows, indent=1))
         return
     table = new_table(
-        *("lanes", "word bits", "units", "queue", "outstanding", "read buffer"),
+        *("lanes", "word bits", "window", "code bits", "units", "queue", "outstanding", "read buffer"),
         *("kGE with memories", "GHz", "ms/step", "chosen"),
         texts=0,
     )

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cdma.hdl.spec.errors import ParameterError
+from cdma.hdl.spec.format import Format
 
 from .density_table import DensityTable
 from .feature_maps import FeatureMap, Source
 from .layers import NUMBER_BYTES
 from .networks import INPUT, Network
+from .word_law import law_of
 
 __all__ = ["ALGORITHMS", "Compression"]
 
@@ -37,6 +39,8 @@ class Compression:
     algorithm: str
     #: Records of ratios, for densities that come without.
     lines: DensityTable
+    #: Of zero-value compression another format than that of whole numbers.
+    format: Format | None = None
 
     def density(self, item: FeatureMap, progress: float) -> float:
         """Returns the part of a map's words that is not zero."""
@@ -52,6 +56,13 @@ class Compression:
         parts = [part.elements * self._fraction(part, progress, kind) for part in item.sources]
         return sum(parts) / sum(part.elements for part in item.sources)
 
+    def literals(self, item: FeatureMap, progress: float) -> float:
+        """Returns the part of a map's words that are literals."""
+        density = min(self.density(item, progress), 1.0)
+        if self.format is None:
+            return density
+        return law_of(self.number_type(item), self.format).literals(density)
+
     def number_type(self, item: FeatureMap) -> str:
         """Returns the type of the numbers of a map."""
         network = self.network
@@ -59,6 +70,8 @@ class Compression:
 
     def _fraction(self, part: Source, progress: float, number_type: str) -> float:
         density = part.density(self.densities, self.network.densities, progress)
+        if self.algorithm == "zv" and self.format is not None:
+            return law_of(number_type, self.format).fraction(density)
         if self.algorithm == "zv":
             return 1 / _BITS[number_type] + density
         if self.algorithm == "fields":

@@ -12,7 +12,7 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.errors import CdmaError
 from cdma.hdl.spec.format import Format
 
-from .area_table import lanes_measured, size_of, units_measured
+from .area_table import formats_measured, lanes_measured, size_of, units_measured
 from .layers import NUMBER_BYTES
 from .machine import Engine
 from .model import Model
@@ -24,10 +24,12 @@ _BURST_BEATS = EngineConfig.burst_beats
 
 @dataclass(frozen=True)
 class Design:
-    """The parameters that are searched; a word is as wide as the network's numbers, a window has 32 words."""
+    """The parameters that are searched."""
 
     lanes: int
     word_bits: int
+    window: int
+    code_bits: int
     units: int
     queue: int
     outstanding: int
@@ -40,8 +42,12 @@ class Design:
 
     def config(self) -> EngineConfig:
         """Returns the configuration; raises :class:`CdmaError` if there is no such engine."""
-        settings = self.settings()
-        return EngineConfig(format=Format(settings.pop("word_bits")), **settings)
+        return EngineConfig.from_settings(self.settings())
+
+    @property
+    def format(self) -> Format:
+        """The format of its codecs."""
+        return Format(self.word_bits, self.window, self.code_bits)
 
 
 @dataclass(frozen=True)
@@ -73,12 +79,16 @@ class Space:
 
     @classmethod
     def of(cls, model: Model) -> Space:
-        """Returns the space for a network: what tables of areas have, with words of its numbers."""
-        bits = 8 * NUMBER_BYTES[model.network.number_type]
+        """Returns the space for a network: what tables of areas have, with words as wide as its numbers or parts of them."""
+        bits = 8 * min(NUMBER_BYTES[layer.number_type] for layer in model.network.layers)
+        words = tuple(word for word in (8, 16, 32) if word <= bits)
+        windows, codes = (tuple(sorted(set(values))) for values in zip(*formats_measured(), strict=True))
         return cls(
             {
                 "lanes": tuple(lanes_measured(bits)),
-                "word_bits": (bits,),
+                "word_bits": words,
+                "window": windows,
+                "code_bits": codes,
                 "units": tuple(units_measured()),
                 "queue": (0, 1, 2),
                 "outstanding": (2, 4, 8, 16, 32),
@@ -116,7 +126,7 @@ class Trainer:
         """
         if not _possible(design):
             return None
-        size = size_of(design.lanes, design.word_bits, design.units, design.queue, design.read_buffer_beats)
+        size = size_of(design.lanes, design.format, design.units, design.queue, design.read_buffer_beats)
         clock = 1e9 / size.period_ns
         port = design.lanes * design.word_bits / 8
         in_flight = min(design.read_buffer_beats, design.outstanding * _BURST_BEATS) * port * design.units
@@ -124,12 +134,13 @@ class Trainer:
         engine = replace(
             machine.engine,
             units=design.units,
-            codec=CodecConfig(Format(design.word_bits), design.lanes),
+            codec=CodecConfig(design.format, design.lanes),
             clock_hz=clock,
             read_bytes_per_s=min(machine.engine.read_bytes_per_s, design.units * port * clock),
             buffer_bytes=in_flight,
             port_bytes_per_s=port * clock,
         )
         if engine not in self._steps:
-            self._steps[engine] = self._model.on(replace(machine, engine=engine)).evaluate("cdma").step_s
+            model = self._model.on(replace(machine, engine=engine)).in_words(design.format)
+            self._steps[engine] = model.evaluate("cdma").step_s
         return Evaluation(size.area_kge, clock / 1e9, self._steps[engine])

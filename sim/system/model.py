@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from cdma.hdl.spec.errors import ParameterError
+from cdma.hdl.spec.format import Format
 
 from .assumptions import Assumptions
 from .compression import ALGORITHMS, Compression
@@ -66,6 +67,7 @@ class Model:
         assumptions: Assumptions,
         densities: DensityTable,
         lines: DensityTable | None = None,
+        format: Format | None = None,
     ) -> None:
         self.planner = StepPlanner(network, machine, assumptions)
         if not self.planner.offloadable:
@@ -75,6 +77,7 @@ class Model:
             )
         self._densities = densities
         self._lines = lines or densities
+        self._format = format
         self._vdnn: float | None = None
 
     @property
@@ -94,15 +97,25 @@ class Model:
     def with_batch(self, batch: int) -> Model:
         """Returns the network with so many images in a step, on the machine."""
         network = replace(self.network, batch=batch)
-        return Model(network, self.machine, self.planner.assumptions, self._densities, self._lines)
+        return Model(
+            network, self.machine, self.planner.assumptions, self._densities, self._lines, self._format
+        )
 
     def on(self, machine: Machine) -> Model:
         """Returns the network on another machine."""
-        return Model(self.network, machine, self.planner.assumptions, self._densities, self._lines)
+        return Model(
+            self.network, machine, self.planner.assumptions, self._densities, self._lines, self._format
+        )
+
+    def in_words(self, format: Format) -> Model:
+        """Returns the network in words, windows and codes of this format; without, a word is a number."""
+        return Model(
+            self.network, self.machine, self.planner.assumptions, self._densities, self._lines, format
+        )
 
     def situation(self, algorithm: str, progress: float) -> Situation:
         """Returns the network at one moment of its training."""
-        compression = Compression(self.network, self._densities, algorithm, self._lines)
+        compression = Compression(self.network, self._densities, algorithm, self._lines, self._format)
         return Situation(self.planner, compression, progress)
 
     def step(self, policy: str, algorithm: str, progress: float) -> Step:

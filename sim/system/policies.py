@@ -112,7 +112,7 @@ class Situation:
     def by_engine(self, item: FeatureMap) -> Transfer:
         """Returns the transfer of a map that the engine compresses on its way out and decompresses on its way in."""
         raw, link = self.planner.bytes_of(item), self.link_bytes(item)
-        engine, density = self.planner.machine.engine, min(self.density(item), 1.0)
+        engine, density = self.planner.machine.engine, self.compression.literals(item, self.progress)
         fetch = engine.fetch_bytes_per_s
         rates = [unit_bytes_per_s(engine, direction, density) for direction in ("compress", "decompress")]
         if self.compression.algorithm == "zl_hw":

@@ -62,11 +62,17 @@ class Kept:
     def __post_init__(self) -> None:
         if self.path is None or not self.path.exists():
             return
-        for line in self.path.read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            if row["question"] == self.question:
-                found = row["evaluation"]
-                self.known[Design(**row["design"])] = None if found is None else Evaluation(**found)
+        for number, line in enumerate(self.path.read_text(encoding="utf-8").splitlines(), 1):
+            try:
+                row = json.loads(line)
+                if row["question"] == self.question:
+                    found = row["evaluation"]
+                    self.known[Design(**row["design"])] = None if found is None else Evaluation(**found)
+            except (ValueError, KeyError, TypeError):
+                raise CdmaError(
+                    f"line {number} of {self.path} is no evaluation of a design with the parameters that are searched now; "
+                    "choose another file"
+                ) from None
 
     def __call__(self, designs: Sequence[Design]) -> list[Evaluation | None]:
         """Returns the evaluations of designs, of which those that are not known are made."""

@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["register"]
 
 #: Modules of the benches, in the order that ``--help`` shows; each has ``register(subparsers)``.
-_BENCHES = ("codec", "stage", "queue", "engine", "units", "formats", "software", "lossy")
+_BENCHES = ("codec", "stage", "queue", "engine", "units", "formats", "words", "software", "lossy")
 
 
 def register(subparsers: Any) -> None:

@@ -50,6 +50,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "bench engine": ("--densities 0 0.5 1 --bytes 65536", "--plot utilisation.svg"),
     "bench units": ("--unit-counts 2 4 --densities 0.5",),
     "bench formats": ("",),
+    "bench words": ("", "--markdown"),
     "bench software": ("", "--input activations.npy"),
     "bench lossy": ("--networks vgg", "--seeds 5 --resume trainings.jsonl"),
     "profile": ("activations/", "activations.npz --link 25 --units 2 --html report.html"),

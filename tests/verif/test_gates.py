@@ -12,6 +12,7 @@ from cdma.app import main
 from cdma.synth.errors import LibraryError
 from cdma.synth.gates import gate_netlist
 from cdma.verif.codec.design import CodecDesign
+from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.regression import verify
 from tests.support.icarus import needs_icarus
 from tests.support.paths import ROOT
@@ -39,6 +40,22 @@ def test_from_random_start_values() -> None:
     netlist = _netlist("decompressor")
     assert not re.search(r"(\+|<=? |==).*;", "".join(re.findall(r"^  assign .*$", netlist, re.MULTILINE)))
     assert not _failed("decompressor", netlist)
+
+
+@pytest.mark.verilator
+@pytest.mark.slow
+def test_an_engine() -> None:
+    """All of it but its memories, with resets and errors: gates from random start values."""
+    design = EngineDesign(SMALL, init=False)
+    netlist = gate_netlist(design.verilog(), design.top)
+    outcomes = verify(
+        design,
+        tests=["soak", "bus_errors", "aborts", "hard_resets", "ring_windows"],
+        packets=20,
+        verilog=netlist,
+    ).outcomes
+    assert len(outcomes) == 5
+    assert not [outcome for outcome in outcomes if outcome.failure is not None]
 
 
 @needs_icarus

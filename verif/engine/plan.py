@@ -63,7 +63,7 @@ _CHANNELS = (
     ),
     TestPoint(
         "dense",
-        "packets without a zero, of each number of windows up to the lanes, random back-pressure",
+        "packets without a zero, of each number of windows up to the lanes, in each of several units, random back-pressure",
         "headers and ends in every place of a beat",
     ),
     TestPoint(
@@ -192,8 +192,8 @@ _REGISTERS = (
     ),
     TestPoint(
         "reset_in_abort",
-        "a soft reset while an abort waits for a host that is silent",
-        "the reset waits, too, and everything works again after it",
+        "a soft reset while an abort waits for a host that is silent, or for software to take completions from registers",
+        "the reset waits for the host, too, and everything works again after it",
         _with_registers,
     ),
     TestPoint(

@@ -132,9 +132,14 @@ async def corrupt(bench: EngineBench, budget: int) -> None:
             )
         made = bench.transfer("prefetch", words, mode=mode, stream=bytes(stream))
         await bench.run("prefetch", [made, bench.transfer("prefetch", bench.rng.randint(1, 60))])
-    for length, cut in _cut(bench):
-        made = bench.transfer("prefetch", length, mode=Mode.ZVC, stream=cut)
-        await bench.run("prefetch", [made, bench.transfer("prefetch", 1)])
+    form = bench.rules["prefetch"].format(Mode.ZVC, bench.tables["prefetch"])
+    for unit in range(bench.config.units):
+        # Zeros go to the units before this one.
+        before = unit * bench.config.stripe_bytes * 8 // form.word_bits
+        zeros = words_to_bytes(encode_packet([0] * before, form).words) if before else b""
+        for length, cut in _cut(bench):
+            made = bench.transfer("prefetch", before + length, mode=Mode.ZVC, stream=zeros + cut)
+            await bench.run("prefetch", [made, bench.transfer("prefetch", 1)])
 
 
 def _cut(bench: EngineBench) -> Iterator[tuple[int, bytes]]:

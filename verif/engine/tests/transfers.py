@@ -64,6 +64,10 @@ async def dense(bench: EngineBench, budget: int) -> None:
     async def job(channel: str) -> None:
         await bench.channels[channel].enable()
         words = [number * form.window + bench.config.lanes for number in range(bench.config.lanes + 1)]
+        if bench.config.units > 1:
+            # Of several units, each has the last part of some packets.
+            stripe = bench.config.stripe_bytes * 8 // form.word_bits
+            words = [unit * stripe + count for unit in range(bench.config.units) for count in words]
         await bench.run(
             channel,
             [

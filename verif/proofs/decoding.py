@@ -211,12 +211,12 @@ def _chosen(m: Module, name: str, condition: Value, value: Value, otherwise: Val
     return target
 
 
-def _decoding(config: str, fmt: Format) -> Proof:
+def _decoding(config: str, fmt: Format, lanes: int = 2) -> Proof:
     return Proof(
         name="decompressor",
         config=config,
         claim="of any legal stream, each word that the format's serial decoder finds is delivered in its place",
-        bench=lambda: Decoding(Decompressor(CodecConfig(fmt, lanes=2))),
+        bench=lambda: Decoding(Decompressor(CodecConfig(fmt, lanes=lanes))),
         prepare=REDUCED,
         quick=False,
     )
@@ -224,5 +224,6 @@ def _decoding(config: str, fmt: Format) -> Proof:
 
 PROOFS = [
     _decoding("2 lanes, c = 1", Format(word_bits=2, window=4)),
+    _decoding("4 lanes, c = 1", Format(word_bits=2, window=8), lanes=4),
     _decoding("2 lanes, c = 2", Format(word_bits=2, window=4, code_bits=2, values=(0, 1))),
 ]

@@ -3,168 +3,29 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
-import cocotb
 import numpy as np
-from cocotb.triggers import ClockCycles
 
-from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Mode, Status
-from cdma.hdl.spec.stream_format import StreamFormat
+from cdma.hdl.spec.records import COMPLETION, Mode, Status
 from cdma.sim.codec.model import compress_words
 from cdma.sim.codec.words import words_to_bytes
 from cdma.sim.engine.descriptors import Descriptor, unpack
-from cdma.sim.engine.transfer import TransferRules
-from cdma.sim.lossy.quantise import dequantise
 from cdma.verif.simulator.result import bench_settings, leave_row
 
-from .bench import CHANNELS
 from .context import engine_test
-from .literals import literal_words
-from .measure import MOST_DESCRIPTORS
-from .paced_memory import DESTINATION, SOURCE, PacedBench, PacedMemory
+from .measurement import Measurement
+from .paced_memory import DESTINATION, SOURCE, PacedBench
 
 __all__: list[str] = []
 
 _paced_test = functools.partial(engine_test, kind=PacedBench)
 
 
-class _Measurement:
-    """One case: the data of its tensors, and what was counted while they moved.
-
-    ``directions``
-        Are the channels that move them.
-    ``raw``, ``stream``
-        Are the tensor as it is on the device, and on the host.
-    ``step``
-        Is that of the descriptors; the numbers are then those that the words are integers of.
-    """
-
-    def __init__(self, bench: PacedBench, case: dict[str, Any]) -> None:
-        self.bench, self.case = bench, case
-        self.directions = CHANNELS if case["direction"] == "both" else (case["direction"],)
-        form = bench.config.quantisation if case["mode"] == "lossy" else None
-        self.step = form.step(0) if form else 0
-        self.mode = Mode.ZVC if form else Mode[case["mode"].upper()]
-        self.pattern = case.get("pattern", "scattered")
-        self.raw, self.stream = self._tensor()
-
-    @property
-    def _format(self) -> StreamFormat:
-        return TransferRules(self.bench.config, "offload").format(Mode.ZVC, ())
-
-    def _tensor(self) -> tuple[bytes, bytes]:
-        """Makes words that are 0 but for those that the case's pattern and density make literals."""
-        config, case = self.bench.config, self.case
-        bits = config.format.word_bits
-        form = config.quantisation if self.step else None
-        words = literal_words(
-            case["bytes"] * 8 // (form.number_type.bits if form else bits),
-            bits,
-            case["density"],
-            pattern=self.pattern,
-            units=config.units,
-            stripe_words=config.stripe_bytes * 8 // bits,
-        )
-        raw = words_to_bytes(words)
-        if form:
-            # The integer without an opposite is made of no number.
-            words[words == form.limit + 1] = 1
-            raw = dequantise(words.view(f"i{bits // 8}"), 0, form).tobytes()
-        return raw, raw if self.mode == Mode.RAW else words_to_bytes(compress_words(words, self._format))
-
-    def _ends(self, direction: str) -> tuple[PacedMemory, bytes, PacedMemory, bytes]:
-        """The memory that is read and the data in it, the memory that is written and what it must hold."""
-        dev, host = self.bench.memory["dev"], self.bench.memory["host"]
-        if direction == "offload":
-            return dev, self.raw, host, self.stream
-        return host, self.stream, dev, self.raw
-
-    async def run(self) -> list[dict[str, Any]]:
-        """Moves everything; a row for each direction."""
-        bench = self.bench
-        for memory in bench.memory.values():
-            memory.latency = self.case["memory_latency"]
-            memory.first_read = memory.last_answer = None
-        records = [(direction, await self._prepare(direction)) for direction in self.directions]
-        for direction, record in records:
-            await bench.rings[direction].submit([record] * self.case["descriptors"])
-        tasks = [cocotb.start_soon(bench.blame(self._finish(direction))) for direction in self.directions]
-        for task in tasks:
-            await task
-        return [self._row(direction) for direction in self.directions]
-
-    async def _prepare(self, direction: str) -> bytes:
-        """Puts the data in place and starts the channel, with a ring that holds all descriptors; one of these."""
-        bench = self.bench
-        # Sources of one port lie beside each other, so do destinations: nothing is shared between directions.
-        read, source, write, result = self._ends(direction)
-        read.write(SOURCE, source)
-        write.write(DESTINATION, bytes(len(result)))
-        ring = bench.rings[direction]
-        await bench.poke(f"{direction}.control", enable=0)
-        ring.log2, ring.size = MOST_DESCRIPTORS.bit_length() - 1, MOST_DESCRIPTORS
-        await ring.enable()
-        form = self._format
-        decodes = direction == "prefetch" and self.mode != Mode.RAW
-        return Descriptor(
-            SOURCE,
-            DESTINATION,
-            len(self.raw),
-            capacity=form.bound_bytes(len(self.raw) * 8 // form.word_bits),
-            mode=self.mode,
-            compressed_length=len(self.stream) if decodes else 0,
-            step=self.step,
-        ).pack()
-
-    async def _finish(self, direction: str) -> None:
-        """Waits for the last completion, and looks at all."""
-        bench, count = self.bench, self.case["descriptors"]
-        ring, host = bench.rings[direction], bench.memory["host"]
-        last = ring.completions + (count - 1) * RECORD_BYTES
-        limit = bench.cycles + 20000 + count * self.case["bytes"] // 4
-        while not host.bytes[last + RECORD_BYTES - 1] >> 7:
-            await ClockCycles(bench.dut.aclk, 16)
-            assert bench.cycles < limit, f"{direction}: the completions did not all come in {self.case}"
-        for index in range(count):
-            got = unpack(COMPLETION, host.read(ring.completions + index * RECORD_BYTES, RECORD_BYTES))
-            assert got["status"] == Status.OK, got
-
-    def _row(self, direction: str) -> dict[str, Any]:
-        """Compares what was written, and says how long it took."""
-        bench, case, config = self.bench, self.case, self.bench.config
-        read, _, write, result = self._ends(direction)
-        assert write.read(DESTINATION, len(result)) == result, f"{direction}: wrong data"
-        assert read.first_read is not None
-        assert write.last_answer is not None
-        cycles = write.last_answer - read.first_read
-        dev = -(-len(self.raw) * 8 // config.dev_data_bits)
-        host = -(-len(self.stream) * 8 // config.host_data_bits)
-        count = case["descriptors"]
-        bench.transfers += count
-        bench.checks += 1
-        return {
-            "direction": direction,
-            "concurrent": case["direction"] == "both",
-            "mode": case["mode"],
-            "density": case["density"],
-            "pattern": self.pattern,
-            "bytes": case["bytes"],
-            "compressed_bytes": len(self.stream),
-            "descriptors": count,
-            "memory_latency": case["memory_latency"],
-            "outstanding": config.outstanding,
-            "cycles": cycles,
-            "bytes_per_cycle": round(count * len(self.raw) / cycles, 2),
-            "utilisation": round(count * max(dev, host) / cycles, 4),
-        }
-
-
 @_paced_test
 async def measure(bench: PacedBench, budget: int) -> None:
     """Measures every case of the settings, and leaves each row at once."""
     for case in bench_settings()["cases"]:
-        for row in await _Measurement(bench, case).run():
+        for row in await Measurement(bench, case).run():
             leave_row(row)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from cdma.verif.simulator.design import Design
 from cdma.verif.simulator.plan import TestPlan, TestPoint
 
+from .measure import MOST_DESCRIPTORS
+
 __all__ = ["ENGINE_PLAN"]
 
 
@@ -46,6 +48,17 @@ def _three_at_once(design: Design) -> bool:
 def _rings_of_three(design: Design) -> bool:
     """with registers, and rings of four entries or more"""
     return bool(design.config.registers) and _three_at_once(design)
+
+
+def _paced(design: Design) -> bool:
+    """with registers, a ring of 64 entries, two transactions outstanding and one unit"""
+    config = design.config
+    return bool(
+        config.registers
+        and config.ring_entries >= MOST_DESCRIPTORS
+        and config.outstanding >= 2
+        and config.units == 1
+    )
 
 
 _CHANNELS = (
@@ -209,6 +222,13 @@ _REGISTERS = (
         _with_registers,
     ),
     TestPoint(
+        "pace",
+        "packets of 128 beats one after the other, memories of two cycles that never wait, each direction and mode",
+        "no cycle beside the beats of the busiest part; up to 3 between packets where something has to fill anew",
+        _paced,
+        weight=2,
+    ),
+    TestPoint(
         "sideband",
         "AxCACHE, AxPROT, AxQOS and AxUSER of each channel and target written at rest and during transfers",
         "every address has its channel's, and none changes before the channel rests",
@@ -235,6 +255,7 @@ ENGINE_PLAN = TestPlan(
         f"{_TESTS}.{name}"
         for name in (
             "transfers",
+            "pace",
             "limits",
             "refusals",
             "errors",

@@ -115,6 +115,14 @@ REGISTERS: dict[str, _Fault] = {
         "ring_errors",
         "FETCH_SLVERR|nobody allowed",
     ),
+    "a port that waits for nothing": (
+        {
+            "m_axi_dev_wvalid": f"x_m_axi_dev_wvalid & {NOW_AND_THEN}",
+            "m_axi_dev_wready": f"m_axi_dev_wready & {NOW_AND_THEN}",
+        },
+        "pace",
+        "a packet takes 13[0-9.]+ cycles where the busiest part needs 128",
+    ),
     "an interrupt in reset": ({"irq": "x_irq | ~aresetn"}, "hard_resets", "irq is high in reset"),
 }
 STREAMS: dict[str, _Fault] = {

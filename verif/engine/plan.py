@@ -217,7 +217,7 @@ _REGISTERS = (
     ),
     TestPoint(
         "register_bus",
-        "reads and writes at once, of registers and of addresses without one, with strobes, under back-pressure",
+        "each address read and written; then both at once, with strobes, under back-pressure",
         "every value read, SLVERR exactly where no register is",
         _with_registers,
     ),

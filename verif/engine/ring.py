@@ -140,6 +140,8 @@ class Ring:
         for _ in range(300):
             if await bench.peek(f"{name}.error", "valid"):
                 break
+        else:
+            raise AssertionError(f"{name}: no error in the error register")
         high = await bench.peek(f"{name}.error_address_high")
         found = (
             await bench.peek(f"{name}.error", "status"),

@@ -2,7 +2,7 @@
 
 Kernels that compress on a GPU cannot be timed without one. :class:`KernelTimes` gives them the compiled codec's times on
 a processor, measured by size and density, in copies of the tensor: how fast the card copies is what is left to assume. The
-regression knows single timings only, and is linear in the size and in size times density, so it errs, as CSWAP's does.
+regression has a few weights for all sizes and densities, so it errs, as CSWAP's does.
 """
 
 from __future__ import annotations
@@ -10,25 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from .assumptions import Kernels
-from .kernel_law import DIRECTIONS, Timings, fitted, measured_timings
+from .kernel_law import KernelLaw, measured_laws
+from .kernel_timings import Timings, measured_timings
 from .roofline import Cost
 
 __all__ = ["CostModel", "KernelTimes", "Predictor"]
-
-
-@dataclass(frozen=True)
-class Predictor:
-    """Seconds of the kernels by linear regression: constant, per raw byte, per raw byte times density."""
-
-    weights: Mapping[str, NDArray[np.float64]]
-
-    def seconds(self, direction: str, raw_bytes: float, density: float) -> float:
-        """Returns the prediction, at least 0."""
-        return max(float(self.weights[direction] @ (1.0, raw_bytes, raw_bytes * density)), 0.0)
 
 
 @dataclass(frozen=True)
@@ -41,31 +28,31 @@ class KernelTimes:
     def cost(self, direction: str, raw_bytes: float, density: float, link_bytes: float) -> Cost:
         """Returns the cost to compress or to decompress one tensor: both read one form of it and write the other."""
         copies = measured_timings().copies(direction, density)
-        seconds = copies * raw_bytes * self._copy_s_per_byte + self._launch_s
-        return Cost(seconds, raw_bytes + link_bytes)
+        return Cost(self.seconds(copies, raw_bytes), raw_bytes + link_bytes)
 
-    def learnt(self, timings: Timings | None = None) -> Predictor:
-        """Returns the regression over timings, by default those that come with the package, as this machine has them."""
-        known = timings or measured_timings()
-        weights = {
-            direction: fitted(
-                known.bytes,
-                known.density,
-                known.seconds[direction] / known.copy_s * known.bytes * self._copy_s_per_byte
-                + self._launch_s,
-            )
-            for direction in DIRECTIONS
-        }
-        return Predictor(weights)
+    def seconds(self, copies: float, raw_bytes: float) -> float:
+        """Returns the seconds of a kernel that takes as long as some copies of its tensor, which read and write it."""
+        copy_s_per_byte = 2 / (self.dram_bytes_per_s * self.kernels.dram_share)
+        return copies * raw_bytes * copy_s_per_byte + self.kernels.launch_us * 1e-6
 
-    @property
-    def _copy_s_per_byte(self) -> float:
-        """Seconds of a copy, which reads and writes each byte."""
-        return 2 / (self.dram_bytes_per_s * self.kernels.dram_share)
+    def learnt(self) -> Predictor:
+        """Returns the regression over the timings that come with the package, as this machine has them."""
+        return Predictor(self, measured_timings(), measured_laws())
 
-    @property
-    def _launch_s(self) -> float:
-        return self.kernels.launch_us * 1e-6
+
+@dataclass(frozen=True)
+class Predictor:
+    """Seconds of the kernels on a machine by regression."""
+
+    times: KernelTimes
+    timings: Timings
+    #: What was learnt from the timings, by direction.
+    laws: Mapping[str, KernelLaw]
+
+    def seconds(self, direction: str, raw_bytes: float, density: float) -> float:
+        """Returns the prediction: the copies that the law has for the largest tensor that was timed."""
+        seconds = self.laws[direction].seconds(self.timings.largest, density)
+        return self.times.seconds(seconds / self.timings.largest_copy_s, raw_bytes)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""The measured times of a codec by size and density, and CSWAP's regression of them with its error on timings held out.
+"""CSWAP's regression of the times of a codec from size and density of a tensor.
 
-The times are those of ``cdma bench software --times``: the compiled codec on one processor, and beside each the time of a
-copy of the same tensor. What a codec takes is told in copies, so that it can be told of other memories: a map of a device
-takes as many times as long as its copy there.
+Seconds are linear in the size up to what caches hold, and linear with another slope beyond: a bend. What has to fit is the
+tensor and its stream, so the denser a tensor, the smaller the size at which it bends; where, is found from the timings.
+Both slopes depend on the density, piecewise linear between a few knots.
 """
 
 from __future__ import annotations
@@ -14,113 +14,84 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from cdma.sim.support.data import DATA
-from cdma.sim.support.toml_table import Table, read_json
+from .kernel_timings import DIRECTIONS, Timings, measured_timings
 
-__all__ = ["DIRECTIONS", "Error", "Timings", "fitted", "held_out_errors", "measured_timings", "timings_of"]
+__all__ = ["KernelLaw", "fitted", "fitted_linear", "laws_of", "measured_laws"]
 
-DIRECTIONS = ("compress", "decompress")
+#: A tensor with hardly any zeros and one without are told apart: kernels that have nothing to move behave differently.
+_KNOTS = (0.0, 0.5, 0.95, 1.0)
 
-#: Parts of the pairs of size and density, each held out once.
-_FOLDS = 5
-
-
-@dataclass(frozen=True)
-class Timings:
-    """Columns of the measurement, one value for each timing."""
-
-    bytes: NDArray[np.float64]
-    density: NDArray[np.float64]
-    copy_s: NDArray[np.float64]
-    #: By direction.
-    seconds: Mapping[str, NDArray[np.float64]]
-
-    def copies(self, direction: str, density: float) -> float:
-        """Returns how many copies of a tensor the codec takes at a density: the median of all sizes, interpolated."""
-        levels = np.unique(self.density)
-        ratios = self.seconds[direction] / self.copy_s
-        medians = [float(np.median(ratios[self.density == level])) for level in levels]
-        return float(np.interp(density, levels, medians))
+#: Places that are tried for the bend.
+_BENDS = 11
 
 
 @dataclass(frozen=True)
-class Error:
-    """Mean relative errors of predictions of timings that were held out."""
+class KernelLaw:
+    """Seconds of one direction."""
 
-    #: Linear in the size and in the size times the density, as CSWAP's.
-    linear: float
-    #: Likewise with the time of a copy in the place of the size.
-    copy: float
+    #: Densities between which the slopes are interpolated.
+    knots: tuple[float, ...]
+    #: Bytes of a tensor and its stream together from which on the second slopes hold, too.
+    bend: float
+    #: Seconds of a call; seconds per raw byte at each knot; and likewise what is added beyond the bend.
+    weights: NDArray[np.float64]
+
+    def seconds(self, raw_bytes: float, density: float) -> float:
+        """Returns the prediction, at least 0."""
+        return float(self.all_seconds(np.array([raw_bytes]), np.array([density]))[0])
+
+    def all_seconds(
+        self, raw_bytes: NDArray[np.float64], density: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Returns the prediction for each size and density."""
+        return np.maximum(_features(raw_bytes, density, self.knots, self.bend) @ self.weights, 0.0)
+
+
+def fitted(timings: Timings, direction: str) -> KernelLaw:
+    """Returns the law with the least mean of relative errors for the medians of timings."""
+    medians = timings.medians()
+    both = medians.bytes * (1 + medians.density)
+    # The last place has nothing beyond it.
+    bends = np.geomspace(both.min(), both.max(), _BENDS + 1)[:-1]
+    laws = [_fitted(medians, direction, _KNOTS, float(bend)) for bend in bends]
+    return min(laws, key=lambda law: _mean_error(law, medians, direction))
+
+
+def fitted_linear(timings: Timings, direction: str) -> KernelLaw:
+    """Returns the law that CSWAP has: linear in the size and in the size times the density, without a bend."""
+    return _fitted(timings.medians(), direction, (0.0, 1.0), np.inf)
+
+
+def laws_of(timings: Timings) -> dict[str, KernelLaw]:
+    """Returns the laws by direction."""
+    return {direction: fitted(timings, direction) for direction in DIRECTIONS}
 
 
 @cache
-def measured_timings() -> Timings:
-    """Returns the measurement that comes with the package."""
-    table = read_json(DATA / "software_times.json")
-    return timings_of(
-        [
-            {
-                key: row.number(key, least=0)
-                for key in ("bytes", "density", "compress_s", "decompress_s", "copy_s")
-            }
-            for row in _rows(table)
-        ]
-    )
+def measured_laws() -> Mapping[str, KernelLaw]:
+    """Returns the laws of the measurement that comes with the package."""
+    return laws_of(measured_timings())
 
 
-def timings_of(rows: Sequence[Mapping[str, float]]) -> Timings:
-    """Returns rows of a measurement as columns."""
-
-    def column(key: str) -> NDArray[np.float64]:
-        return np.array([row[key] for row in rows], np.float64)
-
-    seconds = {direction: column(f"{direction}_s") for direction in DIRECTIONS}
-    return Timings(column("bytes"), column("density"), column("copy_s"), seconds)
-
-
-def fitted(
-    sizes: NDArray[np.float64], density: NDArray[np.float64], seconds: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Returns weights of a constant, of the size and of the size times the density, by least squares of relative errors."""
+def _fitted(timings: Timings, direction: str, knots: tuple[float, ...], bend: float) -> KernelLaw:
+    seconds = timings.seconds[direction]
     # Absolute errors would be those of the largest tensors alone.
-    design = _features(sizes, density) / seconds[:, None]
-    return np.asarray(np.linalg.lstsq(design, np.ones(len(seconds)), rcond=None)[0], np.float64)
+    design = _features(timings.bytes, timings.density, knots, bend) / seconds[:, None]
+    weights = np.linalg.lstsq(design, np.ones(len(seconds)), rcond=None)[0]
+    return KernelLaw(knots, bend, np.asarray(weights, np.float64))
 
 
-def held_out_errors(timings: Timings, seed: int = 1) -> dict[str, Error]:
-    """Returns the errors by direction; all timings of a size and density are held out together, in five parts."""
-    pairs, which = np.unique(np.stack([timings.bytes, timings.density]), axis=1, return_inverse=True)
-    part = (np.random.default_rng(seed).permutation(pairs.shape[1]) % _FOLDS)[which.reshape(-1)]
-    return {
-        direction: Error(
-            _error(timings.bytes, timings.density, seconds, part),
-            _error(timings.copy_s, timings.density, seconds, part),
-        )
-        for direction, seconds in timings.seconds.items()
-    }
+def _mean_error(law: KernelLaw, timings: Timings, direction: str) -> float:
+    predicted = law.all_seconds(timings.bytes, timings.density)
+    return float(np.abs(predicted / timings.seconds[direction] - 1).mean())
 
 
-def _error(
-    sizes: NDArray[np.float64],
-    density: NDArray[np.float64],
-    seconds: NDArray[np.float64],
-    part: NDArray[np.int64],
-) -> float:
-    errors = np.empty(len(seconds))
-    for held in range(_FOLDS):
-        out = part == held
-        weights = fitted(sizes[~out], density[~out], seconds[~out])
-        errors[out] = np.abs(_features(sizes[out], density[out]) @ weights / seconds[out] - 1)
-    return float(errors.mean())
-
-
-def _features(sizes: NDArray[np.float64], density: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.stack([np.ones(len(sizes)), sizes, sizes * density], axis=1)
-
-
-def _rows(table: Table) -> list[Table]:
-    rows = table.rows("rows")
-    for remark in ("source", "kernels"):
-        table.get(remark, None)
-    table.done()
-    return rows
+def _features(
+    raw_bytes: NDArray[np.float64], density: NDArray[np.float64], knots: Sequence[float], bend: float
+) -> NDArray[np.float64]:
+    shares = np.stack([np.interp(density, knots, row) for row in np.eye(len(knots))], axis=1)
+    # Of the raw bytes, those after which tensor and stream together are larger than the bend.
+    beyond = np.maximum(raw_bytes - bend / (1 + density), 0.0)
+    return np.concatenate(
+        [np.ones((len(raw_bytes), 1)), raw_bytes[:, None] * shares, beyond[:, None] * shares], axis=1
+    )

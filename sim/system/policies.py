@@ -24,7 +24,7 @@ from .compression import ALGORITHMS, Compression
 from .cswap import CostModel, KernelTimes, Predictor
 from .engine_rate import measured_engine_laws, unit_bytes_per_s
 from .feature_maps import FeatureMap
-from .kernel_law import DIRECTIONS
+from .kernel_timings import DIRECTIONS
 from .passage import passage
 from .planner import StepPlanner
 from .roofline import Cost

@@ -21,7 +21,8 @@ from .headlines import (
     best_ratio,
     headlines,
 )
-from .kernel_law import DIRECTIONS, fitted, measured_timings
+from .kernel_law import measured_laws
+from .kernel_timings import DIRECTIONS, measured_timings
 from .machine import Machine, load_link, load_machine
 from .model import Model, Result
 from .networks import load_network
@@ -168,17 +169,11 @@ def _predicted_bytes() -> float:
 
 def _predicted(direction: str) -> list[tuple[float, float, float]]:
     """Returns density, median of the measured seconds and the regression's, of tensors of one size."""
-    timings, size = measured_timings(), _predicted_bytes()
-    weights = fitted(timings.bytes, timings.density, timings.seconds[direction])
+    timings, size, law = measured_timings(), _predicted_bytes(), measured_laws()[direction]
+    rows = timings.part(timings.bytes == size).medians()
     return [
-        (
-            float(level),
-            float(
-                np.median(timings.seconds[direction][(timings.bytes == size) & (timings.density == level)])
-            ),
-            float(weights @ (1.0, size, size * level)),
-        )
-        for level in np.unique(timings.density)
+        (float(level), float(seconds), law.seconds(size, float(level)))
+        for level, seconds in zip(rows.density, rows.seconds[direction], strict=True)
     ]
 
 

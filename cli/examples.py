@@ -57,7 +57,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "characterise": ("", "--figures figures"),
     "model": ("--network vgg16 --policy cdma", "--link pcie3 nvlink --json", "--network gpt2 --decode 65536"),
     "tune hardware": ("--network vgg16 --area 400 -o engine.toml", "--compare --sampler tpe"),
-    "tune software": ("", "--size 64 --density 0.3"),
+    "tune software": ("--size 64 --density 0.3", "--sampler grid -o best.toml", "--compare"),
     "completion": ("bash > ~/.local/share/bash-completion/completions/cdma", "zsh > ~/.zfunc/_cdma"),
 }  # fmt: skip
 

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
+#: Options that say how to train.
+_SCHEDULE = ("epochs", "seed", "learning_rate")
+
 
 def register(subparsers: Any) -> None:
     """Adds the command's parser."""
@@ -39,6 +42,9 @@ def register(subparsers: Any) -> None:
     parser.add_argument("--networks", nargs="+", metavar="NAME", help="train only these")
     parser.add_argument("--epochs", type=int, metavar="N", help="passes over the images (default 24)")
     parser.add_argument("--seed", type=int, metavar="N", help="seed of the training (default 1)")
+    parser.add_argument(
+        "--learning-rate", type=float, metavar="R", help="step size of AdamW at the beginning (default 0.002)"
+    )
     parser.add_argument("--figures", type=Path, metavar="DIR", help="draw the figures into DIR, as SVG")
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
@@ -59,9 +65,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
     if arguments.train is not None and arguments.records is not None:
         raise ParameterError("--records and --train are given; records are either read or made")
-    for option in ("networks", "epochs", "seed"):
+    for option in ("networks", *_SCHEDULE):
         if getattr(arguments, option) is not None and arguments.train is None:
-            raise ParameterError(f"--{option} is given without --train, which it is for")
+            raise ParameterError(f"--{option.replace('_', '-')} is given without --train, which it is for")
     for directory in (arguments.train, arguments.figures):
         if directory is not None:
             ready_directory(directory)
@@ -86,7 +92,7 @@ def _train(arguments: argparse.Namespace) -> None:
     from cdma.sim.training.schedule import Schedule
     from cdma.sim.training.train import NETWORKS
 
-    given = {name: getattr(arguments, name) for name in ("epochs", "seed")}
+    given = {name: getattr(arguments, name) for name in _SCHEDULE}
     schedule = Schedule(**{name: value for name, value in given.items() if value is not None})
     with part_progress() as progress:
         records = record(schedule, arguments.networks or NETWORKS, progress)

@@ -73,7 +73,15 @@ def register(subparsers: Any) -> None:
         "--kernel-rate",
         type=_positive,
         metavar="GB/S",
-        help="rate of compression in software, for CSWAP's inequality (default: that of the units)",
+        help="one rate of CSWAP's kernels, in the place of the regression of measured times",
+    )
+    group.add_argument(
+        "--memory",
+        type=_positive,
+        default=547.7,
+        metavar="GB/S",
+        help="bandwidth of the device's memory, whose copies the measured times of CSWAP's kernels are told in "
+        "(default 547.7, a Titan Xp)",
     )
     group = parser.add_argument_group("report")
     group.add_argument("--json", action="store_true", help="print the report as JSON")
@@ -133,7 +141,9 @@ def _run(arguments: argparse.Namespace) -> int:
 def _settings(arguments: argparse.Namespace) -> Settings:
     from cdma.sim.profile.link import Hidden, Settings
 
-    giga = {name: getattr(arguments, name) for name in ("link", "link_back", "unit_rate", "kernel_rate")}
+    giga = {
+        name: getattr(arguments, name) for name in ("link", "link_back", "unit_rate", "memory", "kernel_rate")
+    }
     return Settings(
         **{name: rate and rate * 1e9 for name, rate in giga.items()},
         units=arguments.units,

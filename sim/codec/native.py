@@ -23,10 +23,10 @@ from cdma.hdl.spec.stream_format import StreamFormat
 
 from .words import Words
 
-__all__ = ["Kernels", "installed", "is_supported", "takes_nibbles"]
+__all__ = ["CHUNK_BYTES", "Kernels", "installed", "is_supported", "takes_nibbles"]
 
 #: Bytes of raw data that a thread works on at once, about what a cache of its own holds.
-_SHARE_BYTES = 1 << 20
+CHUNK_BYTES = 1 << 20
 
 
 class Kernels:
@@ -43,7 +43,7 @@ class Kernels:
         format: Format,
         target: NDArray[np.uint8],
         threads: int = 1,
-        chunk_bytes: int = _SHARE_BYTES,
+        chunk_bytes: int = CHUNK_BYTES,
     ) -> int:
         """Compresses to ``target``, which has at least the bytes of the bound; returns how many were written.
 
@@ -75,7 +75,7 @@ class Kernels:
         words: Words,
         format: Format,
         threads: int = 1,
-        chunk_bytes: int = _SHARE_BYTES,
+        chunk_bytes: int = CHUNK_BYTES,
     ) -> int | None:
         """Fills ``words``; returns how many bytes of ``stream`` they took, or None if these are no such words."""
         share = _share(format, chunk_bytes)

@@ -18,7 +18,7 @@ from cdma.hdl.spec.stream_format import StreamFormat
 
 from . import model
 from .model import ZVC
-from .native import Kernels, installed, is_supported
+from .native import CHUNK_BYTES, Kernels, installed, is_supported
 from .words import Words, require_byte_words, word_dtype, words_of
 
 __all__ = ["backend", "compress", "decompress"]
@@ -27,6 +27,8 @@ __all__ = ["backend", "compress", "decompress"]
 VARIABLE = "CDMA_BACKEND"
 
 _MOST_THREADS = 1024
+#: Bytes of the least chunk, which is many windows of any format, and of the greatest.
+_LEAST_CHUNK, _MOST_CHUNK = 1 << 12, 1 << 40
 
 
 def backend() -> str:
@@ -43,16 +45,33 @@ def backend() -> str:
 
 @overload
 def compress(
-    array: ArrayLike, format: StreamFormat = ZVC, *, out: None = None, threads: int = 1
+    array: ArrayLike,
+    format: StreamFormat = ZVC,
+    *,
+    out: None = None,
+    threads: int = 1,
+    chunk_bytes: int = CHUNK_BYTES,
 ) -> bytes: ...
 
 
 @overload
-def compress(array: ArrayLike, format: StreamFormat = ZVC, *, out: Any, threads: int = 1) -> memoryview: ...
+def compress(
+    array: ArrayLike,
+    format: StreamFormat = ZVC,
+    *,
+    out: Any,
+    threads: int = 1,
+    chunk_bytes: int = CHUNK_BYTES,
+) -> memoryview: ...
 
 
 def compress(
-    array: ArrayLike, format: StreamFormat = ZVC, *, out: Any = None, threads: int = 1
+    array: ArrayLike,
+    format: StreamFormat = ZVC,
+    *,
+    out: Any = None,
+    threads: int = 1,
+    chunk_bytes: int = CHUNK_BYTES,
 ) -> bytes | memoryview:
     """The compressed stream of a tensor of any shape, by bit pattern; see :func:`decompress`.
 
@@ -64,9 +83,11 @@ def compress(
         the stream takes is returned. Without it the stream comes as ``bytes``.
     ``threads``
         How many threads compress at once, where there are kernels in C.
+    ``chunk_bytes``
+        How many bytes of raw data each of several threads takes at once; ``cdma tune software`` times what is best.
     """
     source = words_of(array, format)
-    check_range("threads", threads, 1, _MOST_THREADS, "threads that work at once")
+    _check_sharing(threads, chunk_bytes)
     kernels = _kernels(format)
     bound = format.bound_bytes(len(source))
     target = None if out is None else _writable(out, bound, f"the stream of {len(source)} words can have")
@@ -80,7 +101,7 @@ def compress(
         return target[: len(stream)].data
     assert isinstance(format, Format)
     made = np.empty(bound, np.uint8) if target is None else target
-    size = kernels.compress(source, format, made, threads)
+    size = kernels.compress(source, format, made, threads, chunk_bytes)
     return made[:size].tobytes() if target is None else made[:size].data
 
 
@@ -91,6 +112,7 @@ def decompress(
     *,
     out: Any = None,
     threads: int = 1,
+    chunk_bytes: int = CHUNK_BYTES,
 ) -> Words:
     """The ``words`` unsigned words that ``data`` stands for; ``.view(dtype).reshape(shape)`` undoes the rest.
 
@@ -100,10 +122,12 @@ def decompress(
         A buffer for the words, none of ``data``; the array is a view of it. After an error it holds anything.
     ``threads``
         How many threads decompress at once, where there are kernels in C.
+    ``chunk_bytes``
+        How many bytes of words each of several threads makes at once.
     """
     require_byte_words(format)
     words = word_count(words)
-    check_range("threads", threads, 1, _MOST_THREADS, "threads that work at once")
+    _check_sharing(threads, chunk_bytes)
     word = word_dtype(format)
     stream = np.frombuffer(data, np.uint8)
     target = None
@@ -118,7 +142,7 @@ def decompress(
     if kernels is not None and windows * format.header_words * format.stream_bits <= 8 * len(stream):
         assert isinstance(format, Format)
         result = np.empty(words, word) if target is None else target
-        if kernels.decompress(stream, result, format, threads) == len(stream):
+        if kernels.decompress(stream, result, format, threads, chunk_bytes) == len(stream):
             return result
     # The golden model is what there is, or it says what is wrong with the stream.
     result = model.decompress(data, words, format)
@@ -126,6 +150,11 @@ def decompress(
         return result
     target[:] = result
     return target
+
+
+def _check_sharing(threads: int, chunk_bytes: int) -> None:
+    check_range("threads", threads, 1, _MOST_THREADS, "threads that work at once")
+    check_range("chunk_bytes", chunk_bytes, _LEAST_CHUNK, _MOST_CHUNK, "bytes that a thread takes at once")
 
 
 def _kernels(format: StreamFormat) -> Kernels | None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from cdma.hdl.spec.errors import ParameterError
+from cdma.sim.system.assumptions import load_assumptions
+from cdma.sim.system.cswap import KernelTimes, Predictor
+from cdma.sim.system.kernel_law import DIRECTIONS
 
 from .tensor import TensorProfile
 
@@ -42,15 +46,17 @@ class Settings:
     #: Units, and the raw bytes per second that each compresses or decompresses: 8 words of 4 bytes at 1 GHz.
     units: int = 1
     unit_rate: float = 32e9
-    #: The rate of compression, and of decompression, in software on the device, which does not overlap with the
-    #: transfer. CSWAP's inequality uses it; by default it is the rate of the units.
+    #: The device's memory. CSWAP's kernels compress and decompress there, and do not overlap with the transfer; by default
+    #: they take what its regression learns from measured times, which are told in copies: those of this memory.
+    memory: float = 547.7e9
+    #: One rate of these kernels in the place of the regression.
     kernel_rate: float | None = None
     #: What computation hides: of every tensor, and of single tensors by name.
     hidden: Hidden = Hidden()
     hidden_by_name: Mapping[str, Hidden] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("link", "link_back", "unit_rate", "kernel_rate"):
+        for name in ("link", "link_back", "unit_rate", "memory", "kernel_rate"):
             if getattr(self, name) is not None:
                 _finite(name, getattr(self, name), "bytes per second")
         if isinstance(self.units, bool) or not isinstance(self.units, int) or self.units < 1:
@@ -60,6 +66,19 @@ class Settings:
     def rates(self) -> tuple[float, float]:
         """The link's rate to the host, and back."""
         return self.link, self.link if self.link_back is None else self.link_back
+
+    def kernel_seconds(self, raw: int, density: float) -> float:
+        """Returns how long CSWAP's kernels take to compress and to decompress so many bytes."""
+        if self.kernel_rate is not None:
+            return 2 * raw / self.kernel_rate
+        predictor = _regression(self.memory)
+        return sum(predictor.seconds(direction, raw, density) for direction in DIRECTIONS)
+
+
+@lru_cache(maxsize=4)
+def _regression(memory: float) -> Predictor:
+    """CSWAP's regression of the measured times, as a device with this memory bandwidth has them."""
+    return KernelTimes(load_assumptions().kernels, memory).learnt()
 
 
 @dataclass(frozen=True)
@@ -103,10 +122,9 @@ class Transfer:
     @property
     def cswap(self) -> Verdict:
         """CSWAP's inequality: first compression, then the transfer of the elements that are not zero, without a mask."""
-        kernel = self.settings.kernel_rate or self.settings.units * self.settings.unit_rate
         out, back = self.plain
         density = self.tensor.density
-        work = 2 * self.tensor.raw / kernel
+        work = self.settings.kernel_seconds(self.tensor.raw, density)
         return Verdict(self._wait(self.plain), work + self._wait((out * density, back * density)))
 
     @property

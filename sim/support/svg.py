@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["Line", "bar_chart", "line_chart"]
+__all__ = ["Line", "bar_chart", "line_chart", "line_panels"]
 
 #: In this order, colours that readers with the common kinds of colour blindness can distinguish.
 _COLOURS = (
@@ -28,6 +28,8 @@ _COLOURS = (
     "#b2182b",
 )
 _LEFT, _TOP, _BOTTOM, _LEGEND, _LINE = 56, 34, 44, 190, 15
+#: From one number below an axis to the next, at least.
+_APART = 22
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,15 @@ class Line:
     y: Sequence[float]
     #: Whether the line is dashed, which distinguishes two kinds of lines.
     dashed: bool = False
+
+
+@dataclass(frozen=True)
+class _Size:
+    """Of a chart, and the width of its legend."""
+
+    width: int
+    height: int
+    legend: int
 
 
 def line_chart(
@@ -58,23 +69,69 @@ def line_chart(
     ``places`` says which colour belongs to a name in all charts alike; other names take them in turn. ``square_root``
     stretches the beginning of the x axis: a number is drawn at the position of its square root.
     """
+    frame, parts = _lines(
+        title, lines, x_label, y_label, y_most, square_root, places or {}, _Size(width, height, _LEGEND)
+    )
+    return _svg(frame.width, frame.height, title, parts)
+
+
+def line_panels(
+    title: str,
+    panels: Mapping[str, Sequence[Line]],
+    *,
+    x_label: str,
+    y_label: str,
+    y_most: float,
+    square_root: bool = False,
+    columns: int = 2,
+) -> str:
+    """Draws several charts with the same axes side by side and below each other, each with its name and its legend.
+
+    Lines at the same position of two panels have the same colour.
+    """
+    size, begin = _Size(470, 240, 120), 28
+    parts = [f'<text x="{_LEFT}" y="18" font-size="14" font-weight="bold">{escape(title)}</text>']
+    for index, (name, lines) in enumerate(panels.items()):
+        x, y = index % columns * size.width, begin + index // columns * size.height
+        _, drawn = _lines(name, lines, x_label, y_label, y_most, square_root, {}, size)
+        parts += [f'<g class="panel" transform="translate({x} {y})">', *drawn, "</g>"]
+    rows = -(-len(panels) // columns)
+    return _svg(min(columns, max(1, len(panels))) * size.width, begin + rows * size.height, title, parts)
+
+
+def _lines(
+    title: str,
+    lines: Sequence[Line],
+    x_label: str,
+    y_label: str,
+    y_most: float | None,
+    square_root: bool,
+    places: Mapping[str, int],
+    size: _Size,
+) -> tuple[_Frame, list[str]]:
+    """Returns the frame of a line chart, at least as high as its legend, and what is drawn there."""
     x_axis = _ticks(max((max(line.x) for line in lines), default=1.0))
     if square_root:
         x_axis = [0.0, *(x_axis[-1] * part for part in (0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0))]
     y_axis = _ticks(max((max(line.y) for line in lines), default=1.0) if y_most is None else y_most)
-    frame = _Frame(width, max(height, _TOP + _BOTTOM + _LINE * len(lines)), y_axis)
+    height = max(size.height, _TOP + _BOTTOM + _LINE * len(lines))
+    frame = _Frame(size.width, height, y_axis, legend=size.legend)
     parts = frame.parts(title, y_label)
 
     def across(x: float) -> float:
         part = x / x_axis[-1]
         return frame.across(math.sqrt(part) if square_root else part)
 
+    written = -math.inf
     for tick in x_axis:
         x = across(tick)
-        parts.append(_text(x, frame.bottom + 16, _number(tick), "middle"))
+        # A narrow panel has no room for every number.
+        if x - written >= _APART:
+            parts.append(_text(x, frame.bottom + 16, _number(tick), "middle"))
+            written = x
     parts.append(_text((frame.left + frame.right) / 2, frame.bottom + 34, x_label, "middle"))
     for index, line in enumerate(lines):
-        colour = _COLOURS[(places or {}).get(line.name, index) % len(_COLOURS)]
+        colour = _COLOURS[places.get(line.name, index) % len(_COLOURS)]
         pattern = "6 3" if line.dashed else "2 2" if index >= len(_COLOURS) else ""
         dash = f' stroke-dasharray="{pattern}"' if pattern else ""
         points = " ".join(f"{across(x):.1f},{frame.up(y):.1f}" for x, y in zip(line.x, line.y, strict=True))
@@ -84,7 +141,7 @@ def line_chart(
             f'<path d="M{frame.right + 12} {y}h22" fill="none" stroke="{colour}" stroke-width="2.5"{dash}/>'
         )
         parts.append(_text(frame.right + 40, y + 4, line.name))
-    return _svg(frame, title, parts)
+    return frame, parts
 
 
 def bar_chart(
@@ -136,7 +193,7 @@ def bar_chart(
         parts.append(
             f'<path d="M{frame.left} {y_level}H{frame.right}" stroke="#222" stroke-dasharray="6 3"/>'
         )
-    return _svg(frame, title, parts)
+    return _svg(frame.width, frame.height, title, parts)
 
 
 def _span(frame: _Frame, x: float, half: float, least: float, most: float) -> str:
@@ -152,9 +209,16 @@ def _span(frame: _Frame, x: float, half: float, least: float, most: float) -> st
 class _Frame:
     """The area that values are drawn in, and the axis to its left."""
 
-    def __init__(self, width: int, height: int, y_axis: Sequence[float], below: int = _BOTTOM) -> None:
+    def __init__(
+        self,
+        width: int,
+        height: int,
+        y_axis: Sequence[float],
+        below: int = _BOTTOM,
+        legend: int = _LEGEND,
+    ) -> None:
         self.width, self.height = width, height
-        self.left, self.right = _LEFT, width - _LEGEND
+        self.left, self.right = _LEFT, width - legend
         self.bottom = height - below
         self._y_axis = y_axis
 
@@ -177,12 +241,12 @@ class _Frame:
         return parts
 
 
-def _svg(frame: _Frame, title: str, parts: Sequence[str]) -> str:
+def _svg(width: int, height: int, title: str, parts: Sequence[str]) -> str:
     head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {frame.width} {frame.height}" '
-        f'width="{frame.width}" height="{frame.height}" font-family="sans-serif" font-size="11" role="img">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+        f'width="{width}" height="{height}" font-family="sans-serif" font-size="11" role="img">'
     )
-    background = f'<rect width="{frame.width}" height="{frame.height}" fill="#fff"/>'
+    background = f'<rect width="{width}" height="{height}" fill="#fff"/>'
     return "\n".join((head, f"<title>{escape(title)}</title>", background, *parts, "</svg>")) + "\n"
 
 

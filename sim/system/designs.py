@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from itertools import product
 from typing import Any
 
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.errors import CdmaError
 from cdma.hdl.spec.format import Format
+from cdma.sim.support.search import Space
 
 from .area_table import formats_measured, lanes_measured, size_of, units_measured
 from .layers import NUMBER_BYTES
 from .machine import Engine
 from .model import Model
 
-__all__ = ["Design", "Evaluation", "Limits", "Space", "Trainer"]
+__all__ = ["Design", "Evaluation", "Limits", "Trainer", "design_space"]
 
 _BURST_BEATS = EngineConfig.burst_beats
 
@@ -71,36 +70,21 @@ class Evaluation:
         return self.area_kge <= limits.area_kge and self.clock_ghz >= limits.clock_ghz
 
 
-@dataclass(frozen=True)
-class Space:
-    """The values of each parameter."""
-
-    values: Mapping[str, tuple[int, ...]]
-
-    @classmethod
-    def of(cls, model: Model) -> Space:
-        """Returns the space for a network: what tables of areas have, with words as wide as its numbers or parts of them."""
-        bits = 8 * min(NUMBER_BYTES[layer.number_type] for layer in model.network.layers)
-        words = tuple(word for word in (8, 16, 32) if word <= bits)
-        windows, codes = (tuple(sorted(set(values))) for values in zip(*formats_measured(), strict=True))
-        return cls(
-            {
-                "lanes": tuple(lanes_measured(bits)),
-                "word_bits": words,
-                "window": windows,
-                "code_bits": codes,
-                "units": tuple(units_measured()),
-                "queue": (0, 1, 2),
-                "outstanding": (2, 4, 8, 16, 32),
-                "read_buffer_beats": (64, 128, 256, 512, 1024),
-            }
-        )
-
-    def __iter__(self) -> Iterator[Design]:
-        for choice in product(*self.values.values()):
-            design = Design(**dict(zip(self.values, choice, strict=True)))
-            if _possible(design):
-                yield design
+def design_space(model: Model) -> Space[Design]:
+    """Returns the space for a network: what tables of areas have, with words as wide as its numbers or parts of them."""
+    bits = 8 * min(NUMBER_BYTES[layer.number_type] for layer in model.network.layers)
+    windows, codes = (tuple(sorted(set(values))) for values in zip(*formats_measured(), strict=True))
+    values = {
+        "lanes": tuple(lanes_measured(bits)),
+        "word_bits": tuple(word for word in (8, 16, 32) if word <= bits),
+        "window": windows,
+        "code_bits": codes,
+        "units": tuple(units_measured()),
+        "queue": (0, 1, 2),
+        "outstanding": (2, 4, 8, 16, 32),
+        "read_buffer_beats": (64, 128, 256, 512, 1024),
+    }
+    return Space(Design, values, _possible)
 
 
 def _possible(design: Design) -> bool:

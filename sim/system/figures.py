@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from cdma.sim.support.svg import Line, bar_chart, line_chart
 
-from .headlines import PAPER_NETWORKS, Band, Span
+from .headlines import PAPER_NETWORKS, Band, Span, gain
 from .study import Comparison, Study
 
 __all__ = ["model_files"]
@@ -31,6 +31,7 @@ _TITLES = {
     "model-memory.svg": "VGG-16 on a Titan Xp: device memory in use over one step",
 }
 
+_POLICY_TITLES = {"vdnn_all": "vDNN", "vdnn++": "vDNN++", "static": "static", "cswap": "CSWAP"}
 _CODEC_TITLES = {"rl": "RL", "zv": "ZV", "zl": "ZL"}
 
 #: The place of each algorithm's colour, the same in all figures. cDMA is that with ZV.
@@ -61,7 +62,7 @@ def model_files(
         **_ratios(result),
         **_traffic_and_speed(result, bands),
         **_bandwidths(result),
-        **_cswap(result),
+        **_cswap(result, bands),
         "model-memory.svg": line_chart(
             _TITLES["model-memory.svg"],
             [
@@ -151,20 +152,21 @@ def _bandwidths(result: Study) -> dict[str, str]:
     }
 
 
-def _cswap(result: Study) -> dict[str, str]:
+def _cswap(result: Study, bands: Mapping[str, Band]) -> dict[str, str]:
     machines = list(next(iter(result.cswap.values())))
     return {
         "model-cswap-gain.svg": bar_chart(
             _TITLES["model-cswap-gain.svg"],
             list(result.cswap),
             {
-                machine: [
-                    100 * (by[machine]["static"].step_s / by[machine]["cswap"].step_s - 1)
-                    for by in result.cswap.values()
-                ]
+                machine: [gain(by[machine]["static"], by[machine]["cswap"]) for by in result.cswap.values()]
                 for machine in machines
             },
             y_label="per cent faster",
+            spans={
+                machine: [_ends(bands[f"gain/{machine}/{name}"]) for name in result.cswap]
+                for machine in machines
+            },
             level=5.5,
         ),
         "model-cswap-accuracy.svg": bar_chart(
@@ -190,12 +192,15 @@ def _cswap(result: Study) -> dict[str, str]:
                     by[machines[0]][policy].step_s / by[machines[0]]["vdnn_all"].step_s
                     for by in result.cswap.values()
                 ]
-                for policy, title in (
-                    *(("vdnn_all", "vDNN"), ("vdnn++", "vDNN++")),
-                    *(("static", "static"), ("cswap", "CSWAP")),
-                )
+                for policy, title in _POLICY_TITLES.items()
             },
             y_label="length of a step, vDNN = 1",
+            # vDNN's is 1 whatever is assumed.
+            spans={
+                title: [_ends(bands[f"step/{policy}/{name}"]) for name in result.cswap]
+                for policy, title in _POLICY_TITLES.items()
+                if policy != "vdnn_all"
+            },
             level=0.8,
             places=_PLACES,
         ),

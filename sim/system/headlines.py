@@ -25,6 +25,7 @@ __all__ = [
     "Span",
     "bands",
     "best_ratio",
+    "gain",
     "headlines",
 ]
 
@@ -102,7 +103,10 @@ def bands(
     others: Mapping[str, DensityTable],
     progress: Callable[[str], None] = lambda what: None,
 ) -> dict[str, Band]:
-    """Returns the band of each headline, and as ``speedup/NETWORK`` that of each network's speedup.
+    """Returns the band of each headline, and those of the bars of the figures by network.
+
+    ``speedup/NETWORK`` is the speedup of cDMA, ``gain/MACHINE/NETWORK`` the per cent by which CSWAP is faster than
+    compressing everything, and ``step/POLICY/NETWORK`` the step in vDNN's, on the first of ``CSWAP_MACHINES``.
 
     ``others`` are activations in the place of ``densities``, by name.
     """
@@ -166,6 +170,11 @@ def headlines(
     return result
 
 
+def gain(static: Result, cswap: Result) -> float:
+    """Returns by how many per cent CSWAP is faster than compressing everything."""
+    return 100 * (static.step_s / cswap.step_s - 1)
+
+
 def best_ratio(model: Model, codec: str) -> float:
     """Returns the ratio of the map and moment that compress best."""
     times = moments(model.planner.assumptions.training.moments)
@@ -192,6 +201,19 @@ def _values(evaluate: _Evaluate, assumptions: Assumptions, best: float) -> dict[
     return {
         **headlines(rows, best, cswap, assumptions),
         **{f"speedup/{name}": row.speedup_over_vdnn for name, row in rows.items()},
+        **{
+            f"gain/{machine}/{name}": gain(
+                evaluate(name, machine, "static"), evaluate(name, machine, "cswap")
+            )
+            for name in CSWAP_NETWORKS
+            for machine in CSWAP_MACHINES
+        },
+        **{
+            f"step/{policy}/{name}": evaluate(name, CSWAP_MACHINES[0], policy).step_s
+            / evaluate(name, CSWAP_MACHINES[0], "vdnn_all").step_s
+            for name in CSWAP_NETWORKS
+            for policy in CSWAP_POLICIES
+        },
     }
 
 

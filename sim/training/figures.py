@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 import numpy as np
 
 from cdma.sim.compare.comparison import Row, summarise
-from cdma.sim.support.svg import Line, bar_chart, line_chart
+from cdma.sim.support.svg import Line, bar_chart, line_panels
 from cdma.sim.system.density_table import DensityTable, LayerRecord
 
-__all__ = ["Training", "figures", "over_training"]
+__all__ = ["MOST_LINES", "Training", "figures", "over_training"]
+
+#: The most lines in one panel.
+MOST_LINES = 6
+
+#: The parts of a fire module.
+_MODULES = {"squeeze": "squeeze", "expand1": "expand 1 x 1", "expand3": "expand 3 x 3"}
 
 #: The names of codecs in the figures.
 _TITLES = {"zv": "ZV (zero value)", "rl": "RL (run length)", "zl": "ZL (zlib)"}
@@ -71,14 +78,44 @@ def figures(table: DensityTable, rows: Sequence[Row]) -> dict[str, str]:
 
 
 def _densities(network: str, table: DensityTable) -> str:
-    return line_chart(
+    return line_panels(
         f"{network}: density of each layer during training",
-        [
-            Line(layer.name, layer.progress.tolist(), layer.density.tolist(), dashed=layer.kind == "pool")
-            for layer in table.networks[network]
-        ],
+        {
+            name: [
+                Line(title, layer.progress.tolist(), layer.density.tolist(), dashed=layer.kind == "pool")
+                for title, layer in layers
+            ]
+            for name, layers in _panels(table.networks[network]).items()
+        },
         x_label="part of the training done",
         y_label="density",
         y_most=1.0,
         square_root=True,
     )
+
+
+def _panels(layers: Sequence[LayerRecord]) -> dict[str, list[tuple[str, LayerRecord]]]:
+    """Returns the layers by panel, with their names there: as many in one as one can tell apart.
+
+    Layers in the same place of every fire module have a panel of their own, as have those of a stage of a ResNet.
+    """
+    groups: dict[str, list[tuple[str, LayerRecord]]] = {}
+    single = []
+    for layer in layers:
+        if match := re.fullmatch(r"(fire\d+)\.relu_(\w+)", layer.name):
+            groups.setdefault(_MODULES.get(match[2], match[2]), []).append((match[1], layer))
+        elif match := re.fullmatch(r"stage(\d+)(block\d+\.\w+)", layer.name):
+            groups.setdefault(f"stage {match[1]}", []).append((match[2], layer))
+        else:
+            single.append(layer)
+    for layer in single:
+        kind = "convolutions" if layer.kind == "relu" else "poolings, fully connected"
+        panel = kind if len(single) > MOST_LINES else "outside of modules and stages"
+        groups.setdefault(panel, []).append((layer.name, layer))
+    return {
+        panel + (f", {begin // MOST_LINES + 1}" if len(members) > MOST_LINES else ""): members[
+            begin : begin + MOST_LINES
+        ]
+        for panel, members in groups.items()
+        for begin in range(0, len(members), MOST_LINES)
+    }

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cdma.sim.training.figures import MOST_LINES
 from tests.support.paths import DOCS
 
 PICTURES = sorted(DOCS.rglob("*.svg"))
@@ -136,3 +137,33 @@ def test_a_clipped_label_is_found() -> None:
     assert clipped(picture.format('x="60" y="9" font-size="11"')) == ["a long label"]
     assert clipped(picture.format('x="20" y="9" font-size="11" text-anchor="end"')) == ["a long label"]
     assert clipped(picture.format('x="0" y="40" font-size="11"')) == ["a long label"]
+
+
+def alike(root: ElementTree.Element) -> list[str]:
+    """Returns what is wrong with the lines of a chart's panels: too many to tell apart, or two that look the same."""
+    panels = [element for element in root.iter() if element.get("class") == "panel"] or [root]
+    found = []
+    for panel in panels:
+        lines = [element for element in panel.iter() if name_of(element) == "polyline"]
+        looks = {(line.get("stroke"), line.get("stroke-dasharray")) for line in lines}
+        if len(lines) > MOST_LINES:
+            found.append(f"{len(lines)} lines in one panel")
+        if len(looks) < len(lines):
+            found.append(f"{len(lines)} lines with {len(looks)} looks")
+    return found
+
+
+@pytest.mark.parametrize("picture", sorted((DOCS / "figures").glob("*.svg")), ids=lambda path: path.name)
+def test_lines_can_be_told_apart(picture: Path) -> None:
+    assert alike(ElementTree.parse(picture).getroot()) == []
+
+
+def test_lines_that_cannot_be_told_apart() -> None:
+    line = '<polyline stroke="#{}" points="0,0"/>'
+    many = "".join(line.format(number) for number in range(MOST_LINES + 1))
+    picture = ElementTree.fromstring(f"<svg>{many}</svg>")
+    assert alike(picture) == ["7 lines in one panel"]
+    split = (
+        f'<svg><g class="panel">{many[: len(many) // 7]}</g><g class="panel">{2 * line.format(1)}</g></svg>'
+    )
+    assert alike(ElementTree.fromstring(split)) == ["2 lines with 1 looks"]

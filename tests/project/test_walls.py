@@ -93,7 +93,7 @@ ARROWS: dict[str, list[str]] = {
     # What autograd keeps, compressed.
     "sim/saved": ["sim/codec", "hdl/spec"],
     "sim/training": ["sim/saved", "sim/system", "sim/compare", "sim/codec", "sim/support", "hdl/spec"],
-    "sim/profile": ["sim/codec", "sim/support", "hdl/spec"],
+    "sim/profile": ["sim/system", "sim/codec", "sim/support", "hdl/spec"],
     "sim": ["sim/driver", "sim/engine", "sim/codec", "hdl/spec"],
     # The benches: codec and engine stand beside each other, on the simulator and the monitors.
     "verif/monitors": ["hdl/verilog"],

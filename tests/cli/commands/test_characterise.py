@@ -40,6 +40,8 @@ def test_other_records(tmp_path, capsys):
     ("options", "message"),
     [
         (["--epochs", "3"], "--epochs is given without --train, which it is for"),
+        (["--learning-rate", "1e-3"], "--learning-rate is given without --train, which it is for"),
+        (["--train", "x", "--learning-rate", "0"], "learning_rate is 0.0; it must be more than 0"),
         (["--networks", "vgg"], "--networks is given without --train, which it is for"),
         (
             ["--records", "x", "--train", "y"],
@@ -74,13 +76,15 @@ def test_trains(tmp_path, capsys):
         "1",
         "--seed",
         "3",
+        "--learning-rate",
+        "1e-3",
         "--json",
     ]
     assert main(["characterise", *options]) == 0
     report = json.loads(capsys.readouterr().out)
     assert {row["network"] for row in report["tensors"]} == {"alexnet"}
     schedule = json.loads((tmp_path / "densities.json").read_text(encoding="utf-8"))["schedule"]
-    assert (schedule["epochs"], schedule["seed"]) == (1, 3)
+    assert (schedule["epochs"], schedule["seed"], schedule["learning_rate"]) == (1, 3, 1e-3)
 
 
 def test_refuses_an_unknown_network(tmp_path, capsys):

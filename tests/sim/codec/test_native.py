@@ -72,26 +72,26 @@ def test_every_preset_at_length(kernels, name):
 @pytest.mark.parametrize(
     "shape", [(32, 32, 1, 0, 1), (16, 32, 3, 8, 1), (16, 64, 4, 0, 8), (8, 64, 1, 0, 4)], ids=str
 )
-def test_long_packets_and_threads(kernels, shape, monkeypatch):
-    monkeypatch.setattr(native, "_SHARE_BYTES", 1000)
+def test_long_packets_and_threads(kernels, shape):
+    shared = {"threads": 3, "chunk_bytes": 1000}
     rng = np.random.default_rng(5)
     format, _ = draw(rng, shape)
     words = np.concatenate([draw(rng, shape)[1] for _ in range(200)])
     single, several = (np.zeros(format.bound_bytes(len(words)), np.uint8) for _ in range(2))
     size = kernels.compress(words, format, single)
-    assert kernels.compress(words, format, several, threads=3) == size
+    assert kernels.compress(words, format, several, **shared) == size
     assert np.array_equal(single[:size], several[:size])
     result = np.zeros_like(words)
-    assert kernels.decompress(single[:size], result, format, threads=3) == size
+    assert kernels.decompress(single[:size], result, format, **shared) == size
     assert np.array_equal(result, words)
     # Cut anywhere, or with a header that leads astray, the shares do not meet.
-    assert kernels.decompress(single[: size // 2], result, format, threads=3) is None
+    assert kernels.decompress(single[: size // 2], result, format, **shared) is None
     for place in rng.integers(0, size, 40):
         damaged = single[:size].copy()
         damaged[place] ^= 1 << rng.integers(0, 8)
         alone, together = np.zeros_like(words), np.zeros_like(words)
         took = kernels.decompress(damaged, alone, format)
-        assert kernels.decompress(damaged, together, format, threads=3) == took
+        assert kernels.decompress(damaged, together, format, **shared) == took
         assert took is None or np.array_equal(alone, together)
 
 

@@ -46,15 +46,15 @@ def test_the_backend_is_what_there_is_or_what_is_asked_for(either, monkeypatch):
 
 
 @pytest.mark.usefixtures("either")
-@pytest.mark.parametrize("threads", [1, 3])
-def test_buffers_of_the_caller(threads):
+@pytest.mark.parametrize("sharing", [{}, {"threads": 3}, {"threads": 3, "chunk_bytes": 4096}])
+def test_buffers_of_the_caller(sharing):
     format = cdma.Format()
     room = bytearray(format.bound_bytes(len(WORDS)) + 5)
-    stream = cdma.compress(WORDS, out=room, threads=threads)
+    stream = cdma.compress(WORDS, out=room, **sharing)
     assert bytes(stream) == STREAM
     assert room[: len(STREAM)] == STREAM
     words = np.zeros(1001, np.float32)
-    result = cdma.decompress(stream, len(WORDS), out=words, threads=threads)
+    result = cdma.decompress(stream, len(WORDS), out=words, **sharing)
     assert np.shares_memory(result, words)
     assert result.tolist() == WORDS.tolist()
     assert words[-1] == 0
@@ -88,6 +88,9 @@ def test_a_buffer_of_the_input_is_refused():
         cdma.decompress(bytes(9), 26, out=data)
     with pytest.raises(cdma.ParameterError, match="threads is 0; it must be a whole number from 1 to 1024"):
         cdma.compress(both, threads=0)
+    for chunk in (4095, 2.0**20):
+        with pytest.raises(cdma.ParameterError, match=f"chunk_bytes is {chunk}; .* from 4096 to"):
+            cdma.decompress(bytes(9), 26, chunk_bytes=chunk)
 
 
 @pytest.mark.usefixtures("either")

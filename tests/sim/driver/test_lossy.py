@@ -63,3 +63,26 @@ def test_an_engine_without_refuses(start):
     bench = start(EngineConfig(ring_entries=16))
     with pytest.raises(DriverError, match="lossy"):
         bench.driver.offload.transfer(Descriptor(DEV, OUT, 64, 64, Mode.RAW, step=120))
+
+
+@pytest.mark.parametrize("mode", [Mode.RAW, Mode.ZVC])
+def test_a_prefetch_without_a_step_gives_the_integers_for_any_type(start, mode):
+    """docs/lossy.md: the way for numbers of another type than the engine's."""
+    bench = start(LOSSY)
+    numbers = np.random.default_rng(2).uniform(-3, 3, 104).astype(np.float32)
+    bench.dev.write(DEV, numbers.tobytes())
+    step = LOSSY.quantisation.step(-5)
+    out = bench.driver.offload.transfer(Descriptor(DEV, OUT, numbers.nbytes, 4096, mode, step=step))
+    back = Descriptor(OUT, BACK, 104, 104, mode, compressed_length=out.bytes_written)
+    # What is raw and has no step is as long as it is.
+    whole = replace(back, compressed_length=0) if mode is Mode.RAW else back
+    assert bench.driver.prefetch.transfer(whole).status is Status.OK
+    integers = np.frombuffer(bench.dev.read(BACK, 104), np.int8)
+    halves = integers.astype(np.float16) * np.float16(2.0**-5)
+    assert np.abs(halves - numbers).max() <= 2.0**-6
+    restored = replace(back, length=numbers.nbytes, capacity=numbers.nbytes, step=step)
+    assert bench.driver.prefetch.transfer(restored).status is Status.OK
+    got = np.frombuffer(bench.dev.read(BACK, numbers.nbytes), np.float32)
+    assert (got == halves).all()
+    # Integers of 8 bits have no more digits than bf16, so an engine for fp32 restores numbers of bf16.
+    assert not (got.view(np.uint32) & 0xFFFF).any()

@@ -2,12 +2,15 @@
 
 import math
 import re
+from dataclasses import replace
 
 import pytest
 
 from cdma import ParameterError
 from cdma.sim.profile.link import Hidden, Settings, Transfer
 from cdma.sim.profile.tensor import profile
+from cdma.sim.system.assumptions import load_assumptions
+from cdma.sim.system.cswap import KernelTimes
 from tests.support.tensors import noise
 
 
@@ -60,6 +63,23 @@ class TestTransfer:
         assert verdict.plain == pytest.approx(plain)
         assert verdict.compressed == pytest.approx(size / 4e9 + size / 4e9 + offload + prefetch)
 
+    def test_cswap_has_the_regression_of_measured_times(self):
+        """In copies of a tensor: a kernel of ``cdma model`` on a card with the same memory takes as long."""
+        learnt = KernelTimes(load_assumptions().kernels, 900e9).learnt()
+        settings = Settings(link=1e9, memory=900e9)
+        there, back = (learnt.seconds(direction, self.raw, 0.25) for direction in ("compress", "decompress"))
+        assert there != back
+        assert settings.kernel_seconds(self.raw, 0.25) == there + back
+        verdict = Transfer(self.array, settings).cswap
+        assert verdict.compressed == pytest.approx(there + back + 2 * self.raw * 0.25 / 1e9)
+
+    def test_kernels_are_as_fast_as_memory_and_sparse_tensors_let_them(self):
+        raw = 1 << 26
+        slow, fast = Settings(memory=100e9), Settings(memory=1000e9)
+        assert slow.kernel_seconds(raw, 0.5) > 8 * fast.kernel_seconds(raw, 0.5)
+        assert slow.kernel_seconds(raw, 0.1) < slow.kernel_seconds(raw, 0.9)
+        assert replace(slow, kernel_rate=4e9).kernel_seconds(raw, 0.1) == 2 * raw / 4e9
+
     def test_cswap_refuses_what_kernels_make_slower(self):
         settings = Settings(link=10e9, units=4, kernel_rate=5e9)
         assert Transfer(self.array, settings).ours.worth
@@ -71,6 +91,7 @@ class TestTransfer:
             ({"link": 0}, "link is 0; it must be a number of bytes per second, more than 0"),
             ({"link_back": -1.0}, "link_back is -1.0; it must be"),
             ({"unit_rate": math.nan}, "unit_rate is nan; it must be"),
+            ({"memory": 0.0}, "memory is 0.0; it must be"),
             ({"kernel_rate": math.inf}, "kernel_rate is inf; it must be"),
             ({"units": 0}, "units is 0; it must be a whole number, 1 or more"),
         ],

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cdma.sim.support.svg import Line, bar_chart, line_chart
+from cdma.sim.support.svg import Line, bar_chart, line_chart, line_panels
 
 
 def test_text_is_escaped():
@@ -50,3 +50,22 @@ def test_square_root_axis():
 def test_nothing_to_draw():
     for svg in (line_chart("t", [], x_label="x", y_label="y"), bar_chart("t", [], {}, y_label="y")):
         assert ElementTree.fromstring(svg) is not None
+
+
+def test_panels_are_charts_with_the_same_axes():
+    low, high = [Line("a", [0, 1], [0, 0.25])], [Line("b", [0, 1], [0.5, 1])]
+    svg = line_panels("t", {"<p>": low, "q": high, "r": low}, x_label="x", y_label="y", y_most=1.0)
+    root = ElementTree.fromstring(svg)
+    panels = [element for element in root.iter() if element.get("class") == "panel"]
+    assert [panel.get("transform") for panel in panels] == [
+        "translate(0 28)",
+        "translate(470 28)",
+        "translate(0 268)",
+    ]
+    assert root.get("viewBox") == "0 0 940 508"
+    first, second, third = re.findall(r'<polyline points="([^"]+)" fill="none" stroke="([^"]+)"', svg)
+    assert first == third
+    assert first[1] == second[1]
+    (_, y0), (_, y1) = (map(float, point.split(",")) for point in first[0].split())
+    (_, y2), (_, y3) = (map(float, point.split(",")) for point in second[0].split())
+    assert y2 - y3 == pytest.approx(2 * (y0 - y1), abs=0.2)

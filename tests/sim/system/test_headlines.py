@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cdma.sim.support.toml_table import TableError
-from cdma.sim.system.headlines import Band, Span, bands
+from cdma.sim.system.headlines import CSWAP_MACHINES, CSWAP_POLICIES, Band, Span, bands
 from cdma.sim.system.ranges import draws, load_ranges, variations
 from tests.support.small_networks import BASE, QUICK, RECORDED, flat
 from tests.support.toml_files import written
@@ -81,6 +81,13 @@ def test_each_band_comes_from_what_moves_it() -> None:
     assert speedup.least < speedup.value < speedup.most
     assert host.widest[0].name == "cpu: host rate"
     assert host.most > 1.5 * host.value
+    # The bars of the figures by network: the host's rates move vDNN++ alone.
+    for policy in CSWAP_POLICIES:
+        names = [span.name for span in found[f"step/{policy}/vgg19"].widest if not span.activations]
+        assert ("cpu: host rate" in names) == (policy == "vdnn++")
+    assert found["step/vdnn_all/vgg19"].least == found["step/vdnn_all/vgg19"].most == 1
+    gains = [found[f"gain/{machine}/alexnet"] for machine in CSWAP_MACHINES]
+    assert all(one.least < one.most for one in gains)
     # All at once: in the middle of the band where one assumption alone moves it, and nowhere else where none does.
     assert speedup.least < speedup.joint[0] < speedup.joint[1] < speedup.most
     assert found["ratio_average"].joint == (found["ratio_average"].value,) * 2

@@ -11,7 +11,7 @@ import pytest
 from cdma.sim.support.toml_table import read_toml
 from cdma.sim.system.assumptions import default_assumptions_path
 from cdma.sim.system.figures import model_files
-from cdma.sim.system.headlines import Band, Span
+from cdma.sim.system.headlines import CSWAP_MACHINES, CSWAP_POLICIES, Band, Span
 from cdma.sim.system.study import compare, study
 from tests.support.small_networks import QUICK, RECORDED, flat
 
@@ -25,9 +25,18 @@ def test_figures_are_drawn_and_drawn_alike(studied: Any) -> None:
     comparisons = compare(studied, QUICK)
     found = {one.quantity: Band(one.ours, ()) for one in comparisons}
     found |= {f"speedup/{name}": Band(1.5, (Span("link: x", False, 1.4, 1.7),)) for name in studied.speedup}
+    for name in studied.cswap:
+        for machine in CSWAP_MACHINES:
+            found[f"gain/{machine}/{name}"] = Band(2.5, (Span("link: x", False, 2.25, 2.75),))
+        for policy in CSWAP_POLICIES:
+            found[f"step/{policy}/{name}"] = Band(0.8, (Span("link: x", False, 0.75, 0.85),))
     files = model_files(studied, comparisons, found)
     assert files == model_files(studied, comparisons, found)
     assert "<title>1.4 to 1.7</title>" in files["model-speedup.svg"]
+    networks = len(studied.cswap)
+    assert files["model-cswap-gain.svg"].count("<title>2.25 to 2.75</title>") == 2 * networks
+    # A step of vDNN is 1, whatever is assumed.
+    assert files["model-cswap-policies.svg"].count("<title>0.75 to 0.85</title>") == 3 * networks
     assert "| 1.4 … 1.7 |" in files["model.md"]
     for row in json.loads(files["model-headlines.json"]):
         assert row["least"] == row["ours"] == row["most"]

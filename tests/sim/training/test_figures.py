@@ -2,8 +2,10 @@
 
 from xml.etree import ElementTree
 
-from cdma.sim.system.density_table import load_densities
-from cdma.sim.training.figures import figures, over_training
+import numpy as np
+
+from cdma.sim.system.density_table import DensityTable, LayerRecord, load_densities
+from cdma.sim.training.figures import MOST_LINES, figures, over_training
 from cdma.sim.training.ratios import load_ratios
 
 
@@ -19,3 +21,24 @@ def test_over_training():
     for network, layers in table.networks.items():
         assert training[network]["zv"].maximum == max(1 / layer.fraction["zv"].min() for layer in layers)
         assert 1 < training[network]["zv"].average < training[network]["zv"].maximum
+
+
+def test_every_layer_is_in_one_panel():
+    table = load_densities()
+    drawn = figures(table, load_ratios())
+    for network, layers in table.networks.items():
+        root = ElementTree.fromstring(drawn[f"density-{network}.svg"])
+        panels = [element for element in root.iter() if element.get("class") == "panel"]
+        lines = [sum(each.tag.endswith("polyline") for each in panel.iter()) for panel in panels]
+        assert sum(lines) == len(layers)
+        assert max(lines) <= MOST_LINES
+
+
+def test_a_long_network_of_any_names_has_several_panels():
+    layers = [
+        LayerRecord(f"layer{number}", "relu", np.array([0.0, 1.0]), np.array([0.5, 0.5]))
+        for number in range(8)
+    ]
+    svg = figures(DensityTable("mine", {"mine": layers}, "mine"), load_ratios())["density-mine.svg"]
+    assert "convolutions, 1" in svg
+    assert "convolutions, 2" in svg

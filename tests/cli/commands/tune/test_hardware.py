@@ -1,8 +1,9 @@
-"""``cdma tune``: the front, the chosen design for ``generate``, refusals."""
+"""``cdma tune hardware``: the front, the chosen design for ``generate``, refusals."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,19 @@ import pytest
 from cdma.app import main
 from cdma.app import parser as command
 from cdma.options import engine_config_from
-from cdma.sim.codec import native
+from cdma.sim.support import search
+from cdma.sim.support.search import Space
+from cdma.sim.system import designs
+from cdma.sim.system.designs import Design
 
+FIXED = {
+    "word_bits": (32,),
+    "window": (32,),
+    "code_bits": (1,),
+    "queue": (2,),
+    "outstanding": (16,),
+    "read_buffer_beats": (512,),
+}
 SEARCH = ["tune", "hardware", "--network", "alexnet", "--sampler", "random", "--trials", "12"]
 
 
@@ -29,6 +41,8 @@ def test_the_chosen_design_is_one_that_generate_takes(
     assert (config.lanes, config.units, config.queue) == (row["lanes"], row["units"], row["queue"])
     assert config.dev_data_bits == 32 * config.lanes
     assert plot.read_text().startswith("<svg")
+    assert {row["sampler"] for row in rows} == {"random"}
+    assert "; sampler random." in chosen.read_text()
     kept = cache.read_text()
     assert main(asked) == 0
     assert json.loads(capsys.readouterr().out) == rows
@@ -61,9 +75,26 @@ def test_refusals(more: list[str], message: str, capsys: pytest.CaptureFixture[s
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.skipif(not native.installed(), reason="the kernels in C are not built")
-def test_threads_and_chunks(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["tune", "software", "--size", "1", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert rows[0]["seconds"] == min(row["seconds"] for row in rows)
-    assert {row["chunk_KB"] for row in rows} >= {32, 1024, 16384}
+def test_the_sampler_is_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a choice it is what ``auto`` stands for."""
+    monkeypatch.setattr(search, "sampler_named", lambda name: {"auto": "random"}[name])
+    assert main([*SEARCH[:4], *SEARCH[6:]]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "sampler random"
+
+
+def test_samplers_compared_with_all_designs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("optuna")
+    few = Space(Design, {**FIXED, "lanes": (2, 4, 8, 16), "units": (1, 2, 4)})
+    monkeypatch.setattr(designs, "design_space", lambda model: few)
+    asked = [*SEARCH, "--compare", "--json"]
+    assert main(asked) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert [one["sampler"] for one in shown["compared"]] == ["tpe", "random"]
+    assert all(len(one["evaluations"]) == 10 and one["choices"] == 12 for one in shown["compared"])
+    assert {row["sampler"] for row in shown["rows"]} == {"grid"}
+    assert main(asked[:-1]) == 0
+    assert re.match(
+        r"tpe: within 1 % of the best of 12 choices after [\d.]+ evaluations in", capsys.readouterr().out
+    )

@@ -50,6 +50,9 @@ _ENGINES = {
     "codes": "--word-bits 8 --lanes 32 --window 64 --code-bits 4",
     "narrow": "--lanes 2 --dev-data-bits 64 --host-data-bits 64 --latency 20 --outstanding 3 --descriptors 2",
     "unequal": "--word-bits 16 --dev-data-bits 512 --host-data-bits 128 --burst-beats 16 --ring-entries 64",
+    "lossy": "--word-bits 8 --lossy fp32 --crc",
+    "fields": "--format bf16 --lanes 16 --alignment word --lossy fp32 --crc",
+    "units": "--units 2 --register-slices in,out",
     "addresses": "--dev-address-bits 40 --host-address-bits 48 --name dma --prefix d_ --code-bits 2",
 }
 

@@ -115,7 +115,10 @@ def cases() -> dict[str, list[list[str]]]:
 
 def made_by(commands: Sequence[Sequence[str]], package: Path) -> dict[str, str]:
     """The checksum of everything that the commands print and write, by file name."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as outer:
+        # Some files have the name of their folder in them.
+        folder = Path(outer) / "made"
+        folder.mkdir()
         printed = b""
         for command in commands:
             done = subprocess.run(
@@ -128,7 +131,7 @@ def made_by(commands: Sequence[Sequence[str]], package: Path) -> dict[str, str]:
             printed += done.stdout
             if done.returncode:
                 raise SystemExit(f"{' '.join(command)[:200]} failed: {done.stderr.decode()[-2000:]}")
-        made = {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
+        made = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
         made["standard output"] = printed
         return {name: hashlib.sha256(text).hexdigest() for name, text in made.items()}
 

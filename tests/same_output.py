@@ -50,6 +50,9 @@ _ENGINES = {
     "codes": "--word-bits 8 --lanes 32 --window 64 --code-bits 4",
     "narrow": "--lanes 2 --dev-data-bits 64 --host-data-bits 64 --latency 20 --outstanding 3 --descriptors 2",
     "unequal": "--word-bits 16 --dev-data-bits 512 --host-data-bits 128 --burst-beats 16 --ring-entries 64",
+    "lossy": "--word-bits 8 --lossy fp32 --crc",
+    "fields": "--format bf16 --lanes 16 --alignment word --lossy fp32 --crc",
+    "units": "--units 2 --register-slices in,out",
     "addresses": "--dev-address-bits 40 --host-address-bits 48 --name dma --prefix d_ --code-bits 2",
 }
 
@@ -112,7 +115,10 @@ def cases() -> dict[str, list[list[str]]]:
 
 def made_by(commands: Sequence[Sequence[str]], package: Path) -> dict[str, str]:
     """The checksum of everything that the commands print and write, by file name."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as outer:
+        # Some files have the name of their folder in them.
+        folder = Path(outer) / "made"
+        folder.mkdir()
         printed = b""
         for command in commands:
             done = subprocess.run(
@@ -125,7 +131,7 @@ def made_by(commands: Sequence[Sequence[str]], package: Path) -> dict[str, str]:
             printed += done.stdout
             if done.returncode:
                 raise SystemExit(f"{' '.join(command)[:200]} failed: {done.stderr.decode()[-2000:]}")
-        made = {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
+        made = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
         made["standard output"] = printed
         return {name: hashlib.sha256(text).hexdigest() for name, text in made.items()}
 

@@ -55,9 +55,9 @@ class EngineCore(wiring.Component):
                 "host_window": In(Window),
                 "watchdog_cycles": In(32),
                 "dev_read": port_members(ReadPort(*dev), config.units),
-                "dev_write": port_members(WritePort(*dev, config.format.stream_bits), config.units),
+                "dev_write": port_members(WritePort(*dev, config.format.moved_bits), config.units),
                 "host_read": Out(ReadPort(*host)),
-                "host_write": Out(WritePort(*host, config.format.stream_bits)),
+                "host_write": Out(WritePort(*host, config.format.moved_bits)),
             }
         )
 

@@ -60,7 +60,7 @@ class ManagedEngine(wiring.Component):
         self.clock = clock
         dev = (config.dev_data_bits, config.dev_address_bits)
         host = (config.host_data_bits, config.host_address_bits)
-        word_bits = config.format.stream_bits
+        word_bits = config.format.moved_bits
         super().__init__(
             {
                 "control": In(ControlSignature(config)),
@@ -123,7 +123,7 @@ class ManagedEngine(wiring.Component):
         offload, prefetch, rings = parts.offload, parts.prefetch, parts.rings
         m.submodules.host_reads = reads = ReadArbiter(_IDS, *host, HOST_ID_BITS)
         m.submodules.host_writes = writes = WriteArbiter(
-            _IDS, *host, config.format.stream_bits, HOST_ID_BITS, fast=config.pipelined
+            _IDS, *host, config.format.moved_bits, HOST_ID_BITS, fast=config.pipelined
         )
         connect_ports(m, offload.source, self.dev_read)
         connect_ports(m, prefetch.sink, self.dev_write)

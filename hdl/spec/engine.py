@@ -49,8 +49,8 @@ class EngineConfig:
         Width of the AXI4 ports' addresses.
     ``alignment``
         What the source and the destination of a descriptor are multiples of: a ``"beat"`` of their port, or a
-        ``"word"`` (of a stream, which is a byte in a format with a field), which costs a shifter at each end of a
-        channel.
+        ``"word"`` (of a stream, which is a byte in a format with a field, and with words of 4 bits), which costs a shifter
+        at each end of a channel.
     ``burst_beats``
         The longest burst. A burst never crosses a multiple of its own longest length, nor 4 KiB.
     ``outstanding``
@@ -126,11 +126,7 @@ class EngineConfig:
     def __post_init__(self) -> None:
         if not isinstance(self.format, StreamFormat):
             raise ParameterError(f"format is {self.format!r}; it must be a Format")
-        if self.format.word_bits < 8:
-            raise ParameterError(
-                f"word_bits is {self.format.word_bits}; an engine needs words of 8, 16 or 32 bits, as memory "
-                "has bytes"
-            )
+        self._check_words()
         CodecConfig(self.format, self.lanes, pipelined=self.pipelined, queue=self.queue)
         for port in ("dev", "host"):
             check_choice(
@@ -185,6 +181,26 @@ class EngineConfig:
         check_slices(self.register_slices)
         self._check_units()
 
+    def _check_words(self) -> None:
+        """Memory has bytes: words of 4 bits are two to a byte in it, and the padding of windows fills the last byte."""
+        form = self.format
+        if form.word_bits >= 8:
+            return
+        if form.word_bits != 4:
+            raise ParameterError(
+                f"word_bits is {form.word_bits}; an engine needs words of 4, 8, 16 or 32 bits, as memory has bytes"
+            )
+        if form.align == 1:
+            raise ParameterError(
+                "align is 1 with word_bits 4; it must be 2, 4 or 8 in an engine, because memory has bytes and only padded "
+                "windows are whole bytes"
+            )
+        if self.pipelined:
+            raise ParameterError(
+                "pipelined is on with word_bits 4; it must be off in an engine, because a pipelined codec with padded "
+                "windows needs beats longer than a header, and windows of at least four such beats"
+            )
+
     def _check_sideband_registers(self) -> None:
         check_flag("sideband_registers", self.sideband_registers)
         if not self.sideband_registers:
@@ -226,6 +242,11 @@ class EngineConfig:
         )
         if self.units == 1:
             return
+        if self.format.word_bits < 8:
+            raise ParameterError(
+                f"word_bits is {self.format.word_bits} with {self.units} units; it must be 8, 16 or 32, because what joins "
+                "and splits the streams of units is built for words of whole bytes"
+            )
         if self.realign:
             raise ParameterError(
                 f"alignment is 'word' with {self.units} units; it must be 'beat', because every unit has whole windows"
@@ -366,7 +387,7 @@ class EngineConfig:
     def align(self, port: str) -> int:
         """Bytes of which source and destination on a port are multiples."""
         if self.realign:
-            return self.format.stream_bits // 8
+            return self.format.moved_bits // 8
         beat = self.data_bits(port) // 8
         return max(beat, self.window_bytes) if self.striped(port) else beat
 

@@ -61,7 +61,10 @@ class Format(StreamFormat):
 
     def __post_init__(self) -> None:
         check_choice(
-            "word_bits", self.word_bits, _WORD_BITS, "formats for users have 8, 16 or 32, proofs use 2 and 4"
+            "word_bits",
+            self.word_bits,
+            _WORD_BITS,
+            "files have words of 8, 16 or 32, engines also of 4, proofs use 2 and 4",
         )
         check_choice(
             "window", self.window, _WINDOWS, "formats for users have 32 or 64, proofs use 4, 8 and 16"

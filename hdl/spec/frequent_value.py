@@ -18,7 +18,7 @@ def _check(shape: Shape) -> None:
     form = shape.format
     if shape.units < form.align_words:
         raise ParameterError(
-            f"lanes is {shape.lanes}, a beat of {shape.units * form.stream_bits // 8} bytes, with windows padded to "
+            f"lanes is {shape.lanes}, a beat of {shape.units * form.stream_bits / 8:g} bytes, with windows padded to "
             "more; a beat must be at least as long as what windows are padded to"
         )
     if shape.units > _MOST_UNITS:
@@ -50,7 +50,7 @@ def _check_pipelined(shape: Shape) -> None:
         )
     if form.align_words > 1 and form.header_words // shape.header_reads + form.align_words > shape.units:
         raise ParameterError(
-            f"lanes is {shape.lanes}, a beat of {shape.units * form.stream_bits // 8} bytes; in a pipelined codec a beat "
+            f"lanes is {shape.lanes}, a beat of {shape.units * form.stream_bits / 8:g} bytes; in a pipelined codec a beat "
             "must be as long as a header and what windows are padded to"
         )
 
@@ -60,7 +60,7 @@ CODEC = Codec(
     summary="zeros, or a few frequent values, cost a code in a header and nothing else",
     format=Format,
     options=(
-        Option("word_bits", "bits of a word: 8, 16 or 32"),
+        Option("word_bits", "bits of a word: 8, 16 or 32, or 4, which an engine takes with padded windows"),
         Option("window", "words per header: 32 or 64"),
         Option("code_bits", "bits of a code: 1, 2, 3 or 4"),
         Option(

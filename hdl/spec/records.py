@@ -24,6 +24,7 @@ __all__ = [
     "Status",
     "completion_fields",
     "descriptor_fields",
+    "most_bytes",
 ]
 
 #: Bytes of a descriptor and of a completion.
@@ -34,6 +35,11 @@ MAX_BYTES = 1 << 32
 
 #: Bits of a number of bytes: 4 GiB of raw words may become 6 GiB (8-bit words with 4-bit codes).
 LENGTH_BITS = 33
+
+
+def most_bytes(word_bits: int) -> int:
+    """The longest length, in bytes: the codec counts words with 32 bits, so 2**32 words of a byte are one too many."""
+    return min(MAX_BYTES, ((1 << 32) - 1) * word_bits // 8)
 
 
 #: Bits of the step: those of the largest exponent that a number stores.

@@ -54,6 +54,16 @@ class StreamFormat:
         return self.word_bits
 
     @property
+    def moved_bits(self) -> int:
+        """Bits of what memories move whole: a stream word, or a byte of smaller ones."""
+        return max(8, self.stream_bits)
+
+    @property
+    def raw_bytes(self) -> int:
+        """Bytes of the least raw data: a word, or two of 4 bits."""
+        return max(8, self.word_bits) // 8
+
+    @property
     def entry_bits(self) -> int:
         """Bits of an entry of the table."""
         return self.word_bits

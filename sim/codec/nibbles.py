@@ -14,6 +14,7 @@ from cdma.hdl.spec.format import Format
 
 from .model import compress_words, decompress_words
 from .native import installed, takes_nibbles
+from .packed import from_memory, to_memory
 from .results import CorruptStream
 from .software import backend
 from .words import Words, as_words
@@ -27,9 +28,7 @@ def compress_nibbles(words: ArrayLike, format: Format) -> bytes:
     kernels = installed().get(backend()) if takes_nibbles(format) else None
     if kernels is not None:
         return kernels.compress_nibbles(source, format).tobytes()
-    stream = compress_words(source, format)
-    pairs = np.append(stream, np.uint8(0))[: len(stream) + len(stream) % 2].reshape(-1, 2)
-    return (pairs[:, 0] | pairs[:, 1] << np.uint8(4)).tobytes()
+    return to_memory(compress_words(source, format), format.stream_bits)
 
 
 def decompress_nibbles(data: bytes | bytearray | memoryview, words: int, format: Format) -> Words:
@@ -44,7 +43,7 @@ def decompress_nibbles(data: bytes | bytearray | memoryview, words: int, format:
         if kernels.decompress_nibbles(stream, result, format):
             return result
     # The golden model is what there is, or it says what is wrong with the stream.
-    nibbles = np.stack([stream & np.uint8(15), stream >> np.uint8(4)], axis=1).reshape(-1)
+    nibbles = from_memory(data, format.stream_bits)
     try:
         return decompress_words(nibbles, count, format)
     except CorruptStream as error:

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.records import DESCRIPTOR, LENGTH_BITS, MAX_BYTES, Mode, Status
+from cdma.hdl.spec.records import DESCRIPTOR, LENGTH_BITS, Mode, Status, most_bytes
 from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.sim.codec.model import decode_packet, encode_packet
+from cdma.sim.codec.packed import from_memory, to_memory
 from cdma.sim.codec.results import CODE, NONE, PADDING, TRAILING, TRUNCATED, PacketReport
-from cdma.sim.codec.words import stream_dtype, word_dtype
+from cdma.sim.codec.words import Words, words_to_bytes
 from cdma.sim.lossy.quantise import Quantised, dequantise, quantise
+from cdma.sim.lossy.words import integers_of, words_of
 
 from .crc import crc32c
 from .port import AddressSpace
@@ -114,14 +116,18 @@ class TransferRules:
         Data that do not fit the capacity are written in whole beats: the first beat that would reach past the
         capacity is left out, with all data after it.
         """
+        bits = self.config.format.word_bits
         quantised = self._quantised(descriptor, data)
-        words = data if quantised is None else quantised.integers.tobytes()
-        result, report = self._through_codec(descriptor, words, table)
+        if self.compressing:
+            words = from_memory(data, bits) if quantised is None else words_of(quantised.integers, bits)
+            result, report = self._compressed(descriptor, words, table)
+        else:
+            words, report = self._decompressed(descriptor, data, table)
+            result = self._restored(descriptor, words)
         status, address = _STREAM_STATUS[report.error], 0
-        crc = crc32c(words if self.compressing else result) if self.config.crc else 0
+        crc = crc32c(to_memory(words, bits)) if self.config.crc else 0
         if status is Status.OK and descriptor["check_crc"] and crc != descriptor["crc"]:
             status = Status.CRC_MISMATCH
-        result = self._restored(descriptor, result)
         if len(result) > descriptor["capacity"]:
             beat, start = self.config.data_bits(self.sink) // 8, descriptor["destination"]
             end = (start + descriptor["capacity"]) // beat * beat
@@ -141,13 +147,13 @@ class TransferRules:
         numbers = np.frombuffer(data, f"<u{form.number_type.bits // 8}")
         return quantise(numbers, descriptor["step"] - form.number_type.bias, form)
 
-    def _restored(self, descriptor: Mapping[str, int], words: bytes) -> bytes:
-        """What the error-bounded stage makes of the words of a prefetch with a step."""
+    def _restored(self, descriptor: Mapping[str, int], words: Words) -> bytes:
+        """The raw data of a prefetch: its words, or what the error-bounded stage makes of them where there is a step."""
         form = self.config.quantisation
-        if form is None or not descriptor["step"] or self.compressing:
-            return words
-        integers = np.frombuffer(words, f"<i{form.bits // 8}")
-        return dequantise(integers, descriptor["step"] - form.number_type.bias, form).tobytes()
+        if form is None or not descriptor["step"]:
+            return to_memory(words, self.config.format.word_bits)
+        integers = integers_of(words, form.bits)
+        return words_to_bytes(dequantise(integers, descriptor["step"] - form.number_type.bias, form))
 
     def _uses_reserved(self, descriptor: Mapping[str, int]) -> bool:
         """Whether a descriptor has anything where this engine has no field."""
@@ -171,30 +177,40 @@ class TransferRules:
         return descriptor["mode"] != Mode.RAW and not self.compressing
 
     def _wrong_length(self, descriptor: Mapping[str, int]) -> Status | None:
-        word, stream_word = self.config.format.word_bits // 8, self.config.format.stream_bits // 8
+        form = self.config.format
         length, compressed_length = descriptor["length"], descriptor["compressed_length"]
         reads_compressed = self._reads_compressed(descriptor)
         if not length or (reads_compressed and not compressed_length):
             return Status.ZERO_LENGTH
-        unit = self._length_bits(descriptor) // 8
-        if length % unit or length > (MAX_BYTES if word > 1 else MAX_BYTES - 1):
+        if length * 8 % self._length_bits(descriptor) or length > most_bytes(form.word_bits):
             return Status.LENGTH
         if not reads_compressed:
             return Status.LENGTH if compressed_length else None
-        if not self._decompresses(descriptor) and compressed_length != length // unit * word:
+        integers_bytes = -(-self.words(descriptor) * form.word_bits // 8)
+        if not self._decompresses(descriptor) and compressed_length != integers_bytes:
             return Status.LENGTH
-        return Status.LENGTH if compressed_length % stream_word or compressed_length > _MOST_BYTES else None
+        if compressed_length * 8 % form.moved_bits or compressed_length > _MOST_BYTES:
+            return Status.LENGTH
+        return None
 
-    def _through_codec(
-        self, descriptor: Mapping[str, int], data: bytes, table: tuple[int, ...]
+    def _compressed(
+        self, descriptor: Mapping[str, int], words: Words, table: tuple[int, ...]
     ) -> tuple[bytes, PacketReport]:
+        """What the codec makes of the words of an offload, or the words themselves."""
         mode = descriptor["mode"]
         if mode == Mode.RAW:
-            return data, PacketReport(0, 0, 0)
+            return to_memory(words, self.config.format.word_bits), PacketReport(0, 0, 0)
         form = self.format(mode, table)
-        if self.compressing:
-            result = encode_packet(np.frombuffer(data, word_dtype(form)), form)
-        else:
-            count = self.words(descriptor)
-            result = decode_packet(np.frombuffer(data, stream_dtype(form)), count, form, self.config.lanes)
-        return result.words.tobytes(), result.report
+        result = encode_packet(words, form)
+        return to_memory(result.words, form.stream_bits), result.report
+
+    def _decompressed(
+        self, descriptor: Mapping[str, int], data: bytes, table: tuple[int, ...]
+    ) -> tuple[Words, PacketReport]:
+        """The words that the codec makes of the data of a prefetch, or that these are."""
+        mode, count = descriptor["mode"], self.words(descriptor)
+        form = self.format(mode, table)
+        if mode == Mode.RAW:
+            return from_memory(data, form.word_bits)[:count], PacketReport(0, 0, 0)
+        result = decode_packet(from_memory(data, form.stream_bits), count, form, self.config.lanes)
+        return result.words, result.report

@@ -178,7 +178,6 @@ ARROWS: dict[str, list[str]] = {
         "verif/engine",
         "verif/simulator",
         "synth",
-        "sim/codec",
         "sim/engine",
         "hdl/verilog",
         "hdl/spec",

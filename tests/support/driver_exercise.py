@@ -6,10 +6,16 @@ import itertools
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from cdma.hdl.spec.records import Mode, Status
-from cdma.sim.codec.model import analyse, compress
+from cdma.sim.codec.model import encode_packet
+from cdma.sim.codec.packed import to_memory
+from cdma.sim.codec.words import word_dtype, words_to_bytes
 from cdma.sim.driver import Descriptor, DriverError, EngineError
 from cdma.sim.engine.crc import crc32c
+from cdma.sim.lossy.quantise import dequantise, quantise
+from cdma.verif.engine.transfer import random_numbers, random_step, stream_of
 
 from .driver_machine import BACK, CAPACITY, ENTRIES, PACKED, RAW, RINGS, SIZE, Machine
 
@@ -47,7 +53,7 @@ class _Exercise:
     def __init__(self, machine: Machine, driver: Any) -> None:
         self.machine, self.driver, self.bench = machine, driver, machine.bench
         self.config = machine.bench.config
-        self.word = self.config.format.word_bits // 8
+        self.word = self.config.format.raw_bytes
         #: Copies four words, which works whatever came before.
         self.good = Descriptor(RAW, PACKED, 4 * self.word, CAPACITY, Mode.RAW, tag=2)
         #: Has a destination past the window of host memory.
@@ -79,16 +85,18 @@ class _Exercise:
                 self.start(name, rings, how).set_table(table)
             for mode in Mode:
                 self.round_trip(mode, how, tuple(table) if mode is Mode.FVC else (0,))
+                if self.config.quantisation:
+                    self.numbers(mode, how)
 
     def round_trip(self, mode: Mode, how: str, values: tuple[int, ...]) -> None:
         """Sends one tensor out and back."""
         bench, form = self.bench, self.config.format
         words = bench.rng.randint(1, 700)
         raw = bench.np.integers(0, 12, words) * bench.np.integers(0, 2, words)
-        raw = raw.astype(f"u{self.word}")
-        data = raw.tobytes()
+        raw = raw.astype(word_dtype(form))
+        data = to_memory(raw, form.word_bits)
         form = form.with_table(values)
-        packed = data if mode is Mode.RAW else compress(raw, form)
+        packed = data if mode is Mode.RAW else stream_of(data, form)
         bench.memory["dev"].write(RAW, data)
         tag = bench.rng.getrandbits(32)
         check = self.config.crc
@@ -99,7 +107,7 @@ class _Exercise:
         assert (done.bytes_read, done.bytes_written, done.crc) == (len(data), len(packed), crc), done
         assert bytes(bench.memory["host"].read(PACKED, len(packed))) == packed
         if mode is Mode.ZVC:
-            assert done.literals == analyse(raw, form).literals
+            assert done.literals == encode_packet(raw, form).report.literals
         length = 0 if mode is Mode.RAW else len(packed)
         back = replace(out, source=PACKED, destination=BACK, capacity=len(data), compressed_length=length)
         done = self.driver.prefetch.transfer(back, how)
@@ -111,6 +119,31 @@ class _Exercise:
         bench.transfers += 2
         bench.words += 2 * words
         bench.checks += 8
+
+    def numbers(self, mode: Mode, how: str) -> None:
+        """Sends numbers out with a step, and those that they became back."""
+        bench, form = self.bench, self.config.quantisation
+        step = random_step(bench.rng, self.config)
+        count = bench.rng.randint(1, 300)
+        data = random_numbers(bench.np, count, self.config, step)
+        bench.memory["dev"].write(RAW, data)
+        done = self.driver.offload.transfer(
+            Descriptor(RAW, PACKED, len(data), CAPACITY, mode, step=step), how
+        )
+        assert (self.note(done).status, done.range_count) == (Status.OK, 0), done
+        if mode is Mode.RAW:
+            assert done.bytes_written == -(-count * form.bits // 8), done
+        back = Descriptor(
+            PACKED, BACK, len(data), len(data), mode, compressed_length=done.bytes_written, step=step
+        )
+        done = self.driver.prefetch.transfer(back, how)
+        assert (done.status, done.bytes_written) == (Status.OK, len(data)), done
+        exponent = step - form.number_type.bias
+        integers = quantise(np.frombuffer(data, f"<u{form.number_type.bits // 8}"), exponent, form).integers
+        expected = words_to_bytes(dequantise(integers, exponent, form))
+        assert bytes(bench.memory["dev"].read(BACK, len(data))) == expected
+        bench.transfers += 2
+        bench.checks += 4
 
     def full_rings(self) -> None:
         """Fills the ring several times, so that it has as many descriptors in flight as entries."""

@@ -6,12 +6,13 @@ import itertools
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from cocotbext.axi import AxiResp
 
 from cdma.hdl.spec.records import Mode, Status
-from cdma.sim.codec.model import compress
+from cdma.sim.codec.packed import to_memory
+from cdma.sim.codec.words import word_dtype
 from cdma.sim.driver import Descriptor, EngineError
+from cdma.verif.engine.transfer import stream_of
 
 from .driver_machine import BACK, CAPACITY, ENTRIES, PACKED, RAW, RINGS, Machine
 
@@ -38,16 +39,16 @@ class _Faults:
         self.machine, self.driver, self.bench = machine, driver, machine.bench
         self.config = config = machine.bench.config
         self.form = config.format.with_table((0,))
-        self.word = config.format.word_bits // 8
+        self.word = config.format.raw_bytes
         self.beats = {"dev": config.dev_data_bits // 8, "host": config.host_data_bits // 8}
         words = 300
         raw = self.bench.np.integers(1, 12, words) * self.bench.np.integers(0, 2, words)
-        raw = raw.astype(f"u{self.word}")
-        self.packed = compress(raw, self.form)
+        data = to_memory(raw.astype(word_dtype(self.form)), self.form.word_bits)
+        self.packed = stream_of(data, self.form)
         self.stream = PACKED + CAPACITY
-        self.bench.memory["dev"].write(RAW, raw.tobytes())
+        self.bench.memory["dev"].write(RAW, data)
         self.bench.memory["host"].write(self.stream, self.packed)
-        self.bytes = raw.nbytes
+        self.bytes = len(data)
         self.jobs = {
             "offload": Descriptor(RAW, PACKED, self.bytes, CAPACITY, Mode.ZVC),
             "prefetch": Descriptor(
@@ -86,8 +87,8 @@ class _Faults:
         self.fails("prefetch", replace(job, compressed_length=length - self.word), Status.STREAM_TRUNCATED)
         host.write(self.stream + length, bytes(self.word))
         self.fails("prefetch", replace(job, compressed_length=length + self.word), Status.STREAM_TRAILING)
-        # A packet of one word: all codes after the first must be 0.
-        lone = compress(np.zeros(1, f"u{self.word}"), self.form)
+        # A packet of one word or two: all codes after these must be 0.
+        lone = stream_of(bytes(self.word), self.form)
         marked = bytes(lone[:-1]) + bytes([lone[-1] | 0x80])
         other = self.stream + 0x1000
         host.write(other, marked)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cdma.hdl.spec.records import Mode
-from cdma.sim.codec.model import compress
+from cdma.sim.codec.model import encode_packet
+from cdma.sim.codec.packed import from_memory, to_memory
+from cdma.sim.codec.words import word_dtype
 from cdma.sim.driver import Descriptor, Driver, RingMemory
 from cdma.sim.engine.memory import Memory
 from cdma.sim.engine.model import EngineModel
 from cdma.verif.engine.ring import RingBench
+from cdma.verif.engine.transfer import random_numbers, random_step
 
 from .driver_machine import BACK, CAPACITY, ENTRIES, PACKED, RAW, RINGS, SIZE, Machine
 
@@ -19,15 +22,24 @@ __all__ = ["compare"]
 def _any_descriptor(bench: RingBench, name: str, tag: int) -> tuple[Descriptor, bytes]:
     """Returns a descriptor, which is sometimes wrong in one way, and the data at its source."""
     rng, config = bench.rng, bench.config
-    word, stream_word = config.format.word_bits // 8, config.format.stream_bits // 8
+    word, stream_word = config.format.raw_bytes, config.format.moved_bits // 8
     words = rng.choice((1, rng.randint(1, 40), rng.randint(1, 400)))
     mode = rng.choice(list(Mode))
-    raw = (bench.np.integers(0, 9, words) * bench.np.integers(0, 2, words)).astype(f"u{word}")
+    lossy_step = random_step(rng, config) if config.quantisation and rng.random() < 0.4 else 0
+    raw = (bench.np.integers(0, 9, words) * bench.np.integers(0, 2, words)).astype(word_dtype(config.format))
+    in_memory = to_memory(raw, config.format.word_bits)
+    length = len(in_memory)
+    if lossy_step:
+        numbers = random_numbers(bench.np, words, config, lossy_step, beyond=0.05)
+        length = len(numbers)
     values = (3, 0, 5)[: config.codec.table_size] if mode is Mode.FVC else (0,)
     form = config.format.with_table(values)
-    data, compressed = raw.tobytes(), 0
-    if name == "prefetch" and mode is not Mode.RAW:
-        data = compress(raw, form)
+    data, compressed = numbers if lossy_step and name == "offload" else in_memory, 0
+    if name == "prefetch" and mode is Mode.RAW and lossy_step:
+        compressed = len(data)
+    elif name == "prefetch" and mode is not Mode.RAW:
+        words_in = raw if lossy_step else from_memory(in_memory, form.word_bits)
+        data = to_memory(encode_packet(words_in, form).words, form.stream_bits)
         damage = rng.random()
         if damage < 0.15 and len(data) > stream_word:
             data = data[: -rng.randint(1, len(data) // stream_word - 1) * stream_word]
@@ -43,18 +55,19 @@ def _any_descriptor(bench: RingBench, name: str, tag: int) -> tuple[Descriptor, 
     fields = {
         "source": source + rng.randrange(0, 1024, step),
         "destination": destination + rng.randrange(0, 1024, step),
-        "length": words * word,
-        "capacity": rng.choice((CAPACITY // 2, words * word, rng.randint(1, words) * word)),
+        "length": length,
+        "capacity": rng.choice((CAPACITY // 2, length, rng.randint(1, length // word) * word)),
         "mode": mode,
         "compressed_length": compressed,
         "tag": tag,
         "interrupt": bool(rng.getrandbits(1)),
+        "step": lossy_step,
     }
     if rng.random() < 0.3:
         wrong: dict[str, list[int]] = {
             "source": [fields["source"] + 1, fields["source"] + word, SIZE - 64, 1 << 47],
             "destination": [fields["destination"] + 1, fields["destination"] + word, SIZE, (1 << 64) - 64],
-            "length": [0, words * word + 1, (1 << 32) + word],
+            "length": [0, length + 1, (1 << 32) + word],
             "capacity": [0, SIZE, (1 << 64) - 1],
             "compressed_length": [0, 1, word, 1 << 33],
             "mode": [3, 255],

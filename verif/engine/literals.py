@@ -32,7 +32,7 @@ def literal_words(
     ``units`` and ``stripe_words``.
     """
     rng = np.random.default_rng(1)
-    words = np.zeros(count, f"u{word_bits // 8}")
+    words = np.zeros(count, f"u{max(8, word_bits) // 8}")
     if pattern == "scattered":
         literal = rng.permutation(count)[: round(count * density)]
     else:

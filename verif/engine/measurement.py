@@ -10,10 +10,12 @@ from cocotb.triggers import ClockCycles
 from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Mode, Status
 from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.sim.codec.model import compress_words
+from cdma.sim.codec.packed import to_memory
 from cdma.sim.codec.words import words_to_bytes
 from cdma.sim.engine.descriptors import Descriptor, unpack
 from cdma.sim.engine.transfer import TransferRules
 from cdma.sim.lossy.quantise import dequantise
+from cdma.sim.lossy.words import integers_of
 
 from .bench import CHANNELS
 from .literals import literal_words
@@ -60,12 +62,14 @@ class Measurement:
             units=config.units,
             stripe_words=config.stripe_bytes * 8 // bits,
         )
-        raw = words_to_bytes(words)
+        raw = to_memory(words, bits)
         if form:
             # The integer without an opposite is made of no number.
             words[words == form.limit + 1] = 1
-            raw = dequantise(words.view(f"i{bits // 8}"), 0, form).tobytes()
-        return raw, raw if self.mode == Mode.RAW else words_to_bytes(compress_words(words, self._format))
+            raw = words_to_bytes(dequantise(integers_of(words, bits), 0, form))
+        if self.mode == Mode.RAW:
+            return raw, raw
+        return raw, to_memory(compress_words(words, self._format), config.format.stream_bits)
 
     def _ends(self, direction: str) -> tuple[PacedMemory, bytes, PacedMemory, bytes]:
         """The memory that is read and the data in it, the memory that is written and what it must hold."""
@@ -116,7 +120,9 @@ class Measurement:
         bench, count = self.bench, self.case["descriptors"]
         ring, host = bench.rings[direction], bench.memory["host"]
         last = ring.completions + (count - 1) * RECORD_BYTES
-        limit = bench.cycles + 20000 + count * self.case["bytes"] // 4
+        # Twice what the codec takes where it is narrow.
+        size = count * self.case["bytes"]
+        limit = bench.cycles + 20000 + max(size // 4, size * 16 // bench.config.codec.data_bits)
         while not host.bytes[last + RECORD_BYTES - 1] >> 7:
             await ClockCycles(bench.dut.aclk, 16)
             assert bench.cycles < limit, f"{direction}: the completions did not all come in {self.case}"

@@ -31,9 +31,9 @@ def check_promises(
     status, read, written = (completion[name] for name in ("status", "bytes_read", "bytes_written"))
     length, capacity = descriptor["length"], descriptor["capacity"]
     raw = descriptor["mode"] == Mode.RAW
-    word = config.format.word_bits // 8
+    word_bits = config.format.word_bits
     counted = config.quantisation and descriptor["step"]
-    words = length // (NUMBERS[config.lossy].bits // 8 if counted else word)
+    words = length * 8 // (NUMBERS[config.lossy].bits if counted else word_bits)
     end = descriptor["destination"] + written
     beat = (config.host_data_bits if channel == "offload" else config.dev_data_bits) // 8
 
@@ -70,7 +70,7 @@ def check_promises(
             promise(written == length, "a prefetch writes the raw length")
         else:
             promise(read == length, "an offload reads the raw length")
-            most = words * word if raw else config.format.bound_bytes(words)
+            most = -(-words * word_bits // 8) if raw else config.format.bound_bytes(words)
             promise(0 < written <= most, "a stream is within its bound")
     if status in _STREAM_ERRORS:
         promise(channel == "prefetch" and not raw, "only a decompressor finds errors in a stream")

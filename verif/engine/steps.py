@@ -34,14 +34,16 @@ def some_table(bench: EngineBench) -> list[int]:
 def some_length(bench: EngineBench) -> int:
     """Words: short ones, boundaries of beats, windows, bursts and pages, one more and one less."""
     config, rng = bench.config, bench.rng
-    word_bytes = config.format.word_bits // 8
+    form = config.format
+    # Raw data are whole bytes.
+    more = 8 * form.raw_bytes // form.word_bits
     choice = rng.random()
     if choice < 0.3:
         return rng.randint(1, 3 * config.lanes)
     if choice < 0.8:
         beat = rng.choice((config.dev_data_bits, config.host_data_bits)) // 8
-        unit = rng.choice((beat, beat * config.burst_beats, config.format.window * word_bytes, 4096))
-        return max(1, unit // word_bytes * rng.randint(1, 2) + rng.choice((-1, 0, 1)))
+        unit = rng.choice((beat, beat * config.burst_beats, form.window * form.word_bits // 8, 4096))
+        return max(1, unit * 8 // form.word_bits * rng.randint(1, 2) + rng.choice((-more, 0, more)))
     return rng.randint(1, 2000)
 
 

@@ -12,13 +12,15 @@ from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, Mode, Status
 from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.sim.codec.model import encode_packet
-from cdma.sim.codec.words import Words, rotated, word_dtype, words_from_bytes, words_to_bytes
+from cdma.sim.codec.packed import from_memory, to_memory
+from cdma.sim.codec.words import Words, rotated, word_dtype
 from cdma.sim.engine.crc import crc32c
 from cdma.sim.engine.descriptors import pack, unpack
 from cdma.sim.engine.transfer import Outcome, TransferRules
 from cdma.sim.lossy.quantise import quantise
+from cdma.sim.lossy.words import words_of
 
-__all__ = ["Transfer", "integers", "random_numbers", "random_step", "random_words", "transfer"]
+__all__ = ["Transfer", "random_numbers", "random_step", "random_words", "stream_of", "transfer"]
 
 
 @dataclass
@@ -88,13 +90,14 @@ def transfer(
     """
     rules = TransferRules(config, direction)
     reads_compressed = direction == "prefetch" and bool(mode != Mode.RAW or step)
-    words = integers(raw, step, config) if step else raw
-    data = words if reads_compressed else raw
-    if reads_compressed and mode != Mode.RAW and stream is None:
-        form = rules.format(mode, table)
-        data = words_to_bytes(encode_packet(words_from_bytes(words, form), form).words)
-    elif stream is not None:
+    form = rules.format(mode, table)
+    words = _integers(raw, step, config) if step else from_memory(raw, form.word_bits)
+    in_memory = to_memory(words, form.word_bits)
+    data = raw
+    if stream is not None:
         data = stream
+    elif reads_compressed:
+        data = in_memory if mode == Mode.RAW else _encoded(words, form)
     descriptor = {
         "source": source,
         "destination": destination,
@@ -105,7 +108,7 @@ def transfer(
         "mode": int(mode),
         "interrupt": interrupt,
         "check_crc": int(crc_off is not None),
-        "crc": 0 if crc_off is None else crc32c(words) ^ crc_off,
+        "crc": 0 if crc_off is None else crc32c(in_memory) ^ crc_off,
         "step": step,
     }
     expected = rules.outcome(descriptor, data, table)
@@ -115,12 +118,21 @@ def transfer(
     return Transfer(descriptor, data, expected)
 
 
-def integers(raw: bytes, step: int, config: EngineConfig) -> bytes:
-    """Returns the integers that the numbers become."""
+def stream_of(raw: bytes, form: StreamFormat) -> bytes:
+    """Returns the compressed stream of raw data."""
+    return _encoded(from_memory(raw, form.word_bits), form)
+
+
+def _encoded(words: Words, form: StreamFormat) -> bytes:
+    return to_memory(encode_packet(words, form).words, form.stream_bits)
+
+
+def _integers(raw: bytes, step: int, config: EngineConfig) -> Words:
+    """Returns the integers that the numbers become, as words."""
     form = config.quantisation
     assert form is not None
     numbers = np.frombuffer(raw, f"<u{form.number_type.bits // 8}")
-    return quantise(numbers, step - form.number_type.bias, form).integers.tobytes()
+    return words_of(quantise(numbers, step - form.number_type.bias, form).integers, form.bits)
 
 
 def random_step(rng: random.Random, config: EngineConfig) -> int:
@@ -151,14 +163,15 @@ def random_numbers(
 
 
 def random_words(rng: np.random.Generator, count: int, config: EngineConfig, table: tuple[int, ...]) -> bytes:
-    """Returns ``count`` words of a random density: zeros, those that the table is for, and any others."""
+    """Returns ``count`` words of a random density: zeros, those that the table is for, and any others. A zero follows an odd
+    number of words of 4 bits."""
     form = config.format
     density = rng.choice((0.0, 0.1, 0.5, 0.9, 1.0))
     words = rng.integers(1, 1 << form.word_bits, count).astype(word_dtype(form))
     common = rng.choice(np.array([0, *table]), count).astype(word_dtype(form))
     if form.field_bits:
         common = _with_fields(rng, common, form)
-    return words_to_bytes(np.where(rng.random(count) < density, words, common))
+    return to_memory(np.where(rng.random(count) < density, words, common), form.word_bits)
 
 
 def _with_fields(rng: np.random.Generator, fields: Words, form: StreamFormat) -> Words:

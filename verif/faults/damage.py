@@ -9,10 +9,8 @@ import numpy as np
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import Mode
-from cdma.sim.codec.model import encode_packet
-from cdma.sim.codec.words import words_from_bytes, words_to_bytes
 from cdma.sim.engine.transfer import TransferRules
-from cdma.verif.engine.transfer import random_words
+from cdma.verif.engine.transfer import random_words, stream_of
 
 __all__ = ["INTACT", "KINDS", "Damaged", "damaged_stream", "some_stream"]
 
@@ -54,7 +52,7 @@ def some_stream(
     if mode == Mode.RAW:
         return raw, raw
     form = rules.format(mode, table)
-    return raw, words_to_bytes(encode_packet(words_from_bytes(raw, form), form).words)
+    return raw, stream_of(raw, form)
 
 
 def damaged_stream(rng: np.random.Generator, rules: TransferRules, table: tuple[int, ...]) -> Damaged:
@@ -69,7 +67,7 @@ def damaged_stream(rng: np.random.Generator, rules: TransferRules, table: tuple[
             length, longer = _lengths(rng, rules.config, len(raw), compressed)
             return Damaged(kind, mode, raw, stream, length, longer)
         other = some_stream(rng, rules, mode, table)[1] if kind == "splices" else b""
-        bad = _DAMAGE[kind](rng, stream, other, rules.config.format.stream_bits // 8)
+        bad = _DAMAGE[kind](rng, stream, other, rules.config.format.moved_bits // 8)
         if bad and bad != stream:
             return Damaged(kind, mode, raw, bad, len(raw), 0 if mode == Mode.RAW else len(bad))
 
@@ -102,7 +100,7 @@ def _random(rng: np.random.Generator, stream: bytes, other: bytes, word: int) ->
 
 def _lengths(rng: np.random.Generator, config: EngineConfig, length: int, compressed: int) -> tuple[int, int]:
     """The lengths of the descriptor are not those of the stream, or none."""
-    word, stream_word = config.format.word_bits // 8, config.format.stream_bits // 8
+    word, stream_word = config.format.raw_bytes, config.format.moved_bits // 8
     while True:
         new = length, compressed
         if rng.random() < 0.5:

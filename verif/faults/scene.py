@@ -82,11 +82,11 @@ class Scene:
 
     def _transfer(self, rng: np.random.Generator, index: int) -> Transfer:
         config = self.config
-        word = config.format.word_bits // 8
+        word = config.format.raw_bytes
         bursts = max(config.burst(port) * config.data_bits(port) // 8 for port in ("dev", "host"))
         stripe = config.stripe_bytes if config.units > 1 else 0
         # A part of each density; the last window is not full.
-        part = -(-max(5 * bursts // 2, 5 * stripe // 2) // (8 * word))
+        part = -(-max(5 * bursts // 2, 5 * stripe // 2) // (8 * word)) * (8 * word // config.format.word_bits)
         raw = b"".join(random_words(rng, part, config, self.table) for _ in range(8))[:-word]
         places = {}
         for side in ("dev", "host"):

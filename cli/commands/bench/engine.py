@@ -128,7 +128,7 @@ def _cases(arguments: argparse.Namespace, config: EngineConfig) -> list[dict[str
     """The cases that are asked for."""
     from cdma.verif.engine.measure import DENSITIES, LATENCIES, MOST_DESCRIPTORS, SIZES, cases
 
-    word = (NUMBERS[config.lossy].bits if config.quantisation else config.format.word_bits) // 8
+    word = NUMBERS[config.lossy].bits // 8 if config.quantisation else config.format.raw_bytes
     densities = arguments.densities or DENSITIES
     sizes = arguments.bytes or SIZES
     latencies = arguments.memory_latencies or LATENCIES

@@ -31,7 +31,7 @@ def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, Po
 
     def shape(port: str, buffer: int) -> PortShape:
         return PortShape(
-            word_bits=config.format.stream_bits,
+            word_bits=config.format.moved_bits,
             data_bits=config.data_bits(port),
             address_bits=config.dev_address_bits if port == "dev" else config.host_address_bits,
             burst=config.burst(port),

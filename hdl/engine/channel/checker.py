@@ -13,12 +13,12 @@ from cdma.hdl.blocks.gates import one_of
 from cdma.hdl.spec.quantisation import Quantisation
 from cdma.hdl.spec.records import (
     LENGTH_BITS,
-    MAX_BYTES,
     NO_OPTIONS,
     Mode,
     RecordOptions,
     Status,
     descriptor_fields,
+    most_bytes,
 )
 from cdma.hdl.spec.registers.description import REGISTER_BYTES
 
@@ -80,6 +80,17 @@ def _byte(value: Value, place: Value) -> Value:
     return one_of(*((place[index], value[8 * index : 8 * index + 8]) for index in range(count)))
 
 
+def _in_units(length: Value, unit_log2: int) -> Value:
+    """The length in units of 2**unit_log2 bytes, the rest of a unit left out."""
+    return length >> unit_log2 if unit_log2 >= 0 else length << -unit_log2
+
+
+def _is_sum(total: Value, number: Value, carry: Value) -> Value:
+    """Whether the total is the number and the carry, a bit, which need not ripple: the total says what each bit takes."""
+    taken = total ^ number
+    return taken == Cat(carry, (number & ~total)[:-1])
+
+
 def _number_log2(form: Quantisation) -> int:
     """log2 of the bytes of a number."""
     return exact_log2(form.number_type.bits // 8)
@@ -132,7 +143,9 @@ class Checker(wiring.Component):
         self.read = read
         self.write = write
         self.compressing = compressing
-        self.word_log2 = exact_log2(word_bits // 8)
+        self.word_bits = word_bits
+        #: log2 of the bytes of a word: -1 for words of 4 bits.
+        self.word_log2 = exact_log2(word_bits) - 3
         super().__init__(
             {
                 "requests": In(stream.Signature(Request(options))),
@@ -167,7 +180,7 @@ class Checker(wiring.Component):
 
         slot, request, descriptor = self.slot, self.requests.payload, self.requests.payload.descriptor
         raw = descriptor.mode == Mode.RAW
-        words = descriptor.length >> self.word_log2
+        words = _in_units(descriptor.length, self.word_log2)
         if self.quantisation is not None:
             words = Mux(self._lossy(), descriptor.length >> _number_log2(self.quantisation), words)
         m.d.comb += [
@@ -505,9 +518,7 @@ class Checker(wiring.Component):
     def _wrong_lengths(self, descriptor: data.View) -> tuple[Value, Value]:
         """Whether the length is wrong, and the compressed one where it is needed."""
         length, compressed = descriptor.length, descriptor.compressed_length
-        # The codec counts words with 32 bits, so 2**32 words of one byte are one too many.
-        most = MAX_BYTES if self.word_log2 else MAX_BYTES - 1
-        length_wrong = length[: self.word_log2].any() | (length > most)
+        length_wrong = length[: max(0, self.word_log2)].any() | (length > most_bytes(self.word_bits))
         compressed_wrong = compressed[: self.read.word_log2].any() | compressed[LENGTH_BITS:].any()
         if self.quantisation is not None:
             number_log2 = _number_log2(self.quantisation)
@@ -515,7 +526,12 @@ class Checker(wiring.Component):
             # Integers that pass around the codec are as many as the numbers.
             integers = length[: LENGTH_BITS + 1] >> (number_log2 - self.word_log2)
             around = self._lossy() & (descriptor.mode == Mode.RAW)
-            compressed_wrong |= around & (compressed[:LENGTH_BITS] != integers)
+            if self.word_log2 < 0:
+                # Two are in a byte, and a zero may fill the last one.
+                fits = _is_sum(compressed[:LENGTH_BITS], integers, length[number_log2])
+                compressed_wrong |= around & ~fits
+            else:
+                compressed_wrong |= around & (compressed[:LENGTH_BITS] != integers)
         return length_wrong, compressed_wrong
 
     def _judge(self, m: Module, about: _About, facts: _Facts, findings: _Findings) -> Signal:

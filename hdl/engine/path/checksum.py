@@ -19,7 +19,8 @@ class Checksum(wiring.Component):
 
     A last beat counts as a whole one, with zeros for the words that it has not. These zeros are taken back afterwards,
     a word per cycle, while the next packets pass: the CRC of a packet comes, when those before it have been taken, as many
-    cycles after its last beat as that beat has words missing, and up to seven more.
+    cycles after its last beat as that beat has words missing, and up to seven more. The zero that fills the last byte of an
+    odd number of words of 4 bits stays: it is in memory too.
 
     ``packets``
         The most packets that may have begun and whose CRC has not been taken.
@@ -54,6 +55,8 @@ class Checksum(wiring.Component):
         keep = self.beat.keep[:: config.units // lanes]
         kept = Cat(Mux(keep[lane], words.word_select(lane, bits // lanes), 0) for lane in range(lanes))
         missing = lanes - popcount(keep)
+        if config.format.word_bits < 8:
+            missing = missing & ~1
         # The register is added to the bits that come first. What the others add is known a cycle before, or follows from a
         # register that holds the beat. Neither has an enable or a reset, because what no beat has brought is never used.
         if self.late:

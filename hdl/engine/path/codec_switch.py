@@ -1,12 +1,14 @@
 """Lets each packet pass through the codec or around it."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.codec.parts.streams import Report
 from cdma.hdl.spec.codec import CodecConfig
+
+from .byte_beats import join_words, split_bytes
 
 __all__ = ["CodecSwitch", "Route", "pass_beat"]
 
@@ -16,12 +18,15 @@ Route = data.StructLayout({"raw": 1, "zeros": 1, "words": 32})
 
 
 def pass_beat(m: Module, source: data.View, sink: data.View) -> None:
-    """Passes a beat on, to one of as many bits: of numbers, of words, or of stream words, which may be parts of a word."""
+    """Passes a beat on, to one of as many bits: of numbers, of words, of stream words, or of bytes.
+
+    What is larger is there whole or not at all: a number or a word of raw data, a byte of the stream.
+    """
     if len(source.keep) == len(sink.keep):
         m.d.comb += sink.eq(source)
         return
     if len(source.keep) > len(sink.keep):
-        # Of raw data, which are whole words, the first part of a word is as good as any.
+        # Of what is there whole, the first part is as good as any.
         keep = source.keep[:: len(source.keep) // len(sink.keep)]
     else:
         keep = Cat(word.replicate(len(sink.keep) // len(source.keep)) for word in source.keep)
@@ -33,7 +38,9 @@ def pass_beat(m: Module, source: data.View, sink: data.View) -> None:
 
 
 class CodecSwitch(wiring.Component):
-    """Passes each packet through ``codec``, or around it. Packets are of stream words, whichever way they take.
+    """Passes each packet through ``codec``, or around it. Whichever way they take, packets are of stream words on the side
+    of raw data, and on the other of what memories move whole: stream words as well or, where these have 4 bits, bytes. A
+    zero fills the last byte of an odd number of words of raw data, and is left out of raw data on the way back.
 
     A packet passes around the codec only while no packet is inside, and only then the table changes between zeros and
     ``values``. No more than ``packets`` packets may have an entry of ``routes`` and not have left. Throughput: a beat per
@@ -60,13 +67,17 @@ class CodecSwitch(wiring.Component):
         self.codec = codec
         self.config = config
         self.packets = packets
-        beat = Beat(config.format.stream_bits, config.units)
+        words = stream.Signature(Beat(config.format.stream_bits, config.units))
+        moved = config.format.moved_bits
+        whole = stream.Signature(Beat(moved, config.data_bits // moved))
+        #: Only a decompressor has to be told the length of a packet.
+        self.compresses = "length" not in codec.signature.members
         super().__init__(
             {
                 "routes": In(stream.Signature(Route)),
                 "values": In(data.ArrayLayout(config.format.entry_bits, config.table_size)),
-                "input": In(stream.Signature(beat)),
-                "output": Out(stream.Signature(beat)),
+                "input": In(words if self.compresses else whole),
+                "output": Out(whole if self.compresses else words),
                 "report": Out(stream.Signature(Report)),
                 "starved": Out(1),
                 "refused": Out(1),
@@ -135,7 +146,8 @@ class CodecSwitch(wiring.Component):
             with m.Else():
                 m.d.sync += [around.eq(0), inner.eq(1), through.eq(0)]
 
-        self._leave(m, around, inner if self.config.pipelined else ~around)
+        odd = self._odd(m, fresh, pop)
+        self._leave(m, around, inner if self.config.pipelined else ~around, odd)
         # In a pipelined engine what leaves is counted a cycle later: the way may then change a cycle later.
         domain = m.d.sync if self.config.pipelined else m.d.comb
         domain += leave.eq(codec.output.valid & codec.output.ready & codec.output.payload.last)
@@ -160,7 +172,7 @@ class CodecSwitch(wiring.Component):
         """Gives the codec the length at ``routes`` while it is ``wanted``, if it takes one; high from the cycle after it
         has it until ``pop``."""
         codec = self.codec
-        if "length" not in codec.signature.members:
+        if self.compresses:
             return 1
         length_done = Signal()
         m.d.comb += [
@@ -170,13 +182,27 @@ class CodecSwitch(wiring.Component):
         m.d.sync += length_done.eq((length_done | (codec.length.valid & codec.length.ready)) & ~pop)
         return length_done
 
-    def _leave(self, m: Module, around: Signal, inner: Value) -> None:
-        """Gives the output the beats of the codec, which are the ``inner`` ones, or those that pass ``around`` it."""
+    def _odd(self, m: Module, fresh: Signal, pop: Signal) -> Value:
+        """Whether the packet in hand has an odd number of words, where these are less than what the input has."""
+        if len(self.input.payload.keep) >= len(self.output.payload.keep):
+            return C(0)
+        odd = Signal(reset_less=True)
+        now = self.routes.payload.words[0]
+        with m.If(pop):
+            m.d.sync += odd.eq(now)
+        return Mux(fresh, now, odd)
+
+    def _leave(self, m: Module, around: Signal, inner: Value, odd: Value) -> None:
+        """Gives the output the beats of the codec, which are the ``inner`` ones, or those that pass ``around`` it, of an
+        ``odd`` number of words or not."""
         codec, source, sink = self.codec, self.input, self.output
         with m.If(inner):
             pass_beat(m, codec.output.payload, sink.payload)
         with m.Else():
-            m.d.comb += sink.payload.eq(source.payload)
+            if self.compresses:
+                join_words(m, source.payload, sink.payload)
+            else:
+                split_bytes(m, source.payload, sink.payload, odd)
         with m.If(around):
             m.d.comb += sink.valid.eq(source.valid)
         with m.Else():

@@ -8,6 +8,7 @@ from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.axi.ports import ReadPort, WritePort
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
+from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.skid_buffer import slice_after
 from cdma.hdl.blocks.width import connect_width
@@ -15,7 +16,7 @@ from cdma.hdl.lossy.range_report import OutOfRange
 from cdma.hdl.spec.engine import EngineConfig
 
 from .checksum import Checksum
-from .codec_switch import CodecSwitch
+from .codec_switch import CodecSwitch, pass_beat
 from .lossy_switch import LossySwitch
 from .ports import Verdict, path_members
 
@@ -23,8 +24,9 @@ __all__ = ["DataPath"]
 
 
 class DataPath(wiring.Component):
-    """Reader, codec and writer in a chain, with a stream of beats between each, of stream words. Each stage has commands of
-    its own, so that the reads of a descriptor begin while those before it are still being written.
+    """Reader, codec and writer in a chain, with a stream of beats between each: of stream words on the side of raw data, and
+    at the ports and on the other side of what memories move whole. Each stage has commands of its own, so that the reads
+    of a descriptor begin while those before it are still being written.
 
     ``read``, ``step``, ``route``, ``write``
         The commands of the stages, with ``step`` where ``config.lossy``: one of each for every descriptor. At most
@@ -81,7 +83,7 @@ class DataPath(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
-        word_bits = config.format.stream_bits
+        word_bits, moved_bits = config.format.stream_bits, config.format.moved_bits
         m.submodules.reader = reader = self.reader
         m.submodules.writer = writer = self.writer
         m.submodules.switch = switch = CodecSwitch(self.codec, config.codec, config.descriptors)
@@ -106,14 +108,19 @@ class DataPath(wiring.Component):
         # realigning.
         fast = config.pipelined
         source = slice_after(m, "read_slice", reader.output) if fast and config.realign else reader.output
+        read_bits = moved_bits
         if self.compressing:
-            source = self._lossy(m, source)
-        narrows = len(source.payload.keep) > config.codec.units
-        connect_width(m, "read_width", word_bits, source, switch.input, registered=fast and narrows)
+            read_bits = word_bits
+            source = self._lossy(m, _counted_in(m, "read_words", source, word_bits))
+        narrows = len(source.payload.keep) > len(switch.input.payload.keep)
+        connect_width(m, "read_width", read_bits, source, switch.input, registered=fast and narrows)
+        sink = switch.output
+        if not self.compressing:
+            sink = _counted_in(m, "written_bytes", self._lossy(m, sink), moved_bits)
         if self.config.quantisation is None or self.compressing:
-            connect_width(m, "write_width", word_bits, switch.output, writer.input, registered=fast)
+            connect_width(m, "write_width", moved_bits, sink, writer.input, registered=fast)
         else:
-            wiring.connect(m, self._lossy(m, switch.output), writer.input)
+            wiring.connect(m, sink, writer.input)
 
         if config.crc:
             self._sum(m, switch)
@@ -177,3 +184,15 @@ class DataPath(wiring.Component):
             checksum.beat.eq(raw.payload),
         ]
         wiring.connect(m, checksum.crc, wiring.flipped(self.crc))
+
+
+def _counted_in(m: Module, name: str, source: stream.Interface, word_bits: int) -> stream.Interface:
+    """The same stream in beats of words of so many bits: of raw data at a port, which are whole bytes."""
+    payload = source.payload
+    if payload.shape().word_bits == word_bits:
+        return source
+    beat = Beat(word_bits, len(payload.data.as_value()) // word_bits)
+    counted = stream.Signature(beat).create(path=(name,))
+    pass_beat(m, payload, counted.payload)
+    m.d.comb += [counted.valid.eq(source.valid), source.ready.eq(counted.ready)]
+    return counted

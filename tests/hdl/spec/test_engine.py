@@ -77,7 +77,30 @@ def test_ports_of_several_units() -> None:
         ({"pipelined": 1}, "pipelined is 1; it must be true or false"),
         ({"pipelined": True, "lanes": 16}, "a pipelined codec needs windows of at least 4 beats"),
         ({"lanes": 64}, "lanes is 64; it must not exceed the window of 32 words"),
-        ({"format": Format(word_bits=4)}, "word_bits is 4; an engine needs words of 8, 16 or 32 bits"),
+        (
+            {"format": Format(2, 4, align=2)},
+            "word_bits is 2; an engine needs words of 4, 8, 16 or 32 bits, as memory has bytes",
+        ),
+        (
+            {"format": Format(word_bits=4)},
+            "align is 1 with word_bits 4; it must be 2, 4 or 8 in an engine, because memory has bytes and only padded "
+            "windows are whole bytes",
+        ),
+        (
+            {"format": Format(4, align=4), "pipelined": True},
+            "pipelined is on with word_bits 4; it must be off in an engine, because a pipelined codec with padded windows "
+            "needs beats longer than a header, and windows of at least four such beats",
+        ),
+        (
+            {"format": Format(4, align=4), "units": 2},
+            "word_bits is 4 with 2 units; it must be 8, 16 or 32, because what joins and splits the streams of units is "
+            "built for words of whole bytes",
+        ),
+        (
+            {"format": Format(4, align=2), "lanes": 1},
+            "lanes is 1, a beat of 0.5 bytes, with windows padded to more; a beat must be at least as long as what windows "
+            "are padded to",
+        ),
         ({"format": 8}, "format is 8; it must be a Format"),
         ({"units": 3}, "units is 3; it must be one of 1, 2, 4, 6, 8"),
         ({"stripe_bytes": 128}, "stripe_bytes is 128; it must be one of 256, 512, 1024, 2048, 4096"),

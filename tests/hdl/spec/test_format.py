@@ -12,7 +12,7 @@ import pytest
 from cdma import CodecConfig, Format, ParameterError
 from cdma.hdl.spec.engine import EngineConfig
 
-WORD_BITS = "it must be one of 2, 4, 8, 16, 32: formats for users have 8, 16 or 32, proofs use 2 and 4"
+WORD_BITS = "it must be one of 2, 4, 8, 16, 32: files have words of 8, 16 or 32, engines also of 4, proofs use 2 and 4"
 WINDOWS = "it must be one of 4, 8, 16, 32, 64: formats for users have 32 or 64, proofs use 4, 8 and 16"
 CODE_BITS = "it must be one of 1, 2, 3, 4: the bits of a code"
 NO_FIELD = "only a format with a field has it"

@@ -31,6 +31,23 @@ def start(request):
 
 
 @pytest.mark.parametrize("mode", [Mode.RAW, Mode.ZVC])
+def test_an_odd_number_of_integers_of_half_a_byte(start, mode):
+    config = replace(LOSSY, format=Format(4, align=4))
+    bench = start(config)
+    assert bench.driver.geometry.word_bits == 4
+    numbers = np.arange(-7, 8, dtype=np.float32)
+    bench.dev.write(DEV, numbers.tobytes())
+    step = config.quantisation.step(0)
+    out = bench.driver.offload.transfer(Descriptor(DEV, OUT, numbers.nbytes, 4096, mode, step=step))
+    assert (out.status, out.bytes_written) == (Status.OK, 8 if mode is Mode.RAW else 12)
+    back = Descriptor(
+        OUT, BACK, numbers.nbytes, numbers.nbytes, mode, compressed_length=out.bytes_written, step=step
+    )
+    assert bench.driver.prefetch.transfer(back).status is Status.OK
+    assert bench.dev.read(BACK, numbers.nbytes) == numbers.tobytes()
+
+
+@pytest.mark.parametrize("mode", [Mode.RAW, Mode.ZVC])
 def test_numbers_come_back_within_the_bound(start, mode):
     bench = start(LOSSY)
     assert (bench.driver.geometry.lossy, bench.driver.geometry.keep_nonzero) == ("fp32", False)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, MAX_BYTES, Mode, Status
+from cdma.sim.engine.crc import crc32c
 from cdma.sim.engine.descriptors import Completion, pack, unpack
 from cdma.sim.engine.port import AddressSpace
 from cdma.sim.engine.transfer import DIRECTIONS, Outcome, TransferRules
@@ -103,6 +104,39 @@ def test_a_stream_that_ends_early() -> None:
     fields = descriptor(mode=Mode.ZVC, length=64, compressed_length=4)
     assert rules.outcome(fields, b"\x01\x00\x00\x00", (0,)).status is Status.STREAM_TRUNCATED
     assert rules.outcome(fields, bytes(6), (0,)).status is Status.STREAM_TRAILING
+
+
+HALVES = EngineConfig(format=Format(4, align=2), alignment="word", lossy="bf16", crc=True)
+
+
+@pytest.mark.parametrize("mode", [Mode.RAW, Mode.ZVC])
+def test_an_odd_number_of_integers_of_half_a_byte(mode: Mode) -> None:
+    """Three numbers, 1, 2 and -1, with steps of 1: a zero is in the last half byte, and the CRC is of two bytes."""
+    numbers = np.array([0x3F80, 0x4000, 0xBF80], "<u2").tobytes()
+    out = TransferRules(HALVES, "offload").outcome(descriptor(length=6, mode=mode, step=127), numbers, (0,))
+    integers = bytes([0x21, 0x0F])
+    assert out.written == integers if mode is Mode.RAW else bytes([7, 0, 0, 0]) + integers
+    assert (out.status, out.crc) == (Status.OK, crc32c(integers))
+    rules = TransferRules(HALVES, "prefetch")
+    for length, wanted in ((len(out.written), None), (len(out.written) - 1, Status.LENGTH)):
+        back = descriptor(length=6, mode=mode, step=127, compressed_length=length)
+        refused = rules.refusal(back, EVERYWHERE, EVERYWHERE)
+        if length == len(out.written):
+            assert refused is None
+            assert rules.words(back) == 3
+            found = rules.outcome(back, out.written, (0,))
+            assert (found.written, found.crc, found.bytes_read) == (numbers, out.crc, len(out.written))
+        elif mode is Mode.RAW:
+            assert refused == Outcome(wanted)
+
+
+def test_lengths_of_words_of_half_a_byte() -> None:
+    """Any number of bytes, which are twice as many words; these are counted with 32 bits."""
+    assert refusal("offload", HALVES, length=7) is None
+    assert TransferRules(HALVES, "offload").words(descriptor(length=7)) == 14
+    longest = (1 << 31) - 1
+    assert refusal("offload", HALVES, length=longest, capacity=longest) is None
+    assert refusal("offload", HALVES, length=longest + 1, capacity=longest + 1) == Outcome(Status.LENGTH)
 
 
 @given(st.data())

@@ -11,7 +11,7 @@ from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.simulator.build import build as build_simulation
 from cdma.verif.simulator.simulate import simulate
 from tests.support.c_driver_library import SOURCE, build
-from tests.support.engines import FIELDS_TO_A_WORD, TO_A_WORD
+from tests.support.engines import FIELDS_TO_A_WORD, HALF_BYTES, TO_A_WORD
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.verilator
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.verilator
 
 @pytest.mark.parametrize(
     "config",
-    [SMALL, TO_A_WORD, FIELDS_TO_A_WORD],
-    ids=["small", "to-a-word", "fields"],
+    [SMALL, TO_A_WORD, FIELDS_TO_A_WORD, HALF_BYTES],
+    ids=["small", "to-a-word", "fields", "half-bytes"],
 )
 def test_both_drivers_run_the_engine_and_the_model_agrees(tmp_path, monkeypatch, config):
     build(tmp_path, "c99", SOURCE)

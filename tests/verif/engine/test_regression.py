@@ -17,7 +17,7 @@ from cdma.verif.engine.measure import cases, measure_engine
 from cdma.verif.engine.tensor import round_trip
 from cdma.verif.kinds import plan_of
 from cdma.verif.regression import Regression, verify
-from tests.support.engines import FIELDS, FIELDS_TO_A_WORD, TO_A_WORD
+from tests.support.engines import FIELDS, FIELDS_TO_A_WORD, HALF_BYTES, TO_A_WORD
 from tests.support.samples import load_samples
 
 pytestmark = [pytest.mark.verilator, pytest.mark.slow]
@@ -100,6 +100,13 @@ def test_regression(registers: bool) -> None:
         (FIELDS_OF_WORDS, ["capacity", "corrupt", "refusals"]),
         (WITHOUT_TABLE, ["corrupt", "registers"]),
         (PADDED, ["corrupt", "lossy", "padding", "hard_resets"]),
+        (HALF_BYTES, ["capacity", "corrupt", "crc", "lossy", "padding", "refusals", "registers", "pace"]),
+        (
+            dataclasses.replace(
+                HALF_BYTES, alignment="word", registers=False, lossy="fp32", keep_nonzero=True
+            ),
+            ["bus_errors", "capacity", "corrupt", "crc", "lossy"],
+        ),
         (CODES_OF_THREE_BITS, ["corrupt", "capacity", "hard_resets", "register_bus"]),
         (UNITS, ["bus_errors", "corrupt", "capacity", "uneven", "silent_unit", "soft_resets"]),
         (UNITS_WITH_FIELDS, ["corrupt", "padding", "uneven"]),
@@ -124,6 +131,8 @@ def test_regression(registers: bool) -> None:
         "fields-of-words",
         "without-table",
         "padded",
+        "half-bytes",
+        "half-bytes-to-a-byte",
         "narrow-three-bits",
         "units",
         "units-with-fields",

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from cdma.hdl.spec.records import Mode, Status
-from cdma.sim.codec.model import encode_packet
-from cdma.sim.codec.words import words_from_bytes, words_to_bytes
 from cdma.verif.engine.bench import EngineBench
 from cdma.verif.engine.context import both, engine_test
-from cdma.verif.engine.transfer import Transfer, random_words
+from cdma.verif.engine.transfer import Transfer, random_words, stream_of
 
 __all__: list[str] = []
 
@@ -16,7 +14,7 @@ def _flipped(bench: EngineBench, words: int, mode: Mode) -> Transfer:
     """A prefetch of a stream of which one bit has changed since the CRC of its data was taken."""
     form = bench.rules["prefetch"].format(mode, bench.tables["prefetch"])
     raw = random_words(bench.np, words, bench.config, bench.tables["prefetch"])
-    stream = bytearray(words_to_bytes(encode_packet(words_from_bytes(raw, form), form).words))
+    stream = bytearray(stream_of(raw, form))
     stream[bench.rng.randrange(len(stream))] ^= 1 << bench.rng.randrange(8)
     made = bench.transfer("prefetch", words, mode=mode, raw=raw, stream=bytes(stream), crc_off=0)
     # A flipped bit of a header is the decoder's to see, and one of a literal is not. A code may also have become that of an

@@ -5,18 +5,20 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+import numpy as np
 from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiResp
 
 from cdma.hdl.spec.records import COMPLETION, Mode, Status
-from cdma.sim.codec.model import decode_packet, encode_packet
+from cdma.sim.codec.model import decode_packet
+from cdma.sim.codec.packed import from_memory, to_memory
 from cdma.sim.codec.results import PADDING
-from cdma.sim.codec.words import words_from_bytes, words_to_bytes
+from cdma.sim.codec.words import word_dtype
 from cdma.sim.engine.descriptors import unpack
 from cdma.verif.engine.bench import EngineBench
 from cdma.verif.engine.context import both, engine_test
 from cdma.verif.engine.memory import SIZE
-from cdma.verif.engine.transfer import random_words
+from cdma.verif.engine.transfer import random_words, stream_of
 
 __all__: list[str] = []
 
@@ -42,9 +44,9 @@ async def bus_errors(bench: EngineBench, budget: int) -> None:
         ("write", AxiResp.SLVERR): Status.WRITE_SLVERR,
         ("write", AxiResp.DECERR): Status.WRITE_DECERR,
     }
-    word = config.format.word_bits // 8
     blocks = {port: config.burst(port) * beats[port] for port in beats}
-    words = max(*blocks.values(), config.stripe_bytes if config.striped("dev") else 0) * 5 // 2 // word
+    most = max(*blocks.values(), config.stripe_bytes if config.striped("dev") else 0) * 5 // 2
+    words = most * 8 // config.format.word_bits
 
     async def one(channel: str, side: str, response: AxiResp, mode: Mode, which: int, halt: bool) -> None:
         end = bench.channels[channel]
@@ -106,7 +108,7 @@ async def bus_errors(bench: EngineBench, budget: int) -> None:
 async def corrupt(bench: EngineBench, budget: int) -> None:
     await bench.channels["prefetch"].enable()
     bench.pauses(0.3)
-    word = bench.config.format.stream_bits // 8
+    word = bench.config.format.moved_bits // 8
     most = 300
     if bench.config.striped("dev"):
         most = max(most, 5 * bench.config.stripe_bytes * 8 // bench.config.format.word_bits)
@@ -115,7 +117,7 @@ async def corrupt(bench: EngineBench, budget: int) -> None:
         mode = bench.rng.choice((Mode.ZVC, Mode.FVC))
         form = bench.rules["prefetch"].format(mode, bench.tables["prefetch"])
         raw = random_words(bench.np, words, bench.config, bench.tables["prefetch"])
-        stream = bytearray(words_to_bytes(encode_packet(words_from_bytes(raw, form), form).words))
+        stream = bytearray(stream_of(raw, form))
         for _ in range(bench.rng.randint(0, 3)):
             stream[bench.rng.randrange(len(stream))] ^= 1 << bench.rng.randrange(8)
         choice = bench.rng.random()
@@ -125,18 +127,17 @@ async def corrupt(bench: EngineBench, budget: int) -> None:
             stream += bytes(bench.rng.randrange(256) for _ in range(word * bench.rng.randint(1, 40)))
         elif choice < 0.8 and form.header_words:
             # A code past the end must be 0: only the header of the last window has any.
-            windows = words_from_bytes(raw, form)[: (words - 1) // form.window * form.window]
-            header = len(encode_packet(windows, form).words) if len(windows) else 0
-            stream[header * word + bench.rng.randrange(form.header_words * word)] ^= 1 << bench.rng.randrange(
-                8
-            )
+            window = bench.config.window_bytes
+            header = len(stream_of(raw[: (len(raw) - 1) // window * window], form))
+            header_bytes = form.header_words * form.stream_bits // 8
+            stream[header + bench.rng.randrange(header_bytes)] ^= 1 << bench.rng.randrange(8)
         made = bench.transfer("prefetch", words, mode=mode, stream=bytes(stream))
         await bench.run("prefetch", [made, bench.transfer("prefetch", bench.rng.randint(1, 60))])
     form = bench.rules["prefetch"].format(Mode.ZVC, bench.tables["prefetch"])
     for unit in range(bench.config.units):
         # Zeros go to the units before this one.
         before = unit * bench.config.stripe_bytes * 8 // form.word_bits
-        zeros = words_to_bytes(encode_packet([0] * before, form).words) if before else b""
+        zeros = stream_of(bytes(before * form.word_bits // 8), form)
         for length, cut in _cut(bench):
             made = bench.transfer("prefetch", before + length, mode=Mode.ZVC, stream=zeros + cut)
             await bench.run("prefetch", [made, bench.transfer("prefetch", 1)])
@@ -149,17 +150,17 @@ def _cut(bench: EngineBench) -> Iterator[tuple[int, bytes]]:
     Of a part of a window there is only the header, with a code past the end that is wrong.
     """
     form, lanes = bench.rules["prefetch"].format(Mode.ZVC, bench.tables["prefetch"]), bench.config.lanes
-    word = form.stream_bits // 8
+    few_bytes = lanes * form.stream_bits // 8
     for start in range(0, form.window, lanes):
-        raw = [1] * form.window
+        raw = np.ones(form.window, word_dtype(form))
         raw[start + bench.rng.randrange(min(lanes, form.window))] = 0
-        stream = words_to_bytes(encode_packet(raw, form).words)
-        for end in range(lanes * word, len(stream), lanes * word):
+        stream = stream_of(to_memory(raw, form.word_bits), form)
+        for end in range(few_bytes, len(stream), few_bytes):
             yield form.window, stream[:end]
     if form.header_words and lanes + 1 < form.window:
-        header = bytearray(words_to_bytes(encode_packet([1] * (lanes + 1), form).words))[
-            : form.header_words * word
-        ]
+        header_bytes = form.header_words * form.stream_bits // 8
+        few = to_memory(np.ones(lanes + 1, word_dtype(form)), form.word_bits)
+        header = bytearray(stream_of(few, form))[:header_bytes]
         header[-1] |= 0x80
         yield lanes + 1, bytes(header)
 
@@ -173,10 +174,12 @@ async def padding(bench: EngineBench, budget: int) -> None:
         words, mode = bench.rng.randint(1, 200), bench.rng.choice((Mode.ZVC, Mode.FVC))
         form = bench.rules["prefetch"].format(mode, bench.tables["prefetch"])
         raw = random_words(bench.np, words, bench.config, bench.tables["prefetch"])
-        stream = encode_packet(words_from_bytes(raw, form), form).words
+        stream = from_memory(stream_of(raw, form), form.stream_bits).copy()
         stream[-1] ^= 1 << bench.rng.randrange(form.stream_bits)
-        if decode_packet(stream, words, form, bench.config.lanes).report.error == PADDING:
-            made = bench.transfer("prefetch", words, mode=mode, stream=words_to_bytes(stream))
+        count = len(raw) * 8 // form.word_bits
+        if decode_packet(stream, count, form, bench.config.lanes).report.error == PADDING:
+            damaged = to_memory(stream, form.stream_bits)
+            made = bench.transfer("prefetch", words, mode=mode, stream=damaged)
             assert made.expected.status == Status.STREAM_PADDING
             await bench.run("prefetch", [made, bench.transfer("prefetch", bench.rng.randint(1, 60))])
             found += 1

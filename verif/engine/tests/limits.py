@@ -8,17 +8,15 @@ import numpy as np
 from cocotb.triggers import ClockCycles
 
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.records import COMPLETION, LENGTH_BITS, MAX_BYTES, Mode, Status
+from cdma.hdl.spec.records import COMPLETION, LENGTH_BITS, MAX_BYTES, Mode, Status, most_bytes
 from cdma.hdl.spec.stream_format import StreamFormat
-from cdma.sim.codec.model import encode_packet
-from cdma.sim.codec.words import words_from_bytes, words_to_bytes
 from cdma.sim.engine.descriptors import unpack
 from cdma.sim.engine.transfer import Outcome
 from cdma.verif.engine.bench import CHANNELS, EngineBench
 from cdma.verif.engine.context import engine_test
 from cdma.verif.engine.memory import SIZE, Far
 from cdma.verif.engine.steps import changed, expect_refusal
-from cdma.verif.engine.transfer import Transfer
+from cdma.verif.engine.transfer import Transfer, stream_of
 
 __all__: list[str] = []
 
@@ -59,27 +57,25 @@ def _base(config: EngineConfig, port: str) -> int:
 
 def _few(config: EngineConfig) -> int:
     """The few bytes by which a length exceeds a power of two."""
-    return 2 * max(config.dev_data_bits, config.host_data_bits) // 8 + config.format.word_bits // 8
+    return 2 * max(config.dev_data_bits, config.host_data_bits) // 8 + config.format.raw_bytes
 
 
 async def _cut(bench: EngineBench, channel: str, mode: Mode, size: int) -> None:
     """Starts a transfer of ``size`` bytes at both ends, or nearly so, and aborts it on its way."""
     config, end = bench.config, bench.channels[channel]
-    word = config.format.word_bits // 8
     rules = bench.rules[channel]
     ports = (rules.source, rules.sink)
     source, sink = (bench.memory[port] for port in ports)
     start, destination = (_base(config, port) for port in ports)
     form = rules.format(mode, bench.tables[channel])
     # As much as is looked at: a few windows, for the codec.
-    look = _few(config) + 3 * form.window * word
+    look = _few(config) + 3 * config.window_bytes
     through = mode != Mode.RAW
     decompresses = through and channel == "prefetch"
     data = _literals(form, start) if decompresses else _pattern
     expected = (_ones if decompresses else _pattern)(start, 2 * look)
     if through and channel == "offload":
-        whole = len(expected) // word // form.window * form.window * word
-        expected = words_to_bytes(encode_packet(words_from_bytes(expected[:whole], form), form).words)
+        expected = stream_of(expected[: len(expected) // config.window_bytes * config.window_bytes], form)
     source.far, sink.far = (
         Far(at, data, wanted, config.stripe_bytes, config.units if config.striped(port) else 1)
         for at, port, wanted in zip((start, destination), ports, (b"", expected), strict=True)
@@ -130,14 +126,16 @@ async def _with_capacity(bench: EngineBench, channel: str, capacity: int) -> Non
 @engine_test
 async def limits(bench: EngineBench, budget: int) -> None:
     config = bench.config
-    word = config.format.word_bits // 8
-    most = MAX_BYTES if word > 1 else MAX_BYTES - 1
+    word = config.format.raw_bytes
+    most = most_bytes(config.format.word_bits)
     address_bits = min(config.dev_address_bits, config.host_address_bits)
     beyond = (1 << address_bits) - SIZE
     for channel in CHANNELS:
         await bench.channels[channel].enable()
         sizes = {(1 << log2) + _few(config) for log2 in range(16, 32)} | {most - word, most}
-        fitting = [size for size in sorted(sizes) if size <= beyond or beyond > 2 * MAX_BYTES]
+        fitting = [
+            size for size in sorted(sizes) if size <= most and (size <= beyond or beyond > 2 * MAX_BYTES)
+        ]
         for number, size in enumerate(fitting):
             modes = (Mode.RAW, Mode.ZVC) if size >= most - word else (Mode(number % 2),)
             for mode in modes:

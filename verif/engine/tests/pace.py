@@ -25,8 +25,14 @@ def _least(config: EngineConfig, row: dict[str, Any]) -> float:
     return max(
         row["bytes"] * 8 / config.dev_data_bits,
         (row["compressed_bytes"] + RECORD_BYTES) * 8 / config.host_data_bits,
-        row["bytes"] * 8 / (config.lanes * config.format.word_bits),
+        _codec_cycles(config, row["bytes"] * 8 // config.format.word_bits),
     )
+
+
+def _codec_cycles(config: EngineConfig, words: int) -> float:
+    """The cycles of the codec: a beat each, and those that a header takes which is longer than a beat."""
+    form = config.format
+    return words / config.lanes + words / form.window * (-(-form.header_words // config.codec.units) - 1)
 
 
 def _allowed(config: EngineConfig) -> int:

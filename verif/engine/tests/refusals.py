@@ -15,7 +15,8 @@ __all__: list[str] = []
 @engine_test
 async def refusals(bench: EngineBench, budget: int) -> None:
     config = bench.config
-    word = config.format.word_bits // 8
+    word, bits = config.format.raw_bytes, config.format.word_bits
+    size = 40 * bits // 8
     bench.pauses(0.2)
     for channel in CHANNELS:
         await bench.channels[channel].enable()
@@ -51,8 +52,8 @@ async def refusals(bench: EngineBench, budget: int) -> None:
             greatest, number = config.quantisation.greatest_step, config.quantisation.number_type.bits // 8
             await refuse(change(step=greatest + 1), Status.RESERVED)
             await refuse(change(step=255), Status.RESERVED)
-            length = 40 * word // number * number
-            stored = length // number * word if channel == "prefetch" else 0
+            length = size // number * number
+            stored = -(-length // number * bits // 8) if channel == "prefetch" else 0
             await refuse(change(step=1, compressed_length=stored, length=length + word), Status.LENGTH)
             if channel == "prefetch":
                 await refuse(change(step=1), Status.ZERO_LENGTH)
@@ -60,7 +61,7 @@ async def refusals(bench: EngineBench, budget: int) -> None:
                     await refuse(change(step=1, compressed_length=wrong, length=length), Status.LENGTH)
         await refuse(change(capacity=0), Status.CAPACITY, -1)
         made = change()
-        await refuse(changed(made, capacity=40 * word - 1), Status.CAPACITY, -1)
+        await refuse(changed(made, capacity=size - 1), Status.CAPACITY, -1)
         fields = ("source", "destination") if channel == "offload" else ("destination", "source")
         for field, port in zip(fields, ("dev", "host"), strict=True):
             for step in {1, word} if config.realign else {1, word, config.align(port) // 2}:
@@ -85,7 +86,7 @@ async def windows(bench: EngineBench, budget: int) -> None:
         await bench.set_window(port, low if port == "dev" else 0, high - 1)
     for memory in bench.memory.values():
         memory.next = low
-    word = bench.config.format.word_bits // 8
+    word, word_bits = bench.config.format.raw_bytes, bench.config.format.word_bits
     for channel in CHANNELS:
         end = bench.channels[channel]
         await end.enable()
@@ -95,15 +96,17 @@ async def windows(bench: EngineBench, budget: int) -> None:
         beats = {port: max(width // 8, steps[port]) for port, width in bits.items()}
         ports = (bench.rules[channel].source, bench.rules[channel].sink)
         for field, port in zip(("source", "destination"), ports, strict=True):
-            count = max(64, beats[port]) // word + 1
+            count = (max(64, beats[port]) // word + 1) * word
             outside = [high - beats[port], high, high + 4096]
             if port == "dev":
                 # The last beat before the window, and one that ends in it.
                 outside += [low - beats[port], low - 4096, low - steps[port]]
             # The first address from which the last word is outside.
-            outside.append((high - count * word) // steps[port] * steps[port] + steps[port])
+            outside.append((high - count) // steps[port] * steps[port] + steps[port])
             for address in outside:
-                made = changed(bench.transfer(channel, count, mode=Mode.RAW), **{field: address})
+                made = changed(
+                    bench.transfer(channel, count * 8 // word_bits, mode=Mode.RAW), **{field: address}
+                )
                 await expect_refusal(bench, channel, made, Status.WINDOW, address)
         # Up to the window's very last byte is fine, and so is its first.
         memory, port = bench.memory[ports[1]], ports[1]
@@ -112,7 +115,7 @@ async def windows(bench: EngineBench, budget: int) -> None:
         if port == "dev":
             inside.append((low, size))
         for at, count in inside:
-            made = bench.transfer(channel, count // word, mode=Mode.RAW)
+            made = bench.transfer(channel, count * 8 // word_bits, mode=Mode.RAW)
             memory.allow(at, count)
             memory.write(at - 128, bytes([GUARD]) * (count + 256))
             await bench.run(channel, [changed(made, destination=at)])

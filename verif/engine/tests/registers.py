@@ -139,7 +139,7 @@ async def registers(bench: RingBench, budget: int) -> None:
             )
             bench.transfers += 1
             bench.checks += 6
-            raw_words += 100 + number
+            raw_words += made.descriptor["length"] * 8 // bench.config.format.word_bits
             literals += made.expected.literals
             read += made.expected.bytes_read
             written += made.expected.bytes_written

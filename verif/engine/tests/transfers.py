@@ -36,14 +36,16 @@ async def soak(bench: EngineBench, budget: int) -> None:
 @engine_test
 async def lengths(bench: EngineBench, budget: int) -> None:
     config = bench.config
-    word = config.format.word_bits // 8
+    bits = config.format.word_bits
+    # Raw data are whole bytes.
+    more = 8 * config.format.raw_bytes // bits
     sizes = set()
-    for unit in (config.dev_data_bits // 8, config.host_data_bits // 8, config.format.window * word):
-        sizes |= {unit // word + step for step in (-1, 0, 1)}
+    for unit in (config.dev_data_bits // 8, config.host_data_bits // 8, config.window_bytes):
+        sizes |= {unit * 8 // bits + step for step in (-more, 0, more)}
     for port in ("dev", "host"):
         burst = config.burst(port) * config.data_bits(port) // 8
-        sizes |= {burst // word + step for step in (-1, 0, 1)}
-    sizes |= {4096 // word + step for step in (-1, 0, 1)} | {1}
+        sizes |= {burst * 8 // bits + step for step in (-more, 0, more)}
+    sizes |= {4096 * 8 // bits + step for step in (-more, 0, more)} | {1}
 
     async def job(channel: str) -> None:
         await bench.channels[channel].enable()

@@ -15,7 +15,8 @@ from cdma.hdl.axi.gather import EARLY
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.engine.channel.checker import Checker
 from cdma.hdl.engine.control.windows import DrivenWindows
-from cdma.hdl.spec.records import Mode, Status
+from cdma.hdl.spec.quantisation import Quantisation
+from cdma.hdl.spec.records import Mode, RecordOptions, Status
 from tests.support.simulate import simulate
 
 _LAST_PAGE = (1 << 52) - 1
@@ -35,6 +36,7 @@ class Case:
     tag: int = 0x12345678
     interrupt: int = 1
     reserved_flags: int = 0
+    step: int = 0
     reserved: int = 0
     fault: int = 0
     address: int = 0
@@ -57,6 +59,7 @@ class Seen:
     write: tuple[int, int]
     bytes: int
     objection: int
+    words: int
 
 
 @dataclass
@@ -133,10 +136,14 @@ def _check(
     realign: bool = False,
     stream_word: int = 4,
     late: bool = False,
+    form: Quantisation | None = None,
 ) -> list[Seen]:
-    """Runs the cases one after the other; ``flush_at`` has the cycle of a case in which to flush, by its number."""
+    """Runs the cases one after the other; ``flush_at`` has the cycle of a case in which to flush, by its number. Words are
+    those of 32 bits or the integers of ``form``."""
     port = _port(address_bits, realign, stream_word)
-    dut = Checker(port, port, 32, compressing=compressing, late=late)
+    options = RecordOptions(lossy=form is not None)
+    bits = form.bits if form else 32
+    dut = Checker(port, port, bits, compressing=compressing, late=late, options=options, quantisation=form)
     m = Module()
     m.submodules.dut = dut
     m.submodules.windows = windows = DrivenWindows()
@@ -153,6 +160,8 @@ def _check(
                 base, limit = fields.pop(name)
                 # The low twelve bits say nothing.
                 ctx.set(window, {"base": base << 12 | 0xABC, "limit": limit << 12 | 0x123})
+            if form is None:
+                fields.pop("step")
             fault = {name: fields.pop(name) for name in ("fault", "address")}
             ctx.set(dut.requests.payload, {"descriptor": fields, **fault})
             ctx.set(dut.requests.valid, 1)
@@ -194,6 +203,7 @@ def _check(
                     (slot.number("write_first"), slot.number("write_last")),
                     slot.number("bytes"),
                     slot.number("objection"),
+                    fields_seen.words,
                 )
             )
 
@@ -283,6 +293,35 @@ def test_lengths_and_capacities(compressing: bool, stream_word: int, mode: Mode,
                 cases.append(base.but(compressed_length=number))
     for case, seen in zip(cases, _check(cases, compressing, stream_word=stream_word, late=late), strict=True):
         _compare(case, seen, compressing, stream_word=stream_word, late=late)
+
+
+@_LATE
+def test_integers_of_half_a_byte(late: bool) -> None:
+    """They are as many as the numbers, two to a byte, and the last byte of an odd number is whole."""
+    cases = []
+    for count in (1, 2, 3, 8, 0xFF, 0x100, 0x1FE, 0x1FF, 0xFFFF, 0x10000, (1 << 24) - 1, (1 << 30) - 1):
+        fits = (count + 1) // 2
+        for compressed in {fits - 1, fits, fits + 1, fits ^ 0x80, 2 * fits, count} - {0}:
+            sizes = {"length": 2 * count, "capacity": 2 * count, "compressed_length": compressed}
+            cases.append(Case(**sizes, step=1))
+    for case, seen in zip(
+        cases, _check(cases, False, stream_word=1, late=late, form=Quantisation("bf16", 4)), strict=True
+    ):
+        numbers = case.length // 2
+        fits = case.compressed_length == (numbers + 1) // 2
+        assert seen.status == (Status.OK if fits else Status.LENGTH), case
+        if fits:
+            assert (seen.bytes, seen.words) == (case.compressed_length, numbers), case
+
+
+def test_words_of_half_a_byte() -> None:
+    """Any number of bytes, up to as many words as the codec counts; without a step each has two words."""
+    lengths = (1, 2, 3, 255, (1 << 31) - 1, 1 << 31, 1 << 32)
+    cases = [Case(length=length, capacity=length) for length in lengths]
+    found = _check(cases, True, stream_word=1, form=Quantisation("fp32", 4))
+    for length, seen in zip(lengths, found, strict=True):
+        assert seen.status == (Status.OK if length < 1 << 31 else Status.LENGTH)
+        assert seen.status != Status.OK or seen.words == 2 * length
 
 
 @_LATE

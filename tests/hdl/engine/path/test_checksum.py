@@ -5,11 +5,14 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from cdma.hdl.engine.path.checksum import Checksum
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
+from cdma.sim.codec.packed import to_memory
+from cdma.sim.codec.words import Words
 from cdma.sim.engine.crc import crc32c
 from tests.support.pauses import Pause, never, sometimes
 from tests.support.stream_bench import StreamBench
@@ -19,33 +22,33 @@ _CONFIGS = {
     "bytes": CodecConfig(Format(word_bits=8), lanes=8),
     "one-lane": CodecConfig(Format(word_bits=8), lanes=1),
     "fields": CodecConfig(Format(16, 16, 2, (0, 7, 9), field_bits=8, rotate=1), lanes=4),
+    "half-bytes": CodecConfig(Format(4, align=4), lanes=8),
 }
 _PACKETS = 4
 
 
 def _run(
     config: CodecConfig,
-    packets: list[bytes],
+    packets: list[Words],
     late: bool,
     gap: Pause,
     take: Pause,
     *,
     empty_ends: bool = False,
 ) -> tuple[list[int], list[int], list[int]]:
-    """Lets packets pass; returns the cycles of their last beats, those of their CRCs, and the CRCs."""
+    """Lets packets of stream words pass; returns the cycles of their last beats, those of their CRCs, and the CRCs."""
     dut = Checksum(config, _PACKETS, late=late)
     bench = StreamBench(dut)
     found = bench.collect("crc", len(packets), take)
     ends: list[int] = []
-    stream_bytes, units = config.format.stream_bits // 8, config.units
-    beat_bytes = stream_bytes * units
+    bits, units = config.format.stream_bits, config.units
 
     async def pass_packets(ctx: Any) -> None:
         cycle = 0
         noise = random.Random(3)
         for packet in packets:
-            starts = list(range(0, max(1, len(packet)), beat_bytes))
-            if empty_ends and len(packet) == beat_bytes * len(starts):
+            starts = list(range(0, max(1, len(packet)), units))
+            if empty_ends and len(packet) == units * len(starts):
                 starts.append(len(packet))
             for start in starts:
                 # No more packets may be inside than are allowed.
@@ -53,12 +56,12 @@ def _run(
                     ctx.set(dut.passed, 0)
                     await ctx.tick()
                     cycle += 1
-                part = packet[start : start + beat_bytes]
+                part = packet[start : start + units].tolist()
                 # What is not kept may be anything.
-                data = part + noise.randbytes(beat_bytes - len(part))
+                data = part + [noise.getrandbits(bits) for _ in range(units - len(part))]
                 ctx.set(dut.passed, 1)
-                ctx.set(dut.beat.data.as_value(), int.from_bytes(data, "little"))
-                ctx.set(dut.beat.keep, (1 << len(part) // stream_bytes) - 1)
+                ctx.set(dut.beat.data, data)
+                ctx.set(dut.beat.keep, (1 << len(part)) - 1)
                 ctx.set(dut.beat.last, start == starts[-1])
                 if start == starts[-1]:
                     ends.append(cycle)
@@ -76,16 +79,20 @@ def _run(
 def test_every_length(name, late):
     config = _CONFIGS[name]
     rng = random.Random(1)
-    word = config.format.word_bits // 8
-    packets = [rng.randbytes(word * words) for words in range(3 * config.lanes + 1)]
+    bits, parts = config.format.stream_bits, config.format.parts
+    lengths = range(0, (3 * config.lanes + 1) * parts, parts)
+    packets = [
+        np.array([rng.getrandbits(bits) for _ in range(length)], f"u{max(8, bits) // 8}")
+        for length in lengths
+    ]
     for gap, take in ((never, never), (sometimes(1, 0.5), sometimes(2, 0.5)), (never, sometimes(3, 0.9))):
         _, _, crcs = _run(config, packets, late, gap, take, empty_ends=late)
-        assert crcs == [crc32c(packet) for packet in packets]
+        assert crcs == [crc32c(to_memory(packet, bits)) for packet in packets]
 
 
 def test_latency():
     config = _CONFIGS["words"]
     for words in range(1, config.lanes + 1):
         for late in (False, True):
-            (end,), (taken,), _ = _run(config, [bytes(4 * words)], late, never, never)
+            (end,), (taken,), _ = _run(config, [np.zeros(words, np.uint32)], late, never, never)
             assert taken - end <= config.lanes - words + 7

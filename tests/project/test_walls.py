@@ -169,6 +169,7 @@ ARROWS: dict[str, list[str]] = {
     "verif/mutation": [
         "verif",
         "verif/monitors",
+        "verif/proofs",
         "verif/simulator",
         "synth",
         "hdl/verilog",

@@ -16,7 +16,7 @@ from cdma.hdl.verilog.shell import Shell
 from cdma.options import ENGINE
 from cdma.verif.proofs.about import codec_in, is_about, kinds_in
 from cdma.verif.proofs.equivalence import Equivalence
-from cdma.verif.proofs.ports import codec_ports_proof
+from cdma.verif.proofs.ports import short_ports_proof
 from cdma.verif.proofs.proof import Proof
 from cdma.verif.proofs.quantised import bound_proof, exact_proof
 from cdma.verif.proofs.registry import PROOFS
@@ -27,9 +27,6 @@ __all__ = ["own_proofs", "smaller_proofs"]
 
 #: Names the configuration of a design's own proofs.
 OWN = "this configuration"
-
-#: Cycles from the reset for which the ports of a codec of any size are looked at, and within which a packet gets through.
-_DEPTH, _COVER = 8, 30
 
 
 def own_proofs(design: Design) -> list[Proof | Equivalence]:
@@ -42,7 +39,7 @@ def own_proofs(design: Design) -> list[Proof | Equivalence]:
         lanes = f"{codec.units} lanes"
         found += [proof for proof in PROOFS if proof.name in _butterflies(design) and proof.config == lanes]
     if isinstance(config, CodecConfig):
-        found.append(codec_ports_proof(design.block, config, OWN, depth=_DEPTH, cover=_COVER))
+        found.append(short_ports_proof(design.block, config, OWN))
         if not config.pipelined:
             return [*found, codec_source(design.block, config, OWN)]
     found += [make(form, OWN) for make, form in _arithmetic(design)]

@@ -23,6 +23,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "verify engine": ("--transfers 200 --jobs 2", "--no-registers --tests reset"),
     "coverage compressor": ("",),
     "coverage decompressor": ("",),
+    "coverage quantiser": ("",),
+    "coverage dequantiser": ("",),
     "coverage engine": ("",),
     "prove": ("--list", "--quick --jobs 2", "compressor_any_stream"),
     "mutate": ("--block compressor --count 20",),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.errors import ParameterError
+from cdma.hdl.spec.stage import STAGES
 from cdma.options import ENGINE, add_block_options
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def register(subparsers: Any) -> None:
         "below the goal, if a functional goal is missed, or if an exclusion matches nothing or something that is reached.",
     )
     blocks = parser.add_subparsers(title="blocks", metavar="BLOCK", required=True)
-    for name in (*BLOCKS, ENGINE):
+    for name in (*BLOCKS, *STAGES, ENGINE):
         block = blocks.add_parser(
             name, help=f"the {name}", description=f"Coverage of the regression on a {name}."
         )

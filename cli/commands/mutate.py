@@ -32,9 +32,9 @@ def register(subparsers: Any) -> None:
         "mutate",
         help="put faults into a design one at a time, and count those that the regression finds",
         description="Draw mutants of the netlist (one bit of one port of one cell inverted or stuck), run the regression "
-        "on each, and prove of those that it does not find whether any input could show them. Verdicts are kept, so that "
-        "an interrupted campaign continues. The status is 1 if a block has less than --goal percent of its real mutants "
-        "found.",
+        "on each, and prove of those that it does not find whether any input could show them, and of a codec whether its "
+        "ports keep the rules of streams. Verdicts are kept, so that an interrupted campaign continues. The status is 1 if "
+        "a block has less than --goal percent of its real mutants found.",
     )
     parser.add_argument(
         "--block",
@@ -60,9 +60,7 @@ def register(subparsers: Any) -> None:
         metavar="N",
         help="budget of the whole regression (default: that of cdma verify)",
     )
-    parser.add_argument(
-        "--prove", type=int, default=60, metavar="SECONDS", help="of each proof of equivalence (default 60)"
-    )
+    parser.add_argument("--prove", type=int, default=60, metavar="SECONDS", help="of each proof (default 60)")
     parser.add_argument(
         "--goal",
         type=float,

@@ -118,8 +118,7 @@ def _add_options(
     group.add_argument("--log", action="store_true", help="print the simulation's log of what fails")
     group.add_argument("--json", action="store_true", help="print the results as JSON")
     add_junit_option(group)
-    if name not in STAGES:
-        add_certificate_options(block)
+    add_certificate_options(block)
     block.set_defaults(run=_run)
 
 
@@ -146,7 +145,7 @@ def _run(arguments: argparse.Namespace) -> int:
         _list(points, arguments.json)
         return 0
     junit = junit_file(arguments)
-    certified = design.block not in STAGES and check_certificate_options(arguments)
+    certified = check_certificate_options(arguments)
     if arguments.waves is not None:
         ready_directory(arguments.waves)
     with step_progress("building and running", len(points)) as advance:

@@ -15,6 +15,7 @@ from tests.support.paths import DOCS, ROOT
 #: Designs that have all tests of their kind between them.
 DESIGNS = {
     "Codecs": [["compressor"], ["decompressor"]],
+    "Stages": [["quantiser"], ["dequantiser"]],
     "Engines": [
         ["engine", "--format", "aie2p", "--crc", "--lossy", "fp32", "--sideband-registers"],
         ["engine", "--units", "2"],
@@ -35,6 +36,11 @@ def _listed(command: list[str], capsys: pytest.CaptureFixture[str]) -> list[dict
     assert main([*command, "--list", "--json"]) == 0
     rows: list[dict[str, str]] = json.loads(capsys.readouterr().out)
     return rows
+
+
+def test_each_section_of_tests_has_designs() -> None:
+    sections = re.findall(r"^## (.*)$", (DOCS / "testplan.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sections == [*DESIGNS, "Proofs"]
 
 
 @pytest.mark.parametrize("section", DESIGNS)

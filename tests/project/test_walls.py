@@ -150,6 +150,7 @@ ARROWS: dict[str, list[str]] = {
         "verif",
         "verif/codec",
         "verif/engine",
+        "verif/lossy",
         "verif/simulator",
         "sim/codec",
         "hdl/spec",
@@ -168,6 +169,7 @@ ARROWS: dict[str, list[str]] = {
     "verif/mutation": [
         "verif",
         "verif/monitors",
+        "verif/proofs",
         "verif/simulator",
         "synth",
         "hdl/verilog",

@@ -14,8 +14,11 @@ import pytest
 from cdma import CodecConfig, Format
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.quantisation import Quantisation
+from cdma.hdl.spec.stage import STAGES, StageConfig
 from cdma.verif.codec.design import CodecDesign
 from cdma.verif.engine.design import SMALL, EngineDesign
+from cdma.verif.lossy.design import StageDesign
 from cdma.verif.regression import Regression, verify
 from cdma.verif.simulator.design import Design
 from tests.support.collisions import with_collisions
@@ -34,6 +37,15 @@ CODECS = {
     "pipelined, fields and padding": CodecConfig(FIELDS, 8, pipelined=True),
     "sixteen lanes, window of four beats, run-time table": CodecConfig(Format(16, 64, 4, (0, 1)), 16, True),
     "thirty-two lanes of bytes, window of two padded beats": CodecConfig(Format.preset("aie2p"), 32),
+    "no queue": CodecConfig(Format(16), 4, queue=0),
+    "a queue of one, header of two beats, run-time table": CodecConfig(
+        Format(8, 32, 2, (0, 1)), 4, True, queue=1
+    ),
+    "register slices": CodecConfig(Format(16), 4, register_slices="in,out"),
+}
+STAGES_OF = {
+    "fp32 to bytes": StageConfig(Quantisation(), 4),
+    "bf16 to 4 bits, nonzero kept": StageConfig(Quantisation("bf16", 4, True), 2),
 }
 #: A wide host, words of 32 bits and one code bit; descriptors come as streams.
 STREAMS = EngineConfig(
@@ -64,6 +76,10 @@ ENGINES: dict[str, tuple[EngineConfig, list[str]]] = {
         ["soak", "corrupt", "crc", "lossy", "padding", "hard_resets"],
     ),
     "streams": (STREAMS, ["soak", "lengths", "corrupt", "aborts", "hard_resets"]),
+    "no queue, registers of the sideband": (
+        dataclasses.replace(SMALL, queue=0, sideband_registers=True),
+        ["soak", "sideband", "hard_resets"],
+    ),
     "default memories, register slices, ports of 512 bits": (
         EngineConfig(lanes=16, dev_data_bits=512, host_data_bits=512, register_slices="in,out"),
         ["soak", "hard_resets"],
@@ -87,6 +103,14 @@ def test_codecs(block: str, config: CodecConfig) -> None:
     assert not _failures(verify(design, tests=tests, packets=20, four_state=True))
     if block == "decompressor" and config.pipelined:
         assert not _failures(verify(design, tests=["corrupt"], packets=1, four_state=True))
+
+
+@pytest.mark.parametrize("block", STAGES)
+@pytest.mark.parametrize("config", STAGES_OF.values(), ids=STAGES_OF.keys())
+def test_stages(block: str, config: StageConfig) -> None:
+    design = StageDesign(block, config, init=False)
+    tests = ["fills", "traffic", "waiting", "resets", "holes"]
+    assert not _failures(verify(design, tests=tests, packets=30, four_state=True))
 
 
 @pytest.mark.parametrize(("config", "tests"), ENGINES.values(), ids=ENGINES.keys())

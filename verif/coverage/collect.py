@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.stage import STAGES
 from cdma.verif.regression import COUNTS_SUFFIX, SAMPLES_SUFFIX, Regression, verify
 from cdma.verif.simulator.design import Design
 from cdma.verif.simulator.simulate import Outcome
@@ -19,6 +20,7 @@ from .engine_goals import ENGINE_GOALS
 from .exclusions import EXCLUSIONS, Exclusion
 from .goals import Goal, Reached, evaluate, read_samples
 from .points import merge_points
+from .stage_goals import STAGE_GOALS
 
 __all__ = ["Coverage", "collect", "goals_of"]
 
@@ -77,8 +79,10 @@ class Coverage:
 
 
 def goals_of(design: Design) -> Sequence[Goal]:
-    """The functional goals of a codec or of an engine."""
-    return CODEC_GOALS if design.block in BLOCKS else ENGINE_GOALS
+    """The functional goals of a codec, of an error-bounded stage or of an engine."""
+    if design.block in BLOCKS:
+        return CODEC_GOALS
+    return STAGE_GOALS if design.block in STAGES else ENGINE_GOALS
 
 
 def collect(

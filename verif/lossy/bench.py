@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +21,9 @@ from cdma.verif.monitors.stream_ends import StreamSink, StreamSource
 from cdma.verif.monitors.tally import Tally
 from cdma.verif.monitors.unknowns import UNKNOWN, Unknowns
 
+from .classes import integer_kind, number_kind
 from .design import StageDesign
-from .packet import Packet
+from .packet import Packet, kept_words
 
 __all__ = ["Bench", "Delivery"]
 
@@ -31,11 +33,14 @@ _PATIENCE = 400
 
 @dataclass(frozen=True)
 class Delivery:
-    """When a packet went in and came out, in clock cycles since the bench began: a cycle for each beat."""
+    """When a packet went in and came out, in clock cycles since the bench began: a cycle for each beat, and that of the
+    report, if there is one. ``held`` names the streams that were held back meanwhile."""
 
     packet: Packet
     taken: Sequence[int]
     given: Sequence[int]
+    report: int | None
+    held: Sequence[str]
 
 
 class Bench:
@@ -64,6 +69,8 @@ class Bench:
         self._edge = RisingEdge(dut.aclk)
         self._unknowns = Unknowns(design.ports) if hasattr(dut, UNKNOWN) else None
         self._digest = hashlib.sha256()
+        #: What was delivered, a list for the packets that were sent together.
+        self._deliveries: list[list[Delivery]] = []
         self.now = 0
         dut.aresetn.value = 0
         dut.step.value = 0
@@ -141,6 +148,8 @@ class Bench:
         self._forget()
         for sink in self.sinks:
             sink.received.clear()
+            sink.held_back.clear()
+        self.input.held_back.clear()
         self.offer(packets)
         idle = 0
         while not self._all_out(len(packets)):
@@ -178,11 +187,52 @@ class Bench:
                     f"packet {index}: {reports[index] & 0xFFFFFFFF} reported, the first is {reports[index] >> 32}; "
                     f"not {packet.reported}, {packet.first}"
                 )
-            deliveries.append(Delivery(packet, taken, [when for when, _ in group]))
+            report = self.report.received[index][0] if self.report is not None else None
+            deliveries.append(self._delivery(packet, taken, [when for when, _ in group], report))
             self.tally.packets += 1
             self.tally.words += packet.words
             self.tally.checks += len(group) + (reports is not None)
+        self._deliveries.append(deliveries)
         return deliveries
+
+    def _delivery(
+        self, packet: Packet, taken: Sequence[int], given: Sequence[int], report: int | None
+    ) -> Delivery:
+        spans: list[tuple[StreamSource | StreamSink, int]] = [
+            (self.input, taken[-1]),
+            (self.output, given[-1]),
+        ]
+        if self.report is not None and report is not None:
+            spans.append((self.report, report))
+        held = []
+        for end, last in spans:
+            at = bisect_left(end.held_back, taken[0])
+            if at < len(end.held_back) and end.held_back[at] <= last:
+                held.append(end.name)
+        return Delivery(packet, taken, given, report, held)
+
+    def samples(self) -> Iterator[dict[str, Any]]:
+        """What is told of each packet to those who count situations."""
+        for deliveries in self._deliveries:
+            for before, this in zip([None, *deliveries], deliveries, strict=False):
+                yield {
+                    "words": this.packet.words,
+                    "step": this.packet.step,
+                    "kinds": sorted(self._kinds(this.packet)),
+                    "reported": this.packet.reported,
+                    "first": this.packet.first,
+                    "held": this.held,
+                    "before": None if before is None else before.packet.step,
+                    "gap": None if before is None else this.taken[0] - before.taken[-1] - 1,
+                }
+
+    def _kinds(self, packet: Packet) -> set[str]:
+        """The kinds of what came in."""
+        form = self.design.config.form
+        words = set(kept_words(packet, self.design.bits_in))
+        if self.design.quantises:
+            return {number_kind(word, packet.step, form) for word in words}
+        return {integer_kind(word, form) for word in words}
 
     def _waits_for_step(self) -> bool:
         """Whether the beat at the head of the queue waits for its step, which a quantiser has to have a cycle before."""

@@ -13,7 +13,7 @@ import cocotb
 from cdma.verif.monitors.pauses import Pause, pattern
 from cdma.verif.monitors.rules import RuleError
 from cdma.verif.monitors.tally import Tally
-from cdma.verif.simulator.result import bench_settings, leaving_result
+from cdma.verif.simulator.result import bench_settings, leave_samples, leaving_result
 
 from .bench import Bench
 from .design import StageDesign
@@ -77,5 +77,6 @@ def stage_test(body: Callable[[Context], Awaitable[None]]) -> Any:
         with leaving_result(name, lambda: asdict(context.tally), context.explain):
             await context.bench.start()
             await body(context)
+            leave_samples(context.bench.samples())
 
     return cocotb.test()(run)

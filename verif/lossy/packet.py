@@ -11,7 +11,7 @@ from cdma.hdl.spec.stage import StageConfig
 from cdma.sim.lossy.quantise import dequantise, quantise
 from cdma.verif.monitors.rules import Beat
 
-__all__ = ["Packet", "dequantise_packet", "quantise_packet", "unkept"]
+__all__ = ["Packet", "dequantise_packet", "kept_words", "quantise_packet", "unkept"]
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,17 @@ def dequantise_packet(integers: Sequence[int], exponent: int, config: StageConfi
         0,
         len(integers),
     )
+
+
+def kept_words(packet: Packet, bits: int) -> list[int]:
+    """The words of ``bits`` that go in and are kept."""
+    of_keep = max(1, bits // 8)
+    words = [
+        beat.data >> (bits * lane) & ((1 << bits) - 1)
+        for beat in packet.beats
+        for lane in range(beat.keep.bit_count() // of_keep)
+    ]
+    return words[: packet.words]
 
 
 def unkept(packet: Packet, keep: int) -> Packet:

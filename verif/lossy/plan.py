@@ -27,7 +27,14 @@ _POINTS = (
     ),
     TestPoint(
         "special",
-        "infinities, NaN, subnormal numbers and the largest, at each place of a beat",
+        "infinities, NaN, subnormal numbers, the largest, and those at and below the limit of the integers, at each place "
+        "of a beat, with the least, a middle and the greatest step",
+        _BITS,
+        _quantiser,
+    ),
+    TestPoint(
+        "beyond",
+        "packets of numbers that are all out of range, with each stream held back in turn",
         _BITS,
         _quantiser,
     ),

@@ -1,7 +1,8 @@
 """Runs the regression on mutants of a design, and tells those that differ and were not found from those that cannot be.
 
 A mutant meets a short regression first, which finds most of them in a second. One that passes meets the whole one, and one
-that passes that, too, is compared with the design by proof. Verdicts are kept by content: a campaign that was interrupted
+that passes that, too, is compared with the design by proof, and one of a codec that differs meets the proof of the rules at
+its ports. Verdicts are kept by content: a campaign that was interrupted
 continues where it stopped, and one with more mutants runs only the new ones.
 """
 
@@ -26,6 +27,7 @@ from cdma.verif.simulator.simulate import Outcome
 
 from .equivalence import is_equivalent
 from .mutants import Mutant, draw, mutated_verilog
+from .rules import broken_rules
 
 __all__ = ["EQUIVALENT", "KILLED", "SURVIVED", "Score", "Verdict", "run_campaign", "scores"]
 
@@ -45,9 +47,9 @@ class Verdict:
     ``result``
         :data:`KILLED`, :data:`EQUIVALENT` or :data:`SURVIVED`.
     ``by``
-        The test that found it, or how it was shown to be equivalent.
+        The test or the proof that found it, or how it was shown to be equivalent.
     ``reason``
-        What the test said, or what is known of one that survived.
+        What the test said or the proof refuted, or what is known of one that survived.
     """
 
     mutant: Mutant
@@ -208,6 +210,9 @@ def _try_mutant(job: _Job) -> tuple[str, str, str]:
     same = is_equivalent(design, job.mutant, job.prove)
     if same:
         return EQUIVALENT, "proof", "no input shows a difference"
+    broken = broken_rules(design, job.mutant, job.prove)
+    if broken:
+        return KILLED, f"{design.block}_ports", broken
     known = "some input shows a difference" if same is False else f"not decided by a proof of {job.prove} s"
     return SURVIVED, "", known
 

@@ -6,6 +6,7 @@ without initial values: registers begin with anything, the first cycle is one of
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from amaranth.hdl import C, ClockDomain, ClockSignal, Cover, Instance, Module, Signal, Value
@@ -20,7 +21,10 @@ from cdma.hdl.spec.registers.description import Access, Block, Field, Register, 
 from .bench import Bench, free, started
 from .proof import Proof
 
-__all__ = ["PROOFS", "CodecPorts", "LitePort", "codec_ports_proof"]
+__all__ = ["PROOFS", "CodecPorts", "LitePort", "codec_ports_proof", "short_ports_proof"]
+
+#: Cycles from the reset for which the ports of a codec of any size are looked at, and within which a packet gets through.
+_DEPTH, _COVER = 8, 30
 
 STREAM_RULES, LITE_RULES = "axi_stream.sv", "axi_lite_subordinate.sv"
 
@@ -136,9 +140,19 @@ def _of_manager(name: str) -> bool:
 
 
 def codec_ports_proof(
-    block: str, config: CodecConfig, named: str, *, depth: int = 0, cover: int = 20, quick: bool = True
+    block: str,
+    config: CodecConfig,
+    named: str,
+    *,
+    depth: int = 0,
+    cover: int = 20,
+    quick: bool = True,
+    verilog: Callable[[], str] | None = None,
 ) -> Proof:
-    """The rules at the ports of a codec; for so many cycles if there is a ``depth``, else for runs of any length."""
+    """The rules at the ports of a codec; for so many cycles if there is a ``depth``, else for runs of any length.
+
+    ``verilog`` makes the Verilog if it is not that of the generator, without initial values.
+    """
     return Proof(
         name=f"{block}_ports",
         config=named,
@@ -148,9 +162,16 @@ def codec_ports_proof(
         depth=depth,
         cover=cover,
         rules=(STREAM_RULES,),
-        verilog=lambda: codec_verilog(block, config, init=False),
+        verilog=verilog or (lambda: codec_verilog(block, config, init=False)),
         quick=quick,
     )
+
+
+def short_ports_proof(
+    block: str, config: CodecConfig, named: str, verilog: Callable[[], str] | None = None
+) -> Proof:
+    """The rules at the ports of a codec of any size, for a few cycles."""
+    return codec_ports_proof(block, config, named, depth=_DEPTH, cover=_COVER, verilog=verilog)
 
 
 _SMALL = CodecConfig(Format(word_bits=8, window=8), lanes=2)

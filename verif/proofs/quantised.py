@@ -12,7 +12,7 @@ from cdma.hdl.spec.quantisation import Quantisation
 from .bench import Bench, free
 from .proof import Proof
 
-__all__ = ["PROOFS", "Bounded", "Exact"]
+__all__ = ["PROOFS", "Bounded", "Exact", "bound_proof", "exact_proof"]
 
 
 class _WithStep(Bench):
@@ -143,26 +143,29 @@ def _config(form: Quantisation) -> str:
     return f"{form.number} to {form.bits} bits{', keep_nonzero' if form.keep_nonzero else ''}"
 
 
+def bound_proof(form: Quantisation, named: str) -> Proof:
+    """The bound of a quantiser; ``named`` is the configuration in words."""
+    return Proof(
+        name="quantised_bound",
+        config=named,
+        claim="every number becomes the nearest integer number of steps, or is reported",
+        bench=lambda: Bounded(form),
+        cover=2,
+    )
+
+
+def exact_proof(form: Quantisation, named: str) -> Proof:
+    """That a dequantiser is exact; ``named`` is the configuration in words."""
+    return Proof(
+        name="restored_exact",
+        config=named,
+        claim="every integer becomes the number of so many steps, exactly",
+        bench=lambda: Exact(form),
+        cover=2,
+    )
+
+
 PROOFS = [
-    *(
-        Proof(
-            name="quantised_bound",
-            config=_config(form),
-            claim="every number becomes the nearest integer number of steps, or is reported",
-            bench=lambda form=form: Bounded(form),  # type: ignore[misc]
-            cover=2,
-        )
-        for form in _FORMS
-    ),
-    *(
-        Proof(
-            name="restored_exact",
-            config=_config(form),
-            claim="every integer becomes the number of so many steps, exactly",
-            bench=lambda form=form: Exact(form),  # type: ignore[misc]
-            cover=2,
-        )
-        for form in _FORMS
-        if not form.keep_nonzero
-    ),
+    *(bound_proof(form, _config(form)) for form in _FORMS),
+    *(exact_proof(form, _config(form)) for form in _FORMS if not form.keep_nonzero),
 ]

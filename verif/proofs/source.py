@@ -8,15 +8,20 @@ from functools import partial
 
 from cdma.hdl.codec.generate import codec_shell, codec_verilog
 from cdma.hdl.engine.engine import engine_shell
+from cdma.hdl.lossy.generate import stage_design
+from cdma.hdl.lossy.shell import StageShell
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.stage import STAGES, StageConfig
 from cdma.hdl.verilog.shell import Shell
 
 from .equivalence import Equivalence, Whole, printed
 
-__all__ = ["PROOFS", "codec_source", "module_source"]
+__all__ = ["PROOFS", "codec_source", "module_source", "stage_source"]
+
+_WHOLE = "every output bit of the Verilog file is that of Amaranth's RTLIL, in every cycle of every run"
 
 
 def codec_source(block: str, config: CodecConfig, named: str, *, quick: bool = True) -> Equivalence:
@@ -24,10 +29,21 @@ def codec_source(block: str, config: CodecConfig, named: str, *, quick: bool = T
     return Equivalence(
         name=f"{block}_verilog",
         config=named,
-        claim="every output bit of the Verilog file is that of Amaranth's RTLIL, in every cycle of every run",
+        claim=_WHOLE,
         method="scorr",
         sides=lambda: Whole(codec_shell(block, config), codec_verilog(block, config), f"cdma_{block}"),
         quick=quick,
+    )
+
+
+def stage_source(block: str, config: StageConfig, named: str) -> Equivalence:
+    """The file of a quantiser or a dequantiser against Amaranth's own RTLIL of it."""
+    return Equivalence(
+        name=f"{block}_verilog",
+        config=named,
+        claim=_WHOLE,
+        method="scorr",
+        sides=lambda: Whole(StageShell(block, config), stage_design(block, config).text, f"cdma_{block}"),
     )
 
 
@@ -64,6 +80,7 @@ PROOFS = [
     *(codec_source(block, _SMALL, "2 lanes of 8 bits, window 8") for block in BLOCKS),
     *(codec_source(block, _VALUES, "4 lanes of 8 bits, run-time table", quick=False) for block in BLOCKS),
     *(codec_source(block, CodecConfig(), "the default", quick=False) for block in BLOCKS),
+    *(stage_source(block, StageConfig(), "the default") for block in STAGES),
     *(
         module_source(block, partial(codec_shell, block, _PIPELINED), "4 lanes of 8 bits, pipelined")
         for block in BLOCKS

@@ -124,6 +124,22 @@ def test_verilator_builds_it_without_waivers(design: Path, tmp_path: Path) -> No
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.verilator
+@pytest.mark.slow
+def test_verilator_makes_a_program_of_it_without_waivers(tmp_path: Path) -> None:
+    path = tmp_path / "tiny.v"
+    path.write_text(codec_verilog("compressor", _CONFIGS["tiny"], name="tiny"))
+    tool = find_verilator()
+    done = subprocess.run(
+        [*tool.command, "--binary", "--quiet", "-Mdir", tmp_path / "built", path],
+        env=tool.environment,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, re.findall(r"%(?:Warning|Error).*", done.stderr)) == (0, [])
+    assert (tmp_path / "built" / "Vtiny").is_file()
+
+
 def test_slang_has_no_complaint(design: Path) -> None:
     pytest.importorskip("pyslang")
     program = (

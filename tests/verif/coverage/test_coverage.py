@@ -10,11 +10,14 @@ import pytest
 
 from cdma import CodecConfig, Format
 from cdma.app import main
+from cdma.hdl.spec.quantisation import Quantisation
+from cdma.hdl.spec.stage import STAGES, StageConfig
 from cdma.verif.codec.design import CodecDesign
 from cdma.verif.coverage import collect as collecting
 from cdma.verif.coverage.collect import Coverage, collect, goals_of
 from cdma.verif.coverage.exclusions import Exclusion
 from cdma.verif.coverage.goals import Goal, Sample, evaluate
+from cdma.verif.lossy.design import StageDesign
 from cdma.verif.simulator.design import Design
 
 DESIGN = CodecDesign("compressor", CodecConfig(Format(8, 8), 2))
@@ -96,6 +99,34 @@ def test_what_is_short_of_a_goal_fails(
     monkeypatch.setattr(collecting, "collect", lambda design, **options: small)
     assert main([*options, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["goals"]
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("block", STAGES)
+def test_the_regression_of_a_small_stage_meets_all_goals(block: str) -> None:
+    found = collect(StageDesign(block, StageConfig(Quantisation(), 2)), packets=200)
+    assert found.passed, found.failures
+    counts = {each.goal.name: each.counts for each in found.reached}
+    assert ("report by held back" in counts) == (block == "quantiser")
+    assert len(counts["kind by step"]) > 25
+
+
+def test_a_packet_of_numbers_falls_into_bins() -> None:
+    config = StageConfig(Quantisation(), 4)
+    told: Sample = {"words": 6, "step": 1, "kinds": ["NaN, positive"], "reported": 1, "first": 5}
+    told = {**told, "held": [], "before": 1, "gap": 1}
+    design = StageDesign("quantiser", config)
+    found = {each.goal.name: each for each in evaluate(goals_of(design), [told], design)}
+    met = {name: [bin for bin, count in each.counts.items() if count] for name, each in found.items()}
+    assert met == {
+        "kind by step": ["NaN, positive, least step"],
+        "length by step": ["beats and a part, least step"],
+        "held back by length": ["beats and a part, nothing holds back"],
+        "report by held back": ["one out of range, nothing holds back"],
+        "first out of range": ["lane 1 of a later beat"],
+        "empty by held back": [],
+        "step before by gap": ["same step, at once"],
+    }
 
 
 def test_a_goal_of_more_than_everything_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from cdma.verif.codec.design import CodecDesign
 from cdma.verif.mutation import campaign
 from cdma.verif.mutation.equivalence import is_equivalent
 from cdma.verif.mutation.mutants import Mutant, blocks_of, draw, mutated_verilog
+from cdma.verif.mutation.rules import broken_rules
 from cdma.verif.regression import verify
 from cdma.verif.simulator.design import Design
 
@@ -155,6 +156,28 @@ def test_equivalence_of_what_stands_around_a_memory() -> None:
     assert False in {is_equivalent(Remembering(), each) for each in inner[:4]}
     # What it holds at first is the same in both.
     assert is_equivalent(Remembering(), dataclasses.replace(inner[0], command="")) is True
+
+
+@pytest.mark.slow
+def test_a_proof_finds_a_mutant_that_breaks_the_rules_at_the_ports() -> None:
+    """A valid that is inverted falls before ready; a report that is wrong is no matter of rules."""
+    assert broken_rules(DESIGN, VALID).startswith("axi_stream.sv:")
+    assert broken_rules(DESIGN, COUNT) == ""
+
+
+def test_what_the_regression_passes_meets_the_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = campaign._Job("compressor", DESIGN.to_json(), "", COUNT, 1, (), 5)
+    verdicts = []
+    for same, broken in ((True, "unasked"), (False, "axi_stream.sv:9"), (False, ""), (None, "")):
+        monkeypatch.setattr(campaign, "is_equivalent", lambda *_, same=same: same)
+        monkeypatch.setattr(campaign, "broken_rules", lambda *_, broken=broken: broken)
+        verdicts.append(campaign._try_mutant(job))
+    assert verdicts == [
+        ("equivalent", "proof", "no input shows a difference"),
+        ("killed", "compressor_ports", "axi_stream.sv:9"),
+        ("survived", "", "some input shows a difference"),
+        ("survived", "", "not decided by a proof of 5 s"),
+    ]
 
 
 @pytest.mark.verilator

@@ -42,6 +42,7 @@ from cdma.verif.proofs.completer import Completed
 from cdma.verif.proofs.compressor_parts import Packing, Storing
 from cdma.verif.proofs.counters import Credits, Sum
 from cdma.verif.proofs.decoding import Decoding
+from cdma.verif.proofs.pace import Pace
 from cdma.verif.proofs.proof import REDUCED, Proof
 from cdma.verif.proofs.quantised import Bounded
 from cdma.verif.proofs.queues import Queue
@@ -361,6 +362,12 @@ def test_a_wrong_compressor(tmp_path):
     """It takes another value for the frequent one."""
     other = Compressor(CodecConfig(Format(word_bits=2, window=4, values=(1,)), lanes=2))
     refuted(lambda: Lossless(SMALL, 3, other), tmp_path, "codec.py", method="bmc", depth=10)
+
+
+def test_a_compressor_that_loses_cycles(tmp_path):
+    """Without a queue it waits in every other window that is full of literals."""
+    slow = Compressor(CodecConfig(Format(word_bits=4, window=4), lanes=2, queue=0))
+    refuted(lambda: Pace(slow, 4), tmp_path, "pace.py", method="bmc", depth=36, cover=24)
 
 
 def test_a_wrong_window_store(tmp_path, monkeypatch):

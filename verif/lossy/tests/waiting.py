@@ -63,7 +63,7 @@ def _broken_keeps(context: Context) -> Iterator[int]:
 @stage_test
 async def holes(context: Context) -> None:
     for keep in _broken_keeps(context):
-        for pauses in ({}, context.any_pauses()):
+        for pauses in ({}, *(context.any_pauses() for _ in range(3)), {"output": never_first(context.rng)}):
             context.bench.set_pauses(**pauses)
             whole = context.any_packet(context.config.lanes)
             await context.bench.run([context.any_packet(), unkept(whole, keep), context.any_packet()])

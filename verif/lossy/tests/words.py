@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from cdma.hdl.spec.quantisation import Quantisation
 from cdma.verif.lossy.context import Context, stage_test
 from cdma.verif.lossy.packet import Packet, dequantise_packet, quantise_packet
+from cdma.verif.monitors.pauses import PATTERNS
 from cdma.verif.monitors.rules import RuleError
 
 __all__: list[str] = []
@@ -16,20 +17,30 @@ def _exponents(form: Quantisation) -> tuple[int, int, int]:
     return form.least_exponent, -3, form.greatest_exponent
 
 
+def _at(form: Quantisation, exponent: int, half_steps: int) -> int | None:
+    """The bits of so many halves of a step; None where that is no normal number."""
+    number = form.number_type
+    place = half_steps.bit_length() - 1
+    stored = exponent - 1 + place + number.bias
+    if not 0 < stored < (1 << number.exponent_bits) - 1:
+        return None
+    return stored << number.fraction_bits | (half_steps << number.fraction_bits >> place) - (
+        1 << number.fraction_bits
+    )
+
+
 def _around(form: Quantisation, exponent: int) -> Iterator[int]:
     """Numbers at and beside each half step up to beyond the limit: all of them for integers of 8 bits, else some."""
-    number = form.number_type
     top = 2 * form.limit + 4
     for half_steps in range(1, top, max(1, top // 600)):
-        place = half_steps.bit_length() - 1
-        stored = exponent - 1 + place + number.bias
-        if not 0 < stored < (1 << number.exponent_bits) - 1:
-            continue
-        fraction = (half_steps << number.fraction_bits >> place) - (1 << number.fraction_bits)
-        bits = stored << number.fraction_bits | fraction
-        for beside in (bits - 1, bits, bits + 1):
-            yield beside
-            yield beside | 1 << (number.bits - 1)
+        bits = _at(form, exponent, half_steps)
+        if bits is not None:
+            for beside in (bits - 1, bits, bits + 1):
+                yield from _both_signs(form, beside)
+
+
+def _both_signs(form: Quantisation, bits: int) -> tuple[int, int]:
+    return bits, bits | 1 << (form.number_type.bits - 1)
 
 
 def _packets(context: Context, words: list[int], exponent: int) -> list[Packet]:
@@ -65,7 +76,8 @@ async def every(context: Context) -> None:
 
 @stage_test
 async def special(context: Context) -> None:
-    number, lanes = context.config.form.number_type, context.config.lanes
+    form, lanes = context.config.form, context.config.lanes
+    number = form.number_type
     infinite = ((1 << number.exponent_bits) - 1) << number.fraction_bits
     numbers = [
         0,
@@ -77,12 +89,30 @@ async def special(context: Context) -> None:
         infinite | infinite >> 1,
     ]
     packets = []
-    for word in (sign << (number.bits - 1) | word for word in numbers for sign in (0, 1)):
-        for lane in range(lanes):
-            before = [0] * (lane + lanes * context.rng.randint(0, 3))
-            words = [*before, word, *[0] * context.rng.randint(0, lanes)]
-            packets.append(quantise_packet(words, context.any_exponent(), context.config))
+    for exponent in _exponents(form):
+        # The limit, the least that is out of range, and what is just below them.
+        ends = [_at(form, exponent, 2 * form.limit), _at(form, exponent, 2 * form.limit + 1)]
+        beside = [bits - below for bits in ends if bits is not None for below in (0, 1)]
+        for word in (word for bits in (*numbers, *beside) for word in _both_signs(form, bits)):
+            for lane in range(lanes):
+                before = [0] * (lane + lanes * context.rng.randint(0, 3))
+                words = [*before, word, *[0] * context.rng.randint(0, lanes)]
+                packets.append(quantise_packet(words, exponent, context.config))
     for pauses in ({}, context.any_pauses()):
+        context.bench.set_pauses(**pauses)
+        await context.bench.run(packets)
+
+
+@stage_test
+async def beyond(context: Context) -> None:
+    form, lanes, rng = context.config.form, context.config.lanes, context.rng
+    largest = (((1 << form.number_type.exponent_bits) - 1) << form.number_type.fraction_bits) - 1
+    for pauses in ({}, *({end: PATTERNS["scattered"](rng)} for end in ("input", "output", "report"))):
+        packets = []
+        for exponent in _exponents(form):
+            for length in (1, lanes, 3 * lanes + 1):
+                words = [rng.choice(_both_signs(form, largest + rng.randint(0, 2))) for _ in range(length)]
+                packets += [quantise_packet(words, exponent, context.config)] * 4
         context.bench.set_pauses(**pauses)
         await context.bench.run(packets)
 

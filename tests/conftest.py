@@ -1,0 +1,29 @@
+"""Tests run in the order of their stages, and a table at the end says what became of each stage."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.stages import Summary, in_order
+
+_SUMMARY = Summary()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    items[:] = in_order(
+        items, lambda item: item.nodeid, lambda item: item.get_closest_marker("slow") is not None, workers
+    )
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    _SUMMARY.add(report.nodeid, report.when, report.outcome, report.start, report.stop)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    lines = _SUMMARY.lines()
+    if lines:
+        terminalreporter.section("stages")
+        for line in lines:
+            terminalreporter.write_line(line)

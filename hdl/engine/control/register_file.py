@@ -137,8 +137,12 @@ class RegisterFile(wiring.Component):
         survives = Signal()
         busy = Signal(init=1)
         waits = Signal()
+        #: A value is written in this cycle: in a pipelined engine, in the one after it is found.
+        writing = Signal()
+        value = Signal(REGISTER_BITS, name="reset_value", reset_less=True)
+        place = Signal.like(word, name="reset_place", reset_less=True)
         m.d.comb += [
-            self.settled.eq(~busy & ~waits),
+            self.settled.eq(~busy & ~writing & ~waits),
             reached.eq(word == len(kept) - 1),
             self.forget.eq((self.soft_reset | waits) & ~self.begins_writing & ~self.busy_reading),
         ]
@@ -149,16 +153,19 @@ class RegisterFile(wiring.Component):
             m.d.sync += [word.eq(Mux(reached, 0, word + 1)), busy.eq(~reached)]
             with m.If(reached):
                 m.d.sync += all_words.eq(0)
+        domain = m.d.sync if self.fast else m.d.comb
+        domain += [value.eq(0), place.eq(word), writing.eq(busy & (all_words | ~survives))]
         with m.Switch(word):
             for number, placed in enumerate(kept):
                 if placed.register.reset or placed.block.survives_soft_reset:
                     with m.Case(number):
-                        m.d.comb += [
-                            write.data.eq(placed.register.stored_reset),
-                            survives.eq(int(placed.block.survives_soft_reset)),
-                        ]
-        with m.If(busy):
-            m.d.comb += [write.addr.eq(word), write.en.eq((all_words | ~survives).replicate(REGISTER_BYTES))]
+                        m.d.comb += survives.eq(int(placed.block.survives_soft_reset))
+                        domain += value.eq(placed.register.stored_reset)
+        m.d.comb += [
+            write.addr.eq(place),
+            write.data.eq(value),
+            write.en.eq(writing.replicate(REGISTER_BYTES)),
+        ]
 
     def _writes(self, m: Module, memory: WritePort, may_begin: Value) -> None:
         """Finds the register of an access, and writes it in the next cycle, in which the access is taken: the bus keeps

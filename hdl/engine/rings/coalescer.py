@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from amaranth.hdl import Module, Mux, Signal, Value
-from amaranth.lib import wiring
+from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -19,7 +19,8 @@ __all__ = ["Coalescer", "Coalescing"]
 _BYTES = REGISTER_BITS // 8
 #: Cycles from one look at a channel's time to the next: a byte of each in turn.
 _ROUND = _BYTES * len(CHANNELS)
-#: Cycles that have passed at least since the first event, when the first look at the time is over.
+#: Cycles that have passed at least since the first event, when the first look at the time is over; one more in a pipelined
+#: engine.
 _FIRST = _BYTES + 1
 
 
@@ -52,7 +53,8 @@ class _Look(NamedTuple):
 class Coalescer(wiring.Component):
     """Counts the events of both channels, and how long they have waited.
 
-    The time is counted a byte per cycle, with one adder and one comparison, in memories.
+    The time is counted a byte per cycle, with one adder and one comparison, in memories. In a pipelined engine an interrupt
+    by time comes a cycle later.
 
     ``changes``
         All that is written into the memory of registers. A new time takes effect with the next look at it.
@@ -60,6 +62,7 @@ class Coalescer(wiring.Component):
 
     def __init__(self, config: EngineConfig) -> None:
         self.registers = register_map(config)
+        self.late = config.pipelined
         self.waited = Memory(shape=8, depth=_ROUND, init=[])
         super().__init__(
             {
@@ -96,9 +99,9 @@ class Coalescer(wiring.Component):
         # ``running``: the time in the memory counts from the first event that waits. It begins with a look that finds
         # an event, and no time running.
         running = Signal(len(CHANNELS))
-        total, over = self._add(m, look, running, waited.data, cycles.data)
+        total, over, over_number = self._add(m, look, running, waited.data, cycles.data)
         m.d.comb += [into.addr.eq(step), into.data.eq(total[:8]), into.en.eq(1)]
-        self._interrupt(m, look, running, over)
+        self._interrupt(m, look, running, over, over_number)
         return m
 
     def _copy_limits(self, m: Module) -> wiring.PureInterface:
@@ -114,51 +117,79 @@ class Coalescer(wiring.Component):
 
     def _add(
         self, m: Module, look: _Look, running: Signal, waited: Value, limits: Value
-    ) -> tuple[Signal, Signal]:
+    ) -> tuple[Signal, Signal, Signal]:
         """Adds the cycles of a round to the time, and compares the sum with the limit; gives the sum and, in the cycle
-        after, whether the limit is reached."""
-        place, number, first, last = look
+        after, or two cycles after in a pipelined engine, whether a channel's limit is reached, and the channel's number."""
+        first = look.first
         begins = Signal()
         began = Signal()
         carry = Signal()
+        total = Signal(9)
+        m.d.comb += [
+            begins.eq(Mux(first, ~running.bit_select(look.number, 1), began)),
+            total.eq(Mux(begins, Mux(first, _FIRST + self.late, 0), waited + Mux(first, _ROUND, carry))),
+        ]
+        m.d.sync += [began.eq(begins), carry.eq(total[-1])]
+        summed = Signal(
+            data.StructLayout({"total": 9, "limit": 8, "first": 1, "last": 1, "number": len(look.number)})
+        )
+        # On an FPGA the sum and the comparison take a cycle each.
+        domain = m.d.sync if self.late else m.d.comb
+        domain += [
+            summed.total.eq(total),
+            summed.limit.eq(limits.word_select(look.place, 8)),
+            summed.first.eq(first),
+            summed.last.eq(look.last),
+            summed.number.eq(look.number),
+        ]
+        return total, *self._compare(m, summed)
+
+    def _compare(self, m: Module, summed: data.View) -> tuple[Signal, Signal]:
+        """Compares a byte of the time with that of the limit; gives, in the cycle after the last ones, whether the limit is
+        reached, and the channel's number."""
         borrow = Signal()
         some = Signal()
-        total = Signal(9)
         less = Signal(9)
-        limit = Signal(8)
         limited = Signal()
         over = Signal()
+        over_number = Signal.like(summed.number)
         m.d.comb += [
-            begins.eq(Mux(first, ~running.bit_select(number, 1), began)),
-            total.eq(Mux(begins, Mux(first, _FIRST, 0), waited + Mux(first, _ROUND, carry))),
-            limit.eq(limits.word_select(place, 8)),
-            less.eq(total[:8] - limit - (borrow & ~first)),
-            limited.eq((limit != 0) | (some & ~first)),
+            less.eq(summed.total[:8] - summed.limit - (borrow & ~summed.first)),
+            limited.eq((summed.limit != 0) | (some & ~summed.first)),
         ]
-        # A time that no longer fits is longer than any limit.
-        m.d.sync += over.eq(last & limited & (~less[-1] | total[-1]))
-        m.d.sync += [began.eq(begins), carry.eq(total[-1]), borrow.eq(less[-1]), some.eq(limited)]
-        return total, over
+        m.d.sync += [
+            # A time that no longer fits is longer than any limit.
+            over.eq(summed.last & limited & (~less[-1] | summed.total[-1])),
+            over_number.eq(summed.number),
+            borrow.eq(less[-1]),
+            some.eq(limited),
+        ]
+        return over, over_number
 
-    def _interrupt(self, m: Module, look: _Look, running: Signal, over: Signal) -> None:
+    def _interrupt(self, m: Module, look: _Look, running: Signal, over: Signal, over_number: Signal) -> None:
         """Counts the events of each channel, up to its interrupt."""
         _, number, first, _ = look
-        number_before = Signal.like(number)
-        m.d.sync += number_before.eq(number)
         for index, name in enumerate(CHANNELS):
             channel = getattr(self, name)
             events = Signal(8, name=f"{name}_events")
-            enough = Signal(name=f"{name}_enough")
+            #: The next event is the last one before the interrupt: known ahead, because the comparison is long.
+            last = Signal(init=1, name=f"{name}_last")
             late = Signal(name=f"{name}_late")
+            interrupts = Signal(name=f"{name}_interrupts")
+            missing = Signal(signed(9), name=f"{name}_missing")
             m.d.comb += [
-                enough.eq(channel.event & (events + 1 >= channel.count)),
-                late.eq(over & (number_before == index) & running[index]),
+                missing.eq(channel.count - events),
+                late.eq(over & (over_number == index) & running[index]),
+                interrupts.eq((channel.event & last) | late),
             ]
-            m.d.sync += channel.interrupt.eq(enough | late)
-            with m.If(enough | late):
+            m.d.sync += channel.interrupt.eq(interrupts)
+            with m.If(interrupts):
                 # An event that comes while the time is over belongs to this interrupt too.
-                m.d.sync += [events.eq(0), running[index].eq(0)]
+                m.d.sync += [events.eq(0), running[index].eq(0), last.eq(channel.count <= 1)]
             with m.Else():
-                m.d.sync += events.eq(events + channel.event)
+                m.d.sync += [
+                    events.eq(events + channel.event),
+                    last.eq(Mux(channel.event, missing <= 2, missing <= 1)),
+                ]
                 with m.If(first & (number == index) & (events != 0)):
                     m.d.sync += running[index].eq(1)

@@ -20,13 +20,13 @@ def drop_unused(modules: dict[str, Module], top: str) -> None:
     """Removes what no output of the module ``top`` depends on."""
     live = _live(modules, top)
     before = {name: module.wires for name, module in modules.items()}
+    live[top] |= {wire for wire, shape in modules[top].wires.items() if shape.direction}
     for name, module in modules.items():
-        kept = live[name]
-        if name == top:
-            kept |= {wire for wire, shape in module.wires.items() if shape.direction}
-        module.cells = [cell for cell in module.cells if _results(cell, modules) & kept]
-        module.connects = [(left, right) for left, right in module.connects if left[0].wire in kept]
-        module.wires = {wire: shape for wire, shape in module.wires.items() if wire in kept}
+        module.cells = [cell for cell in module.cells if _results(cell, modules) & live[name]]
+        module.connects = [(left, right) for left, right in module.connects if left[0].wire in live[name]]
+    # Not before, because what a cell gives is told by the ports of its module.
+    for name, module in modules.items():
+        module.wires = {wire: shape for wire, shape in module.wires.items() if wire in live[name]}
     for name, module in list(modules.items()):
         if name != top and not live[name]:
             del modules[name]

@@ -86,6 +86,16 @@ def test_names_are_plain_and_start_as_asked(kind: str) -> None:
     assert all(name.startswith("soc__dma") for name in _modules(text)[1:])
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("prefix", ["a_", "z_"])
+def test_modules_may_come_before_or_after_the_one_that_has_them(prefix: str) -> None:
+    """Yosys sorts modules by their names, and an engine has ports inside that nobody reads."""
+    plain, renamed = (engine_verilog(EngineConfig(), name="mine", prefix=each) for each in ("mine_", prefix))
+    assert sorted(re.sub(rf"\b{prefix}", "mine_", name) for name in _modules(renamed)) == sorted(
+        _modules(plain)
+    )
+
+
 @pytest.mark.parametrize(
     ("kind", "pipelined"),
     [

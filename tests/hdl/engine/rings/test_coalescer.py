@@ -24,13 +24,14 @@ def times(
     channel: str = "offload",
     start: int = 0,
     waited: tuple[int, int] | None = None,
+    pipelined: bool = False,
 ) -> list[int]:
     """The cycles in which there is an interrupt, for events in the given cycles, of which the first comes ``start`` cycles
     after the registers have been written. The other channel has an event with the first, and other limits.
 
     ``waited`` is a cycle, and for how long the first event has waited by then.
     """
-    dut = Coalescer(EngineConfig())
+    dut = Coalescer(EngineConfig(pipelined=pipelined))
     found = []
     mine = getattr(dut, channel)
     other_name = {"offload": "prefetch", "prefetch": "offload"}[channel]
@@ -78,15 +79,15 @@ def test_never_without_a_time() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("channel", ["offload", "prefetch"])
+@pytest.mark.parametrize("pipelined", [False, True])
 @pytest.mark.parametrize("cycles", [1, 2, 5, 6, 12, 13, 14, 15, 16, 17, 100, 255, 256, 257])
-def test_a_time_after_the_first(cycles: int, channel: str) -> None:
+def test_a_time_after_the_first(cycles: int, pipelined: bool, channel: str) -> None:
     for start in range(8):
-        (found,) = times({5, 7}, 200, cycles, cycles + 40, channel=channel, start=start)
+        options = {"channel": channel, "start": start, "pipelined": pipelined}
+        (found,) = times({5, 7}, 200, cycles, cycles + 40, **options)
         assert 5 + cycles <= found <= 5 + cycles + LATE
         second = cycles + 60
-        again = times(
-            {5, 7, second, second + 1}, 200, cycles, second + cycles + 40, channel=channel, start=start
-        )
+        again = times({5, 7, second, second + 1}, 200, cycles, second + cycles + 40, **options)
         assert again[0] == found
         assert len(again) == 2
         assert second + cycles <= again[1] <= second + cycles + LATE
@@ -96,10 +97,11 @@ def test_one_event_makes_one_interrupt_by_count_or_by_time() -> None:
     assert len(times({5, 6, 7}, 2, 50, 500)) == 2, "two by count, the third by time"
 
 
-def test_the_time_begins_anew_after_an_interrupt_by_count() -> None:
+@pytest.mark.parametrize("pipelined", [False, True])
+def test_the_time_begins_anew_after_an_interrupt_by_count(pipelined: bool) -> None:
     """Whenever it comes, with the next event right after it."""
     for second in range(6, 30):
-        found = times({5, second, second + 1}, 2, 40, second + 120)
+        found = times({5, second, second + 1}, 2, 40, second + 120, pipelined=pipelined)
         assert found[0] == second + 1
         assert len(found) == 2
         assert second + 41 <= found[1] <= second + 41 + LATE

@@ -52,6 +52,23 @@ def test_placed_and_routed(target, tmp_path, monkeypatch):
     assert measure_fpga(long, TARGETS[target], cache=Cache(tmp_path)) == found[1]
 
 
+def test_nextpnr_is_told_how_much_time_weighs_and_each_weight_is_kept_apart(tmp_path, monkeypatch):
+    told = []
+
+    def route(circuit, target, device, nextpnr, options, seeds, *_):
+        told.append(options[options.index("--placer-heap-timingweight") + 1])
+        return [Routed(1, float(told[-1]), "a", "b")]
+
+    monkeypatch.setattr(measure_module, "find_nextpnr", lambda family: ("pip", ()))
+    monkeypatch.setattr(measure_module, "place_and_route", route)
+    cache = Cache(tmp_path)
+    found = [
+        measure_fpga(ENABLED, TARGETS["ecp5"], cache=cache, **given).fmax_mhz
+        for given in ({}, {"timing_weight": 10}, {})
+    ]
+    assert (found, told) == ([100.0, 10.0, 100.0], ["100", "10"])
+
+
 def test_unknown_device(tmp_path):
     with pytest.raises(
         MeasureError, match=r"^device is '99k'; ecp5 has 25k, 12k, 45k, 85k, 25k-7, .*, 85k-8$"

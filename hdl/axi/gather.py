@@ -94,6 +94,8 @@ class _Limit(NamedTuple):
         It is past that one.
     ``beyond``
         The lane whose word is the first that does not fit into that one, one bit each.
+    ``part``
+        There is such a lane: that one cannot be full.
     """
 
     same: Signal
@@ -101,6 +103,7 @@ class _Limit(NamedTuple):
     here: Signal
     shut: Signal
     beyond: Signal
+    part: Signal
 
 
 class _Phase(NamedTuple):
@@ -118,7 +121,9 @@ class _Phase(NamedTuple):
     ``early``
         Beats of the packet after it come, whose command does not yet: in ``close`` and ``load``.
     ``taking``
-        A beat is taken if it can be stored: while ``open``, and while ``early`` unless the packet before did not fit.
+        Beats are taken: while ``open``, and while ``early``, unless the packet before did not fit.
+    ``admits``
+        A beat is taken in this cycle, if it is not ``early`` and to be refused: ``taking``, and it can be stored.
     ``filled``
         A block was filled in the cycle before: its burst is given.
     """
@@ -129,6 +134,7 @@ class _Phase(NamedTuple):
     close: Signal
     early: Signal
     taking: Signal
+    admits: Signal
     filled: Signal
 
 
@@ -148,7 +154,7 @@ class Gather(wiring.Component):
         begins with every :data:`EARLY` th beat of a block, and has room for as many. Not used in the first cycle of a
         command, which comes at most three cycles after the one before it is taken.
     ``admit``
-        High while the store can take a beat, and ``bursts`` three.
+        High while in the next cycle the store can take a beat, and ``bursts`` three.
     ``flush``
         While high, and a cycle longer, what comes in from the next cycle on is dropped.
     ``end``
@@ -192,27 +198,25 @@ class Gather(wiring.Component):
             here=Signal(name="limit_here"),
             shut=Signal(name="limit_shut"),
             beyond=Signal(shape.lanes, name="limit_beyond"),
+            part=Signal(name="limit_part"),
         )
         overflow = Signal()
-        accept, keeps, exceeded = self._take(m, phase, limit, overflow)
+        accept, keeps = self._take(m, phase, limit, overflow)
         pushes = self._push(m, phase, position, overflow)
-        self._sequence(m, phase, accept, exceeded)
-        self._advance(m, phase, position, pushes, accept & keeps)
-        self._approach(m, phase, position, limit, accept & keeps)
+        self._sequence(m, phase, accept)
+        full = accept & self.input.payload.keep[-1]
+        # Which words a full beat has need not be compared with those that fit.
+        fits = ~(phase.open & (limit.shut | (limit.here & limit.part)))
+        self._advance(m, phase, position, pushes, accept & keeps, full & fits)
+        self._approach(m, phase, position, limit, full)
         return m
 
-    def _take(
-        self, m: Module, phase: _Phase, limit: _Limit, overflow: Signal
-    ) -> tuple[Signal, Signal, Value]:
-        """Takes beats, and stores those that fit.
-
-        Gives whether a beat is taken, whether it is to be stored, and whether the packet, up to it, does not fit.
-        """
+    def _take(self, m: Module, phase: _Phase, limit: _Limit, overflow: Signal) -> tuple[Signal, Signal]:
+        """Takes beats, and stores those that fit: gives whether one is taken, and whether it is to be stored."""
         beat = self.input.payload
         present = beat.keep.any() if self.shape.realign else beat.keep[0]
         misfit = Signal()
         exceeds = Signal()
-        takes = Signal()
         accept = Signal()
         keeps = Signal()
         drops = Signal()
@@ -222,9 +226,9 @@ class Gather(wiring.Component):
             misfit.eq(phase.open & (limit.shut | (limit.here & (beat.keep & limit.beyond).any()))),
             exceeds.eq(present & misfit),
             keeps.eq(present & ~misfit),
-            takes.eq(phase.taking & self.admit),
-            self.input.ready.eq(takes | drops),
-            accept.eq(self.input.valid & takes & ~drops),
+            # One look-up table, because many flip-flops before the input wait for it.
+            self.input.ready.eq((phase.admits & ~(phase.early & overflow)) | drops),
+            accept.eq(self.input.valid & self.input.ready & ~drops),
             self.store.valid.eq(accept & keeps),
             self.store.payload.data.eq(beat.data),
             self.store.payload.keep.eq(beat.keep),
@@ -236,7 +240,7 @@ class Gather(wiring.Component):
                 overflow.eq(overflow | exceeds),
                 limit.shut.eq(limit.shut | (present & limit.here)),
             ]
-        return accept, keeps, overflow | exceeds
+        return accept, keeps
 
     def _push(self, m: Module, phase: _Phase, position: _Position, overflow: Signal) -> Signal:
         """Gives bursts, and ends of packets."""
@@ -257,7 +261,7 @@ class Gather(wiring.Component):
         ]
         return self.bursts.valid
 
-    def _sequence(self, m: Module, phase: _Phase, accept: Signal, exceeded: Value) -> None:
+    def _sequence(self, m: Module, phase: _Phase, accept: Signal) -> None:
         """Goes from phase to phase. Where a packet does not fit, its end takes longer, and no beats come early."""
         first = self.shape.blocks.place(self.command.payload.first)
         busy = Signal()
@@ -269,32 +273,38 @@ class Gather(wiring.Component):
             finishes.eq(accept & self.input.payload.last),
         ]
         opens = ~(first.all() | ended | finishes)
+        taking = Signal()
+        m.d.comb += taking.eq(phase.taking)
+        m.d.sync += [phase.taking.eq(taking), phase.admits.eq(taking & self.admit)]
         with m.If(phase.load):
+            m.d.comb += taking.eq(opens)
             m.d.sync += [
                 busy.eq(1),
                 phase.settle.eq(first.all()),
                 phase.open.eq(opens),
-                phase.taking.eq(opens),
                 phase.close.eq(ended | finishes),
                 phase.early.eq(0),
                 ended.eq(0),
             ]
         with m.Else():
             with m.If(phase.settle):
-                m.d.sync += [phase.settle.eq(0), phase.open.eq(1), phase.taking.eq(1)]
+                m.d.comb += taking.eq(1)
+                m.d.sync += [phase.settle.eq(0), phase.open.eq(1)]
             with m.If(self.command.ready):
                 m.d.sync += [phase.close.eq(0), busy.eq(0)]
             with m.If(finishes):
+                m.d.comb += taking.eq(phase.open & self.ahead)
                 m.d.sync += [
                     phase.open.eq(0),
                     phase.close.eq(phase.open),
                     phase.early.eq(phase.open & self.ahead),
-                    phase.taking.eq(phase.open & self.ahead & ~exceeded),
                     ended.eq(~phase.open),
                 ]
 
-    def _advance(self, m: Module, phase: _Phase, position: _Position, pushes: Signal, stored: Value) -> None:
-        """Goes on to the position after a beat that is stored.
+    def _advance(
+        self, m: Module, phase: _Phase, position: _Position, pushes: Signal, stored: Value, full: Value
+    ) -> None:
+        """Goes on to the position after a beat that is ``stored``, which is ``full`` or the last one.
 
         Only the last beat with words is not full, and it does not count: so the position after the last word is this
         beat, and as many words as it has.
@@ -330,14 +340,15 @@ class Gather(wiring.Component):
             m.d.comb += [from_place.eq(place), from_held.eq(held)]
         m.d.sync += [
             # The sum does not wait for the beat, which comes late.
-            place.eq(Mux(stored & keep[-1], from_place + 1, from_place)),
+            place.eq(Mux(full, from_place + 1, from_place)),
             held.eq(from_held ^ Mux(stored, words, 0)),
             some.eq(stored | (some & ~pushes)),
-            phase.filled.eq(stored & keep[-1] & place.all() & phase.open),
+            phase.filled.eq(full & place.all() & phase.open),
         ]
 
-    def _approach(self, m: Module, phase: _Phase, position: _Position, limit: _Limit, stored: Value) -> None:
-        """Knows a beat ahead whether the next one is the last that fits."""
+    def _approach(self, m: Module, phase: _Phase, position: _Position, limit: _Limit, full: Value) -> None:
+        """Knows a beat ahead whether the next one is the last that fits, from each ``full`` beat, also one that does not
+        fit: from there on none does."""
         shape, blocks = self.shape, self.shape.blocks
         first, last = self.command.payload.first, self.command.payload.last
         place = position.place
@@ -351,8 +362,9 @@ class Gather(wiring.Component):
                 limit.same.eq(same),
                 limit.here.eq(same & (blocks.place(first) == blocks.place(last))),
                 limit.beyond.eq(Cat(beyond == lane for lane in range(shape.lanes))),
+                limit.part.eq(beyond != shape.lanes),
             ]
-        with m.Elif(stored & self.input.payload.keep[-1]):
+        with m.Elif(full):
             with m.If(place.all()):
                 m.d.sync += [
                     limit.same.eq(limit.following),

@@ -24,6 +24,8 @@ __all__ = ["AxiWriter"]
 
 #: Bursts that wait for their address.
 _BURSTS = 8
+#: Bursts whose address is taken, and that wait for those before them to send their data.
+_LENGTHS = 4
 
 
 class _Queues(NamedTuple):
@@ -126,7 +128,7 @@ class AxiWriter(wiring.Component):
         return _Queues(
             store=Fifo(stored, shape.buffer, reserved=True, block=shape.registered, late_ready=True),
             bursts=Fifo(Burst(shape), _BURSTS, reserved=True, ahead=shape.registered),
-            lengths=Fifo(range(shape.burst), 2),
+            lengths=Fifo(range(shape.burst), _LENGTHS, reserved=True),
             opened=Fifo(opened, in_flight),
         )
 
@@ -148,7 +150,7 @@ class AxiWriter(wiring.Component):
         wiring.connect(m, gather.bursts, queues.bursts.input)
         # Of what goes in, the levels do not count the last two beats, or three, nor the two bursts that may follow from the
         # last one.
-        m.d.sync += gather.admit.eq(
+        m.d.comb += gather.admit.eq(
             ~queues.store.level[2:-1].all() & ~queues.store.level[-1] & (queues.bursts.level < _BURSTS // 2)
         )
 
@@ -189,15 +191,7 @@ class AxiWriter(wiring.Component):
         taken = Signal()
         m.d.comb += [
             # What was taken in the cycle before is not counted yet.
-            take.eq(
-                queues.bursts.output.valid
-                & able
-                & ~took
-                # No address may wait: when it is taken, the queue must accept its length.
-                & ~aw.valid
-                & queues.lengths.input.ready
-                & ~self.flush
-            ),
+            take.eq(queues.bursts.output.valid & able & ~took & ~aw.valid & ~self.flush),
             ask.eq(take & ~following.none),
             taken.eq(aw.valid & aw.ready),
             aw.payload.size.eq(blocks.beat_log2),
@@ -227,7 +221,10 @@ class AxiWriter(wiring.Component):
                 aw.payload.len.eq(following.len),
             ]
         m.d.sync += [
-            able.eq(opened.ready & (in_flight != self.shape.outstanding)),
+            # When an address is taken, its length has room: here one may be taken that is not counted yet.
+            able.eq(
+                opened.ready & (in_flight != self.shape.outstanding) & (queues.lengths.level < _LENGTHS - 1)
+            ),
             took.eq(take),
             aw.valid.eq(ask | (aw.valid & ~aw.ready)),
         ]

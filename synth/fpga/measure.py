@@ -21,7 +21,7 @@ from cdma.synth.yosys import Progress, Yosys, find_yosys, scratch
 
 from .output_registers import use_output_registers
 from .routing import Routed, find_nextpnr, place_and_route
-from .targets import Target
+from .targets import TARGETS, Target
 
 __all__ = ["FpgaMeasurement", "measure_fpga"]
 
@@ -83,6 +83,7 @@ def measure_fpga(
     seeds: Sequence[int] = (1,),
     frequency_mhz: float = 150.0,
     timing_weight: int = 100,
+    wide_luts: bool = True,
     cache: Cache | None = None,
     yosys: Yosys | None = None,
     progress: Progress | None = None,
@@ -91,18 +92,21 @@ def measure_fpga(
 
     ``frequency_mhz`` is the aim of nextpnr; to miss it is no error. ``timing_weight`` is how much more than another a wire
     counts that is on the longest path, when it places; with nextpnr's own 10, the longest wires of an engine cross the
-    device.
+    device. Without ``wide_luts``, every look-up table has at most four inputs.
     """
     device = device or target.default_device
     if device is not None and device not in target.devices:
         known = ", ".join(target.devices) or "none, it is only synthesised"
         raise MeasureError(f"device is {device!r}; {target.name} has {known}")
+    if not wide_luts and not target.no_wide_luts:
+        known = " and ".join(sorted(each.name for each in TARGETS.values() if each.no_wide_luts))
+        raise MeasureError(f"wide look-up tables can be left out on {known}; the target is {target.name}")
     cache = cache or Cache()
     yosys = yosys or find_yosys()
     say = progress or (lambda step: None)
     tools = {"yosys": str(yosys)}
 
-    command = target.command(device, pads=False)
+    command = target.command(device, pads=False, wide_luts=wide_luts)
     key = content_key(str(_REVISION), "fpga", str(yosys), command, circuit.top, circuit.verilog)
     cells = cache.load(key)
     if cells is None:
@@ -120,7 +124,10 @@ def measure_fpga(
         )
         missing = [seed for seed in seeds if cache.load(_route_key(key, tools, options, seed)) is None]
         if missing:
-            for run in place_and_route(circuit, target, device, router[1], options, missing, yosys, say):
+            harnessed = target.command(device, pads=True, wide_luts=wide_luts)
+            for run in place_and_route(
+                circuit, target, device, harnessed, router[1], options, missing, yosys, say
+            ):
                 value = {"fmax_mhz": run.fmax_mhz, "start": run.start, "end": run.end}
                 cache.store(_route_key(key, tools, options, run.seed), value)
                 routed.append(run)

@@ -54,13 +54,18 @@ def place_and_route(
     circuit: Circuit,
     target: Target,
     device: str,
+    synthesis: str,
     nextpnr: tuple[str, ...],
     options: Sequence[str],
     seeds: Sequence[int],
     yosys: Yosys,
     say: Progress,
 ) -> Iterator[Routed]:
-    """Places and routes the circuit in its harness, once per seed; a run is yielded when it has ended."""
+    """Places and routes the circuit in its harness, once per seed; a run is yielded when it has ended.
+
+    ``synthesis``
+        Yosys's command for the harness.
+    """
     with scratch() as folder:
         (folder / "circuit.v").write_text(circuit.verilog)
         yosys.run(
@@ -69,7 +74,7 @@ def place_and_route(
         ports = json.loads((folder / "ports.json").read_text())["modules"][circuit.top]["ports"]
         (folder / "harness.v").write_text(harness(circuit.top, ports))
         yosys.run(
-            f"read_verilog circuit.v harness.v\n{target.command(device, pads=True)} -top harness -json harness.json\n",
+            f"read_verilog circuit.v harness.v\n{synthesis} -top harness -json harness.json\n",
             folder,
             lambda step: say(f"harness: {step}"),
         )

@@ -16,6 +16,8 @@ class Target:
 
     ``no_pads``
         Is the option with which Yosys leaves out the cells of pins, for a family that needs them in the harness.
+    ``no_wide_luts``
+        Is the option with which Yosys joins no look-up tables of four inputs to wider ones, where there is one.
     ``variants``
         Are more options of Yosys for some devices.
     ``pins``
@@ -32,13 +34,19 @@ class Target:
     flip_flops: re.Pattern[str]
     ram_bits: dict[str, int]
     no_pads: str = ""
+    no_wide_luts: str = ""
     variants: dict[str, str] = field(default_factory=dict)
     pins: dict[str, tuple[str, ...]] = field(default_factory=dict)
     pin_line: str = ""
 
-    def command(self, device: str | None, *, pads: bool) -> str:
-        """Yosys's command for a device, with or without the cells of pins."""
-        words = (self.synthesis, "" if pads else self.no_pads, self.variants.get(device or "", ""))
+    def command(self, device: str | None, *, pads: bool, wide_luts: bool = True) -> str:
+        """Yosys's command for a device, with or without the cells of pins, and look-up tables of more than four inputs."""
+        words = (
+            self.synthesis,
+            "" if pads else self.no_pads,
+            "" if wide_luts else self.no_wide_luts,
+            self.variants.get(device or "", ""),
+        )
         return " ".join(filter(None, words))
 
     @property
@@ -84,6 +92,7 @@ TARGETS = {
             {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 6},
             re.compile(r"TRELLIS_FF"),
             {"DP16KD": 18432, "PDPW16KD": 18432},
+            no_wide_luts="-nowidelut",
         ),
         Target(
             "nexus",
@@ -118,6 +127,7 @@ TARGETS = {
             re.compile(r"DFF\w*"),
             dict.fromkeys(("SP", "SPX9", "SDPB", "SDPX9B", "DPB", "DPX9B", "pROM", "pROMX9"), 18432),
             no_pads="-noiopads",
+            no_wide_luts="-nowidelut",
             variants={name: f"-family {yosys}" for name, (_, _, yosys, _) in _GOWIN.items()},
             pins={name: pins for name, (_, _, _, pins) in _GOWIN.items()},
             pin_line='IO_LOC "{port}" {pin};',

@@ -3,6 +3,7 @@
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.gates import popcount
 from cdma.hdl.codec.parts.classifier import sent_of
@@ -40,8 +41,11 @@ class HeaderCheck(wiring.Component):
         Marks the cycle before ``total`` of a window is first valid.
     ``padding``
         Number of words of padding among them, in formats with padded windows. Latency: two cycles.
+    ``lane``
+        The lane where the first of them is, while ``adding``.
     ``step``
-        Is ``total`` in the cycle after ``adding``, and otherwise 0.
+        Is ``total`` and ``lane`` in the cycle after ``adding``, and otherwise 0: where the window ends, in words after
+        the beginning of the beat where it begins.
     ``bad``
         Says which beats have a code past the table, and marks the last beat if a code past the end of the packet is
         not 0. Latency: two cycles.
@@ -62,7 +66,8 @@ class HeaderCheck(wiring.Component):
                 "one_entry": In(1),
                 "counts": Out(data.ArrayLayout(range(config.units + 1), config.beats)),
                 "total": Out(range(most_stored(config) + 1)),
-                "step": Out(range(most_stored(config) + 1)),
+                "lane": In(exact_log2(config.units)),
+                "step": Out(range(most_stored(config) + config.units)),
                 **({"padding": Out(range(fmt.align_words))} if fmt.align_words > 1 else {}),
                 "bad": Out(config.beats),
                 "any_bad": Out(1),
@@ -99,16 +104,19 @@ class HeaderCheck(wiring.Component):
             m.d.sync += [*(count.eq(0) for count in self.counts), undefined.eq(0)]
         last = ~Cat(self.more, 0) & Cat(1, self.more)
         total = Signal.like(self.total)
-        stored = sum(self.counts[beat] for beat in range(config.beats))
+        stored = sum(self.counts)
+        # The lane is a further operand of one sum, and not added to another.
+        step = sum(self.counts, start=self.lane)
         if fmt.align_words > 1:
             padding = Signal(range(fmt.align_words))
             m.d.comb += padding.eq(-(stored + fmt.header_words))
             m.d.sync += self.padding.eq(padding)
             stored += padding
+            step += padding
         m.d.comb += total.eq(stored)
         m.d.sync += [
             self.total.eq(total),
-            self.step.eq(Mux(self.adding, total, 0)),
+            self.step.eq(Mux(self.adding, step, 0)),
             past.eq(
                 ~self.missing & Cat(~self.exists[word] & each[word].any() for word in range(fmt.window)).any()
             ),

@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.gates import thermometer
+from cdma.hdl.blocks.gates import one_of, thermometer
 from cdma.hdl.codec.parts.streams import Error, first_error
 from cdma.hdl.spec.codec import CodecConfig
 
@@ -87,8 +87,10 @@ class _Loop:
         self.adding = Signal()
         #: The position of the next header is found, and the header is read.
         self.locating = Signal()
-        #: The window waits until it has arrived and can be handed on.
+        #: The window waits until it has arrived and the one before has left.
         self.waiting = Signal()
+        #: The one before has left.
+        self.may = Signal()
         #: After the last window, the end of the packet is awaited.
         self.finishing = Signal()
 
@@ -99,15 +101,17 @@ class _Loop:
         #: The window is handed on: as the last of its packet, or with another one after it.
         self.stops = Signal()
         self.continues = Signal()
-        #: The next header, or its first part, has arrived.
+        #: The next header, or its first part, has arrived, and so the window has; it is taken with that.
         self.next_there = Signal()
+        self.next_taken = Signal()
         #: The packet is done.
         self.leaves = Signal()
 
         # Positions, which are compared by the sign of their difference.
         width = Position(config).size
-        #: Beginning and end of the next header, or of its next part.
+        #: Beginning and end of the next header, or of its next part; the lane where it begins, one bit each.
         self.head = Signal(width)
+        self.head_lane = Signal(config.units, init=1)
         self.header_end = Signal(width, init=part_size)
         #: The first literal of this window.
         self.place = Signal(width)
@@ -123,22 +127,26 @@ class _Loop:
         self.missing = Signal()
         #: The window is invalid: a code is, or its header is missing, or no word is left for it.
         self.cannot = Signal()
+        #: The window is valid, but perhaps for its padding, and not the last one. Known while it waits.
+        self.precedes = Signal()
         #: The end of the packet has been taken.
         self.over = Signal()
 
-    def advance(self, m: Module) -> None:
-        """Finds the next state."""
+    def advance(self, m: Module, held: Value) -> None:
+        """Finds the next state; ``held`` is high while the window before does not leave."""
+        still_waiting = self.locating | (self.waiting & ~self.stops & ~self.continues)
         m.d.sync += [
             self.heading.eq(
                 self.leaves
                 | (self.captures & ~self.whole)
-                | (self.continues & ~self.next_there)
+                | (self.continues & ~self.next_taken)
                 | (self.heading & ~self.captures)
             ),
             self.counting.eq(self.captures & self.whole),
             self.adding.eq(self.counting),
             self.locating.eq(self.adding),
-            self.waiting.eq(self.locating | (self.waiting & ~self.stops & ~self.continues)),
+            self.waiting.eq(still_waiting),
+            self.may.eq(still_waiting & ~held),
             self.finishing.eq(self.stops | (self.finishing & ~self.leaves)),
         ]
 
@@ -204,7 +212,7 @@ class WindowReader(wiring.Component):
         self._hand_on(m, loop, left, check, there)
         self._finish(m, loop)
         self._seek(m, loop, check)
-        loop.advance(m)
+        loop.advance(m, self.window.valid & ~self.window.ready)
         m.d.sync += loop.over.eq(self.pop | (loop.over & ~loop.leaves))
         return m
 
@@ -227,18 +235,19 @@ class WindowReader(wiring.Component):
 
     def _capture(self, m: Module, loop: _Loop, there: Value) -> None:
         """Takes a header, part by part. One that has not arrived is given up when the end of the packet is known."""
-        levels, words = exact_log2(self.config.units), data.View(self.words.shape(), self.words)
+        units = self.config.units
         #: Number of the part that is taken next.
         part = Signal(range(self.parts))
         found = [
-            words[(loop.head[:levels] + word)[:levels] if levels else 0] for word in range(self.header_part)
+            one_of(*((loop.head_lane[(lane - word) % units], self.words[lane]) for lane in range(units)))
+            for word in range(self.header_part)
         ]
         m.d.comb += loop.whole.eq((part == self.parts - 1) | (loop.heading & ~there))
         # This does not look at what is known last. A part that has not arrived is loaded in vain, and loaded again later.
-        with m.If(loop.heading | (loop.continues & loop.next_there)):
+        with m.If(loop.heading | loop.next_taken):
             for i in range(self.parts):
                 with m.If(part == i):
-                    m.d.sync += loop.header[i].eq(Cat(Value.cast(word) for word in found))
+                    m.d.sync += loop.header[i].eq(Cat(found))
             m.d.sync += loop.missing.eq(loop.heading & ~there)
         # In the place of a header that is missing there is what a memory has that nobody has written.
         with m.If(loop.counting & loop.missing):
@@ -257,24 +266,26 @@ class WindowReader(wiring.Component):
             last = ~Cat(left.more, 0) & Cat(1, left.more)
             bad |= Mux(bad_padding, last, 0)
             of_codes = Mux(check.any_bad, Error.CODE, Error.PADDING)
-        may = loop.waiting & ~self.window.valid
+        cannot = check.any_bad | left.nothing | loop.missing
+        # This is the same from the cycle before the window waits until it is handed on.
+        m.d.sync += loop.precedes.eq(~(left.final | cannot))
         m.d.comb += [
             check.codes.eq(loop.header),
             check.missing.eq(loop.missing),
             check.exists.eq(left.exists),
             check.more.eq(left.more),
             check.adding.eq(loop.adding),
+            check.lane.eq(loop.place[: exact_log2(self.config.units)]),
             check.one_entry.eq(self.one_entry),
-            loop.cannot.eq(check.any_bad | left.nothing | loop.missing | bad_padding),
-            loop.stops.eq(may & Mux(loop.complete, left.final | loop.cannot, loop.ended)),
-            loop.continues.eq(may & loop.complete & ~left.final & ~loop.cannot),
-            loop.captures.eq(
-                (loop.heading & left.known & (there | self.ended)) | (loop.continues & loop.next_there)
-            ),
+            loop.cannot.eq(cannot | bad_padding),
+            loop.stops.eq(loop.may & Mux(loop.complete, ~loop.precedes | bad_padding, loop.ended)),
+            loop.continues.eq(loop.may & loop.complete & loop.precedes & ~bad_padding),
+            loop.next_taken.eq(loop.may & loop.next_there & loop.precedes & ~bad_padding),
+            loop.captures.eq((loop.heading & left.known & (there | self.ended)) | loop.next_taken),
             left.next.eq(loop.continues),
             left.done.eq(loop.stops),
         ]
-        with m.If(may):
+        with m.If(loop.may):
             m.d.sync += [
                 window.codes.eq(loop.header),
                 window.counts.eq(check.counts),
@@ -322,7 +333,10 @@ class WindowReader(wiring.Component):
         clean = Signal()
         packet = Signal(PacketEnd(self.config), reset_less=True)
         m.d.comb += [
-            self.pop.eq((loop.ended & loop.stops) | (self.ended & loop.finishing & ~loop.over)),
+            # With the end known, a window that does not continue stops, whether it is complete or not.
+            self.pop.eq(
+                (loop.may & loop.ended & ~loop.continues) | (self.ended & loop.finishing & ~loop.over)
+            ),
             self.info.valid.eq(loop.finishing & loop.over & (clean | self.idle)),
             self.info.payload.words.eq(packet.words),
             self.info.payload.malformed.eq(packet.malformed),
@@ -344,11 +358,12 @@ class WindowReader(wiring.Component):
         next_head, next_above, next_end = (
             Signal(width, name=f"next_{name}") for name in ("head", "above", "end")
         )
+        # The positions are counted from the first lane of a beat, and the step from there: so no carry comes from the lanes.
         # The position in the next beat and the end of the header are counted alongside, to save an adder in the path.
         # What is read begins with the padding before a header, where there may be some.
         before = self.config.format.align_words if self.padded else 0
         positions = [
-            (next_head, loop.place, 0),
+            (next_head, Signal(width, name="place_beat"), 0),
             (next_above, Signal(width, name="place_above", init=units - before), units - before),
             (next_end, Signal(width, name="place_behind", init=part_size), part_size),
         ]
@@ -358,11 +373,15 @@ class WindowReader(wiring.Component):
             positions.append(
                 (reading, Signal(width, name="place_before", init=(1 << width) - before), -before)
             )
+        with m.If(self.pop):
+            m.d.sync += loop.place.eq(self.end.next << levels)
+        with m.Elif(loop.heading | loop.next_taken):
+            m.d.sync += loop.place.eq(loop.header_end)
         for target, start, more in positions:
             with m.If(self.pop):
                 m.d.sync += start.eq((self.end.next << levels) + more)
-            with m.Elif(loop.heading | (loop.continues & loop.next_there)):
-                m.d.sync += start.eq(loop.header_end + more)
+            with m.Elif(loop.heading | loop.next_taken):
+                m.d.sync += start.eq((loop.header_end >> levels << levels) + more)
             found = start + check.step
             if self.parts > 1:
                 found = Mux(loop.captures, loop.header_end + more, found)
@@ -373,4 +392,8 @@ class WindowReader(wiring.Component):
             self.above.eq(next_above >> levels),
         ]
         with m.If(reads):
-            m.d.sync += [loop.head.eq(next_head), loop.header_end.eq(next_end)]
+            m.d.sync += [
+                loop.head.eq(next_head),
+                loop.head_lane.eq(Cat(next_head[:levels] == lane for lane in range(units))),
+                loop.header_end.eq(next_end),
+            ]

@@ -54,7 +54,7 @@ class Coalescer(wiring.Component):
     """Counts the events of both channels, and how long they have waited.
 
     The time is counted a byte per cycle, with one adder and one comparison, in memories. In a pipelined engine an interrupt
-    by time comes a cycle later.
+    by time comes a cycle later, and a new ``count`` takes effect a cycle later.
 
     ``changes``
         All that is written into the memory of registers. A new time takes effect with the next look at it.
@@ -177,15 +177,20 @@ class Coalescer(wiring.Component):
             late = Signal(name=f"{name}_late")
             interrupts = Signal(name=f"{name}_interrupts")
             missing = Signal(signed(9), name=f"{name}_missing")
+            count = channel.count
+            if self.late:
+                # The registers are far.
+                count = Signal(8, name=f"{name}_limit")
+                m.d.sync += count.eq(channel.count)
             m.d.comb += [
-                missing.eq(channel.count - events),
+                missing.eq(count - events),
                 late.eq(over & (over_number == index) & running[index]),
                 interrupts.eq((channel.event & last) | late),
             ]
             m.d.sync += channel.interrupt.eq(interrupts)
             with m.If(interrupts):
                 # An event that comes while the time is over belongs to this interrupt too.
-                m.d.sync += [events.eq(0), running[index].eq(0), last.eq(channel.count <= 1)]
+                m.d.sync += [events.eq(0), running[index].eq(0), last.eq(count <= 1)]
             with m.Else():
                 m.d.sync += [
                     events.eq(events + channel.event),

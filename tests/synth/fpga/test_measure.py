@@ -55,7 +55,7 @@ def test_placed_and_routed(target, tmp_path, monkeypatch):
 def test_nextpnr_is_told_how_much_time_weighs_and_each_weight_is_kept_apart(tmp_path, monkeypatch):
     told = []
 
-    def route(circuit, target, device, nextpnr, options, seeds, *_):
+    def route(circuit, target, device, synthesis, nextpnr, options, seeds, *_):
         told.append(options[options.index("--placer-heap-timingweight") + 1])
         return [Routed(1, float(told[-1]), "a", "b")]
 
@@ -67,6 +67,24 @@ def test_nextpnr_is_told_how_much_time_weighs_and_each_weight_is_kept_apart(tmp_
         for given in ({}, {"timing_weight": 10}, {})
     ]
     assert (found, told) == ([100.0, 10.0, 100.0], ["100", "10"])
+
+
+def test_without_wide_look_up_tables(tmp_path):
+    """Eight inputs take wide ones of an ECP5, and more narrow ones; block and harness are made alike."""
+    many = circuit("wire any = d == 8'd77; always @(posedge clk) q <= {7'd0, any ? d[0] ^ q[1] : &q};")
+    cache = Cache(tmp_path)
+    found = [
+        measure_fpga(many, TARGETS["ecp5"], seeds=(), wide_luts=wide, cache=cache).cells
+        for wide in (True, False)
+    ]
+    assert found[0]["PFUMX"] > 0
+    assert set(found[1]) <= {"LUT4", "TRELLIS_FF"}
+    assert TARGETS["ecp5"].command("25k", pads=True, wide_luts=False) == "synth_ecp5 -noiopad -nowidelut"
+    with pytest.raises(
+        MeasureError,
+        match=r"^wide look-up tables can be left out on ecp5 and gowin; the target is nexus$",
+    ):
+        measure_fpga(many, TARGETS["nexus"], wide_luts=False, cache=cache)
 
 
 def test_unknown_device(tmp_path):

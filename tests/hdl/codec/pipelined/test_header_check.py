@@ -52,7 +52,13 @@ def test_header_check(config: CodecConfig) -> None:
                 bad |= 1 << (beats - 1)
             await ctx.tick()
             assert list(ctx.get(dut.counts)) == counts
+            lane = source.randrange(lanes)
+            adding = source.random() < 0.8
+            if lanes > 1:
+                ctx.set(dut.lane, lane)
+            ctx.set(dut.adding, adding)
             await ctx.tick()
+            assert ctx.get(dut.step) == (sum(counts) + lane if adding else 0)
             assert ctx.get(dut.total) == sum(counts)
             assert ctx.get(dut.bad) == bad
             assert ctx.get(dut.any_bad) == bool(bad)

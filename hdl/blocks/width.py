@@ -4,8 +4,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from .beat_slice import BeatSlice
 from .beats import Beat
-from .skid_buffer import slice_after
 
 __all__ = ["Narrow", "Widen", "connect_width"]
 
@@ -104,7 +104,8 @@ def connect_width(
 ) -> None:
     """Connects two streams of beats of the same words, through an adapter where their lanes differ.
 
-    ``registered`` takes care that ``sink`` gets valid and payload from registers: of a :class:`Widen`, or of a skid buffer.
+    ``registered`` takes care that ``sink`` gets valid and what decides of its beats from registers: of a :class:`Widen`, or
+    of a :class:`.BeatSlice`.
     """
     lanes_in, lanes_out = len(source.payload.keep), len(sink.payload.keep)
     if lanes_in != lanes_out:
@@ -113,5 +114,7 @@ def connect_width(
         wiring.connect(m, source, adapter.input)
         source = adapter.output
     if registered and lanes_in >= lanes_out:
-        source = slice_after(m, f"{name}_slice", source)
+        m.submodules[f"{name}_slice"] = buffer = BeatSlice(source.payload.shape())
+        wiring.connect(m, source, buffer.i)
+        source = buffer.o
     wiring.connect(m, source, sink)

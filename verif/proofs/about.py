@@ -9,6 +9,7 @@ from amaranth.hdl import Elaboratable, Fragment
 from cdma.hdl.axi.arbiter import ReadArbiter, WriteArbiter
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
+from cdma.hdl.blocks.beat_slice import BeatSlice
 from cdma.hdl.blocks.counter import WideCounter
 from cdma.hdl.blocks.credit import Credit
 from cdma.hdl.blocks.elastic_buffer import ElasticBuffer
@@ -60,6 +61,7 @@ ABOUT: Mapping[str, tuple[type[Elaboratable], ...]] = {
     "stream_register": (StreamRegister,),
     "skid_buffer": (SkidBuffer,),
     "elastic_buffer": (ElasticBuffer,),
+    "beat_slice": (BeatSlice,),
     "fifo": (Fifo,),
     "memory_queue": (MemoryQueue,),
     "widen": (Widen,),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal
+from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 
+from cdma.hdl.blocks.beat_slice import BeatSlice
+from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.elastic_buffer import ElasticBuffer
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.memory_queue import MemoryQueue
@@ -75,14 +77,15 @@ class Queue(Bench):
 
         follow = free(m, "follow")
         tracked = Signal()
-        word = Signal(_BITS)
+        came, leaves = Value.cast(entering.payload), Value.cast(leaving.payload)
+        word = Signal(len(came))
         ahead = Signal(range(self.capacity + 1))
         age = Signal(range(self.latency + 1))
         came_out = Signal()
         with m.If(~tracked & put & follow):
             m.d.sync += [
                 tracked.eq(1),
-                word.eq(entering.payload),
+                word.eq(came),
                 ahead.eq(inside - take),
                 age.eq(1),
             ]
@@ -98,7 +101,7 @@ class Queue(Bench):
             Assert(inside <= self.capacity),
             Assert(~leaving.valid | (inside != 0)),
             # In order, and unchanged.
-            Assert(~(first & leaving.valid) | (leaving.payload == word)),
+            Assert(~(first & leaving.valid) | (leaves == word)),
             # No bubble and no deadlock: what is first in line is offered as soon as the latency allows.
             Assert(~(first & (age == self.latency)) | leaving.valid),
             Cover(came_out & (word == 1)),
@@ -122,6 +125,7 @@ PROOFS = [
     _proof("stream_register", "2 bits", lambda: StreamRegister(_BITS), 1, 1, 1),
     _proof("skid_buffer", "2 bits", lambda: SkidBuffer(_BITS), 2, 2, 1),
     _proof("elastic_buffer", "2 bits", lambda: ElasticBuffer(_BITS), 2, 2, 1),
+    _proof("beat_slice", "1 lane of 1 bit", lambda: BeatSlice(Beat(1, 1)), 2, 2, 1),
     _proof("fifo", "depth 2", lambda: Fifo(_BITS, 2), 3, 2, 2),
     _proof("fifo", "depth 4", lambda: Fifo(_BITS, 4), 5, 4, 2),
     _proof("fifo", "depth 4, ahead", lambda: Fifo(_BITS, 4, ahead=True), 5, 4, 3),

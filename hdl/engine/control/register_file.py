@@ -18,6 +18,7 @@ multiplexer over all of them, and what hardware needs only now and then has no f
 reset, and after a soft reset, the memory's words get their reset values one by one; accesses wait meanwhile.
 """
 
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from operator import or_
 from typing import NamedTuple
@@ -29,6 +30,8 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.lite import AxiLiteSignature
 from cdma.hdl.axi.ports import Response
+from cdma.hdl.blocks.block_ram import LOOK_UP_TABLES
+from cdma.hdl.blocks.gates import one_of
 from cdma.hdl.spec.registers.description import (
     REGISTER_BITS,
     REGISTER_BYTES,
@@ -111,11 +114,20 @@ class RegisterFile(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         words = len(self.registers.kept)
-        m.submodules.memory = memory = Memory(shape=unsigned(REGISTER_BITS), depth=words, init=[])
+        # Block RAM is slow, and would need logic for a word that is read while it is written.
+        attrs = LOOK_UP_TABLES if self.fast else {}
+        m.submodules.memory = memory = Memory(
+            shape=unsigned(REGISTER_BITS), depth=words, init=[], attrs=attrs
+        )
         write = memory.write_port(granularity=8)
-        seen = memory.read_port(domain="sync")
-        stored = memory.read_port(domain="sync")
-        m.d.comb += [stored.addr.eq(self.stored.index), stored.en.eq(1), self.stored.data.eq(stored.data)]
+        seen, stored = (memory.read_port(domain="comb" if self.fast else "sync") for _ in range(2))
+        m.d.comb += self.stored.data.eq(stored.data)
+        if self.fast:
+            index = Signal.like(stored.addr, name="stored_index", reset_less=True)
+            m.d.sync += index.eq(self.stored.index)
+            m.d.comb += stored.addr.eq(index)
+        else:
+            m.d.comb += [stored.addr.eq(self.stored.index), stored.en.eq(1)]
         m.d.comb += [
             self.changes.index.eq(write.addr),
             self.changes.data.eq(write.data),
@@ -178,7 +190,7 @@ class RegisterFile(wiring.Component):
             valid=bus.awready,
         )
         hit = Signal(reset_less=True)
-        word = self._copied(m, "write", write.address, bus.awaddr[2:])
+        here = self._decoded(m, "write", write.address, bus.awaddr[2:])
         # Address and data are valid, and the access before is answered.
         m.d.sync += [
             self.begins_writing.eq(
@@ -198,48 +210,60 @@ class RegisterFile(wiring.Component):
             m.d.sync += bus.bresp.eq(Mux(hit, Response.OKAY, Response.SLVERR))
         with m.Elif(bus.bready):
             m.d.sync += bus.bvalid.eq(0)
-        with m.Switch(write.address):
-            for placed in self.registers.placed():
-                with m.Case(placed.address // REGISTER_BYTES):
-                    m.d.sync += hit.eq(1)
-            with m.Default():
-                m.d.sync += hit.eq(0)
-        self._write_memory(m, memory, write, word)
+        m.d.sync += hit.eq(Cat(here(placed) for placed in self.registers.placed()).any())
+        self._write_memory(m, memory, write, here)
         mask = Signal(REGISTER_BITS)
         m.d.comb += mask.eq(Cat(strobe.replicate(8) for strobe in write.strobes))
         for placed in self.registers.placed():
-            self._write_register(m, placed, write, mask)
+            self._write_register(m, placed, write, here, mask)
 
-    def _copied(self, m: Module, name: str, address: Signal, value: Value, enable: Value | int = 1) -> Value:
-        """The register ``address``, which is loaded with ``value``, or another one like it where wires are slow: for what is
-        decoded apart. It is inverted, so that synthesis keeps both."""
+    def _decoded(
+        self, m: Module, name: str, address: Signal, value: Value, enable: Value | int = 1
+    ) -> Callable[[Placed], Value]:
+        """Says of a register whether it is at ``address``, which is loaded with ``value``. Where wires are slow, each half
+        of the address is decoded before, into a flip-flop for each of its values."""
         if not self.fast:
-            return address
-        inverted = Signal.like(address, name=f"{name}_address_inverted")
-        with m.If(enable):
-            m.d.sync += inverted.eq(~value)
-        return ~inverted
+            return lambda placed: address == placed.address // REGISTER_BYTES
+        size = 1 << len(address) // 2
+        numbers = [placed.address // REGISTER_BYTES for placed in self.registers.placed()]
 
-    def _write_memory(self, m: Module, memory: WritePort, write: _Write, address: Value) -> None:
-        """Writes the word of the access into the memory, or what hardware reports. ``address`` is that of the access."""
+        def flip_flops(half: str, bits: Value, parts: Iterable[int]) -> dict[int, Signal]:
+            found = {
+                part: Signal(name=f"{name}_{half}_{part:x}", reset_less=True) for part in sorted(set(parts))
+            }
+            with m.If(enable):
+                m.d.sync += [signal.eq(bits == part) for part, signal in found.items()]
+            return found
+
+        low = flip_flops("low", value % size, (number % size for number in numbers))
+        high = flip_flops("high", value // size, (number // size for number in numbers))
+
+        def here(placed: Placed) -> Value:
+            number = placed.address // REGISTER_BYTES
+            return low[number % size] & high[number // size]
+
+        return here
+
+    def _write_memory(
+        self, m: Module, memory: WritePort, write: _Write, here: Callable[[Placed], Value]
+    ) -> None:
+        """Writes the word of the access into the memory, or what hardware reports. ``here`` says which one it is."""
         place = Signal.like(memory.addr, reset_less=True)
         writable = Signal(REGISTER_BITS, reset_less=True)
         keeping = Signal(reset_less=True)
-        m.d.sync += [place.eq(0), keeping.eq(0)]
-        with m.Switch(address):
-            for placed in self.registers.kept:
-                if placed.register.stored_mask:
-                    with m.Case(placed.address // REGISTER_BYTES):
-                        m.d.sync += [place.eq(self.registers.words[placed.address]), keeping.eq(1)]
+        written = [placed for placed in self.registers.kept if placed.register.stored_mask]
+        m.d.sync += [
+            place.eq(self._word(written, here)),
+            keeping.eq(Cat(here(placed) for placed in written).any()),
+        ]
         # A sum of products: synthesis would turn a table of constants into a memory.
         masks = [placed.register.stored_mask for placed in self.registers.kept]
-        places = [placed.address // REGISTER_BYTES for placed in self.registers.kept]
-        chosen = [address == each if self.fast else place == n for n, each in enumerate(places)]
+        chosen = [here(placed) if self.fast else place == n for n, placed in enumerate(self.registers.kept)]
         domain = m.d.sync if self.fast else m.d.comb
         domain += writable.eq(
             reduce(or_, (Mux(here, mask, 0) for here, mask in zip(chosen, masks, strict=True) if mask))
         )
-        locked = self._locked(m, write)
+        locked = self._locked(m, here)
         report = self.report
         m.d.comb += report.ready.eq(self.settled & ~write.valid)
         writes: Value = write.valid
@@ -261,7 +285,11 @@ class RegisterFile(wiring.Component):
                 memory.en.eq(report.valid.replicate(REGISTER_BYTES)),
             ]
 
-    def _locked(self, m: Module, write: _Write) -> Value:
+    def _word(self, choice: Sequence[Placed], here: Callable[[Placed], Value]) -> Value:
+        """The word of the memory that the register of ``choice`` has which is ``here``."""
+        return one_of(*((here(placed), C(self.registers.words[placed.address])) for placed in choice))
+
+    def _locked(self, m: Module, here: Callable[[Placed], Value]) -> Value:
         """Whether the register that is written is locked; which lock it has is found a cycle before."""
         locks: dict[tuple[str, str], list[Placed]] = {}
         for placed in self.registers.kept:
@@ -270,8 +298,7 @@ class RegisterFile(wiring.Component):
         locked: list[Value] = [C(0)]
         for (instance, _), guarded in locks.items():
             guards = Signal(name=f"{instance}_guards", reset_less=True)
-            addresses = [placed.address // REGISTER_BYTES for placed in guarded]
-            m.d.sync += guards.eq(Cat(write.address == address for address in addresses).any())
+            m.d.sync += guards.eq(Cat(here(placed) for placed in guarded).any())
             locked.append(guards & ~self._unlocked(guarded[0]))
         return reduce(or_, locked)
 
@@ -281,18 +308,19 @@ class RegisterFile(wiring.Component):
         register, _, field = placed.register.locked_by.partition(".")
         return ~getattr(getattr(getattr(self, placed.instance), register), field)
 
-    def _write_register(self, m: Module, placed: Placed, write: _Write, mask: Value) -> None:
+    def _write_register(
+        self, m: Module, placed: Placed, write: _Write, here: Callable[[Placed], Value], mask: Value
+    ) -> None:
         register = placed.register
         if not register.writable:
             return
         suffix = f"_{placed.index}" if register.count else ""
         select = Signal(name=f"{placed.instance}_{register.name}{suffix}_select")
-        here: Value = write.address == placed.address // REGISTER_BYTES
+        found = here(placed)
         if self.fast:
             found = Signal(name=f"{placed.instance}_{register.name}{suffix}_found", reset_less=True)
-            m.d.sync += found.eq(self.begins_writing & here)
-            here = found
-        m.d.comb += select.eq(write.valid & here & self._unlocked(placed))
+            m.d.sync += found.eq(self.begins_writing & here(placed))
+        m.d.comb += select.eq(write.valid & found & self._unlocked(placed))
         for field in register.fields:
             if not field.access.writable or field.in_memory:
                 continue
@@ -354,34 +382,33 @@ class RegisterFile(wiring.Component):
         ]
         with m.If(~finding & ~reading):
             m.d.sync += address.eq(bus.araddr[2:])
-        word = self._copied(m, "read", address, bus.araddr[2:], ~finding & ~reading)
+        here = self._decoded(m, "read", address, bus.araddr[2:], ~finding & ~reading)
         with m.If(finding):
             m.d.sync += reading.eq(1)
         with m.Elif(done):
             m.d.sync += reading.eq(0)
         m.d.comb += memory.addr.eq(place)
-        m.d.sync += [hit.eq(0), keeping.eq(0), place.eq(0)]
-        with m.Switch(word):
-            for placed in self.registers.placed():
-                with m.Case(placed.address // REGISTER_BYTES):
-                    m.d.sync += hit.eq(1)
-                    if placed.address in self.registers.words:
-                        m.d.sync += [place.eq(self.registers.words[placed.address]), keeping.eq(1)]
-        terms, answered = self._live(m, address, reading)
+        m.d.sync += [
+            hit.eq(Cat(here(placed) for placed in self.registers.placed()).any()),
+            keeping.eq(Cat(here(placed) for placed in self.registers.kept).any()),
+            place.eq(self._word(self.registers.kept, here)),
+        ]
+        terms, answered = self._live(m, address, here, reading)
         m.d.comb += [
             done.eq(reading & answered),
             self.busy_reading.eq(~free),
-            memory.en.eq(done),
         ]
         kept: Value = memory.data
         if self.fast:
             kept = Signal.like(kept, name="kept")
             gathered = [Signal(REGISTER_BITS, name=f"gathered_{part}") for part in range(_PARTS)]
-            m.d.sync += [gives.eq(done), kept.eq(memory.data)]
+            with m.If(done):
+                m.d.sync += kept.eq(memory.data)
+            m.d.sync += gives.eq(done)
             m.d.sync += [part.eq(reduce(or_, terms[n::_PARTS])) for n, part in enumerate(gathered)]
             terms = list(gathered)
         else:
-            m.d.comb += gives.eq(done)
+            m.d.comb += [memory.en.eq(done), gives.eq(done)]
         with m.If(gives):
             m.d.sync += [
                 live.eq(reduce(or_, terms)),
@@ -393,7 +420,9 @@ class RegisterFile(wiring.Component):
             m.d.sync += bus.rvalid.eq(0)
         m.d.comb += bus.rdata.eq(live | (kept & from_memory.replicate(REGISTER_BITS)))
 
-    def _live(self, m: Module, address: Value, reading: Value) -> tuple[list[Value], Value]:
+    def _live(
+        self, m: Module, address: Value, here: Callable[[Placed], Value], reading: Value
+    ) -> tuple[list[Value], Value]:
         """What no memory keeps of the register at ``address``, found a cycle before it is read, as the terms of a sum; and
         whether it is valid: that of an external block may not be yet."""
         terms: list[Value] = []
@@ -404,10 +433,9 @@ class RegisterFile(wiring.Component):
             for instance, _ in block.instances:
                 keeper = getattr(self, instance)
                 asks = Signal(name=f"asks_{instance}", reset_less=True)
-                numbers = [
-                    p.address // REGISTER_BYTES for p in self.registers.placed() if p.instance == instance
-                ]
-                m.d.sync += asks.eq(Cat(address == number for number in numbers).any())
+                m.d.sync += asks.eq(
+                    Cat(here(p) for p in self.registers.placed() if p.instance == instance).any()
+                )
                 m.d.comb += [keeper.request.eq(reading & asks), keeper.word.eq(address)]
                 terms.append(keeper.data)
                 answered &= ~asks | keeper.done
@@ -415,7 +443,7 @@ class RegisterFile(wiring.Component):
             value = self._value(placed)
             if value is not None:
                 select = Signal(name=f"reads_{placed.name}", reset_less=True)
-                m.d.sync += select.eq(address == placed.address // REGISTER_BYTES)
+                m.d.sync += select.eq(here(placed))
                 terms.append(Mux(select, value, 0))
         return terms, answered
 

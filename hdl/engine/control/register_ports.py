@@ -34,7 +34,8 @@ class ExternalSignature(wiring.Signature):
 class StoredSignature(wiring.Signature):
     """How hardware reads the memory of registers, seen from hardware.
 
-    ``data`` is the word at the ``index`` of one cycle before.
+    ``data`` is the word at the ``index`` of one cycle before; what is written in that cycle is in it if the register file is
+    ``fast``, and otherwise not.
     """
 
     def __init__(self, words: int) -> None:

@@ -22,8 +22,11 @@ from .nets import joined
 __all__ = ["Memory", "Shape", "infer", "initial_values", "memory_of", "read_data", "wrapper", "wrapper_ports"]
 
 
-#: Asks synthesis for block RAM, without logic around it for words that are read while they are written.
-_BLOCK = '  (* ram_style = "block", no_rw_check *)'
+#: What a style asks of synthesis: block RAM comes without logic around it for words that are read while they are written.
+_STYLES = {
+    "block": '  (* ram_style = "block", no_rw_check *)',
+    "distributed": '  (* ram_style = "distributed" *)',
+}
 
 
 @dataclass(frozen=True)
@@ -41,9 +44,9 @@ class Shape:
     ``contents``
         The initial words, most significant bit first, if any is not 0; None if there are initial values of 0; an empty tuple
         if there are no initial values.
-    ``block``
-        It is meant for an FPGA's block RAM, and nothing depends on what a read gives of the word that is written in the same
-        cycle.
+    ``style``
+        What an FPGA is to make it of: ``distributed`` for look-up tables, or ``block`` for block RAM, and then nothing
+        depends on what a read gives of the word that is written in the same cycle; empty if that is left to synthesis.
     """
 
     depth: int
@@ -52,7 +55,7 @@ class Shape:
     writes: int
     granule: int
     contents: tuple[str, ...] | None
-    block: bool
+    style: str
 
     @property
     def name(self) -> str:
@@ -61,8 +64,8 @@ class Shape:
         kind = "ram" if self.writes else "rom"
         part = "" if self.granule == self.width else f"_by{self.granule}"
         read = "sync" if all(self.reads) else "async"
-        block = "_block" if self.block else ""
-        return f"{kind}_{ports}_{self.depth}x{self.width}{part}_{read}{block}"
+        style = f"_{self.style}" if self.style else ""
+        return f"{kind}_{ports}_{self.depth}x{self.width}{part}_{read}{style}"
 
     @property
     def address_bits(self) -> int:
@@ -174,7 +177,7 @@ def memory_of(cell: Cell) -> Memory:
         write_count,
         granule,
         _contents(cell, depth, width),
-        "\\ram_style" in cell.attributes,
+        cell.attributes.get("\\ram_style", "").strip('"'),
     )
     return Memory(cell.name, shape, writes, reads)
 
@@ -253,7 +256,7 @@ def _description(shape: Shape) -> str:
 def infer(memory: Memory, name: str, part: Callable[[str, int, int], Node]) -> list[str]:
     """The lines of a memory called ``name``; ``part`` gives some bits of a port: its name, the lowest bit, their number."""
     shape = memory.shape
-    lines = [_BLOCK] if shape.block else []
+    lines = [_STYLES[shape.style]] if shape.style else []
     lines += [f"  reg [{shape.width - 1}:0] {name} [0:{shape.depth - 1}];", *initial_values(shape, name)]
     has_clock = shape.writes > 0 or any(shape.reads)
     clock = f"  always @(posedge {flat(part('clk', 0, 1))}) begin" if has_clock else ""

@@ -1,4 +1,4 @@
-"""The skid buffer and the elastic one: against a list of what went in, and what their handshakes depend on."""
+"""The skid buffer, the elastic one, and the slice of both for beats: what went in, and what their handshakes depend on."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from amaranth.hdl import Module, ResetInserter, Signal
+from amaranth.hdl import Module, ResetInserter, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
 
+from cdma.hdl.blocks.beat_slice import BeatSlice
+from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.elastic_buffer import ElasticBuffer
 from cdma.hdl.blocks.skid_buffer import SkidBuffer
 from tests.support.pauses import PAIRS
@@ -16,13 +20,37 @@ from tests.support.queue_check import check_stream
 from tests.support.simulate import simulate
 
 
-@pytest.fixture(params=[SkidBuffer, ElasticBuffer])
-def dut(request: pytest.FixtureRequest) -> SkidBuffer | ElasticBuffer:
+class FlatSlice(wiring.Component):
+    """A slice for beats whose payload is a number of ``bits``."""
+
+    def __init__(self, bits: int) -> None:
+        # Beside keep and last.
+        self.beat = Beat(bits - 2, 1)
+        super().__init__({"i": In(stream.Signature(bits)), "o": Out(stream.Signature(bits))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.slice = beats = BeatSlice(self.beat)
+        for outer, inner in ((self.i, beats.i), (self.o, beats.o)):
+            source, sink = (outer, inner) if inner is beats.i else (inner, outer)
+            m.d.comb += [
+                sink.valid.eq(source.valid),
+                source.ready.eq(sink.ready),
+                Value.cast(sink.payload).eq(Value.cast(source.payload)),
+            ]
+        return m
+
+
+Buffer = SkidBuffer | ElasticBuffer | FlatSlice
+
+
+@pytest.fixture(params=[SkidBuffer, ElasticBuffer, FlatSlice])
+def dut(request: pytest.FixtureRequest) -> Buffer:
     return request.param(16)
 
 
 @pytest.mark.parametrize(("writes", "reads"), PAIRS)
-def test_transfers_come_out_as_they_went_in(dut: SkidBuffer | ElasticBuffer, writes: str, reads: str) -> None:
+def test_transfers_come_out_as_they_went_in(dut: Buffer, writes: str, reads: str) -> None:
     ends = SimpleNamespace(input=dut.i, output=dut.o)
 
     async def check(ctx: Any) -> None:
@@ -32,7 +60,7 @@ def test_transfers_come_out_as_they_went_in(dut: SkidBuffer | ElasticBuffer, wri
     simulate(dut, check)
 
 
-def test_ready_and_valid_follow_nothing_within_a_cycle(dut: SkidBuffer | ElasticBuffer) -> None:
+def test_ready_and_valid_follow_nothing_within_a_cycle(dut: Buffer) -> None:
     source = random.Random(1)
 
     async def check(ctx: Any) -> None:
@@ -51,7 +79,7 @@ def test_ready_and_valid_follow_nothing_within_a_cycle(dut: SkidBuffer | Elastic
     simulate(dut, check)
 
 
-def test_nothing_moves_in_reset(dut: SkidBuffer | ElasticBuffer) -> None:
+def test_nothing_moves_in_reset(dut: Buffer) -> None:
     """Ready is low too, because whoever offers in reset would lose the transfer."""
     m = Module()
     reset = Signal(init=1)

@@ -68,15 +68,18 @@ def test_plain_codecs_have_none() -> None:
 
 
 @pytest.mark.slow
-def test_verilog_asks_for_block_ram() -> None:
-    """In modules whose names end with ``_block``, which a pipelined engine has."""
+@pytest.mark.parametrize(
+    ("style", "asked"), [("block", '"block", no_rw_check'), ("distributed", '"distributed"')]
+)
+def test_verilog_asks_for_block_ram_or_look_up_tables(style: str, asked: str) -> None:
+    """In modules whose names end with that, which a pipelined engine has."""
     design = _design("small")
     modules = {memory_row(memory)["module"] for memory in design.memories}
     asking = re.findall(
-        r'^module (\w+) \([^;]*;\s*\(\* ram_style = "block", no_rw_check \*\)', design.text, re.MULTILINE
+        rf"^module (\w+) \([^;]*;\s*\(\* ram_style = {re.escape(asked)} \*\)", design.text, re.MULTILINE
     )
     assert asking
-    assert set(asking) == {module for module in modules if module.endswith("_block")}
+    assert set(asking) == {module for module in modules if module.endswith(f"_{style}")}
 
 
 @pytest.mark.slow

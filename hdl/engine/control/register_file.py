@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from amaranth.hdl import C, Cat, Module, Mux, ResetSignal, Signal, Value, unsigned
 from amaranth.lib import stream, wiring
-from amaranth.lib.memory import Memory, ReadPort, WritePort
+from amaranth.lib.memory import Memory, ReadPort
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.lite import AxiLiteSignature
@@ -120,6 +120,13 @@ class RegisterFile(wiring.Component):
             shape=unsigned(REGISTER_BITS), depth=words, init=[], attrs=attrs
         )
         write = memory.write_port(granularity=8)
+        # Where wires are slow, what is written goes through a register, and what is read is read a cycle later.
+        domain = m.d.sync if self.fast else m.d.comb
+        domain += [
+            write.addr.eq(self.changes.index),
+            write.data.eq(self.changes.data),
+            write.en.eq(self.changes.enable),
+        ]
         seen, stored = (memory.read_port(domain="comb" if self.fast else "sync") for _ in range(2))
         m.d.comb += self.stored.data.eq(stored.data)
         if self.fast:
@@ -128,18 +135,13 @@ class RegisterFile(wiring.Component):
             m.d.comb += stored.addr.eq(index)
         else:
             m.d.comb += [stored.addr.eq(self.stored.index), stored.en.eq(1)]
-        m.d.comb += [
-            self.changes.index.eq(write.addr),
-            self.changes.data.eq(write.data),
-            self.changes.enable.eq(write.en),
-        ]
-        self._settle(m, write)
+        self._settle(m)
         may_begin = self.settled & ~self.soft_reset
-        self._writes(m, write, may_begin)
+        self._writes(m, may_begin)
         self._reads(m, seen, may_begin)
         return m
 
-    def _settle(self, m: Module, write: WritePort) -> None:
+    def _settle(self, m: Module) -> None:
         """Gives the memory's words their reset values, one per cycle."""
         kept = self.registers.kept
         word = Signal(range(len(kept)))
@@ -174,12 +176,12 @@ class RegisterFile(wiring.Component):
                         m.d.comb += survives.eq(int(placed.block.survives_soft_reset))
                         domain += value.eq(placed.register.stored_reset)
         m.d.comb += [
-            write.addr.eq(place),
-            write.data.eq(value),
-            write.en.eq(writing.replicate(REGISTER_BYTES)),
+            self.changes.index.eq(place),
+            self.changes.data.eq(value),
+            self.changes.enable.eq(writing.replicate(REGISTER_BYTES)),
         ]
 
-    def _writes(self, m: Module, memory: WritePort, may_begin: Value) -> None:
+    def _writes(self, m: Module, may_begin: Value) -> None:
         """Finds the register of an access, and writes it in the next cycle, in which the access is taken: the bus keeps
         the data until then."""
         bus = self.bus
@@ -211,7 +213,7 @@ class RegisterFile(wiring.Component):
         with m.Elif(bus.bready):
             m.d.sync += bus.bvalid.eq(0)
         m.d.sync += hit.eq(Cat(here(placed) for placed in self.registers.placed()).any())
-        self._write_memory(m, memory, write, here)
+        self._write_memory(m, write, here)
         mask = Signal(REGISTER_BITS)
         m.d.comb += mask.eq(Cat(strobe.replicate(8) for strobe in write.strobes))
         for placed in self.registers.placed():
@@ -244,11 +246,9 @@ class RegisterFile(wiring.Component):
 
         return here
 
-    def _write_memory(
-        self, m: Module, memory: WritePort, write: _Write, here: Callable[[Placed], Value]
-    ) -> None:
+    def _write_memory(self, m: Module, write: _Write, here: Callable[[Placed], Value]) -> None:
         """Writes the word of the access into the memory, or what hardware reports. ``here`` says which one it is."""
-        place = Signal.like(memory.addr, reset_less=True)
+        place = Signal.like(self.changes.index, name="place", reset_less=True)
         writable = Signal(REGISTER_BITS, reset_less=True)
         keeping = Signal(reset_less=True)
         written = [placed for placed in self.registers.kept if placed.register.stored_mask]
@@ -274,15 +274,15 @@ class RegisterFile(wiring.Component):
             writes = ~idle
         with m.If(writes):
             m.d.comb += [
-                memory.addr.eq(place),
-                memory.data.eq(write.data & writable),
-                memory.en.eq(write.strobes & (keeping & ~locked).replicate(REGISTER_BYTES)),
+                self.changes.index.eq(place),
+                self.changes.data.eq(write.data & writable),
+                self.changes.enable.eq(write.strobes & (keeping & ~locked).replicate(REGISTER_BYTES)),
             ]
         with m.Elif(self.settled):
             m.d.comb += [
-                memory.addr.eq(report.payload.index),
-                memory.data.eq(report.payload.data),
-                memory.en.eq(report.valid.replicate(REGISTER_BYTES)),
+                self.changes.index.eq(report.payload.index),
+                self.changes.data.eq(report.payload.data),
+                self.changes.enable.eq(report.valid.replicate(REGISTER_BYTES)),
             ]
 
     def _word(self, choice: Sequence[Placed], here: Callable[[Placed], Value]) -> Value:
@@ -402,7 +402,7 @@ class RegisterFile(wiring.Component):
         if self.fast:
             kept = Signal.like(kept, name="kept")
             gathered = [Signal(REGISTER_BITS, name=f"gathered_{part}") for part in range(_PARTS)]
-            with m.If(done):
+            with m.If(gives):
                 m.d.sync += kept.eq(memory.data)
             m.d.sync += gives.eq(done)
             m.d.sync += [part.eq(reduce(or_, terms[n::_PARTS])) for n, part in enumerate(gathered)]

@@ -34,8 +34,7 @@ class ExternalSignature(wiring.Signature):
 class StoredSignature(wiring.Signature):
     """How hardware reads the memory of registers, seen from hardware.
 
-    ``data`` is the word at the ``index`` of one cycle before; what is written in that cycle is in it if the register file is
-    ``fast``, and otherwise not.
+    ``data`` is the word at the ``index`` of one cycle before.
     """
 
     def __init__(self, words: int) -> None:

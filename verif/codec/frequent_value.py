@@ -116,7 +116,7 @@ def _plain(config: CodecConfig, block: str) -> Limits:
 def _pipelined(config: CodecConfig, block: str) -> Limits:
     # The stages and the queues. A decompressor, too, waits for a whole window with its header.
     if block == "compressor":
-        constant = config.beats + 11
+        constant = config.beats + 12
         return Limits(constant=constant, latency=constant - 1)
     constant = config.beats + 18 + config.header_reads
     # It takes four cycles from one header to the next, and so counts a short last window as four beats.

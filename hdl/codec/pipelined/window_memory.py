@@ -25,7 +25,7 @@ from cdma.hdl.spec.codec import CodecConfig
 __all__ = ["WindowMemory"]
 
 #: Cycles from a beat's arrival until it has left the memory and its credit is back.
-_WAY = 10
+_WAY = 11
 #: Levels of the butterfly within a cycle.
 _LEVELS = 2
 
@@ -119,13 +119,17 @@ class WindowMemory(wiring.Component):
         return m
 
     def _classify(self, m: Module, arrives: Value) -> _Classified:
-        """Finds the codes of the beat that arrives."""
-        beat, classified = self.input.payload, _Classified(self.config)
+        """Finds the codes of the beat that arrives, which goes into a register first: it comes from far, and all of it is
+        compared."""
+        classified = _Classified(self.config)
+        beat = Signal(self.input.payload.shape(), name="arrived", reset_less=True)
+        arrived = Signal(name="arrived_valid")
+        m.d.sync += [beat.eq(self.input.payload), arrived.eq(arrives)]
         m.submodules.classifier = classifier = Classifier(self.config)
         m.d.comb += [classifier.data.eq(beat.data), classifier.keep.eq(beat.keep)]
         connect_table(m, self.config, self, classifier)
         m.d.sync += [
-            classified.valid.eq(arrives),
+            classified.valid.eq(arrived),
             classified.words.eq(beat.data),
             classified.codes.eq(classifier.codes),
             classified.keep.eq(beat.keep),

@@ -166,12 +166,20 @@ def _row(parts: list[Node], before: str, after: str, indent: int, end: int) -> l
 
 
 def assignment(before: str, node: Node, indent: int) -> list[str]:
-    """The lines of an assignment; ``before`` is what stands before the expression, without its last space."""
+    """The lines of an assignment; ``before`` is what stands before the expression, without its last space.
+
+    Where the first line is too long for two names, the expression begins in a line of its own.
+    """
     pad = " " * indent
     if len(pad) + len(before) + 1 + len(text := flat(node)) + 1 <= LINE:
         return [f"{pad}{before} {text};"]
-    lines = wrapped(node, indent + 2, len(pad) + len(before) + 1)
-    lines[0] = f"{pad}{before} {lines[0]}"
+    start = len(pad) + len(before) + 1
+    lines = wrapped(node, indent + 2, start)
+    if start + len(lines[0]) + (len(lines) == 1) > LINE:
+        lines = wrapped(node, indent + 4, indent + 4)
+        lines = [f"{pad}{before}", f"{pad}    {lines[0]}", *lines[1:]]
+    else:
+        lines[0] = f"{pad}{before} {lines[0]}"
     lines[-1] += ";"
     return lines
 

@@ -82,3 +82,18 @@ def test_long_lines_are_broken(indent: int) -> None:
         assert max(map(len, lines)) <= LINE
         assert all(line.startswith(" " * indent) for line in lines)
         assert "".join("".join(lines).split()) == "".join(f"assign x = {flat(node)};".split())
+
+
+def test_two_long_names_have_a_line_each() -> None:
+    """With nothing in between that a line could be broken at but the assignment itself."""
+    name = "a" * 55
+    one, two = leaf(name, 1), leaf("b" * 50, 1)
+    assert assignment(f"{name} <=", two, 6) == [f"      {name} <=", " " * 10 + two.text + ";"]
+    assert assignment(f"assign {name} =", binary("&", one, two), 2) == [
+        f"  assign {name} =",
+        f"      {name}",
+        f"      & {two.text};",
+    ]
+    # 100 characters still fit.
+    assert assignment(f"{'a' * 45} <=", leaf("b" * 44, 1), 6) == [f"      {'a' * 45} <= {'b' * 44};"]
+    assert len(assignment(f"{'a' * 45} <=", leaf("b" * 45, 1), 6)) == 2

@@ -24,8 +24,6 @@ __all__ = ["AxiWriter"]
 
 #: Bursts that wait for their address.
 _BURSTS = 8
-#: Bursts whose address is taken, and that wait for those before them to send their data.
-_LENGTHS = 4
 
 
 class _Queues(NamedTuple):
@@ -128,7 +126,7 @@ class AxiWriter(wiring.Component):
         return _Queues(
             store=Fifo(stored, shape.buffer, reserved=True, block=shape.registered, late_ready=True),
             bursts=Fifo(Burst(shape), _BURSTS, reserved=True, ahead=shape.registered),
-            lengths=Fifo(range(shape.burst), _LENGTHS, reserved=True),
+            lengths=Fifo(range(shape.burst), 2),
             opened=Fifo(opened, in_flight),
         )
 
@@ -221,10 +219,7 @@ class AxiWriter(wiring.Component):
                 aw.payload.len.eq(following.len),
             ]
         m.d.sync += [
-            # When an address is taken, its length has room: here one may be taken that is not counted yet.
-            able.eq(
-                opened.ready & (in_flight != self.shape.outstanding) & (queues.lengths.level < _LENGTHS - 1)
-            ),
+            able.eq(opened.ready & (in_flight != self.shape.outstanding)),
             took.eq(take),
             aw.valid.eq(ask | (aw.valid & ~aw.ready)),
         ]

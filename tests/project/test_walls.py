@@ -58,7 +58,7 @@ ARROWS: dict[str, list[str]] = {
         "hdl/spec",
         "hdl/spec/registers",
     ],
-    "hdl/engine/control": ["hdl/engine/channel", "hdl/axi", "hdl/spec", "hdl/spec/registers"],
+    "hdl/engine/control": ["hdl/engine/channel", "hdl/axi", "hdl/blocks", "hdl/spec", "hdl/spec/registers"],
     "hdl/engine/rings": [
         "hdl/engine/control",
         "hdl/engine/channel",

@@ -189,7 +189,15 @@ class AxiWriter(wiring.Component):
         taken = Signal()
         m.d.comb += [
             # What was taken in the cycle before is not counted yet.
-            take.eq(queues.bursts.output.valid & able & ~took & ~aw.valid & ~self.flush),
+            take.eq(
+                queues.bursts.output.valid
+                & able
+                & ~took
+                # No address may wait: when it is taken, the queue must accept its length.
+                & ~aw.valid
+                & queues.lengths.input.ready
+                & ~self.flush
+            ),
             ask.eq(take & ~following.none),
             taken.eq(aw.valid & aw.ready),
             aw.payload.size.eq(blocks.beat_log2),

@@ -103,7 +103,7 @@ class DataPath(wiring.Component):
         wiring.connect(m, reports.output, wiring.flipped(self.report))
 
         # Each stage has streams of beats called ``input`` and ``output``. Where their lanes differ, an adapter of that name
-        # stands between two; a further stage is a further line here. On an FPGA a skid buffer stands before the writer, so
+        # stands between two; a further stage is a further line here. On an FPGA a slice stands before the writer, so
         # that no ready passes the codec switch to the memory of the codec's beats; that of the reader needs none, but after
         # realigning.
         fast = config.pipelined

@@ -81,6 +81,20 @@ def test_writer_writes_any_length(data_bits: int, burst: int, pause: float, regi
     memory.checker.finish()
 
 
+@pytest.mark.parametrize("registered", [False, True])
+def test_addresses_do_not_go_farther_ahead_than_their_lengths_are_kept(registered: bool) -> None:
+    """The memory takes addresses and data of short bursts when it likes: many addresses may come before their data."""
+    dut = AxiWriter(port_shape(64, 16, outstanding=8, registered=registered))
+    memory = AxiMemory(write=dut.port, pause=0.6, seed=3, longest=16, outstanding=8)
+    packets = [(4096 + 64 * number, 2 + 4 * (number % 3), 64) for number in range(200)]
+    statuses = _write(dut, memory, packets)
+    assert len(statuses) == len(packets)
+    assert not any(status["overflow"] or status["resp"] for status in statuses)
+    assert memory.bytes == _expect(memory, packets)
+    assert [beats for _, beats in memory.written] == [words // 2 for _, words, _ in packets]
+    memory.checker.finish()
+
+
 def _expect(memory: AxiMemory, packets: list[tuple[int, int, int]]) -> bytearray:
     """What memory holds when so many words of each packet, from its address on, have been written."""
     expected = bytearray([GUARD]) * len(memory.bytes)

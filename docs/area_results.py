@@ -291,6 +291,7 @@ def fpga(libraries: Libraries) -> Iterator[str]:
     )
     for block in BLOCKS:
         yield from ecp5(block, "--pipelined")
+        yield from ecp5(block, "--pipelined", "--no-wide-luts")
         yield run("fpga", block, "--target", "ecp5", "--device", "85k", "--seeds", "3")
         yield run("fpga", block, "--pipelined", "--target", "xilinx")
         yield run("fpga", block, "--target", "xilinx")

@@ -273,11 +273,11 @@ class Gather(wiring.Component):
             finishes.eq(accept & self.input.payload.last),
         ]
         opens = ~(first.all() | ended | finishes)
-        taking = Signal()
-        m.d.comb += taking.eq(phase.taking)
-        m.d.sync += [phase.taking.eq(taking), phase.admits.eq(taking & self.admit)]
+        taking_next = Signal()
+        m.d.comb += taking_next.eq(phase.taking)
+        m.d.sync += [phase.taking.eq(taking_next), phase.admits.eq(taking_next & self.admit)]
         with m.If(phase.load):
-            m.d.comb += taking.eq(opens)
+            m.d.comb += taking_next.eq(opens)
             m.d.sync += [
                 busy.eq(1),
                 phase.settle.eq(first.all()),
@@ -288,12 +288,12 @@ class Gather(wiring.Component):
             ]
         with m.Else():
             with m.If(phase.settle):
-                m.d.comb += taking.eq(1)
+                m.d.comb += taking_next.eq(1)
                 m.d.sync += [phase.settle.eq(0), phase.open.eq(1)]
             with m.If(self.command.ready):
                 m.d.sync += [phase.close.eq(0), busy.eq(0)]
             with m.If(finishes):
-                m.d.comb += taking.eq(phase.open & self.ahead)
+                m.d.comb += taking_next.eq(phase.open & self.ahead)
                 m.d.sync += [
                     phase.open.eq(0),
                     phase.close.eq(phase.open),

@@ -4,7 +4,7 @@ from amaranth.hdl import Module, ShapeLike, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.memory import Memory
 
-from .block_ram import BLOCK_RAM
+from .memory_styles import BLOCK_RAM
 
 __all__ = ["RingMemory"]
 

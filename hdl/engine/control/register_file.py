@@ -30,8 +30,8 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.lite import AxiLiteSignature
 from cdma.hdl.axi.ports import Response
-from cdma.hdl.blocks.block_ram import LOOK_UP_TABLES
 from cdma.hdl.blocks.gates import one_of
+from cdma.hdl.blocks.memory_styles import LOOK_UP_TABLES
 from cdma.hdl.spec.registers.description import (
     REGISTER_BITS,
     REGISTER_BYTES,
@@ -226,7 +226,8 @@ class RegisterFile(wiring.Component):
         of the address is decoded before, into a flip-flop for each of its values."""
         if not self.fast:
             return lambda placed: address == placed.address // REGISTER_BYTES
-        size = 1 << len(address) // 2
+        low_bits = len(address) // 2
+        size = 1 << low_bits
         numbers = [placed.address // REGISTER_BYTES for placed in self.registers.placed()]
 
         def flip_flops(half: str, bits: Value, parts: Iterable[int]) -> dict[int, Signal]:
@@ -237,8 +238,8 @@ class RegisterFile(wiring.Component):
                 m.d.sync += [signal.eq(bits == part) for part, signal in found.items()]
             return found
 
-        low = flip_flops("low", value % size, (number % size for number in numbers))
-        high = flip_flops("high", value // size, (number // size for number in numbers))
+        low = flip_flops("low", value[:low_bits], (number % size for number in numbers))
+        high = flip_flops("high", value[low_bits:], (number // size for number in numbers))
 
         def here(placed: Placed) -> Value:
             number = placed.address // REGISTER_BYTES
@@ -261,7 +262,7 @@ class RegisterFile(wiring.Component):
         chosen = [here(placed) if self.fast else place == n for n, placed in enumerate(self.registers.kept)]
         domain = m.d.sync if self.fast else m.d.comb
         domain += writable.eq(
-            reduce(or_, (Mux(here, mask, 0) for here, mask in zip(chosen, masks, strict=True) if mask))
+            reduce(or_, (Mux(this, mask, 0) for this, mask in zip(chosen, masks, strict=True) if mask))
         )
         locked = self._locked(m, here)
         report = self.report

@@ -20,7 +20,14 @@ from .proof import REDUCED, Proof
 __all__ = ["PROOFS", "Reading", "Writing", "Written"]
 
 
-def _shape(*, words: int = 1, address_bits: int = 6, burst: int = 2, registered: bool = False) -> PortShape:
+def _shape(
+    *,
+    words: int = 1,
+    address_bits: int = 6,
+    burst: int = 2,
+    outstanding: int = 2,
+    registered: bool = False,
+) -> PortShape:
     """A port that is as small as ports can be.
 
     What the blocks say of 4 KiB is that bursts cross no multiple of the longest burst. So addresses need a few bits only:
@@ -31,7 +38,7 @@ def _shape(*, words: int = 1, address_bits: int = 6, burst: int = 2, registered:
         data_bits=8 * words,
         address_bits=address_bits,
         burst=burst,
-        outstanding=2,
+        outstanding=outstanding,
         buffer=8,
         registered=registered,
         span_bits=address_bits - 1,
@@ -219,6 +226,19 @@ def _reading(config: str, *, quick: bool = True, **shape: Any) -> Proof:
     )
 
 
+def _writing(config: str, **shape: Any) -> Proof:
+    return Proof(
+        name="axi_writer",
+        config=config,
+        claim="AXI4 rules under any legal subordinate, also when flushed; no response is left over",
+        bench=lambda: Writing(AxiWriter(_shape(**shape))),
+        rules=(RULES,),
+        prepare=REDUCED,
+        cover=24,
+        quick=False,
+    )
+
+
 def _written(config: str, depth: int, **shape: Any) -> Proof:
     return Proof(
         name="axi_writer_data",
@@ -248,15 +268,9 @@ PROOFS = [
         cover=24,
         quick=False,
     ),
-    Proof(
-        name="axi_writer",
-        config="1 lane, bursts of 2",
-        claim="AXI4 rules under any legal subordinate, also when flushed; no response is left over",
-        bench=lambda: Writing(AxiWriter(_shape())),
-        rules=(RULES,),
-        prepare=REDUCED,
-        cover=24,
-        quick=False,
-    ),
+    _writing("1 lane, bursts of 2"),
+    # More addresses than the writer has lengths for, whose data have not begun.
+    _writing("1 lane, bursts of 2, 4 in flight", outstanding=4),
+    _writing("1 lane, bursts of 2, registered", registered=True),
     _written("1 lane, bursts of 2", 14),
 ]

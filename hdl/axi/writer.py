@@ -147,7 +147,9 @@ class AxiWriter(wiring.Component):
             wiring.connect(m, gather.store, store)
         wiring.connect(m, gather.bursts, queues.bursts.input)
         # Of what goes in, the levels do not count the last two beats, nor the two bursts that may follow from the last one.
-        admit = ~queues.store.level[2:-1].all() & ~queues.store.level[-1] & (queues.bursts.level < _BURSTS // 2)
+        admit = (
+            ~queues.store.level[2:-1].all() & ~queues.store.level[-1] & (queues.bursts.level < _BURSTS // 2)
+        )
         if self.shape.registered:
             # Nor two more beats, for the registers on both ways: the store takes them all the same.
             m.d.sync += gather.admit.eq(admit)

@@ -82,7 +82,8 @@ def table_word(code: Value, table: Sequence[Value], first: int = 0) -> Value:
 
 
 class Classifier(wiring.Component):
-    """Compares each word of a beat, or its field, with the table. Combinational.
+    """Compares each word of a beat, or its field, with the table. Combinational, or ``registered``: a cycle later, with
+    registers after the first level of comparisons.
 
     ``data``, ``keep``
         Words of the beat, and which of them are valid.
@@ -91,8 +92,9 @@ class Classifier(wiring.Component):
         that is not valid has code 0, and so has one of zeros in a format with ``zero``.
     """
 
-    def __init__(self, config: CodecConfig) -> None:
+    def __init__(self, config: CodecConfig, *, registered: bool = False) -> None:
         self.config = config
+        self.registered = registered
         fmt = config.format
         members = {
             "data": In(data.ArrayLayout(fmt.word_bits, config.lanes)),
@@ -105,15 +107,34 @@ class Classifier(wiring.Component):
         m = Module()
         fmt = self.config.format
         table = table_of(self, self.config)
+        keep = self.keep
+        if self.registered:
+            keep = Signal.like(self.keep, name="kept", reset_less=True)
+            m.d.sync += keep.eq(self.keep)
         for lane in range(self.config.lanes):
             equal = Signal(len(table), name=f"equal_{lane}")
             field = rotated(self.data[lane], self.config)[fmt.word_bits - fmt.entry_bits :]
-            m.d.comb += equal.eq(Cat(field == entry for entry in table))
+            m.d.comb += equal.eq(
+                Cat(
+                    self._equal(m, field, entry, f"differs_{lane}_{number}")
+                    for number, entry in enumerate(table)
+                )
+            )
             code: Value = Value.cast(fmt.literal_code)
             for entry in reversed(range(len(table))):
                 code = Mux(equal[entry], entry + fmt.zero, code)
             if fmt.zero:
-                code = Mux(self.data[lane] == 0, 0, code)
-            with m.If(self.keep[lane]):
+                code = Mux(self._equal(m, self.data[lane], Const(0), f"differs_{lane}_zero"), 0, code)
+            with m.If(keep[lane]):
                 m.d.comb += self.codes[lane].eq(code)
         return m
+
+    def _equal(self, m: Module, word: Value, entry: Value, name: str) -> Value:
+        """Whether the two are equal; a register says which parts differ, of as many bits as a look-up table compares."""
+        if not self.registered:
+            return word == entry
+        bits = 4 if isinstance(entry, Const) else 2
+        starts = range(0, len(word), bits)
+        differs = Signal(len(starts), name=name, reset_less=True)
+        m.d.sync += differs.eq(Cat(word[at : at + bits] != entry[at : at + bits] for at in starts))
+        return ~differs.any()

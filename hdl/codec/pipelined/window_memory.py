@@ -119,14 +119,16 @@ class WindowMemory(wiring.Component):
         return m
 
     def _classify(self, m: Module, arrives: Value) -> _Classified:
-        """Finds the codes of the beat that arrives, which goes into a register first: it comes from far, and all of it is
-        compared."""
+        """Finds the codes of the beat that arrives, in two cycles: it comes from far, and all of it is compared."""
         classified = _Classified(self.config)
         beat = Signal(self.input.payload.shape(), name="arrived", reset_less=True)
         arrived = Signal(name="arrived_valid")
         m.d.sync += [beat.eq(self.input.payload), arrived.eq(arrives)]
-        m.submodules.classifier = classifier = Classifier(self.config)
-        m.d.comb += [classifier.data.eq(beat.data), classifier.keep.eq(beat.keep)]
+        m.submodules.classifier = classifier = Classifier(self.config, registered=True)
+        m.d.comb += [
+            classifier.data.eq(self.input.payload.data),
+            classifier.keep.eq(self.input.payload.keep),
+        ]
         connect_table(m, self.config, self, classifier)
         m.d.sync += [
             classified.valid.eq(arrived),

@@ -12,20 +12,25 @@ from tests.support.simulate import simulate
 
 @pytest.mark.parametrize("values", [(0, 1, 7), (3, 3, 0), (5,)])
 @pytest.mark.parametrize("runtime", [False, True])
-def test_lowest_equal_entry_wins(values: tuple[int, ...], runtime: bool) -> None:
-    config = CodecConfig(Format(4, 8, 2, values), 4, runtime)
-    dut = Classifier(config)
-    table = list(values) + [values[0]] * (config.table_size - len(values))
+@pytest.mark.parametrize("registered", [False, True])
+def test_lowest_equal_entry_wins(values: tuple[int, ...], runtime: bool, registered: bool) -> None:
+    # Of 8 bits, so that several parts of a word are compared.
+    config = CodecConfig(Format(8, 8, 2, tuple(17 * value for value in values)), 4, runtime)
+    dut = Classifier(config, registered=registered)
+    table = [17 * value for value in values] + [17 * values[0]] * (config.table_size - len(values))
 
     async def check(ctx: Any) -> None:
         if runtime:
             ctx.set(dut.values, table)
         for base in range(16):
-            words = [(base + lane) % 16 for lane in range(4)]
+            words = [17 * ((base + lane) % 16) ^ (base == 15) << 2 * lane for lane in range(4)]
             for keep in range(16):
                 ctx.set(dut.data, words)
                 ctx.set(dut.keep, keep)
-                await ctx.delay(1e-9)
+                if registered:
+                    await ctx.tick()
+                else:
+                    await ctx.delay(1e-9)
                 for lane, word in enumerate(words):
                     code = table.index(word) if word in table else 3
                     assert ctx.get(dut.codes[lane]) == (code if keep >> lane & 1 else 0)

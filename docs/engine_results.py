@@ -11,6 +11,7 @@ interrupted run goes on where it stopped; from nothing it takes hours. ``--only`
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 import tempfile
@@ -116,7 +117,14 @@ def cells(row: Row, library: Library, period: float) -> list[str]:
 
     circuit = row.fpga()
     slow, fast = (
-        measure_fpga(circuit, TARGETS["ecp5"], device=device, seeds=_SEEDS, progress=say)
+        measure_fpga(
+            circuit,
+            TARGETS["ecp5"],
+            device=device,
+            seeds=_SEEDS,
+            jobs=min(len(_SEEDS), os.cpu_count() or 1),
+            progress=say,
+        )
         for device in (_SLOW, _FAST)
     )
     area = measure_area(row.asic(), library, Options(period), progress=say).plain

@@ -291,7 +291,8 @@ def fpga(libraries: Libraries) -> Iterator[str]:
     )
     for block in BLOCKS:
         yield from ecp5(block, "--pipelined")
-        yield from ecp5(block, "--pipelined", "--no-wide-luts")
+        if block == "decompressor":
+            yield from ecp5(block, "--pipelined", "--no-wide-luts")
         yield run("fpga", block, "--target", "ecp5", "--device", "85k", "--seeds", "3")
         yield run("fpga", block, "--pipelined", "--target", "xilinx")
         yield run("fpga", block, "--target", "xilinx")
@@ -299,13 +300,19 @@ def fpga(libraries: Libraries) -> Iterator[str]:
 
 def fpga_engine(libraries: Libraries) -> Iterator[str]:
     yield "### Engine on an ECP5\n"
-    for options in ((), ("--alignment", "word"), NARROW, (*WIDE, "--window", "64")):
+    for options in ((), ("--alignment", "word")):
         yield from ecp5("engine", "--pipelined", *options)
+
+
+def fpga_widths(libraries: Libraries) -> Iterator[str]:
+    yield "### Engines with ports of 64 and 512 bits on an ECP5\n"
+    for options in (NARROW, (*WIDE, "--window", "64")):
+        yield from ecp5("engine", "--pipelined", *options, seeds=1)
 
 
 def nexus(libraries: Libraries) -> Iterator[str]:
     yield "### Lattice CrossLink-NX\n"
-    for block in (*BLOCKS, "engine"):
+    for block in BLOCKS:
         for device in ("lifcl-40", "lifcl-40-9"):
             yield on_device(block, "nexus", device, "--pipelined")
 
@@ -315,18 +322,23 @@ def gowin(libraries: Libraries) -> Iterator[str]:
     for block in BLOCKS:
         for device in ("gw2a-18", "gw2a-18-9"):
             yield on_device(block, "gowin", device, "--pipelined")
-    yield on_device("engine", "gowin", "gw5ast-138", "--pipelined")
 
 
-def ecp5(block: str, *options: str) -> Iterator[str]:
+def other_engines(libraries: Libraries) -> Iterator[str]:
+    yield "### Engine on other FPGAs\n"
+    yield on_device("engine", "nexus", "lifcl-40-9", "--pipelined", seeds=1)
+    yield on_device("engine", "gowin", "gw5ast-138", "--pipelined", seeds=1)
+
+
+def ecp5(block: str, *options: str, seeds: int = 3) -> Iterator[str]:
     """A block on the slowest and on the fastest speed grade."""
     for device in ("85k", "85k-8"):
-        yield on_device(block, "ecp5", device, *options)
+        yield on_device(block, "ecp5", device, *options, seeds=seeds)
 
 
-def on_device(block: str, target: str, device: str, *options: str) -> str:
-    """A block on a device, the median of three seeds, or what the command says where it does not fit."""
-    command = ("fpga", block, *options, "--target", target, "--device", device, "--seeds", "3")
+def on_device(block: str, target: str, device: str, *options: str, seeds: int = 3) -> str:
+    """A block on a device, the median of its seeds, or what the command says where it does not fit."""
+    command = ("fpga", block, *options, "--target", target, "--device", device, "--seeds", str(seeds))
     return run(*command, may_be_refused=True)
 
 
@@ -361,8 +373,10 @@ PARTS: dict[str, Callable[[Libraries], Iterator[str]]] = {
     "slices": slices,
     "fpga": fpga,
     "fpga-engine": fpga_engine,
+    "fpga-widths": fpga_widths,
     "nexus": nexus,
     "gowin": gowin,
+    "other-engines": other_engines,
 }
 
 

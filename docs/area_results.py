@@ -380,11 +380,16 @@ PARTS: dict[str, Callable[[Libraries], Iterator[str]]] = {
 }
 
 
-def measured_at() -> str:
-    """The sentence that says which revision of the project was measured."""
+def revision() -> str:
+    """The revision of the project that is measured."""
     describe = ["git", "describe", "--always", "--dirty= with changes"]
     result = subprocess.run(describe, cwd=DOCS.parent, capture_output=True, text=True, check=False)
-    return f"Measured at revision {result.stdout.strip() or 'unknown'}.\n"
+    return result.stdout.strip() or "unknown"
+
+
+def measured_at() -> str:
+    """The sentence that says it."""
+    return f"Measured at revision {revision()}.\n"
 
 
 def mark(name: str) -> str:

@@ -4,8 +4,9 @@
 
 ``--peer`` is a checkout of verilog-axi, of which this repository has nothing; ``--liberty`` is the library of the areas.
 Every engine has ports of 256 bits and addresses of 64, stands in the same harness on the same FPGA (three seeds, two
-speed grades) and moves 1 MiB from and to the same memory. What was measured before comes from the cache, so an
-interrupted run goes on where it stopped; from nothing it takes hours. ``--only`` measures some rows and prints them.
+speed grades) and moves 1 MiB from and to the same memory. A row is written into the document as soon as it is measured.
+What was measured before comes from the cache, so an interrupted run goes on where it stopped; from nothing it takes hours.
+``--only`` measures some rows, and leaves the others as they are.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from cdma.verif.engine.design import EngineDesign
 from cdma.verif.engine.measure import cases, measure_engine
 from cdma.verif.simulator.build import build
 from cdma.verif.simulator.simulate import simulate
+from docs.area_results import revision
 from docs.engines.peer import Peer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -42,7 +44,7 @@ _SEEDS = (1, 2, 3)
 _BYTES = 1 << 20
 _TITLES = (
     *("engine", "compresses", "look-up tables", "flip-flops", "block RAMs", "MHz, slowest / fastest grade"),
-    *("kGE", "kbit of memory", "period, ns", "utilisation"),
+    *("kGE", "kbit of memory", "period, ns", "utilisation", "revision"),
 )
 
 
@@ -109,7 +111,7 @@ def engine_utilisation(config: EngineConfig) -> str:
     return f"{min(row['utilisation'] for row in measure_engine(EngineDesign(config), wanted)):.1%}"
 
 
-def cells(row: Row, library: Library, period: float) -> list[str]:
+def cells(row: Row, library: Library, period: float, revision: str) -> list[str]:
     """A line of the table."""
 
     def say(step: str) -> None:
@@ -139,6 +141,7 @@ def cells(row: Row, library: Library, period: float) -> list[str]:
         f"{area.memory_bits / 1000:.0f}",
         clock,
         row.utilisation() if row.utilisation is not None else "as above",
+        revision,
     ]
 
 
@@ -167,6 +170,13 @@ def section(
     )
 
 
+def written(document: str) -> dict[str, list[str]]:
+    """The lines of the table in a document, by their first cell."""
+    section = document.partition(BEGIN)[2].partition(END)[0]
+    lines = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
+    return {line[0]: line for line in lines if len(line) == len(_TITLES)}
+
+
 def put(text: str, document: str) -> str:
     """The document with the section in place of what it was, or before the section on area."""
     marked = f"{BEGIN}\n\n{text}\n{END}"
@@ -190,23 +200,24 @@ def main() -> None:
         "--period", type=float, default=1.0, metavar="NS", help="what to size gates for (default 1.0)"
     )
     parser.add_argument(
-        "--only", nargs="+", metavar="NAME", choices=list(rows(Path())), help="print these rows alone"
+        "--only", nargs="+", metavar="NAME", choices=list(rows(Path())), help="measure these rows alone"
     )
     arguments = parser.parse_args()
     library = load_libraries(arguments.liberty)
     wanted = rows(arguments.peer)
-    lines = [
-        cells(row, library, arguments.period)
-        for name, row in wanted.items()
-        if not arguments.only or name in arguments.only
-    ]
-    if arguments.only:
-        print(table(lines))
-        return
     peer = Peer(arguments.peer)
-    text = section(peer.commit, peer.parameters, library.name, arguments.period, lines)
+    # Asked for once: with the first row the document changes.
+    ours = revision()
     path = ROOT / "docs" / "results.md"
-    write_text(path.parent, path.name, put(text, path.read_text()))
+    for name, row in wanted.items():
+        if arguments.only and name not in arguments.only:
+            continue
+        line = cells(row, library, arguments.period, ours if row.compresses else peer.commit)
+        document = path.read_text()
+        lines = written(document) | {row.name: line}
+        ordered = [lines[each.name] for each in wanted.values() if each.name in lines]
+        text = section(peer.commit, peer.parameters, library.name, arguments.period, ordered)
+        write_text(path.parent, path.name, put(text, document))
 
 
 if __name__ == "__main__":

@@ -73,6 +73,14 @@ def test_the_table_is_put_in_place_of_the_one_before() -> None:
     assert engine_results.put("one", "# Results\n").endswith(f"{engine_results.END}\n")
 
 
+def test_rows_that_are_not_measured_stay() -> None:
+    lines = [[name, *["cell"] * (len(engine_results._TITLES) - 1)] for name in ("an engine", "another")]
+    document = engine_results.put(engine_results.table(lines[:1]), "# Results\n")
+    assert engine_results.written("# Results\n") == {}
+    assert engine_results.written(document)["an engine"] == lines[0]
+    assert set(engine_results.written(document)) == {"engine", "an engine"}
+
+
 def test_every_row_has_a_cell_for_every_title() -> None:
     lines = [["cell"] * len(engine_results._TITLES)]
     heads, rule, line = engine_results.table(lines).splitlines()

@@ -111,7 +111,7 @@ def engine_utilisation(config: EngineConfig) -> str:
     return f"{min(row['utilisation'] for row in measure_engine(EngineDesign(config), wanted)):.1%}"
 
 
-def cells(row: Row, library: Library, period: float, revision: str) -> list[str]:
+def cells(row: Row, library: Library, period: float, timeout: float | None, revision: str) -> list[str]:
     """A line of the table."""
 
     def say(step: str) -> None:
@@ -125,6 +125,7 @@ def cells(row: Row, library: Library, period: float, revision: str) -> list[str]
             device=device,
             seeds=_SEEDS,
             jobs=min(len(_SEEDS), os.cpu_count() or 1),
+            timeout=timeout,
             progress=say,
         )
         for device in (_SLOW, _FAST)
@@ -136,7 +137,7 @@ def cells(row: Row, library: Library, period: float, revision: str) -> list[str]
         row.name,
         "yes" if row.compresses else "no",
         *(f"{number:,}" for number in (slow.luts, slow.flip_flops, slow.ram_blocks)),
-        f"{slow.fmax_mhz:.0f} / {fast.fmax_mhz:.0f}",
+        " / ".join("-" if each.fmax_mhz is None else f"{each.fmax_mhz:.0f}" for each in (slow, fast)),
         f"{area.kge:.1f}",
         f"{area.memory_bits / 1000:.0f}",
         clock,
@@ -200,6 +201,9 @@ def main() -> None:
         "--period", type=float, default=1.0, metavar="NS", help="what to size gates for (default 1.0)"
     )
     parser.add_argument(
+        "--timeout", type=float, metavar="S", help="seconds for a seed, which then counts as not routed"
+    )
+    parser.add_argument(
         "--only", nargs="+", metavar="NAME", choices=list(rows(Path())), help="measure these rows alone"
     )
     arguments = parser.parse_args()
@@ -212,7 +216,9 @@ def main() -> None:
     for name, row in wanted.items():
         if arguments.only and name not in arguments.only:
             continue
-        line = cells(row, library, arguments.period, ours if row.compresses else peer.commit)
+        line = cells(
+            row, library, arguments.period, arguments.timeout, ours if row.compresses else peer.commit
+        )
         document = path.read_text()
         lines = written(document) | {row.name: line}
         ordered = [lines[each.name] for each in wanted.values() if each.name in lines]

@@ -58,6 +58,12 @@ def _add_fpga(parser: argparse.ArgumentParser) -> None:
         help="how many of them at once (default 1); an engine takes a gigabyte each",
     )
     group.add_argument(
+        "--timeout",
+        type=int,
+        metavar="S",
+        help="seconds for each of them, after which it counts as not routed, so as the slowest (default: no limit)",
+    )
+    group.add_argument(
         "--frequency", type=float, default=150.0, metavar="MHZ", help="what to work towards (default 150)"
     )
     group.add_argument(
@@ -95,6 +101,8 @@ def _run(arguments: argparse.Namespace) -> int:
     if not 1 <= arguments.seeds <= 100:
         raise ParameterError(f"--seeds is {arguments.seeds}; it must be from 1 to 100")
     check_jobs(arguments.jobs)
+    if arguments.timeout is not None and arguments.timeout < 1:
+        raise ParameterError(f"--timeout is {arguments.timeout}; it must be 1 second or more")
     if not 1 <= arguments.frequency <= 2000:
         raise ParameterError(f"--frequency is {arguments.frequency}; it must be from 1 to 2000 MHz")
     if not 1 <= arguments.timing_weight <= 100_000:
@@ -111,6 +119,7 @@ def _run(arguments: argparse.Namespace) -> int:
             timing_weight=arguments.timing_weight,
             wide_luts=not arguments.no_wide_luts,
             jobs=arguments.jobs,
+            timeout=arguments.timeout,
             cache=NoCache() if arguments.no_cache else Cache(),
             yosys=yosys,
             progress=say,
@@ -134,4 +143,7 @@ def _show(measurement: FpgaMeasurement) -> None:
         table.add_row("clock after routing, MHz", f"{measurement.fmax_mhz:.1f}")
     console.print(table)
     for run in measurement.routed:
-        console.print(f"seed {run.seed}: {run.fmax_mhz:.1f} MHz, {run.start} → {run.end}")
+        if run.fmax_mhz is None:
+            console.print(f"seed {run.seed}: not routed in the time")
+        else:
+            console.print(f"seed {run.seed}: {run.fmax_mhz:.1f} MHz, {run.start} → {run.end}")

@@ -47,8 +47,9 @@ class FpgaMeasurement:
 
     @property
     def fmax_mhz(self) -> float | None:
-        """The median over the seeds; None if nothing was routed."""
-        return statistics.median(run.fmax_mhz for run in self.routed) if self.routed else None
+        """The median over the seeds, of which those that were not routed are the slowest; None if it is one of them."""
+        clocks = sorted(run.fmax_mhz or 0.0 for run in self.routed)
+        return statistics.median(clocks) if clocks and clocks[(len(clocks) - 1) // 2] else None
 
     def as_json(self) -> dict[str, Any]:
         """The measurement as ``cdma fpga --json`` prints it."""
@@ -85,6 +86,7 @@ def measure_fpga(
     timing_weight: int = 100,
     wide_luts: bool = True,
     jobs: int = 1,
+    timeout: float | None = None,
     cache: Cache | None = None,
     yosys: Yosys | None = None,
     progress: Progress | None = None,
@@ -93,7 +95,8 @@ def measure_fpga(
 
     ``frequency_mhz`` is the aim of nextpnr; to miss it is no error. ``timing_weight`` is how much more than another a wire
     counts that is on the longest path, when it places; with nextpnr's own 10, the longest wires of an engine cross the
-    device. Without ``wide_luts``, every look-up table has at most four inputs.
+    device. Without ``wide_luts``, every look-up table has at most four inputs. A seed that takes more
+    than ``timeout`` seconds counts as not routed.
     """
     device = device or target.default_device
     if device is not None and device not in target.devices:
@@ -127,11 +130,13 @@ def measure_fpga(
         if missing:
             harnessed = target.command(device, pads=True, wide_luts=wide_luts)
             for run in place_and_route(
-                circuit, target, device, harnessed, router[1], options, missing, jobs, yosys, say
+                circuit, target, device, harnessed, router[1], options, missing, jobs, timeout, yosys, say
             ):
-                value = {"fmax_mhz": run.fmax_mhz, "start": run.start, "end": run.end}
-                cache.store(_route_key(key, tools, options, run.seed), value)
                 routed.append(run)
+                # With more time, or on a faster machine, it might be.
+                if run.fmax_mhz is not None:
+                    value = {"fmax_mhz": run.fmax_mhz, "start": run.start, "end": run.end}
+                    cache.store(_route_key(key, tools, options, run.seed), value)
         found = {run.seed: run for run in routed}
         routed = [
             found.get(seed) or Routed(seed, **_load(cache, key, tools, options, seed)) for seed in seeds

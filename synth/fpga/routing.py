@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from typing import Any
 
 from cdma.hdl.spec.install import install_command
 from cdma.synth.circuits import Circuit
-from cdma.synth.errors import MeasureError, ToolError
+from cdma.synth.errors import MeasureError, ToolError, ToolTimeout
 from cdma.synth.yosys import Progress, Yosys, run_tool, scratch
 
 from .harness import PORTS, harness
@@ -28,10 +28,11 @@ __all__ = ["Routed", "find_nextpnr", "place_and_route"]
 
 @dataclass(frozen=True)
 class Routed:
-    """One run of placing and routing: the clock it reached, and the ends of its longest path."""
+    """One run of placing and routing: the clock it reached, and the ends of its longest path; without a clock, it was not
+    routed in the time."""
 
     seed: int
-    fmax_mhz: float
+    fmax_mhz: float | None
     start: str
     end: str
 
@@ -61,6 +62,7 @@ def place_and_route(
     options: Sequence[str],
     seeds: Sequence[int],
     jobs: int,
+    timeout: float | None,
     yosys: Yosys,
     say: Progress,
 ) -> Iterator[Routed]:
@@ -68,6 +70,8 @@ def place_and_route(
 
     ``synthesis``
         Yosys's command for the harness.
+    ``timeout``
+        Seconds for each run.
     """
     with scratch() as folder:
         (folder / "circuit.v").write_text(circuit.verilog)
@@ -92,7 +96,10 @@ def place_and_route(
         what = f"the {circuit.block} does not fit into {target.name} {device}"
         stop = threading.Event()
         with ThreadPoolExecutor(jobs) as pool:
-            runs = [pool.submit(_route, folder, nextpnr, options, seed, what, say, stop) for seed in seeds]
+            runs = [
+                pool.submit(_route, folder, nextpnr, options, seed, what, timeout, say, stop)
+                for seed in seeds
+            ]
             try:
                 for run in as_completed(runs):
                     yield run.result()
@@ -129,34 +136,44 @@ def _route(
     options: Sequence[str],
     seed: int,
     misfit: str,
+    timeout: float | None,
     say: Progress,
     stop: threading.Event,
 ) -> Routed:
     """One run, which ends with nextpnr's next line once ``stop`` is set."""
     report = f"report{seed}.json"
     command = (*nextpnr, *options, "--seed", str(seed), "--json", "harness.json", "--report", report)
-    frequencies = []
-    needed: list[str] = []
-    with closing(run_tool(command, folder)) as lines:
-        for line in lines:
-            if stop.is_set():
-                raise CancelledError
-            if match := _UTILISATION.match(line):
-                kind, used, available = match[1], int(match[2]), int(match[3])
-                if used > available:
-                    needed.append(f"{used:,} {kind} of {available:,}")
-            elif needed and not line.rstrip().endswith("%"):
-                # The table of what is used has ended, and placing would only fail for the same reason.
-                raise MeasureError(f"{misfit} in its harness: it needs {', '.join(needed)}")
-            if match := _STAGE.match(line):
-                say(f"nextpnr, seed {seed}: {match[1].lower()}")
-            elif match := _FMAX.search(line):
-                frequencies.append(float(match[1]))
-    if not frequencies:
+    try:
+        with closing(run_tool(command, folder, timeout)) as lines:
+            clocks = _clocks(lines, misfit, lambda stage: say(f"nextpnr, seed {seed}: {stage}"), stop)
+    except ToolTimeout:
+        return Routed(seed, None, "", "")
+    if not clocks:
         raise MeasureError("nextpnr found no path from register to register, so there is no clock to report")
     start, end = _ends(json.loads((folder / report).read_text()))
     # The first figure is an estimate after placing, the last one is after routing.
-    return Routed(seed, frequencies[-1], start, end)
+    return Routed(seed, clocks[-1], start, end)
+
+
+def _clocks(lines: Iterable[str], misfit: str, say: Progress, stop: threading.Event) -> list[float]:
+    """Follows what nextpnr prints, and gives the clocks that it says."""
+    clocks = []
+    needed: list[str] = []
+    for line in lines:
+        if stop.is_set():
+            raise CancelledError
+        if match := _UTILISATION.match(line):
+            kind, used, available = match[1], int(match[2]), int(match[3])
+            if used > available:
+                needed.append(f"{used:,} {kind} of {available:,}")
+        elif needed and not line.rstrip().endswith("%"):
+            # The table of what is used has ended, and placing would only fail for the same reason.
+            raise MeasureError(f"{misfit} in its harness: it needs {', '.join(needed)}")
+        if match := _STAGE.match(line):
+            say(match[1].lower())
+        elif match := _FMAX.search(line):
+            clocks.append(float(match[1]))
+    return clocks
 
 
 def _ends(report: dict[str, Any]) -> tuple[str, str]:

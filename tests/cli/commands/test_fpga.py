@@ -26,10 +26,24 @@ def test_command(tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().err == "cdma: --seeds is 0; it must be from 1 to 100\n"
     assert main(["fpga", "compressor", "--jobs", "0"]) == 2
     assert capsys.readouterr().err == "cdma: jobs is 0; it must be 1 or more\n"
+    assert main(["fpga", "compressor", "--timeout", "0"]) == 2
+    assert capsys.readouterr().err == "cdma: --timeout is 0; it must be 1 second or more\n"
     assert main(["fpga", "compressor", "--frequency", "0"]) == 2
     assert capsys.readouterr().err == "cdma: --frequency is 0.0; it must be from 1 to 2000 MHz\n"
     assert main(["fpga", "compressor", "--timing-weight", "0"]) == 2
     assert capsys.readouterr().err == "cdma: --timing-weight is 0; it must be from 1 to 100000\n"
+
+
+@pytest.mark.slow
+def test_a_seed_without_a_route(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("CDMA_CACHE", str(tmp_path))
+    runs = [Routed(1, 100.0, "a", "b"), Routed(2, None, "", "")]
+    monkeypatch.setattr(measure_module, "place_and_route", lambda *_: runs)
+    small = ["decompressor", "--word-bits", "8", "--window", "8", "--lanes", "1", "--seeds", "2"]
+    assert main(["fpga", *small, "--timeout", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert "clock" not in shown
+    assert shown.endswith("seed 1: 100.0 MHz, a → b\nseed 2: not routed in the time\n")
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from cdma.synth.cache import Cache
-from cdma.synth.errors import MeasureError, ToolError
+from cdma.synth.errors import MeasureError, ToolError, ToolTimeout
 from cdma.synth.fpga import measure as measure_module
 from cdma.synth.fpga import routing as routing_module
 from cdma.synth.fpga.harness import PORTS
@@ -136,7 +136,7 @@ class Nextpnr:
         self.both = threading.Barrier(2, timeout=20)
         self.ended = []
 
-    def __call__(self, command, folder):
+    def __call__(self, command, folder, seconds):
         seed = int(command[command.index("--seed") + 1])
         if seed <= 2:
             self.both.wait()
@@ -164,6 +164,26 @@ def test_several_seeds_at_once(tmp_path, nextpnr):
     nextpnr(Nextpnr())
     found = measure_fpga(ENABLED, TARGETS["ecp5"], seeds=(2, 1), jobs=2, cache=Cache(tmp_path))
     assert [(run.seed, run.fmax_mhz) for run in found.routed] == [(2, 200.0), (1, 100.0)]
+
+
+@pytest.mark.parametrize(("late", "median"), [((), 200.0), ((1,), 200.0), ((3,), 150.0), ((1, 3), None)])
+def test_a_seed_that_takes_too_long_is_slower_than_any_other_and_not_kept(late, median, tmp_path, nextpnr):
+    def run(command, folder, seconds):
+        assert seconds == 7
+        seed = int(command[command.index("--seed") + 1])
+        yield "Info: Routing"
+        if seed in late:
+            raise ToolTimeout("no answer within 7 s")
+        (folder / command[command.index("--report") + 1]).write_text("{}")
+        yield f"Info: Max frequency for clock 'clk': {100 + 50 * seed}.00 MHz"
+
+    nextpnr(run)
+    cache = Cache(tmp_path)
+    found = measure_fpga(ENABLED, TARGETS["ecp5"], seeds=(1, 2, 3), timeout=7, cache=cache)
+    assert [run.seed for run in found.routed if run.fmax_mhz is None] == list(late)
+    assert found.fmax_mhz == median
+    late = ()
+    assert measure_fpga(ENABLED, TARGETS["ecp5"], seeds=(1, 2, 3), timeout=7, cache=cache).fmax_mhz == 200.0
 
 
 def test_a_run_that_fails_ends_the_others_and_those_that_have_not_begun(tmp_path, nextpnr):

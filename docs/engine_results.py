@@ -111,8 +111,8 @@ def engine_utilisation(config: EngineConfig) -> str:
     return f"{min(row['utilisation'] for row in measure_engine(EngineDesign(config), wanted)):.1%}"
 
 
-def cells(row: Row, library: Library, period: float, timeout: float | None, revision: str) -> list[str]:
-    """A line of the table."""
+def cells(row: Row, library: Library, period: float, timeout: float | None, measured: str) -> list[str]:
+    """A line of the table, ``measured`` at that revision."""
 
     def say(step: str) -> None:
         print(f"{row.name}: {step}", file=sys.stderr, flush=True)
@@ -142,7 +142,7 @@ def cells(row: Row, library: Library, period: float, timeout: float | None, revi
         f"{area.memory_bits / 1000:.0f}",
         clock,
         row.utilisation() if row.utilisation is not None else "as above",
-        revision,
+        measured,
     ]
 
 

@@ -151,7 +151,7 @@ class AxiWriter(wiring.Component):
             ~queues.store.level[2:-1].all() & ~queues.store.level[-1] & (queues.bursts.level < _BURSTS // 2)
         )
         if self.shape.registered:
-            # Nor two more beats, for the registers on both ways: the store takes them all the same.
+            # Nor two more beats, with what they end, for the registers on both ways: both queues take them all the same.
             m.d.sync += gather.admit.eq(admit)
         else:
             m.d.comb += gather.admit.eq(admit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -73,12 +74,27 @@ def test_the_table_is_put_in_place_of_the_one_before() -> None:
     assert engine_results.put("one", "# Results\n").endswith(f"{engine_results.END}\n")
 
 
-def test_rows_that_are_not_measured_stay() -> None:
-    lines = [[name, *["cell"] * (len(engine_results._TITLES) - 1)] for name in ("an engine", "another")]
-    document = engine_results.put(engine_results.table(lines[:1]), "# Results\n")
-    assert engine_results.written("# Results\n") == {}
-    assert engine_results.written(document)["an engine"] == lines[0]
-    assert set(engine_results.written(document)) == {"engine", "an engine"}
+def test_rows_that_are_not_measured_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "docs").mkdir()
+    document = tmp_path / "docs" / "results.md"
+    document.write_text("# Results\n")
+    monkeypatch.setattr(engine_results, "ROOT", tmp_path)
+    monkeypatch.setattr(engine_results, "load_libraries", lambda files: SimpleNamespace(name="a library"))
+
+    def measure(only: str, figure: str) -> list[list[str]]:
+        """The lines of the document once that row is measured, and has the figure in each cell."""
+        more = len(engine_results._TITLES) - 1
+        monkeypatch.setattr(engine_results, "cells", lambda row, *_: [row.name, *[figure] * more])
+        given = ["engine_results", "--peer", str(tmp_path), "--liberty", "a.lib", "--only", only]
+        monkeypatch.setattr("sys.argv", given)
+        engine_results.main()
+        return [line[:2] for line in list(engine_results.written(document.read_text()).values())[1:]]
+
+    assert measure("engine", "1") == [["this engine", "1"]]
+    # In the order of the script, whatever was measured first.
+    both = [["verilog-axi `axi_dma`", "2"], ["this engine", "1"]]
+    assert measure("peer", "2") == both
+    assert measure("engine", "3") == [both[0], ["this engine", "3"]]
 
 
 def test_every_row_has_a_cell_for_every_title() -> None:

@@ -11,7 +11,6 @@ from cdma.hdl.blocks.elastic_buffer import ElasticBuffer
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.realign import Realign
 from cdma.hdl.blocks.skid_buffer import SkidBuffer
-from cdma.hdl.blocks.stream_register import StreamRegister
 
 from .command import Command
 from .gather import Burst, Gather, StoredBeat
@@ -164,12 +163,9 @@ class AxiWriter(wiring.Component):
         #: The whole packet has left, and its command has not: the next packet has a shift of its own.
         ahead = Signal()
         if shape.registered:
-            m.submodules.coming = coming = SkidBuffer(source.payload.shape())
-            wiring.connect(m, source, coming.i)
-            source = coming.o
-            m.submodules.moved = register = StreamRegister(source.payload.shape())
-            wiring.connect(m, moved, register.input)
-            moved = register.output
+            m.submodules.moved = register = SkidBuffer(source.payload.shape())
+            wiring.connect(m, moved, register.i)
+            moved = register.o
             with m.If(realign.shift.valid & realign.shift.ready):
                 m.d.sync += ahead.eq(1)
             with m.Elif(command.ready):
@@ -258,7 +254,7 @@ class AxiWriter(wiring.Component):
 
     def _retire(self, m: Module, queues: _Queues) -> Signal:
         """Takes the responses, in order, and ends of packets, which need none; gives a pulse for a response."""
-        b, outcome, blocks = self.port.b, self.outcome, self.shape.blocks
+        b, outcome, blocks = self._responses(m), self.outcome, self.shape.blocks
         opened = queues.opened.output
         oldest = opened.payload
         answer = Signal()
@@ -284,3 +280,12 @@ class AxiWriter(wiring.Component):
         with m.Elif(failed):
             m.d.sync += fault.eq(b.payload.resp)
         return answer
+
+    def _responses(self, m: Module) -> stream.Interface:
+        """The responses as they come from the port. The bus is far on an FPGA: there they go through registers."""
+        b = wiring.flipped(self.port).b
+        if not self.shape.registered:
+            return self.port.b
+        m.submodules.responses = responses = SkidBuffer(b.payload.shape())
+        wiring.connect(m, b, responses.i)
+        return responses.o

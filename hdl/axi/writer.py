@@ -6,6 +6,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from cdma.hdl.blocks.beat_slice import BeatSlice
 from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.elastic_buffer import ElasticBuffer
 from cdma.hdl.blocks.fifo import Fifo
@@ -163,9 +164,9 @@ class AxiWriter(wiring.Component):
         #: The whole packet has left, and its command has not: the next packet has a shift of its own.
         ahead = Signal()
         if shape.registered:
-            m.submodules.moved = register = SkidBuffer(source.payload.shape())
-            wiring.connect(m, moved, register.i)
-            moved = register.o
+            m.submodules.moved = buffer = BeatSlice(Beat(shape.word_bits, shape.lanes))
+            wiring.connect(m, moved, buffer.i)
+            moved = buffer.o
             with m.If(realign.shift.valid & realign.shift.ready):
                 m.d.sync += ahead.eq(1)
             with m.Elif(command.ready):

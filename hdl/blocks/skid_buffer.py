@@ -11,7 +11,7 @@ class SkidBuffer(wiring.Component):
     """Holds up to two transfers, so that ready, valid and payload each come from flip-flops.
 
     Throughput: one transfer per cycle. Latency: one cycle. Valid is low in reset; ready is low too, and in the cycle
-    after it.
+    after it. The payload has no reset.
     """
 
     def __init__(self, shape: ShapeLike) -> None:
@@ -19,16 +19,17 @@ class SkidBuffer(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        spare = Signal.like(self.i.payload)
+        offered = Signal.like(self.o.payload, reset_less=True)
+        spare = Signal.like(self.i.payload, reset_less=True)
         spare_full = Signal()
         taken = Signal()
-        m.d.comb += taken.eq(self.i.valid & self.i.ready)
+        m.d.comb += [taken.eq(self.i.valid & self.i.ready), self.o.payload.eq(offered)]
         with m.If(~self.o.valid | self.o.ready):
             m.d.sync += [self.o.valid.eq(spare_full | taken), spare_full.eq(0), self.i.ready.eq(1)]
             with m.If(spare_full):
-                m.d.sync += self.o.payload.eq(spare)
+                m.d.sync += offered.eq(spare)
             with m.Else():
-                m.d.sync += self.o.payload.eq(self.i.payload)
+                m.d.sync += offered.eq(self.i.payload)
         with m.Elif(taken):
             m.d.sync += [spare_full.eq(1), self.i.ready.eq(0)]
         # While it is not full, whatever comes may be in it: one flip-flop enables all of it.

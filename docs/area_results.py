@@ -173,10 +173,10 @@ def periods(libraries: Libraries) -> Iterator[str]:
 def engine(libraries: Libraries) -> Iterator[str]:
     chosen = libraries.chosen
     yield "### Engine\n"
-    yield run("area", "engine", *chosen)
+    yield run("area", "engine", *chosen, "--clock-gating")
     yield "The codecs as they are in the engine, with a run-time table:\n"
     for block in BLOCKS:
-        yield run("area", block, "--runtime-values", "--no-breakdown", *chosen)
+        yield run("area", block, "--runtime-values", "--no-breakdown", *chosen, "--clock-gating")
     yield (
         "The engine with sources and destinations at any word instead of any beat, which takes a shifter at "
         "each end of both channels:\n"

@@ -6,7 +6,7 @@
 Every engine has ports of 256 bits and addresses of 64, stands in the same harness on the same FPGA (three seeds, two
 speed grades) and moves 1 MiB from and to the same memory. A row is written into the document as soon as it is measured.
 What was measured before comes from the cache, so an interrupted run goes on where it stopped; from nothing it takes hours.
-``--only`` measures some rows, and leaves the others as they are.
+``--only`` measures some rows, and leaves the others as they are; with fewer ``--seeds``, the row says so.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from docs.engines.peer import Peer
 ROOT = Path(__file__).resolve().parents[1]
 BEGIN, END = "<!-- engines: begin -->", "<!-- engines: end -->"
 _SLOW, _FAST = "85k", "85k-8"
-_SEEDS = (1, 2, 3)
+_SEEDS = 3
 _BYTES = 1 << 20
 _TITLES = (
     *("engine", "compresses", "look-up tables", "flip-flops", "block RAMs", "MHz, slowest / fastest grade"),
@@ -111,7 +111,9 @@ def engine_utilisation(config: EngineConfig) -> str:
     return f"{min(row['utilisation'] for row in measure_engine(EngineDesign(config), wanted)):.1%}"
 
 
-def cells(row: Row, library: Library, period: float, timeout: float | None, measured: str) -> list[str]:
+def cells(
+    row: Row, library: Library, period: float, seeds: int, timeout: float | None, measured: str
+) -> list[str]:
     """A line of the table, ``measured`` at that revision."""
 
     def say(step: str) -> None:
@@ -123,8 +125,8 @@ def cells(row: Row, library: Library, period: float, timeout: float | None, meas
             circuit,
             TARGETS["ecp5"],
             device=device,
-            seeds=_SEEDS,
-            jobs=min(len(_SEEDS), os.cpu_count() or 1),
+            seeds=range(1, seeds + 1),
+            jobs=min(seeds, os.cpu_count() or 1),
             timeout=timeout,
             progress=say,
         )
@@ -137,13 +139,19 @@ def cells(row: Row, library: Library, period: float, timeout: float | None, meas
         row.name,
         "yes" if row.compresses else "no",
         *(f"{number:,}" for number in (slow.luts, slow.flip_flops, slow.ram_blocks)),
-        " / ".join("-" if each.fmax_mhz is None else f"{each.fmax_mhz:.0f}" for each in (slow, fast)),
+        clocks(slow.fmax_mhz, fast.fmax_mhz, seeds),
         f"{area.kge:.1f}",
         f"{area.memory_bits / 1000:.0f}",
         clock,
         row.utilisation() if row.utilisation is not None else "as above",
         measured,
     ]
+
+
+def clocks(slow: float | None, fast: float | None, seeds: int) -> str:
+    """The medians on both grades, with the number of seeds unless it is that of the table."""
+    both = " / ".join("-" if each is None else f"{each:.0f}" for each in (slow, fast))
+    return both if seeds == _SEEDS else f"{both} ({seeds} seed{'s' if seeds > 1 else ''})"
 
 
 def table(lines: list[list[str]]) -> str:
@@ -162,12 +170,11 @@ def section(
         "`python -m docs.engine_results --peer CHECKOUT --liberty LIBRARY` measures this engine and the copying engine of "
         f"verilog-axi (commit {commit}, with {wrapper}; `ENABLE_UNALIGNED` 1 for any byte) on the same work: ports of "
         "256 bits with addresses of 64. The FPGA is an ECP5-85F, and the clock is the median of three seeds in the harness "
-        "of `cdma fpga`; there this engine has its pipelined codecs. Its figures include both codecs, the rings, the "
-        f"registers and its own port to the device; `axi_dma` has one port and no registers. kGE, memory and period are for "
-        f"{library}, sized for {period:g} ns, with plain codecs. Utilisation is that of `cdma bench engine` at 1 MiB and "
-        "100 cycles of latency; `axi_dma` copies on one port, with bursts of 32 / 128 beats.\n\n"
-        + table(lines)
-        + "\n"
+        "of `cdma fpga`, where the row does not say less; there this engine has its pipelined codecs. Its figures include "
+        "both codecs, the rings, the registers and its own port to the device; `axi_dma` has one port and no "
+        f"registers. kGE, memory and period are for {library}, sized for {period:g} ns, with plain codecs. Utilisation is "
+        "that of `cdma bench engine` at 1 MiB and 100 cycles of latency; `axi_dma` copies on one port, with bursts of 32 / "
+        "128 beats.\n\n" + table(lines) + "\n"
     )
 
 
@@ -204,6 +211,9 @@ def main() -> None:
         "--timeout", type=float, metavar="S", help="seconds for a seed, which then counts as not routed"
     )
     parser.add_argument(
+        "--seeds", type=int, default=_SEEDS, metavar="N", help=f"seeds of nextpnr (default {_SEEDS})"
+    )
+    parser.add_argument(
         "--only", nargs="+", metavar="NAME", choices=list(rows(Path())), help="measure these rows alone"
     )
     arguments = parser.parse_args()
@@ -217,7 +227,12 @@ def main() -> None:
         if arguments.only and name not in arguments.only:
             continue
         line = cells(
-            row, library, arguments.period, arguments.timeout, ours if row.compresses else peer.commit
+            row,
+            library,
+            arguments.period,
+            arguments.seeds,
+            arguments.timeout,
+            ours if row.compresses else peer.commit,
         )
         document = path.read_text()
         lines = written(document) | {row.name: line}

@@ -104,3 +104,9 @@ def test_every_row_has_a_cell_for_every_title() -> None:
     text = engine_results.section("abc", Peer(Path()).parameters, "library", 1.0, lines)
     assert "`AXI_DATA_WIDTH` 256" in text
     assert "commit abc" in text
+
+
+def test_a_row_says_with_how_many_seeds_unless_it_is_three():
+    assert engine_results.clocks(125.4, None, 3) == "125 / -"
+    assert engine_results.clocks(125.4, 160.6, 1) == "125 / 161 (1 seed)"
+    assert engine_results.clocks(None, 160.6, 2) == "- / 161 (2 seeds)"

@@ -151,18 +151,16 @@ class Bench:
             sink.held_back.clear()
         self.input.held_back.clear()
         self.offer(packets)
-        idle = 0
-        while not self._all_out(len(packets)):
+        idle = ended = seen = 0
+        while ended < len(packets) or (self.report is not None and len(self.report.received) < len(packets)):
             idle = 0 if await self.cycle() else idle + 1
+            ended += sum(beat.last for _, beat in self.output.received[seen:])
+            seen = len(self.output.received)
             if idle > _PATIENCE:
                 raise RuleError(f"nothing moves: {len(self.input.queue)} beats wait at the input")
         for _ in range(4):
             await self.cycle()
         return self._check(packets)
-
-    def _all_out(self, packets: int) -> bool:
-        ended = sum(beat.last for _, beat in self.output.received)
-        return ended >= packets and (self.report is None or len(self.report.received) >= packets)
 
     def _check(self, packets: Sequence[Packet]) -> list[Delivery]:
         reports = [beat.data for _, beat in self.report.received] if self.report is not None else None

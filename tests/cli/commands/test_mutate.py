@@ -46,16 +46,16 @@ def test_refusals(arguments, message, capsys):
 @pytest.mark.verilator
 @pytest.mark.slow
 def test_counts(config, capsys):
-    command = ["mutate", "--block", "decompressor.core.planner", "--count", "8", "--config", config]
+    command = ["mutate", "--block", "decompressor.core.planner", "--count", "4", "--config", config]
     command += ["--packets", "100", "--prove", "5"]
     assert main([*command, "--goal", "60"]) == 0
     table = capsys.readouterr().out
     assert "decompressor.core.planner" in table
     assert main([*command, "--goal", "60", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
-    assert (row["block"], row["mutants"]) == ("decompressor.core.planner", 8)
-    assert row["equivalent"] + row["killed"] + row["survivors"] == 8
+    assert (row["block"], row["mutants"]) == ("decompressor.core.planner", 4)
+    assert row["equivalent"] + row["killed"] + row["survivors"] == 4
     assert len(row["surviving"]) == row["survivors"]
     assert table.count("survived in") == row["survivors"]
-    reached = row["killed"] == 8 - row["equivalent"]
+    reached = row["killed"] == 4 - row["equivalent"]
     assert main([*command, "--goal", "100", "--json"]) == (0 if reached else 1)

@@ -79,7 +79,7 @@ CASES = [
 @pytest.mark.slow
 @pytest.mark.parametrize("design", CASES)
 def test_matrix(design: CodecDesign) -> None:
-    result = verify(design, packets=min(1000, 150 * design.config.lanes))
+    result = verify(design, packets=min(500, 100 * design.config.lanes))
     failures = [
         f"{outcome.test}: {outcome.failure}\n"
         + replay_command(design, outcome.test, result.seed, result.packets)

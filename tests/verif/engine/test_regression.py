@@ -67,10 +67,10 @@ PADDED = dataclasses.replace(SMALL, format=Format.preset("aie2p"), lanes=16, los
 CODES_OF_THREE_BITS = dataclasses.replace(NARROW, format=Format(code_bits=3), outstanding=1)
 
 #: Several device ports, in the shortest stripes; codes of a field in windows that are padded.
-UNITS = dataclasses.replace(SMALL, units=4, stripe_bytes=256, sideband=BESIDE)
+UNITS = dataclasses.replace(SMALL, units=6, stripe_bytes=256, sideband=BESIDE)
 #: A stripe is more than a unit has room for: while its port is silent, the stripe is still being given to it.
 LONG_STRIPES = dataclasses.replace(SMALL, units=2, stripe_bytes=4096)
-UNITS_WITH_FIELDS = dataclasses.replace(FIELDS, units=6, stripe_bytes=512, registers=False)
+UNITS_WITH_FIELDS = dataclasses.replace(FIELDS, units=2, stripe_bytes=512, registers=False)
 
 #: 64 words a beat, more than the codec takes. With 128 it takes minutes to build.
 TO_A_BYTE = dataclasses.replace(WIDE, host_data_bits=512, alignment="word")

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -161,22 +161,36 @@ class AxiWriter(wiring.Component):
         shape, command = self.shape, self.command
         m.submodules.realign = realign = Realign(shape.word_bits, shape.lanes)
         source, moved = wiring.flipped(self.input), realign.output
-        #: The whole packet has left, and its command has not: the next packet has a shift of its own.
-        ahead = Signal()
+        lane = shape.blocks.lane(command.payload.first, shape.word_bits)
+        wiring.connect(m, source, realign.input)
         if shape.registered:
             m.submodules.moved = buffer = BeatSlice(Beat(shape.word_bits, shape.lanes))
             wiring.connect(m, moved, buffer.i)
             moved = buffer.o
-            with m.If(realign.shift.valid & realign.shift.ready):
-                m.d.sync += ahead.eq(1)
-            with m.Elif(command.ready):
-                m.d.sync += ahead.eq(0)
-        wiring.connect(m, source, realign.input)
+            self._know(m, realign, lane)
+        else:
+            m.d.comb += [
+                realign.shift.payload.eq(lane),
+                realign.shift.valid.eq(command.valid | self.flush),
+            ]
         wiring.connect(m, moved, gather.input)
-        m.d.comb += [
-            realign.shift.payload.eq(shape.blocks.lane(command.payload.first, shape.word_bits)),
-            realign.shift.valid.eq((command.valid & ~ahead) | self.flush),
-        ]
+
+    def _know(self, m: Module, realign: Realign, lane: Value) -> None:
+        """The shift of a packet from registers, a cycle after its command: all words follow it, and the command is far."""
+        command, shift = self.command, realign.shift
+        #: The whole packet has left, and its command has not: the next packet has a shift of its own.
+        ahead = Signal()
+        known = Signal()
+        passed = Signal()
+        m.d.comb += [shift.valid.eq(known), passed.eq(shift.valid & shift.ready)]
+        with m.If(~known):
+            m.d.sync += shift.payload.eq(lane)
+        with m.If(passed):
+            m.d.sync += ahead.eq(1)
+        with m.Elif(command.ready):
+            m.d.sync += ahead.eq(0)
+        # What is dropped may have any shift.
+        m.d.sync += known.eq(self.flush | Mux(known, ~passed, command.valid & ~ahead))
 
     def _begin(self, m: Module, queues: _Queues, in_flight: Signal) -> tuple[Signal, Signal]:
         """Offers one address at a time: a pulse when it does, and one when the address is taken."""

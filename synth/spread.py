@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
 from cdma.hdl.spec.errors import CdmaError, ParameterError
 from cdma.hdl.spec.install import install_command
+from cdma.hdl.verilog.threads import tool_threads
 from cdma.synth.errors import MeasureError, ToolError
 
 from .lost import Lost
@@ -57,11 +58,8 @@ def spread(
         yield from _on_cluster(function, items, scheduler, patience)
     elif submit is not None:
         submitter = Submitter(submit)
-        try:
-            yield from _in_threads(partial(submitter.run, function), items, jobs)
-            submitter.forget()
-        finally:
-            submitter.stop()
+        yield from _in_threads(partial(submitter.run, function), items, jobs)
+        submitter.forget()
     else:
         yield from _in_threads(function, items, jobs)
 
@@ -71,23 +69,19 @@ def _in_threads(
 ) -> Iterator[tuple[int, Any]]:
     waiting = enumerate(items)
     futures: dict[Future[Any], int] = {}
-    with ThreadPoolExecutor(jobs) as pool:
-        try:
-            while True:
-                futures |= {
-                    pool.submit(function, item): index for index, item in islice(waiting, jobs - len(futures))
-                }
-                if not futures:
-                    return
-                for future in wait(futures, return_when=FIRST_COMPLETED).done:
-                    index = futures.pop(future)
-                    try:
-                        yield index, future.result()
-                    except CdmaError as error:
-                        yield index, Lost(str(error))
-        finally:
-            for future in futures:
-                future.cancel()
+    with tool_threads(jobs) as pool:
+        while True:
+            futures |= {
+                pool.submit(function, item): index for index, item in islice(waiting, jobs - len(futures))
+            }
+            if not futures:
+                return
+            for future in wait(futures, return_when=FIRST_COMPLETED).done:
+                index = futures.pop(future)
+                try:
+                    yield index, future.result()
+                except CdmaError as error:
+                    yield index, Lost(str(error))
 
 
 def _on_cluster(

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from uuid import uuid4
 
 from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.verilog.cache import cache_folder, content_key, replace_bytes
+from cdma.hdl.verilog.threads import ending_with_thread
 
 from .lost import Lost
 
@@ -43,10 +44,8 @@ class Submitter:
         except ValueError as error:
             raise ParameterError(f"submit is {prefix!r}: {error}") from None
         self._folder = cache_folder() / "jobs"
-        self._running: set[subprocess.Popen[bytes]] = set()
         self._results: set[Path] = set()
         self._lock = threading.Lock()
-        self._stopped = False
 
     def run(self, function: Callable[[Any], Any], item: Any) -> Any:
         """The result of ``function`` for ``item``, or :class:`.Lost`; it blocks."""
@@ -83,21 +82,9 @@ class Submitter:
             )
         except OSError as error:
             raise ParameterError(f"submit: {command[0]} cannot be run: {error.strerror}") from None
-        with self._lock:
-            self._running.add(process)
-            if self._stopped:
-                _end(process)
-        said, _ = process.communicate()
-        with self._lock:
-            self._running.discard(process)
+        with ending_with_thread(partial(_end, process)):
+            said, _ = process.communicate()
         return said.decode(errors="replace"), process.returncode
-
-    def stop(self) -> None:
-        """Ends all that runs."""
-        with self._lock:
-            self._stopped = True
-            for process in self._running:
-                _end(process)
 
     def forget(self) -> None:
         """Removes the results: they have all been taken."""

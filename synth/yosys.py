@@ -25,6 +25,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cdma.hdl.spec.install import install_command
+from cdma.hdl.verilog.threads import ending_with_thread
 
 from .errors import ToolError, ToolTimeout
 
@@ -113,25 +114,28 @@ def run_tool(
     lines: list[str] = []
     late = threading.Event()
 
+    def end() -> None:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+
     def stop() -> None:
         late.set()
-        os.killpg(process.pid, signal.SIGKILL)
+        end()
 
     timer = threading.Timer(seconds or 0, stop)
     if seconds is not None:
         timer.start()
     try:
         assert process.stdout is not None
-        with process.stdout:
+        with ending_with_thread(end), process.stdout:
             for line in process.stdout:
                 lines.append(line)
                 yield line
         status = process.wait()
     finally:
         timer.cancel()
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        end()
+        process.wait()
     if late.is_set():
         raise ToolTimeout(f"no answer within {seconds:g} s")
     if status:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cdma.hdl.spec.errors import ParameterError
+from cdma.hdl.verilog.threads import tool_threads
 from cdma.verif.simulator.build import build
 from cdma.verif.simulator.design import Design
 from cdma.verif.simulator.icarus import build_four_state
@@ -159,7 +159,7 @@ def verify(
         return outcomes
 
     lots = [[point] for point in points] if waves is not None else _lots(points, jobs)
-    with ThreadPoolExecutor(max(1, jobs)) as pool:
+    with tool_threads(max(1, jobs)) as pool:
         outcomes = {outcome.test: outcome for lot in pool.map(run_lot, lots) for outcome in lot}
     return Regression(design, seed, budget, [outcomes[point.name] for point in points])
 

@@ -53,9 +53,8 @@ def register(subparsers: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from concurrent.futures import ThreadPoolExecutor
-
     from cdma.hdl.spec.errors import ParameterError
+    from cdma.hdl.verilog.threads import tool_threads
     from cdma.output import step_progress
     from cdma.verif.proofs.registry import choose
     from cdma.verif.proofs.result import HOLDS
@@ -69,7 +68,7 @@ def _run(arguments: argparse.Namespace) -> int:
         _list(proofs, arguments.json)
         return 0
     junit = junit_file(arguments)
-    with step_progress("proving", len(proofs)) as advance, ThreadPoolExecutor(arguments.jobs) as pool:
+    with step_progress("proving", len(proofs)) as advance, tool_threads(arguments.jobs) as pool:
 
         def prove(proof: Proof | Equivalence) -> Result:
             result = run_proof(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from cdma.hdl.verilog.cache import content_key
+from cdma.hdl.verilog.threads import tool_threads
 from cdma.synth.cache import Cache
 from cdma.synth.circuits import Circuit
 from cdma.synth.library import gates
@@ -172,7 +172,7 @@ def measure(
     plain = replace(options, clock_gating=False)
     analyser = opensta if library.timed else None
     tools = {"yosys": str(yosys)} | ({"opensta": str(analyser)} if analyser else {})
-    with ThreadPoolExecutor(2) as pool:
+    with tool_threads(2) as pool:
         kept = _Kept(circuit, library, yosys, cache)
         jobs: dict[str, Any] = {
             "plain": pool.submit(kept.figures, plain, analyser, progress),

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-import threading
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from contextlib import closing
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cdma.hdl.spec.install import install_command
+from cdma.hdl.verilog.threads import tool_threads
 from cdma.synth.circuits import Circuit
 from cdma.synth.errors import MeasureError, ToolError, ToolTimeout
 from cdma.synth.yosys import Progress, Yosys, run_tool, scratch
@@ -94,18 +94,10 @@ def place_and_route(
             lines = [target.pin_line.format(port=port, pin=pin) for port, pin in pins]
             (folder / PIN_FILE).write_text("\n".join(lines) + "\n")
         what = f"the {circuit.block} does not fit into {target.name} {device}"
-        stop = threading.Event()
-        with ThreadPoolExecutor(jobs) as pool:
-            runs = [
-                pool.submit(_route, folder, nextpnr, options, seed, what, timeout, say, stop)
-                for seed in seeds
-            ]
-            try:
-                for run in as_completed(runs):
-                    yield run.result()
-            finally:
-                stop.set()
-                pool.shutdown(cancel_futures=True)
+        with tool_threads(jobs) as pool:
+            runs = [pool.submit(_route, folder, nextpnr, options, seed, what, timeout, say) for seed in seeds]
+            for run in as_completed(runs):
+                yield run.result()
 
 
 def _use_output_registers(netlist: Path) -> None:
@@ -138,14 +130,12 @@ def _route(
     misfit: str,
     timeout: float | None,
     say: Progress,
-    stop: threading.Event,
 ) -> Routed:
-    """One run, which ends with nextpnr's next line once ``stop`` is set."""
     report = f"report{seed}.json"
     command = (*nextpnr, *options, "--seed", str(seed), "--json", "harness.json", "--report", report)
     try:
         with closing(run_tool(command, folder, timeout)) as lines:
-            clocks = _clocks(lines, misfit, lambda stage: say(f"nextpnr, seed {seed}: {stage}"), stop)
+            clocks = _clocks(lines, misfit, lambda stage: say(f"nextpnr, seed {seed}: {stage}"))
     except ToolTimeout:
         return Routed(seed, None, "", "")
     if not clocks:
@@ -155,13 +145,11 @@ def _route(
     return Routed(seed, clocks[-1], start, end)
 
 
-def _clocks(lines: Iterable[str], misfit: str, say: Progress, stop: threading.Event) -> list[float]:
+def _clocks(lines: Iterable[str], misfit: str, say: Progress) -> list[float]:
     """Follows what nextpnr prints, and gives the clocks that it says."""
     clocks = []
     needed: list[str] = []
     for line in lines:
-        if stop.is_set():
-            raise CancelledError
         if match := _UTILISATION.match(line):
             kind, used, available = match[1], int(match[2]), int(match[3])
             if used > available:

@@ -144,7 +144,15 @@ ARROWS: dict[str, list[str]] = {
         "hdl/verilog",
         "hdl/spec",
     ],
-    "verif": ["verif/codec", "verif/engine", "verif/lossy", "verif/simulator", "synth", "hdl/spec"],
+    "verif": [
+        "verif/codec",
+        "verif/engine",
+        "verif/lossy",
+        "verif/simulator",
+        "synth",
+        "hdl/verilog",
+        "hdl/spec",
+    ],
     # What the regression reaches of the Verilog, and of the situations that matter.
     "verif/coverage": [
         "verif",

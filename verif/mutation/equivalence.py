@@ -12,11 +12,10 @@ shows, and says nothing then.
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Sequence
 
 from cdma.synth.errors import ToolError
-from cdma.synth.yosys import WRITE_AIGER, find_abc, find_yosys, scratch
+from cdma.synth.yosys import WRITE_AIGER, find_abc, find_yosys, run_tool, scratch
 from cdma.verif.monitors.observed import channel_valid, observed
 from cdma.verif.simulator.design import Design
 
@@ -69,18 +68,12 @@ def is_equivalent(design: Design, mutant: Mutant, seconds: int = 60) -> bool | N
         merge = "&get; &scorr; &put" if memories else "scorr"
         prove = f"read_aiger miter.aig; strash; {merge}; pdr -T {seconds}; iprove"
         try:
-            done = subprocess.run(
-                [find_abc(), "-c", prove],
-                cwd=folder,
-                capture_output=True,
-                text=True,
-                timeout=4 * seconds + 60,
-            )
-        except subprocess.TimeoutExpired:
+            log = "".join(run_tool((find_abc(), "-c", prove), folder, 4 * seconds + 60))
+        except ToolError:
             return None
-    if re.search(r"^UNSATISFIABLE|Property proved", done.stdout, re.MULTILINE):
+    if re.search(r"^UNSATISFIABLE|Property proved", log, re.MULTILINE):
         return True
-    differs = re.search(r"^SATISFIABLE|was asserted in frame", done.stdout, re.MULTILINE)
+    differs = re.search(r"^SATISFIABLE|was asserted in frame", log, re.MULTILINE)
     return False if differs and not memories else None
 
 

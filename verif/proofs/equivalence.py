@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ from cdma.hdl.verilog.emit import netlist
 from cdma.hdl.verilog.printer.design import print_design
 from cdma.hdl.verilog.shell import Shell
 from cdma.synth.errors import ToolError, ToolTimeout
-from cdma.synth.yosys import WRITE_AIGER, find_abc, find_yosys, scratch
+from cdma.synth.yosys import WRITE_AIGER, find_abc, find_yosys, run_tool, scratch
 
 from .result import FAILED, PROVEN, UNKNOWN
 
@@ -110,14 +109,12 @@ class Whole:
             # If scorr leaves no register, pdr declines and iprove answers; else it is the other way round.
             prove = f"read_aiger miter.aig; strash; scorr; pdr -T {seconds:.0f}; iprove"
             try:
-                done = subprocess.run(
-                    [find_abc(), "-c", prove], cwd=folder, capture_output=True, text=True, timeout=seconds
-                )
-            except subprocess.TimeoutExpired:
-                return UNKNOWN, bits, f"no answer within {seconds:g} s"
-        if re.search(r"^UNSATISFIABLE|Property proved", done.stdout, re.MULTILINE):
+                log = "".join(run_tool((find_abc(), "-c", prove), folder, seconds))
+            except ToolError as error:
+                return UNKNOWN, bits, str(error)
+        if re.search(r"^UNSATISFIABLE|Property proved", log, re.MULTILINE):
             return PROVEN, bits, ""
-        if re.search(r"^SATISFIABLE|was asserted in frame", done.stdout, re.MULTILINE):
+        if re.search(r"^SATISFIABLE|was asserted in frame", log, re.MULTILINE):
             return FAILED, bits, "some input shows a difference"
         return UNKNOWN, bits, "ABC decides it neither way"
 

@@ -18,6 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from cdma.hdl.verilog.cache import cache_folder, content_key, replace_text
+from cdma.hdl.verilog.threads import ending_with_thread
 
 from .equivalence import Equivalence
 from .proof import PROPERTIES, VERILOG, Proof
@@ -202,12 +203,17 @@ def _sby(
         errors="replace",
         start_new_session=True,
     )
-    try:
-        log, _ = process.communicate()
-    finally:
+
+    def end() -> None:
         # The solvers are in the same session, and end with whoever asked.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+
+    try:
+        with ending_with_thread(end):
+            log, _ = process.communicate()
+    finally:
+        end()
         process.wait()
     verdict = re.search(r"DONE \((\w+), rc=", log)
     status = verdict[1] if verdict is not None else "ERROR"

@@ -16,6 +16,7 @@ from typing import Any
 
 from cdma.hdl.spec.errors import CdmaError
 from cdma.hdl.verilog.cache import cache_folder
+from cdma.hdl.verilog.threads import ending_with_thread
 
 from .four_state import four_state_name
 from .icarus import run_four_state
@@ -134,9 +135,10 @@ def _run(
             stderr=subprocess.STDOUT,
         )
         try:
-            while process.poll() is None and time.monotonic() < limit:
-                poll()
-                time.sleep(0.05)
+            with ending_with_thread(process.kill):
+                while process.poll() is None and time.monotonic() < limit:
+                    poll()
+                    time.sleep(0.05)
         finally:
             stopped = process.poll() is None
             if stopped:

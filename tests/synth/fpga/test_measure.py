@@ -1,10 +1,10 @@
 """FPGA figures of circuits whose resources are known."""
 
 import threading
-import time
 
 import pytest
 
+from cdma.hdl.verilog.threads import ending_with_thread
 from cdma.synth.cache import Cache
 from cdma.synth.errors import MeasureError, ToolError, ToolTimeout
 from cdma.synth.fpga import measure as measure_module
@@ -191,9 +191,10 @@ def test_a_run_that_fails_ends_the_others_and_those_that_have_not_begun(tmp_path
         def lines(self, seed):
             if seed == 1:
                 raise ToolError("nextpnr failed: for a test")
-            while True:
-                yield "Info: Routing"
-                time.sleep(0.01)
+            ended = threading.Event()
+            with ending_with_thread(ended.set):
+                while not ended.wait(0.01):
+                    yield "Info: Routing"
 
     stand_in = nextpnr(Fails())
     with pytest.raises(ToolError, match=r"^nextpnr failed: for a test$"):

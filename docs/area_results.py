@@ -32,6 +32,8 @@ BLOCKS = ("compressor", "decompressor")
 NARROW = ("--dev-data-bits", "64", "--host-data-bits", "64", "--lanes", "2")
 WIDE = ("--dev-data-bits", "512", "--host-data-bits", "512", "--lanes", "16")
 UNITS = (1, 2, 4, 6, 8)
+#: Some seeds of an engine are never routed.
+IN_TIME = ("--timeout", "3000")
 PERIODS = ["--sweep", "period=0.7,0.8,0.9,1,1.2,1.5,2"]
 
 
@@ -301,13 +303,13 @@ def fpga(libraries: Libraries) -> Iterator[str]:
 def fpga_engine(libraries: Libraries) -> Iterator[str]:
     yield "### Engine on an ECP5\n"
     for options in ((), ("--alignment", "word")):
-        yield from ecp5("engine", "--pipelined", *options)
+        yield from ecp5("engine", "--pipelined", *IN_TIME, *options)
 
 
 def fpga_widths(libraries: Libraries) -> Iterator[str]:
     yield "### Engines with ports of 64 and 512 bits on an ECP5\n"
     for options in (NARROW, (*WIDE, "--window", "64")):
-        yield from ecp5("engine", "--pipelined", *options, seeds=1)
+        yield from ecp5("engine", "--pipelined", *IN_TIME, *options, seeds=1)
 
 
 def nexus(libraries: Libraries) -> Iterator[str]:
@@ -326,8 +328,8 @@ def gowin(libraries: Libraries) -> Iterator[str]:
 
 def other_engines(libraries: Libraries) -> Iterator[str]:
     yield "### Engine on other FPGAs\n"
-    yield on_device("engine", "nexus", "lifcl-40-9", "--pipelined", seeds=1)
-    yield on_device("engine", "gowin", "gw5ast-138", "--pipelined", seeds=1)
+    yield on_device("engine", "nexus", "lifcl-40-9", "--pipelined", *IN_TIME, seeds=1)
+    yield on_device("engine", "gowin", "gw5ast-138", "--pipelined", *IN_TIME, seeds=1)
 
 
 def ecp5(block: str, *options: str, seeds: int = 3) -> Iterator[str]:

@@ -131,6 +131,7 @@ def _route(
     timeout: float | None,
     say: Progress,
 ) -> Routed:
+    """One run of nextpnr, with a seed."""
     report = f"report{seed}.json"
     command = (*nextpnr, *options, "--seed", str(seed), "--json", "harness.json", "--report", report)
     try:

@@ -1,6 +1,7 @@
 """A command that is ended takes the tools that it started with it."""
 
 import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -56,14 +57,21 @@ def test_tools_end_with_the_command(name: str, number: signal.Signals) -> None:
     )
     deadline = time.monotonic() + 120
     tools: list[int] = []
-    while not tools and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.02)
-        tools = _tools(process.pid, tool)
-    assert tools
-    time.sleep(0.5)
-    process.send_signal(number)
-    # As a shell says it: 128 and the number of the signal.
-    assert process.wait(5) == 128 + number
-    while any(map(_runs, tools)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not any(map(_runs, tools))
+    try:
+        while not tools and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+            tools = _tools(process.pid, tool)
+        assert tools
+        time.sleep(0.5)
+        process.send_signal(number)
+        # As a shell says it: 128 and the number of the signal.
+        assert process.wait(5) == 128 + number
+        while any(map(_runs, tools)) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert not any(map(_runs, tools))
+    finally:
+        # Nothing goes on for minutes because the test has failed.
+        for left in filter(_runs, tools):
+            os.kill(left, signal.SIGKILL)
+        process.kill()
+        process.wait()

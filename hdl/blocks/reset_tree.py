@@ -13,16 +13,18 @@ def reset_with(
 
     ``clock``
         The clock of the design. Where it is given, the component has a clock domain of this ``name``, whose reset is a
-        flip-flop of its own: it begins and ends a cycle later than ``clear`` and than the reset of ``m``. Without it, two
-        resets meet in a gate, whose output goes to all flip-flops of the component in the same cycle: on an FPGA, that net
-        is the longest.
+        flip-flop of its own: it begins a cycle later than ``clear`` and than the reset of ``m``, and ends two cycles later.
+        Without it, two resets meet in a gate, whose output goes to all flip-flops of the component in the same cycle: on an
+        FPGA, that net is the longest.
     """
     if clock is None:
         return ResetInserter(clear)(component)
     domain = ClockDomain(name, local=True)
     domain.clk = clock
     cleared = Signal(name=f"{name}_cleared", init=1)
-    m.d.sync += cleared.eq(clear)
+    before = Signal(name=f"{name}_clear_before", init=1)
+    # It depends on itself, because synthesis makes one flip-flop of those that are equal.
+    m.d.sync += [before.eq(clear), cleared.eq(clear | (before & cleared))]
     m.d.comb += domain.rst.eq(cleared)
     m.domains += domain
     return DomainRenamer(name)(component)

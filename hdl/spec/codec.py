@@ -106,6 +106,12 @@ class CodecConfig:
         return reads
 
     @property
+    def window_cycles(self) -> int:
+        """The fewest cycles from one window to the next in a pipelined decompressor. Where a window has a beat to spare,
+        and its header is read at once, the header has a cycle to come out of the memories."""
+        return 5 if self.beats > 4 and self.header_reads == 1 else 4
+
+    @property
     def data_bits(self) -> int:
         """Bits of one beat."""
         return self.lanes * self.format.word_bits

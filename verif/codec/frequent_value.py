@@ -118,9 +118,12 @@ def _pipelined(config: CodecConfig, block: str) -> Limits:
     if block == "compressor":
         constant = config.beats + 12
         return Limits(constant=constant, latency=constant - 1)
-    constant = config.beats + 18 + config.header_reads
-    # It takes four cycles from one header to the next, and so counts a short last window as four beats.
-    return Limits(constant=constant, latency=constant - 1, back_to_back=2, least_window=4 * config.lanes)
+    cycles = config.window_cycles
+    constant = config.beats + 14 + cycles + config.header_reads
+    # It takes so many cycles from one header to the next, and so counts a short last window as so many beats.
+    return Limits(
+        constant=constant, latency=constant - 1, back_to_back=cycles - 2, least_window=cycles * config.lanes
+    )
 
 
 #: The one bench of this codec; it keeps no state.

@@ -1,5 +1,7 @@
 """What the header of a window says: its literals, and whether its codes are valid."""
 
+from collections.abc import Sequence
+
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -11,6 +13,9 @@ from cdma.hdl.codec.parts.interface import has_one_entry
 from cdma.hdl.spec.codec import CodecConfig
 
 __all__ = ["HeaderCheck", "most_stored"]
+
+#: So many stream words are counted within a cycle, even if a beat has fewer.
+_COUNTED = 8
 
 
 def most_stored(config: CodecConfig) -> int:
@@ -87,10 +92,12 @@ class HeaderCheck(wiring.Component):
             return code > 1 if fmt.zero else code.any()
 
         each = [self.codes.word_select(word, fmt.code_bits) for word in range(fmt.window)]
+        sent: list[Value] = []
         for beat in range(config.beats):
             words = range(beat * lanes, (beat + 1) * lanes)
             codes = Cat(each[word] for word in words)
-            m.d.sync += self.counts[beat].eq(popcount(sent_of(codes, C(0, lanes), config), 4))
+            sent.append(sent_of(codes, C(0, lanes), config))
+            m.d.sync += self.counts[beat].eq(popcount(sent[beat], 4))
             if known < fmt.literal_code:
                 m.d.sync += undefined[beat].eq(
                     Cat(self.exists[word] & (each[word] >= known) & ~each[word].all() for word in words).any()
@@ -100,13 +107,14 @@ class HeaderCheck(wiring.Component):
                     self.one_entry
                     & Cat(self.exists[word] & other(each[word]) & ~each[word].all() for word in words).any()
                 )
+        sums = self._summands(m, sent)
         with m.If(self.missing):
-            m.d.sync += [*(count.eq(0) for count in self.counts), undefined.eq(0)]
+            m.d.sync += [*(count.eq(0) for count in (*self.counts, *sums)), undefined.eq(0)]
         last = ~Cat(self.more, 0) & Cat(1, self.more)
         total = Signal.like(self.total)
-        stored = sum(self.counts)
+        stored = sum(sums)
         # The lane is a further operand of one sum, and not added to another.
-        step = sum(self.counts, start=self.lane)
+        step = sum(sums, start=self.lane)
         if fmt.align_words > 1:
             padding = Signal(range(fmt.align_words))
             m.d.comb += padding.eq(-(stored + fmt.header_words))
@@ -124,3 +132,16 @@ class HeaderCheck(wiring.Component):
             self.any_bad.eq(undefined.any() | past),
         ]
         return m
+
+    def _summands(self, m: Module, sent: Sequence[Value]) -> list[Value]:
+        """What is stored, counted of a few groups of beats: the fewer they are, the fewer are left to add."""
+        size = min(len(sent), _COUNTED // self.config.units)
+        if size < 2:
+            return list(self.counts)
+        sums = []
+        for first in range(0, len(sent), size):
+            words = Cat(sent[first : first + size])
+            number = Signal(range(len(words) + 1), name=f"stored_{first}")
+            m.d.sync += number.eq(popcount(words, 4))
+            sums.append(number)
+        return sums

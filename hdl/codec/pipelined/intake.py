@@ -11,6 +11,7 @@ from cdma.hdl.blocks.counter import WideCounter
 from cdma.hdl.blocks.credit import Credit
 from cdma.hdl.blocks.gates import popcount
 from cdma.hdl.blocks.memory_queue import MemoryQueue
+from cdma.hdl.blocks.memory_styles import LOOK_UP_TABLES
 from cdma.hdl.spec.codec import CodecConfig
 
 __all__ = ["Intake", "PacketEnd", "Position", "rows_of"]
@@ -143,7 +144,9 @@ class Intake(wiring.Component):
         """Adds a memory for each lane, with a port for each reader."""
         for lane in range(self.config.units):
             shape = self.config.format.stream_bits
-            m.submodules[f"lane_{lane}"] = memory = Memory(shape=shape, depth=self.rows, init=[])
+            m.submodules[f"lane_{lane}"] = memory = Memory(
+                shape=shape, depth=self.rows, init=[], attrs=LOOK_UP_TABLES
+            )
             write = memory.write_port()
             m.d.comb += [
                 write.addr.eq(write_index),

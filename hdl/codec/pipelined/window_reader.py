@@ -74,7 +74,7 @@ class PacketInfo(data.StructLayout):
 class _Loop:
     """The loop from one header to the next: its state, and what its steps tell one another.
 
-    Exactly one of the six states is high. They are flip-flops of their own and not an ``m.FSM``, because decoding a state
+    Exactly one of the states is high. They are flip-flops of their own and not an ``m.FSM``, because decoding a state
     would lengthen the paths of this loop.
     """
 
@@ -87,6 +87,9 @@ class _Loop:
         self.adding = Signal()
         #: The position of the next header is found, and the header is read.
         self.locating = Signal()
+        #: With a register after the memories: the header is on its way into it, after this window or after this packet.
+        self.fetching = Signal()
+        self.turning = Signal()
         #: The window waits until it has arrived and the one before has left.
         self.waiting = Signal()
         #: The one before has left.
@@ -132,12 +135,20 @@ class _Loop:
         #: The end of the packet has been taken.
         self.over = Signal()
 
+        #: The words that are read, and whether they come from a register.
+        self.words = Signal(data.ArrayLayout(config.format.stream_bits, config.units), reset_less=True)
+        self.registered = config.window_cycles > 4
+
     def advance(self, m: Module, held: Value) -> None:
         """Finds the next state; ``held`` is high while the window before does not leave."""
-        still_waiting = self.locating | (self.waiting & ~self.stops & ~self.continues)
+        read, turned = self.locating, self.leaves
+        if self.registered:
+            m.d.sync += [self.fetching.eq(self.locating), self.turning.eq(self.leaves)]
+            read, turned = self.fetching, self.turning
+        still_waiting = read | (self.waiting & ~self.stops & ~self.continues)
         m.d.sync += [
             self.heading.eq(
-                self.leaves
+                turned
                 | (self.captures & ~self.whole)
                 | (self.continues & ~self.next_taken)
                 | (self.heading & ~self.captures)
@@ -152,7 +163,9 @@ class _Loop:
 
 
 class WindowReader(wiring.Component):
-    """Reads the headers of packets, one every four cycles, and hands each window on when all of it has arrived.
+    """Reads the headers of packets, and hands each window on when all of it has arrived.
+
+    Throughput: a window every :attr:`~cdma.hdl.spec.codec.CodecConfig.window_cycles`.
 
     ``length``
         Number of words of each packet.
@@ -170,7 +183,8 @@ class WindowReader(wiring.Component):
         Discard the beats before ``free``.
 
     The reader waits for a header, counts its literals, adds the counts, finds the position of the next header, and waits
-    until the window has arrived. If the next header has arrived by then, it is read in the same cycle. After the last
+    until the window has arrived. Where a window has a fifth cycle, the words that are read come from a register, because the
+    memories of many rows are slow. If the next header has arrived by then, it is read in the same cycle. After the last
     window the reader waits for the end of the packet.
     """
 
@@ -207,6 +221,10 @@ class WindowReader(wiring.Component):
         m.submodules.left = left = WordsLeft(self.config)
         m.submodules.check = check = HeaderCheck(self.config)
         wiring.connect(m, wiring.flipped(self.length), left.length)
+        if loop.registered:
+            m.d.sync += loop.words.eq(self.words)
+        else:
+            m.d.comb += loop.words.eq(self.words)
         there = self._measure(m, loop, check)
         self._capture(m, loop, there)
         self._hand_on(m, loop, left, check, there)
@@ -239,7 +257,7 @@ class WindowReader(wiring.Component):
         #: Number of the part that is taken next.
         part = Signal(range(self.parts))
         found = [
-            one_of(*((loop.head_lane[(lane - word) % units], self.words[lane]) for lane in range(units)))
+            one_of(*((loop.head_lane[(lane - word) % units], loop.words[lane]) for lane in range(units)))
             for word in range(self.header_part)
         ]
         m.d.comb += loop.whole.eq((part == self.parts - 1) | (loop.heading & ~there))
@@ -315,7 +333,7 @@ class WindowReader(wiring.Component):
             data.ArrayLayout(self.config.format.stream_bits, align), self.config.units // align
         )
         number = ((loop.head >> exact_log2(align)) - 1)[: exact_log2(groups.length)]
-        group = data.View(groups, Value.cast(self.words))[number]
+        group = data.View(groups, Value.cast(loop.words))[number]
         wrong = Signal(name="wrong_padding")
         padded = reversed(list(thermometer(check.padding, align)))
         m.d.comb += wrong.eq(

@@ -318,9 +318,11 @@ class Channel(wiring.Component):
             with m.State("clear"):
                 m.d.comb += clear.eq(1)
                 m.d.sync += [state.timeout.eq(0), state.reported.eq(0), state.halted.eq(1)]
-                m.next = "run" if self.clock is None else "cleared"
+                m.next = "run" if self.clock is None else "clearing"
             if self.clock is not None:
-                # The parts are reset a cycle later.
+                # The parts are reset a cycle later, and for two cycles.
+                with m.State("clearing"):
+                    m.next = "cleared"
                 with m.State("cleared"):
                     m.next = "run"
         flush: Value = ~fsm.ongoing("run")

@@ -169,7 +169,7 @@ class Checker(wiring.Component):
         kept = about
         if self.late:
             # It is known in the cycle before it is needed.
-            kept = _About(*(Signal(name=f"kept_{name}") for name in _About._fields))
+            kept = _About(*(Signal(name=f"kept_{name}", reset_less=True) for name in _About._fields))
             m.d.sync += [register.eq(value) for register, value in zip(kept, about, strict=True)]
         # The state of the checker goes through flip-flops to what it selects.
         scanned = self._follow(m, steps, "scanned") if self.late else steps

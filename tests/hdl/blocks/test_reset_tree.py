@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
-from amaranth.hdl import ClockDomain, Elaboratable, Module, Signal
+from amaranth.back import rtlil
+from amaranth.hdl import ClockDomain, ClockSignal, Elaboratable, Module, Signal
 from amaranth.lib import wiring
-from amaranth.lib.wiring import Out
+from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.reset_tree import reset_with
+from cdma.synth.yosys import find_yosys, scratch
 from tests.support.simulate import simulate
 
 
@@ -54,14 +59,41 @@ def test_when_a_part_is_reset(own: bool) -> None:
             await ctx.tick()
             ctx.set(dut.clear, 0)
             counts.append(ctx.get(dut.part.count))
-        # With its own flip-flop it is a cycle behind, here and after the reset of all.
-        assert counts == ([5, 0, 1, 2, 3] if own else [0, 1, 2, 3, 4])
+        # With its own flip-flop it begins a cycle later and ends two later, here and after the reset of all.
+        assert counts == ([4, 0, 0, 1, 2] if own else [0, 1, 2, 3, 4])
         assert ctx.get(dut.beside.count) == 10
         ctx.set(dut.domain.rst, 1)
         await ctx.tick()
         ctx.set(dut.domain.rst, 0)
         await ctx.tick().repeat(4)
         assert ctx.get(dut.beside.count) == 4
-        assert ctx.get(dut.part.count) == (3 if own else 4)
+        assert ctx.get(dut.part.count) == (2 if own else 4)
 
     simulate(dut, check)
+
+
+class _Two(wiring.Component):
+    """Two parts, which are reset by the same."""
+
+    def __init__(self) -> None:
+        super().__init__({"clear": In(1), "counts": Out(8).array(2)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        for index, name in enumerate(("first", "second")):
+            part = _Count()
+            clock = Signal()
+            m.d.comb += [clock.eq(ClockSignal()), self.counts[index].eq(part.count)]
+            m.submodules[name] = reset_with(m, name, part, self.clear, clock)
+        return m
+
+
+def test_synthesis_for_an_fpga_keeps_a_flip_flop_for_each_part() -> None:
+    with scratch() as folder:
+        Path(folder, "two.il").write_text(rtlil.convert(_Two(), name="two", emit_src=False))
+        find_yosys().run("read_rtlil two.il\nsynth_ecp5 -noiopad -top two\nwrite_json two.json\n", folder)
+        cells = json.loads(Path(folder, "two.json").read_text())["modules"]["two"]["cells"].values()
+    flip_flops = [cell for cell in cells if cell["type"] == "TRELLIS_FF"]
+    by_reset = Counter(tuple(cell["connections"]["LSR"]) for cell in flip_flops)
+    # Two counts of eight bits, each with its reset, and the flip-flops of those.
+    assert sorted(by_reset.values())[-2:] == [8, 8], by_reset

@@ -140,6 +140,9 @@ def test_what_a_pipelined_codec_may_take() -> None:
     narrow = CodecConfig(Format(8, 32, 4), 1, pipelined=True)
     assert BENCH.limits(narrow, "compressor").constant == 32 + 12
     assert BENCH.limits(narrow, "decompressor").constant == 32 + 18 + 16
+    # A window of more than four beats has a cycle for a register, if its header is read at once.
+    two = BENCH.limits(CodecConfig(lanes=2, pipelined=True), "decompressor")
+    assert (two.constant, two.latency, two.back_to_back, two.least_window) == (16 + 19 + 1, 35, 3, 5 * 2)
 
 
 @pytest.mark.parametrize("last", [1, 5, 31, 32])

@@ -328,8 +328,9 @@ def gowin(libraries: Libraries) -> Iterator[str]:
 
 def other_engines(libraries: Libraries) -> Iterator[str]:
     yield "### Engine on other FPGAs\n"
-    yield on_device("engine", "nexus", "lifcl-40-9", "--pipelined", *IN_TIME, seeds=1)
-    yield on_device("engine", "gowin", "gw5ast-138", "--pipelined", *IN_TIME, seeds=1)
+    for target, device in (("nexus", "lifcl-40-9"), ("gowin", "gw5ast-138")):
+        for options in (NARROW, ()):
+            yield on_device("engine", target, device, "--pipelined", *IN_TIME, *options, seeds=1)
 
 
 def ecp5(block: str, *options: str, seeds: int = 3) -> Iterator[str]:

@@ -156,7 +156,7 @@ class Gather(wiring.Component):
     ``admit``
         High while in the next cycle the store can take a beat, and ``bursts`` three.
     ``flush``
-        While high, and a cycle longer, what comes in from the next cycle on is dropped.
+        From the next cycle on, while high and a cycle longer, what comes in is dropped and no packet is begun.
     ``end``
         Where the packet ends, in the cycle in which its command is taken: the lower bits of the address after its
         last word.
@@ -201,9 +201,12 @@ class Gather(wiring.Component):
             part=Signal(name="limit_part"),
         )
         overflow = Signal()
-        accept, keeps = self._take(m, phase, limit, overflow)
+        #: A flush comes from afar.
+        drops = Signal()
+        m.d.sync += drops.eq(self.flush)
+        accept, keeps = self._take(m, phase, limit, overflow, drops)
         pushes = self._push(m, phase, position, overflow)
-        self._sequence(m, phase, accept)
+        self._sequence(m, phase, accept, drops)
         full = accept & self.input.payload.keep[-1]
         # Which words a full beat has need not be compared with those that fit.
         fits = ~(phase.open & (limit.shut | (limit.here & limit.part)))
@@ -211,7 +214,9 @@ class Gather(wiring.Component):
         self._approach(m, phase, position, limit, full)
         return m
 
-    def _take(self, m: Module, phase: _Phase, limit: _Limit, overflow: Signal) -> tuple[Signal, Signal]:
+    def _take(
+        self, m: Module, phase: _Phase, limit: _Limit, overflow: Signal, drops: Signal
+    ) -> tuple[Signal, Signal]:
         """Takes beats, and stores those that fit: gives whether one is taken, and whether it is to be stored."""
         beat = self.input.payload
         present = beat.keep.any() if self.shape.realign else beat.keep[0]
@@ -219,8 +224,6 @@ class Gather(wiring.Component):
         exceeds = Signal()
         accept = Signal()
         keeps = Signal()
-        drops = Signal()
-        m.d.sync += drops.eq(self.flush)
         m.d.comb += [
             # The limit is that of the packet whose command is in hand.
             misfit.eq(phase.open & (limit.shut | (limit.here & (beat.keep & limit.beyond).any()))),
@@ -261,7 +264,7 @@ class Gather(wiring.Component):
         ]
         return self.bursts.valid
 
-    def _sequence(self, m: Module, phase: _Phase, accept: Signal) -> None:
+    def _sequence(self, m: Module, phase: _Phase, accept: Signal, drops: Signal) -> None:
         """Goes from phase to phase. Where a packet does not fit, its end takes longer, and no beats come early."""
         first = self.shape.blocks.place(self.command.payload.first)
         busy = Signal()
@@ -269,7 +272,7 @@ class Gather(wiring.Component):
         #: The packet's last beat came early.
         ended = Signal()
         m.d.comb += [
-            phase.load.eq(self.command.valid & ~busy & ~self.flush),
+            phase.load.eq(self.command.valid & ~busy & ~drops),
             finishes.eq(accept & self.input.payload.last),
         ]
         opens = ~(first.all() | ended | finishes)

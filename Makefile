@@ -2,6 +2,7 @@
 #   make demo       generates both codecs, simulates a tensor through them and says where everything is
 #   make check      what one runs while working, under three minutes on two cores: lint, and the tests that are quick
 #   make test       lint and every test, simulations included, in the stages of tests/support/stages.py
+#   make thorough   the same, and shapes of codecs and engines that others nearly cover
 #   make lint       ruff and mypy alone
 #   make same BASE=REVISION   says whether this tree makes the same Verilog, streams and reports as that revision
 #   make docs       builds the documentation site, build/site/index.html
@@ -27,7 +28,7 @@ FILES  := $(sort $(shell find cli hdl sim verif synth -type f -name '[!.]*[!~]' 
 LINKED := $(if $(wildcard build/__editable__*),$(shell cat $(STAMP) 2>/dev/null))
 
 .DELETE_ON_ERROR:
-.PHONY: demo check test lint same docs release commands waves litex machine torch clean
+.PHONY: demo check test thorough lint same docs release commands waves litex machine torch clean
 ifneq ($(FILES),$(LINKED))
 .PHONY: $(STAMP)
 endif
@@ -36,9 +37,12 @@ demo: $(STAMP)
 	$(BIN)/cdma demo
 
 check: $(STAMP) lint
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not verilator and not slow"
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not verilator and not slow and not thorough"
 
 test: $(STAMP) $(if $(TORCH),torch) lint
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not thorough"
+
+thorough: $(STAMP) $(if $(TORCH),torch) lint
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 lint: $(STAMP)

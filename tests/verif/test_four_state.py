@@ -25,6 +25,7 @@ from tests.support.collisions import with_collisions
 from tests.support.faulty import wrapped
 from tests.support.icarus import needs_icarus
 from tests.support.pessimistic import pessimistic
+from tests.support.thorough import cases_of
 
 pytestmark = [needs_icarus, pytest.mark.slow]
 
@@ -100,7 +101,7 @@ def _failures(result: Regression) -> dict[str, str]:
 def test_codecs(block: str, config: CodecConfig) -> None:
     tests = ["lengths", "soak", "interop", "patience", "reset", "malformed"]
     design = CodecDesign(block, config, init=False)
-    assert not _failures(verify(design, tests=tests, packets=20, four_state=True))
+    assert not _failures(verify(design, tests=tests, packets=10, four_state=True))
     if block == "decompressor" and config.pipelined:
         assert not _failures(verify(design, tests=["corrupt"], packets=1, four_state=True))
 
@@ -113,10 +114,10 @@ def test_stages(block: str, config: StageConfig) -> None:
     assert not _failures(verify(design, tests=tests, packets=30, four_state=True))
 
 
-@pytest.mark.parametrize(("config", "tests"), ENGINES.values(), ids=ENGINES.keys())
+@pytest.mark.parametrize(("config", "tests"), cases_of(ENGINES, {"two units"}))
 def test_engines(config: EngineConfig, tests: list[str]) -> None:
     design = EngineDesign(config, init=False)
-    assert not _failures(verify(design, tests=tests, packets=10, four_state=True))
+    assert not _failures(verify(design, tests=tests, packets=4, four_state=True))
 
 
 #: Whether the netlist is one of gates, and the tests.
@@ -133,7 +134,7 @@ PESSIMISTIC: dict[str, tuple[Design, bool, list[str]]] = {
 def test_unknown_conditions_stay_unknown(design: Design, gates: bool, tests: list[str]) -> None:
     """As between gates: nothing passes because ``if (x)`` takes a branch."""
     netlist = pessimistic(design.verilog(), design.top, gates=gates)
-    assert not _failures(verify(design, tests=tests, packets=4, four_state=True, verilog=netlist))
+    assert not _failures(verify(design, tests=tests, packets=2, four_state=True, verilog=netlist))
 
 
 #: Engines with block RAM, and their tests.
@@ -146,7 +147,7 @@ COLLISIONS: dict[str, tuple[EngineConfig, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("config", "tests"), COLLISIONS.values(), ids=COLLISIONS.keys())
+@pytest.mark.parametrize(("config", "tests"), cases_of(COLLISIONS, {"streams"}))
 def test_nothing_depends_on_block_ram_that_is_written_while_it_is_read(
     config: EngineConfig, tests: list[str]
 ) -> None:
@@ -154,7 +155,7 @@ def test_nothing_depends_on_block_ram_that_is_written_while_it_is_read(
     design = EngineDesign(config, init=False)
     text, count = with_collisions(design.verilog())
     assert count
-    assert not _failures(verify(design, tests=tests, packets=10, four_state=True, verilog=text))
+    assert not _failures(verify(design, tests=tests, packets=4, four_state=True, verilog=text))
 
 
 #: What no other promise of the design notices: expressions for ports, the state that they need, and the X that shows.

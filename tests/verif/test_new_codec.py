@@ -136,5 +136,5 @@ _ENGINE = (
 def test_an_engine_has_it(registers: str, tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
     made = run(capsys, "generate", "engine", *_ENGINE, registers, "-o", str(tmp_path))
     assert not any("values" in port for port in made["ports"])
-    tests = ("--tests", "soak", "corrupt", "capacity", "--transfers", "40")
+    tests = ("--tests", "soak", "corrupt", "capacity", "--transfers", "15")
     assert run(capsys, "verify", "engine", *_ENGINE, registers, *tests)["passed"]

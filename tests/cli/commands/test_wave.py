@@ -166,6 +166,7 @@ def test_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert signals <= set(trace.top.signals)
 
 
+@pytest.mark.thorough
 def test_pieces_of_several_units(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every beat of a piece that the joiner takes is a box with its number, and every turn one with its unit."""
     parameters = ["--units", "4", "--stripe-bytes", "256", "--latency", "32"]

@@ -142,16 +142,16 @@ def test_coming_early_changes_no_burst(burst: int, late: int, empty_ends: bool, 
     """Packets of any length, begin and capacity, early or not."""
     rng = random.Random(burst)
     packets = []
-    for _ in range(250):
+    for _ in range(100):
         words = rng.choice((1, 2, 3, 4, 5, 6, 7, rng.randrange(1, 4 * burst), 2 * burst, 2 * burst + 1))
         first = 4096 + _BEAT * (rng.choice((0, EARLY, 2 * EARLY, rng.randrange(64))))
         room = rng.choice((4 * words, 4 * words + 4, 4096, max(8, rng.randrange(4 * words))))
         packets.append((first, words, max(room, EARLY * _BEAT) if rng.random() < 0.7 else room))
-    assert sum(_early(*packet[::2]) for packet in packets) > 60
-    assert sum(4 * words > room for _, words, room in packets) > 10
+    assert sum(_early(*packet[::2]) for packet in packets) > 24
+    assert sum(4 * words > room for _, words, room in packets) > 2
     dut = Gather(port_shape(64, burst))
     *apart, slower = _run(dut, packets, admit, empty_ends=empty_ends, late=late)
     dut = Gather(port_shape(64, burst))
     *close, faster = _run(dut, packets, admit, ahead=True, empty_ends=empty_ends, late=late)
     assert close == apart
-    assert faster < slower - 50 * admit
+    assert faster < slower - 20 * admit

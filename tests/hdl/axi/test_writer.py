@@ -170,7 +170,7 @@ def test_writer_that_realigns_never_writes_past_the_capacity(offset: int, empty_
     """Every capacity: whole beats of memory, and none at all where the first does not fit; the first byte that was not
     written is reported, and the next packet is unharmed."""
     first = 128 + offset
-    for capacity in [*range(1, 40), 60, 64, 68, 115, 116, 117, 124, 128, 132]:
+    for capacity in [*range(1, 20), 31, 32, 33, 60, 64, 68, 116, 128, 132]:
         dut = AxiWriter(port_shape(128, 8, realign=True))
         memory = AxiMemory(write=dut.port, pause=0.3)
         statuses = _write(dut, memory, [(first, 60, capacity), (1028, 3, 12)], empty_end=empty_end)

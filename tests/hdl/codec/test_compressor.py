@@ -47,7 +47,7 @@ def test_cycles_are_those_of_the_model(number: int, queue: int) -> None:
     window = config.format.window
     arrives = max(config.beats - 1, (config.lanes.bit_length() + 3) // 2)
     literal = next(word for word in range(1, 4) if word not in config.format.values)
-    counts = (1, window - 1, 10 * window, source.randrange(1, 4 * window))
+    counts = (1, window - 1, 5 * window, source.randrange(1, 4 * window))
     packets = [random_words(source, config, count, source.choice([0.5, 0.9, 1])) for count in counts]
     # Windows that fill whole beats: the last of them must not stay behind and meet the next header.
     literals = max(0, window - config.format.header_words)

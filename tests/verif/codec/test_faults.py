@@ -118,7 +118,7 @@ PORT_FAULTS = {
 def test_fault_at_the_ports(fault: str, texts: dict[str, str]) -> None:
     changes, state, test, message = PORT_FAULTS[fault]
     text = broken(texts["compressor"], COMPRESSOR, changes, state)
-    (outcome,) = verify(COMPRESSOR, tests=[test], packets=300, seed=3, verilog=text).outcomes
+    (outcome,) = verify(COMPRESSOR, tests=[test], packets=100, seed=3, verilog=text).outcomes
     if message is None:
         assert outcome.failure is None
     else:
@@ -130,6 +130,6 @@ def test_decompressor_that_forgets_an_error(texts: dict[str, str]) -> None:
     changes = {"m_report_tdata": "{8'd0, x_m_report_tdata[95:0]}"}
     text = broken(texts["decompressor"], DECOMPRESSOR, changes)
     for test in ("corrupt", "malformed"):
-        (outcome,) = verify(DECOMPRESSOR, tests=[test], packets=300, verilog=text).outcomes
+        (outcome,) = verify(DECOMPRESSOR, tests=[test], packets=100, verilog=text).outcomes
         assert outcome.failure is not None
         assert "error" in outcome.failure

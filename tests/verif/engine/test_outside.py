@@ -14,4 +14,4 @@ from tests.support.outside import CONFIGS, run
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CONFIGS)
 def test_an_outsider_finds_what_the_documents_say(name: str) -> None:
-    assert {outcome.test: outcome.failure for outcome in run(name, 60) if outcome.failure} == {}
+    assert {outcome.test: outcome.failure for outcome in run(name, 30) if outcome.failure} == {}

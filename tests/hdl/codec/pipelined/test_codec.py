@@ -118,7 +118,7 @@ def test_bound(patterns: list[list[int]]) -> None:
 @pytest.mark.parametrize("number", NUMBERS)
 def test_bound_of_all(number: int, density: float) -> None:
     config = PIPELINED[number]
-    words = random_words(random.Random(number), config, 12 * config.format.window, density)
+    words = random_words(random.Random(number), config, 6 * config.format.window, density)
     bench, (packet,) = compress_packets(config, [words])
     assert cycles_taken(bench, packet) <= cost(config, words) + BENCH.limits(config, "compressor").constant
     bench, (packet,) = decompress_packets(config, [(stream_of(words, config), len(words))])

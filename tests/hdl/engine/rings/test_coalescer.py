@@ -82,7 +82,7 @@ def test_never_without_a_time() -> None:
 @pytest.mark.parametrize("pipelined", [False, True])
 @pytest.mark.parametrize("cycles", [1, 2, 5, 6, 12, 13, 14, 15, 16, 17, 100, 255, 256, 257])
 def test_a_time_after_the_first(cycles: int, pipelined: bool, channel: str) -> None:
-    for start in range(8):
+    for start in range(0, 8, 3):
         options = {"channel": channel, "start": start, "pipelined": pipelined}
         (found,) = times({5, 7}, 200, cycles, cycles + 40, **options)
         assert 5 + cycles <= found <= 5 + cycles + LATE

@@ -156,7 +156,8 @@ class Gather(wiring.Component):
     ``admit``
         High while in the next cycle the store can take a beat, and ``bursts`` three.
     ``flush``
-        From the next cycle on, while high and a cycle longer, what comes in is dropped and no packet is begun.
+        While high, and a cycle longer, what comes in from the next cycle on is dropped. While high no packet is begun; of
+        ports with registers, the first cycle may still begin one.
     ``end``
         Where the packet ends, in the cycle in which its command is taken: the lower bits of the address after its
         last word.
@@ -201,7 +202,6 @@ class Gather(wiring.Component):
             part=Signal(name="limit_part"),
         )
         overflow = Signal()
-        #: A flush comes from afar.
         drops = Signal()
         m.d.sync += drops.eq(self.flush)
         accept, keeps = self._take(m, phase, limit, overflow, drops)
@@ -272,7 +272,8 @@ class Gather(wiring.Component):
         #: The packet's last beat came early.
         ended = Signal()
         m.d.comb += [
-            phase.load.eq(self.command.valid & ~busy & ~drops),
+            # On an FPGA the flush comes from afar, and the packet is dropped all the same.
+            phase.load.eq(self.command.valid & ~busy & ~(drops if self.shape.registered else self.flush)),
             finishes.eq(accept & self.input.payload.last),
         ]
         opens = ~(first.all() | ended | finishes)

@@ -1,7 +1,7 @@
 # Each of these sets up .venv by itself.
 #   make demo       generates both codecs, simulates a tensor through them and says where everything is
 #   make check      what one runs while working, under three minutes on two cores: lint, and the tests that are quick
-#   make test       lint and every test, simulations included, in the stages of tests/support/stages.py
+#   make test       lint and the tests, simulations included, in the stages of tests/support/stages.py
 #   make thorough   the same, and shapes of codecs and engines that others nearly cover
 #   make lint       ruff and mypy alone
 #   make same BASE=REVISION   says whether this tree makes the same Verilog, streams and reports as that revision

@@ -25,7 +25,6 @@ from tests.support.collisions import with_collisions
 from tests.support.faulty import wrapped
 from tests.support.icarus import needs_icarus
 from tests.support.pessimistic import pessimistic
-from tests.support.thorough import cases_of
 
 pytestmark = [needs_icarus, pytest.mark.slow]
 
@@ -114,7 +113,7 @@ def test_stages(block: str, config: StageConfig) -> None:
     assert not _failures(verify(design, tests=tests, packets=30, four_state=True))
 
 
-@pytest.mark.parametrize(("config", "tests"), cases_of(ENGINES, {"two units"}))
+@pytest.mark.parametrize(("config", "tests"), ENGINES.values(), ids=ENGINES.keys())
 def test_engines(config: EngineConfig, tests: list[str]) -> None:
     design = EngineDesign(config, init=False)
     assert not _failures(verify(design, tests=tests, packets=4, four_state=True))
@@ -147,7 +146,7 @@ COLLISIONS: dict[str, tuple[EngineConfig, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("config", "tests"), cases_of(COLLISIONS, {"streams"}))
+@pytest.mark.parametrize(("config", "tests"), COLLISIONS.values(), ids=COLLISIONS.keys())
 def test_nothing_depends_on_block_ram_that_is_written_while_it_is_read(
     config: EngineConfig, tests: list[str]
 ) -> None:

@@ -183,9 +183,9 @@ class WindowReader(wiring.Component):
         Discard the beats before ``free``.
 
     The reader waits for a header, counts its literals, adds the counts, finds the position of the next header, and waits
-    until the window has arrived. Where a window has a fifth cycle, the words that are read come from a register, because the
-    memories of many rows are slow. If the next header has arrived by then, it is read in the same cycle. After the last
-    window the reader waits for the end of the packet.
+    until the window has arrived. If the next header has arrived by then, it is read in the same cycle. After the last
+    window the reader waits for the end of the packet. Where a window has a fifth cycle, the words that are read come from a
+    register, because memories of more rows, which few lanes need, are slow.
     """
 
     def __init__(self, config: CodecConfig) -> None:

@@ -55,12 +55,15 @@ def decompress_packets(
     packets: Sequence[tuple[Sequence[int], int]],
     *,
     pauses: float = 0,
+    output_pauses: float | None = None,
     report_pauses: float | None = None,
     seed: object = 0,
 ) -> tuple[StreamBench, list[Packet]]:
     """Decompresses ``packets`` (stream, number of words); checks that data and reports are the model's."""
     bench = StreamBench(Decompressor(config))
     source, sink, reports, lengths = _pauses(4, pauses, seed)
+    if output_pauses is not None:
+        sink = sometimes((seed, "output"), output_pauses)
     if report_pauses is not None:
         reports = sometimes((seed, "reports"), report_pauses)
     bench.source("input", [beat for stream, _ in packets for beat in beats_of(stream, config.units)], source)

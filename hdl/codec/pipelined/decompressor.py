@@ -60,6 +60,8 @@ class PipelinedDecompressor(wiring.Component):
             intake.read[0].eq(reader.read),
             intake.place[0].eq(reader.place),
             intake.above[0].eq(reader.above),
+            intake.passes.eq(reader.passes),
+            intake.past.eq(reader.past),
             reader.words.eq(intake.words[0]),
             reader.idle.eq(~(reader.window.valid | planner.busy | spreader.busy)),
             intake.read[1].eq(1),

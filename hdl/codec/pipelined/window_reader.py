@@ -171,7 +171,7 @@ class WindowReader(wiring.Component):
         Number of words of each packet.
     ``one_entry``
         Says that of the table only entry 0 counts.
-    ``reach``, ``ended``, ``end``, ``pop``, ``read``, ``place``, ``above``, ``words``
+    ``reach``, ``ended``, ``end``, ``pop``, ``read``, ``place``, ``above``, ``words``, ``passes``, ``past``
         Connect to the ports of the same names of an :class:`Intake`.
     ``window``
         The windows, in order. No window of a packet follows one that cannot be delivered whole.
@@ -207,6 +207,8 @@ class WindowReader(wiring.Component):
                 "place": Out(Position(config)),
                 "above": Out(beat),
                 "words": In(data.ArrayLayout(fmt.stream_bits, config.units)),
+                "passes": Out(1),
+                "past": Out(beat),
                 "window": Out(stream.Signature(Window(config))),
                 "info": Out(stream.Signature(PacketInfo())),
                 "idle": In(1),
@@ -408,6 +410,18 @@ class WindowReader(wiring.Component):
             self.read.eq(reads),
             self.place.eq(reading),
             self.above.eq(next_above >> levels),
+        ]
+        # A header that is whole is read no more. One that is missing would end behind its packet. What is discarded, and the
+        # end of a packet, is passed a cycle later.
+        skips = Signal()
+        skipped = Signal.like(self.past, reset_less=True)
+        m.d.sync += [
+            skips.eq(self.pop | self.discard),
+            skipped.eq(Mux(self.pop, self.end.next, self.free)),
+        ]
+        m.d.comb += [
+            self.passes.eq(skips | (loop.counting & ~loop.missing)),
+            self.past.eq(Mux(skips, skipped, loop.place >> levels)),
         ]
         with m.If(reads):
             m.d.sync += [

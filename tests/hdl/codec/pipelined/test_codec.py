@@ -93,6 +93,22 @@ def test_reports_that_wait_stop_the_next_packets(report_pauses: float) -> None:
     decompress_packets(STANDARD, broken, report_pauses=report_pauses)
 
 
+@pytest.mark.parametrize("missing", [1, 8])
+def test_what_follows_a_header_that_is_cut_off(missing: int) -> None:
+    """The packet after it fills the memories while its header is not read, because the output stands still."""
+    config = next(each for each in PIPELINED if each.format.header_words == each.units == 8)
+    fmt = config.format
+    source = random.Random(missing)
+    packets: list[tuple[list[int], int]] = []
+    for windows in (1, 2, 3):
+        length = (windows + 1) * fmt.window
+        dense = random_words(source, config, length, 1)
+        whole = stream_of(dense[: windows * fmt.window], config)
+        cut = stream_of(dense, config)[: len(whole) + fmt.header_words - missing]
+        packets += [(cut, length), (stream_of(dense * 3, config), 3 * length)]
+    decompress_packets(config, packets, output_pauses=0.97)
+
+
 def cost(config: CodecConfig, words: list[int]) -> int:
     """The cycles of the contract without the constant, for whole windows."""
     window = config.format.window

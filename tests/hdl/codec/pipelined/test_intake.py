@@ -89,9 +89,10 @@ def test_what_came_can_be_read_until_it_is_free(
         return place.beat * lanes + (place.lane if lanes > 1 else 0)
 
     async def check(ctx: Any) -> None:
-        # The cycles in which beats came; the oldest packet; the oldest beat needed; what the readers must find.
+        # The cycles in which beats came; the oldest packet; the oldest beat that each reader needs; what they must find.
         came: list[int] = []
-        oldest, start, free = 0, 0, 0
+        oldest, start = 0, 0
+        needed = [0, 0]
         popped, reach = -1, 0
         wanted: list[dict[int, int]] = [{}, {}]
         offers = False
@@ -125,7 +126,7 @@ def test_what_came_can_be_read_until_it_is_free(
 
             # One reader reads from anywhere, and one from the oldest beat.
             for reader in range(2):
-                low, high = free * lanes, reach
+                low, high = needed[reader] * lanes, reach
                 reads = high > low and source.random() < 0.8
                 ctx.set(dut.read[reader], reads)
                 place = source.randrange(low, high) if reads and not reader else low
@@ -148,7 +149,8 @@ def test_what_came_can_be_read_until_it_is_free(
             if offers and ready:
                 came.append(cycle)
                 offers = False
-                assert len(came) - free <= rows, f"cycle {cycle}"
+                assert len(came) - needed[0] <= dut.header_rows, f"cycle {cycle}"
+                assert len(came) - needed[1] <= rows, f"cycle {cycle}"
             if (writes, frees, pops) == ("always", "always", "always") and packet.next - start > 8:
                 # Only many short packets may hold the input up.
                 assert ready or len(came) - packet.next > 4
@@ -158,18 +160,28 @@ def test_what_came_can_be_read_until_it_is_free(
                 popped = cycle - 1
                 oldest += 1
                 start = packet.next
-            if WILLING[frees](source, cycle) and reach // lanes > free:
-                free = reach // lanes if frees == "always" else source.randint(free, reach // lanes)
-                ctx.set(dut.free, free % (2 * rows))
-                wanted = [{}, {}]
+            for reader, oldest_needed in enumerate((dut.past, dut.free)):
+                low, high = needed[reader], reach // lanes
+                if WILLING[frees](source, cycle) and high > low:
+                    needed[reader] = high if frees == "always" else source.randint(low, high)
+                    ctx.set(oldest_needed, needed[reader] % (2 * rows))
+                    wanted[reader] = {}
+                # The number counts in that cycle alone, and only of the reader of headers.
+                if not reader:
+                    moves = needed[0] > low
+                    ctx.set(dut.passes, moves)
+                    if not moves:
+                        ctx.set(dut.past, source.randrange(2 * rows))
         assert len(came) == len(beats)
 
     simulate(dut, check)
 
 
+@pytest.mark.parametrize("reader", ["header", "words"])
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
-def test_it_fills_up_and_no_further(config: CodecConfig) -> None:
+def test_it_fills_up_and_no_further(config: CodecConfig, reader: str) -> None:
     dut = Intake(config)
+    rows = dut.header_rows if reader == "header" else dut.rows
 
     async def check(ctx: Any) -> None:
         came = 0
@@ -178,8 +190,10 @@ def test_it_fills_up_and_no_further(config: CodecConfig) -> None:
         for _ in range(2 * dut.rows):
             came += ctx.get(dut.input.ready)
             await ctx.tick()
-        # One row may be kept back.
-        assert dut.rows - 1 <= came <= dut.rows
+            # The other reader needs nothing of what has come.
+            ctx.set(dut.free if reader == "header" else dut.past, came % (2 * dut.rows))
+            ctx.set(dut.passes, reader != "header")
+        assert came == rows
         assert ctx.get(dut.reach.beat) == came
 
     simulate(dut, check)

@@ -12,7 +12,7 @@ PURPOSES = {
     r"window_memory\.headers\.memory": "headers of windows",
     r"pipeline\.beats\.memory": "words that are put together again, until they are taken",
     r"intake\.lane_\d+": "words of a lane of the compressed stream",
-    r"intake\.header_\d+": "the same words, until the headers among them are read",
+    r"intake\.header_\d+": "words of a lane of the compressed stream, until the headers among them are read",
     r"intake\.ends\.memory": "ends of packets in the compressed stream",
     r"reports\.(infos|outcomes)\.memory": "counts and errors of packets, until their reports leave",
 }

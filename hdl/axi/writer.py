@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.beat_slice import BeatSlice
 from cdma.hdl.blocks.beats import Beat
+from cdma.hdl.blocks.delayed import delayed
 from cdma.hdl.blocks.elastic_buffer import ElasticBuffer
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.realign import Realign
@@ -142,7 +143,8 @@ class AxiWriter(wiring.Component):
         store = queues.store.input
         if self.shape.registered:
             # What decides about a beat need not be near the block RAM. The burst is in its queue for longer than this.
-            m.d.sync += [store.valid.eq(gather.store.valid), store.payload.eq(gather.store.payload)]
+            m.d.sync += store.valid.eq(gather.store.valid)
+            m.d.comb += store.payload.eq(delayed(m, "stored", gather.store.payload))
         else:
             wiring.connect(m, gather.store, store)
         wiring.connect(m, gather.bursts, queues.bursts.input)

@@ -1,10 +1,13 @@
 """A stream register for FPGAs: two registers that are filled in turn."""
 
-from amaranth.hdl import Module, Mux, ShapeLike, Signal
+from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 __all__ = ["ElasticBuffer"]
+
+#: Most bits of a payload that one set of flip-flops controls.
+_BITS = 128
 
 
 class ElasticBuffer(wiring.Component):
@@ -15,6 +18,8 @@ class ElasticBuffer(wiring.Component):
 
     In a :class:`.SkidBuffer`, ``o.ready`` reaches all flip-flops of the payload, and the payload comes from them. Here it
     reaches a few: each register takes whatever comes while it is empty, and one flip-flop says which of both is offered.
+    A wide payload is cut into parts with flip-flops of their own, which all do the same: so no wire of these crosses an
+    FPGA.
     """
 
     def __init__(self, shape: ShapeLike) -> None:
@@ -22,25 +27,38 @@ class ElasticBuffer(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        full = Signal(2)
-        full_next = Signal(2)
-        into = Signal()
-        offered = Signal()
-        put = Signal()
-        taken = Signal()
-        kept = [Signal.like(self.i.payload, name=f"kept_{number}", reset_less=True) for number in range(2)]
-        m.d.comb += [put.eq(self.i.valid & self.i.ready), taken.eq(self.o.valid & self.o.ready)]
+        source, sink = Value.cast(self.i.payload), Value.cast(self.o.payload)
+        for low in range(0, max(1, len(source)), _BITS):
+            part = slice(low, low + _BITS)
+            name = f"_{low}" if low else ""
+            ready, valid = (Signal(name=f"{which}{name}") for which in ("ready", "valid"))
+            self._add_part(m, name, ready, valid, source[part], sink[part])
+            if not low:
+                m.d.comb += [self.i.ready.eq(ready), self.o.valid.eq(valid)]
+        return m
+
+    def _add_part(
+        self, m: Module, name: str, ready: Signal, valid: Signal, source: Value, sink: Value
+    ) -> None:
+        """Adds the registers of some bits. Every part depends on its own flip-flops, or synthesis would make one of all."""
+        full = Signal(2, name=f"full{name}")
+        full_next = Signal(2, name=f"full_next{name}")
+        into = Signal(name=f"into{name}")
+        offered = Signal(name=f"offered{name}")
+        put = Signal(name=f"put{name}")
+        taken = Signal(name=f"taken{name}")
+        kept = [Signal(len(source), name=f"kept_{number}{name}", reset_less=True) for number in range(2)]
+        m.d.comb += [put.eq(self.i.valid & ready), taken.eq(valid & self.o.ready)]
         for number, register in enumerate(kept):
             goes, comes = taken & (offered == number), put & (into == number)
             m.d.comb += full_next[number].eq((full[number] & ~goes) | comes)
             with m.If(~full[number]):
-                m.d.sync += register.eq(self.i.payload)
+                m.d.sync += register.eq(source)
         m.d.sync += [
             full.eq(full_next),
             into.eq(into ^ put),
             offered.eq(offered ^ taken),
-            self.i.ready.eq(~full_next.all()),
-            self.o.valid.eq(full_next.any()),
+            ready.eq(~full_next.all()),
+            valid.eq(full_next.any()),
         ]
-        m.d.comb += self.o.payload.eq(Mux(offered, *(register for register in reversed(kept))))
-        return m
+        m.d.comb += sink.eq(Mux(offered, kept[1], kept[0]))

@@ -81,8 +81,8 @@ class Fifo(wiring.Component):
             self.empty.eq(~some & ~read.valid & ~self.output.valid),
         ]
         self._count(m, "written", ring.write_index, ring.write.en, late=self.late_valid)
-        self._count(m, "taken", ring.read_index, ring.read.en, late=self.late_ready)
-        with m.If(ring.read.en):
+        self._count(m, "taken", ring.read_index, ring.reads, late=self.late_ready)
+        with m.If(ring.reads):
             m.d.sync += read.valid.eq(1)
         with m.Elif(read.ready):
             m.d.sync += read.valid.eq(0)
@@ -91,10 +91,10 @@ class Fifo(wiring.Component):
     def _look_ahead(self, m: Module, ring: RingMemory, more: Signal) -> None:
         """Compares the indices a cycle ahead, so that ``ready`` passes little logic on its way to the memory."""
         next_index = Signal.like(ring.read_index, init=1)
-        with m.If(ring.read.en):
+        with m.If(ring.reads):
             m.d.sync += next_index.eq(next_index + 1)
         m.d.sync += more.eq(
-            Mux(ring.read.en, ring.write_index != next_index, ring.write_index != ring.read_index)
+            Mux(ring.reads, ring.write_index != next_index, ring.write_index != ring.read_index)
         )
 
     def _count(self, m: Module, name: str, index: Signal, enable: Value, *, late: bool) -> None:

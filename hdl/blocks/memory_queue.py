@@ -30,12 +30,15 @@ class MemoryQueue(wiring.Component):
         ring = RingMemory(m, self.shape, self.depth)
         next_index = Signal(range(2 * self.depth), init=1)
         more = Signal()
-        ring.connect(m, self.input, self.output, more)
+        #: As ``valid`` of the output, for all bits of an entry, which on an FPGA are far from the indices.
+        loaded = Signal()
+        ring.connect(m, self.input, self.output, more, ~loaded | self.output.ready)
         m.d.sync += [
             ring.write_index.eq(ring.write_index + ring.write.en),
-            more.eq(Mux(ring.read.en, ring.write_index != next_index, ring.write_index != ring.read_index)),
-            self.output.valid.eq(ring.read.en | (self.output.valid & ~self.output.ready)),
+            more.eq(Mux(ring.reads, ring.write_index != next_index, ring.write_index != ring.read_index)),
+            self.output.valid.eq(ring.reads | (self.output.valid & ~self.output.ready)),
+            loaded.eq(ring.reads | (loaded & ~self.output.ready)),
         ]
-        with m.If(ring.read.en):
+        with m.If(ring.reads):
             m.d.sync += [ring.read_index.eq(next_index), next_index.eq(next_index + 1)]
         return m

@@ -18,6 +18,8 @@ class RingMemory:
         Puts the memory into an FPGA's block RAM.
     ``write``, ``read``
         Ports of the memory. The read port is clocked and not transparent.
+    ``reads``
+        Pulse: reads an entry, so that the queue goes on to the next one.
     ``write_index``, ``read_index``
         Registers of the next entry to write and to read, which the queue advances. They have one bit more than an
         address: a full memory and an empty one differ in that bit alone.
@@ -30,19 +32,29 @@ class RingMemory:
         )
         write, read = memory.write_port(), memory.read_port(domain="sync")
         self.write, self.read = write, read
+        self.reads = Signal()
         self.write_index = Signal(range(2 * depth))
         self.read_index = Signal(range(2 * depth))
 
-    def connect(self, m: Module, source: stream.Interface, sink: stream.Interface, more: Value) -> None:
+    def connect(
+        self,
+        m: Module,
+        source: stream.Interface,
+        sink: stream.Interface,
+        more: Value,
+        loads: Value | None = None,
+    ) -> None:
         """Writes what ``source`` transfers, and, while there is ``more``, reads ahead for ``sink``.
 
-        The register of the read port is the payload of ``sink``.
+        The register of the read port is the payload of ``sink``. It loads when an entry is read, or when ``loads`` says so:
+        then and, in vain, while ``sink`` has nothing.
         """
         m.d.comb += [
             self.write.addr.eq(self.write_index[: len(self.write.addr)]),
             self.write.data.eq(source.payload),
             self.write.en.eq(source.valid & source.ready),
             self.read.addr.eq(self.read_index[: len(self.read.addr)]),
-            self.read.en.eq(more & (~sink.valid | sink.ready)),
+            self.reads.eq(more & (~sink.valid | sink.ready)),
+            self.read.en.eq(self.reads if loads is None else loads),
             sink.payload.eq(self.read.data),
         ]

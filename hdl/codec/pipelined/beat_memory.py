@@ -38,32 +38,34 @@ class BeatMemory(wiring.Component):
                 new[row].last.eq(self.last[row]),
             ]
         pushed = Signal(2)
-        #: Banks of the next beat to push and of the next to take out.
-        writes = Signal()
+        #: Bank of the next beat to take out, and, for each bank, whether the next beat to push goes to the other one.
         reads = Signal()
+        others = [Signal(name=f"other_{bank}", init=bank) for bank in range(2)]
         m.d.comb += pushed.eq(Mux(self.fire, self.push, 0))
-        m.d.sync += writes.eq(writes ^ pushed[0] ^ pushed[1])
+        m.d.sync += [other.eq(other ^ pushed[0] ^ pushed[1]) for other in others]
         banks = []
         for bank in range(2):
-            m.submodules[f"bank_{bank}"] = queue = MemoryQueue(stored, _DEPTH)
-            other = writes ^ bank
+            m.submodules[f"bank_{bank}"] = queue = MemoryQueue(self.output.payload.shape(), _DEPTH)
+            other = others[bank]
+            arrives = Signal(stored, name=f"arrives_{bank}", reset_less=True)
             m.d.sync += [
                 queue.input.valid.eq(Mux(other, pushed[1], pushed[0])),
-                queue.input.payload.eq(Mux(other, Value.cast(new[1]), Value.cast(new[0]))),
+                arrives.eq(Mux(other, Value.cast(new[1]), Value.cast(new[0]))),
             ]
-            m.d.comb += queue.output.ready.eq(self.output.ready & (reads == bank))
+            # The lanes that are kept are found before the memory, because behind it ways of the beats are selected.
+            partial = thermometer(arrives.count, units) << 1 | 1
+            m.d.comb += [
+                queue.input.payload.data.eq(arrives.data),
+                queue.input.payload.keep.eq(Mux(arrives.last, partial, ~0)),
+                queue.input.payload.last.eq(arrives.last),
+                queue.output.ready.eq(self.output.ready & (reads == bank)),
+            ]
             banks.append(queue)
-        beat = data.View(
-            stored, Mux(reads, Value.cast(banks[1].output.payload), Value.cast(banks[0].output.payload))
-        )
+        outputs = [Value.cast(queue.output.payload) for queue in banks]
         leaves = Signal()
         m.d.comb += [
             self.output.valid.eq(Mux(reads, banks[1].output.valid, banks[0].output.valid)),
-            self.output.payload.data.eq(beat.data),
-            self.output.payload.keep.eq(
-                thermometer(beat.count, units) << 1 | 1 | (~beat.last).replicate(units)
-            ),
-            self.output.payload.last.eq(beat.last),
+            Value.cast(self.output.payload).eq(Mux(reads, outputs[1], outputs[0])),
             leaves.eq(self.output.valid & self.output.ready),
         ]
         m.d.sync += reads.eq(reads ^ leaves)

@@ -81,8 +81,9 @@ class BeatPlanner(wiring.Component):
         beat_codes = lanes * config.format.code_bits
         #: What is left of a window.
         left = Signal(Window(config), reset_less=True)
-        takes = Signal()
+        #: The next beat is the last one that is left of its window, or none is left.
         ends = Signal()
+        moves = Signal()
         final = Signal()
         fails = Signal()
         # In a window that lacks literals, a cycle before each beat finds out whether the beat lacks some.
@@ -96,27 +97,29 @@ class BeatPlanner(wiring.Component):
             self.plans.eq(self.busy & self.go & (settled | ~left.short)),
             final.eq(left.last & ~left.more[0]),
             fails.eq(left.bad[0] | (left.short & lacks)),
-            ends.eq(~left.more[0] | fails),
-            takes.eq(~self.busy | (self.plans & ends)),
-            self.window.ready.eq(takes),
+            ends.eq(~self.busy | ~left.more[0] | fails),
+            # What is left of a window is many bits: what enables them, and what selects, each takes little logic.
+            moves.eq(~self.busy | self.plans),
+            self.window.ready.eq(moves & ends),
         ]
-        m.d.sync += [settled.eq(~takes & ~self.plans), missing.eq(count > left.available)]
-        with m.If(takes):
-            m.d.sync += [left.eq(self.window.payload), self.busy.eq(self.window.valid)]
-        with m.Elif(self.plans):
-            # What rotates in after the last beat is never looked at.
-            for field, step in (
-                (left.codes, beat_codes),
-                (left.counts, len(Value.cast(count))),
-                (left.bad, 1),
-            ):
-                bits = Value.cast(field)
-                m.d.sync += bits.eq(bits.rotate_right(step))
-            m.d.sync += [
-                left.more.eq(left.more >> 1),
-                left.place.eq(Value.cast(left.place) + count),
-                left.available.eq(left.available - count),
-            ]
+        m.d.sync += [settled.eq(~moves), missing.eq(count > left.available)]
+        with m.If(moves):
+            with m.If(ends):
+                m.d.sync += [left.eq(self.window.payload), self.busy.eq(self.window.valid)]
+            with m.Else():
+                # What rotates in after the last beat is never looked at.
+                for field, step in (
+                    (left.codes, beat_codes),
+                    (left.counts, len(Value.cast(count))),
+                    (left.bad, 1),
+                ):
+                    bits = Value.cast(field)
+                    m.d.sync += bits.eq(bits.rotate_right(step))
+                m.d.sync += [
+                    left.more.eq(left.more >> 1),
+                    left.place.eq(Value.cast(left.place) + count),
+                    left.available.eq(left.available - count),
+                ]
         m.d.sync += [
             self.there.eq(self.plans),
             planned.codes.eq(left.codes),

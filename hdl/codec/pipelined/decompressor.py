@@ -1,10 +1,10 @@
 """The pipelined decompressor, made for FPGAs."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 
+from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.credit import Credit
-from cdma.hdl.blocks.gates import thermometer
 from cdma.hdl.blocks.memory_queue import MemoryQueue
 from cdma.hdl.codec.parts.interface import codec_members, connect_table, has_one_entry
 from cdma.hdl.spec.codec import CodecConfig
@@ -12,7 +12,7 @@ from cdma.hdl.spec.codec import CodecConfig
 from .beat_planner import BeatPlanner
 from .intake import Intake
 from .reports import Reports
-from .spreader import SpreadBeat, Spreader
+from .spreader import Spreader
 from .window_reader import WindowReader
 
 __all__ = ["PipelinedDecompressor"]
@@ -45,7 +45,7 @@ class PipelinedDecompressor(wiring.Component):
         m.submodules.planner = planner = BeatPlanner(config)
         m.submodules.spreader = spreader = Spreader(config)
         m.submodules.reports = reports = Reports(config)
-        m.submodules.beats = beats = MemoryQueue(SpreadBeat(config), _BEATS)
+        m.submodules.beats = beats = MemoryQueue(Beat(config.format.word_bits, config.lanes), _BEATS)
         m.submodules.credit = credit = Credit(_BEATS)
         wiring.connect(m, wiring.flipped(self.input), intake.input)
         wiring.connect(m, wiring.flipped(self.length), reader.length)
@@ -84,16 +84,11 @@ class PipelinedDecompressor(wiring.Component):
         with m.Elif(reader.discard):
             m.d.sync += free.eq(reader.free)
 
-        beat, output = beats.output.payload, self.output.payload
         m.d.comb += [
             beats.input.valid.eq(spreader.done),
             beats.input.payload.eq(spreader.beat),
             credit.taken.eq(planner.plans),
             credit.given.eq(beats.output.valid & beats.output.ready),
-            self.output.valid.eq(beats.output.valid),
-            beats.output.ready.eq(self.output.ready),
-            output.data.eq(beat.data),
-            output.keep.eq(Mux(beat.fails, 0, thermometer(beat.words, config.lanes) << 1 | 1)),
-            output.last.eq(beat.last),
         ]
+        wiring.connect(m, beats.output, wiring.flipped(self.output))
         return m

@@ -8,10 +8,9 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.beats import Beat, malformed
+from cdma.hdl.blocks.beats import Beat, count_kept, malformed
 from cdma.hdl.blocks.counter import WideCounter
 from cdma.hdl.blocks.credit import Credit
-from cdma.hdl.blocks.gates import popcount
 from cdma.hdl.blocks.memory_queue import MemoryQueue
 from cdma.hdl.blocks.memory_styles import LOOK_UP_TABLES
 from cdma.hdl.spec.codec import CodecConfig
@@ -62,11 +61,11 @@ class PacketEnd(data.StructLayout):
     """The end of a packet.
 
     ``place``
-        Position after the last word.
+        Position after the last word; of a packet that ends with a malformed beat, one in that or just behind it.
     ``next``
         Number of the first beat of the next packet.
     ``words``
-        Number of words in all beats.
+        Number of words in all beats, of which none is malformed.
     ``malformed``
         Says that a beat was malformed.
     """
@@ -150,7 +149,7 @@ class Intake(wiring.Component):
             credit.given.eq(self.pop),
         ]
         m.d.sync += write_index.eq(write_index + accept)
-        self._store(m, accept, write_index)
+        self._store(m, write_index)
         arrived = self._find_end(m, accept, ends)
         m.d.comb += [ends.output.ready.eq(self.pop), self.end.eq(ends.output.payload)]
         with m.If(self.pop):
@@ -177,8 +176,9 @@ class Intake(wiring.Component):
             m.d.sync += limit.eq(needed + rows - 1)
         return room
 
-    def _store(self, m: Module, accept: Value, write_index: Signal) -> None:
-        """Adds a memory for each lane and reader."""
+    def _store(self, m: Module, write_index: Signal) -> None:
+        """Adds a memory for each lane and reader. While there is room, whatever is at the input is written where the next
+        beat belongs, so that only ready enables all memories."""
         shape = self.config.format.stream_bits
         readers = (("header", self.header_rows), ("lane", self.rows))
         for lane, (reader, (name, rows)) in product(range(self.config.units), enumerate(readers)):
@@ -194,7 +194,7 @@ class Intake(wiring.Component):
             m.d.comb += [
                 write.addr.eq(write_index),
                 write.data.eq(self.input.payload.data[lane]),
-                write.en.eq(accept),
+                write.en.eq(self.input.ready),
                 read.addr.eq(address),
                 self.words[reader][lane].eq(read.data),
             ]
@@ -216,7 +216,8 @@ class Intake(wiring.Component):
         m.submodules.counter = counter = WideCounter(units, lookahead=True)
         m.d.sync += [
             Cat(late).eq(Cat(accept, late)),
-            late_words.eq(Mux(accept, popcount(beat.keep, 4), 0)),
+            # A malformed beat may get another number, but none beyond its lanes.
+            late_words.eq(Mux(beat.keep[-1], units, count_kept(beat.keep[:-1]))),
             late_last.eq(accept & beat.last),
             late_bad.eq(accept & malformed(beat)),
             counted.eq(late_last),
@@ -228,7 +229,7 @@ class Intake(wiring.Component):
         m.d.sync += newest.eq(newest + late[0])
         m.d.comb += [
             counter.clear.eq(counted),
-            counter.amount.eq(late_words),
+            counter.amount.eq(Mux(late[0], late_words, 0)),
             ends.input.valid.eq(late_last),
             Value.cast(end.place).eq((newest << exact_log2(units)) + late_words),
             end.next.eq(newest + 1),

@@ -1,10 +1,13 @@
 """Spreads what is stored of planned beats to its lanes."""
 
-from amaranth.hdl import C, Cat, Module, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from cdma.hdl.blocks.beats import Beat
+from cdma.hdl.blocks.delayed import delayed
+from cdma.hdl.blocks.gates import thermometer
 from cdma.hdl.codec.parts.butterfly import Ranking, Ranks, Routes
 from cdma.hdl.codec.parts.classifier import decoded, field_word, sent_of, table_of
 from cdma.hdl.codec.parts.interface import table_members
@@ -15,28 +18,10 @@ from cdma.hdl.spec.codec import CodecConfig
 from .beat_planner import PlannedBeat
 from .intake import Position
 
-__all__ = ["SpreadBeat", "Spreader"]
+__all__ = ["Spreader"]
 
 #: Levels of the butterfly within a cycle.
 _LEVELS = 2
-
-
-class SpreadBeat(data.StructLayout):
-    """A beat to deliver.
-
-    ``data``
-        Words of all lanes.
-    ``words``
-        Number of words, less one.
-    ``last``
-        Ends the packet.
-    ``fails``
-        Says that the beat is empty, because the packet fails.
-    """
-
-    def __init__(self, config: CodecConfig) -> None:
-        words = data.ArrayLayout(config.format.word_bits, config.lanes)
-        super().__init__({"data": words, "words": range(config.lanes), "last": 1, "fails": 1})
 
 
 class _Stage:
@@ -61,7 +46,7 @@ class Spreader(wiring.Component):
     ``busy``
         Says that words of a beat in the pipeline have still to be read.
     ``beat``, ``done``
-        The beat to deliver, and whether it is valid in this cycle.
+        The beat to deliver, which is empty where its packet fails, and whether it is valid in this cycle.
 
     Throughput: a beat per cycle; the pipeline never stops. Latency: three cycles, and one more for each pair of levels.
     """
@@ -78,7 +63,7 @@ class Spreader(wiring.Component):
             "reading": Out(1),
             "oldest": Out(place["beat"].shape),
             "busy": Out(1),
-            "beat": Out(SpreadBeat(config)),
+            "beat": Out(Beat(fmt.word_bits, config.lanes)),
             "done": Out(1),
         }
         super().__init__({**members, **table_members(config)})
@@ -133,16 +118,15 @@ class Spreader(wiring.Component):
 
     def _decode(self, m: Module, stage: _Stage, words: Value) -> None:
         """Adds the words that are not literals."""
-        fmt, plan = self.config.format, stage.plan
+        fmt, lanes, plan = self.config.format, self.config.lanes, stage.plan
         table = table_of(self, self.config)
-        m.d.sync += [
-            self.done.eq(stage.there),
-            self.beat.words.eq(plan.words),
-            self.beat.last.eq(plan.last),
-            self.beat.fails.eq(plan.error != Error.NONE),
+        beat = Signal.like(self.beat, name="decoded")
+        m.d.comb += [
+            beat.keep.eq(Mux(plan.error == Error.NONE, thermometer(plan.words, lanes) << 1 | 1, 0)),
+            beat.last.eq(plan.last),
         ]
         sent = self._sent(plan.codes)
-        for lane in range(self.config.lanes):
+        for lane in range(lanes):
             code = plan.codes.word_select(lane, fmt.code_bits)
             stored = words.word_select(lane, fmt.word_bits)
             if fmt.parts == 1:
@@ -151,7 +135,9 @@ class Spreader(wiring.Component):
                 parts = sent.word_select(lane, fmt.parts)
                 kept = Cat(part.replicate(fmt.stream_bits) for part in parts)
                 word = field_word(code, table, stored & kept, self.config)
-            m.d.sync += self.beat.data[lane].eq(word)
+            m.d.comb += beat.data[lane].eq(word)
+        m.d.sync += self.done.eq(stage.there)
+        m.d.comb += self.beat.eq(delayed(m, "delivered", beat))
 
     def _sent(self, codes: Value) -> Value:
         """Says which words the stream has of a beat."""

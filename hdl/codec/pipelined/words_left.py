@@ -1,6 +1,6 @@
 """The number of words left of a packet, window by window."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -9,6 +9,9 @@ from cdma.hdl.blocks.gates import thermometer
 from cdma.hdl.spec.codec import CodecConfig
 
 __all__ = ["WordsLeft"]
+
+#: Bits of a number of words that a look-up table of an FPGA makes a mask of.
+_GROUP = 3
 
 
 class WordsLeft(wiring.Component):
@@ -56,13 +59,16 @@ class WordsLeft(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         window, levels = self.config.format.window, exact_log2(self.config.lanes)
+        size = exact_log2(window)
         remaining = Signal(32)
-        low = remaining[: exact_log2(window) + 1]
-        last = (low - 1)[: exact_log2(window)]
+        last = (remaining[:size] - 1)[:size]
+        partial = self._find_partial(m)
         #: At least one window follows this one; at least two do.
         others = Signal()
         more_others = Signal()
-        m.d.comb += self.length.ready.eq(~self.known)
+        #: The window is not partial.
+        full = Signal()
+        m.d.comb += [self.length.ready.eq(~self.known), full.eq(others | remaining[size])]
         m.d.sync += more_others.eq(remaining > 2 * window)
         with m.If(~self.known):
             m.d.sync += [
@@ -77,8 +83,30 @@ class WordsLeft(wiring.Component):
         m.d.sync += [
             self.nothing.eq(remaining == 0),
             self.final.eq(~others),
-            self.exists.eq(Mux(others, ~0, thermometer(low, window))),
+            self.exists.eq(full.replicate(window) | partial),
             self.more.eq(Mux(others, ~0, thermometer(last >> levels, self.config.beats - 1))),
             self.words.eq(Mux(others, ~0, last[:levels])),
         ]
         return m
+
+    def _find_partial(self, m: Module) -> Value:
+        """Which words of a window exist that is partial, from the cycle in which ``known`` rises.
+
+        A packet has only one such window, and its words are the lowest bits of the length. In groups of ``2**_GROUP`` words
+        those exist that are before the last group with words, and the first ones in that.
+        """
+        window = self.config.format.window
+        step = min(_GROUP, exact_log2(window))
+        words = self.length.payload[: exact_log2(window)]
+        before = Signal(window >> step)
+        here = Signal(window >> step)
+        first = Signal(1 << step)
+        with m.If(~self.known):
+            m.d.sync += [
+                before.eq(thermometer(words >> step, len(before))),
+                here.eq(1 << (words >> step)),
+                first.eq(thermometer(words[:step], len(first))),
+            ]
+        return Cat(
+            before[group].replicate(len(first)) | Mux(here[group], first, 0) for group in range(len(here))
+        )

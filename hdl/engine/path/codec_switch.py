@@ -37,6 +37,10 @@ def pass_beat(m: Module, source: data.View, sink: data.View) -> None:
     ]
 
 
+#: Bits of a beat whose way one flip-flop selects on an FPGA.
+_SELECTED = 128
+
+
 class CodecSwitch(wiring.Component):
     """Passes each packet through ``codec``, or around it. Whichever way they take, packets are of stream words on the side
     of raw data, and on the other of what memories move whole: stream words as well or, where these have 4 bits, bytes. A
@@ -96,10 +100,11 @@ class CodecSwitch(wiring.Component):
         vacant = Signal(init=1)
         zeros = Signal()
         leave = Signal()
-        #: The way of the packet in hand: known before its first beat. The data have a flip-flop of their own, inverted, so
-        #: that synthesis keeps both: on an FPGA, what selects so many bits is slow.
+        #: The way of the packet in hand: known before its first beat.
         around = Signal()
-        inner = Signal(init=1)
+        #: Pulses: the packet in hand goes around the codec from now on; no packet is in hand any more.
+        begins_around = Signal()
+        ends = Signal()
         through = Signal()
         #: The route at the input is still that of the packet in hand.
         fresh = Signal()
@@ -115,7 +120,8 @@ class CodecSwitch(wiring.Component):
             m.d.sync += fresh.eq(0)
         with m.If(self.routes.valid & ~around & ~through):
             with m.If(route.raw):
-                m.d.sync += [around.eq(vacant), inner.eq(~vacant), fresh.eq(vacant)]
+                m.d.comb += begins_around.eq(vacant)
+                m.d.sync += [around.eq(vacant), fresh.eq(vacant)]
             with m.Elif(zeros == route.zeros):
                 m.d.sync += [through.eq(1), fresh.eq(1)]
             with m.Elif(vacant):
@@ -144,10 +150,11 @@ class CodecSwitch(wiring.Component):
             with m.If(follows & ~fresh):
                 m.d.sync += fresh.eq(1)
             with m.Else():
-                m.d.sync += [around.eq(0), inner.eq(1), through.eq(0)]
+                m.d.comb += ends.eq(1)
+                m.d.sync += [around.eq(0), through.eq(0)]
 
         odd = self._odd(m, fresh, pop)
-        self._leave(m, around, inner if self.config.pipelined else ~around, odd)
+        self._leave(m, around, self._inner(m, begins_around, ends) if self.config.pipelined else ~around, odd)
         # In a pipelined engine what leaves is counted a cycle later: the way may then change a cycle later.
         domain = m.d.sync if self.config.pipelined else m.d.comb
         domain += leave.eq(codec.output.valid & codec.output.ready & codec.output.payload.last)
@@ -192,17 +199,30 @@ class CodecSwitch(wiring.Component):
             m.d.sync += odd.eq(now)
         return Mux(fresh, now, odd)
 
+    def _inner(self, m: Module, begins_around: Value, ends: Value) -> Signal:
+        """Whether the packet in hand does not go around the codec: once for every ``_SELECTED`` bits of a beat, because what
+        selects so many bits is slow on an FPGA. Each flip-flop depends on itself, so that synthesis does not make one of
+        all."""
+        parts = -(-len(Value.cast(self.output.payload)) // _SELECTED)
+        inner = Signal(parts, init=-1)
+        m.d.sync += inner.eq((inner | ends.replicate(parts)) & ~begins_around.replicate(parts))
+        return inner
+
     def _leave(self, m: Module, around: Signal, inner: Value, odd: Value) -> None:
         """Gives the output the beats of the codec, which are the ``inner`` ones, or those that pass ``around`` it, of an
-        ``odd`` number of words or not."""
+        ``odd`` number of words or not. ``inner`` has a bit for the whole beat, or for every ``_SELECTED`` bits of it."""
         codec, source, sink = self.codec, self.input, self.output
-        with m.If(inner):
-            pass_beat(m, codec.output.payload, sink.payload)
-        with m.Else():
-            if self.compresses:
-                join_words(m, source.payload, sink.payload)
-            else:
-                split_bytes(m, source.payload, sink.payload, odd)
+        coded, raw = (Signal.like(sink.payload, name=name) for name in ("coded", "raw"))
+        pass_beat(m, codec.output.payload, coded)
+        if self.compresses:
+            join_words(m, source.payload, raw)
+        else:
+            split_bytes(m, source.payload, raw, odd)
+        beat, ways = Value.cast(sink.payload), (Value.cast(coded), Value.cast(raw))
+        size = _SELECTED if len(inner) > 1 else len(beat)
+        for part, selected in enumerate(inner):
+            bits = slice(part * size, (part + 1) * size)
+            m.d.comb += beat[bits].eq(Mux(selected, *(way[bits] for way in ways)))
         with m.If(around):
             m.d.comb += sink.valid.eq(source.valid)
         with m.Else():

@@ -8,6 +8,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 
 from cdma.hdl.axi.ports import Response
+from cdma.hdl.blocks.delayed import delayed
 from cdma.hdl.spec.records import COMPLETION, RecordOptions, Status, completion_fields, descriptor_fields
 from cdma.hdl.spec.registers.description import RegisterMap
 from cdma.hdl.spec.registers.record_parts import record_parts
@@ -180,13 +181,15 @@ class RecordWords:
                 port.fetcher.word.eq(sequencer.word),
             ]
         bus = r.payload.data
-        domain += [
-            landing.valid.eq(r.valid),
-            landing.payload.eq(r.payload),
-            landing.payload.data.eq(Mux(r.valid, bus, pushed.replicate(len(bus) // WORD_BITS))),
+        beat = Signal.like(r.payload, name="beat")
+        m.d.comb += [
+            beat.eq(r.payload),
+            beat.data.eq(Mux(r.valid, bus, pushed.replicate(len(bus) // WORD_BITS))),
         ]
-        beat = landing.payload.data
-        if len(beat) > part_bits:
+        domain += landing.valid.eq(r.valid)
+        m.d.comb += landing.payload.eq(delayed(m, "landed", beat) if self.late else beat)
+        record = landing.payload.data
+        if len(record) > part_bits:
             upper = Mux(landing.payload.id, fetchers[1].upper, fetchers[0].upper)
-            beat = Mux(upper, beat[part_bits:], beat[:part_bits])
-        m.d.comb += [fetcher.data.eq(beat) for fetcher in fetchers]
+            record = Mux(upper, record[part_bits:], record[:part_bits])
+        m.d.comb += [fetcher.data.eq(record) for fetcher in fetchers]

@@ -98,15 +98,18 @@ class WordsLeft(wiring.Component):
         window = self.config.format.window
         step = min(_GROUP, exact_log2(window))
         words = self.length.payload[: exact_log2(window)]
-        before = Signal(window >> step)
-        here = Signal(window >> step)
-        first = Signal(1 << step)
+        groups, size = window >> step, 1 << step
+        # The last group is never before another one, and the last word of a group is never one of its first.
+        before = Signal(groups - 1)
+        here = Signal(groups)
+        first = Signal(size - 1)
         with m.If(~self.known):
             m.d.sync += [
-                before.eq(thermometer(words >> step, len(before))),
-                here.eq(1 << (words >> step)),
+                before.eq(thermometer(words[step:], len(before))),
+                here.eq(Cat(words[step:] == group for group in range(groups))),
                 first.eq(thermometer(words[:step], len(first))),
             ]
         return Cat(
-            before[group].replicate(len(first)) | Mux(here[group], first, 0) for group in range(len(here))
+            Cat(before, 0)[group].replicate(size) | Mux(here[group], Cat(first, 0), 0)
+            for group in range(groups)
         )

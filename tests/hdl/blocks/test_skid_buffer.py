@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import random
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from amaranth.hdl import Module, ResetInserter, Signal, Value
+from amaranth.back import rtlil
+from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -15,6 +18,7 @@ from cdma.hdl.blocks.beat_slice import BeatSlice
 from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.elastic_buffer import ElasticBuffer
 from cdma.hdl.blocks.skid_buffer import SkidBuffer
+from cdma.synth.yosys import find_yosys, scratch
 from tests.support.pauses import PAIRS
 from tests.support.queue_check import check_stream
 from tests.support.simulate import simulate
@@ -41,10 +45,34 @@ class FlatSlice(wiring.Component):
         return m
 
 
-Buffer = SkidBuffer | ElasticBuffer | FlatSlice
+class Copies(wiring.Component):
+    """An elastic buffer that is wide enough for three parts, with a payload that has its ``bits`` in each many times."""
+
+    def __init__(self, bits: int) -> None:
+        self.copies = 300 // bits
+        super().__init__({"i": In(stream.Signature(bits)), "o": Out(stream.Signature(bits))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        width = len(self.i.payload)
+        m.submodules.buffer = buffer = ElasticBuffer(self.copies * width)
+        copies = [buffer.o.payload.word_select(copy, width) for copy in range(self.copies)]
+        m.d.comb += [
+            buffer.i.valid.eq(self.i.valid),
+            buffer.i.payload.eq(self.i.payload.replicate(self.copies)),
+            self.i.ready.eq(buffer.i.ready),
+            self.o.valid.eq(buffer.o.valid),
+            buffer.o.ready.eq(self.o.ready),
+            # Something else as soon as one copy differs.
+            self.o.payload.eq(Mux(Cat(copy == copies[0] for copy in copies).all(), copies[0], ~copies[0])),
+        ]
+        return m
 
 
-@pytest.fixture(params=[SkidBuffer, ElasticBuffer, FlatSlice])
+Buffer = SkidBuffer | ElasticBuffer | FlatSlice | Copies
+
+
+@pytest.fixture(params=[SkidBuffer, ElasticBuffer, FlatSlice, Copies])
 def dut(request: pytest.FixtureRequest) -> Buffer:
     return request.param(16)
 
@@ -97,3 +125,14 @@ def test_nothing_moves_in_reset(dut: Buffer) -> None:
         assert (ctx.get(dut.i.ready), ctx.get(dut.o.valid)) == (1, 0)
 
     simulate(m, check)
+
+
+def test_synthesis_keeps_the_flip_flops_of_each_part() -> None:
+    """Of 300 bits: two for each bit, and six for each of three parts."""
+    with scratch() as folder:
+        Path(folder, "buffer.il").write_text(rtlil.convert(ElasticBuffer(300), name="buffer", emit_src=False))
+        find_yosys().run(
+            "read_rtlil buffer.il\nsynth_ecp5 -noiopad -top buffer\nwrite_json buffer.json\n", folder
+        )
+        cells = json.loads(Path(folder, "buffer.json").read_text())["modules"]["buffer"]["cells"].values()
+    assert sum(cell["type"] == "TRELLIS_FF" for cell in cells) == 2 * 300 + 6 * 3

@@ -8,9 +8,9 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.beats import Beat
-from cdma.hdl.blocks.delayed import delayed
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.realign import Realign
+from cdma.hdl.blocks.without_reset import without_reset
 
 from .command import Command
 from .outcome import Outcome
@@ -223,19 +223,17 @@ class AxiReader(wiring.Component):
             outcome.resp.eq(Mux(first_fault, r.payload.resp, fault)),
         ]
         # On an FPGA a beat goes through a register on its way to block RAM.
-        stored = Signal.like(store.input.payload, name="stored")
-        valid = receive & ~self.flush
-        m.d.comb += [
+        domain = m.d.sync if shape.registered else m.d.comb
+        stored = store.input.payload
+        if shape.registered:
+            stored = without_reset(m, "stored", stored)
+        domain += [
+            store.input.valid.eq(receive & ~self.flush),
             stored.data.eq(r.payload.data),
             stored.part.eq(r.payload.last),
             stored.last.eq(r.payload.last & front.final),
             stored.words.eq(Mux(r.payload.last, front.words, shape.lanes - 1)),
         ]
-        if shape.registered:
-            m.d.sync += store.input.valid.eq(valid)
-            m.d.comb += store.input.payload.eq(delayed(m, "arrived", stored))
-        else:
-            m.d.comb += [store.input.valid.eq(valid), store.input.payload.eq(stored)]
         with m.If(receive):
             m.d.sync += place.eq(Mux(r.payload.last, 0, place + 1))
             with m.If(outcome.done):

@@ -8,11 +8,11 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.beat_slice import BeatSlice
 from cdma.hdl.blocks.beats import Beat
-from cdma.hdl.blocks.delayed import delayed
 from cdma.hdl.blocks.elastic_buffer import ElasticBuffer
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.realign import Realign
 from cdma.hdl.blocks.skid_buffer import SkidBuffer
+from cdma.hdl.blocks.without_reset import without_reset
 
 from .command import Command
 from .gather import Burst, Gather, StoredBeat
@@ -143,8 +143,8 @@ class AxiWriter(wiring.Component):
         store = queues.store.input
         if self.shape.registered:
             # What decides about a beat need not be near the block RAM. The burst is in its queue for longer than this.
-            m.d.sync += store.valid.eq(gather.store.valid)
-            m.d.comb += store.payload.eq(delayed(m, "stored", gather.store.payload))
+            stored = without_reset(m, "stored", store.payload)
+            m.d.sync += [store.valid.eq(gather.store.valid), stored.eq(gather.store.payload)]
         else:
             wiring.connect(m, gather.store, store)
         wiring.connect(m, gather.bursts, queues.bursts.input)

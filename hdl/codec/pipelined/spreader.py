@@ -6,8 +6,8 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.beats import Beat
-from cdma.hdl.blocks.delayed import delayed
 from cdma.hdl.blocks.gates import thermometer
+from cdma.hdl.blocks.without_reset import without_reset
 from cdma.hdl.codec.parts.butterfly import Ranking, Ranks, Routes
 from cdma.hdl.codec.parts.classifier import decoded, field_word, sent_of, table_of
 from cdma.hdl.codec.parts.interface import table_members
@@ -120,8 +120,9 @@ class Spreader(wiring.Component):
         """Adds the words that are not literals."""
         fmt, lanes, plan = self.config.format, self.config.lanes, stage.plan
         table = table_of(self, self.config)
-        beat = Signal.like(self.beat, name="decoded")
-        m.d.comb += [
+        beat = without_reset(m, "delivered", self.beat)
+        m.d.sync += [
+            self.done.eq(stage.there),
             beat.keep.eq(Mux(plan.error == Error.NONE, thermometer(plan.words, lanes) << 1 | 1, 0)),
             beat.last.eq(plan.last),
         ]
@@ -135,9 +136,7 @@ class Spreader(wiring.Component):
                 parts = sent.word_select(lane, fmt.parts)
                 kept = Cat(part.replicate(fmt.stream_bits) for part in parts)
                 word = field_word(code, table, stored & kept, self.config)
-            m.d.comb += beat.data[lane].eq(word)
-        m.d.sync += self.done.eq(stage.there)
-        m.d.comb += self.beat.eq(delayed(m, "delivered", beat))
+            m.d.sync += beat.data[lane].eq(word)
 
     def _sent(self, codes: Value) -> Value:
         """Says which words the stream has of a beat."""

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import Response
-from cdma.hdl.blocks.delayed import delayed
+from cdma.hdl.blocks.without_reset import without_reset
 from cdma.hdl.engine.channel.descriptor import Request
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES, Status
@@ -294,14 +294,13 @@ class Fetcher(wiring.Component):
         writes = m.d.sync if self.late else m.d.comb
 
         record = []
-        arriving = delayed(m, "arriving", self.data) if self.late else self.data
         words = self.part_bits // WORD_BITS
         for number in range(self.parts):
             memory = Memory(shape=self.part_bits, depth=self.depth + 1, init=[])
             m.submodules[f"part_{number}"] = memory
             write, out = memory.write_port(granularity=WORD_BITS), memory.read_port(domain="sync")
-            writes += write.addr.eq(write_place)
-            m.d.comb += write.data.eq(arriving)
+            written = without_reset(m, f"written_{number}", write.data) if self.late else write.data
+            writes += [write.addr.eq(write_place), written.eq(self.data)]
             with m.If(self.word_valid):
                 for lane in range(words):
                     writes += write.en[lane].eq(self.word == number * words + lane)

@@ -8,7 +8,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 
 from cdma.hdl.axi.ports import Response
-from cdma.hdl.blocks.delayed import delayed
+from cdma.hdl.blocks.without_reset import without_reset
 from cdma.hdl.spec.records import COMPLETION, RecordOptions, Status, completion_fields, descriptor_fields
 from cdma.hdl.spec.registers.description import RegisterMap
 from cdma.hdl.spec.registers.record_parts import record_parts
@@ -181,15 +181,14 @@ class RecordWords:
                 port.fetcher.word.eq(sequencer.word),
             ]
         bus = r.payload.data
-        beat = Signal.like(r.payload, name="beat")
-        m.d.comb += [
-            beat.eq(r.payload),
-            beat.data.eq(Mux(r.valid, bus, pushed.replicate(len(bus) // WORD_BITS))),
+        landed = without_reset(m, "landed", landing.payload) if self.late else landing.payload
+        domain += [
+            landing.valid.eq(r.valid),
+            landed.eq(r.payload),
+            landed.data.eq(Mux(r.valid, bus, pushed.replicate(len(bus) // WORD_BITS))),
         ]
-        domain += landing.valid.eq(r.valid)
-        m.d.comb += landing.payload.eq(delayed(m, "landed", beat) if self.late else beat)
-        record = landing.payload.data
-        if len(record) > part_bits:
+        beat = landing.payload.data
+        if len(beat) > part_bits:
             upper = Mux(landing.payload.id, fetchers[1].upper, fetchers[0].upper)
-            record = Mux(upper, record[part_bits:], record[:part_bits])
-        m.d.comb += [fetcher.data.eq(record) for fetcher in fetchers]
+            beat = Mux(upper, beat[part_bits:], beat[:part_bits])
+        m.d.comb += [fetcher.data.eq(beat) for fetcher in fetchers]

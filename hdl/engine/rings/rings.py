@@ -12,8 +12,8 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import ReadPort, WritePort
-from cdma.hdl.blocks.delayed import delayed
 from cdma.hdl.blocks.fifo import Fifo
+from cdma.hdl.blocks.without_reset import without_reset
 from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.engine.control.interfaces import ChannelSignature
 from cdma.hdl.engine.control.register_ports import ChangeLayout, ReportLayout, StoredSignature
@@ -125,8 +125,8 @@ class Rings(wiring.Component):
         if not self.config.pipelined:
             return r
         arriving = r.signature.create(path=("arriving",))
-        m.d.sync += arriving.valid.eq(r.valid)
-        m.d.comb += arriving.payload.eq(delayed(m, "arrived", r.payload))
+        arrived = without_reset(m, "arrived", arriving.payload)
+        m.d.sync += [arriving.valid.eq(r.valid), arrived.eq(r.payload)]
         return arriving
 
     def _connect_fetch(self, m: Module, ports: list[RingPort], landing: stream.Interface) -> Fifo:

@@ -38,7 +38,7 @@ class PipelinedCompressor(Elaboratable):
         m.submodules.report = report = CompressorReport(self.config.format, registered=True)
         m.submodules.window_memory = store = WindowMemory(self.config)
         m.submodules.counts = counts = MemoryQueue(Counts(self.config.format), _REPORTS)
-        m.submodules.credit = credit = Credit(_REPORTS)
+        m.submodules.credit = credit = Credit(_REPORTS, ahead=1)
         wiring.connect(m, tally.counts, counts.input)
         wiring.connect(m, counts.output, report.counts)
         m.d.comb += [

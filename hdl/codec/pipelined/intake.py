@@ -141,9 +141,12 @@ class Intake(wiring.Component):
             self._room(m, "lane", write_index, rows, self.free, C(1)),
         ]
         m.submodules.ends = ends = MemoryQueue(PacketEnd(self.config), _ENDS)
-        m.submodules.end_room = credit = Credit(_ENDS)
+        m.submodules.end_room = credit = Credit(_ENDS, ahead=1)
+        # From a flip-flop, because whoever reads the beats out of block RAM is far.
+        ready = Signal(init=1)
+        m.d.sync += ready.eq(Cat(rooms).all() & credit.there)
         m.d.comb += [
-            self.input.ready.eq(Cat(rooms).all() & credit.there),
+            self.input.ready.eq(ready),
             accept.eq(self.input.valid & self.input.ready),
             credit.taken.eq(accept & self.input.payload.last),
             credit.given.eq(self.pop),
@@ -163,18 +166,17 @@ class Intake(wiring.Component):
 
     def _room(
         self, m: Module, name: str, write_index: Signal, rows: int, needed: Signal, moves: Value
-    ) -> Signal:
-        """Whether memories of so many rows have one for another beat, two cycles after what is ``needed`` moves."""
+    ) -> Value:
+        """Whether memories of so many rows have one for another beat in the next cycle, one cycle after what is ``needed``
+        moves."""
         # One beat may arrive while this is compared, and another before the result is out of its register: so there is room
         # while two rows are free.
-        room = Signal(name=f"{name}_room", init=1)
         limit = Signal.like(write_index, name=f"{name}_limit", init=rows - 1)
         left = Signal.like(write_index, name=f"{name}_left")
         m.d.comb += left.eq(write_index - limit)
-        m.d.sync += room.eq(left[-1])
         with m.If(moves):
             m.d.sync += limit.eq(needed + rows - 1)
-        return room
+        return left[-1]
 
     def _store(self, m: Module, write_index: Signal) -> None:
         """Adds a memory for each lane and reader. While there is room, whatever is at the input is written where the next

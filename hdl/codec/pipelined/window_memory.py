@@ -24,8 +24,8 @@ from cdma.hdl.spec.codec import CodecConfig
 
 __all__ = ["WindowMemory"]
 
-#: Cycles from a beat's arrival until it has left the memory and its credit is back.
-_WAY = 11
+#: Cycles from a beat's arrival until it has left the memory, and its credit is back and lets another one in.
+_WAY = 12
 #: Levels of the butterfly within a cycle.
 _LEVELS = 2
 
@@ -78,7 +78,7 @@ class WindowMemory(wiring.Component):
     ``ends``
         Is high when the last beat of a packet is let in.
     ``admit``
-        Lets beats in. It must be low without credit for what follows from ``ends``.
+        Lets beats in, a cycle later. It must be low without credit for what follows from ``ends``.
 
     Throughput: a beat per cycle.
     """
@@ -102,11 +102,14 @@ class WindowMemory(wiring.Component):
         m = Module()
         arrives = Signal()
         leaves = Signal()
-        m.submodules.credit = credit = Credit(self.depth)
+        m.submodules.credit = credit = Credit(self.depth, ahead=1)
+        # From a flip-flop, because whoever reads the beats out of block RAM is far.
+        ready = Signal(init=1)
+        m.d.sync += ready.eq(credit.there & self.admit)
         m.d.comb += [
             credit.taken.eq(arrives),
             credit.given.eq(leaves),
-            self.input.ready.eq(credit.there & self.admit),
+            self.input.ready.eq(ready),
             arrives.eq(self.input.valid & self.input.ready),
             self.ends.eq(arrives & self.input.payload.last),
         ]

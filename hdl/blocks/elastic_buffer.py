@@ -6,9 +6,6 @@ from amaranth.lib.wiring import In, Out
 
 __all__ = ["ElasticBuffer"]
 
-#: Most bits of a payload that one set of flip-flops controls.
-_BITS = 128
-
 
 class ElasticBuffer(wiring.Component):
     """Holds up to two transfers. Ready and valid come from flip-flops, and the payload from a multiplexer after them.
@@ -20,16 +17,20 @@ class ElasticBuffer(wiring.Component):
     reaches a few: each register takes whatever comes while it is empty, and one flip-flop says which of both is offered.
     A wide payload is cut into parts with flip-flops of their own, which all do the same: so no wire of these crosses an
     FPGA.
+
+    ``part_bits``
+        Most bits of a part.
     """
 
-    def __init__(self, shape: ShapeLike) -> None:
+    def __init__(self, shape: ShapeLike, *, part_bits: int = 128) -> None:
+        self.part_bits = part_bits
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         source, sink = Value.cast(self.i.payload), Value.cast(self.o.payload)
-        for low in range(0, max(1, len(source)), _BITS):
-            part = slice(low, low + _BITS)
+        for low in range(0, max(1, len(source)), self.part_bits):
+            part = slice(low, low + self.part_bits)
             name = f"_{low}" if low else ""
             ready, valid = (Signal(name=f"{which}{name}") for which in ("ready", "valid"))
             self._add_part(m, name, ready, valid, source[part], sink[part])

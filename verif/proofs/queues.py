@@ -125,6 +125,7 @@ PROOFS = [
     _proof("stream_register", "2 bits", lambda: StreamRegister(_BITS), 1, 1, 1),
     _proof("skid_buffer", "2 bits", lambda: SkidBuffer(_BITS), 2, 2, 1),
     _proof("elastic_buffer", "2 bits", lambda: ElasticBuffer(_BITS), 2, 2, 1),
+    _proof("elastic_buffer", "2 bits, in two parts", lambda: ElasticBuffer(_BITS, part_bits=1), 2, 2, 1),
     _proof("beat_slice", "1 lane of 1 bit", lambda: BeatSlice(Beat(1, 1)), 2, 2, 1),
     _proof("fifo", "depth 2", lambda: Fifo(_BITS, 2), 3, 2, 2),
     _proof("fifo", "depth 4", lambda: Fifo(_BITS, 4), 5, 4, 2),

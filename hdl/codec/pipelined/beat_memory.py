@@ -52,7 +52,7 @@ class BeatMemory(wiring.Component):
                 queue.input.valid.eq(Mux(other, pushed[1], pushed[0])),
                 arrives.eq(Mux(other, Value.cast(new[1]), Value.cast(new[0]))),
             ]
-            # The lanes that are kept are found before the memory, because behind it ways of the beats are selected.
+            # The lanes that are kept are found before the memory, because behind it the beat passes selections.
             partial = thermometer(arrives.count, units) << 1 | 1
             m.d.comb += [
                 queue.input.payload.data.eq(arrives.data),

@@ -30,7 +30,8 @@ class MemoryQueue(wiring.Component):
         ring = RingMemory(m, self.shape, self.depth)
         next_index = Signal(range(2 * self.depth), init=1)
         more = Signal()
-        #: As ``valid`` of the output, for all bits of an entry, which on an FPGA are far from the indices.
+        #: As ``valid`` of the output, for all bits of an entry, which on an FPGA are far from the indices. It depends on
+        #: itself, so that synthesis does not make one of both.
         loaded = Signal()
         ring.connect(m, self.input, self.output, more, ~loaded | self.output.ready)
         m.d.sync += [

@@ -27,7 +27,8 @@ KNOWN = 5
 class Sent:
     """A packet: its beats, and its end, counted in words from the very first beat on.
 
-    A malformed packet may end anywhere in its last beat, from ``earliest`` to ``end``, and have any number of words.
+    A packet whose last beat is malformed may end anywhere in that, from ``earliest`` to ``end``. With any malformed beat it
+    may have any number of words.
     """
 
     beats: list[dict[str, Any]] = field(default_factory=list)
@@ -51,15 +52,17 @@ def packets(config: CodecConfig, source: random.Random, rows: int, number: int) 
             if source.random() < 0.01:
                 keep = source.getrandbits(lanes)
             count = keep.bit_count()
-            packet.malformed |= keep != (1 << count) - 1 or not keep or (not last and count < lanes)
+            malformed = keep != (1 << count) - 1 or not keep or (not last and count < lanes)
+            packet.malformed |= malformed
             packet.words += count
             packet.beats.append(
                 {"data": [source.getrandbits(8) for _ in range(lanes)], "keep": keep, "last": int(last)}
             )
         before = (first + size - 1) * lanes
-        packet.earliest, packet.end = before + count, before + count
-        if packet.malformed:
-            packet.earliest, packet.end = before, before + lanes
+        # Of the last beat.
+        packet.earliest, packet.end = (
+            (before, before + lanes) if malformed else (before + count, before + count)
+        )
         first += size
         packet.next = first
         sent.append(packet)

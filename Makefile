@@ -24,7 +24,7 @@ JOBS   ?= auto
 BASE   ?= HEAD
 # The files of the package. It is installed as a tree of links below build/, which type checkers and editors follow, and
 # is installed anew when a file is added or taken away: the stamp lists the files that the tree was made for.
-FILES  := $(sort $(shell find cli hdl sim verif synth -type f -name '[!.]*[!~]' -not -path '*/__pycache__/*'))
+FILES  := $(sort $(shell find base cli hdl sim verif synth -type f -name '[!.]*[!~]' -not -path '*/__pycache__/*'))
 LINKED := $(if $(wildcard build/__editable__*),$(shell cat $(STAMP) 2>/dev/null))
 
 .DELETE_ON_ERROR:
@@ -75,7 +75,7 @@ waves: $(STAMP)
 litex: $(STAMP)
 	@$(BIN)/python -c 'import litex, migen, pythondata_cpu_vexriscv' 2>/dev/null \
 	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,litex]' --config-settings editable_mode=strict
-	@$(BIN)/python -m cdma.verif.litex
+	@$(BIN)/python -m cdma.verif.engine.litex
 
 # What a machine must have, before anything else is tried; each thing that is missing is one sentence.
 machine:

@@ -1,4 +1,4 @@
-"""The packages of ``cdma``: every folder of Python below the five that pyproject.toml maps into it; and its kernels in C.
+"""The packages of ``cdma``: every folder of Python below the six that pyproject.toml maps into it; and its kernels in C.
 
 Everything else about the package stands in pyproject.toml, where such a list cannot be computed.
 """
@@ -6,7 +6,7 @@ Everything else about the package stands in pyproject.toml, where such a list ca
 from setuptools import Extension, find_packages, setup
 
 parts = ["cdma", *(f"cdma.{name}" for name in find_packages("cli"))]
-for part in ("hdl", "sim", "verif", "synth"):
+for part in ("base", "hdl", "sim", "verif", "synth"):
     parts += [f"cdma.{part}", *(f"cdma.{part}.{name}" for name in find_packages(part))]
 
 # Without a compiler the package is complete too: numpy does the work then. One file serves every Python from 3.10 on.

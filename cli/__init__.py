@@ -5,31 +5,31 @@ The names here are imported on first use: ``cdma.compress`` needs numpy, but not
 
 from typing import TYPE_CHECKING
 
-from cdma.hdl.spec.lazy import names_of
+from cdma.base.lazy import names_of
 
 from ._version import __version__
 
 if TYPE_CHECKING:
+    from cdma.base.errors import CdmaError, ParameterError
     from cdma.hdl.spec.codec import CodecConfig
-    from cdma.hdl.spec.errors import CdmaError, ParameterError
     from cdma.hdl.spec.format import Format
     from cdma.sim.codec.fit import fit
     from cdma.sim.codec.model import analyse
     from cdma.sim.codec.results import Analysis, CorruptStream
     from cdma.sim.codec.software import backend, compress, decompress
-    from cdma.sim.driver.driver import Driver
     from cdma.sim.engine.descriptors import Completion, Descriptor
+    from cdma.sim.engine.driver.driver import Driver
 
 _HOME = {
     "Analysis": ".sim.codec.results",
-    "CdmaError": ".hdl.spec.errors",
+    "CdmaError": ".base.errors",
     "CodecConfig": ".hdl.spec.codec",
     "Completion": ".sim.engine.descriptors",
     "CorruptStream": ".sim.codec.results",
     "Descriptor": ".sim.engine.descriptors",
-    "Driver": ".sim.driver.driver",
+    "Driver": ".sim.engine.driver.driver",
     "Format": ".hdl.spec.format",
-    "ParameterError": ".hdl.spec.errors",
+    "ParameterError": ".base.errors",
     "analyse": ".sim.codec.model",
     "backend": ".sim.codec.software",
     "compress": ".sim.codec.software",

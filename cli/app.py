@@ -11,40 +11,40 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
-from cdma.hdl.spec.errors import CdmaError
+from cdma.base.errors import CdmaError
 
 from ._version import __version__
+from .escaped import plain
 from .examples import add_examples
-from .plain import plain
-from .talk import add_talk_options, talking
 from .termination import terminating_cleanly
+from .verbosity import add_talk_options, talking
 
 __all__ = ["main", "parser"]
 
-#: Modules of ``commands/``, in the order that ``--help`` shows. Each has ``register(subparsers)``, which adds
+#: Modules of ``commands/`` and ``study/``, in the order that ``--help`` shows. Each has ``register(subparsers)``, which adds
 #: its parser and sets ``run`` to a function from the parsed arguments to an exit status. Registering must be
 #: quick: what is heavy to import is imported by ``run``.
 _COMMANDS = (
-    "demo",
-    "generate",
-    "verify",
-    "coverage",
-    "prove",
-    "mutate",
-    "faults",
-    "soak",
-    "wave",
-    "area",
-    "fpga",
-    "compress",
-    "decompress",
-    "formats",
-    "bench",
-    "profile",
-    "characterise",
-    "model",
-    "tune",
-    "completion",
+    "commands.demo",
+    "commands.generate",
+    "commands.verify",
+    "commands.coverage",
+    "commands.prove",
+    "commands.mutate",
+    "commands.faults",
+    "commands.soak",
+    "commands.wave",
+    "commands.area",
+    "commands.fpga",
+    "commands.compress",
+    "commands.decompress",
+    "commands.formats",
+    "commands.bench",
+    "study.profile",
+    "study.characterise",
+    "study.model",
+    "study.tune",
+    "commands.completion",
 )
 
 
@@ -76,7 +76,7 @@ def parser() -> argparse.ArgumentParser:
     whole.set_defaults(run=None)
     subparsers = whole.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
     for module in _COMMANDS:
-        import_module(f".commands.{module}", __package__).register(subparsers)
+        import_module(f".{module}", __package__).register(subparsers)
     add_talk_options(whole)
     add_examples(whole)
     return whole

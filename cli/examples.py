@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .talk import commands_of
+from .verbosity import commands_of
 
 __all__ = ["EXAMPLES", "add_examples"]
 

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from cdma.hdl.spec.errors import CdmaError
+from cdma.base.errors import CdmaError
 
 __all__ = [
     "FileError",

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from cdma.hdl.spec.lazy import names_of
+from cdma.base.lazy import names_of
 
 if TYPE_CHECKING:  # for editors and type checkers
-    from cdma.hdl.litex.core import CDMA, add_cdma
+    from cdma.hdl.deliver.litex import CDMA, add_cdma
 
 __all__ = ["CDMA", "add_cdma"]
 
-__getattr__ = names_of(__name__, dict.fromkeys(__all__, "cdma.hdl.litex.core"))
+__getattr__ = names_of(__name__, dict.fromkeys(__all__, "cdma.hdl.deliver.litex"))

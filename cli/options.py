@@ -15,17 +15,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cdma.base.errors import ParameterError
+from cdma.base.toml_table import read_toml
 from cdma.hdl.spec.codec import CodecConfig, format_from_settings
 from cdma.hdl.spec.codecs import CODECS, DEFAULT, codec_named
 from cdma.hdl.spec.engine import LOSSY, EngineConfig
-from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.presets import PRESETS
 from cdma.hdl.spec.quantisation import NUMBERS, Quantisation
 from cdma.hdl.spec.sideband import Sideband
 from cdma.hdl.spec.stage import STAGES, StageConfig
 from cdma.hdl.spec.stream_format import StreamFormat
-from cdma.sim.support.toml_table import read_toml
 
 __all__ = [
     "ENGINE",
@@ -180,7 +180,7 @@ def add_block_options(parser: argparse.ArgumentParser, block: str) -> None:
 
 def add_spread_options(group: Any, *aliases: str) -> None:
     """Adds the options that say who shares the work, alike in every command that can spread it; ``scheduler`` and ``submit``
-    are what :func:`cdma.synth.spread.spread` takes."""
+    are what :func:`cdma.base.spread.spread` takes."""
     group.add_argument(
         "--dask",
         *aliases,

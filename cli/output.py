@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from .plain import plain
+from .escaped import plain
 
 if TYPE_CHECKING:
     from rich.console import Console

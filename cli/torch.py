@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cdma.sim.saved.policies import AcGc, Bound, Comet, Lossless, Policy
-from cdma.sim.support.extras import require
+from cdma.sim.torch.extras import require
+from cdma.sim.torch.policies import AcGc, Bound, Comet, Lossless, Policy
 
 if TYPE_CHECKING:
     import torch
 
-    from cdma.sim.saved.context import Saved
+    from cdma.sim.torch.context import Saved
 
 __all__ = ["AcGc", "Bound", "Comet", "Lossless", "Policy", "saved"]
 
@@ -35,6 +35,6 @@ def saved(model: torch.nn.Module, policy: Policy | None = None) -> Saved:
         What error a tensor may have: :class:`Lossless`, the default, :class:`Bound`, :class:`Comet` or :class:`AcGc`.
     """
     require("torch", "torch")
-    from cdma.sim.saved.context import Saved
+    from cdma.sim.torch.context import Saved
 
     return Saved(model, policy or Lossless())

@@ -23,13 +23,13 @@ from typing import Any
 
 from cdma.files import write_text
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.synth.asic.library.library import Library
+from cdma.synth.asic.library.load import load_libraries
 from cdma.synth.asic.measure import measure as measure_area
 from cdma.synth.asic.recipe import Options
 from cdma.synth.circuits import Circuit, engine_circuit
 from cdma.synth.fpga.measure import measure_fpga
 from cdma.synth.fpga.targets import TARGETS
-from cdma.synth.library.library import Library
-from cdma.synth.library.load import load_libraries
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.engine.measure import cases, measure_engine
 from cdma.verif.simulator.build import build

@@ -1,7 +1,7 @@
 """Writes the files of this repository that are made from the register map of the default engine with a CRC, with the
 registers that other engines have besides.
 
-    python docs/make_registers.py           # writes docs/registers.md and sim/driver/cdma_regs.h
+    python docs/make_registers.py           # writes docs/registers.md and sim/engine/driver/cdma_regs.h
     python docs/make_registers.py --check   # writes nothing
 
 With ``--check`` the status is 1 where one of them is not as it would be written.
@@ -14,13 +14,13 @@ import os
 import sys
 from pathlib import Path
 
+from cdma.hdl.deliver.register_texts import register_texts
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.texts.registers import register_texts
 
 ROOT = Path(__file__).resolve().parents[1]
 
 #: Where each text lies, by the name that it has beside a generated engine.
-FILES = {"cdma_registers.md": "docs/registers.md", "cdma_regs.h": "sim/driver/cdma_regs.h"}
+FILES = {"cdma_registers.md": "docs/registers.md", "cdma_regs.h": "sim/engine/driver/cdma_regs.h"}
 
 
 def write(path: Path, text: str) -> None:

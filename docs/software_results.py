@@ -22,7 +22,7 @@ import numpy as np
 
 from cdma.files import write_text
 from cdma.hdl.spec.presets import PRESETS
-from cdma.sim.support.stimuli import activations
+from cdma.sim.codec.stimuli import activations
 
 DOCS = Path(__file__).parent
 DOCUMENT = DOCS / "formats.md"

@@ -5,9 +5,10 @@ Names are imported on first use, so that ``from cdma.hdl import Format`` does no
 
 from typing import TYPE_CHECKING
 
-from cdma.hdl.spec.lazy import names_of
+from cdma.base.lazy import names_of
 
 if TYPE_CHECKING:  # for editors and type checkers
+    from cdma.base.errors import CdmaError, ParameterError
     from cdma.hdl.blocks.beats import Beat
     from cdma.hdl.codec.compressor import Compressor
     from cdma.hdl.codec.decompressor import Decompressor
@@ -16,12 +17,11 @@ if TYPE_CHECKING:  # for editors and type checkers
     from cdma.hdl.engine.engine import Engine
     from cdma.hdl.spec.codec import CodecConfig
     from cdma.hdl.spec.engine import EngineConfig
-    from cdma.hdl.spec.errors import CdmaError, ParameterError
     from cdma.hdl.spec.format import Format
 
 _HOME = {
-    "CdmaError": ".spec.errors",
-    "ParameterError": ".spec.errors",
+    "CdmaError": "cdma.base.errors",
+    "ParameterError": "cdma.base.errors",
     "CodecConfig": ".spec.codec",
     "EngineConfig": ".spec.engine",
     "Format": ".spec.format",

@@ -5,7 +5,7 @@ Names are imported on first use; nothing here imports Amaranth.
 
 from typing import TYPE_CHECKING
 
-from cdma.hdl.spec.lazy import names_of
+from cdma.base.lazy import names_of
 
 if TYPE_CHECKING:  # for editors and type checkers
     from cdma.sim.codec.model import (
@@ -19,9 +19,9 @@ if TYPE_CHECKING:  # for editors and type checkers
     )
     from cdma.sim.codec.results import Analysis, CorruptStream, PacketReport, PacketResult
     from cdma.sim.codec.words import word_dtype
-    from cdma.sim.driver.driver import Driver
-    from cdma.sim.driver.rings import RingMemory
     from cdma.sim.engine.descriptors import Completion, Descriptor
+    from cdma.sim.engine.driver.driver import Driver
+    from cdma.sim.engine.driver.rings import RingMemory
     from cdma.sim.engine.memory import Memory
     from cdma.sim.engine.model import EngineModel
 
@@ -30,12 +30,12 @@ _HOME = {
     "Completion": ".engine.descriptors",
     "CorruptStream": ".codec.results",
     "Descriptor": ".engine.descriptors",
-    "Driver": ".driver.driver",
+    "Driver": ".engine.driver.driver",
     "EngineModel": ".engine.model",
     "Memory": ".engine.memory",
     "PacketReport": ".codec.results",
     "PacketResult": ".codec.results",
-    "RingMemory": ".driver.rings",
+    "RingMemory": ".engine.driver.rings",
     "analyse": ".codec.model",
     "compress": ".codec.model",
     "compress_words": ".codec.model",

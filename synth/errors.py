@@ -1,20 +1,12 @@
-"""Errors outside our own code when a circuit is measured: of the library, of the tools, of what is asked."""
+"""Errors outside our own code when a circuit is measured: of the library, of what is asked."""
 
-from cdma.hdl.spec.errors import CdmaError
+from cdma.base.errors import CdmaError
 
-__all__ = ["LibraryError", "MeasureError", "ToolError", "ToolTimeout"]
+__all__ = ["LibraryError", "MeasureError"]
 
 
 class LibraryError(CdmaError):
     """A cell library that cannot be read, or that a circuit cannot be mapped to."""
-
-
-class ToolError(CdmaError):
-    """A tool is missing, or it failed on its input; the message ends with what the tool said."""
-
-
-class ToolTimeout(ToolError):
-    """A tool took longer than it was given."""
 
 
 class MeasureError(CdmaError):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from cdma.hdl.verilog.cache import content_key, kept_text
+from cdma.base.cache import content_key, kept_text
 
 from .errors import LibraryError
 from .yosys import Yosys, find_yosys, scratch

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from cdma.hdl.verilog.cache import content_key
+from cdma.base.cache import content_key
+from cdma.base.json_cache import Cache
 
-from .cache import Cache
 from .circuits import Circuit
 from .errors import MeasureError
 from .yosys import Progress, Yosys, find_yosys, scratch

@@ -24,10 +24,9 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from cdma.hdl.spec.install import install_command
-from cdma.hdl.verilog.threads import ending_with_thread
-
-from .errors import ToolError, ToolTimeout
+from cdma.base.errors import ToolError, ToolTimeout
+from cdma.base.install import install_command
+from cdma.base.threads import ending_with_thread
 
 __all__ = ["WRITE_AIGER", "Progress", "Yosys", "find_abc", "find_yosys", "run_tool", "scratch"]
 

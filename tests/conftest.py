@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
+from tests.support.dask_cluster import local_cluster
 from tests.support.stages import Summary, in_order
 
 _SUMMARY = Summary()
@@ -27,3 +31,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("stages")
         for line in lines:
             terminalreporter.write_line(line)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A scheduler and two worker processes; a job is lost when it has killed two workers."""
+    with local_cluster() as running:
+        yield running

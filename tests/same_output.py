@@ -140,7 +140,8 @@ def link_package(root: Path, folder: Path) -> Path:
     """Lays out the package of the checkout ``root`` in ``folder``, without installing it."""
     package = folder / "cdma"
     package.mkdir()
-    for part in [*(root / "cli").iterdir(), *(root / name for name in ("hdl", "sim", "verif", "synth"))]:
+    rooms = [root / name for name in ("base", "hdl", "sim", "verif", "synth")]
+    for part in [*(root / "cli").iterdir(), *(room for room in rooms if room.is_dir())]:
         (package / part.name).symlink_to(part)
     return folder
 

@@ -14,8 +14,8 @@ from cdma.verif.engine.measure_units import UNITS, unit_cases, unit_row
 
 __all__ = ["COMMAND", "UNITS_COMMAND", "engine_rows", "measure_cycles", "measure_units", "units_as_text"]
 
-COMMAND = "cdma model --measure-engine sim/data/engine_cycles.json"
-UNITS_COMMAND = "cdma model --measure-units sim/data/unit_cycles.json"
+COMMAND = "cdma model --measure-engine sim/study/data/engine_cycles.json"
+UNITS_COMMAND = "cdma model --measure-units sim/study/data/unit_cycles.json"
 
 #: Bytes of a tensor, how many of them, the memories' latency, density.
 _LOADS = (
@@ -28,7 +28,7 @@ _LOADS = (
 
 
 def measure_cycles(say: Callable[[str], None]) -> str:
-    """The text of ``sim/data/engine_cycles.json``."""
+    """The text of ``sim/study/data/engine_cycles.json``."""
     codec = []
     for design in standard_designs():
         say(str(design))
@@ -50,7 +50,7 @@ def measure_cycles(say: Callable[[str], None]) -> str:
 
 
 def measure_units(say: Callable[[str], None]) -> str:
-    """The text of ``sim/data/unit_cycles.json``: the rows of ``cdma bench units``."""
+    """The text of ``sim/study/data/unit_cycles.json``: the rows of ``cdma bench units``."""
     rows = []
     for units in UNITS:
         say(f"{units} units")
@@ -65,7 +65,7 @@ def units_as_text(rows: list[dict[str, Any]]) -> str:
 
 
 def engine_rows(config: EngineConfig, cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows that :func:`cdma.sim.system.engine_rate.fit_engine` reads."""
+    """Rows that :func:`cdma.sim.study.system.engine_rate.fit_engine` reads."""
     shape = {
         "word_bits": config.format.word_bits,
         "port_bytes": min(config.dev_data_bits, config.host_data_bits) // 8,

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cdma.hdl.spec.errors import ParameterError
-from cdma.hdl.verilog.threads import tool_threads
+from cdma.base.errors import ParameterError
+from cdma.base.threads import tool_threads
 from cdma.verif.simulator.build import build
 from cdma.verif.simulator.design import Design
 from cdma.verif.simulator.icarus import build_four_state
 from cdma.verif.simulator.plan import TestPlan, TestPoint
 from cdma.verif.simulator.simulate import Outcome, simulate
 
-from .kinds import plan_of
+from .blocks import plan_of
 
 __all__ = [
     "COUNTS",
@@ -107,7 +107,7 @@ def verify(
 
     ``packets`` is the budget of the longest test; ``jobs`` is how many simulations may run at once, each for ``timeout``
     seconds; ``waves`` is a directory that takes a VCD of every test; ``four_state`` takes Icarus Verilog instead of
-    Verilator; ``coverage`` is a directory that takes what each simulation covered, for :mod:`cdma.verif.coverage`;
+    Verilator; ``coverage`` is a directory that takes what each simulation covered, for :mod:`cdma.verif.campaigns.coverage`;
     ``report`` is called with each outcome. ``verilog`` replaces the design's own text and ``plusargs`` reach the simulation,
     which is how the bench itself is tested.
     """

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from cdma.hdl.spec.errors import ParameterError
+from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.options import add_format_options, format_from, settings_given
@@ -42,7 +42,7 @@ def register(subparsers: Any) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.files import opened
-    from cdma.sim.support.npy import NotATensor
+    from cdma.sim.codec.npy import NotATensor
     from cdma.timed import timing
 
     if arguments.best and (arguments.fit or settings_given(arguments)):
@@ -66,7 +66,7 @@ def _pack_one(arguments: argparse.Namespace, source: BinaryIO) -> tuple[dict[str
     """Compresses a ``.npy`` file; returns what was done, and what it holds."""
     from cdma.output import byte_progress
     from cdma.sim.codec.container import pack_file
-    from cdma.sim.support.npy import read_npy_header
+    from cdma.sim.codec.npy import read_npy_header
     from cdma.timed import FileTime
 
     files = FileTime()
@@ -85,7 +85,7 @@ def _pack_several(arguments: argparse.Namespace, source: BinaryIO) -> tuple[dict
     """Compresses a ``.safetensors`` file; returns what was done, and what it holds."""
     from cdma.output import byte_progress
     from cdma.sim.codec.bundle import data_order, pack_bundle
-    from cdma.sim.support.safetensors import Part, read_safetensors
+    from cdma.sim.codec.safetensors import Part, read_safetensors
     from cdma.timed import FileTime
 
     files = FileTime()
@@ -124,7 +124,7 @@ def _format_for(
     import numpy as np
 
     from cdma.sim.codec.fit import fit, sampled
-    from cdma.sim.profile.tensor import profile
+    from cdma.sim.codec.tensor_profile import profile
 
     format = format_from(arguments, word_bits=_word_bits_for(dtype.itemsize))
     if not arguments.fit and not arguments.best:

@@ -8,14 +8,14 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cdma.base.errors import ParameterError
 from cdma.hdl.spec.codecs import BLOCKS
-from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.spec.stage import STAGES
 from cdma.options import ENGINE, add_block_options
 
 if TYPE_CHECKING:
-    from cdma.verif.coverage.code import Share
-    from cdma.verif.coverage.collect import Coverage
+    from cdma.verif.campaigns.coverage.code import Share
+    from cdma.verif.campaigns.coverage.collect import Coverage
     from cdma.verif.simulator.simulate import Outcome
 
 __all__ = ["register"]
@@ -86,9 +86,9 @@ def _add_options(block: argparse.ArgumentParser, name: str) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.output import step_progress
-    from cdma.verif.coverage.annotate import annotate
-    from cdma.verif.coverage.collect import collect
-    from cdma.verif.kinds import plan_of
+    from cdma.verif.blocks import plan_of
+    from cdma.verif.campaigns.coverage.annotate import annotate
+    from cdma.verif.campaigns.coverage.collect import collect
 
     from .designs import design_from
 
@@ -140,7 +140,7 @@ def _cell(share: Share) -> str:
 
 
 def _print_markdown(found: Coverage) -> None:
-    from cdma.verif.coverage.code import KINDS
+    from cdma.verif.campaigns.coverage.code import KINDS
 
     print("| block |", " | ".join(KINDS), "|\n|---|" + "---|" * len(KINDS))
     for row in _rows(found):
@@ -154,7 +154,7 @@ def _print_markdown(found: Coverage) -> None:
 
 def _show(found: Coverage) -> None:
     from cdma.output import new_table, output
-    from cdma.verif.coverage.code import KINDS
+    from cdma.verif.campaigns.coverage.code import KINDS
 
     print(f"{found.regression.design}, seed {found.regression.seed}")
     table = new_table("block", *KINDS, texts=1)

@@ -50,7 +50,7 @@ def _one(arguments: argparse.Namespace, source: BinaryIO, container: Container) 
     """Restores a ``.npy`` file; returns what was done, for scripts and for people."""
     from cdma.output import byte_progress
     from cdma.sim.codec.container import unpack_file
-    from cdma.sim.support.npy import write_npy_header
+    from cdma.sim.codec.npy import write_npy_header
     from cdma.timed import FileTime
 
     files = FileTime()

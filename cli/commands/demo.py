@@ -45,7 +45,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     from cdma.files import ready_directory
     from cdma.output import status
-    from cdma.sim.support.stimuli import activations
+    from cdma.sim.codec.stimuli import activations
 
     ready_directory(arguments.output)
     tensor = activations(1, arguments.density)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from cdma.base.errors import ParameterError
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.spec.stage import StageConfig
 from cdma.options import config_from
 

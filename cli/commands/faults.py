@@ -8,15 +8,15 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.hdl.spec.errors import ParameterError
+from cdma.base.errors import ParameterError
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
 from cdma.options import ENGINE, add_spread_options
 
 from .designs import design_from, with_rings
 
 if TYPE_CHECKING:
+    from cdma.verif.campaigns.faults.verdict import Tally
     from cdma.verif.engine.design import EngineDesign
-    from cdma.verif.faults.verdict import Tally
 
 __all__ = ["register"]
 
@@ -87,8 +87,8 @@ def register(subparsers: Any) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.output import step_progress
-    from cdma.verif.faults.campaign import CAMPAIGNS, FORMATS, OWN, parts_of, run_parts
-    from cdma.verif.faults.verdict import Tally
+    from cdma.verif.campaigns.faults.campaign import CAMPAIGNS, FORMATS, OWN, parts_of, run_parts
+    from cdma.verif.campaigns.faults.verdict import Tally
 
     for name in ("count", "every", "jobs"):
         if getattr(arguments, name) < 1:

@@ -89,9 +89,9 @@ def _add_fpga(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from cdma.hdl.spec.errors import ParameterError
+    from cdma.base.errors import ParameterError
+    from cdma.base.json_cache import Cache, NoCache
     from cdma.output import status
-    from cdma.synth.cache import Cache, NoCache
     from cdma.synth.fpga.measure import measure_fpga
     from cdma.synth.fpga.targets import TARGETS
     from cdma.synth.yosys import find_yosys

@@ -9,8 +9,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cdma.base.errors import ParameterError
 from cdma.hdl.spec.codecs import BLOCKS
-from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.spec.stage import STAGES
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
 from cdma.options import ENGINE, add_spread_options
@@ -18,7 +18,7 @@ from cdma.options import ENGINE, add_spread_options
 from .designs import design_from
 
 if TYPE_CHECKING:
-    from cdma.verif.mutation.campaign import Verdict
+    from cdma.verif.campaigns.mutation.campaign import Verdict
     from cdma.verif.simulator.design import Design
 
 __all__ = ["register"]
@@ -83,7 +83,7 @@ def register(subparsers: Any) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.output import step_progress
-    from cdma.verif.mutation.campaign import run_campaign, scores
+    from cdma.verif.campaigns.mutation.campaign import run_campaign, scores
 
     for name, least in (("count", 1), ("jobs", 1), ("prove", 1)):
         if getattr(arguments, name) < least:
@@ -140,7 +140,7 @@ def _design(block: str, config: Path | None) -> Design:
 
 
 def _list(designs: dict[str, Design], as_json: bool) -> None:
-    from cdma.verif.mutation.mutants import blocks_of
+    from cdma.verif.campaigns.mutation.mutants import blocks_of
 
     names = [
         name for block, design in designs.items() for name in blocks_of(design) if name.startswith(block)
@@ -150,7 +150,7 @@ def _list(designs: dict[str, Design], as_json: bool) -> None:
 
 def _show(design: Design, verdicts: list[Verdict], block: str) -> None:
     from cdma.output import new_table, output
-    from cdma.verif.mutation.campaign import scores
+    from cdma.verif.campaigns.mutation.campaign import scores
 
     table = new_table("block", "mutants", "equivalent", "killed", "survivors", "score, %", texts=1)
     rows = scores(verdicts, block)

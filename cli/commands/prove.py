@@ -53,8 +53,8 @@ def register(subparsers: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from cdma.hdl.spec.errors import ParameterError
-    from cdma.hdl.verilog.threads import tool_threads
+    from cdma.base.errors import ParameterError
+    from cdma.base.threads import tool_threads
     from cdma.output import step_progress
     from cdma.verif.proofs.registry import choose
     from cdma.verif.proofs.result import HOLDS

@@ -7,12 +7,12 @@ import json
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from cdma.hdl.spec.errors import ParameterError
+from cdma.base.errors import ParameterError
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
 from cdma.options import add_spread_options
 
 if TYPE_CHECKING:
-    from cdma.verif.soak.soak import Result
+    from cdma.verif.campaigns.soak.soak import Result
 
 __all__ = ["register"]
 
@@ -63,7 +63,7 @@ def register(subparsers: Any) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.output import status
-    from cdma.verif.soak.soak import reduce, soak
+    from cdma.verif.campaigns.soak.soak import reduce, soak
 
     for name in ("minutes", "first", "jobs"):
         value = getattr(arguments, name)

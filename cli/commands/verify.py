@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cdma.base.errors import ParameterError
 from cdma.hdl.spec.codecs import BLOCKS
-from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.spec.stage import STAGES
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
 from cdma.options import ENGINE, add_block_options, add_spread_options, check_jobs
@@ -126,8 +126,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.files import ready_directory
     from cdma.output import step_progress
     from cdma.synth.gates import gate_netlist
-    from cdma.verif.elsewhere import verify_elsewhere
-    from cdma.verif.kinds import plan_of
+    from cdma.verif.blocks import plan_of
+    from cdma.verif.distributed import verify_elsewhere
     from cdma.verif.regression import verify
 
     from .designs import design_from
@@ -194,7 +194,7 @@ def _list(points: Sequence[TestPoint], as_json: bool) -> None:
 
 def _show(result: Regression, arguments: argparse.Namespace) -> None:
     from cdma.output import new_table, output
-    from cdma.verif.kinds import plan_of
+    from cdma.verif.blocks import plan_of
     from cdma.verif.regression import COUNTS
 
     titles = [plan_of(result.design).unit, *COUNTS[1:], "seconds"]

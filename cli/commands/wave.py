@@ -8,8 +8,8 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cdma.base.errors import ParameterError
 from cdma.hdl.spec.codecs import BLOCKS
-from cdma.hdl.spec.errors import ParameterError
 from cdma.options import ENGINE, add_block_options, codec_config_from
 
 if TYPE_CHECKING:
@@ -140,8 +140,8 @@ def _run(arguments: argparse.Namespace) -> int:
 def _codec_and_words(arguments: argparse.Namespace) -> tuple[CodecDesign, Words | None]:
     """The codec, whose words are as long as the elements of the user's tensor, and the first words of that."""
     from cdma.files import opened
+    from cdma.sim.codec.npy import NotATensor, read_npy
     from cdma.sim.codec.words import words_of
-    from cdma.sim.support.npy import NotATensor, read_npy
     from cdma.verif.codec.design import CodecDesign
 
     if arguments.input is None:

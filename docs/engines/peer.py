@@ -9,7 +9,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from cdma.hdl.spec.errors import CdmaError
+from cdma.base.errors import CdmaError
 from cdma.synth.circuits import Circuit
 
 __all__ = ["Peer"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from cdma.base.errors import ParameterError
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.codecs import BLOCKS, codec_of
-from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.verilog.emit import Verilog, emit, module_prefix
 
 from .parts.memories import PURPOSES

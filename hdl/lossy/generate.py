@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdma.hdl.spec.errors import ParameterError
+from cdma.base.errors import ParameterError
 from cdma.hdl.spec.stage import STAGES, StageConfig
 from cdma.hdl.verilog.emit import Verilog, emit, module_prefix
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operator import index
 
-from .errors import ParameterError
+from cdma.base.errors import ParameterError
 
 __all__ = ["check_choice", "check_flag", "check_range", "is_int", "word_count"]
 

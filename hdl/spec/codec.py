@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cdma.base.errors import ParameterError
+
 from .checks import check_choice, check_flag
 from .codecs import DEFAULT, codec_named, codec_of
-from .errors import ParameterError
 from .format import Format
 from .slices import NO_SLICES, check_slices, slices_row
 from .stream_format import StreamFormat

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
 
-from .errors import ParameterError
+from cdma.base.errors import ParameterError
+
 from .stream_format import StreamFormat
 
 __all__ = ["BLOCKS", "CODECS", "DEFAULT", "Codec", "Option", "Shape", "codec_named", "codec_of"]

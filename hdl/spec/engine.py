@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from cdma.base.errors import ParameterError
+
 from .checks import check_choice, check_flag, check_range
 from .codec import CodecConfig, format_from_settings, format_settings
 from .codecs import codec_of
-from .errors import ParameterError
 from .format import Format
 from .quantisation import NUMBERS, Quantisation
 from .records import RecordOptions

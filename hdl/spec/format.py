@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from cdma.base.errors import ParameterError
+
 from .checks import check_choice, check_flag, check_range, is_int
-from .errors import ParameterError
 from .presets import preset_named
 from .stream_format import StreamFormat
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from cdma.base.errors import ParameterError
+
 from .codecs import DEFAULT, Codec, Option, Shape
-from .errors import ParameterError
 from .format import Format
 
 __all__ = ["CODEC"]

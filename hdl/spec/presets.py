@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import ParameterError
+from cdma.base.errors import ParameterError
 
 __all__ = ["EXPONENTS", "PRESETS", "Preset", "preset_named"]
 

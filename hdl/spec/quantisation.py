@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cdma.base.errors import ParameterError
+
 from .checks import check_choice, check_flag, check_range
-from .errors import ParameterError
 
 __all__ = ["NUMBERS", "NumberType", "Quantisation"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .errors import ParameterError
+from cdma.base.errors import ParameterError
 
 __all__ = ["NO_SLICES", "check_slices", "has_slices", "slices_row"]
 

@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
+from cdma.base.errors import ParameterError
+
 from .checks import word_count
-from .errors import ParameterError
 
 __all__ = ["StreamFormat"]
 

@@ -15,8 +15,8 @@ from types import MappingProxyType
 
 from amaranth.back import rtlil
 
-from cdma.hdl.spec.errors import CdmaError, ParameterError
-from cdma.hdl.spec.install import DISTRIBUTION
+from cdma.base.errors import CdmaError, ParameterError
+from cdma.base.install import DISTRIBUTION
 
 from .collector import no_collection
 from .memory_list import purpose_of

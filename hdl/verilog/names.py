@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container
 
-from cdma.hdl.spec.errors import ParameterError
+from cdma.base.errors import ParameterError
 
 __all__ = ["RESERVED_WORDS", "check_identifier", "check_prefix", "legal_name"]
 

@@ -11,8 +11,8 @@ from typing import Any, BinaryIO
 from zlib import crc32
 
 from cdma.hdl.spec.stream_format import StreamFormat
-from cdma.sim.support.npy import NotATensor, Tensor
-from cdma.sim.support.safetensors import Part, Safetensors
+from cdma.sim.codec.npy import NotATensor, Tensor
+from cdma.sim.codec.safetensors import Part, Safetensors
 
 from .container import (
     VERSIONS,

@@ -15,10 +15,10 @@ from zlib import crc32
 
 import numpy as np
 
+from cdma.base.errors import CdmaError, ParameterError
 from cdma.hdl.spec.codec import format_from_settings, format_settings
-from cdma.hdl.spec.errors import CdmaError, ParameterError
 from cdma.hdl.spec.stream_format import StreamFormat
-from cdma.sim.support.npy import NotATensor, Tensor
+from cdma.sim.codec.npy import NotATensor, Tensor
 
 from .results import CorruptStream
 from .software import compress, decompress

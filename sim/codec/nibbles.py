@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cdma.base.errors import ParameterError
 from cdma.hdl.spec.checks import word_count
-from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.spec.format import Format
 
 from .model import compress_words, decompress_words

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cdma.hdl.spec.codec import CodecConfig
 
-from .circles import Kinds, worst_circle
+from .critical_cycle import Kinds, worst_circle
 
 __all__ = ["packing_cycles", "shared_cycles", "worst_windows"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from cdma.hdl.spec.errors import CdmaError
+from cdma.base.errors import CdmaError
 from cdma.hdl.spec.stream_format import StreamFormat
 
 from .words import Words

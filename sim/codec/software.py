@@ -11,8 +11,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cdma.base.errors import ParameterError
 from cdma.hdl.spec.checks import check_range, word_count
-from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.stream_format import StreamFormat
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cdma.hdl.spec.errors import ParameterError
+from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.stream_format import StreamFormat
 

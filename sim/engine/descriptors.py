@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from cdma.hdl.spec.errors import ParameterError
+from cdma.base.errors import ParameterError
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RECORD_BYTES, Mode, RecordField, Status
 
 __all__ = ["Completion", "Descriptor", "pack", "unpack"]

@@ -1,7 +1,7 @@
 """The engine as software sees it: registers, rings and memory, without clock cycles.
 
 It is an executable specification, and an engine to develop a driver with: :class:`EngineModel` has the ``read32`` and
-``write32`` that :class:`cdma.sim.driver.driver.Driver` needs, works on memory buffers, and advances when
+``write32`` that :class:`cdma.sim.engine.driver.driver.Driver` needs, works on memory buffers, and advances when
 :meth:`EngineModel.step` is called.
 """
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from cdma.synth.asic.library.library import Library
 from cdma.synth.circuits import Circuit
-from cdma.synth.library.library import Library
 from cdma.synth.yosys import Progress, Yosys, find_yosys, scratch
 
 from .netlist import CellCount, Netlist, synthesise

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.codecs import BLOCKS
+from cdma.synth.asic.library.library import Library
 from cdma.synth.errors import MeasureError
-from cdma.synth.library.library import Library
 
 __all__ = ["Floor", "codec_floor"]
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from cdma.hdl.verilog.cache import content_key
-from cdma.hdl.verilog.threads import tool_threads
-from cdma.synth.cache import Cache
+from cdma.base.cache import content_key
+from cdma.base.json_cache import Cache
+from cdma.base.threads import tool_threads
+from cdma.synth.asic.library import gates
+from cdma.synth.asic.library.library import Library
 from cdma.synth.circuits import Circuit
-from cdma.synth.library import gates
-from cdma.synth.library.library import Library
 from cdma.synth.yosys import Progress, Yosys, find_yosys
 
 from .breakdown import breakdown

@@ -10,8 +10,8 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cdma.synth.asic.library.library import Library
 from cdma.synth.errors import LibraryError, MeasureError
-from cdma.synth.library.library import Library
 
 __all__ = ["MEMORY_LEFT_OUT", "Options", "abc_constraints", "abc_script", "reset_map", "yosys_script"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from cdma.hdl.verilog.cache import content_key
-from cdma.synth.cache import Cache
-from cdma.synth.errors import ToolError
-from cdma.synth.library.library import Library
+from cdma.base.cache import content_key
+from cdma.base.errors import ToolError
+from cdma.base.json_cache import Cache
+from cdma.synth.asic.library.library import Library
 from cdma.synth.yosys import run_tool, scratch
 
 from .netlist import write_library

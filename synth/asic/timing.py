@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from cdma.synth.errors import ToolError
-from cdma.synth.library.library import Library
+from cdma.base.errors import ToolError
+from cdma.synth.asic.library.library import Library
 from cdma.synth.yosys import run_tool, scratch
 
 from .netlist import Netlist, write_library

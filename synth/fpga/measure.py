@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from cdma.hdl.verilog.cache import content_key
-from cdma.synth.cache import Cache
+from cdma.base.cache import content_key
+from cdma.base.json_cache import Cache
 from cdma.synth.circuits import Circuit
 from cdma.synth.errors import MeasureError
 from cdma.synth.yosys import Progress, Yosys, find_yosys, scratch

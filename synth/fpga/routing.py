@@ -13,10 +13,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from cdma.hdl.spec.install import install_command
-from cdma.hdl.verilog.threads import tool_threads
+from cdma.base.errors import ToolError, ToolTimeout
+from cdma.base.install import install_command
+from cdma.base.threads import tool_threads
 from cdma.synth.circuits import Circuit
-from cdma.synth.errors import MeasureError, ToolError, ToolTimeout
+from cdma.synth.errors import MeasureError
 from cdma.synth.yosys import Progress, Yosys, run_tool, scratch
 
 from .harness import PORTS, harness

@@ -9,7 +9,7 @@ import pytest
 
 from cdma.app import main, parser
 from cdma.examples import EXAMPLES
-from cdma.talk import commands_of
+from cdma.verbosity import commands_of
 
 COMMANDS = [command.prog.removeprefix("cdma ") for command in commands_of(parser())]
 
@@ -49,7 +49,7 @@ def test_quiet(capsys, tmp_path) -> None:
 
 def test_verbose(capsys, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("CDMA_CACHE", str(tmp_path / "cache"))
-    from cdma.hdl.verilog.cache import kept_text
+    from cdma.base.cache import kept_text
 
     def use(arguments: object) -> int:
         kept_text("verilog", "0" * 64, ".v", lambda: "")

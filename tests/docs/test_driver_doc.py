@@ -10,7 +10,7 @@ import numpy as np
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.sim.codec.model import compress
-from cdma.sim.driver.c_driver import c_driver
+from cdma.sim.engine.driver.c_driver import c_driver
 from cdma.sim.engine.memory import Memory
 from cdma.sim.engine.model import EngineModel
 from tests.support.c_driver_library import CALL, READ, SIM, WARNINGS, WRITE, Io

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from cdma.hdl.spec.errors import CdmaError
+from cdma.base.errors import CdmaError
 from cdma.synth.yosys import find_yosys, scratch
 from docs import engine_results
 from docs.engines.peer import Peer

@@ -10,7 +10,7 @@ import pytest
 
 import cdma
 from cdma.sim.codec.container import pack_file, read_header, unpack_file
-from cdma.sim.support.npy import Tensor
+from cdma.sim.codec.npy import Tensor
 from tests.support import reference, reference_fields
 from tests.support.documents import blocks
 from tests.support.paths import DOCS

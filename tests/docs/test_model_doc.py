@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from cdma.sim.system.kernel_law_error import held_out_errors
-from cdma.sim.system.kernel_timings import measured_timings
+from cdma.sim.study.system.kernel_law_error import held_out_errors
+from cdma.sim.study.system.kernel_timings import measured_timings
 from tests.support.paths import DOCS
 
 ROWS = {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cdma.sim.training.figures import MOST_LINES
+from cdma.sim.study.training.figures import MOST_LINES
 from tests.support.paths import DOCS
 
 PICTURES = sorted(DOCS.rglob("*.svg"))

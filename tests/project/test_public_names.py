@@ -11,7 +11,12 @@ import pytest
 from tests.support.paths import ROOT
 
 #: The packages with public names, and their folders.
-_PACKAGES = {"cdma": "cli", "cdma.hdl": "hdl", "cdma.sim": "sim", "cdma.sim.driver": "sim/driver"}
+_PACKAGES = {
+    "cdma": "cli",
+    "cdma.hdl": "hdl",
+    "cdma.sim": "sim",
+    "cdma.sim.engine.driver": "sim/engine/driver",
+}
 
 
 def _for_type_checkers(folder: str) -> dict[str, str]:

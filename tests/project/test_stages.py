@@ -14,8 +14,8 @@ from tests.support.stages import STAGES, Summary, in_order, stage_of
 _NAMES = [stage.name for stage in STAGES]
 #: Files of tests, how many each has, and whether one of them is slow.
 _FILES = {
-    "tests/verif/mutation/test_quick.py": (3, False),
-    "tests/verif/mutation/test_slow.py": (2, True),
+    "tests/verif/campaigns/mutation/test_quick.py": (3, False),
+    "tests/verif/campaigns/mutation/test_slow.py": (2, True),
     "tests/verif/proofs/test_proofs.py": (9, True),
     "tests/verif/engine/test_regression.py": (14, True),
     "tests/cli/test_help.py": (20, False),
@@ -42,7 +42,7 @@ def _ordered(workers: int) -> list[str]:
         ("tests/verif/test_four_state.py", "regression"),
         ("tests/verif/codec/test_regression.py", "regression"),
         ("tests/verif/proofs/test_proofs.py", "proofs"),
-        ("tests/verif/mutation/test_campaign.py", "mutants"),
+        ("tests/verif/campaigns/mutation/test_campaign.py", "mutants"),
     ],
 )
 def test_the_innermost_folder_decides(file: str, stage: str) -> None:
@@ -60,7 +60,7 @@ def test_one_process_has_the_stages_in_order_and_slow_files_first() -> None:
     assert sorted(ordered) == sorted(_TESTS)
     stages = [stage_of(nodeid) for nodeid in ordered]
     assert stages == sorted(stages)
-    assert ordered[-1] == "tests/verif/mutation/test_quick.py::test_2"
+    assert ordered[-1] == "tests/verif/campaigns/mutation/test_quick.py::test_2"
 
 
 @pytest.mark.parametrize("workers", [2, 3, 5])
@@ -100,7 +100,7 @@ def test_the_table_says_what_became_of_the_stages() -> None:
 
 def test_the_tests_of_this_project_run_so() -> None:
     chosen = [
-        "tests/verif/mutation/test_campaign.py::test_refusals",
+        "tests/verif/campaigns/mutation/test_campaign.py::test_refusals",
         "tests/verif/proofs/test_proofs.py::test_the_list",
         "tests/cli/test_junit.py",
         "tests/hdl/verilog/test_names.py",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cdma.hdl.spec.counters import COUNTERS
 from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
-from cdma.sim.driver import (
+from cdma.sim.engine.driver import (
     Backend,
     Completion,
     Descriptor,
@@ -53,7 +53,7 @@ __all__ = [
     "load",
 ]
 
-SIM = ROOT / "sim" / "driver"
+SIM = ROOT / "sim" / "engine" / "driver"
 SOURCE = SUPPORT / "c_driver.c"
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-Wconversion", "-Wshadow"]
 
@@ -162,7 +162,7 @@ def load(library: Path) -> ct.CDLL:
 
 
 class CDriver:
-    """The C driver with the methods of :class:`cdma.sim.driver.driver.Driver` that the tests of both use."""
+    """The C driver with the methods of :class:`cdma.sim.engine.driver.driver.Driver` that the tests of both use."""
 
     def __init__(
         self,

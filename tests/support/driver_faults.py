@@ -11,7 +11,7 @@ from cocotbext.axi import AxiResp
 from cdma.hdl.spec.records import Mode, Status
 from cdma.sim.codec.packed import to_memory
 from cdma.sim.codec.words import word_dtype
-from cdma.sim.driver import Descriptor, EngineError
+from cdma.sim.engine.driver import Descriptor, EngineError
 from cdma.verif.engine.transfer import stream_of
 
 from .driver_machine import BACK, CAPACITY, ENTRIES, PACKED, RAW, RINGS, Machine

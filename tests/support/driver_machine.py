@@ -9,7 +9,7 @@ from __future__ import annotations
 from cocotb.task import resume
 from cocotb.triggers import ClockCycles, First, RisingEdge
 
-from cdma.sim.driver import RingMemory
+from cdma.sim.engine.driver import RingMemory
 from cdma.verif.engine.ring import RingBench
 
 __all__ = ["BACK", "CAPACITY", "ENTRIES", "PACKED", "RAW", "RINGS", "SIZE", "Machine"]

@@ -10,7 +10,7 @@ from typing import Any
 
 from cocotb.task import bridge
 
-from cdma.sim.driver import Driver
+from cdma.sim.engine.driver import Driver
 from cdma.verif.engine.context import engine_test
 from cdma.verif.engine.ring import RingBench
 

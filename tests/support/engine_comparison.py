@@ -8,7 +8,7 @@ from cdma.hdl.spec.records import Mode
 from cdma.sim.codec.model import encode_packet
 from cdma.sim.codec.packed import from_memory, to_memory
 from cdma.sim.codec.words import word_dtype
-from cdma.sim.driver import Descriptor, Driver, RingMemory
+from cdma.sim.engine.driver import Descriptor, Driver, RingMemory
 from cdma.sim.engine.memory import Memory
 from cdma.sim.engine.model import EngineModel
 from cdma.verif.engine.ring import RingBench

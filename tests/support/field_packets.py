@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from cdma.base.errors import ParameterError
 from cdma.hdl.spec.codec import CodecConfig
-from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.spec.format import Format
 
 __all__ = ["field_configs", "field_words", "packet_lengths", "padded_configs", "pipelined_configs"]

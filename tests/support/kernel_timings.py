@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cdma.sim.system.kernel_timings import DIRECTIONS, Timings
+from cdma.sim.study.system.kernel_timings import DIRECTIONS, Timings
 
 __all__ = ["DENSITIES", "SIZES", "timings"]
 

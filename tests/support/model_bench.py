@@ -7,7 +7,7 @@ import numpy as np
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.sideband import Sideband
-from cdma.sim.driver import Driver, Mode, RingMemory
+from cdma.sim.engine.driver import Driver, Mode, RingMemory
 from cdma.sim.engine.memory import Memory
 from cdma.sim.engine.model import EngineModel
 

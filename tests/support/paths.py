@@ -5,6 +5,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 #: The folders of the package, each with the name that it is imported by.
 PACKAGES = {
+    "base": "cdma.base",
     "cli": "cdma",
     "hdl": "cdma.hdl",
     "sim": "cdma.sim",
@@ -12,7 +13,7 @@ PACKAGES = {
     "synth": "cdma.synth",
 }
 DOCS = ROOT / "docs"
-DATA = ROOT / "sim" / "data"
+DATA = ROOT / "sim" / "study" / "data"
 SUPPORT = Path(__file__).parent
 
 #: A cell library of a few gates.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
+from cdma.synth.asic.library.library import Library
+from cdma.synth.asic.library.load import load_libraries
 from cdma.synth.circuits import Circuit
-from cdma.synth.library.library import Library
-from cdma.synth.library.load import load_libraries
 
 from .paths import TINY
 

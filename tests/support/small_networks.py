@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from cdma.sim.support.toml_table import Table
-from cdma.sim.system.assumptions import load_assumptions
-from cdma.sim.system.compression import Compression
-from cdma.sim.system.density_table import DensityTable, LayerRecord, load_densities
-from cdma.sim.system.machine import load_machine
-from cdma.sim.system.model import Model
-from cdma.sim.system.networks import Network, load_network, read_network
-from cdma.sim.system.planner import StepPlanner
-from cdma.sim.system.policies import Situation
+from cdma.base.toml_table import Table
+from cdma.sim.study.system.assumptions import load_assumptions
+from cdma.sim.study.system.compression import Compression
+from cdma.sim.study.system.density_table import DensityTable, LayerRecord, load_densities
+from cdma.sim.study.system.machine import load_machine
+from cdma.sim.study.system.model import Model
+from cdma.sim.study.system.networks import Network, load_network, read_network
+from cdma.sim.study.system.planner import StepPlanner
+from cdma.sim.study.system.policies import Situation
 
 __all__ = ["BASE", "CHAIN", "CONV", "QUICK", "RECORDED", "flat", "model", "situation", "small"]
 

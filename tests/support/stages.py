@@ -25,11 +25,11 @@ class Stage(NamedTuple):
 #: What fails first tells most: Verilog of every configuration, single blocks and the software, whole designs in simulation,
 #: proofs, and a sample of mutants.
 STAGES = (
-    Stage("elaboration", ("tests/hdl/verilog", "tests/hdl/package", "tests/hdl/texts")),
+    Stage("elaboration", ("tests/hdl/verilog", "tests/hdl/deliver")),
     Stage("units", ("tests",)),
     Stage("regression", ("tests/verif",)),
     Stage("proofs", ("tests/verif/proofs",)),
-    Stage("mutants", ("tests/verif/mutation",)),
+    Stage("mutants", ("tests/verif/campaigns/mutation",)),
 )
 
 Item = TypeVar("Item")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from cdma.base.json_cache import Cache
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
-from cdma.synth.cache import Cache
 from cdma.synth.circuits import codec_circuit, engine_circuit
 from cdma.synth.errors import MeasureError
 from cdma.synth.paths import combinational_paths

@@ -2,9 +2,9 @@
 
 import pytest
 
+from cdma.base.errors import ToolError
 from cdma.synth.asic.netlist import synthesise
 from cdma.synth.asic.recipe import Options
-from cdma.synth.errors import ToolError
 from cdma.synth.yosys import find_yosys
 from tests.support.small_circuits import circuit
 

@@ -12,11 +12,11 @@ import pytest
 from cdma import CodecConfig, Format, ParameterError
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.verif import regression
+from cdma.verif.blocks import plan_of
 from cdma.verif.codec.design import CodecDesign
 from cdma.verif.codec.plan import CODEC_PLAN
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.engine.plan import ENGINE_PLAN
-from cdma.verif.kinds import plan_of
 from cdma.verif.regression import Regression, replay_command, verify
 from cdma.verif.simulator.design import Design
 from cdma.verif.simulator.plan import TestPlan

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from cdma.base.errors import ParameterError
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.spec.records import Mode
 from cdma.sim.codec.model import compress_words
 from cdma.sim.engine.transfer import DIRECTIONS, TransferRules

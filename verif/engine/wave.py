@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vcd.gtkw import GTKWColor
 
-from cdma.hdl.spec.errors import ParameterError
+from cdma.base.errors import ParameterError
 from cdma.verif.simulator.vcd_trace import Scope, Trace
 from cdma.verif.simulator.waveform import ERROR_BOX, KINDS, Group, Scene, draw, levels, top_line
 

@@ -18,10 +18,10 @@ from typing import Protocol
 
 from amaranth.back import rtlil
 
+from cdma.base.errors import ToolError, ToolTimeout
 from cdma.hdl.verilog.emit import netlist
 from cdma.hdl.verilog.printer.design import print_design
 from cdma.hdl.verilog.shell import Shell
-from cdma.synth.errors import ToolError, ToolTimeout
 from cdma.synth.yosys import WRITE_AIGER, find_abc, find_yosys, run_tool, scratch
 
 from .result import FAILED, PROVEN, UNKNOWN

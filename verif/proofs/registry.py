@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from cdma.hdl.spec.errors import ParameterError
+from cdma.base.errors import ParameterError
 
 from . import (
     arbiter,

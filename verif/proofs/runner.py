@@ -17,8 +17,8 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from cdma.hdl.verilog.cache import cache_folder, content_key, replace_text
-from cdma.hdl.verilog.threads import ending_with_thread
+from cdma.base.cache import cache_folder, content_key, replace_text
+from cdma.base.threads import ending_with_thread
 
 from .equivalence import Equivalence
 from .proof import PROPERTIES, VERILOG, Proof

@@ -12,8 +12,8 @@ from importlib.metadata import PackageNotFoundError, files, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from cdma.hdl.spec.errors import CdmaError
-from cdma.hdl.spec.install import install_command
+from cdma.base.errors import CdmaError
+from cdma.base.install import install_command
 
 __all__ = ["ProofToolError", "Tools", "find_tools"]
 

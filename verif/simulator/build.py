@@ -23,8 +23,8 @@ from pathlib import Path
 
 import cocotb_tools.config
 
-from cdma.hdl.spec.errors import CdmaError
-from cdma.hdl.verilog.cache import content_key, kept_folder
+from cdma.base.cache import content_key, kept_folder
+from cdma.base.errors import CdmaError
 
 from . import toolchain
 

@@ -8,8 +8,9 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
+from cdma.base.cache import content_key, kept_text
 from cdma.hdl.spec.codecs import BLOCKS, codec_of
-from cdma.hdl.verilog.cache import content_key, generator_key, kept_text
+from cdma.hdl.verilog.generator_key import generator_key
 from cdma.hdl.verilog.ports import Port
 
 __all__ = ["Design"]

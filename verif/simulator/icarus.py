@@ -13,7 +13,7 @@ from pathlib import Path
 
 import cocotb_tools.config
 
-from cdma.hdl.verilog.cache import content_key, kept_folder
+from cdma.base.cache import content_key, kept_folder
 from cdma.hdl.verilog.ports import Port
 
 from .build import BuildError

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cdma.hdl.spec.errors import ParameterError
+from cdma.base.errors import ParameterError
 
 from .design import Design
 

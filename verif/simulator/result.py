@@ -45,7 +45,7 @@ def leave_row(row: Mapping[str, Any]) -> None:
 
 
 def leave_samples(samples: Iterable[Mapping[str, Any]]) -> None:
-    """Leaves what the bench observed, for :mod:`cdma.verif.coverage` to find, if it was asked for."""
+    """Leaves what the bench observed, for :mod:`cdma.verif.campaigns.coverage` to find, if it was asked for."""
     path = bench_settings().get("samples")
     if path is not None:
         with Path(path).open("a") as file:

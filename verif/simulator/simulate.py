@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cdma.hdl.spec.errors import CdmaError
-from cdma.hdl.verilog.cache import cache_folder
-from cdma.hdl.verilog.threads import ending_with_thread
+from cdma.base.cache import cache_folder
+from cdma.base.errors import CdmaError
+from cdma.base.threads import ending_with_thread
 
 from .four_state import four_state_name
 from .icarus import run_four_state

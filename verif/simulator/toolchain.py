@@ -17,8 +17,8 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from cdma.hdl.spec.errors import CdmaError
-from cdma.hdl.spec.install import install_command
+from cdma.base.errors import CdmaError
+from cdma.base.install import install_command
 
 __all__ = ["ToolchainError", "Verilator", "find_compiler", "find_verilator"]
 

@@ -120,7 +120,7 @@ def _add_questions(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from cdma.hdl.spec.errors import ParameterError
+    from cdma.base.errors import ParameterError
 
     from . import compare, report, sweep
 

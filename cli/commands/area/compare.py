@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 
+from cdma.base.errors import ParameterError
 from cdma.hdl.spec.codecs import BLOCKS
-from cdma.hdl.spec.errors import ParameterError
 from cdma.options import codec_config_from
 from cdma.output import new_table, output, status
 from cdma.synth.asic.measure import Measurement, measure

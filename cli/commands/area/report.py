@@ -7,7 +7,7 @@ import json
 
 from rich.table import Table
 
-from cdma.hdl.spec.errors import ParameterError
+from cdma.base.errors import ParameterError
 from cdma.output import new_table, output, status
 from cdma.synth.asic.floor import Floor
 from cdma.synth.asic.measure import Figures, Measurement, measure

@@ -5,19 +5,19 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from cdma.base.json_cache import Cache, NoCache
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.stage import StageConfig
 from cdma.options import codec_config_from, config_from
 from cdma.synth.asic.floor import Floor, codec_floor
+from cdma.synth.asic.library.gates import ASSUMPTION, NAME, normalised_library
+from cdma.synth.asic.library.library import Library
+from cdma.synth.asic.library.load import load_libraries
 from cdma.synth.asic.recipe import Options
 from cdma.synth.asic.stage import default_period
 from cdma.synth.asic.timing import find_opensta
-from cdma.synth.cache import Cache, NoCache
 from cdma.synth.circuits import Circuit, codec_circuit, engine_circuit, stage_circuit
-from cdma.synth.library.gates import ASSUMPTION, NAME, normalised_library
-from cdma.synth.library.library import Library
-from cdma.synth.library.load import load_libraries
 
 __all__ = ["assumption", "cache", "circuit", "floor", "library", "options"]
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 from rich.markup import escape
 
+from cdma.base.errors import ParameterError
 from cdma.files import make_directory, ready_directory
-from cdma.hdl.spec.errors import ParameterError
 from cdma.options import check_jobs, codec_config_from
 from cdma.output import new_table, output, step_progress
+from cdma.synth.asic.sweep.plots import plot_sweep, require_matplotlib
+from cdma.synth.asic.sweep.points import parse_axis, points
+from cdma.synth.asic.sweep.sweep import Outcome, Sweep, run_sweep
 from cdma.synth.errors import MeasureError
-from cdma.synth.sweep.plots import plot_sweep, require_matplotlib
-from cdma.synth.sweep.points import parse_axis, points
-from cdma.synth.sweep.sweep import Outcome, Sweep, run_sweep
 
 from . import request
 

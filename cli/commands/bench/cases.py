@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from cdma.base.errors import ParameterError
 from cdma.files import ready_file
-from cdma.hdl.spec.errors import ParameterError
 
 __all__ = ["add_case_options", "add_plot_option", "check_densities", "check_latencies", "check_plot"]
 
@@ -31,7 +31,7 @@ def add_plot_option(parser: argparse.ArgumentParser, what: str) -> None:
 def check_plot(path: Path | None) -> None:
     """Refuses a picture that cannot be drawn or written, before what it shows is measured."""
     if path is not None:
-        from cdma.synth.sweep.plots import require_matplotlib
+        from cdma.synth.asic.sweep.plots import require_matplotlib
 
         require_matplotlib()
         ready_file(path, (".svg", ".png"))

@@ -7,8 +7,19 @@ from typing import Any
 
 __all__ = ["register"]
 
-#: Modules of the benches, in the order that ``--help`` shows; each has ``register(subparsers)``.
-_BENCHES = ("codec", "stage", "queue", "engine", "units", "formats", "words", "software", "lossy")
+#: Modules of the benches, those of the study among them, in the order that ``--help`` shows. Each has
+#: ``register(subparsers)``.
+_BENCHES = (
+    ".codec",
+    ".stage",
+    "cdma.study.bench.queue",
+    ".engine",
+    ".units",
+    "cdma.study.bench.formats",
+    "cdma.study.bench.words",
+    "cdma.study.bench.software",
+    "cdma.study.bench.lossy",
+)
 
 
 def register(subparsers: Any) -> None:
@@ -20,4 +31,4 @@ def register(subparsers: Any) -> None:
     )
     benches = parser.add_subparsers(title="benches", metavar="BENCH", required=True)
     for module in _BENCHES:
-        import_module(f".{module}", __package__).register(benches)
+        import_module(module, __package__).register(benches)

@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cdma.base.errors import ParameterError
 from cdma.commands.designs import design_from, with_rings
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.spec.quantisation import NUMBERS
 from cdma.options import ENGINE, add_block_options, engine_config_from
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cdma.base.errors import ParameterError
 from cdma.commands.designs import design_from, with_rings
-from cdma.hdl.spec.errors import ParameterError
 from cdma.options import ENGINE, add_block_options
 
 from .cases import add_case_options, add_plot_option, check_densities, check_latencies, check_plot
@@ -116,7 +116,7 @@ def _measure(arguments: argparse.Namespace) -> list[Row]:
 
 
 def _read(path: Path) -> list[Row]:
-    from cdma.sim.support.toml_table import read_json
+    from cdma.base.toml_table import read_json
 
     return [{name: row.get(name) for name in row.names()} for row in read_json(path).rows("units")]
 

@@ -11,9 +11,9 @@ from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from cdma.hdl.spec.install import DISTRIBUTION
-from cdma.verif.kinds import plan_of
-from cdma.verif.mutation.campaign import SURVIVED, Verdict, scores
+from cdma.base.install import DISTRIBUTION
+from cdma.verif.blocks import plan_of
+from cdma.verif.campaigns.mutation.campaign import SURVIVED, Verdict, scores
 from cdma.verif.proofs.result import HOLDS, UNKNOWN, Result
 from cdma.verif.regression import Regression, replay_command
 

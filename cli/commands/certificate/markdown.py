@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cdma.verif.kinds import plan_of
-from cdma.verif.mutation.campaign import scores
+from cdma.verif.blocks import plan_of
+from cdma.verif.campaigns.mutation.campaign import scores
 from cdma.verif.regression import COUNTS
 
 from .certificate import GOAL, Certificate

@@ -8,11 +8,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cdma.base.errors import ParameterError
 from cdma.files import FileError, write_text
-from cdma.hdl.spec.errors import ParameterError
 
 if TYPE_CHECKING:
-    from cdma.verif.mutation.campaign import Verdict
+    from cdma.verif.campaigns.mutation.campaign import Verdict
     from cdma.verif.regression import Regression
     from cdma.verif.simulator.design import Design
 
@@ -145,7 +145,7 @@ def _prove(design: Design, arguments: argparse.Namespace, folder: Path) -> tuple
 
 def _mutate(design: Design, arguments: argparse.Namespace) -> list[Verdict]:
     from cdma.output import step_progress
-    from cdma.verif.mutation.campaign import run_campaign
+    from cdma.verif.campaigns.mutation.campaign import run_campaign
 
     with step_progress("mutants", arguments.mutate) as advance:
 
@@ -168,8 +168,8 @@ def _mutate(design: Design, arguments: argparse.Namespace) -> list[Verdict]:
 def _cover(design: Design, arguments: argparse.Namespace) -> tuple[dict[str, float], list[str]]:
     """What the tests reach, in percent, and what they do not; a test that fails is told elsewhere."""
     from cdma.output import step_progress
-    from cdma.verif.coverage.collect import collect
-    from cdma.verif.kinds import plan_of
+    from cdma.verif.blocks import plan_of
+    from cdma.verif.campaigns.coverage.collect import collect
 
     with step_progress("coverage", len(plan_of(design).choose(design, arguments.tests))) as advance:
         found = collect(

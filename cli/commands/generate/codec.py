@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cdma.base.errors import ParameterError
 from cdma.hdl.spec.codec import CodecConfig
-from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.verilog.emit import Verilog
 from cdma.hdl.verilog.ports import Port
 from cdma.options import codec_config_from

@@ -103,7 +103,7 @@ def _period(text: str) -> float:
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.files import ready_directory, write_folder
-    from cdma.hdl.package.package import package_files
+    from cdma.hdl.deliver.package import package_files
     from cdma.output import status, warn
 
     from .folder import manifest

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cdma.base.install import install_command
 from cdma.hdl.spec.codecs import codec_of
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.install import install_command
 from cdma.hdl.spec.registers.description import RegisterMap
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.verilog.emit import Verilog
@@ -60,8 +60,8 @@ class MadeEngine(Made):
         return register_map(self.config) if self.config.registers else None
 
     def texts(self) -> dict[str, str]:
-        from cdma.hdl.texts.registers import register_texts
-        from cdma.sim.driver.c_driver import c_driver
+        from cdma.hdl.deliver.register_texts import register_texts
+        from cdma.sim.engine.driver.c_driver import c_driver
 
         if not self.config.registers:
             return {}

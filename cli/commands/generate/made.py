@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from cdma._version import __version__
-from cdma.hdl.package.block import Block
+from cdma.hdl.deliver.block import Block
 from cdma.hdl.spec.registers.description import RegisterMap
 from cdma.hdl.verilog.emit import Verilog
 from cdma.hdl.verilog.ports import Port

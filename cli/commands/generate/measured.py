@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from cdma.base.errors import ParameterError
 from cdma.files import FileError
-from cdma.hdl.spec.errors import ParameterError
 
 __all__ = ["measured"]
 

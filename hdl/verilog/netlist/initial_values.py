@@ -5,7 +5,7 @@ In: a module. Out: the same module, in which no register and no memory has an in
 
 from __future__ import annotations
 
-from cdma.hdl.spec.errors import CdmaError
+from cdma.base.errors import CdmaError
 
 from .model import Module
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cdma.app import main
+from cdma.base.errors import ToolError
 from cdma.commands.certificate.certificate import Certificate, Shown
 from cdma.commands.certificate.claims import OWN, own_proofs, smaller_proofs
 from cdma.commands.certificate.markdown import markdown
@@ -19,13 +20,12 @@ from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.presets import EXPONENTS
 from cdma.hdl.spec.stage import STAGES
 from cdma.synth import yosys
-from cdma.synth.errors import ToolError
+from cdma.verif.blocks import plan_of
+from cdma.verif.campaigns.mutation.campaign import KILLED, SURVIVED, Verdict
+from cdma.verif.campaigns.mutation.mutants import Mutant
 from cdma.verif.codec.design import CodecDesign
 from cdma.verif.engine.design import EngineDesign
-from cdma.verif.kinds import plan_of
 from cdma.verif.lossy.design import StageDesign
-from cdma.verif.mutation.campaign import KILLED, SURVIVED, Verdict
-from cdma.verif.mutation.mutants import Mutant
 from cdma.verif.proofs.about import ABOUT, kinds_in
 from cdma.verif.proofs.equivalence import Equivalence
 from cdma.verif.proofs.proof import Proof

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from cdma.app import main
-from cdma.verif.faults import campaign as campaigns
-from cdma.verif.faults.verdict import Tally, Verdict
+from cdma.verif.campaigns.faults import campaign as campaigns
+from cdma.verif.campaigns.faults.verdict import Tally, Verdict
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from cdma.app import main
-from cdma.verif.soak import soak as soaks
-from cdma.verif.soak.soak import Result
+from cdma.verif.campaigns.soak import soak as soaks
+from cdma.verif.campaigns.soak.soak import Result
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from cdma.app import main
 from cdma.verif import regression
-from cdma.verif.kinds import plan_of
+from cdma.verif.blocks import plan_of
 from cdma.verif.regression import Regression
 from cdma.verif.simulator.design import Design
 from cdma.verif.simulator.simulate import Outcome

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from cdma.base.errors import ParameterError
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.sideband import Sideband
 

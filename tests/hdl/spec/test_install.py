@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cdma.hdl.spec import install
+from cdma.base import install
 from tests.support.paths import ROOT
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from cdma.base.errors import ParameterError
 from cdma.hdl.engine.engine import engine_ports
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.errors import ParameterError
 from cdma.hdl.spec.sideband import Sideband
 
 

@@ -16,11 +16,11 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import data
 from amaranth.lib.memory import Memory
 
+from cdma.base.errors import CdmaError, ParameterError
 from cdma.hdl.codec.generate import codec_design, codec_verilog
 from cdma.hdl.engine.generate import engine_verilog
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.errors import CdmaError, ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.hdl.verilog.emit import emit
 from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cdma.hdl.spec.errors import ParameterError
+from cdma.base.errors import ParameterError
 from cdma.hdl.verilog.names import RESERVED_WORDS, check_identifier, check_prefix, legal_name
 
 

@@ -19,7 +19,7 @@ import pytest
 import cdma
 from cdma.app import main
 from cdma.sim.codec import container
-from cdma.sim.support.npy import Tensor
+from cdma.sim.codec.npy import Tensor
 
 TENSORS = {
     "float32": np.maximum(np.random.default_rng(1).standard_normal((9, 5, 33)), 0).astype(np.float32),

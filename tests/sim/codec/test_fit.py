@@ -10,7 +10,7 @@ import pytest
 import cdma
 from cdma.app import main
 from cdma.sim.codec import fit as fitting
-from cdma.sim.support.tensors import bfloat16_bits
+from cdma.sim.codec.number_types import bfloat16_bits
 
 BF16 = cdma.Format.preset("bf16")
 

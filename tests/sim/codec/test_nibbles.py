@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cdma.hdl.spec.errors import ParameterError
+from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.sim.codec import nibbles
 from cdma.sim.codec.model import compress_words

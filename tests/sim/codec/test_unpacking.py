@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdma import CodecConfig, Format
+from cdma.sim.codec.number_types import LAYOUTS, arrange, convert
 from cdma.sim.codec.packing import shared_cycles
 from cdma.sim.codec.unpacking import unpacking_cycles, worst_streams
-from cdma.sim.support.tensors import LAYOUTS, arrange, convert
 from tests.support.packet_shapes import packet_shape
 from tests.support.samples import load_samples
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cdma.sim.driver import Status
 from cdma.sim.engine.descriptors import Completion
+from cdma.sim.engine.driver import Status
 
 
 def test_records_survive_memory():

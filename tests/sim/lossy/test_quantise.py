@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdma.hdl.spec.errors import ParameterError
+from cdma.base.errors import ParameterError
 from cdma.hdl.spec.quantisation import NUMBERS, Quantisation
 from cdma.sim.lossy.quantise import dequantise, quantise
 

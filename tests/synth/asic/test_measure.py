@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import pytest
 
+from cdma.base.errors import ToolError
+from cdma.base.json_cache import Cache, NoCache
 from cdma.synth.asic import measure as measure_module
+from cdma.synth.asic.library.gates import normalised_library
 from cdma.synth.asic.measure import measure
 from cdma.synth.asic.recipe import Options
-from cdma.synth.cache import Cache, NoCache
 from cdma.synth.circuits import Circuit
-from cdma.synth.errors import MeasureError, ToolError
-from cdma.synth.library.gates import normalised_library
+from cdma.synth.errors import MeasureError
 from cdma.synth.yosys import Yosys, find_yosys
 from tests.support.small_circuits import circuit
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from cdma.base.json_cache import Cache
+from cdma.synth.asic.library.gates import normalised_library
+from cdma.synth.asic.library.library import Library
 from cdma.synth.asic.stage import DEFAULT_PERIOD_NS, STAGES, default_period, stage_delay
 from cdma.synth.asic.timing import find_opensta
-from cdma.synth.cache import Cache
-from cdma.synth.library.gates import normalised_library
-from cdma.synth.library.library import Library
 
 
 @pytest.mark.skipif(shutil.which("sta") is None, reason="OpenSTA (sta) is not installed")

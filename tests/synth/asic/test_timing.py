@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from cdma.base.errors import ToolError
 from cdma.synth.asic.netlist import synthesise
 from cdma.synth.asic.recipe import Options
 from cdma.synth.asic.timing import find_opensta
-from cdma.synth.errors import ToolError
 from tests.support.small_circuits import PORTS, circuit
 
 needs_opensta = pytest.mark.skipif(shutil.which("sta") is None, reason="OpenSTA is not installed")

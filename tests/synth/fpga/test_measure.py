@@ -4,9 +4,10 @@ import threading
 
 import pytest
 
-from cdma.hdl.verilog.threads import ending_with_thread
-from cdma.synth.cache import Cache
-from cdma.synth.errors import MeasureError, ToolError, ToolTimeout
+from cdma.base.errors import ToolError, ToolTimeout
+from cdma.base.json_cache import Cache
+from cdma.base.threads import ending_with_thread
+from cdma.synth.errors import MeasureError
 from cdma.synth.fpga import measure as measure_module
 from cdma.synth.fpga import routing as routing_module
 from cdma.synth.fpga.harness import PORTS

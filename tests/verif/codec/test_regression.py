@@ -11,8 +11,8 @@ import pytest
 
 from cdma import CodecConfig, Format
 from cdma.hdl.spec.codecs import BLOCKS
+from cdma.verif.blocks import plan_of
 from cdma.verif.codec.design import CodecDesign
-from cdma.verif.kinds import plan_of
 from cdma.verif.regression import replay_command, verify
 from tests.support.thorough import cases_of
 

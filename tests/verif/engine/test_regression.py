@@ -12,10 +12,10 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.hdl.spec.sideband import Sideband
+from cdma.verif.blocks import plan_of
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.engine.measure import cases, measure_engine
 from cdma.verif.engine.tensor import round_trip
-from cdma.verif.kinds import plan_of
 from cdma.verif.regression import Regression, verify
 from tests.support.engines import FIELDS, FIELDS_TO_A_WORD, HALF_BYTES, TO_A_WORD
 from tests.support.samples import load_samples

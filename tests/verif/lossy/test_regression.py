@@ -8,7 +8,7 @@ import pytest
 
 from cdma.hdl.spec.quantisation import Quantisation
 from cdma.hdl.spec.stage import STAGES, StageConfig
-from cdma.verif.kinds import plan_of
+from cdma.verif.blocks import plan_of
 from cdma.verif.lossy.design import StageDesign
 from cdma.verif.regression import replay_command, verify
 from tests.support.faulty import wrapped

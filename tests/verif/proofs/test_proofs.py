@@ -2,7 +2,7 @@
 
 import pytest
 
-from cdma.hdl.spec.errors import ParameterError
+from cdma.base.errors import ParameterError
 from cdma.verif.proofs.proof import METHODS
 from cdma.verif.proofs.registry import PROOFS, choose
 from cdma.verif.proofs.result import HOLDS

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cdma.hdl.verilog.cache import cache_folder
+from cdma.base.cache import cache_folder
 from cdma.verif.simulator import build as build_module
 from cdma.verif.simulator.build import BuildError, build
 from cdma.verif.simulator.simulate import SimulationError, simulate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from cdma.hdl.spec.errors import ParameterError
+from cdma.base.errors import ParameterError
 
 from .naming import check_name
 

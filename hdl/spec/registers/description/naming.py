@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
-from cdma.hdl.spec.errors import ParameterError
+from cdma.base.errors import ParameterError
 
 __all__ = ["check_distinct", "check_name", "find"]
 

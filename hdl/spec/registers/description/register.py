@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cdma.hdl.spec.errors import ParameterError
+from cdma.base.errors import ParameterError
 
 from .field import REGISTER_BYTES, Access, Field
 from .naming import check_distinct, check_name, find

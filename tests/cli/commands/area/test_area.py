@@ -8,10 +8,10 @@ from cdma.app import main
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.synth.asic.floor import codec_floor
+from cdma.synth.asic.library.gates import normalised_library
+from cdma.synth.asic.library.load import load_libraries
 from cdma.synth.asic.scaling import PAPER_MM2, scale_to_paper
 from cdma.synth.errors import MeasureError
-from cdma.synth.library.gates import normalised_library
-from cdma.synth.library.load import load_libraries
 from tests.support.paths import TINY
 
 SMALL = ["--word-bits", "8", "--window", "8", "--lanes", "2"]

@@ -12,7 +12,7 @@ from cdma import CodecConfig, Format
 from cdma.app import main
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.sim.codec.model import ZVC, analyse
-from cdma.sim.support.stimuli import activations
+from cdma.sim.codec.stimuli import activations
 from cdma.verif.codec.design import CodecDesign
 from cdma.verif.codec.measure import SHAPES, standard_designs
 from cdma.verif.codec.tensor import run_tensor

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdma.app import main
-from cdma.sim.support.data import DATA
+from cdma.sim.study.recorded import DATA
 from tests.support.paths import ROOT
 
 SMALL = [

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from cdma.hdl.spec.errors import ParameterError
+from cdma.base.errors import ParameterError
 from cdma.hdl.spec.registers.description import Access, Block, Field, Register, RegisterMap
 
 LOCK = Register("lock", 0x14, "Locks.", (Field("locked", 0, 1, Access.LOCK, "No more writes."),))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cdma.hdl.spec.errors import CdmaError
+from cdma.base.errors import CdmaError
 from cdma.hdl.verilog.netlist.readable import readable
 
 #: A register of two fields in a submodule, which is a port of it and of the top.

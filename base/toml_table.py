@@ -1,0 +1,185 @@
+"""Tables that users write, in TOML or JSON, read strictly: an error names the file, the key, the value and the reason."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cdma.base.errors import CdmaError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["Table", "TableError", "read_json", "read_toml"]
+
+_MISSING: Any = object()
+
+
+class TableError(CdmaError, ValueError):
+    """A table that a user gave, and that cannot be used."""
+
+
+class Table:
+    """One table of a file. Values are read by name and kind; :meth:`done` refuses the names that were not read.
+
+    ``where``
+        Names the table in messages, such as ``vgg.toml, layer 3``.
+    """
+
+    def __init__(self, where: str, values: object) -> None:
+        if not isinstance(values, Mapping):
+            raise TableError(f"{where} is {values!r}; it must be a table")
+        self.where = where
+        self._values = values
+        self._asked: list[str] = []
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
+
+    def names(self) -> list[str]:
+        """Returns the names in the table; all of them count as read."""
+        self._asked += self._values
+        return list(self._values)
+
+    def get(self, key: str, default: Any = _MISSING) -> Any:
+        """Reads any value, as it stands."""
+        self._asked.append(key)
+        if key in self._values:
+            return self._values[key]
+        if default is _MISSING:
+            raise TableError(f"{self.where} has no {key!r}, which it needs")
+        return default
+
+    def number(
+        self,
+        key: str,
+        default: Any = _MISSING,
+        *,
+        least: float | None = None,
+        above: float | None = None,
+        most: float | None = None,
+    ) -> float:
+        """Reads a finite number, at least ``least``, more than ``above`` and at most ``most``."""
+        value = self.get(key, default)
+        limits = []
+        if least is not None:
+            limits.append(f"at least {least:g}")
+        if above is not None:
+            limits.append(f"more than {above:g}")
+        if most is not None:
+            limits.append(f"at most {most:g}")
+        fine = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        if fine:
+            fine = (
+                (least is None or value >= least)
+                and (above is None or value > above)
+                and (most is None or value <= most)
+            )
+        if not fine:
+            wanted = " and ".join(["a finite number", *limits])
+            raise TableError(f"{self.where} has {key} = {value!r}; it must be {wanted}")
+        return float(value)
+
+    def whole(self, key: str, default: Any = _MISSING, *, least: int = 1) -> int:
+        """Reads a whole number, at least ``least``."""
+        value = self.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise TableError(
+                f"{self.where} has {key} = {value!r}; it must be a whole number, {least} or more"
+            )
+        return value
+
+    def text(self, key: str, default: Any = _MISSING) -> str:
+        """Reads a text that is not empty."""
+        value = self.get(key, default)
+        if not isinstance(value, str) or not value.strip():
+            raise TableError(f"{self.where} has {key} = {value!r}; it must be a text that is not empty")
+        return value
+
+    def flag(self, key: str, default: Any = _MISSING) -> bool:
+        """Reads true or false."""
+        value = self.get(key, default)
+        if not isinstance(value, bool):
+            raise TableError(f"{self.where} has {key} = {value!r}; it must be true or false")
+        return value
+
+    def choice(self, key: str, allowed: Sequence[str], default: Any = _MISSING) -> str:
+        """Reads one of the texts ``allowed``."""
+        value = self.get(key, default)
+        if value not in allowed:
+            raise TableError(f"{self.where} has {key} = {value!r}; it must be one of {', '.join(allowed)}")
+        return str(value)
+
+    def table(self, key: str, default: Any = _MISSING) -> Table:
+        """Reads a table within this one."""
+        return Table(f"{self.where}, {key}", self.get(key, default))
+
+    def rows(self, key: str) -> list[Table]:
+        """Reads a list of tables that is not empty."""
+        value = self.get(key)
+        if not isinstance(value, list) or not value:
+            raise TableError(f"{self.where} has {key} = {value!r}; it must be a list of at least one table")
+        return [Table(f"{self.where}, {key} {place}", row) for place, row in enumerate(value, 1)]
+
+    def numbers(self, key: str, default: Any = _MISSING, *, least: float = 0.0) -> list[float]:
+        """Reads a list of finite numbers that is not empty, each at least ``least``."""
+        value = self.get(key, default)
+        if not isinstance(value, list) or not value:
+            raise TableError(f"{self.where} has {key} = {value!r}; it must be a list of at least one number")
+        row = Table(f"{self.where}, {key}", {f"entry {place}": entry for place, entry in enumerate(value, 1)})
+        return [row.number(name, least=least) for name in row.names()]
+
+    def settings(self, known: Sequence[str]) -> dict[str, Any]:
+        """Reads all values as they stand; refuses names that are not ``known``, which are most often misspelt."""
+        self._refuse_all_but(known)
+        return {name: self.get(name) for name in self.names()}
+
+    def done(self) -> None:
+        """Refuses names that were not read, which are most often misspelt."""
+        self._refuse_all_but(sorted(set(self._asked)))
+
+    def _refuse_all_but(self, known: Sequence[str]) -> None:
+        for key in self._values:
+            if key not in known:
+                raise TableError(f"{self.where} has the unknown key {key!r}; it may have {', '.join(known)}")
+
+
+def read_toml(path: Path) -> Table:
+    """Reads the table in a TOML file; refuses an empty file, which is most often the wrong one."""
+    try:
+        values = tomllib.loads(_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise TableError(f"{path} is not a TOML file: {error}") from None
+    except RecursionError:
+        raise TableError(f"{path} is nested too deeply") from None
+    if not values:
+        raise TableError(f"{path} is empty; it must be a TOML file with at least one key")
+    return Table(str(path), values)
+
+
+def read_json(path: Path) -> Table:
+    """Reads the object in a JSON file."""
+    text = _text(path)
+    if not text.strip():
+        raise TableError(f"{path} is empty; it must hold a JSON object")
+    try:
+        return Table(str(path), json.loads(text))
+    except json.JSONDecodeError as error:
+        raise TableError(f"{path} is not a JSON file: {error}") from None
+    except RecursionError:
+        raise TableError(f"{path} is nested too deeply") from None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise TableError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise TableError(f"{path} is not a text in UTF-8: {error.reason} at byte {error.start}") from None

@@ -1,0 +1,230 @@
+"""``cdma profile``: what compression buys on the user's own tensors."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cdma.sim.codec.tensor_profile import TensorProfile
+    from cdma.sim.study.profile.files import StoredTensor
+    from cdma.sim.study.profile.link import Hidden, Settings
+    from cdma.sim.study.profile.report import Report
+
+__all__ = ["register"]
+
+
+def register(subparsers: Any) -> None:
+    """Adds the command's parser."""
+    parser = subparsers.add_parser(
+        "profile",
+        help="what compression buys on your own tensors",
+        description="Profile activations: density, ratio, time on the link, whether compressing each tensor "
+        "is worth it, the format that suits it, and how many units the link needs. In a PyTorch program "
+        "cdma.sim.study.profile.record(model) gives the same report.",
+    )
+    parser.add_argument(
+        "path", type=Path, help=".npy, .npz or .safetensors file, or a directory of such files"
+    )
+    group = parser.add_argument_group("link and engine")
+    group.add_argument(
+        "--link",
+        type=_positive,
+        default=12.8,
+        metavar="GB/S",
+        help="effective rate of the link to the host (default 12.8, PCIe 3 x16)",
+    )
+    group.add_argument(
+        "--link-back", type=_positive, metavar="GB/S", help="rate from the host back (default: the same)"
+    )
+    group.add_argument(
+        "--unit-rate",
+        type=_positive,
+        default=32.0,
+        metavar="GB/S",
+        help="raw data per second of one unit (default 32: 8 words of 32 bits at 1 GHz)",
+    )
+    group.add_argument("--units", type=_count, default=1, metavar="N", help="units of the engine (default 1)")
+    group = parser.add_argument_group("computation beside the transfers")
+    group.add_argument(
+        "--hidden-forward",
+        type=_time,
+        default=0.0,
+        metavar="MS",
+        help="time of each tensor's offload that computation hides (default 0)",
+    )
+    group.add_argument(
+        "--hidden-backward",
+        type=_time,
+        default=0.0,
+        metavar="MS",
+        help="time of each tensor's prefetch that computation hides (default 0)",
+    )
+    group.add_argument(
+        "--hidden",
+        type=Path,
+        metavar="FILE",
+        help="TOML file with a table for each tensor that has its own: forward and backward, in ms",
+    )
+    group.add_argument(
+        "--kernel-rate",
+        type=_positive,
+        metavar="GB/S",
+        help="one rate of CSWAP's kernels, in the place of the regression of measured times",
+    )
+    group.add_argument(
+        "--memory",
+        type=_positive,
+        default=547.7,
+        metavar="GB/S",
+        help="bandwidth of the device's memory, whose copies the measured times of CSWAP's kernels are told in "
+        "(default 547.7, a Titan Xp)",
+    )
+    group = parser.add_argument_group("report")
+    group.add_argument("--json", action="store_true", help="print the report as JSON")
+    group.add_argument("--html", type=Path, metavar="FILE", help="write the report as one HTML page")
+    parser.set_defaults(run=_run)
+
+
+def _positive(text: str) -> float:
+    return _number(text, zero=False)
+
+
+def _time(text: str) -> float:
+    return _number(text, zero=True)
+
+
+def _number(text: str, *, zero: bool) -> float:
+    import math
+
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or value < 0 or (value == 0 and not zero):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number, {'0 or more' if zero else 'more than 0'}"
+        )
+    return value
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 1 or more")
+    return int(text)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from cdma.files import ready_file, replacing
+    from cdma.sim.study.profile.files import find_tensors
+    from cdma.sim.study.profile.page import page
+    from cdma.sim.study.profile.report import Report
+    from cdma.sim.study.profile.verdict import advise
+
+    settings = _settings(arguments)
+    if arguments.html is not None:
+        ready_file(arguments.html)
+    report = Report(tuple(_profiles(find_tensors(arguments.path))), settings)
+    if arguments.html is not None:
+        with replacing(arguments.html) as file:
+            file.write(page(report, arguments.path.resolve().name).encode())
+    if arguments.json:
+        print(json.dumps({**report.as_dict(), "verdict": advise(report).as_dict()}, indent=1))
+    else:
+        _print(report, str(advise(report)))
+    return 0
+
+
+def _settings(arguments: argparse.Namespace) -> Settings:
+    from cdma.sim.study.profile.link import Hidden, Settings
+
+    giga = {
+        name: getattr(arguments, name) for name in ("link", "link_back", "unit_rate", "memory", "kernel_rate")
+    }
+    return Settings(
+        **{name: rate and rate * 1e9 for name, rate in giga.items()},
+        units=arguments.units,
+        hidden=Hidden(arguments.hidden_forward * 1e-3, arguments.hidden_backward * 1e-3),
+        hidden_by_name=_hidden(arguments.hidden) if arguments.hidden is not None else {},
+    )
+
+
+def _hidden(path: Path) -> dict[str, Hidden]:
+    from cdma.base.toml_table import read_toml
+    from cdma.sim.study.profile.link import Hidden
+
+    table = read_toml(path)
+    hidden = {}
+    for name in table.names():
+        row = table.table(name)
+        times = (row.number(key, 0.0, least=0) * 1e-3 for key in ("forward", "backward"))
+        hidden[name] = Hidden(*times)
+        row.done()
+    return hidden
+
+
+def _profiles(stored: Iterable[StoredTensor]) -> list[TensorProfile]:
+    from cdma.output import byte_progress
+    from cdma.sim.codec.tensor_profile import profile
+
+    stored = list(stored)
+    profiles = []
+    with byte_progress("profiling", sum(tensor.bytes for tensor in stored)) as progress:
+        for tensor in stored:
+            profiles.append(profile(tensor.name, tensor.read(), tensor.dtype, progress))
+    return profiles
+
+
+def _print(report: Report, verdict: str) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from cdma.output import cell, output
+
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("tensor", overflow="fold")
+    for name in ("MB", "density", "ratio"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("format", no_wrap=True)
+    for name in ("us saved", "worth", "CSWAP", "units"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for transfer in report.transfers:
+        tensor = transfer.tensor
+        table.add_row(
+            cell(tensor.name),
+            f"{tensor.raw / 1e6:,.3f}",
+            f"{tensor.density:.3f}",
+            f"{tensor.ratio:.2f}",
+            str(tensor.best),
+            f"{(sum(transfer.plain) - sum(transfer.compressed())) * 1e6:,.1f}",
+            "yes" if transfer.ours.worth else "no",
+            "yes" if transfer.cswap.worth else "no",
+            str(transfer.units),
+        )
+    console = output()
+    console.print(table)
+    for answer in [*_answers(report), verdict]:
+        console.print(answer, highlight=False, markup=False)
+
+
+def _answers(report: Report) -> list[str]:
+    settings = report.settings
+    plain, compressed = (report.link_seconds(compressed=which) * 1e3 for which in (False, True))
+    engine = report.formats()[0]
+    answers = [
+        f"{report.raw / 1e6:,.3f} MB become {report.compressed / 1e6:,.3f} MB, ratio "
+        f"{report.raw / report.compressed:.2f}.",
+        f"On the link, both ways: {plain:.4g} ms without compression, {compressed:.4g} ms compressed with "
+        f"{settings.units} unit(s): {report.speedup:.2f} times as fast.",
+        f"Compressing only what is worth it, waits are {report.speedup_selected:.2f} times shorter.",
+        f"Units for this link: {report.units_enough} are enough in all, {report.units_at_peak} so that no "
+        "tensor is limited by them.",
+        f"One engine for all tensors, with a table for each: {engine}, ratio {report.raw / engine.compressed:.2f}.",
+    ]
+    minus = sum(tensor.minus_zeros for tensor in report.tensors)
+    if minus:
+        answers.append(f"{minus:,} elements are -0.0: not zero to the codec, because it is lossless.")
+    return answers

@@ -1,0 +1,188 @@
+"""Machines: a device with its memory, the link to the host, and the compressing engine between them.
+
+A machine is a TOML file::
+
+    name = "my_card"
+    link = "pcie4"             # or a table: link = {name = "mine", GBps = 40.0}
+
+    [gpu]
+    tflops = 20.0
+    half_tflops = 80.0         # with numbers of 16 bits; if left out, no faster than with 32
+    dram_GBps = 900.0
+    memory_GiB = 24
+    crossbar_GBps = 150.0      # of one port; if left out, dram_GBps / units
+
+    [engine]
+    units = 6                  # codecs, one per memory controller
+    lanes = 8                  # words of 32 bits that each of them takes per cycle
+    clock_GHz = 1.0
+    read_GBps = 200.0          # memory read bandwidth set aside for the engine
+    buffer_KB = 70.0
+    latency_ns = 350.0
+    port_GBps = 32.0           # host port; if left out, that of a unit, and no slower than the link
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cdma.base.toml_table import Table, TableError, read_toml
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.format import Format
+from cdma.sim.study.recorded import DATA
+
+__all__ = ["Engine", "Gpu", "Link", "Machine", "link_names", "load_link", "load_machine", "machine_names"]
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """The device that computes."""
+
+    flops: float
+    dram_bytes_per_s: float
+    memory_bytes: float
+    #: Of the port by which the engine is connected to the crossbar, in one direction, if it is given.
+    crossbar_bytes_per_s: float | None = None
+    #: With numbers of 16 bits, if that is given.
+    half_flops: float | None = None
+
+
+@dataclass(frozen=True)
+class Link:
+    """The connection of device and host, which transfers in both directions at once."""
+
+    name: str
+    #: The peak rate of one direction.
+    bytes_per_s: float
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The compressing engine: one codec in each unit, fed from memory through a buffer."""
+
+    units: int
+    codec: CodecConfig
+    clock_hz: float
+    #: Memory read bandwidth set aside for it.
+    read_bytes_per_s: float
+    buffer_bytes: float
+    latency_s: float
+    #: Of its host port, in one direction, if it is given.
+    port_bytes_per_s: float | None = None
+
+    @property
+    def fetch_bytes_per_s(self) -> float:
+        """Raw bytes per second that it can read: the bandwidth set aside, at most a buffer per memory latency."""
+        buffered = self.buffer_bytes / self.latency_s if self.latency_s else float("inf")
+        return min(self.read_bytes_per_s, buffered)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A device, its links, all of one kind, and an engine."""
+
+    name: str
+    gpu: Gpu
+    link: Link
+    engine: Engine
+    links: int = 1
+
+    @property
+    def port_bytes_per_s(self) -> float:
+        """Of the engine's host port. If it is not given, it is as wide as one unit, and no slower than one link."""
+        codec = self.engine.codec
+        unit = codec.lanes * codec.format.word_bits / 8 * self.engine.clock_hz
+        return self.engine.port_bytes_per_s or max(unit, self.link.bytes_per_s)
+
+    @property
+    def crossbar_bytes_per_s(self) -> float:
+        """Of the engine's port at the crossbar. If it is not given, it is that of one memory controller's port."""
+        return self.gpu.crossbar_bytes_per_s or self.gpu.dram_bytes_per_s / self.engine.units
+
+    def with_links(self, links: int) -> Machine:
+        """Returns the machine with so many links, over which each transfer is spread."""
+        return replace(self, links=links)
+
+    def with_link(self, link: Link) -> Machine:
+        """Returns the machine with another link."""
+        return replace(self, name=f"{self.name}/{link.name}", link=link)
+
+    def with_read_bandwidth(self, bytes_per_s: float) -> Machine:
+        """Returns the machine with other memory read bandwidth for the engine, and a buffer that covers it."""
+        engine = self.engine
+        needed = bytes_per_s * engine.latency_s
+        return replace(
+            self,
+            engine=replace(
+                engine, read_bytes_per_s=bytes_per_s, buffer_bytes=max(needed, engine.buffer_bytes)
+            ),
+        )
+
+
+def machine_names() -> tuple[str, ...]:
+    """Returns the machines that come with the package."""
+    return tuple(sorted(path.stem for path in (DATA / "machines").glob("*.toml")))
+
+
+def link_names() -> tuple[str, ...]:
+    """Returns the links that come with the package."""
+    return tuple(read_toml(DATA / "links.toml").names())
+
+
+def load_link(name: str) -> Link:
+    """Returns the link of that name that comes with the package."""
+    links = read_toml(DATA / "links.toml")
+    if name not in links:
+        raise TableError(f"link is {name!r}; it must be one of {', '.join(links.names())}")
+    return Link(name, links.table(name).number("GBps", above=0) * 1e9)
+
+
+def load_machine(name: str) -> Machine:
+    """Returns the machine of that name that comes with the package, or the one in that TOML file."""
+    if name in machine_names():
+        return _read(read_toml(DATA / "machines" / f"{name}.toml"))
+    path = Path(name)
+    if path.suffix == ".toml" or path.exists():
+        return _read(read_toml(path))
+    raise TableError(f"machine is {name!r}; it must be a TOML file or one of {', '.join(machine_names())}")
+
+
+def _read(table: Table) -> Machine:
+    gpu, engine = table.table("gpu"), table.table("engine")
+    machine = Machine(
+        table.text("name"),
+        Gpu(
+            gpu.number("tflops", above=0) * 1e12,
+            gpu.number("dram_GBps", above=0) * 1e9,
+            gpu.number("memory_GiB", above=0) * 2**30,
+            _rate(gpu, "crossbar_GBps"),
+            gpu.number("half_tflops", above=0) * 1e12 if "half_tflops" in gpu else None,
+        ),
+        _link(table),
+        Engine(
+            engine.whole("units"),
+            CodecConfig(Format(), engine.whole("lanes")),
+            engine.number("clock_GHz", above=0) * 1e9,
+            engine.number("read_GBps", above=0) * 1e9,
+            engine.number("buffer_KB", above=0) * 1e3,
+            engine.number("latency_ns", least=0) * 1e-9,
+            _rate(engine, "port_GBps"),
+        ),
+    )
+    for part in (gpu, engine, table):
+        part.done()
+    return machine
+
+
+def _rate(table: Table, name: str) -> float | None:
+    return table.number(name, above=0) * 1e9 if name in table else None
+
+
+def _link(table: Table) -> Link:
+    if isinstance(table.get("link"), str):
+        return load_link(table.text("link"))
+    link = table.table("link")
+    result = Link(link.text("name"), link.number("GBps", above=0) * 1e9)
+    link.done()
+    return result

@@ -1,0 +1,177 @@
+"""Trains small networks and shows their activations on the way (needs the ``torch`` extra).
+
+Training is seeded and runs in one thread with deterministic kernels: the same versions on the same kind of
+machine give the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdma.base.errors import ParameterError
+from cdma.sim.torch.extras import require
+
+from .digits import CLASSES, TRAINING_IMAGES, digits
+from .reproducible import reproducible
+from .schedule import Schedule
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["NETWORKS", "Snapshot", "train"]
+
+#: The networks that :func:`train` knows.
+NETWORKS = ("alexnet", "vgg", "squeezenet", "resnet")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The activations of the probe images at one moment of the training."""
+
+    #: Steps done.
+    step: int
+    #: Mean loss of the steps since the last snapshot; NaN before the first.
+    loss: float
+    #: Output of each ReLU and pooling layer, in the order of computation.
+    activations: dict[str, NDArray[np.float32]]
+    #: ``"relu"`` or ``"pool"`` for each.
+    kinds: dict[str, str]
+    #: Part of the images kept from training that the network classifies correctly; in the last snapshot only.
+    accuracy: float | None = field(default=None)
+
+
+def train(
+    network: str,
+    schedule: Schedule | None = None,
+    keeping: Callable[[torch.nn.Module], AbstractContextManager[Any]] = lambda model: nullcontext(),
+) -> Iterator[Snapshot]:
+    """Trains ``network`` and yields its activations after each of ``schedule.shown_after()`` steps.
+
+    The training images are shifted by up to 4 pixels and get noise, afresh in each step. Activations are
+    those of the network in training mode, as offloading would find them, on images neither shifted nor noisy. ``keeping``
+    gives for the network a context in which the forward pass of each step runs.
+    """
+    if network not in NETWORKS:
+        raise ParameterError(f"network is {network!r}; it must be one of {', '.join(NETWORKS)}")
+    torch = _torch()
+    from .networks import BUILDERS
+
+    schedule = schedule or Schedule()
+    images, classes = (torch.from_numpy(array) for array in digits())
+    with reproducible(schedule.seed):
+        model = BUILDERS[network](CLASSES)
+        _initialise(model)
+        state = torch.get_rng_state()
+        snapshot = _snapshot(model, images[: schedule.probe], 0, [])
+    generator = torch.Generator().manual_seed(schedule.seed)
+    context = keeping(model)
+    optimiser = torch.optim.AdamW(
+        model.parameters(), lr=schedule.learning_rate, weight_decay=schedule.weight_decay
+    )
+    falls = [round(part * schedule.steps) for part in schedule.drops]
+    shown = set(schedule.shown_after())
+    losses: list[float] = []
+    order = torch.zeros(0, dtype=torch.int64)
+    yield snapshot
+    for step in range(1, schedule.steps + 1):
+        # The caller runs between two snapshots. Its random numbers and its threads must not matter here.
+        with reproducible(state):
+            for group in optimiser.param_groups:
+                group["lr"] = schedule.learning_rate * 0.1 ** sum(step > fall for fall in falls)
+            if len(order) < schedule.batch:
+                order = torch.randperm(TRAINING_IMAGES, generator=generator)
+            batch, order = order[: schedule.batch], order[schedule.batch :]
+            inputs = _augmented(images[batch], generator)
+            with context:
+                loss = torch.nn.functional.cross_entropy(model(inputs), classes[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 2.0)
+            optimiser.step()
+            losses.append(float(loss.detach()))
+            state = torch.get_rng_state()
+            if step in shown:
+                accuracy = _accuracy(model, images, classes) if step == schedule.steps else None
+                snapshot = _snapshot(model, images[: schedule.probe], step, losses, accuracy)
+        if step in shown:
+            yield snapshot
+            losses.clear()
+
+
+def _torch() -> Any:
+    return require("torch", "torch")
+
+
+def _initialise(model: torch.nn.Module) -> None:
+    """Initialises the weights after He; without it the deeper networks do not begin to learn."""
+    import torch
+
+    for module in model.modules():
+        if isinstance(module, torch.nn.Conv2d | torch.nn.Linear):
+            torch.nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
+            if module.bias is not None:
+                torch.nn.init.zeros_(module.bias)
+
+
+def _augmented(images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Shifts all images alike by up to 4 pixels each way, and adds noise."""
+    import torch
+
+    down, right = torch.randint(-4, 5, (2,), generator=generator).tolist()
+    noise = torch.randn(images.shape, generator=generator)
+    return torch.roll(images, (down, right), (2, 3)) + 0.1 * noise
+
+
+def _accuracy(model: torch.nn.Module, images: torch.Tensor, classes: torch.Tensor) -> float:
+    import torch
+
+    model.eval()
+    with torch.no_grad():
+        guessed = model(images[TRAINING_IMAGES:]).argmax(1)
+    model.train()
+    return float((guessed == classes[TRAINING_IMAGES:]).float().mean())
+
+
+def _snapshot(
+    model: torch.nn.Module,
+    images: torch.Tensor,
+    step: int,
+    losses: list[float],
+    accuracy: float | None = None,
+) -> Snapshot:
+    """Runs the images through the network in training mode, and leaves the network as it was."""
+    import torch
+
+    activations: dict[str, NDArray[np.float32]] = {}
+    kinds: dict[str, str] = {}
+    handles = []
+
+    def watch(name: str, kind: str) -> Any:
+        def keep(module: Any, inputs: Any, output: torch.Tensor) -> None:
+            activations[name] = output.numpy(force=True).copy()
+            kinds[name] = kind
+
+        return keep
+
+    for name, module in model.named_modules():
+        kind = {torch.nn.ReLU: "relu", torch.nn.MaxPool2d: "pool"}.get(type(module))
+        if kind is not None:
+            handles.append(module.register_forward_hook(watch(name, kind)))
+    # Batch normalisation learns in a forward pass as well, so its averages are restored.
+    buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
+    try:
+        model.train()
+        with torch.no_grad():
+            model(images)
+            for name, buffer in model.named_buffers():
+                buffer.copy_(buffers[name])
+    finally:
+        for handle in handles:
+            handle.remove()
+    return Snapshot(step, float(np.mean(losses)) if losses else float("nan"), activations, kinds, accuracy)

@@ -1,0 +1,26 @@
+"""The packages of the extra ``torch``, imported when something needs them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from cdma.base.errors import CdmaError
+from cdma.base.install import install_command
+
+__all__ = ["MissingTorch", "require"]
+
+
+class MissingTorch(CdmaError, ImportError):
+    """Training needs an extra that is not installed."""
+
+    def __init__(self, package: str) -> None:
+        super().__init__(f"training needs the package {package}: {install_command('torch')}")
+
+
+def require(module: str, package: str) -> Any:
+    """Imports ``module``; raises :class:`MissingTorch`, which names its ``package``, if that fails."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingTorch(package) from None

@@ -1,0 +1,93 @@
+"""``cdma characterise``: tables, JSON, figures, records and refusals."""
+
+import json
+
+import pytest
+
+from cdma.app import main
+from cdma.sim.study.training.ratios import load_ratios
+from tests.support.paths import DOCS
+
+
+def test_tables(capsys):
+    assert main(["characterise"]) == 0
+    out = capsys.readouterr().out
+    assert "Observations" in out
+    assert "int8-affine" in out
+
+
+def test_json(capsys):
+    assert main(["characterise", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert len(report["tensors"]) == len(load_ratios())
+    assert {entry["observation"] for entry in report["observations"]} == {1, 2, 3, 4}
+
+
+def test_the_document_has_the_tables_that_the_command_prints(capsys):
+    assert main(["characterise", "--markdown"]) == 0
+    document = (DOCS / "characterisation.md").read_text(encoding="utf-8")
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    assert len(lines) > 70
+    assert [line for line in lines if line not in document] == []
+
+
+def test_other_records(tmp_path, capsys):
+    assert main(["characterise", "--records", str(tmp_path)]) == 2
+    assert f"cannot read {tmp_path / 'densities.json'}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--epochs", "3"], "--epochs is given without --train, which it is for"),
+        (["--learning-rate", "1e-3"], "--learning-rate is given without --train, which it is for"),
+        (["--train", "x", "--learning-rate", "0"], "learning_rate is 0.0; it must be more than 0"),
+        (["--networks", "vgg"], "--networks is given without --train, which it is for"),
+        (
+            ["--records", "x", "--train", "y"],
+            "--records and --train are given; records are either read or made",
+        ),
+    ],
+)
+def test_refusals(options, message, capsys):
+    assert main(["characterise", *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_figures_are_those_that_the_command_draws(tmp_path, capsys):
+    assert main(["characterise", "--figures", str(tmp_path)]) == 0
+    drawn = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
+    assert len(drawn) == 7
+    for name, svg in drawn.items():
+        assert (DOCS / "figures" / name).read_text(encoding="utf-8") == svg
+        assert f"figures/{name}" in (DOCS / "characterisation.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_trains(tmp_path, capsys):
+    pytest.importorskip("torch")
+    pytest.importorskip("sklearn")
+    options = [
+        "--train",
+        str(tmp_path),
+        "--networks",
+        "alexnet",
+        "--epochs",
+        "1",
+        "--seed",
+        "3",
+        "--learning-rate",
+        "1e-3",
+        "--json",
+    ]
+    assert main(["characterise", *options]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert {row["network"] for row in report["tensors"]} == {"alexnet"}
+    schedule = json.loads((tmp_path / "densities.json").read_text(encoding="utf-8"))["schedule"]
+    assert (schedule["epochs"], schedule["seed"], schedule["learning_rate"]) == (1, 3, 1e-3)
+
+
+def test_refuses_an_unknown_network(tmp_path, capsys):
+    assert main(["characterise", "--train", str(tmp_path / "new"), "--networks", "lenet"]) == 2
+    assert "network is 'lenet'" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()

@@ -1,0 +1,95 @@
+"""Designs of an engine: areas from the tables, rates from the model, words as they were measured."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import asdict, replace
+
+import pytest
+
+from cdma.base.toml_table import TableError
+from cdma.hdl.spec.format import Format
+from cdma.sim.study.compare.word_bench import word_laws
+from cdma.sim.study.recorded import DATA
+from cdma.sim.study.system.area_table import size_of
+from cdma.sim.study.system.designs import Design, Trainer, design_space
+from cdma.sim.study.system.machine import load_machine
+from cdma.sim.study.system.model import Model
+from cdma.sim.study.system.networks import load_network
+from cdma.sim.study.system.question import Question
+from cdma.sim.study.system.word_law import law_of
+from tests.support.paths import ROOT
+from tests.support.small_networks import QUICK, RECORDED
+
+DESIGN = Design(8, 32, 32, 1, 2, 2, 16, 512)
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return Model(load_network("alexnet"), load_machine("titan_xp"), QUICK, RECORDED)
+
+
+def test_areas_are_those_of_the_documents() -> None:
+    rows = json.loads((DATA / "areas.json").read_text())["codecs"]
+    for block in ("compressor", "decompressor"):
+        sweep = json.loads((ROOT / f"docs/figures/area-lanes/{block}-sweep.json").read_text())
+        measured = {(one["config"]["lanes"], one["config"]["word_bits"]): one["kge"] for one in sweep}
+        mine = {(row["lanes"], row["word_bits"]): row["kge"] for row in rows if row["block"] == block}
+        assert len(mine) == 15
+        assert all(measured[key] == kge for key, kge in mine.items())
+
+
+def test_an_engine_as_measured() -> None:
+    """docs/results.md: two units of 8 lanes of 32 bits have 105.8 kGE."""
+    size = size_of(8, Format(), 2, 2, 512)
+    assert size.logic_kge == pytest.approx(105.8, rel=0.02)
+    assert size.memory_kbit == 628
+    assert size_of(8, Format(), 2, 0, 512).logic_kge < size.logic_kge
+    assert size_of(8, Format(), 2, 2, 1024).memory_kbit - 628 == pytest.approx(2 * 2 * 512 * 256 / 1000)
+
+
+def test_what_is_in_flight_bounds_the_step(model: Model) -> None:
+    evaluate = Trainer(model)
+    whole = evaluate(DESIGN)
+    starved = evaluate(replace(DESIGN, outstanding=2, read_buffer_beats=64))
+    assert whole is not None
+    assert starved is not None
+    assert starved.step_s > whole.step_s
+    assert starved.area_kge < whole.area_kge
+    assert evaluate(replace(DESIGN, lanes=3)) is None
+
+
+def test_a_question_is_the_model_by_names() -> None:
+    question = Question("alexnet", "titan_xp", "pcie4")
+    assert question.model().machine.link.name == "pcie4"
+    found = pickle.loads(pickle.dumps(question))(DESIGN)
+    assert found == Trainer(question.model())(DESIGN)
+
+
+def test_other_words_are_what_was_measured(model: Model) -> None:
+    """The lines come from ``cdma bench words``, and words as wide as numbers with one code bit are what they always were."""
+    rows = json.loads((DATA / "word_laws.json").read_text())["laws"]
+    measured = [asdict(law) for law in word_laws()]
+    assert len(rows) == len(measured) == (3 + 2 + 2 + 1) * 8
+    for row, law in zip(rows, measured, strict=True):
+        assert row == {name: pytest.approx(value, abs=1e-6) for name, value in law.items()}
+    evaluate = Trainer(model)
+    plain, halves, codes = (
+        evaluate(replace(DESIGN, **other)) for other in ({}, {"word_bits": 16, "lanes": 16}, {"code_bits": 2})
+    )
+    assert plain is not None
+    assert halves is not None
+    assert codes is not None
+    assert plain.step_s < min(halves.step_s, codes.step_s)
+    law = law_of("fp32", Format())
+    assert law.fraction(0.5) == pytest.approx(1 / 32 + 0.5)
+    assert law.literals(0.5) == pytest.approx(0.5)
+    with pytest.raises(TableError, match="words of 32 bits with numbers of bf16"):
+        law_of("bf16", Format())
+
+
+def test_the_space_of_a_network_has_the_words_of_its_numbers(model: Model) -> None:
+    assert design_space(model).values["word_bits"] == (8, 16, 32)
+    assert DESIGN in design_space(model)
+    assert design_space(Question("gpt2", "a100").model()).values["word_bits"] == (8, 16)

@@ -1,0 +1,101 @@
+"""Bands around the headlines, and the ranges that they come from."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cdma.base.toml_table import TableError
+from cdma.sim.study.system.headlines import CSWAP_MACHINES, CSWAP_POLICIES, Band, Span, bands
+from cdma.sim.study.system.ranges import draws, load_ranges, variations
+from tests.support.small_networks import BASE, QUICK, RECORDED, flat
+from tests.support.toml_files import written
+
+SINGLE = replace(QUICK, training=replace(QUICK.training, moments=1))
+
+
+def test_a_range_holds_what_is_assumed_and_says_why() -> None:
+    for one in load_ranges():
+        assert one.least <= getattr(getattr(BASE, one.section), one.key) <= one.most
+        assert one.least < one.most
+        assert len(one.reason) > 10
+
+
+def test_rates_of_the_host_vary_together() -> None:
+    (host,) = [one for one in variations(BASE, load_ranges()) if one.section == "cpu"]
+    assert [(end.cpu.compress_GBps, end.cpu.decompress_GBps) for end in host.ends] == [(2, 4), (16, 32)]
+    assert all(replace(end, cpu=BASE.cpu) == BASE for end in host.ends)
+
+
+def test_all_assumptions_are_drawn_evenly_and_independently() -> None:
+    drawn = draws(BASE, load_ranges(), 8, 1)
+    assert drawn == draws(BASE, load_ranges(), 8, 1) != draws(BASE, load_ranges(), 8, 2)
+    orders = set()
+    for one in load_ranges():
+        values = [getattr(getattr(each, one.section), one.key) for each in drawn]
+        assert all(one.least <= value <= one.most for value in values)
+        parts = [int(8 * math.log(value / one.least, one.most / one.least)) for value in values]
+        assert sorted(parts) == list(range(8))
+        orders.add(tuple(parts))
+    # The two rates of the host keep together, and nothing else does.
+    assert len(orders) == len(load_ranges()) - 1
+    assert all(each.cpu.decompress_GBps == pytest.approx(2 * each.cpu.compress_GBps) for each in drawn)
+
+
+def test_own_ranges(tmp_path: Path) -> None:
+    own = written(tmp_path, '[range.link]\nefficiency = {least = 0.5, most = 0.6, reason = "mine"}\n')
+    (one,) = load_ranges(Path(own))
+    assert (one.section, one.key, one.least, one.most) == ("link", "efficiency", 0.5, 0.6)
+    assert load_ranges(Path(written(tmp_path, "[link]\nefficiency = 0.5\n"))) == load_ranges()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[range.link]\nspeed = {least = 1, most = 2, reason = "r"}', "range.link has 'speed', which is no"),
+        ('[range.wire]\nspeed = {least = 1, most = 2, reason = "r"}', "range.wire has 'speed', which is no"),
+        ('[range.link]\nefficiency = {least = 1, most = 0.5, reason = "r"}', "most = 0.5"),
+        ("[range.link]\nefficiency = {least = 1, most = 1}", "reason"),
+    ],
+)
+def test_refused_ranges(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(TableError) as caught:
+        variations(BASE, load_ranges(Path(written(tmp_path, text))))
+    assert message in str(caught.value)
+
+
+def test_each_band_comes_from_what_moves_it() -> None:
+    wanted = [one for one in load_ranges() if (one.section, one.key) == ("compute", "conv_efficiency")]
+    wanted += [one for one in load_ranges() if one.section == "cpu"]
+    found = bands(SINGLE, wanted, RECORDED, RECORDED, {"empty": flat(0.0)})
+    for name, band in found.items():
+        assert band.least <= band.value <= band.most, name
+    # Activations alone: other activations move it, assumptions do not.
+    assert found["ratio_average"].least == found["ratio_average"].most
+    assert [span.name for span in found["ratio_average"].widest] == ["densities: empty"]
+    speedup, host = found["speedup_average"], found["cswap_over_vdnnpp"]
+    assert [span.name for span in speedup.widest if not span.activations] == ["compute: conv_efficiency"]
+    assert speedup.least < speedup.value < speedup.most
+    assert host.widest[0].name == "cpu: host rate"
+    assert host.most > 1.5 * host.value
+    # The bars of the figures by network: the host's rates move vDNN++ alone.
+    for policy in CSWAP_POLICIES:
+        names = [span.name for span in found[f"step/{policy}/vgg19"].widest if not span.activations]
+        assert ("cpu: host rate" in names) == (policy == "vdnn++")
+    assert found["step/vdnn_all/vgg19"].least == found["step/vdnn_all/vgg19"].most == 1
+    gains = [found[f"gain/{machine}/alexnet"] for machine in CSWAP_MACHINES]
+    assert all(one.least < one.most for one in gains)
+    # All at once: in the middle of the band where one assumption alone moves it, and nowhere else where none does.
+    assert speedup.least < speedup.joint[0] < speedup.joint[1] < speedup.most
+    assert found["ratio_average"].joint == (found["ratio_average"].value,) * 2
+
+
+def test_a_band_is_that_of_the_assumptions() -> None:
+    spans = (Span("a", False, 1.9, 2.5), Span("b", True, 1.0, 2.0), Span("c", False, 2.0, 2.0))
+    band = Band(2.0, spans, tuple(range(11)))
+    assert band.joint == (1, 9)
+    assert (band.least, band.most) == (1.9, 2.5)
+    assert [span.name for span in band.widest] == ["b", "a"]

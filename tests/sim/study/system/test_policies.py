@@ -1,0 +1,170 @@
+"""Policies of offloading, on small networks worked out by hand and on the real ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cdma.sim.study.system.compression import Compression
+from cdma.sim.study.system.density_table import DensityTable, LayerRecord
+from cdma.sim.study.system.engine_rate import measured_engine_laws
+from cdma.sim.study.system.machine import Link, load_machine
+from cdma.sim.study.system.networks import load_network
+from cdma.sim.study.system.planner import StepPlanner
+from cdma.sim.study.system.policies import POLICIES, Situation, plan
+from cdma.sim.study.system.roofline import Cost
+from tests.support.small_networks import BASE, CHAIN, RECORDED, situation
+
+
+@pytest.mark.parametrize("network", ["alexnet", "squeezenet", "resnet50"])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_what_holds_for_every_policy(network: str, policy: str) -> None:
+    here = situation(load_network(network))
+    step = here.planner.run(plan(policy, here))
+    transfers = plan(policy, here)
+    computed = here.planner.run({}).seconds
+    assert step.seconds >= computed * (1 - 1e-9)
+    if policy != "oracle":
+        assert step.seconds >= step.link_bytes / 2 / here.link_bytes_per_s
+    assert step.link_bytes == pytest.approx(2 * sum(item.link_bytes for item in transfers.values()))
+    assert set(transfers) <= {item.name for item in here.planner.offloadable}
+    assert step.busy("compute") >= computed * (1 - 1e-9)
+
+
+def seconds(policy: str, here: Situation) -> float:
+    return here.planner.run(plan(policy, here)).seconds
+
+
+def test_order_of_policies() -> None:
+    here = situation(load_network("googlenet"))
+    times = {policy: seconds(policy, here) for policy in POLICIES}
+    assert times["none"] <= times["oracle"] * (1 + 1e-9)
+    assert times["oracle"] < times["cdma"] < times["vdnn_all"] < times["vdnn++"]
+    assert times["cdma"] < times["cswap"] < times["vdnn_all"]
+    assert times["vdnn_conv"] < times["vdnn_all"]
+
+
+def test_conv_policy_takes_what_convolutions_read() -> None:
+    here = situation(load_network("alexnet"))
+    assert set(plan("vdnn_conv", here)) == {"pool0", "pool1", "conv2", "conv3"}
+    assert set(plan("vdnn_all", here)) == {item.name for item in here.planner.offloadable}
+    assert "fc0" not in plan("vdnn_all", here)
+    assert "pool4" not in plan("vdnn_all", here), "only the classifier reads it"
+
+
+def test_lms_threshold_and_fraction() -> None:
+    network = load_network("vgg16")
+
+    def chosen(threshold: float, fraction: float) -> set[str]:
+        lms = replace(BASE.lms, threshold_KB=threshold, fraction=fraction)
+        return set(plan("lms", situation(network, lms=lms)))
+
+    everything = set(plan("vdnn_all", situation(network)))
+    assert chosen(0, 0.0) == everything
+    assert chosen(1e12, 0.0) == set()
+    assert chosen(0, 1.0) == set(), "it fits"
+    some = chosen(1000, 0.5)
+    assert set() < some < everything
+    planner = situation(network).planner
+    sizes = {item.name: planner.bytes_of(item) for item in planner.maps}
+    # Memory is spoken for in the order of the forward computation: the images, then map after map.
+    capacity = planner.machine.gpu.memory_bytes
+    before_conv1 = planner.always_bytes + sizes["input"] + sizes["conv0"]
+    assert "conv1" in chosen(0, (before_conv1 + sizes["conv1"] - 1) / capacity)
+    assert "conv1" not in chosen(0, (before_conv1 + sizes["conv1"] + 1) / capacity)
+    assert "conv0" not in chosen(0, (before_conv1 + 1) / capacity)
+    sizes = {item.name: sizes[item.name] for item in planner.offloadable}
+    assert chosen(300_000, 0.0) == {name for name, size in sizes.items() if size > 300e6}
+
+
+def test_engine_is_slowed_by_its_read_bandwidth_and_its_buffer() -> None:
+    network, machine = load_network("squeezenet"), load_machine("titan_xp")
+
+    def with_engine(**changes: float) -> float:
+        slower = replace(machine, engine=replace(machine.engine, **changes))
+        planner = StepPlanner(network, slower, BASE)
+        return seconds("cdma", Situation(planner, Compression(network, RECORDED, "zv", RECORDED), 0.5))
+
+    usual = with_engine()
+    assert with_engine(read_bytes_per_s=10e9) > usual
+    assert with_engine(buffer_bytes=3.5e3) == pytest.approx(with_engine(read_bytes_per_s=10e9))
+    assert with_engine(units=1, clock_hz=0.3e9) > usual
+    assert with_engine(read_bytes_per_s=400e9, buffer_bytes=1e6) <= usual
+
+
+def test_transfers_by_hand() -> None:
+    here = situation(CHAIN)
+    item = here.planner.offloadable[0]
+    raw, link, latency = here.planner.bytes_of(item), 16e9 * 0.8, 10e-6
+    fraction = here.compression.fraction(item, 0.5)
+    assert here.plain(item).offload == Cost(pytest.approx(raw / link + latency), raw)
+    host = here.by_host(item)
+    assert host.link_bytes == raw
+    assert host.host_bytes == pytest.approx(raw * fraction)
+    assert host.offload.seconds == pytest.approx(raw / 4e9 + latency)
+    assert host.prefetch.seconds == pytest.approx(raw / 8e9 + latency)
+    kernel = here.by_kernel(item)
+    assert kernel.offload == Cost(
+        pytest.approx(raw * fraction / link + latency), pytest.approx(raw * fraction)
+    )
+    engine = here.by_engine(item)
+    assert engine.link_bytes == pytest.approx(raw * fraction)
+    start = measured_engine_laws()["compress"].start_up(350) / 1e9
+    assert engine.offload == Cost(pytest.approx(raw * fraction / link + latency + start), raw)
+
+
+def test_slow_zlib_is_slower_than_none() -> None:
+    network = load_network("squeezenet")
+    assert seconds("cdma", situation(network, "zl")) < seconds("vdnn_all", situation(network))
+    assert seconds("cdma", situation(network, "zl_hw")) > seconds("vdnn_all", situation(network))
+
+
+def test_cswap_leaves_dense_maps_alone_and_compresses_large_sparse_ones() -> None:
+    here = situation(load_network("resnet50"), machine="v100")
+    transfers = plan("cswap", here)
+    assert transfers["stage0/0/conv1"].compress is None, "batch normalisation reads it, and it is dense"
+    assert transfers["stage0/1"].compress is not None
+    assert seconds("cswap", here) < seconds("static", here)
+
+
+def test_slow_kernels_are_not_worth_it() -> None:
+    kernels = replace(BASE.kernels, dram_share=0.005)
+    here = situation(load_network("alexnet"), kernels=kernels)
+    assert all(item.compress is None for item in plan("cswap", here).values())
+    assert seconds("cswap", here) == pytest.approx(seconds("vdnn_all", here))
+
+
+def test_engine_takes_dense_maps_as_they_are() -> None:
+    here = situation(load_network("resnet50"))
+    chosen, everything = plan("cdma_select", here), plan("cdma", here)
+    assert chosen["stage0/0/conv1"].link_bytes < everything["stage0/0/conv1"].link_bytes
+    assert chosen["stage0/1"] == everything["stage0/1"]
+
+
+def test_engine_does_not_expand_what_is_hidden_anyway() -> None:
+    machine = load_machine("titan_xp").with_link(Link("light", 1e15))
+    network = load_network("resnet50")
+    planner = StepPlanner(network, machine, BASE)
+    here = Situation(planner, Compression(network, RECORDED, "zv", RECORDED), 0.5)
+    assert plan("cdma_select", here)["stage0/0/conv1"] == here.plain(
+        next(item for item in planner.offloadable if item.name == "stage0/0/conv1")
+    )
+
+
+def test_decisions_hold_for_an_epoch() -> None:
+    """Everything is dense at first, and empty at last."""
+    layer = LayerRecord("relu", "relu", np.array([0.0, 1.0]), np.array([1.0, 0.0]))
+    table = DensityTable("here", {"vgg": [layer]})
+    kernels = replace(BASE.kernels, epochs=2)
+    here = situation(load_network("vgg16"), kernels=kernels)
+    here = replace(here, compression=replace(here.compression, densities=table))
+
+    def compressed(progress: float) -> set[str]:
+        transfers = plan("cswap", here.at(progress))
+        return {name for name, item in transfers.items() if item.compress is not None}
+
+    assert compressed(0.5) == compressed(0.99)
+    assert compressed(0.0) == compressed(0.49)
+    assert compressed(0.0) < compressed(0.5)

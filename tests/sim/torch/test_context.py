@@ -1,0 +1,283 @@
+"""Training within ``cdma.torch.saved``: what backward is given back, what is held, and what is left alone."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+from torch.utils.checkpoint import checkpoint  # noqa: E402
+
+import cdma.torch  # noqa: E402
+from cdma.base.errors import ParameterError  # noqa: E402
+from cdma.torch import AcGc, Bound, Comet, Lossless, saved  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    yield
+    torch.set_num_threads(before)
+
+
+def network() -> nn.Module:
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(8, 8, 3, padding=1),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.Dropout(0.5),
+        nn.Flatten(),
+        nn.Linear(8 * 8 * 8, 10),
+    )
+
+
+def images() -> torch.Tensor:
+    return torch.randn(8, 1, 16, 16)
+
+
+def gradients(model, inputs, context=None, inside=False):
+    """Gradients of one step, by parameter."""
+    model.zero_grad()
+    torch.manual_seed(3)
+    if context is None:
+        model(inputs).square().mean().backward()
+    else:
+        with context:
+            loss = model(inputs).square().mean()
+            if inside:
+                loss.backward()
+        if not inside:
+            loss.backward()
+    return {name: weight.grad.clone() for name, weight in model.named_parameters()}
+
+
+def same(first, second) -> bool:
+    return all(torch.equal(first[name], second[name]) for name in first)
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_without_loss_training_is_the_same_bit_for_bit(inside):
+    model, inputs = network(), images()
+    expected = gradients(model, inputs)
+    context = saved(model)
+    assert same(expected, gradients(model, inputs, context, inside))
+    report = context.report
+    assert report.passes == 1
+    assert report.error == 0
+    assert 1 < report.ratio < 4
+    assert report.held < report.raw
+    assert report.ratio_conv > 1
+    assert context.now == (0, 0)
+
+
+def test_what_is_held_is_what_is_there():
+    """Bytes in the objects that autograd has, counted by the collector, are those that the report says."""
+    from cdma.sim.torch.context import _Kept
+
+    model = network()
+    context = saved(model)
+    with context:
+        loss = model(images()).square().mean()
+    there = [item for item in gc.get_objects() if type(item) is _Kept]
+    held = 0
+    for item in there:
+        what = item._what
+        held += what.nbytes if isinstance(what, torch.Tensor) else len(what.restored.stream)
+    table = 3
+    assert context.now[1] - table * len(there) <= held <= context.now[1]
+    assert context.now[0] == context.report.peak_raw == context.report.raw
+    loss.backward()
+    del there, item, what
+    assert context.now == (0, 0)
+
+
+def test_a_tensor_that_is_kept_twice_is_compressed_once():
+    """A ReLU keeps its result, the pooling and the convolution behind it their input."""
+    model = nn.Sequential(nn.Conv2d(1, 8, 3), nn.ReLU(), nn.Conv2d(8, 8, 3))
+    context = saved(model)
+    gradients(model, images(), context)
+    report = context.report
+    assert report.shared == 1
+    assert report.layers["1"].tensors == 1
+    assert "2" not in report.layers
+    # The input and the ReLU's result are what convolutions read; the result is in no other account twice.
+    assert report.conv_raw == report.layers["0"].raw + report.layers["1"].raw
+
+
+def test_memory_that_is_used_again_is_not_mistaken():
+    """The compressed tensor is gone, and the next one has its address."""
+
+    class Sums(nn.Module):
+        def forward(self, inputs):
+            return sum((inputs - number / 10).relu().square().sum() for number in range(20))
+
+    model, inputs = Sums(), torch.randn(1 << 18, requires_grad=True)
+    model(inputs).backward()
+    expected, inputs.grad = inputs.grad.clone(), None
+    with saved(model) as context:
+        result = model(inputs)
+    result.backward()
+    assert torch.equal(expected, inputs.grad)
+    assert (context.report.tensors, context.report.shared) == (20, 20)
+
+
+def test_parameters_and_their_views_are_left_alone():
+    model = nn.Linear(64, 64, bias=False)
+    inputs = torch.randn(32, 64, requires_grad=True)
+    context = saved(model)
+    with context:
+        loss = model(inputs).sum()
+    assert context.report.raw == inputs.nbytes
+    loss.backward()
+
+
+@pytest.mark.parametrize("policy", [Lossless(), Bound(relative=-3)], ids=["lossless", "bound"])
+def test_beside_autocast(policy):
+    model, inputs = network(), images()
+    with torch.autocast("cpu", torch.bfloat16):
+        expected = gradients(model, inputs)
+        context = saved(model, policy)
+        found = gradients(model, inputs, context)
+    assert same(expected, found) == isinstance(policy, Lossless)
+    # The weights in bfloat16, which autocast makes, are not among what is compressed.
+    linear = context.report.layers.get("8")
+    assert linear is None or linear.raw == 8 * 512 * 2
+
+
+@pytest.mark.parametrize("reentrant", [pytest.param(False, marks=pytest.mark.slow), True])
+def test_beside_checkpoints(reentrant):
+    class Checked(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = network()[:3], network()[3:6]
+
+        def forward(self, inputs):
+            return self.second(checkpoint(self.first, inputs, use_reentrant=reentrant))
+
+    model, inputs = Checked(), images().requires_grad_()
+    expected = gradients(model, inputs)
+    for inside in (False, True):
+        context = saved(model)
+        assert same(expected, gradients(model, inputs, context, inside))
+        assert context.report.passes == 1
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda x: x.expand(4, 16, 32),
+        lambda x: x.transpose(1, 2),
+        lambda x: x[:, 3:9, ::2],
+        lambda x: x.reshape(1, 4, 4, 32).contiguous(memory_format=torch.channels_last),
+        lambda x: x[0, 0, 0].reshape(()),
+    ],
+    ids=["broadcast", "transposed", "sliced", "channels last", "scalar"],
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64, torch.complex64])
+def test_tensors_however_they_lie(view, dtype):
+    class Product(nn.Module):
+        def forward(self, inputs):
+            return view(inputs) * view(inputs * 2)
+
+    inputs = torch.randn(1, 16, 32).to(dtype).requires_grad_()
+    Product()(inputs).abs().sum().backward()
+    expected, inputs.grad = inputs.grad.clone(), None
+    with saved(Product()):
+        result = Product()(inputs).abs().sum()
+    result.backward()
+    assert torch.equal(expected, inputs.grad)
+
+
+def test_whole_numbers_and_flags_have_no_loss():
+    class Chosen(nn.Module):
+        def forward(self, inputs):
+            places = inputs.argsort(dim=1, descending=True)
+            return torch.where(inputs > 0, inputs, 0).gather(1, places)[:, :500]
+
+    model, inputs = Chosen(), torch.randn(8, 1000, requires_grad=True)
+    with saved(model, Bound(relative=-1)) as context:
+        result = model(inputs).sum()
+    result.backward()
+    assert context.report.ratio > 2
+    first = inputs.argsort(dim=1, descending=True)[:, :500]
+    assert torch.equal(inputs.grad, torch.zeros(8, 1000).scatter(1, first, 1.0) * (inputs > 0))
+
+
+def test_the_bound_is_kept():
+    model, inputs = network(), images()
+    for exponent in (-2, -6):
+        context = saved(model, Bound(absolute=exponent, bits=(4, 8, 16), keep_nonzero=False))
+        gradients(model, inputs, context)
+        assert 0 < context.report.error <= 2.0**exponent
+    context = saved(model, Bound(relative=-3))
+    gradients(model, inputs, context)
+    assert context.report.bits == 4 or context.report.bits == 8
+    assert context.report.ratio_conv > 5
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_what_is_out_of_range_is_kept_without_loss(value):
+    model = nn.Linear(64, 8)
+    inputs = torch.randn(64, 64)
+    inputs[3, 5] = value
+    context = saved(model, Bound(relative=-3))
+    model(inputs).sum().backward()
+    expected = model.weight.grad.clone()
+    model.weight.grad = None
+    with context:
+        model(inputs).sum().backward()
+    assert context.report.out_of_range == 1
+    assert context.report.bits == 0
+    assert torch.equal(expected.view(torch.int32), model.weight.grad.view(torch.int32))
+
+
+@pytest.mark.parametrize(
+    "policy", [Comet(others=Bound(relative=-7)), AcGc(others=Bound(relative=-7))], ids=repr
+)
+def test_rules_learn_from_the_first_pass(policy):
+    model, inputs = network(), images()
+    context = saved(model, policy)
+    exact = gradients(model, inputs)
+    gradients(model, inputs, context)
+    assert context.report.bits == 0
+    first = context.report.held
+    found = gradients(model, inputs, context)
+    assert context.report.held - first < 0.6 * first
+    # Signs are exact, so the errors are in the gradients of weights, and these have not gone far.
+    error = sum(float((exact[name] - found[name]).square().sum()) for name in exact)
+    size = sum(float(exact[name].square().sum()) for name in exact)
+    assert 0 < error < 0.5 * size
+
+
+def test_refusals():
+    model = network()
+    with pytest.raises(ParameterError, match=r"must be a torch\.nn\.Module"):
+        saved(3)
+    with pytest.raises(ParameterError, match="must be one of cdma"):
+        saved(model, "lossless")
+    with pytest.raises(ParameterError, match="either relative or absolute"):
+        Bound()
+    with pytest.raises(ParameterError, match="rising"):
+        Bound(relative=-3, bits=(8, 4))
+    with pytest.raises(ParameterError, match="refresh"):
+        Comet(refresh=0)
+    with saved(model) as context, pytest.raises(ParameterError, match="twice"):
+        context.__enter__()
+
+
+def test_a_report_has_everything():
+    model = network()
+    with cdma.torch.saved(model, Bound(relative=-3)) as context:
+        model(images()).sum().backward()
+    text, data = str(context.report), context.report.as_dict()
+    assert "times less" in text
+    assert {"ratio", "ratio_conv", "peak_held", "seconds", "relative_error", "layers"} <= set(data)
+    assert data["layers"]["1"]["ratio"] > 1

@@ -1,0 +1,59 @@
+"""The points of a sweep, and the axes that it refuses."""
+
+import pytest
+
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.format import Format
+from cdma.synth.asic.recipe import Options
+from cdma.synth.asic.sweep.points import parse_axis, points
+from cdma.synth.errors import MeasureError
+
+SMALL = CodecConfig(Format(word_bits=8, window=8), lanes=1)
+
+
+def test_axes():
+    assert parse_axis("lanes=2,4, 8") == ("lanes", (2, 4, 8))
+    assert parse_axis("word-bits=8") == ("word_bits", (8,))
+    assert parse_axis("period=0.8,1") == ("period", (0.8, 1.0))
+    assert parse_axis("runtime_values=no,yes") == ("runtime_values", (False, True))
+    assert parse_axis("pipelined=no,yes") == ("pipelined", (False, True))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("lanes", "the sweep 'lanes' must be NAME=VALUE,VALUE"),
+        ("lanes=", "the sweep 'lanes=' must be NAME=VALUE,VALUE"),
+        ("colour=1", "the sweep 'colour=1' must be NAME=VALUE,VALUE"),
+        ("lanes=2,many", "the sweep 'lanes=2,many' has a value that lanes cannot have"),
+        ("lanes=2,2", "the sweep 'lanes=2,2' has a value twice"),
+        (
+            "runtime_values=maybe",
+            "the sweep 'runtime_values=maybe' has a value that runtime_values cannot have",
+        ),
+        ("pipelined=2", "the sweep 'pipelined=2' has a value that pipelined cannot have"),
+    ],
+)
+def test_axes_refused(text, message):
+    with pytest.raises(MeasureError, match=f"^{message}"):
+        parse_axis(text)
+
+
+def test_points():
+    found = list(points(SMALL, Options(), {"lanes": (1, 16), "period": (1.0, 2.0)}))
+    assert [point.axes for point in found] == [
+        {"lanes": 1, "period": 1.0},
+        {"lanes": 1, "period": 2.0},
+        {"lanes": 16, "period": 1.0},
+        {"lanes": 16, "period": 2.0},
+    ]
+    assert [point.options.target_ns for point in found] == [1.0, 2.0, 1.0, 2.0]
+    assert [point.config.lanes for point in found[:2]] == [1, 1]
+    assert [bool(point.reason) for point in found] == [False, False, True, True]
+    assert found[2].reason.startswith("lanes is 16; it must not exceed the window of 8 words")
+
+
+def test_points_of_what_cannot_be_pipelined():
+    plain, pipelined = points(SMALL, Options(), {"lanes": (4,), "pipelined": (False, True)})
+    assert (plain.reason, plain.config.pipelined) == ("", False)
+    assert pipelined.reason.startswith("lanes is 4 with a window of 8 words; a pipelined codec needs")

@@ -1,0 +1,141 @@
+"""Campaigns of faults on a small engine: it passes them, and engines broken on purpose are counted as what they are."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from cdma.hdl.engine.engine import engine_ports
+from cdma.verif.campaigns.faults.campaign import CAMPAIGNS, OWN, Part, parts_of, run_part
+from cdma.verif.campaigns.faults.damage import KINDS
+from cdma.verif.campaigns.faults.verdict import OUTCOMES, Tally
+from cdma.verif.engine.design import EngineDesign
+from tests.support.faulty import faulty
+
+pytestmark = [pytest.mark.verilator, pytest.mark.slow]
+
+_STATE = """
+  reg [7:0] beats = 0;
+  always @(posedge aclk) beats <= !aresetn ? 0 : beats + (m_axi_host_rvalid & m_axi_host_rready);
+"""
+#: What is broken, and in which part of which campaign it must show as what.
+_BROKEN = {
+    "an error of a read is lost": (
+        {"m_axi_dev_rresp": "2'b00"},
+        "responses",
+        "offload raw ring fast",
+        "silent",
+    ),
+    "an error of a completion is lost": (
+        {"m_axi_host_bresp": "m_axi_host_bid == 0 ? m_axi_host_bresp : 2'b00"},
+        "responses",
+        "prefetch zvc ring fast",
+        "silent",
+    ),
+    "DECERR becomes SLVERR": (
+        {"m_axi_dev_rresp": "m_axi_dev_rresp & 2'b10"},
+        "responses",
+        "offload zvc direct fast",
+        "wrong",
+    ),
+    "the last beat is written whole": ({"m_axi_dev_wstrb": "8'hff"}, "streams", OWN, "outside"),
+    "a write goes a beat too far": (
+        {"m_axi_host_awaddr": "x_m_axi_host_awaddr + (x_m_axi_host_awid == 0 ? 16 : 0)"},
+        "responses",
+        "offload raw ring slow",
+        "outside",
+    ),
+    "it takes no more data": (
+        {"m_axi_host_rready": "x_m_axi_host_rready & (beats < 200)"},
+        "streams",
+        OWN,
+        "hung",
+    ),
+    "a stream's error is lost": (
+        {
+            "m_axi_host_wdata": "x_m_axi_host_wdata & ~(x_m_axi_host_wdata[103:100] == 1 ? 128'd31 << 96 : 128'd0)"
+        },
+        "streams",
+        OWN,
+        "silent",
+    ),
+    "the watchdog sleeps": (
+        {"s_axil_wdata": "s_axil_awaddr == 40 ? 0 : s_axil_wdata"},
+        "stalls",
+        "offload zvc ring fast",
+        "hung",
+    ),
+    "an abort is not heard": (
+        {"s_axil_wdata": "s_axil_awaddr[7:0] == 4 && s_axil_wdata == 1 ? 0 : s_axil_wdata"},
+        "aborts",
+        "offload zvc direct fast",
+        "wrong",
+    ),
+}
+
+
+@cache
+def _verilog() -> str:
+    """The engine with every fault, of which the simulation chooses one."""
+    design = EngineDesign()
+    changes = {name: fault[0] for name, fault in _BROKEN.items()}
+    return faulty(design.verilog(), design.top, engine_ports(design.config), changes, _STATE)
+
+
+def _parts(campaign: str, every: int, count: int = 56) -> list[Part]:
+    return parts_of(campaign, EngineDesign(), seed=3, every=every, count=count, formats=[OWN])
+
+
+def _run(part: Part, broken: str | None = None) -> Tally:
+    number = list(_BROKEN).index(broken) + 1 if broken else 0
+    return run_part(part, _verilog(), (f"+fault={number}",))
+
+
+@pytest.mark.parametrize("campaign", CAMPAIGNS)
+def test_the_engine_passes(campaign: str) -> None:
+    every = {"stalls": 37, "aborts": 31, "resets": 31}.get(campaign, 5)
+    tally = Tally()
+    for part in _parts(campaign, every, 280):
+        tally.merge(_run(part))
+    assert not tally.failures
+    assert not tally.failed
+    kinds = {
+        "responses": {"read", "write", "fetch", "completion"},
+        "stalls": {"AR", "R", "AW", "W", "B"},
+        "aborts": {"abort"},
+        "resets": {"soft reset", "hard reset"},
+        "streams": {*KINDS, "copies"},
+    }
+    assert set(tally.counts) == kinds[campaign]
+    for row in tally.counts.values():
+        assert row["cases"] == sum(row[outcome] for outcome in OUTCOMES)
+        assert row["detected"]
+
+
+@pytest.mark.parametrize("broken", _BROKEN)
+def test_counts(broken: str) -> None:
+    _, campaign, name, outcome = _BROKEN[broken]
+    (part,) = [part for part in _parts(campaign, 2) if part.name == name]
+    tally = _run(part, broken)
+    assert tally.failed
+    assert sum(row[outcome] for row in tally.counts.values()), tally.counts
+    assert tally.failures
+
+
+def test_with_a_crc_nothing_is_undetectable() -> None:
+    (part,) = parts_of("streams", EngineDesign(), seed=3, count=280, formats=["own+crc"])
+    tally = run_part(part)
+    assert not tally.failures
+    assert set(tally.counts) == {f"{kind}, CRC" for kind in (*KINDS, "copies")}
+    assert sum(row["detected"] for row in tally.counts.values()) > 270
+    assert not any(row["undetectable"] for row in tally.counts.values())
+
+
+def test_a_case_runs_again_alone() -> None:
+    (part,) = parts_of("responses", EngineDesign(), seed=3, only="offload raw ring fast: dev.r 7 decerr halt")
+    tally = _run(part, "an error of a read is lost")
+    assert [failure["case"] for failure in tally.failures] == ["dev.r 7 decerr halt"]
+    assert tally.counts["read"]["cases"] == tally.counts["read"]["silent"] == 1
+    (part,) = parts_of("streams", EngineDesign(), seed=3, count=1000, only="own: 57")
+    assert sum(row["cases"] for row in _run(part).counts.values()) == 1

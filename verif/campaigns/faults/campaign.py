@@ -1,0 +1,197 @@
+"""Campaigns of faults: parts that are independent of each other, kept by content, on this machine or on a cluster.
+
+A campaign that was interrupted continues where it stopped, because the counts of each part are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import astuple, dataclass, replace
+from functools import cache, partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from cdma.base.cache import cache_folder, content_key
+from cdma.base.errors import CdmaError, ParameterError
+from cdma.base.json_cache import Cache
+from cdma.base.spread import Lost, spread
+from cdma.hdl.spec.format import Format
+from cdma.verif.engine.design import EngineDesign
+
+from .machine import Machine
+from .responses import response_cases
+from .scene import Scene, scene_names
+from .stalls import stall_cases
+from .stops import abort_cases, reset_cases
+from .streams import BATCH, stream_cases
+from .verdict import Tally, Verdict, Wrong
+
+__all__ = ["CAMPAIGNS", "FORMATS", "OWN", "Part", "parts_of", "run_part", "run_parts"]
+
+#: The campaigns whose faults meet a scene of transfers. A further one is a line here.
+_SCENES: dict[str, Callable[[Scene, int, str | None], Iterator[Verdict]]] = {
+    "responses": response_cases,
+    "stalls": stall_cases,
+    "aborts": abort_cases,
+    "resets": reset_cases,
+}
+_STREAMS = "streams"
+#: Every campaign.
+CAMPAIGNS = (*_SCENES, _STREAMS)
+
+#: The format of the design itself.
+OWN = "own"
+#: What stands behind a format for an engine with a CRC.
+_WITH_CRC = "+crc"
+#: The formats of corrupted streams by default.
+FORMATS = (OWN, "zvc32", "zvc8", "bf16", "aie-ml", OWN + _WITH_CRC)
+
+#: Cases of a part of the corrupted streams.
+_PART = 36 * BATCH
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a campaign, independent of the machine that made it.
+
+    ``design``
+        The engine, as JSON.
+    ``name``
+        The scene, or the format of the streams.
+    ``every``
+        One of so many places of a scene gets a fault.
+    ``first``, ``count``
+        The streams.
+    ``only``
+        The one case that is run, or None.
+    """
+
+    campaign: str
+    design: str
+    name: str
+    seed: int
+    every: int = 1
+    first: int = 0
+    count: int = 0
+    only: str | None = None
+
+
+def parts_of(
+    campaign: str,
+    design: EngineDesign,
+    *,
+    seed: int,
+    every: int = 1,
+    count: int = 0,
+    formats: Sequence[str] = FORMATS,
+    only: str | None = None,
+) -> list[Part]:
+    """The parts of a campaign; of the one ``only``, if a case is named (``part: case``)."""
+    wanted, _, case = (only or "").partition(": ")
+    made: list[Part] = []
+    if campaign in _SCENES:
+        text = design.to_json()
+        made = [Part(campaign, text, name, seed, every) for name in scene_names(design.config)]
+    else:
+        for index, name in enumerate(formats):
+            text = _with_format(design, name).to_json()
+            share = count // len(formats) + (index < count % len(formats))
+            for first in range(0, share, _PART):
+                made.append(Part(campaign, text, name, seed, 1, first, min(_PART, share - first)))
+    if only is None:
+        return made
+    chosen = [replace(part, only=case, first=0, count=BATCH) for part in made if part.name == wanted][:1]
+    if not chosen:
+        names = sorted({part.name for part in made})
+        raise ParameterError(f"case is {only!r}; it must begin with one of {', '.join(names)} and a colon")
+    return chosen
+
+
+def _with_format(design: EngineDesign, name: str) -> EngineDesign:
+    config = design.config
+    if name.endswith(_WITH_CRC):
+        config = replace(config, crc=True)
+    form = name.removesuffix(_WITH_CRC)
+    if form != OWN:
+        config = replace(config, format=Format.preset(form))
+    return replace(design, config=config)
+
+
+def run_part(part: Part, verilog: str | None = None, plusargs: tuple[str, ...] = ()) -> Tally:
+    """Runs a part. ``verilog`` stands for the design's own, ``plusargs`` are arguments of its simulation."""
+    design = EngineDesign.from_json(part.design)
+    with Machine(design, verilog, plusargs) as machine:
+        if part.campaign in _SCENES:
+            scene = Scene(machine, part.name, part.seed)
+            return Tally.of(_guarded(scene, _SCENES[part.campaign](scene, part.every, part.only)))
+        numbers = range(part.first, part.first + part.count)
+        return Tally.of(stream_cases(machine, part.seed, numbers, part.only))
+
+
+def _guarded(scene: Scene, verdicts: Iterator[Verdict]) -> Iterator[Verdict]:
+    """Verdicts, and one more if the transfers fail without a fault: then there is nothing to put one into."""
+
+    def fail(error: Exception) -> str:
+        raise error
+
+    try:
+        yield from verdicts
+    except (TimeoutError, Wrong) as error:
+        yield scene.verdict("none", "none", partial(fail, error))
+
+
+def run_parts(
+    parts: Sequence[Part],
+    *,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    submit: str | None = None,
+    on_done: Callable[[Part], None] | None = None,
+) -> Iterator[tuple[Part, Tally]]:
+    """The tallies of parts, those that are kept first. ``on_done`` gets each part."""
+    kept = Cache(cache_folder() / "faults")
+    designs = {part.design: EngineDesign.from_json(part.design) for part in parts}
+    bench = _bench_key()
+    keys = [content_key(bench, designs[part.design].verilog(), repr(astuple(part))) for part in parts]
+    waiting = []
+
+    def done(part: Part, found: Any) -> tuple[Part, Tally]:
+        if on_done is not None:
+            on_done(part)
+        return part, Tally(found["counts"], found["failures"])
+
+    for index, part in enumerate(parts):
+        known = kept.load(keys[index])
+        if known is None:
+            waiting.append(index)
+        else:
+            yield done(part, known)
+    if scheduler is None and submit is None:
+        # Built once, and not by each thread at the same time.
+        for design in {parts[index].design: None for index in waiting}:
+            Machine(designs[design]).close()
+    spreading = spread(
+        _counts, [parts[index] for index in waiting], jobs=jobs, scheduler=scheduler, submit=submit
+    )
+    for place, found in spreading:
+        index = waiting[place]
+        if isinstance(found, Lost):
+            raise CdmaError(f"{parts[index].campaign} {parts[index].name} was lost: {found.reason}")
+        kept.store(keys[index], found)
+        yield done(parts[index], found)
+
+
+def _counts(part: Part) -> dict[str, Any]:
+    """A tally as plain values, which travel and can be kept."""
+    tally = run_part(part)
+    return {"counts": tally.counts, "failures": tally.failures}
+
+
+@cache
+def _bench_key() -> str:
+    """A key of the benches and the models: a tally is theirs."""
+    found = [find_spec(f"cdma.{name}") for name in ("verif.faults", "verif.engine", "sim", "hdl.spec")]
+    rooms = [Path(str(spec.origin)).parent for spec in found if spec is not None]
+    sources = sorted(path for room in rooms for kind in ("*.py", "*.cpp") for path in room.rglob(kind))
+    return content_key(*(path.read_bytes() for path in sources))

@@ -1,0 +1,241 @@
+"""An engine between two memories as a machine with faults: a simulation in C++ that takes orders.
+
+A bench in Python would see a few thousand cycles a second; this one makes some hundred thousand, because Python says what
+happens and the memories and monitors beside the engine (``machine.cpp``) are C++.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import struct
+import subprocess
+from dataclasses import dataclass
+from importlib.resources import files
+from types import TracebackType
+from typing import Literal, NamedTuple
+
+from cdma.base.errors import CdmaError, ParameterError
+from cdma.hdl.spec.registers.map import register_map
+from cdma.verif.engine.design import EngineDesign
+from cdma.verif.simulator.build import build_with_main
+
+__all__ = ["SIZE", "Channel", "Event", "Machine", "Pace", "Side", "State"]
+
+#: Bytes of each memory.
+SIZE = 1 << 20
+
+#: A memory, by the port that it is at.
+Side = Literal["dev", "host"]
+
+_MEMORIES = {"dev": 0, "host": 1}
+#: The orders of ``machine.cpp``, in its numbers.
+_ORDERS = (
+    *("end", "write", "read", "fill", "allow", "poke", "peek", "run", "wait", "expect", "reset", "fault"),
+    *("begin", "events", "state"),
+)
+#: The number of no port.
+_NO_PORT = (1 << 64) - 1
+
+
+class Channel(enum.IntEnum):
+    """The channels of an AXI4 port."""
+
+    AR = 0
+    R = 1
+    AW = 2
+    W = 3
+    B = 4
+
+
+class Event(NamedTuple):
+    """A transfer on a channel: of AR, AW and B a burst, of R and W a beat."""
+
+    port: int
+    channel: Channel
+    id: int
+    address: int
+    beats: int
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How the memories answer: after ``latency`` cycles, with each channel held back in a ``pause`` of 256 cycles."""
+
+    latency: int = 4
+    pause: int = 0
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class State:
+    """What has been noticed since the last look.
+
+    ``outside``, ``first_outside``
+        Bytes written where none may be, and the address of the first.
+    ``broken``, ``rule``
+        Broken rules of AXI4, and the first one.
+    ``open``, ``open_data``
+        Transactions open now, and those of them that are not of a ring.
+    ``deaf``
+        The register port has not answered.
+    """
+
+    cycle: int
+    outside: int
+    first_outside: int
+    broken: int
+    open: int
+    open_data: int
+    deaf: bool
+    rule: str
+
+
+class Machine:
+    """The simulation. Orders without an answer return at once, and are carried out in order.
+
+    ``verilog``
+        Stands for the design's own, with the same ports.
+    ``plusargs``
+        Arguments of the simulation.
+    """
+
+    def __init__(
+        self, design: EngineDesign, verilog: str | None = None, plusargs: tuple[str, ...] = ()
+    ) -> None:
+        config = design.config
+        if not config.registers:
+            raise ParameterError("registers is False; faults are tried on an engine that has them")
+        self.config = config
+        self.registers = register_map(config)
+        #: The names of the AXI4 ports, by number.
+        self.ports = (*config.dev_ports, "host")
+        text = design.verilog() if verilog is None else verilog
+        program = build_with_main(text, design.top, _main(design))
+        self._process = subprocess.Popen(
+            [str(program), *plusargs], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._orders, self._answers = self._process.stdin, self._process.stdout
+
+    def __enter__(self) -> Machine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the simulation."""
+        with contextlib.suppress(OSError):
+            self._order("end")
+            self._orders.close()
+        self._answers.close()
+        self._process.wait()
+
+    def _order(self, name: str, *arguments: int, limit: int = 0, data: bytes = b"") -> None:
+        four = (*arguments, 0, 0, 0, 0)[:4]
+        self._orders.write(struct.pack("<6Q", _ORDERS.index(name), *four, limit) + data)
+
+    def _answer(self, count: int) -> bytes:
+        self._orders.flush()
+        data = self._answers.read(count)
+        if len(data) != count:
+            raise CdmaError("the simulation of the engine has ended by itself")
+        return data
+
+    def _number(self) -> int:
+        return int.from_bytes(self._answer(8), "little")
+
+    def write(self, memory: Side, address: int, data: bytes) -> None:
+        """Writes memory."""
+        self._order("write", _MEMORIES[memory], address, len(data), data=data)
+
+    def read(self, memory: Side, address: int, count: int) -> bytes:
+        """Reads memory."""
+        self._order("read", _MEMORIES[memory], address, count)
+        return self._answer(count)
+
+    def fill(self, memory: Side, address: int, count: int, value: int) -> None:
+        """Fills memory with a byte."""
+        self._order("fill", _MEMORIES[memory], address, count, value)
+
+    def allow(self, memory: Side, address: int, count: int, allowed: bool = True) -> None:
+        """Sets whether the engine may write these bytes."""
+        self._order("allow", _MEMORIES[memory], address, count, int(allowed))
+
+    def poke(self, name: str, **values: int) -> None:
+        """Writes a register, the fields that are not named as 0."""
+        placed = self.registers[name]
+        self._order("poke", placed.address, placed.register.put(**values))
+
+    def peek(self, name: str, field: str | None = None) -> int:
+        """Reads a register, or one field of it."""
+        placed = self.registers[name]
+        self._order("peek", placed.address)
+        value = self._number()
+        return placed.register.field(field).get(value) if field else value
+
+    def run(self, cycles: int) -> None:
+        """Lets time pass."""
+        self._order("run", cycles)
+
+    def wait(self, memory: Side, address: int, mask: int, value: int, limit: int) -> bool:
+        """Waits until a word of 32 bits in memory has the ``value`` under the ``mask``; False if it never has."""
+        self._order("wait", _MEMORIES[memory], address, mask, value, limit=limit)
+        return bool(self._number())
+
+    def expect(self, name: str, limit: int, **values: int) -> bool:
+        """Reads a register until its fields have these values; False after ``limit`` cycles."""
+        placed = self.registers[name]
+        fields = [placed.register.field(field) for field in values]
+        mask = sum(field.mask for field in fields)
+        self._order("expect", placed.address, mask, placed.register.put(**values), limit=limit)
+        return bool(self._number())
+
+    def reset(self, cycles: int = 3) -> None:
+        """Resets the engine and its neighbours, and takes a fault back."""
+        self._order("reset", cycles)
+
+    def fail(self, port: int, channel: Channel, index: int, response: int) -> None:
+        """Answers transfer ``index`` of a channel, counted from :meth:`begin` on, with an error."""
+        self._order("fault", port, channel, index, response)
+
+    def stall(self, port: int, channel: Channel, index: int) -> None:
+        """Stops a channel before its transfer ``index``, for ever."""
+        self._order("fault", port, channel, index, 0)
+
+    def heal(self) -> None:
+        """Takes a fault back."""
+        self._order("fault", _NO_PORT)
+
+    def begin(self, pace: Pace) -> None:
+        """Counts transfers from now on, at this pace."""
+        self._order("begin", pace.latency, pace.pause, pace.seed)
+
+    def events(self) -> list[Event]:
+        """The transfers since :meth:`begin`."""
+        self._order("events")
+        count = self._number()
+        numbers = struct.iter_unpack("<5Q", self._answer(40 * count)) if count else ()
+        return [
+            Event(port, Channel(channel), id, address, beats) for port, channel, id, address, beats in numbers
+        ]
+
+    def state(self) -> State:
+        """What has been noticed since the last look."""
+        self._order("state")
+        cycle, outside, first, broken, open, data, deaf, length = struct.unpack("<8Q", self._answer(64))
+        rule = self._answer(length).decode() if length else ""
+        return State(cycle, outside, first, broken, open, data, bool(deaf), rule)
+
+
+def _main(design: EngineDesign) -> str:
+    """The text of the simulation's main program."""
+    config = design.config
+    managers = [f"X({name}, 0)" for name in config.dev_ports] + ["X(host, 1)"]
+    sliced = int(config.register_slices != "none")
+    text = (files(__package__) / "machine.cpp").read_text()
+    return f"#define MANAGERS(X) {' '.join(managers)}\n#define SLICED {sliced}\n{text}"

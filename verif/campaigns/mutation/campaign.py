@@ -1,0 +1,241 @@
+"""Runs the regression on mutants of a design, and tells those that differ and were not found from those that cannot be.
+
+A mutant meets a short regression first, which finds most of them in a second. One that passes meets the whole one, and one
+that passes that, too, is compared with the design by proof, and one of a codec that differs meets the proof of the rules at
+its ports. Verdicts are kept by content: a campaign that was interrupted
+continues where it stopped, and one with more mutants runs only the new ones.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from cdma.base.cache import cache_folder, content_key
+from cdma.base.errors import CdmaError, ParameterError
+from cdma.base.json_cache import Cache
+from cdma.base.spread import Lost, spread
+from cdma.verif.blocks import design_from_json, plan_of
+from cdma.verif.regression import verify
+from cdma.verif.simulator.design import Design
+from cdma.verif.simulator.simulate import Outcome
+
+from .equivalence import is_equivalent
+from .mutants import Mutant, draw, mutated_verilog
+from .rules import broken_rules
+
+__all__ = ["EQUIVALENT", "KILLED", "SURVIVED", "Score", "Verdict", "run_campaign", "scores"]
+
+#: What becomes of a mutant.
+KILLED, EQUIVALENT, SURVIVED = "killed", "equivalent", "survived"
+
+#: The part of the whole regression's budget that the short one has.
+_SHORT = 50
+#: Seconds of a test beyond which only the whole regression has it.
+_PATIENCE = 3.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a mutant.
+
+    ``result``
+        :data:`KILLED`, :data:`EQUIVALENT` or :data:`SURVIVED`.
+    ``by``
+        The test or the proof that found it, or how it was shown to be equivalent.
+    ``reason``
+        What the test said or the proof refuted, or what is known of one that survived.
+    """
+
+    mutant: Mutant
+    result: str
+    by: str = ""
+    reason: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """For JSON."""
+        told = dataclasses.asdict(self.mutant)
+        return {**told, "result": self.result, "by": self.by, "reason": self.reason}
+
+
+@dataclass(frozen=True)
+class Score:
+    """The mutants of one block, counted."""
+
+    block: str
+    mutants: int
+    equivalent: int
+    killed: int
+    survivors: int
+
+    @property
+    def score(self) -> float:
+        """The part of those that are not equivalent that was killed; 1 if there is none."""
+        real = self.mutants - self.equivalent
+        return self.killed / real if real else 1.0
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """One regression: its tests, its budget, its seed, and the seconds after which a simulation counts as hung."""
+
+    tests: tuple[str, ...]
+    packets: int
+    seed: int
+    timeout: float
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What a worker needs, independent of the machine that made it. ``number`` chooses the mutant."""
+
+    block: str
+    design: str
+    text: str
+    mutant: Mutant
+    number: int
+    stages: tuple[_Stage, ...]
+    prove: int
+
+
+class _Found(Exception):
+    """A test failed, and the rest need not run."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+
+
+def run_campaign(
+    design: Design,
+    block: str,
+    *,
+    count: int,
+    seed: int = 1,
+    packets: int | None = None,
+    prove: int = 60,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    submit: str | None = None,
+    on_start: Callable[[int], None] | None = None,
+    on_done: Callable[[Verdict], None] | None = None,
+) -> list[Verdict]:
+    """The verdicts on ``count`` mutants of a ``block`` of the design, in the order in which they were drawn.
+
+    ``packets`` is the budget of the whole regression, ``prove`` the seconds of each proof. ``jobs`` of them run at once, or
+    the workers of a Dask ``scheduler`` share them, or each runs behind the command prefix ``submit``. ``on_start`` gets the
+    number of mutants, ``on_done`` each verdict.
+    """
+    mutants = draw(design, block, count, seed)
+    if not mutants:
+        raise ParameterError(f"block is {block!r}, which has no cell of its own that could be mutated")
+    if on_start is not None:
+        on_start(len(mutants))
+    text = mutated_verilog(design, mutants)
+    budget = plan_of(design).budget if packets is None else packets
+    stages = _stages(design, text, seed, budget)
+    kept = Cache(cache_folder() / "mutation")
+    told = (_bench_key(), design.verilog(), f"seed {seed}, budget {budget}, proof of {prove} s")
+    keys = [content_key(*told, mutant.command) for mutant in mutants]
+    verdicts: dict[int, Verdict] = {}
+
+    def note(index: int, fields: Sequence[str]) -> None:
+        verdicts[index] = Verdict(mutants[index], *fields)
+        if on_done is not None:
+            on_done(verdicts[index])
+
+    waiting = []
+    for index, mutant in enumerate(mutants):
+        known = kept.load(keys[index])
+        if known is not None:
+            note(index, known)
+        else:
+            job = _Job(design.block, design.to_json(), text, mutant, index + 1, stages, prove)
+            waiting.append((index, job))
+    spreading = spread(
+        _try_mutant, [job for _, job in waiting], jobs=jobs, scheduler=scheduler, submit=submit
+    )
+    for place, fields in spreading:
+        index = waiting[place][0]
+        if isinstance(fields, Lost):
+            raise CdmaError(f"mutant {index + 1} of {block} was lost: {fields.reason}")
+        kept.store(keys[index], fields)
+        note(index, fields)
+    return [verdicts[index] for index in range(len(mutants))]
+
+
+def _stages(design: Design, text: str, seed: int, whole: int) -> tuple[_Stage, ...]:
+    """The two regressions. The design without a fault passes both, or a test that fails would say nothing."""
+    found = []
+    for budget, start in ((max(1, whole // _SHORT), seed), (whole, seed + 1)):
+        result = verify(design, verilog=text, packets=budget, seed=start)
+        failed = [f"{outcome.test}: {outcome.failure}" for outcome in result.outcomes if outcome.failure]
+        if failed:
+            raise CdmaError(f"the regression fails on the {design} without a fault: {'; '.join(failed)}")
+        quick = [
+            outcome.test for outcome in result.outcomes if budget == whole or outcome.seconds < _PATIENCE
+        ]
+        # A machine may be busier later than now.
+        timeout = 30 + 10 * sum(outcome.seconds for outcome in result.outcomes if outcome.test in quick)
+        found.append(_Stage(tuple(quick), budget, start, 10.0 * round(timeout / 10)))
+    return tuple(found)
+
+
+def _try_mutant(job: _Job) -> tuple[str, str, str]:
+    """The fields of a verdict."""
+    design = design_from_json(job.block, job.design)
+
+    def stop(outcome: Outcome) -> None:
+        if outcome.failure is not None:
+            raise _Found(outcome)
+
+    for stage in job.stages:
+        try:
+            verify(
+                design,
+                verilog=job.text,
+                tests=stage.tests,
+                packets=stage.packets,
+                seed=stage.seed,
+                timeout=stage.timeout,
+                plusargs=[f"+mutant={job.number}"],
+                report=stop,
+            )
+        except _Found as found:
+            return KILLED, found.outcome.test, str(found.outcome.failure).strip().splitlines()[0]
+    same = is_equivalent(design, job.mutant, job.prove)
+    if same:
+        return EQUIVALENT, "proof", "no input shows a difference"
+    broken = broken_rules(design, job.mutant, job.prove)
+    if broken:
+        return KILLED, f"{design.block}_ports", broken
+    known = "some input shows a difference" if same is False else f"not decided by a proof of {job.prove} s"
+    return SURVIVED, "", known
+
+
+def scores(verdicts: Sequence[Verdict], block: str) -> list[Score]:
+    """The counts of each module that has mutants, by name, and last those of the whole ``block``."""
+    modules = sorted({verdict.mutant.block for verdict in verdicts})
+    parts = [(name, [each for each in verdicts if each.mutant.block == name]) for name in modules]
+    rows = parts if modules == [block] else [*parts, (block, list(verdicts))]
+    return [_score(name, part) for name, part in rows]
+
+
+def _score(block: str, verdicts: Sequence[Verdict]) -> Score:
+    counts = {
+        result: sum(each.result == result for each in verdicts) for result in (KILLED, EQUIVALENT, SURVIVED)
+    }
+    return Score(block, len(verdicts), counts[EQUIVALENT], counts[KILLED], counts[SURVIVED])
+
+
+@cache
+def _bench_key() -> str:
+    """A key of the benches and the models: a verdict is theirs."""
+    found = [find_spec(f"cdma.{name}") for name in ("verif", "sim", "hdl.spec")]
+    rooms = [Path(str(spec.origin)).parent for spec in found if spec is not None]
+    sources = sorted(path for room in rooms for path in room.rglob("*.py"))
+    return content_key(*(path.read_bytes() for path in sources))

@@ -1,0 +1,146 @@
+"""Draws mutants of a design, and makes the Verilog that holds all of them, of which a run chooses one.
+
+A mutant is the design with one fault: one bit at one port of one cell of the netlist is inverted, stuck, or inverted while
+another bit of the port is 0 or 1. Yosys draws them, evenly over the lines of the Verilog, its cells and wires.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cdma.base.errors import ParameterError
+from cdma.synth.yosys import find_yosys, scratch
+from cdma.verif.simulator.design import Design
+
+__all__ = ["READ", "Mutant", "blocks_of", "draw", "mutated_verilog"]
+
+#: Reads ``design.v`` as the netlist that is mutated.
+READ = "read_verilog design.v\nhierarchy -top {top}\nproc\nmemory -nomap\nopt_clean\n"
+
+#: The options of a mutation that say what it is. Those of its wire and its place in the text are for people.
+_TOLD = re.compile(r" -(?:wire|wirebit|src) \S+")
+#: A fault in the clock or the reset's net is one of the flow that makes them and not of the design.
+_CLOCKS = re.compile(r" -port (?:\w*CLK|aclk|clk) ")
+_KINDS = {
+    "inv": "inverted",
+    "const0": "stuck at 0",
+    "const1": "stuck at 1",
+    "cnot0": "inverted while bit {ctrlbit} is 0",
+    "cnot1": "inverted while bit {ctrlbit} is 1",
+}
+#: The width of the number that chooses a mutant.
+_SELECT_BITS = 16
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One fault.
+
+    ``block``
+        The path of the module that it is in, the design first: ``compressor.core.packer``.
+    ``module``
+        The name of this module.
+    ``command``
+        What makes it in Yosys.
+    ``place``
+        The lines of the Verilog that the cell comes from.
+    ``what``
+        The fault in words.
+    """
+
+    block: str
+    module: str
+    command: str
+    place: str
+    what: str
+
+
+def blocks_of(design: Design) -> dict[str, str]:
+    """The path of every module of a design, and the module's name. Of several instances the first one counts."""
+    with scratch() as folder:
+        (folder / "design.v").write_text(design.verilog())
+        find_yosys().run(READ.format(top=design.top) + "write_json design.json\n", folder)
+        modules = json.loads((folder / "design.json").read_text())["modules"]
+    blocks: dict[str, str] = {}
+
+    def walk(path: str, module: str) -> None:
+        if module in blocks.values():
+            return
+        blocks[path] = module
+        for name, cell in modules[module]["cells"].items():
+            if cell["type"] in modules:
+                walk(f"{path}.{name}", cell["type"])
+
+    walk(design.block, design.top)
+    return blocks
+
+
+def draw(design: Design, block: str, count: int, seed: int) -> list[Mutant]:
+    """At most ``count`` different mutants of a block of the design and of what is in it, the same for each ``seed``."""
+    if not 1 <= count < 1 << _SELECT_BITS:
+        raise ParameterError(f"count is {count}; it must be 1 to {(1 << _SELECT_BITS) - 1} mutants")
+    blocks = blocks_of(design)
+    chosen = {
+        module: path for path, module in blocks.items() if path == block or path.startswith(f"{block}.")
+    }
+    if not chosen:
+        raise ParameterError(f"block is {block!r}; the blocks of the design are {', '.join(blocks)}")
+    with scratch() as folder:
+        (folder / "design.v").write_text(design.verilog())
+        # Some are left out below.
+        wanted = f"mutate -list {2 * count + 20} -seed {seed} -o mutants {' '.join(chosen)}\n"
+        find_yosys().run(READ.format(top=design.top) + wanted, folder)
+        lines = (folder / "mutants").read_text().splitlines()
+    mutants: dict[str, Mutant] = {}
+    for line in lines:
+        command = _TOLD.sub("", line)
+        if "-module" in line and not _CLOCKS.search(line):
+            mutants.setdefault(command, _mutant(line, command, chosen))
+    return list(mutants.values())[:count]
+
+
+def _mutant(line: str, command: str, blocks: dict[str, str]) -> Mutant:
+    options = dict(re.findall(r" -(\w+) (\S+)", line))
+    fault = _KINDS[options["mode"]].format(**options)
+    cell = options["cell"].split("$")[1] if options["cell"].startswith("$") else options["cell"]
+    about = f", {options['wire']}[{options['wirebit']}]" if "wire" in options else ""
+    return Mutant(
+        block=blocks[options["module"]],
+        module=options["module"],
+        command=command,
+        place=" ".join(re.findall(r" -src design\.v:(\S+)", line)),
+        what=f"bit {options['portbit']} of {options['port']} of {cell}{about}: {fault}",
+    )
+
+
+def mutated_verilog(design: Design, mutants: Sequence[Mutant]) -> str:
+    """The design with all ``mutants``; ``+mutant=N`` chooses the N-th, counted from 1, and without it there is none."""
+    inner = f"{design.top}_mutants"
+    script = [READ.format(top=design.top)]
+    script += [
+        f"{mutant.command} -ctrl mutant {_SELECT_BITS} {number}"
+        for number, mutant in enumerate(mutants, start=1)
+    ]
+    script += ["opt_clean", f"rename {design.top} {inner}", "write_verilog -noattr mutated.v", ""]
+    with scratch() as folder:
+        (folder / "design.v").write_text(design.verilog())
+        find_yosys().run("\n".join(script), folder)
+        text = (folder / "mutated.v").read_text()
+    return "\n".join(
+        [
+            text,
+            f"module {design.top} (",
+            ",\n".join(f"  {port.direction} wire {port.range}{port.name}" for port in design.ports),
+            ");",
+            f"  reg [{_SELECT_BITS - 1}:0] mutant;",
+            '  initial if (!$value$plusargs("mutant=%d", mutant)) mutant = 0;',
+            f"  {inner} inner (",
+            ",\n".join(f"    .{name}({name})" for name in (*design.port_names, "mutant")),
+            "  );",
+            "endmodule",
+            "",
+        ]
+    )

@@ -6,7 +6,7 @@
     python -m tests.mutants compare old.json new.json             # status 1 if a fault is no longer found
 
 A mutant is one changed line of one function. It is found again by the function's name and the line, so that a file may
-move. The tests that look for it are those of the room that the file lies in, and then those of ``FURTHER``.
+move. The tests that look for it are the file of the same name, then those of the room, and then those of ``FURTHER``.
 """
 
 from __future__ import annotations
@@ -221,9 +221,12 @@ def _tested(file: str, tree: Path, path: Path, timeout: float) -> str:
     def exists(name: str) -> bool:
         return (tree / name).exists()
 
-    own = next(f"tests/{folder}" for folder in map(str, Path(file).parents) if exists(f"tests/{folder}"))
+    nearest = [
+        path.relative_to(tree).as_posix() for path in (tree / "tests").rglob(f"test_{Path(file).stem}.py")
+    ]
+    room = next(f"tests/{folder}" for folder in map(str, Path(file).parents) if exists(f"tests/{folder}"))
     further = next(tests for beginning, tests in FURTHER.items() if file.startswith(beginning))
-    for tests in ([own], [name for name in further if exists(name)]):
+    for tests in filter(None, (nearest, [room], [name for name in further if exists(name)])):
         command = [
             sys.executable,
             "-m",

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdma.base.install import install_command
-from cdma.hdl.spec.codecs import codec_of
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.description import RegisterMap
 from cdma.hdl.spec.registers.map import register_map
+from cdma.hdl.spec.settings import settings_of
 from cdma.hdl.verilog.emit import Verilog
 from cdma.hdl.verilog.ports import Port
 from cdma.options import engine_config_from
@@ -84,7 +84,7 @@ class MadeEngine(Made):
 
     def parameters(self) -> dict[str, Any]:
         config, form = self.config, self.config.format
-        unsaid = {option.name for option in codec_of(form).options if not option.engine}
+        unsaid = {setting.name for setting in settings_of(type(form)) if not setting.engine}
         settings = {name: value for name, value in config.settings().items() if name not in unsaid}
         return {
             "word_bits": form.word_bits,

@@ -2,7 +2,6 @@
 
     python -m tests.weight                  # this checkout
     python -m tests.weight --base HEAD~10   # beside a revision of its history
-    python -m tests.weight --json
 
 Lines are those of Python, but for documents. A room is a folder, two deep; an arrow says that files of one room import from
 another. A file names an option of a configuration where its name stands in it as a word, in code or text.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +11,6 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.description import RegisterMap
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.spec.settings import settings_of
-from cdma.hdl.verilog.emit import Verilog
-from cdma.hdl.verilog.ports import Port
 from cdma.options import engine_config_from
 
 from .made import Made
@@ -46,16 +43,6 @@ class MadeEngine(Made):
     def waste(self) -> str:
         return self.config.waste()
 
-    def ports(self) -> tuple[Port, ...]:
-        from cdma.hdl.engine.engine import engine_ports
-
-        return engine_ports(self.config)
-
-    def design(self, **wishes: Any) -> Verilog:
-        from cdma.hdl.engine.generate import engine_design
-
-        return engine_design(self.config, **wishes)
-
     def registers(self) -> RegisterMap | None:
         return register_map(self.config) if self.config.registers else None
 
@@ -75,12 +62,6 @@ class MadeEngine(Made):
         if not self.config.registers or name in self.block.texts:
             return ""
         return f"{name}, the register model for UVM, which PeakRDL makes: {install_command('verif')}"
-
-    def described(self) -> Mapping[str, object]:
-        return self.config.describe()
-
-    def settings(self) -> Mapping[str, Any]:
-        return self.config.settings()
 
     def parameters(self) -> dict[str, Any]:
         config, form = self.config, self.config.format

@@ -210,3 +210,13 @@ def test_a_preset_and_what_changes_it(parse, config):
     assert format_from(arguments) == Format(8, 32, align=8)
     with pytest.raises(ParameterError, match="format is 'bf15'; it must be one of zvc32"):
         format_from(parse("--format", "bf15"))
+
+
+@pytest.mark.parametrize("block", ["compressor", "engine", "quantiser"])
+def test_every_parameter_of_a_block_is_an_option(block):
+    parser = _parser(block)
+    settings = config_from(parser.parse_args([])).settings()
+    assert len(settings) > 3
+    # The table of an engine comes in at run time.
+    names = {name for name in settings if (block, name) != ("engine", "values")}
+    assert names <= set(vars(parser.parse_args([])))

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from cdma.base.json_cache import Cache, NoCache
 from cdma.hdl.spec.codecs import BLOCKS
-from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.stage import StageConfig
 from cdma.options import codec_config_from, config_from
 from cdma.synth.asic.floor import Floor, codec_floor
 from cdma.synth.asic.library.gates import ASSUMPTION, NAME, normalised_library
@@ -17,7 +15,7 @@ from cdma.synth.asic.library.load import load_libraries
 from cdma.synth.asic.recipe import Options
 from cdma.synth.asic.stage import default_period
 from cdma.synth.asic.timing import find_opensta
-from cdma.synth.circuits import Circuit, codec_circuit, engine_circuit, stage_circuit
+from cdma.synth.circuits import Circuit, circuit_of
 
 __all__ = ["assumption", "cache", "circuit", "floor", "library", "options"]
 
@@ -48,12 +46,7 @@ def cache(arguments: argparse.Namespace) -> Cache:
 
 def circuit(arguments: argparse.Namespace) -> Circuit:
     """The block as Verilog."""
-    config = config_from(arguments)
-    if isinstance(config, EngineConfig):
-        return engine_circuit(config)
-    if isinstance(config, StageConfig):
-        return stage_circuit(arguments.block, config)
-    return codec_circuit(arguments.block, config)
+    return circuit_of(arguments.block, config_from(arguments))
 
 
 def floor(arguments: argparse.Namespace, used: Library) -> Floor | None:

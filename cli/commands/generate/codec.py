@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.codec import CodecConfig
-from cdma.hdl.verilog.emit import Verilog
-from cdma.hdl.verilog.ports import Port
 from cdma.options import codec_config_from
 
 from .made import Made
@@ -45,22 +42,6 @@ class MadeCodec(Made):
     @property
     def bytes_per_cycle(self) -> float:
         return self.config.data_bits / 8
-
-    def ports(self) -> tuple[Port, ...]:
-        from cdma.hdl.codec.shell import codec_ports
-
-        return codec_ports(self.config, length=self.arguments.block == "decompressor")
-
-    def design(self, **wishes: Any) -> Verilog:
-        from cdma.hdl.codec.generate import codec_design
-
-        return codec_design(self.arguments.block, self.config, **wishes)
-
-    def described(self) -> Mapping[str, object]:
-        return self.config.describe()
-
-    def settings(self) -> Mapping[str, Any]:
-        return self.config.settings()
 
     def parameters(self) -> dict[str, Any]:
         form = self.config.format

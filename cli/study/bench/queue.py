@@ -63,11 +63,11 @@ def _area(block: str, config: CodecConfig, liberty: list[Path]) -> Row:
     from cdma.synth.asic.library.load import load_libraries
     from cdma.synth.asic.measure import measure
     from cdma.synth.asic.recipe import Options
-    from cdma.synth.circuits import codec_circuit
+    from cdma.synth.circuits import circuit_of
 
     library = load_libraries(liberty)
     options = Options(clock_gating=library.clock_gate is not None)
-    measured = measure(codec_circuit(block, config), library, options)
+    measured = measure(circuit_of(block, config), library, options)
     return {
         "kge": measured.plain.kge,
         "kge_clock_gating": measured.gated and measured.gated.kge,

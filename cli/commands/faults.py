@@ -121,7 +121,6 @@ def _run(arguments: argparse.Namespace) -> int:
             parts,
             jobs=arguments.jobs,
             scheduler=arguments.scheduler,
-            submit=arguments.submit,
             on_done=lambda part: advance(what=f"{part.campaign} {part.name}"),
         ):
             for failure in tally.failures:

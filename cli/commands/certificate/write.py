@@ -160,7 +160,6 @@ def _mutate(design: Design, arguments: argparse.Namespace) -> list[Verdict]:
             packets=arguments.packets,
             jobs=arguments.jobs,
             scheduler=arguments.scheduler,
-            submit=arguments.submit,
             on_done=done,
         )
 

@@ -13,7 +13,7 @@ from cdma.verif.campaigns.faults.verdict import Tally, Verdict
 def found(monkeypatch):
     """Parts that have one case each, of which that of ``streams`` is silent."""
 
-    def run(parts, *, jobs, scheduler, submit, on_done):
+    def run(parts, *, jobs, scheduler, on_done):
         for part in parts:
             outcome = "silent" if part.campaign == "streams" else "detected"
             on_done(part)

@@ -146,7 +146,6 @@ def run_parts(
     *,
     jobs: int = 1,
     scheduler: str | None = None,
-    submit: str | None = None,
     on_done: Callable[[Part], None] | None = None,
 ) -> Iterator[tuple[Part, Tally]]:
     """The tallies of parts, those that are kept first. ``on_done`` gets each part."""
@@ -167,13 +166,11 @@ def run_parts(
             waiting.append(index)
         else:
             yield done(part, known)
-    if scheduler is None and submit is None:
+    if scheduler is None:
         # Built once, and not by each thread at the same time.
         for design in {parts[index].design: None for index in waiting}:
             Machine(designs[design]).close()
-    spreading = spread(
-        _counts, [parts[index] for index in waiting], jobs=jobs, scheduler=scheduler, submit=submit
-    )
+    spreading = spread(_counts, [parts[index] for index in waiting], jobs=jobs, scheduler=scheduler)
     for place, found in spreading:
         index = waiting[place]
         if isinstance(found, Lost):

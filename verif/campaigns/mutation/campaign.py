@@ -120,14 +120,13 @@ def run_campaign(
     prove: int = 60,
     jobs: int = 1,
     scheduler: str | None = None,
-    submit: str | None = None,
     on_start: Callable[[int], None] | None = None,
     on_done: Callable[[Verdict], None] | None = None,
 ) -> list[Verdict]:
     """The verdicts on ``count`` mutants of a ``block`` of the design, in the order in which they were drawn.
 
     ``packets`` is the budget of the whole regression, ``prove`` the seconds of each proof. ``jobs`` of them run at once, or
-    the workers of a Dask ``scheduler`` share them, or each runs behind the command prefix ``submit``. ``on_start`` gets the
+    the workers of a Dask ``scheduler`` share them. ``on_start`` gets the
     number of mutants, ``on_done`` each verdict.
     """
     mutants = draw(design, block, count, seed)
@@ -156,9 +155,7 @@ def run_campaign(
         else:
             job = _Job(design.block, design.to_json(), text, mutant, index + 1, stages, prove)
             waiting.append((index, job))
-    spreading = spread(
-        _try_mutant, [job for _, job in waiting], jobs=jobs, scheduler=scheduler, submit=submit
-    )
+    spreading = spread(_try_mutant, [job for _, job in waiting], jobs=jobs, scheduler=scheduler)
     for place, fields in spreading:
         index = waiting[place][0]
         if isinstance(fields, Lost):

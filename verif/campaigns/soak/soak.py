@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdma.base.errors import CdmaError, ParameterError
-from cdma.base.lost import Lost
-from cdma.base.spread import spread
+from cdma.base.spread import Lost, spread
 from cdma.verif.blocks import plan_of
 from cdma.verif.regression import replay_command, verify
 from cdma.verif.simulator.design import Design
@@ -104,14 +103,13 @@ def soak(
     clock: Callable[[], float] = time.monotonic,
     *,
     scheduler: str | None = None,
-    submit: str | None = None,
     done: Container[int] = (),
 ) -> Iterator[Result]:
     """Runs case ``first`` and those after it, but for those that are ``done``, until the time is over; a case that has begun
     is finished.
 
-    On this machine there is one case at a time, of ``jobs`` simulations. With a Dask ``scheduler`` or the command prefix
-    ``submit`` its workers share the cases, which then come in the order in which they end.
+    On this machine there is one case at a time, of ``jobs`` simulations. The workers of a Dask ``scheduler`` share
+    the cases, which then come in the order in which they end.
     """
     end = clock() + 60 * minutes
 
@@ -122,14 +120,12 @@ def soak(
                 yield case_of(seed, number)
             number += 1
 
-    if scheduler is None and submit is None:
+    if scheduler is None:
         for case in cases():
             yield run_case(case, jobs)
         return
     begun: list[Case] = []
-    for index, result in spread(
-        run_case, _noted(cases(), begun), jobs=jobs, scheduler=scheduler, submit=submit
-    ):
+    for index, result in spread(run_case, _noted(cases(), begun), scheduler=scheduler):
         if isinstance(result, Lost):
             result = Result(begun[index], "", f"the case was lost: {result.reason}", 0, 0.0)
         yield result

@@ -19,11 +19,10 @@ from cdma.options import ENGINE, add_block_options, add_spread_options, check_jo
 from .certificate import add_certificate_options, certify, check_certificate_options
 
 if TYPE_CHECKING:
+    from cdma.verif.campaigns.certificate.certificate import Certificate
     from cdma.verif.regression import Regression
     from cdma.verif.simulator.plan import TestPoint
     from cdma.verif.simulator.simulate import Outcome
-
-    from .certificate.certificate import Certificate
 
 __all__ = ["register"]
 

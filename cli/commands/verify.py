@@ -126,7 +126,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.output import step_progress
     from cdma.synth.gates import gate_netlist
     from cdma.verif.blocks import plan_of
-    from cdma.verif.on_cluster import verify_on_cluster
+    from cdma.verif.campaigns.on_cluster import verify_on_cluster
     from cdma.verif.regression import verify
 
     from .designs import design_from

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cdma.base.spread import Lost, spread
+from cdma.verif.blocks import design_from_json, plan_of
+from cdma.verif.regression import Regression, check_budget, verify
 from cdma.verif.simulator.design import Design
 from cdma.verif.simulator.simulate import Outcome
 
-from .blocks import design_from_json, plan_of
-from .regression import Regression, check_budget, verify
+from .campaign import Campaign
 
 __all__ = ["verify_on_cluster"]
 
@@ -44,17 +44,18 @@ def verify_on_cluster(
     budget = check_budget(plan, packets)
     points = plan.choose(design, tests)
     longest = sorted(points, key=lambda point: -point.weight)
-    items = [
+    parts = [
         _Job(design.block, design.to_json(), point.name, seed, budget, verilog, four_state)
         for point in longest
     ]
+    campaign: Campaign[_Job] = Campaign(
+        "regression", _run, lost=lambda job, reason: Outcome(job.test, f"the run was lost: {reason}")
+    )
     outcomes: dict[str, Outcome] = {}
-    for index, found in spread(_run, items, scheduler=scheduler):
-        test = items[index].test
-        lost = f"the run was lost: {found.reason}" if isinstance(found, Lost) else None
-        outcomes[test] = Outcome(test, lost) if lost else found
+    for job, outcome in campaign.results(parts, scheduler=scheduler):
+        outcomes[job.test] = outcome
         if report is not None:
-            report(outcomes[test])
+            report(outcome)
     return Regression(design, seed, budget, [outcomes[point.name] for point in points])
 
 

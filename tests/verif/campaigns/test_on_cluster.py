@@ -11,11 +11,11 @@ import pytest
 from cdma import CodecConfig, Format
 from cdma.app import main
 from cdma.base.spread import Lost
-from cdma.verif import on_cluster
+from cdma.verif.campaigns import campaign
+from cdma.verif.campaigns.on_cluster import verify_on_cluster
 from cdma.verif.campaigns.soak import soak as soaks
 from cdma.verif.campaigns.soak.soak import Case
 from cdma.verif.codec.design import CodecDesign
-from cdma.verif.on_cluster import verify_on_cluster
 from cdma.verif.regression import Regression, verify
 from tests.support.dask_cluster import local_cluster
 
@@ -61,7 +61,11 @@ def test_a_soak(
 def test_a_test_whose_job_is_lost_has_failed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(on_cluster, "spread", lambda *_, **__: [(0, Lost("its worker died"))])
+    def lost(function: object, items: Iterator[object], **options: object) -> Iterator[tuple[int, Lost]]:
+        for index, _ in enumerate(items):
+            yield index, Lost("its worker died")
+
+    monkeypatch.setattr(campaign, "spread", lost)
     assert main(["verify", "compressor", "--tests", "lengths", "--dask", "tcp://a:1", "--json"]) == 1
     (row,) = json.loads(capsys.readouterr().out)["tests"]
     assert row["failure"] == "the run was lost: its worker died"

@@ -1,20 +1,17 @@
-"""Many independent jobs, on this machine, on a Dask cluster or behind a command prefix; a lost job costs no other one."""
+"""Many independent jobs, on this machine or on a Dask cluster; a lost job costs no other one."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from functools import partial
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
 
-from cdma.base.errors import CdmaError, ParameterError, ToolError
+from cdma.base.errors import CdmaError, ToolError
 from cdma.base.install import install_command
 from cdma.base.threads import tool_threads
-
-from .lost import Lost
-from .submitted import Submitter
 
 __all__ = ["Lost", "spread"]
 
@@ -28,6 +25,13 @@ _ATTEMPTS_ALONE = 2
 _POLL = 0.1
 
 
+@dataclass(frozen=True)
+class Lost:
+    """Stands for a result that was lost; ``reason`` is one line."""
+
+    reason: str
+
+
 _KILLED = Lost("the workers that tried it died")
 
 
@@ -37,7 +41,6 @@ def spread(
     *,
     jobs: int = 2,
     scheduler: str | None = None,
-    submit: str | None = None,
     patience: float = _PATIENCE,
 ) -> Iterator[tuple[int, Any]]:
     """Yields the index of each item and the result of ``function``, or :class:`Lost`, in the order in which they end.
@@ -47,18 +50,10 @@ def spread(
     On this machine ``jobs`` threads share the work, which suits work that waits for another process. With the address
     of a Dask ``scheduler``, its workers share it: the function and the items are sent there, and a job whose worker
     dies is repeated by another worker. A job whose workers died several times is repeated alone at the end, because
-    another job on the same workers may have killed them. If its workers die again, the job is lost. With ``submit``, the
-    beginning of a command, each job is run by a command of its own, of which there are ``jobs`` at once
-    (:mod:`.submitted`).
+    another job on the same workers may have killed them. If its workers die again, the job is lost.
     """
-    if scheduler is not None and submit is not None:
-        raise ParameterError("--dask and --submit are two ways to spread work; give one")
     if scheduler is not None:
         yield from _on_cluster(function, items, scheduler, patience)
-    elif submit is not None:
-        submitter = Submitter(submit)
-        yield from _in_threads(partial(submitter.run, function), items, jobs)
-        submitter.forget()
     else:
         yield from _in_threads(function, items, jobs)
 

@@ -68,20 +68,14 @@ def add_block_options(parser: argparse.ArgumentParser, block: str) -> None:
 
 
 def add_spread_options(group: Any, *aliases: str) -> None:
-    """Adds the options that say who shares the work, alike in every command that can spread it; ``scheduler`` and ``submit``
-    are what :func:`cdma.base.spread.spread` takes."""
+    """Adds the options that say who shares the work, alike in every command that can spread it; ``scheduler`` is what
+    :func:`cdma.base.spread.spread` takes."""
     group.add_argument(
         "--dask",
         *aliases,
         dest="scheduler",
         metavar="ADDRESS",
         help="spread the work over the workers of a Dask scheduler, such as tcp://host:8786",
-    )
-    group.add_argument(
-        "--submit",
-        metavar="PREFIX",
-        help="run each job behind this command, such as 'srun -n 1', --jobs of them at once; results come back through the "
-        "folder of the cache (CDMA_CACHE), and an interrupted command continues",
     )
 
 

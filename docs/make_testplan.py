@@ -17,7 +17,7 @@ from pathlib import Path
 from cdma.verif.codec.plan import CODEC_PLAN
 from cdma.verif.engine.plan import ENGINE_PLAN
 from cdma.verif.lossy.plan import STAGE_PLAN
-from cdma.verif.proofs.registry import PROOFS
+from cdma.verif.proofs.choice import all_proofs
 from cdma.verif.simulator.plan import TestPlan
 
 FILE = Path(__file__).resolve().parent / "testplan.md"
@@ -27,7 +27,7 @@ _HEAD = """\
 
 What is exercised by which test. [verification.md](verification.md) says how each is run and what all of them check.
 This file is made by `docs/make_testplan.py` from the tests' own registrations (`verif/codec/plan.py`, `verif/lossy/plan.py`,
-`verif/engine/plan.py`, `verif/proofs/registry.py`). A test compares it with `cdma verify BLOCK --list` and
+`verif/engine/plan.py`, `verif/proofs`). A test compares it with `cdma verify BLOCK --list` and
 `cdma prove --list`: no test is without a row, and no row without a test.
 """
 
@@ -55,8 +55,8 @@ def _regression(title: str, commands: str, plan: TestPlan) -> Iterator[str]:
 def _proofs() -> Iterator[str]:
     yield "## Proofs\n\n`cdma prove`; the stimulus is anything that the rules of the ports allow.\n"
     yield "| proof | claim | configurations |\n|---|---|---|"
-    for name, claim in {proof.name: proof.claim for proof in PROOFS}.items():
-        configs = "; ".join(proof.config for proof in PROOFS if proof.name == name)
+    for name, claim in {proof.name: proof.claim for proof in all_proofs()}.items():
+        configs = "; ".join(proof.config for proof in all_proofs() if proof.name == name)
         yield f"| `{name}` | {claim} | {configs} |"
 
 

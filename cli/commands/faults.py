@@ -121,9 +121,8 @@ def _run(arguments: argparse.Namespace) -> int:
             parts,
             jobs=arguments.jobs,
             scheduler=arguments.scheduler,
-            submit=arguments.submit,
-            on_done=lambda part: advance(what=f"{part.campaign} {part.name}"),
         ):
+            advance(what=str(part))
             for failure in tally.failures:
                 failure["replay"] = _replay(arguments, part.campaign, f"{part.name}: {failure['case']}")
             tallies[part.campaign].merge(tally)

@@ -111,7 +111,6 @@ def _run(arguments: argparse.Namespace) -> int:
                 prove=arguments.prove,
                 jobs=arguments.jobs,
                 scheduler=arguments.scheduler,
-                submit=arguments.submit,
                 on_done=done,
             )
         suites.append(Suite(f"cdma mutate {block}", [_case(each) for each in verdicts], {"design": design}))

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
 
 if TYPE_CHECKING:
-    from cdma.verif.proofs.equivalence import Equivalence
-    from cdma.verif.proofs.proof import Proof
+    from cdma.verif.proofs.proof import Claim
     from cdma.verif.proofs.result import Result
 
 __all__ = ["register"]
@@ -56,7 +55,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.base.errors import ParameterError
     from cdma.base.threads import tool_threads
     from cdma.output import step_progress
-    from cdma.verif.proofs.registry import choose
+    from cdma.verif.proofs.choice import choose
     from cdma.verif.proofs.result import HOLDS
     from cdma.verif.proofs.runner import run_proof
 
@@ -70,7 +69,7 @@ def _run(arguments: argparse.Namespace) -> int:
     junit = junit_file(arguments)
     with step_progress("proving", len(proofs)) as advance, tool_threads(arguments.jobs) as pool:
 
-        def prove(proof: Proof | Equivalence) -> Result:
+        def prove(proof: Claim) -> Result:
             result = run_proof(
                 proof,
                 timeout=arguments.timeout,
@@ -91,7 +90,7 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0 if all(result.status in HOLDS for result in results) else 1
 
 
-def _list(proofs: Sequence[Proof | Equivalence], as_json: bool) -> None:
+def _list(proofs: Sequence[Claim], as_json: bool) -> None:
     if as_json:
         rows = [
             {"property": proof.name, "config": proof.config, "method": proof.method, "claim": proof.claim}

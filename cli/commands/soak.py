@@ -52,7 +52,7 @@ def register(subparsers: Any) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="simulations of a case at once; with --submit, cases at once (default 1)",
+        help="simulations of a case at once (default 1)",
     )
     parser.add_argument("--keep-going", action="store_true", help="go on after a failure, and reduce none")
     parser.add_argument("--json", action="store_true", help="print the counts and the failures as JSON")
@@ -86,7 +86,6 @@ def _run(arguments: argparse.Namespace) -> int:
             arguments.minutes,
             arguments.jobs,
             scheduler=arguments.scheduler,
-            submit=arguments.submit,
             done=done,
         ):
             cases += 1

@@ -19,11 +19,10 @@ from cdma.options import ENGINE, add_block_options, add_spread_options, check_jo
 from .certificate import add_certificate_options, certify, check_certificate_options
 
 if TYPE_CHECKING:
+    from cdma.verif.campaigns.certificate.certificate import Certificate
     from cdma.verif.regression import Regression
     from cdma.verif.simulator.plan import TestPoint
     from cdma.verif.simulator.simulate import Outcome
-
-    from .certificate.certificate import Certificate
 
 __all__ = ["register"]
 
@@ -127,7 +126,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.output import step_progress
     from cdma.synth.gates import gate_netlist
     from cdma.verif.blocks import plan_of
-    from cdma.verif.distributed import verify_elsewhere
+    from cdma.verif.campaigns.on_cluster import verify_on_cluster
     from cdma.verif.regression import verify
 
     from .designs import design_from
@@ -136,9 +135,8 @@ def _run(arguments: argparse.Namespace) -> int:
     gates = arguments.netlist == "gates"
     if arguments.liberty and not gates:
         raise ParameterError("--liberty is given without --netlist gates, which it is for")
-    spreads = arguments.scheduler is not None or arguments.submit is not None
-    if spreads and arguments.waves is not None:
-        raise ParameterError("--waves is for simulations on this machine; leave out --dask and --submit")
+    if arguments.scheduler is not None and arguments.waves is not None:
+        raise ParameterError("--waves is for simulations on this machine; leave out --dask")
     design = design_from(arguments, init=arguments.init and not gates)
     points = plan_of(design).choose(design, arguments.tests)
     if arguments.list:
@@ -157,15 +155,14 @@ def _run(arguments: argparse.Namespace) -> int:
             "tests": arguments.tests,
             "seed": arguments.seed,
             "packets": arguments.packets,
-            "jobs": arguments.jobs,
             "four_state": arguments.simulator == "icarus",
             "verilog": gate_netlist(design.verilog(), design.top, arguments.liberty) if gates else None,
             "report": report,
         }
-        if spreads:
-            result = verify_elsewhere(design, scheduler=arguments.scheduler, submit=arguments.submit, **given)
+        if arguments.scheduler is not None:
+            result = verify_on_cluster(design, arguments.scheduler, **given)
         else:
-            result = verify(design, waves=arguments.waves, **given)
+            result = verify(design, jobs=arguments.jobs, waves=arguments.waves, **given)
     write_junit(junit, [_suite(result, arguments)])
     if not certified:
         if arguments.json:

@@ -10,6 +10,7 @@ from cdma.hdl.axi.port_shape import PortShape
 
 from .axi_port import RULES, legal_manager, legal_subordinate
 from .bench import Bench
+from .design import any_design, engine_with
 from .proof import REDUCED, Proof
 
 __all__ = ["PROOFS", "Sharing"]
@@ -72,6 +73,8 @@ def _sharing(kind: type[ReadArbiter] | type[WriteArbiter], outstanding: int) -> 
         name=f"{'read' if reading else 'write'}_arbiter",
         config=f"2 clients, {outstanding} {'burst' if outstanding == 1 else 'bursts'} each",
         claim="of any legal managers and any legal subordinate, what each sees of the other is legal AXI4 again",
+        blocks=(kind,),
+        built_so=any_design if reading else engine_with(options=True, realign=True, units=True),
         bench=lambda: Sharing(kind(_IDS, *widths), outstanding),
         rules=(RULES,),
         prepare=REDUCED,

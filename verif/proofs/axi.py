@@ -12,9 +12,11 @@ from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.blocks.gates import popcount
+from cdma.hdl.spec.engine import EngineConfig
 
 from .axi_port import RULES, Side, legal_subordinate
 from .bench import Bench, free, hold, last_cycle, obey
+from .design import Config, engine_with
 from .proof import REDUCED, Proof
 
 __all__ = ["PROOFS", "Reading", "Writing", "Written"]
@@ -214,11 +216,27 @@ class Written(Writing):
         ]
 
 
+#: Neither the ports of a writer nor those of a reader know options or units.
+_AS_PROVEN = engine_with(options=True, units=True)
+
+
+def _registered(config: Config) -> bool:
+    """The reader of a pipelined engine has registers more."""
+    return isinstance(config, EngineConfig) and not config.realign and config.pipelined
+
+
+def _not_registered(config: Config) -> bool:
+    """The reader of an engine that is not pipelined."""
+    return isinstance(config, EngineConfig) and not config.realign and not config.pipelined
+
+
 def _reading(config: str, *, quick: bool = True, **shape: Any) -> Proof:
     return Proof(
         name="axi_reader",
         config=config,
         claim="AXI4 rules under any legal subordinate; bursts cover exactly the bytes of the command; stream rules",
+        blocks=(AxiReader,),
+        built_so=_registered if shape.get("registered") else _not_registered,
         bench=lambda: Reading(AxiReader(_shape(**shape))),
         rules=(RULES,),
         cover=24,
@@ -231,6 +249,8 @@ def _writing(config: str, **shape: Any) -> Proof:
         name="axi_writer",
         config=config,
         claim="AXI4 rules under any legal subordinate, also when flushed; no response is left over",
+        blocks=(AxiWriter,),
+        built_so=_AS_PROVEN,
         bench=lambda: Writing(AxiWriter(_shape(**shape))),
         rules=(RULES,),
         prepare=REDUCED,
@@ -244,6 +264,8 @@ def _written(config: str, depth: int, **shape: Any) -> Proof:
         name="axi_writer_data",
         config=config,
         claim="AXI4 rules; each word that fits is written once, to its own address, and nothing else is written",
+        blocks=(AxiWriter,),
+        built_so=_AS_PROVEN,
         bench=lambda: Written(AxiWriter(_shape(**shape))),
         rules=(RULES,),
         method="bmc",
@@ -261,6 +283,8 @@ PROOFS = [
         name="axi_reader_progress",
         config="1 lane, bursts of 2",
         claim="a command gets its burst soon once nothing is in flight; data are taken at once; nothing is left over",
+        blocks=(AxiReader,),
+        built_so=_AS_PROVEN,
         bench=lambda: Reading(AxiReader(_shape()), progress=True),
         rules=(RULES,),
         method="bmc",

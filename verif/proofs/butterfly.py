@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from amaranth.hdl import Assert, Cover, Module, Mux, Signal, Value
+from amaranth.lib import wiring
 from amaranth.utils import exact_log2
 
+from cdma.hdl.codec.compressor import Compressor
+from cdma.hdl.codec.decompressor import Decompressor
 from cdma.hdl.codec.parts.butterfly import Exchange, Ranking, Routes
 
 from .bench import Bench, free
+from .design import Config, codec_in
 from .proof import Proof
 
-__all__ = ["PROOFS", "Concentrated", "Expanded"]
+__all__ = ["PROOFS", "Concentrated", "Expanded", "own_proofs"]
 
 
 class _Network(Bench):
@@ -99,28 +103,41 @@ class Expanded(_Network):
         return lane
 
 
-def _proof(name: str, bench: type[_Network], lanes: int, claim: str) -> Proof:
-    return Proof(name=name, config=f"{lanes} lanes", claim=claim, bench=lambda: bench(lanes), cover=2)
+#: The networks of both directions: the codec that has it, the bench, the claim.
+_NETWORKS: dict[str, tuple[type[wiring.Component], type[_Network], str]] = {
+    "butterfly_concentrate": (
+        Compressor,
+        Concentrated,
+        "every literal arrives in lane (offset + rank) mod lanes",
+    ),
+    "butterfly_expand": (
+        Decompressor,
+        Expanded,
+        "every word arrives at the literal of its rank, for every offset",
+    ),
+}
 
 
-_LANES = (2, 4, 8, 16)
-PROOFS = [
-    *(
-        _proof(
-            "butterfly_concentrate",
-            Concentrated,
-            lanes,
-            "every literal arrives in lane (offset + rank) mod lanes",
-        )
-        for lanes in _LANES
-    ),
-    *(
-        _proof(
-            "butterfly_expand",
-            Expanded,
-            lanes,
-            "every word arrives at the literal of its rank, for every offset",
-        )
-        for lanes in _LANES
-    ),
-]
+def _proof(name: str, lanes: int) -> Proof:
+    codec, bench, claim = _NETWORKS[name]
+    return Proof(
+        name=name,
+        config=f"{lanes} lanes",
+        claim=claim,
+        blocks=(codec,),
+        bench=lambda: bench(lanes),
+        cover=2,
+    )
+
+
+PROOFS = [_proof(name, lanes) for name in _NETWORKS for lanes in (2, 4, 8, 16)]
+
+
+def own_proofs(block: str, config: Config) -> list[Proof]:
+    """Those of the lanes of a design's codec; of an engine, in both directions."""
+    codec = codec_in(config)
+    if codec is None:
+        return []
+    names = {"compressor": ["butterfly_concentrate"], "decompressor": ["butterfly_expand"]}
+    wanted = names.get(block, list(_NETWORKS))
+    return [proof for proof in PROOFS if proof.name in wanted and proof.config == f"{codec.units} lanes"]

@@ -10,6 +10,7 @@ from cdma.hdl.spec.format import Format
 
 from .axi_port import RULES, Side, legal_subordinate
 from .bench import Bench, fixed, free, hold, obey
+from .design import Config, engine_with, plain_codec
 from .proof import Proof
 from .windows import any_windows
 
@@ -98,11 +99,18 @@ TINY = _Tiny(
 )
 
 
+def _with_plain_codec(config: Config) -> bool:
+    """The channel of the proof has the codec of the proofs in it."""
+    return engine_with()(config) and plain_codec(config)
+
+
 def _moving(config: str, *, compressing: bool) -> Proof:
     return Proof(
         name="channel",
         config=config,
         claim="AXI4 rules at both ports; nothing is read or written but what descriptors name",
+        blocks=(Channel,),
+        built_so=_with_plain_codec,
         bench=lambda: Moving(TINY, compressing=compressing),
         rules=(RULES,),
         method="bmc",

@@ -12,6 +12,7 @@ from cdma.hdl.engine.channel.slots import ADDRESS_BYTES, LENGTH_BYTES
 from cdma.hdl.spec.records import LENGTH_BITS, MAX_BYTES, NO_OPTIONS, Mode, Status, descriptor_fields
 
 from .bench import Bench, fixed, free, last_cycle, obey, started
+from .design import engine_with
 from .proof import Proof
 from .windows import any_windows
 
@@ -224,6 +225,8 @@ def _resting() -> Proof:
         config="16 bits of address",
         claim="a check that is not given up takes at most 21 cycles if nothing is wrong, and 29 otherwise; it leaves its"
         " place at rest, also if it is given up",
+        blocks=(Checker,),
+        built_so=engine_with(realign=True, units=True),
         bench=lambda: Resting(Checker(_shape(16), _shape(16), 8, compressing=True)),
         cover=_OBJECTED + 3,
         quick=False,
@@ -237,6 +240,8 @@ def _deciding(config: str, *, compressing: bool, address_bits: int) -> Proof:
         config=config,
         claim="of any descriptor, with any windows, the status and the address of the first objection that the documents"
         " name; or the commands cover exactly its source, and its destination up to its capacity",
+        blocks=(Checker,),
+        built_so=engine_with(realign=True, units=True),
         bench=lambda: Deciding(Checker(shape, shape, 8, compressing=compressing)),
         method="bmc",
         depth=_OBJECTED + 4,

@@ -12,10 +12,13 @@ from cdma.hdl.blocks.gates import popcount
 from cdma.hdl.codec.compressor import Compressor
 from cdma.hdl.codec.decompressor import Decompressor
 from cdma.hdl.codec.parts.streams import Error
+from cdma.hdl.codec.plain.compressor import PlainCompressor
+from cdma.hdl.codec.plain.decompressor import PlainDecompressor
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 
 from .bench import Bench, fixed, free, hold, obey
+from .design import plain_codec
 from .proof import Proof
 from .word_flow import packed
 
@@ -187,6 +190,8 @@ def _any_stream(name: str, codec: type[wiring.Component], config: str, **format:
         name=f"{name}_any_stream",
         config=config,
         claim=f"stream rules, a packet out for each packet in, and no deadlock, whatever comes in{more}",
+        blocks=(PlainDecompressor if codec is Decompressor else PlainCompressor,),
+        built_so=plain_codec,
         bench=lambda: AnyStream(codec(_config(**format))),
     )
 
@@ -198,6 +203,8 @@ PROOFS = [
         name="lossless",
         config="2 lanes, words of 2 bits, window 4",
         claim="each word that was compressed is delivered again, in its place, and each packet with its length",
+        # A codec has one half.
+        built_so=plain_codec,
         bench=lambda: Lossless(_config()),
         method="bmc",
         depth=9,

@@ -10,6 +10,7 @@ from cdma.hdl.engine.channel.completer import Completer
 from cdma.hdl.spec.records import Status
 
 from .bench import Bench, free, hold, last_cycle, obey
+from .design import Config, codec_in, engine_with
 from .proof import Proof
 
 __all__ = ["PROOFS", "Completed"]
@@ -128,12 +129,20 @@ class Completed(Bench):
         return status
 
 
+def _without_padding(config: Config) -> bool:
+    """The completer of the proof knows no padding."""
+    codec = codec_in(config)
+    return engine_with(realign=True, units=True)(config) and codec is not None and not codec.format.padded
+
+
 PROOFS = [
     Proof(
         name="completer",
         config="8 bits of address",
         claim="one completion for each ticket, in order, with its tag and the status of its first cause; not before its"
         " stages are done, unless it is dropped; shown 11 cycles after it can be",
+        blocks=(Completer,),
+        built_so=_without_padding,
         bench=lambda: Completed(Completer(8, 8)),
         cover=32,
     )

@@ -19,6 +19,7 @@ from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 
 from .bench import Bench, free, hold, obey
+from .design import plain_codec
 from .proof import Proof
 from .word_flow import Flow, WordFlow, packed
 
@@ -187,6 +188,8 @@ def _storing(config: str, codec: CodecConfig) -> Proof:
         name="window_store",
         config=config,
         claim="each word has its code in its window's header, and if it is a literal, its lane of the output",
+        blocks=(WindowStore,),
+        built_so=plain_codec,
         bench=lambda: Storing(WindowStore(codec)),
     )
 
@@ -197,6 +200,8 @@ def _packing(config: str, codec: CodecConfig, *, quick: bool = True) -> Proof:
         name="packer",
         config=config,
         claim="the words of all steps, of headers first, come out in order, unchanged, in full beats",
+        blocks=(Packer, BeatQueue),
+        built_so=plain_codec,
         bench=lambda: Packing(Packer(codec, BeatQueue(codec, depth))),
         quick=quick,
     )

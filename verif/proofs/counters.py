@@ -82,6 +82,7 @@ def _sum(most: int, width: int, lookahead: bool) -> Proof:
         name="wide_counter",
         config=f"up to {most}, {width} bits" + (", lookahead" if lookahead else ""),
         claim="the value is the sum of all amounts since the last clear",
+        blocks=(WideCounter,),
         bench=lambda: Sum(WideCounter(most, width, lookahead=lookahead), most),
         cover=72,
     )
@@ -92,6 +93,7 @@ def _credits(entries: int, most: int, ahead: int) -> Proof:
         name="credit",
         config=f"{entries} entries, {most} at once, {ahead} ahead",
         claim="no entry is spent twice, and a writer is held up only while fewer entries are free than it may be late by",
+        blocks=(Credit,),
         bench=lambda: Credits(Credit(entries, most, ahead=ahead), ahead),
     )
 

@@ -14,10 +14,12 @@ from amaranth.utils import exact_log2
 from cdma.hdl.blocks.gates import popcount
 from cdma.hdl.codec.decompressor import Decompressor
 from cdma.hdl.codec.parts.streams import Error
+from cdma.hdl.codec.plain.decompressor import PlainDecompressor
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 
 from .bench import Bench, fixed, free, hold, last_cycle, obey
+from .design import plain_codec
 from .proof import REDUCED, Proof
 from .word_flow import packed
 
@@ -216,6 +218,8 @@ def _decoding(config: str, fmt: Format, lanes: int = 2) -> Proof:
         name="decompressor",
         config=config,
         claim="of any legal stream, each word that the format's serial decoder finds is delivered in its place",
+        blocks=(PlainDecompressor,),
+        built_so=plain_codec,
         bench=lambda: Decoding(Decompressor(CodecConfig(fmt, lanes=lanes))),
         prepare=REDUCED,
         quick=False,

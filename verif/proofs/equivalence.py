@@ -24,6 +24,7 @@ from cdma.hdl.verilog.printer.design import print_design
 from cdma.hdl.verilog.shell import Shell
 from cdma.synth.yosys import WRITE_AIGER, find_abc, find_yosys, run_tool, scratch
 
+from .proof import Claim
 from .result import FAILED, PROVEN, UNKNOWN
 
 __all__ = ["Equivalence", "Printed", "Sides", "Whole", "printed"]
@@ -43,22 +44,11 @@ class Sides(Protocol):
         """Compares them."""
 
 
-@dataclass(frozen=True)
-class Equivalence:
-    """One claim; its fields are those of a :class:`.Proof`. ``sides`` makes the two that are compared."""
+@dataclass(frozen=True, kw_only=True)
+class Equivalence(Claim):
+    """A claim that two designs are the same. ``sides`` makes the two that are compared."""
 
-    name: str
-    config: str
-    claim: str
-    method: str
     sides: Callable[[], Sides]
-    depth: int = 0
-    quick: bool = True
-
-    @property
-    def label(self) -> str:
-        """The name and the configuration as one word."""
-        return f"{self.name}-{self.config.replace(', ', '-').replace(' ', '_')}"
 
 
 _MITER = """\

@@ -6,10 +6,12 @@ from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
 
 from cdma.hdl.blocks.gates import popcount
 from cdma.hdl.codec.compressor import Compressor
+from cdma.hdl.codec.plain.compressor import PlainCompressor
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 
 from .bench import Bench, free, last_cycle
+from .design import plain_codec
 from .proof import REDUCED, Proof
 from .word_flow import packed
 
@@ -110,6 +112,8 @@ def _pace(config: str, codec: CodecConfig) -> Proof:
         config=config,
         claim="with nothing in its way no packet takes more cycles than the larger side of each of its windows, and 8; one"
         " that follows another takes one more at most",
+        blocks=(PlainCompressor,),
+        built_so=plain_codec,
         bench=lambda: Pace(Compressor(codec)),
         prepare=REDUCED,
         cover=24,

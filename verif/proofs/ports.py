@@ -12,16 +12,20 @@ from typing import Any
 from amaranth.hdl import C, ClockDomain, ClockSignal, Cover, Instance, Module, Signal, Value
 
 from cdma.hdl.codec.generate import codec_verilog
-from cdma.hdl.codec.shell import codec_ports
+from cdma.hdl.codec.plain.compressor import PlainCompressor
+from cdma.hdl.codec.plain.decompressor import PlainDecompressor
+from cdma.hdl.codec.shell import CodecShell, codec_ports
 from cdma.hdl.engine.control.register_file import RegisterFile
 from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.registers.description import Access, Block, Field, Register, RegisterMap
 
 from .bench import Bench, free, started
-from .proof import Proof
+from .design import Config, plain_codec
+from .proof import OWN, Proof
 
-__all__ = ["PROOFS", "CodecPorts", "LitePort", "codec_ports_proof", "short_ports_proof"]
+__all__ = ["PROOFS", "CodecPorts", "LitePort", "codec_ports_proof", "own_proofs", "short_ports_proof"]
 
 #: Cycles from the reset for which the ports of a codec of any size are looked at, and within which a packet gets through.
 _DEPTH, _COVER = 8, 30
@@ -157,6 +161,8 @@ def codec_ports_proof(
         name=f"{block}_ports",
         config=named,
         claim="AXI-Stream at the ports of the Verilog file, whatever comes in, from any start values, resets at any time",
+        blocks=(CodecShell, PlainCompressor if block == "compressor" else PlainDecompressor),
+        built_so=plain_codec,
         bench=lambda: CodecPorts(block, config),
         method="bmc" if depth else "pdr",
         depth=depth,
@@ -208,11 +214,23 @@ _MAP = RegisterMap(
 )
 
 
+def _fast(config: Config) -> bool:
+    """The register file of a pipelined engine."""
+    return isinstance(config, EngineConfig) and config.pipelined
+
+
+def _not_fast(config: Config) -> bool:
+    """The register file of an engine that is not pipelined."""
+    return isinstance(config, EngineConfig) and not config.pipelined
+
+
 def _lite(config: str, *, fast: bool, quick: bool) -> Proof:
     return Proof(
         name="registers_port",
         config=config,
         claim="AXI4-Lite of the register file under any legal manager; a taken access is answered within 4 cycles",
+        blocks=(RegisterFile,),
+        built_so=_fast if fast else _not_fast,
         bench=lambda: LitePort(RegisterFile(_MAP, fast=fast), 4),
         rules=(LITE_RULES,),
         quick=quick,
@@ -225,3 +243,8 @@ PROOFS = [
     _lite("5 registers", fast=False, quick=True),
     _lite("5 registers, fast", fast=True, quick=False),
 ]
+
+
+def own_proofs(block: str, config: Config) -> list[Proof]:
+    """The rules at the ports of a codec."""
+    return [short_ports_proof(block, config, OWN)] if isinstance(config, CodecConfig) else []

@@ -8,11 +8,13 @@ from cdma.hdl.lossy.restoring import Restoring
 from cdma.hdl.lossy.rounding import Rounding
 from cdma.hdl.lossy.scaling import Scaling
 from cdma.hdl.spec.quantisation import Quantisation
+from cdma.hdl.spec.stage import STAGES, StageConfig
 
 from .bench import Bench, free
-from .proof import Proof
+from .design import Config
+from .proof import OWN, Proof
 
-__all__ = ["PROOFS", "Bounded", "Exact", "bound_proof", "exact_proof"]
+__all__ = ["PROOFS", "Bounded", "Exact", "bound_proof", "exact_proof", "own_proofs"]
 
 
 class _WithStep(Bench):
@@ -149,6 +151,7 @@ def bound_proof(form: Quantisation, named: str) -> Proof:
         name="quantised_bound",
         config=named,
         claim="every number becomes the nearest integer number of steps, or is reported",
+        blocks=(Scaling, Rounding),
         bench=lambda: Bounded(form),
         cover=2,
     )
@@ -160,6 +163,7 @@ def exact_proof(form: Quantisation, named: str) -> Proof:
         name="restored_exact",
         config=named,
         claim="every integer becomes the number of so many steps, exactly",
+        blocks=(Restoring,),
         bench=lambda: Exact(form),
         cover=2,
     )
@@ -169,3 +173,12 @@ PROOFS = [
     *(bound_proof(form, _config(form)) for form in _FORMS),
     *(exact_proof(form, _config(form)) for form in _FORMS if not form.keep_nonzero),
 ]
+
+
+def own_proofs(block: str, config: Config) -> list[Proof]:
+    """The arithmetic of an error-bounded stage, or of an engine's two."""
+    form = config.form if isinstance(config, StageConfig) else getattr(config, "quantisation", None)
+    if form is None:
+        return []
+    made = [bound_proof(form, OWN)] if block != STAGES[1] else []
+    return [*made, exact_proof(form, OWN)] if block != STAGES[0] else made

@@ -115,29 +115,50 @@ class Queue(Bench):
 
 
 def _proof(
-    name: str, config: str, block: Callable[[], wiring.Component], *shape: int, quick: bool = True
+    kind: type[wiring.Component],
+    name: str,
+    config: str,
+    block: Callable[[], wiring.Component],
+    *shape: int,
+    quick: bool = True,
 ) -> Proof:
     claim = "nothing lost, doubled or out of order; no overflow; the stream rules; an entry first in line is offered at once"
-    return Proof(name=name, config=config, claim=claim, bench=lambda: Queue(block, *shape), quick=quick)
+    return Proof(
+        name=name,
+        config=config,
+        claim=claim,
+        blocks=(kind,),
+        bench=lambda: Queue(block, *shape),
+        quick=quick,
+    )
 
 
 PROOFS = [
-    _proof("stream_register", "2 bits", lambda: StreamRegister(_BITS), 1, 1, 1),
-    _proof("skid_buffer", "2 bits", lambda: SkidBuffer(_BITS), 2, 2, 1),
-    _proof("elastic_buffer", "2 bits", lambda: ElasticBuffer(_BITS), 2, 2, 1),
-    _proof("elastic_buffer", "2 bits, in two parts", lambda: ElasticBuffer(_BITS, part_bits=1), 2, 2, 1),
-    _proof("beat_slice", "1 lane of 1 bit", lambda: BeatSlice(Beat(1, 1)), 2, 2, 1),
-    _proof("fifo", "depth 2", lambda: Fifo(_BITS, 2), 3, 2, 2),
-    _proof("fifo", "depth 4", lambda: Fifo(_BITS, 4), 5, 4, 2),
-    _proof("fifo", "depth 4, ahead", lambda: Fifo(_BITS, 4, ahead=True), 5, 4, 3),
-    _proof("fifo", "depth 4, block", lambda: Fifo(_BITS, 4, block=True), 6, 4, 4),
-    _proof("fifo", "depth 4, reserved", lambda: Fifo(_BITS, 4, reserved=True), 4, 4, 2, 4),
+    _proof(StreamRegister, "stream_register", "2 bits", lambda: StreamRegister(_BITS), 1, 1, 1),
+    _proof(SkidBuffer, "skid_buffer", "2 bits", lambda: SkidBuffer(_BITS), 2, 2, 1),
+    _proof(ElasticBuffer, "elastic_buffer", "2 bits", lambda: ElasticBuffer(_BITS), 2, 2, 1),
     _proof(
+        ElasticBuffer,
+        "elastic_buffer",
+        "2 bits, in two parts",
+        lambda: ElasticBuffer(_BITS, part_bits=1),
+        2,
+        2,
+        1,
+    ),
+    _proof(BeatSlice, "beat_slice", "1 lane of 1 bit", lambda: BeatSlice(Beat(1, 1)), 2, 2, 1),
+    _proof(Fifo, "fifo", "depth 2", lambda: Fifo(_BITS, 2), 3, 2, 2),
+    _proof(Fifo, "fifo", "depth 4", lambda: Fifo(_BITS, 4), 5, 4, 2),
+    _proof(Fifo, "fifo", "depth 4, ahead", lambda: Fifo(_BITS, 4, ahead=True), 5, 4, 3),
+    _proof(Fifo, "fifo", "depth 4, block", lambda: Fifo(_BITS, 4, block=True), 6, 4, 4),
+    _proof(Fifo, "fifo", "depth 4, reserved", lambda: Fifo(_BITS, 4, reserved=True), 4, 4, 2, 4),
+    _proof(
+        Fifo,
         "fifo",
         "depth 8, late",
         lambda: Fifo(_BITS, 8, late_valid=True, late_ready=True),
         *(9, 8, 2),
         quick=False,
     ),
-    _proof("memory_queue", "depth 4", lambda: MemoryQueue(_BITS, 4), 4, 4, 3, 4),
+    _proof(MemoryQueue, "memory_queue", "depth 4", lambda: MemoryQueue(_BITS, 4), 4, 4, 3, 4),
 ]

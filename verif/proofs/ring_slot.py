@@ -14,6 +14,7 @@ from cdma.hdl.spec.registers.description import REGISTER_BITS
 from cdma.hdl.spec.registers.map import RegisterMap
 
 from .bench import Bench, fixed
+from .design import engine_with
 from .proof import Proof
 
 __all__ = ["PROOFS", "Finding", "stored"]
@@ -91,6 +92,8 @@ def _finding(bits: int) -> Proof:
         name="ring_slot",
         config=f"{bits} bits of address",
         claim="a record of a ring is where its index says; whether it is inside the window and the address space",
+        blocks=(RingSlot,),
+        built_so=engine_with(options=True, realign=True, units=True),
         bench=lambda: Finding(RingSlot(config)),
         method="bmc",
         depth=20,

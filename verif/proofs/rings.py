@@ -15,6 +15,7 @@ from cdma.hdl.spec.records import RECORD_BYTES
 from .axi_port import RULES, legal_subordinate
 from .bench import Bench, fixed, free, obey
 from .channel import TINY
+from .design import engine_with
 from .proof import Proof
 from .ring_slot import stored
 
@@ -139,6 +140,8 @@ PROOFS = [
         name="rings",
         config="rings of up to 2, a record of 2 beats",
         claim="AXI4 rules at the host port; nothing is read or written but slots of the rings, inside the window",
+        blocks=(Rings,),
+        built_so=engine_with(realign=True, units=True),
         bench=lambda: Fetching(Rings(SMALL)),
         rules=(RULES,),
         method="bmc",

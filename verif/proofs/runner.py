@@ -14,6 +14,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from cdma.base.cache import cache_folder, content_key, replace_text
 from cdma.base.threads import ending_with_thread
 
 from .equivalence import Equivalence
-from .proof import PROPERTIES, VERILOG, Proof
+from .proof import PROPERTIES, VERILOG, Claim, Proof
 from .result import BOUNDED, FAILED, HOLDS, PROVEN, UNKNOWN, VACUOUS, Result
 from .tools import ProofToolError, Tools, find_tools
 
@@ -37,9 +38,9 @@ _SOURCE = re.compile(r"^ *attribute \\src .*\n", re.MULTILINE)
 
 
 def run_proof(
-    proof: Proof | Equivalence, *, timeout: float = 600, traces: Path | None = None, use_cache: bool = True
+    proof: Claim, *, timeout: float = 600, traces: Path | None = None, use_cache: bool = True
 ) -> Result:
-    """Runs a proof, or gives what it came to when the same bench was proven before.
+    """Runs a proof, or gives what it came to when the same was proven before.
 
     ``timeout``
         Seconds for the covers, and as many again for the assertions.
@@ -47,58 +48,59 @@ def run_proof(
         Takes the waveform of a counterexample.
     """
     if isinstance(proof, Equivalence):
-        return _run_equivalence(proof, timeout, use_cache)
+        key, run = _comparison(proof, timeout)
+    elif isinstance(proof, Proof):
+        key, run = _search(proof, timeout, traces)
+    kept = cache_folder() / "proofs" / f"{key[:32]}.json"
+    if use_cache:
+        with contextlib.suppress(OSError, ValueError, TypeError):
+            return Result(**json.loads(kept.read_text()))
+    result = run()
+    if use_cache and result.status in HOLDS:
+        replace_text(kept, json.dumps(asdict(result)))
+    return result
+
+
+def _search(proof: Proof, timeout: float, traces: Path | None) -> tuple[str, Callable[[], Result]]:
+    """Everything that the result depends on, as a key, and what finds the result."""
     tools = find_tools()
     text = proof.bench().rtlil()
     rules = {name: (PROPERTIES / name).read_text(encoding="utf-8") for name in proof.rules}
     if proof.verilog is not None:
         rules[VERILOG] = proof.verilog()
-    kept = cache_folder() / "proofs" / f"{_key(proof, text, rules, tools)}.json"
-    if use_cache:
-        with contextlib.suppress(OSError, ValueError, TypeError):
-            return Result(**json.loads(kept.read_text()))
-    folder = Path(tempfile.mkdtemp(prefix="cdma-proof-"))
-    try:
-        (folder / "design.il").write_text(text)
-        for name, rule in rules.items():
-            (folder / name).write_text(rule, encoding="utf-8")
-        tools.link_solvers(folder / "bin")
-        result = _run(proof, tuple(rules), folder, tools, timeout, traces)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    if use_cache and result.status in HOLDS:
-        replace_text(kept, json.dumps(asdict(result)))
-    return result
 
+    def run() -> Result:
+        with tempfile.TemporaryDirectory(prefix="cdma-proof-", ignore_cleanup_errors=True) as name:
+            folder = Path(name)
+            for file, content in {"design.il": text, **rules}.items():
+                (folder / file).write_text(content, encoding="utf-8")
+            tools.link_solvers(folder / "bin")
+            return _run(proof, tuple(rules), folder, tools, timeout, traces)
 
-def _key(proof: Proof, text: str, rules: dict[str, str], tools: Tools) -> str:
-    """Everything that the result depends on; where in its file a statement stands is not part of it."""
-    parts = [
+    key = content_key(
         *(proof.name, proof.config, proof.claim, proof.method),
         *(str(proof.depth), str(proof.cover), _engine(proof, proof.method), tools.versions),
+        # Where in its file a statement stands is not part of it.
         _SOURCE.sub("", text),
         *(part for pair in sorted(rules.items()) for part in pair),
-    ]
-    return content_key(*parts)[:32]
-
-
-def _run_equivalence(proof: Equivalence, timeout: float, use_cache: bool) -> Result:
-    """Runs an equivalence, or gives what it came to before."""
-    began = time.monotonic()
-    sides = proof.sides()
-    parts = [proof.name, proof.config, proof.claim, proof.method, find_tools().versions, *sides.texts]
-    kept = cache_folder() / "proofs" / f"{content_key(*parts)[:32]}.json"
-    if use_cache:
-        with contextlib.suppress(OSError, ValueError, TypeError):
-            return Result(**json.loads(kept.read_text()))
-    status, bits, detail = sides.compare(timeout)
-    seconds = round(time.monotonic() - began, 1)
-    result = Result(
-        proof.name, proof.config, proof.method, None, status, seconds, bits, proof.claim, detail=detail
     )
-    if use_cache and result.status in HOLDS:
-        replace_text(kept, json.dumps(asdict(result)))
-    return result
+    return key, run
+
+
+def _comparison(proof: Equivalence, timeout: float) -> tuple[str, Callable[[], Result]]:
+    """The same of an equivalence."""
+    sides = proof.sides()
+
+    def run() -> Result:
+        began = time.monotonic()
+        status, bits, detail = sides.compare(timeout)
+        seconds = round(time.monotonic() - began, 1)
+        return Result(
+            proof.name, proof.config, proof.method, None, status, seconds, bits, proof.claim, detail=detail
+        )
+
+    parts = (proof.name, proof.config, proof.claim, proof.method, find_tools().versions, *sides.texts)
+    return content_key(*parts), run
 
 
 def _run(

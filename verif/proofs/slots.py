@@ -11,6 +11,7 @@ from cdma.hdl.axi.ports import Response
 from cdma.hdl.engine.channel.slots import Slots
 
 from .bench import Bench, free, hold, last_cycle
+from .design import engine_with
 from .proof import Proof
 
 __all__ = ["PROOFS", "Keeping"]
@@ -243,6 +244,8 @@ PROOFS = [
         config="2 slots",
         claim="each stage gets the commands of the descriptors that were started, in order and unchanged; each descriptor"
         " has one ticket, in order, with its own fields and reports, as soon as the memories have them",
+        blocks=(Slots,),
+        built_so=engine_with(realign=True),
         bench=lambda: Keeping(Slots(8, 8, 2)),
         quick=False,
     )

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
+from cdma.hdl.codec.compressor import Compressor
+from cdma.hdl.codec.decompressor import Decompressor
 from cdma.hdl.codec.generate import codec_shell, codec_verilog
-from cdma.hdl.engine.engine import engine_shell
+from cdma.hdl.codec.plain.compressor import PlainCompressor
+from cdma.hdl.codec.plain.decompressor import PlainDecompressor
+from cdma.hdl.codec.shell import CodecShell
+from cdma.hdl.engine.engine import Engine, engine_shell
+from cdma.hdl.lossy.dequantiser import Dequantiser
 from cdma.hdl.lossy.generate import stage_design
+from cdma.hdl.lossy.quantiser import Quantiser
 from cdma.hdl.lossy.shell import StageShell
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.codecs import BLOCKS
@@ -17,9 +22,27 @@ from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.stage import STAGES, StageConfig
 from cdma.hdl.verilog.shell import Shell
 
+from .design import Config, any_design, codec_in
 from .equivalence import Equivalence, Whole, printed
+from .proof import OWN
 
-__all__ = ["PROOFS", "codec_source", "module_source", "stage_source"]
+__all__ = ["PROOFS", "codec_source", "module_source", "own_proofs", "shell_of", "stage_source"]
+
+
+def shell_of(block: str, config: Config) -> Shell:
+    """The module that a design is printed from."""
+    if isinstance(config, EngineConfig):
+        return engine_shell(config)
+    if isinstance(config, StageConfig):
+        return StageShell(block, config)
+    return codec_shell(block, config)
+
+
+def _by_module(config: Config) -> bool:
+    """Codecs that are pipelined are compared module by module, and others whole."""
+    codec = codec_in(config)
+    return codec is not None and codec.pipelined
+
 
 _WHOLE = "every output bit of the Verilog file is that of Amaranth's RTLIL, in every cycle of every run"
 
@@ -31,6 +54,7 @@ def codec_source(block: str, config: CodecConfig, named: str, *, quick: bool = T
         config=named,
         claim=_WHOLE,
         method="scorr",
+        blocks=(CodecShell, PlainCompressor if block == "compressor" else PlainDecompressor),
         sides=lambda: Whole(codec_shell(block, config), codec_verilog(block, config), f"cdma_{block}"),
         quick=quick,
     )
@@ -43,18 +67,22 @@ def stage_source(block: str, config: StageConfig, named: str) -> Equivalence:
         config=named,
         claim=_WHOLE,
         method="scorr",
+        blocks=(StageShell, Quantiser if block == STAGES[0] else Dequantiser),
         sides=lambda: Whole(StageShell(block, config), stage_design(block, config).text, f"cdma_{block}"),
     )
 
 
-def module_source(block: str, shell: Callable[[], Shell], named: str) -> Equivalence:
-    """Each module of the Verilog of a block against the netlist that it was printed from."""
+def module_source(block: str, config: CodecConfig | EngineConfig, named: str) -> Equivalence:
+    """Each module of the Verilog of a codec or an engine against the netlist that it was printed from."""
+    whole = {"compressor": (CodecShell, Compressor), "decompressor": (CodecShell, Decompressor)}
     return Equivalence(
         name=f"{block}_modules",
         config=named,
         claim="each module of the Verilog is the logic of the netlist that it was printed from, in any state",
         method="equiv",
-        sides=lambda: printed(shell()),
+        blocks=whole.get(block, (Engine,)),
+        built_so=any_design if isinstance(config, EngineConfig) else _by_module,
+        sides=lambda: printed(shell_of(block, config)),
         quick=False,
     )
 
@@ -81,9 +109,15 @@ PROOFS = [
     *(codec_source(block, _VALUES, "4 lanes of 8 bits, run-time table", quick=False) for block in BLOCKS),
     *(codec_source(block, CodecConfig(), "the default", quick=False) for block in BLOCKS),
     *(stage_source(block, StageConfig(), "the default") for block in STAGES),
-    *(
-        module_source(block, partial(codec_shell, block, _PIPELINED), "4 lanes of 8 bits, pipelined")
-        for block in BLOCKS
-    ),
-    module_source("engine", lambda: engine_shell(_ENGINE), "2 lanes of 8 bits, small buffers"),
+    *(module_source(block, _PIPELINED, "4 lanes of 8 bits, pipelined") for block in BLOCKS),
+    module_source("engine", _ENGINE, "2 lanes of 8 bits, small buffers"),
 ]
+
+
+def own_proofs(block: str, config: Config) -> list[Equivalence]:
+    """The Verilog of a design against its source."""
+    if isinstance(config, StageConfig):
+        return [stage_source(block, config, OWN)]
+    if isinstance(config, CodecConfig) and not config.pipelined:
+        return [codec_source(block, config, OWN)]
+    return [module_source(block, config, OWN)]

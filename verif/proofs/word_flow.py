@@ -237,6 +237,7 @@ class WordFlow(Bench):
 
 
 def _proof(
+    kind: type[wiring.Component],
     config: str,
     name: str,
     block: Callable[[], wiring.Component],
@@ -246,17 +247,34 @@ def _proof(
 ) -> Proof:
     claim = "every word arrives, in order and unchanged; packets keep their ends; the stream rules; no stall"
     return Proof(
-        name=name, config=config, claim=claim, bench=lambda: WordFlow(block, *shape, **more), quick=quick
+        name=name,
+        config=config,
+        claim=claim,
+        blocks=(kind,),
+        bench=lambda: WordFlow(block, *shape, **more),
+        quick=quick,
     )
 
 
 PROOFS = [
-    _proof("1 to 4 lanes", "widen", lambda: Widen(_BITS, 1, 4), 1, 4, 0),
-    _proof("2 to 4 lanes", "widen", lambda: Widen(_BITS, 2, 4), 2, 4, 0, quick=False),
-    _proof("4 to 1 lanes", "narrow", lambda: Narrow(_BITS, 4, 1), 4, 1, 3, keeps_input=True),
-    _proof("4 to 2 lanes", "narrow", lambda: Narrow(_BITS, 4, 2), 4, 2, 1, keeps_input=True, quick=False),
-    _proof("up, 2 lanes", "realign", lambda: Realign(_BITS, 2), 2, 2, 1, "up", quick=False),
-    _proof("up, 4 lanes", "realign", lambda: Realign(_BITS, 4), 4, 4, 1, "up"),
-    _proof("down, 2 lanes", "realign", lambda: Realign(_BITS, 2, down=True), 2, 2, 1, "down", quick=False),
-    _proof("down, 4 lanes", "realign", lambda: Realign(_BITS, 4, down=True), 4, 4, 1, "down"),
+    _proof(Widen, "1 to 4 lanes", "widen", lambda: Widen(_BITS, 1, 4), 1, 4, 0),
+    _proof(Widen, "2 to 4 lanes", "widen", lambda: Widen(_BITS, 2, 4), 2, 4, 0, quick=False),
+    _proof(Narrow, "4 to 1 lanes", "narrow", lambda: Narrow(_BITS, 4, 1), 4, 1, 3, keeps_input=True),
+    _proof(
+        Narrow, "4 to 2 lanes", "narrow", lambda: Narrow(_BITS, 4, 2), 4, 2, 1, keeps_input=True, quick=False
+    ),
+    _proof(Realign, "up, 2 lanes", "realign", lambda: Realign(_BITS, 2), 2, 2, 1, "up", quick=False),
+    _proof(Realign, "up, 4 lanes", "realign", lambda: Realign(_BITS, 4), 4, 4, 1, "up"),
+    _proof(
+        Realign,
+        "down, 2 lanes",
+        "realign",
+        lambda: Realign(_BITS, 2, down=True),
+        2,
+        2,
+        1,
+        "down",
+        quick=False,
+    ),
+    _proof(Realign, "down, 4 lanes", "realign", lambda: Realign(_BITS, 4, down=True), 4, 4, 1, "down"),
 ]

@@ -34,7 +34,7 @@ def register(subparsers: Any) -> None:
         other = blocks.add_parser(block, help=summary, description=f"Measure the {block}.")
         add_block_options(other, block)
         _add_synthesis(other, depth=4 if block == ENGINE else 3)
-        other.set_defaults(run=_run, sweep=None, compare=None, scheduler=None, submit=None, output=None)
+        other.set_defaults(run=_run, sweep=None, compare=None, scheduler=None, output=None)
 
 
 def _add_synthesis(parser: argparse.ArgumentParser, depth: int) -> None:
@@ -127,7 +127,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.sweep and arguments.compare is not None:
         raise ParameterError("--sweep and --compare are two questions; ask one at a time")
     if not arguments.sweep:
-        for option in ("scheduler", "submit", "output"):
+        for option in ("scheduler", "output"):
             if getattr(arguments, option) is not None:
                 raise ParameterError(f"--{option} says how to sweep; give it with --sweep")
     if arguments.sweep:

@@ -49,7 +49,6 @@ def run(arguments: argparse.Namespace) -> int:
             wanted,
             jobs=arguments.jobs,
             scheduler=arguments.scheduler,
-            submit=arguments.submit,
             cache=request.cache(arguments),
             on_done=lambda outcome: advance(),
         )

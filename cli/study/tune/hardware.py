@@ -108,12 +108,10 @@ def _share(
     make: Callable[[Design], Evaluation | None],
     designs: Sequence[Design],
 ) -> Iterator[tuple[int, Evaluation | None]]:
-    """Evaluates designs here, on a Dask cluster or behind a command; refuses to go on without one that was lost."""
+    """Evaluates designs here or on a Dask cluster; refuses to go on without one that was lost."""
     from cdma.base.spread import Lost, spread
 
-    shared = spread(
-        make, designs, jobs=arguments.jobs, scheduler=arguments.scheduler, submit=arguments.submit
-    )
+    shared = spread(make, designs, jobs=arguments.jobs, scheduler=arguments.scheduler)
     for index, found in shared:
         if isinstance(found, Lost):
             raise CdmaError(f"the evaluation of {designs[index]} was lost: {found.reason}")

@@ -121,12 +121,10 @@ def run_sweep(
     *,
     jobs: int = 2,
     scheduler: str | None = None,
-    submit: str | None = None,
     cache: Cache | None = None,
     on_done: Callable[[Outcome], None] | None = None,
 ) -> list[Outcome]:
-    """Measures every point, on this machine, on the Dask cluster at ``scheduler``, or behind the command prefix
-    ``submit``, as :func:`.spread` says.
+    """Measures every point, on this machine or on the Dask cluster at ``scheduler``, as :func:`.spread` says.
 
     ``on_done`` is called with each outcome as it is made. The result is in the order of the points.
     """
@@ -163,7 +161,7 @@ def run_sweep(
     def here(index: int) -> Measurement:
         return measure(circuit_at(index), library, wanted[index].options, cache=cache)
 
-    if scheduler is None and submit is None:
+    if scheduler is None:
         for number, result in spread(here, possible, jobs=jobs):
             finish(possible[number], result)
         return [outcomes[index] for index in range(len(wanted))]
@@ -177,7 +175,7 @@ def run_sweep(
             waiting.append(index)
     tools = _tools()
     items = [_Job(circuit_at(index), library, wanted[index].options, tools) for index in waiting]
-    for number, result in spread(_measure_remotely, items, jobs=jobs, scheduler=scheduler, submit=submit):
+    for number, result in spread(_measure_remotely, items, scheduler=scheduler):
         index = waiting[number]
         if not isinstance(result, Lost):
             for key, value in result.items():

@@ -37,6 +37,7 @@ from cdma.verif.proofs.axi_port import RULES
 from cdma.verif.proofs.bench import Bench, fixed
 from cdma.verif.proofs.channel import TINY, Moving
 from cdma.verif.proofs.checker import Deciding
+from cdma.verif.proofs.choice import choose
 from cdma.verif.proofs.codec import AnyStream, Lossless
 from cdma.verif.proofs.completer import Completed
 from cdma.verif.proofs.compressor_parts import Packing, Storing
@@ -46,7 +47,6 @@ from cdma.verif.proofs.pace import Pace
 from cdma.verif.proofs.proof import REDUCED, Proof
 from cdma.verif.proofs.quantised import Bounded
 from cdma.verif.proofs.queues import Queue
-from cdma.verif.proofs.registry import choose
 from cdma.verif.proofs.result import BOUNDED, FAILED, PROVEN, UNKNOWN, VACUOUS
 from cdma.verif.proofs.ring_slot import Finding
 from cdma.verif.proofs.rings import SMALL as SMALL_RINGS

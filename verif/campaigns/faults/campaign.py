@@ -1,22 +1,15 @@
-"""Campaigns of faults: parts that are independent of each other, kept by content, on this machine or on a cluster.
-
-A campaign that was interrupted continues where it stopped, because the counts of each part are kept.
-"""
+"""Campaigns of faults: their parts, and what runs each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
-from functools import cache, partial
-from importlib.util import find_spec
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-from cdma.base.cache import cache_folder, content_key
-from cdma.base.errors import CdmaError, ParameterError
-from cdma.base.json_cache import Cache
-from cdma.base.spread import Lost, spread
+from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format
+from cdma.verif.campaigns.campaign import Campaign
 from cdma.verif.engine.design import EngineDesign
 
 from .machine import Machine
@@ -75,6 +68,9 @@ class Part:
     first: int = 0
     count: int = 0
     only: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.campaign} {self.name}"
 
 
 def parts_of(
@@ -142,56 +138,27 @@ def _guarded(scene: Scene, verdicts: Iterator[Verdict]) -> Iterator[Verdict]:
 
 
 def run_parts(
-    parts: Sequence[Part],
-    *,
-    jobs: int = 1,
-    scheduler: str | None = None,
-    submit: str | None = None,
-    on_done: Callable[[Part], None] | None = None,
+    parts: Sequence[Part], *, jobs: int = 1, scheduler: str | None = None
 ) -> Iterator[tuple[Part, Tally]]:
-    """The tallies of parts, those that are kept first. ``on_done`` gets each part."""
-    kept = Cache(cache_folder() / "faults")
+    """The tallies of parts, those that are kept first."""
     designs = {part.design: EngineDesign.from_json(part.design) for part in parts}
-    bench = _bench_key()
-    keys = [content_key(bench, designs[part.design].verilog(), repr(astuple(part))) for part in parts]
-    waiting = []
 
-    def done(part: Part, found: Any) -> tuple[Part, Tally]:
-        if on_done is not None:
-            on_done(part)
-        return part, Tally(found["counts"], found["failures"])
-
-    for index, part in enumerate(parts):
-        known = kept.load(keys[index])
-        if known is None:
-            waiting.append(index)
-        else:
-            yield done(part, known)
-    if scheduler is None and submit is None:
-        # Built once, and not by each thread at the same time.
-        for design in {parts[index].design: None for index in waiting}:
+    def build(waiting: Sequence[Part]) -> None:
+        """Once, and not by each thread at the same time."""
+        for design in {part.design: None for part in waiting}:
             Machine(designs[design]).close()
-    spreading = spread(
-        _counts, [parts[index] for index in waiting], jobs=jobs, scheduler=scheduler, submit=submit
+
+    campaign: Campaign[Part] = Campaign(
+        "faults",
+        _counts,
+        key=lambda part: (designs[part.design].verilog(), repr(astuple(part))),
+        prepare=build,
     )
-    for place, found in spreading:
-        index = waiting[place]
-        if isinstance(found, Lost):
-            raise CdmaError(f"{parts[index].campaign} {parts[index].name} was lost: {found.reason}")
-        kept.store(keys[index], found)
-        yield done(parts[index], found)
+    for part, found in campaign.results(parts, jobs=jobs, scheduler=scheduler):
+        yield part, Tally(found["counts"], found["failures"])
 
 
 def _counts(part: Part) -> dict[str, Any]:
     """A tally as plain values, which travel and can be kept."""
     tally = run_part(part)
     return {"counts": tally.counts, "failures": tally.failures}
-
-
-@cache
-def _bench_key() -> str:
-    """A key of the benches and the models: a tally is theirs."""
-    found = [find_spec(f"cdma.{name}") for name in ("verif.faults", "verif.engine", "sim", "hdl.spec")]
-    rooms = [Path(str(spec.origin)).parent for spec in found if spec is not None]
-    sources = sorted(path for room in rooms for kind in ("*.py", "*.cpp") for path in room.rglob(kind))
-    return content_key(*(path.read_bytes() for path in sources))

@@ -2,8 +2,7 @@
 
 A mutant meets a short regression first, which finds most of them in a second. One that passes meets the whole one, and one
 that passes that, too, is compared with the design by proof, and one of a codec that differs meets the proof of the rules at
-its ports. Verdicts are kept by content: a campaign that was interrupted
-continues where it stopped, and one with more mutants runs only the new ones.
+its ports.
 """
 
 from __future__ import annotations
@@ -11,16 +10,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
-from cdma.base.cache import cache_folder, content_key
 from cdma.base.errors import CdmaError, ParameterError
-from cdma.base.json_cache import Cache
-from cdma.base.spread import Lost, spread
 from cdma.verif.blocks import design_from_json, plan_of
+from cdma.verif.campaigns.campaign import Campaign
 from cdma.verif.regression import verify
 from cdma.verif.simulator.design import Design
 from cdma.verif.simulator.simulate import Outcome
@@ -102,6 +96,9 @@ class _Job:
     stages: tuple[_Stage, ...]
     prove: int
 
+    def __str__(self) -> str:
+        return f"mutant {self.number} of {self.mutant.block}"
+
 
 class _Found(Exception):
     """A test failed, and the rest need not run."""
@@ -120,52 +117,33 @@ def run_campaign(
     prove: int = 60,
     jobs: int = 1,
     scheduler: str | None = None,
-    submit: str | None = None,
-    on_start: Callable[[int], None] | None = None,
     on_done: Callable[[Verdict], None] | None = None,
 ) -> list[Verdict]:
     """The verdicts on ``count`` mutants of a ``block`` of the design, in the order in which they were drawn.
 
     ``packets`` is the budget of the whole regression, ``prove`` the seconds of each proof. ``jobs`` of them run at once, or
-    the workers of a Dask ``scheduler`` share them, or each runs behind the command prefix ``submit``. ``on_start`` gets the
-    number of mutants, ``on_done`` each verdict.
+    the workers of a Dask ``scheduler`` share them. ``on_done`` gets each verdict.
     """
     mutants = draw(design, block, count, seed)
     if not mutants:
         raise ParameterError(f"block is {block!r}, which has no cell of its own that could be mutated")
-    if on_start is not None:
-        on_start(len(mutants))
     text = mutated_verilog(design, mutants)
     budget = plan_of(design).budget if packets is None else packets
     stages = _stages(design, text, seed, budget)
-    kept = Cache(cache_folder() / "mutation")
-    told = (_bench_key(), design.verilog(), f"seed {seed}, budget {budget}, proof of {prove} s")
-    keys = [content_key(*told, mutant.command) for mutant in mutants]
-    verdicts: dict[int, Verdict] = {}
-
-    def note(index: int, fields: Sequence[str]) -> None:
-        verdicts[index] = Verdict(mutants[index], *fields)
-        if on_done is not None:
-            on_done(verdicts[index])
-
-    waiting = []
-    for index, mutant in enumerate(mutants):
-        known = kept.load(keys[index])
-        if known is not None:
-            note(index, known)
-        else:
-            job = _Job(design.block, design.to_json(), text, mutant, index + 1, stages, prove)
-            waiting.append((index, job))
-    spreading = spread(
-        _try_mutant, [job for _, job in waiting], jobs=jobs, scheduler=scheduler, submit=submit
+    asked = f"seed {seed}, budget {budget}, proof of {prove} s"
+    campaign: Campaign[_Job] = Campaign(
+        "mutation", _try_mutant, key=lambda job: (design.verilog(), asked, job.mutant.command)
     )
-    for place, fields in spreading:
-        index = waiting[place][0]
-        if isinstance(fields, Lost):
-            raise CdmaError(f"mutant {index + 1} of {block} was lost: {fields.reason}")
-        kept.store(keys[index], fields)
-        note(index, fields)
-    return [verdicts[index] for index in range(len(mutants))]
+    parts = [
+        _Job(design.block, design.to_json(), text, mutant, number, stages, prove)
+        for number, mutant in enumerate(mutants, start=1)
+    ]
+    verdicts: dict[int, Verdict] = {}
+    for job, fields in campaign.results(parts, jobs=jobs, scheduler=scheduler):
+        verdicts[job.number] = Verdict(job.mutant, *fields)
+        if on_done is not None:
+            on_done(verdicts[job.number])
+    return [verdicts[part.number] for part in parts]
 
 
 def _stages(design: Design, text: str, seed: int, whole: int) -> tuple[_Stage, ...]:
@@ -230,12 +208,3 @@ def _score(block: str, verdicts: Sequence[Verdict]) -> Score:
         result: sum(each.result == result for each in verdicts) for result in (KILLED, EQUIVALENT, SURVIVED)
     }
     return Score(block, len(verdicts), counts[EQUIVALENT], counts[KILLED], counts[SURVIVED])
-
-
-@cache
-def _bench_key() -> str:
-    """A key of the benches and the models: a verdict is theirs."""
-    found = [find_spec(f"cdma.{name}") for name in ("verif", "sim", "hdl.spec")]
-    rooms = [Path(str(spec.origin)).parent for spec in found if spec is not None]
-    sources = sorted(path for room in rooms for path in room.rglob("*.py"))
-    return content_key(*(path.read_bytes() for path in sources))

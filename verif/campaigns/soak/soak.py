@@ -9,12 +9,12 @@ import random
 import time
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from cdma.base.errors import CdmaError, ParameterError
-from cdma.base.lost import Lost
-from cdma.base.spread import spread
 from cdma.verif.blocks import plan_of
+from cdma.verif.campaigns.campaign import Campaign
 from cdma.verif.regression import replay_command, verify
 from cdma.verif.simulator.design import Design
 from cdma.verif.simulator.simulate import Outcome
@@ -104,14 +104,13 @@ def soak(
     clock: Callable[[], float] = time.monotonic,
     *,
     scheduler: str | None = None,
-    submit: str | None = None,
     done: Container[int] = (),
 ) -> Iterator[Result]:
     """Runs case ``first`` and those after it, but for those that are ``done``, until the time is over; a case that has begun
     is finished.
 
-    On this machine there is one case at a time, of ``jobs`` simulations. With a Dask ``scheduler`` or the command prefix
-    ``submit`` its workers share the cases, which then come in the order in which they end.
+    On this machine there is one case at a time, of ``jobs`` simulations. The workers of a Dask ``scheduler`` share
+    the cases, which then come in the order in which they end.
     """
     end = clock() + 60 * minutes
 
@@ -122,24 +121,13 @@ def soak(
                 yield case_of(seed, number)
             number += 1
 
-    if scheduler is None and submit is None:
-        for case in cases():
-            yield run_case(case, jobs)
-        return
-    begun: list[Case] = []
-    for index, result in spread(
-        run_case, _noted(cases(), begun), jobs=jobs, scheduler=scheduler, submit=submit
-    ):
-        if isinstance(result, Lost):
-            result = Result(begun[index], "", f"the case was lost: {result.reason}", 0, 0.0)
+    campaign: Campaign[Case] = Campaign(
+        "soak",
+        run_case if scheduler is not None else partial(run_case, jobs=jobs),
+        lost=lambda case, reason: Result(case, "", f"the case was lost: {reason}", 0, 0.0),
+    )
+    for _, result in campaign.results(cases(), scheduler=scheduler):
         yield result
-
-
-def _noted(cases: Iterator[Case], begun: list[Case]) -> Iterator[Case]:
-    """The cases, each put into ``begun`` as it is taken."""
-    for case in cases:
-        begun.append(case)
-        yield case
 
 
 def reduce(found: Result, report: Callable[[str], None] | None = None) -> Result:

@@ -49,24 +49,12 @@ def test_the_chosen_design_is_one_that_generate_takes(
     assert cache.read_text() == kept
 
 
-def test_jobs_behind_a_command_choose_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("CDMA_CACHE", str(tmp_path))
-    few = [*SEARCH[:-1], "3", "--json", "--jobs", "2"]
-    assert main(few) == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert main([*few, "--submit", "env TUNED=1"]) == 0
-    assert json.loads(capsys.readouterr().out) == rows
-
-
 @pytest.mark.parametrize(
     ("more", "message"),
     [
         (["--area", "1"], "designs has at most 1 kGE"),
         (["--trials", "0"], "trials is 0; it must be more than 0"),
         (["--jobs", "0"], "jobs is 0; it must be 1 or more"),
-        (["--dask", "tcp://a:1", "--submit", "env"], "two ways to spread work; give one"),
         (["-o", "engine.txt"], ".toml"),
     ],
 )

@@ -5,18 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cdma.base.errors import ParameterError
 from cdma.files import FileError, write_text
 
 if TYPE_CHECKING:
+    from cdma.verif.campaigns.certificate.certificate import Certificate, Shown
     from cdma.verif.campaigns.mutation.campaign import Verdict
     from cdma.verif.regression import Regression
     from cdma.verif.simulator.design import Design
 
-    from .certificate import Certificate, Shown
 
 __all__ = ["add_certificate_options", "certify", "check_certificate_options"]
 
@@ -93,8 +94,8 @@ def _check_tools(arguments: argparse.Namespace) -> None:
 
 def certify(regression: Regression, arguments: argparse.Namespace) -> tuple[Certificate, list[Path]]:
     """Runs the proofs and the mutants that are asked for, and writes the certificate of it all."""
-    from .certificate import Certificate
-    from .markdown import markdown
+    from cdma.verif.campaigns.certificate.certificate import Certificate
+    from cdma.verif.campaigns.certificate.markdown import markdown
 
     design = regression.design
     folder = arguments.output or Path()
@@ -124,23 +125,20 @@ def certify(regression: Regression, arguments: argparse.Namespace) -> tuple[Cert
     return certificate, paths
 
 
-def _prove(design: Design, arguments: argparse.Namespace, folder: Path) -> tuple[list[Shown], list[str]]:
-    """What became of the proofs, and the names of those that take long and say nothing about this configuration."""
+def _prove(design: Design, arguments: argparse.Namespace, folder: Path) -> tuple[list[Shown], Sequence[str]]:
+    """What became of the proofs, and the names of those that were not run."""
     from cdma.output import step_progress
-    from cdma.verif.proofs.runner import run_proof
+    from cdma.verif.campaigns.certificate.parts import chosen_proofs, run_chosen
 
-    from .certificate import Shown
-    from .claims import own_proofs, smaller_proofs
-
-    own, others = own_proofs(design), smaller_proofs(design)
-    quick = [proof for proof in others if proof.quick]
-    shown: list[Shown] = []
-    with step_progress("proving", len(own) + len(quick)) as advance:
-        for proof in (*own, *quick):
-            result = run_proof(proof, timeout=arguments.prove, traces=folder / "counterexamples")
-            shown.append(Shown(result, proof in own))
-            advance(what=f"{proof.name} ({proof.config}) {result.status}")
-    return shown, [f"{proof.name} ({proof.config})" for proof in others if not proof.quick]
+    chosen = chosen_proofs(design)
+    with step_progress("proving", len(chosen)) as advance:
+        shown = run_chosen(
+            chosen,
+            arguments.prove,
+            folder / "counterexamples",
+            lambda result: advance(what=f"{result.property} ({result.config}) {result.status}"),
+        )
+    return shown, chosen.long
 
 
 def _mutate(design: Design, arguments: argparse.Namespace) -> list[Verdict]:
@@ -148,10 +146,6 @@ def _mutate(design: Design, arguments: argparse.Namespace) -> list[Verdict]:
     from cdma.verif.campaigns.mutation.campaign import run_campaign
 
     with step_progress("mutants", arguments.mutate) as advance:
-
-        def done(verdict: Any) -> None:
-            advance(what=f"{verdict.mutant.block} {verdict.result}")
-
         return run_campaign(
             design,
             design.block,
@@ -160,15 +154,14 @@ def _mutate(design: Design, arguments: argparse.Namespace) -> list[Verdict]:
             packets=arguments.packets,
             jobs=arguments.jobs,
             scheduler=arguments.scheduler,
-            submit=arguments.submit,
-            on_done=done,
+            on_done=lambda verdict: advance(what=f"{verdict.mutant.block} {verdict.result}"),
         )
 
 
 def _cover(design: Design, arguments: argparse.Namespace) -> tuple[dict[str, float], list[str]]:
-    """What the tests reach, in percent, and what they do not; a test that fails is told elsewhere."""
     from cdma.output import step_progress
     from cdma.verif.blocks import plan_of
+    from cdma.verif.campaigns.certificate.parts import reached_by
     from cdma.verif.campaigns.coverage.collect import collect
 
     with step_progress("coverage", len(plan_of(design).choose(design, arguments.tests))) as advance:
@@ -180,7 +173,4 @@ def _cover(design: Design, arguments: argparse.Namespace) -> tuple[dict[str, flo
             jobs=arguments.jobs,
             report=lambda outcome: advance(what=outcome.test),
         )
-    percents = {kind: share.percent for kind, share in found.code.total().shares.items()}
-    goals = [not each.holes for each in found.reached]
-    percents["functional goals"] = 100 * sum(goals) / len(goals) if goals else 100.0
-    return percents, [said for said in found.failures if not said.startswith("the test ")]
+    return reached_by(found)

@@ -1,19 +1,18 @@
-"""The regression on other machines: a job for each test, on a Dask cluster or behind a command prefix."""
+"""The regression on a Dask cluster: a job for each test."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cdma.base.lost import Lost
-from cdma.base.spread import spread
+from cdma.verif.blocks import design_from_json, plan_of
+from cdma.verif.regression import Regression, check_budget, verify
 from cdma.verif.simulator.design import Design
 from cdma.verif.simulator.simulate import Outcome
 
-from .blocks import design_from_json, plan_of
-from .regression import Regression, check_budget, verify
+from .campaign import Campaign
 
-__all__ = ["verify_elsewhere"]
+__all__ = ["verify_on_cluster"]
 
 
 @dataclass(frozen=True)
@@ -29,35 +28,34 @@ class _Job:
     four_state: bool
 
 
-def verify_elsewhere(
+def verify_on_cluster(
     design: Design,
+    scheduler: str,
     *,
     tests: Sequence[str] | None = None,
     seed: int = 1,
     packets: int | None = None,
-    jobs: int = 1,
-    scheduler: str | None = None,
-    submit: str | None = None,
     verilog: str | None = None,
     four_state: bool = False,
     report: Callable[[Outcome], None] | None = None,
 ) -> Regression:
-    """:func:`.verify` with the workers of :func:`.spread`. A test whose job is lost has failed."""
+    """:func:`.verify` with the workers of a Dask ``scheduler``. A test whose job is lost has failed."""
     plan = plan_of(design)
     budget = check_budget(plan, packets)
     points = plan.choose(design, tests)
     longest = sorted(points, key=lambda point: -point.weight)
-    items = [
+    parts = [
         _Job(design.block, design.to_json(), point.name, seed, budget, verilog, four_state)
         for point in longest
     ]
+    campaign: Campaign[_Job] = Campaign(
+        "regression", _run, lost=lambda job, reason: Outcome(job.test, f"the run was lost: {reason}")
+    )
     outcomes: dict[str, Outcome] = {}
-    for index, found in spread(_run, items, jobs=jobs, scheduler=scheduler, submit=submit):
-        test = items[index].test
-        lost = f"the run was lost: {found.reason}" if isinstance(found, Lost) else None
-        outcomes[test] = Outcome(test, lost) if lost else found
+    for job, outcome in campaign.results(parts, scheduler=scheduler):
+        outcomes[job.test] = outcome
         if report is not None:
-            report(outcomes[test])
+            report(outcome)
     return Regression(design, seed, budget, [outcomes[point.name] for point in points])
 
 

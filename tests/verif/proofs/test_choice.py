@@ -1,0 +1,155 @@
+"""Which proofs there are, and which say something of a design."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cdma.base.errors import ParameterError
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.presets import EXPONENTS
+from cdma.hdl.spec.stage import STAGES, StageConfig
+from cdma.verif import proofs
+from cdma.verif.engine.design import SMALL
+from cdma.verif.proofs import choice
+from cdma.verif.proofs.choice import all_proofs, choose, exact_proofs, smaller_proofs
+from cdma.verif.proofs.design import Config, blocks_in
+from cdma.verif.proofs.proof import METHODS, OWN, Claim, Proof
+
+
+def test_the_list() -> None:
+    found = all_proofs()
+    assert {proof.method for proof in found} <= set(METHODS)
+    assert len({proof.label for proof in found}) == len(found)
+    claims = {(proof.name, proof.claim) for proof in found}
+    assert len(claims) == len({name for name, _ in claims}), "one claim for all proofs of a name"
+    assert [proof.label for proof in found if proof.method in ("induction", "bmc") and not proof.depth] == []
+
+
+def test_a_new_proof_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = 'from cdma.verif.proofs.proof import Proof\nPROOFS = [Proof(name="mine", config="", claim="", bench=None)]\n'
+    (tmp_path / "mine.py").write_text(text)
+    monkeypatch.setattr(proofs, "__path__", [*proofs.__path__, str(tmp_path)])
+    monkeypatch.setattr(choice, "_folder", proofs.__path__)
+    all_proofs.cache_clear()
+    try:
+        assert [proof.name for proof in choose(["mine"])] == ["mine"]
+    finally:
+        all_proofs.cache_clear()
+
+
+def test_names() -> None:
+    assert {proof.name for proof in choose(["butterfly"])} == {"butterfly_concentrate", "butterfly_expand"}
+    assert {proof.name for proof in choose(["fifo", "skid_buffer"])} == {"fifo", "skid_buffer"}
+    assert choose([]) == list(all_proofs())
+    with pytest.raises(ParameterError, match="there is no proof 'fido'; did you mean fifo"):
+        choose(["fido"])
+
+
+def _names(proofs: list[Claim]) -> set[str]:
+    return {proof.name for proof in proofs}
+
+
+def _configs(proofs: list[Claim], name: str) -> set[str]:
+    return {proof.config for proof in proofs if proof.name == name}
+
+
+def test_a_design_has_proofs_of_its_very_configuration() -> None:
+    own = {proof.name: proof for proof in exact_proofs("compressor", CodecConfig())}
+    assert set(own) == {"butterfly_concentrate", "compressor_ports", "compressor_verilog"}
+    assert own["butterfly_concentrate"].config == "8 lanes"
+    assert own["compressor_ports"].config == own["compressor_verilog"].config == OWN
+    pipelined = exact_proofs("decompressor", CodecConfig(pipelined=True))
+    assert _names(pipelined) == {"butterfly_expand", "decompressor_ports", "decompressor_modules"}
+    stages = {block: _names(exact_proofs(block, StageConfig())) for block in STAGES}
+    assert stages["quantiser"] == {"quantised_bound", "quantiser_verilog"}
+    assert stages["dequantiser"] == {"restored_exact", "dequantiser_verilog"}
+    lossy = EngineConfig(Format(8), lanes=32, lossy="fp32")
+    assert _names(exact_proofs("engine", lossy)) >= {"quantised_bound", "restored_exact", "engine_modules"}
+
+
+#: What is proven of blocks that are in every engine, as they are there without options.
+_EVERY = {"fifo", "wide_counter", "axi_reader", "axi_writer", "checker_rests", "checker_decides"}
+_EVERY |= {"slots", "completer", "channel", "window_store", "packer", "decompressor"}
+#: And in every one with registers and rings.
+_WITH_REGISTERS = {"read_arbiter", "write_arbiter", "rings", "ring_slot", "registers_port", "skid_buffer"}
+
+
+def test_a_codec_is_told_what_is_proven_of_its_blocks_and_no_more() -> None:
+    plain = _names(smaller_proofs("compressor", CodecConfig()))
+    assert {"butterfly_concentrate", "window_store", "packer", "lossless", "wide_counter"} <= plain
+    assert not plain & {"decompressor", "axi_reader", "fifo", "skid_buffer", "stream_register"}
+    sliced = CodecConfig(register_slices="in")
+    assert _names(smaller_proofs("compressor", sliced)) - plain == {"skid_buffer"}
+    pipelined = _names(smaller_proofs("decompressor", CodecConfig(pipelined=True)))
+    assert {"credit", "memory_queue", "stream_register", "decompressor_modules"} <= pipelined
+    assert not pipelined & {"decompressor", "lossless", "decompressor_any_stream", "fifo"}
+    fields = Format(16, 32, 3, EXPONENTS, field_bits=8, rotate=1, zero=True)
+    for format, queue in ((Format(8), 0), (Format(8, align=4), 2), (fields, 2)):
+        odd = _names(smaller_proofs("compressor", CodecConfig(format, queue=queue)))
+        assert odd - {"stream_register"} == {"butterfly_concentrate", "compressor_verilog", "wide_counter"}
+    stage = _names(smaller_proofs("quantiser", StageConfig()))
+    assert stage == {"quantised_bound", "quantiser_verilog", "wide_counter"}
+
+
+@pytest.mark.parametrize(
+    ("config", "without"),
+    [
+        (EngineConfig(), set()),
+        (EngineConfig(registers=False), _WITH_REGISTERS),
+        (EngineConfig(units=2), {"slots", "channel"}),
+        (EngineConfig(alignment="word"), {"axi_reader", "axi_writer", "channel"}),
+        (
+            EngineConfig(crc=True),
+            {"checker_rests", "checker_decides", "slots", "completer", "rings", "channel"},
+        ),
+        (EngineConfig(queue=0), {"packer", "window_store", "decompressor", "channel"}),
+        (
+            EngineConfig(pipelined=True),
+            {*_EVERY, *_WITH_REGISTERS}
+            - {"fifo", "wide_counter", "axi_reader", "read_arbiter", "registers_port", "skid_buffer"},
+        ),
+    ],
+    ids=["default", "streams", "units", "words", "crc", "queue", "pipelined"],
+)
+def test_an_engine_is_told_what_is_proven_of_its_blocks_and_no_more(
+    config: EngineConfig, without: set[str]
+) -> None:
+    told = _names(smaller_proofs("engine", config))
+    assert {*_EVERY, *_WITH_REGISTERS} - told == without
+
+
+def test_a_block_with_more_registers_has_the_proofs_of_that() -> None:
+    plain = smaller_proofs("engine", EngineConfig())
+    assert _configs(plain, "axi_reader") == {"1 lane, bursts of 2", "2 lanes, bursts of 2"}
+    assert _configs(plain, "registers_port") == {"5 registers"}
+    pipelined = smaller_proofs("engine", EngineConfig(pipelined=True))
+    assert _configs(pipelined, "axi_reader") == {"1 lane, bursts of 2, registered"}
+    assert _configs(pipelined, "registers_port") == {"5 registers, fast"}
+
+
+def test_each_proof_is_about_the_blocks_that_stand_in_its_bench() -> None:
+    for proof in all_proofs():
+        # A printed file has no blocks, and the butterflies are those of a codec.
+        if isinstance(proof, Proof) and proof.verilog is None and not proof.name.startswith("butterfly_"):
+            assert blocks_in(proof.bench()).issuperset(proof.blocks), proof.label
+
+
+def test_only_the_one_of_both_codecs_names_no_block() -> None:
+    assert {proof.name for proof in all_proofs() if not proof.blocks} == {"lossless"}
+
+
+def test_each_property_is_about_some_design() -> None:
+    designs: list[tuple[str, Config]] = [
+        *((block, CodecConfig(pipelined=each)) for block in BLOCKS for each in (False, True)),
+        *((block, StageConfig()) for block in STAGES),
+        ("engine", SMALL),
+        ("engine", EngineConfig(alignment="word")),
+        ("engine", EngineConfig(pipelined=True)),
+    ]
+    told = {name for design in designs for name in _names([*exact_proofs(*design), *smaller_proofs(*design)])}
+    assert {proof.name for proof in all_proofs()} - told == set()

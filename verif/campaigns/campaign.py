@@ -1,0 +1,101 @@
+"""What a campaign is: parts that know nothing of each other, shared by workers, with what became of each kept by content.
+
+A campaign that was interrupted continues where it stopped, and one with more parts runs only the new ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from cdma.base.cache import cache_folder, content_key
+from cdma.base.errors import CdmaError
+from cdma.base.json_cache import Cache
+from cdma.base.spread import Lost, spread
+
+__all__ = ["Campaign"]
+
+Part = TypeVar("Part")
+
+#: The rooms of the benches and of the models: what becomes of a part is theirs.
+_BENCHES = ("verif", "sim/codec", "sim/lossy", "sim/engine", "hdl/spec")
+_SOURCES = ("*.py", "*.cpp", "*.sv")
+
+
+def _end(part: Any, reason: str) -> Any:
+    raise CdmaError(f"{part} was lost: {reason}")
+
+
+@dataclass(frozen=True)
+class Campaign(Generic[Part]):
+    """How the parts of a campaign run.
+
+    ``name``
+        The folder of the cache.
+    ``run``
+        What becomes of a part. A worker calls it with the part alone.
+    ``key``
+        Texts of what the result depends on beside the benches and the models; None if nothing is kept. What is kept is JSON.
+    ``lost``
+        What stands for the result of a part that was lost for this reason, where nothing is kept. By default the campaign
+        ends.
+    ``prepare``
+        Called with the parts that will run on this machine, before the first does.
+    """
+
+    name: str
+    run: Callable[[Part], Any]
+    key: Callable[[Part], Iterable[str]] | None = None
+    lost: Callable[[Part, str], Any] = _end
+    prepare: Callable[[Sequence[Part]], None] | None = None
+
+    def results(
+        self, parts: Iterable[Part], *, jobs: int = 1, scheduler: str | None = None
+    ) -> Iterator[tuple[Part, Any]]:
+        """Each part with what became of it: those that are kept first, the others as they end.
+
+        ``jobs`` of them run at once, or the workers of a Dask ``scheduler`` share them. Where nothing is kept, there may be
+        no end of parts, which are taken as workers get free.
+        """
+        if self.key is None:
+            yield from self._run(parts, jobs, scheduler)
+            return
+        kept = Cache(cache_folder() / self.name)
+        keys: dict[Part, str] = {}
+        for part in parts:
+            key = content_key(_benches_key(), *self.key(part))
+            known = kept.load(key)
+            if known is None:
+                keys[part] = key
+            else:
+                yield part, known
+        if keys and scheduler is None and self.prepare is not None:
+            self.prepare(list(keys))
+        for part, found in self._run(keys, jobs, scheduler):
+            kept.store(keys[part], found)
+            yield part, found
+
+    def _run(self, parts: Iterable[Part], jobs: int, scheduler: str | None) -> Iterator[tuple[Part, Any]]:
+        taken: list[Part] = []
+
+        def take() -> Iterator[Part]:
+            for part in parts:
+                taken.append(part)
+                yield part
+
+        for index, found in spread(self.run, take(), jobs=jobs, scheduler=scheduler):
+            part = taken[index]
+            yield part, self.lost(part, found.reason) if isinstance(found, Lost) else found
+
+
+@cache
+def _benches_key() -> str:
+    """A key of the sources of the benches and the models."""
+    root = Path(__file__).parents[2]
+    rooms = [root / name for name in _BENCHES]
+    assert all(room.is_dir() for room in rooms), "a room has moved"
+    sources = sorted(path for room in rooms for kind in _SOURCES for path in room.rglob(kind))
+    return content_key(*(path.read_bytes() for path in sources))

@@ -11,9 +11,9 @@ from cdma import CodecConfig, Format
 from cdma.app import main
 from cdma.verif.campaigns.soak import soak as soaks
 from cdma.verif.campaigns.soak.soak import Case
-from cdma.verif.codec.design import CodecDesign
 from cdma.verif.distributed import verify_elsewhere
 from cdma.verif.regression import Regression, verify
+from cdma.verif.stream.codec.design import CodecDesign
 from tests.support.dask_cluster import local_cluster
 
 pytestmark = [pytest.mark.verilator, pytest.mark.slow]

@@ -23,9 +23,7 @@ from cdma.synth import yosys
 from cdma.verif.blocks import plan_of
 from cdma.verif.campaigns.mutation.campaign import KILLED, SURVIVED, Verdict
 from cdma.verif.campaigns.mutation.mutants import Mutant
-from cdma.verif.codec.design import CodecDesign
 from cdma.verif.engine.design import EngineDesign
-from cdma.verif.lossy.design import StageDesign
 from cdma.verif.proofs.about import ABOUT, kinds_in
 from cdma.verif.proofs.equivalence import Equivalence
 from cdma.verif.proofs.proof import Proof
@@ -33,6 +31,8 @@ from cdma.verif.proofs.registry import PROOFS
 from cdma.verif.proofs.result import FAILED, PROVEN, UNKNOWN, Result
 from cdma.verif.regression import Regression
 from cdma.verif.simulator.simulate import Outcome
+from cdma.verif.stream.codec.design import CodecDesign
+from cdma.verif.stream.stage.design import StageDesign
 
 TINY = CodecDesign("compressor", CodecConfig(Format(8, 8), 2))
 

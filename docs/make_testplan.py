@@ -14,11 +14,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from cdma.verif.codec.plan import CODEC_PLAN
 from cdma.verif.engine.plan import ENGINE_PLAN
-from cdma.verif.lossy.plan import STAGE_PLAN
 from cdma.verif.proofs.choice import all_proofs
 from cdma.verif.simulator.plan import TestPlan
+from cdma.verif.stream.codec.plan import CODEC_PLAN
+from cdma.verif.stream.stage.plan import STAGE_PLAN
 
 FILE = Path(__file__).resolve().parent / "testplan.md"
 
@@ -26,7 +26,7 @@ _HEAD = """\
 # Test plan
 
 What is exercised by which test. [verification.md](verification.md) says how each is run and what all of them check.
-This file is made by `docs/make_testplan.py` from the tests' own registrations (`verif/codec/plan.py`, `verif/lossy/plan.py`,
+This file is made by `docs/make_testplan.py` from the tests' own registrations (`verif/stream/codec/plan.py`, `verif/stream/stage/plan.py`,
 `verif/engine/plan.py`, `verif/proofs`). A test compares it with `cdma verify BLOCK --list` and
 `cdma prove --list`: no test is without a row, and no row without a test.
 """

@@ -32,11 +32,11 @@ PARTS = ("hdl", "sim", "cli")
 
 #: The tests of whole designs, by the beginning of the path that they look at.
 FURTHER = {
-    "hdl/codec": ["tests/verif/codec/test_regression.py"],
+    "hdl/codec": ["tests/verif/stream/codec/test_regression.py"],
     "hdl/blocks": ["tests/hdl/codec", "tests/hdl/axi"],
     "hdl/spec": ["tests/hdl/codec", "tests/cli", "tests/verif/engine/test_regression.py"],
     "hdl": ["tests/verif/engine/test_regression.py", "tests/verif/engine/test_units.py"],
-    "sim": ["tests/cli", "tests/verif/codec/test_regression.py"],
+    "sim": ["tests/cli", "tests/verif/stream/codec/test_regression.py"],
     "cli": ["tests/docs"],
 }
 

@@ -26,11 +26,11 @@ def design_from(arguments: argparse.Namespace, *, init: bool = True) -> Design:
         return EngineDesign(config, init)
 
     if isinstance(config, StageConfig):
-        from cdma.verif.lossy.design import StageDesign
+        from cdma.verif.stream.stage.design import StageDesign
 
         return StageDesign(arguments.block, config, init)
 
-    from cdma.verif.codec.design import CodecDesign
+    from cdma.verif.stream.codec.design import CodecDesign
 
     return CodecDesign(arguments.block, config, init)
 

@@ -97,7 +97,7 @@ class Codec:
     ``model``
         The :class:`cdma.sim.codec.codec_model.CodecModel` that its hardware must agree with.
     ``bench``
-        The :class:`cdma.verif.codec.codec_bench.CodecBench` of its regression: stimuli and limits.
+        The :class:`cdma.verif.stream.codec.codec_bench.CodecBench` of its regression: stimuli and limits.
     """
 
     name: str

@@ -67,5 +67,5 @@ CODEC = Codec(
     compressor="cdma.hdl.codec.compressor:Compressor",
     decompressor="cdma.hdl.codec.decompressor:Decompressor",
     model="cdma.sim.codec.frequent_value:MODEL",
-    bench="cdma.verif.codec.frequent_value:BENCH",
+    bench="cdma.verif.stream.codec.frequent_value:BENCH",
 )

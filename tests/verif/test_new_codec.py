@@ -14,7 +14,7 @@ from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.codecs import BLOCKS, CODECS, VARIABLE, codec_named
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.sim.codec.codec_model import CodecModel
-from cdma.verif.codec.codec_bench import CodecBench
+from cdma.verif.stream.codec.codec_bench import CodecBench
 from tests.support.verbatim.description import LINE, Verbatim
 
 

@@ -44,8 +44,8 @@ def register(subparsers: Any) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.output import step_progress
-    from cdma.verif.lossy.design import StageDesign
-    from cdma.verif.lossy.measure import BEATS, measure_stage
+    from cdma.verif.stream.stage.design import StageDesign
+    from cdma.verif.stream.stage.measure import BEATS, measure_stage
 
     config = stage_config_from(arguments)
     rows: list[Row] = []

@@ -51,7 +51,7 @@ class MadeCodec(Made):
         return {**rows, "table_size": self.config.table_size, "pipelined": self.config.pipelined}
 
     def facts(self) -> dict[str, str]:
-        from cdma.verif.codec.codec_bench import limits_of
+        from cdma.verif.stream.codec.codec_bench import limits_of
 
         rate = {"raw data": f"{self.bytes_per_cycle:g} bytes per cycle"}
         if not self.config.work_conserving:

@@ -14,10 +14,10 @@ from cdma.hdl.spec.presets import PRESETS
 from cdma.hdl.spec.quantisation import NUMBERS
 from cdma.hdl.spec.sideband import AXCACHE, SIDEBAND_TARGETS
 from cdma.hdl.spec.stage import STAGES, StageConfig
-from cdma.verif.codec.design import CodecDesign
 from cdma.verif.engine.design import EngineDesign
-from cdma.verif.lossy.design import StageDesign
 from cdma.verif.simulator.design import Design
+from cdma.verif.stream.codec.design import CodecDesign
+from cdma.verif.stream.stage.design import StageDesign
 
 __all__ = ["any_design", "design_of"]
 

@@ -73,7 +73,7 @@ def register(subparsers: Any) -> None:
         "--kernel-rate",
         type=_positive,
         metavar="GB/S",
-        help="one rate of CSWAP's kernels, in the place of the regression of measured times",
+        help="one rate of CSWAP's kernels, in the place of the measured times",
     )
     group.add_argument(
         "--memory",

@@ -230,7 +230,7 @@ def _page(result: Study, comparisons: Sequence[Comparison], bands: Mapping[str, 
     lines = [
         "# The papers' figures and ours",
         "",
-        'Written by `cdma model --figures docs/figures`; do not edit. "Theirs" is quoted from the papers and',
+        'Written by `cdma model figures docs/figures`; do not edit. "Theirs" is quoted from the papers and',
         "is never a result of ours; `docs/model.md` explains how ours come about.",
         "",
         "The band is where ours may lie if one assumption at a time goes to the ends of its range in",

@@ -23,12 +23,16 @@ def _finite(name: str, value: float, unit: str, *, zero: bool = False) -> None:
         raise ParameterError(f"{name} is {value!r}; it must be a number of {unit}, {least}")
 
 
+#: How a file has hidden times.
+_MILLISECONDS = {"scale": 1e-3, "least": 0}
+
+
 @dataclass(frozen=True)
 class Hidden:
     """Seconds of a tensor's transfers that computation hides: the offload's, and the prefetch's."""
 
-    forward: float = 0.0
-    backward: float = 0.0
+    forward: float = field(default=0.0, metadata=_MILLISECONDS)
+    backward: float = field(default=0.0, metadata=_MILLISECONDS)
 
     def __post_init__(self) -> None:
         for name in ("forward", "backward"):

@@ -137,17 +137,7 @@ def compare(result: Study, assumptions: Assumptions) -> list[Comparison]:
     best = max(result.ratio_maximum[name]["zv"] for name in PAPER_NETWORKS)
     ours = headlines(rows, best, cswap, assumptions)
     table = read_toml(DATA / "paper.toml")
-    return [
-        Comparison(
-            row.text("quantity"),
-            row.text("what"),
-            row.number("theirs"),
-            row.text("source"),
-            ours[row.text("quantity")],
-            row.text("reason"),
-        )
-        for row in table.rows("figure")
-    ]
+    return [row.read(Comparison, ours=ours[row.text("quantity")]) for row in table.rows("figure")]
 
 
 def _over_link(model: Model) -> tuple[float, float]:

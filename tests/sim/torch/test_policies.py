@@ -97,7 +97,7 @@ def test_memory_that_is_written_to_is_another_tensor() -> None:
         assert torch.equal(model.weight.grad, kept)
 
 
-def test_what_is_kept_as_it_is_and_written_to_is_refused() -> None:
+def test_writing_to_a_tensor_that_was_kept_as_it_is_is_refused() -> None:
     """As PyTorch refuses it: dense numbers do not shrink, so there is no copy of what they were."""
     model, inputs = Rewritten(), torch.randn(1024)
     with saved(model):

@@ -6,8 +6,7 @@ import pytest
 
 from cdma import ParameterError
 from cdma.sim.codec.tensor_profile import NothingToProfile
-from cdma.sim.study.profile import record
-from cdma.sim.study.profile.link import Settings
+from cdma.study import Settings, record
 
 torch = pytest.importorskip("torch")
 

@@ -6,8 +6,9 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 
 from cdma.base.errors import CdmaError
 
@@ -19,6 +20,8 @@ else:
 __all__ = ["Table", "TableError", "read_json", "read_toml"]
 
 _MISSING: Any = object()
+
+_T = TypeVar("_T")
 
 
 class TableError(CdmaError, ValueError):
@@ -134,6 +137,36 @@ class Table:
             raise TableError(f"{self.where} has {key} = {value!r}; it must be a list of at least one number")
         row = Table(f"{self.where}, {key}", {f"entry {place}": entry for place, entry in enumerate(value, 1)})
         return [row.number(name, least=least) for name in row.names()]
+
+    def read(self, kind: type[_T], **given: Any) -> _T:
+        """Reads a whole table as a dataclass whose fields are numbers, texts and flags; ``given`` has the others.
+
+        A field is read by its name and its type, and may be left out if it has a default. Its metadata may have the limits
+        of :meth:`number` or :meth:`whole`, and:
+
+        ``key``
+            The name in the table, if it is another.
+        ``scale``
+            What a number of the table is multiplied by, such as 1e9 for a rate in GB/s.
+        """
+        hints, values = get_type_hints(kind), dict(given)
+        for field in fields(kind):  # type: ignore[arg-type]
+            if field.name in given:
+                continue
+            limits = dict(field.metadata)
+            key, scale = limits.pop("key", field.name), limits.pop("scale", 1)
+            if key not in self and field.default is not MISSING:
+                self._asked.append(key)
+            elif hints[field.name] is bool:
+                values[field.name] = self.flag(key)
+            elif hints[field.name] is str:
+                values[field.name] = self.text(key)
+            elif hints[field.name] is int:
+                values[field.name] = self.whole(key, **limits)
+            else:
+                values[field.name] = self.number(key, **limits) * scale
+        self.done()
+        return kind(**values)
 
     def settings(self, known: Sequence[str]) -> dict[str, Any]:
         """Reads all values as they stand; refuses names that are not ``known``, which are most often misspelt."""

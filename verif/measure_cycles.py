@@ -14,8 +14,8 @@ from cdma.verif.stream.codec.measure import measure_codec, standard_designs
 
 __all__ = ["COMMAND", "UNITS_COMMAND", "engine_rows", "measure_cycles", "measure_units", "units_as_text"]
 
-COMMAND = "cdma model --measure-engine sim/study/data/engine_cycles.json"
-UNITS_COMMAND = "cdma model --measure-units sim/study/data/unit_cycles.json"
+COMMAND = "cdma model measure engine sim/study/data/engine_cycles.json"
+UNITS_COMMAND = "cdma model measure units sim/study/data/unit_cycles.json"
 
 #: Bytes of a tensor, how many of them, the memories' latency, density.
 _LOADS = (

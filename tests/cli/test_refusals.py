@@ -52,14 +52,14 @@ def unwritable(request, tmp_path: Path) -> Path:
         "wave engine -o",
         "verify decompressor --waves",
         "area compressor --sweep lanes=2,4 -o",
-        "model --figures",
-        "model --trace",
+        "model figures",
+        "model trace --network vgg16 --policy cdma",
         "characterise --figures",
     ],
 )
 def test_unwritable_folders(command: str, unwritable: Path, monkeypatch, capsys) -> None:
     monkeypatch.setattr("cdma.hdl.verilog.emit.subprocess.run", _no_work)
-    target = unwritable / "trace.json" if command.endswith("--trace") else unwritable
+    target = unwritable / "trace.json" if "trace" in command else unwritable
     assert f"cannot write to the directory {unwritable}" in _refused(capsys, *command.split(), target)
 
 
@@ -86,7 +86,7 @@ def test_unwritable_cache(command: str, tmp_path: Path, monkeypatch, capsys) -> 
     [
         "formats",
         "formats --json",
-        "model --list",
+        "model list",
         "verify compressor --list",
         "prove --list",
         "profile {} --json",
@@ -154,7 +154,7 @@ def test_many_dimensions(tmp_path: Path, capsys) -> None:
 
 @pytest.mark.parametrize("text", ["a = " + "[" * 5000 + "]" * 5000, "a = " + "{a=" * 5000 + "1" + "}" * 5000])
 @pytest.mark.parametrize(
-    "command", ["generate compressor --config {}", "model --network {}", "model --assumptions {}"]
+    "command", ["generate compressor --config {}", "model step --network {}", "model step --assumptions {}"]
 )
 def test_nested_toml(text: str, command: str, tmp_path: Path, capsys) -> None:
     path = tmp_path / "deep.toml"
@@ -201,13 +201,15 @@ def test_densities(tmp_path: Path, capsys) -> None:
         ({"networks": {"vgg": {"layers": [layer | {"shpae": [1]}]}}}, "shpae"),
     ):
         path.write_text(json.dumps(table))
-        assert f"unknown key '{key}'" in _refused(capsys, "model", "--network", "vgg16", "--densities", path)
+        assert f"unknown key '{key}'" in _refused(
+            capsys, "model", "step", "--network", "vgg16", "--densities", path
+        )
     network = tmp_path / "n.toml"
     network.write_text(
         'name = "n"\ninput = [3, 8, 8]\nbatch = 1\ndensities = "vgq"\n'
         'layers = [{name = "a", kind = "conv", filters = 4, kernel = 3, relu = true}]\n'
     )
-    said = _refused(capsys, "model", "--network", network)
+    said = _refused(capsys, "model", "step", "--network", network)
     assert "densities = 'vgq'; it must be one of transformer, alexnet, vgg, squeezenet, resnet" in said
 
 

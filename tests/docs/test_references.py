@@ -105,7 +105,7 @@ def test_broken_references_are_found() -> None:
         ["wave", "engine", "-o", "x"],
         ["demo"],
     ]
-    assert list(paths_in("in `hdl/nowhere.py` and `cdma model --figures docs/figures`")) == [
+    assert list(paths_in("in `hdl/nowhere.py` and `cdma model figures docs/figures`")) == [
         "hdl/nowhere.py",
         "docs/figures",
     ]

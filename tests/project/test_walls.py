@@ -331,6 +331,15 @@ def test_every_import_follows_an_arrow(imports: list[Import]) -> None:
     assert broken_walls(imports, ARROWS) == []
 
 
+def test_the_generator_imports_nothing_of_the_study(imports: list[Import]) -> None:
+    """What no table may grow an arrow for: hardware, its benches and flows, and the software of the same bits."""
+    generator = ("base/", "hdl/", "verif/", "synth/", "sim/codec/", "sim/engine/", "sim/lossy/", "sim/torch/")
+    study = ("sim/study/", "cli/study/")
+    own = [item for item in imports if item.file.startswith(generator)]
+    assert {f"{item.file.split('/')[0]}/" for item in own} >= {"base/", "hdl/", "verif/", "synth/", "sim/"}
+    assert [str(item) for item in own if item.target.startswith(study)] == []
+
+
 def test_every_room_of_the_table_stands() -> None:
     assert [room for room in ARROWS if not any((ROOT / room).glob("*.py"))] == []
 

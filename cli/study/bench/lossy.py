@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cdma.commands.bench.rows import Columns, Row, add_row_options, show_rows
+from cdma.commands.bench.rows import Columns, Row, add_row_options
+
+from .tables import show_table
 
 __all__ = ["register"]
 
@@ -53,13 +54,12 @@ def _run(arguments: argparse.Namespace) -> int:
             found.append(one)
             advance(what=f"{one.network}, {one.policy}, seed {one.seed}")
     table = [asdict(row) for row in rows(found)]
-    show_rows(
+    show_table(
         arguments,
         table,
-        columns=_COLUMNS,
+        _COLUMNS,
         texts=2,
         group=lambda row: row["network"],
-        markdown=_markdown,
     )
     return 0
 
@@ -86,9 +86,3 @@ _COLUMNS: Columns = {
     "accuracy": _accuracy,
     "points": _difference,
 }
-
-
-def _markdown(rows: Sequence[Row]) -> Iterator[Sequence[str]]:
-    yield list(_COLUMNS)
-    for row in rows:
-        yield [cell(row) for cell in _COLUMNS.values()]

@@ -1,9 +1,9 @@
-"""The best design within limits, and the front of area and step."""
+"""The best design within limits, and the Pareto front of area and step."""
 
 from __future__ import annotations
 
-from cdma.sim.study.system.design_front import best, cost, front
 from cdma.sim.study.system.designs import Design, Evaluation, Limits
+from cdma.sim.study.system.objective import best, objective, pareto_front
 from cdma.sim.study.tuner.search import Space
 
 LIMITS = Limits(500.0, 0.9)
@@ -35,6 +35,6 @@ def test_designs_beyond_a_limit_are_not_chosen() -> None:
     assert chosen.lanes * chosen.units == 8
     assert chosen.queue == 0
     assert best(known, Limits(170.0, 2.0)) is None
-    assert cost(None, LIMITS) > cost(Evaluation(501.0, 1.0, 1e-3), LIMITS) > 999
-    steps = [found.step_s for _, found in front(known, LIMITS)]
+    assert objective(None, LIMITS) > objective(Evaluation(501.0, 1.0, 1e-3), LIMITS) > 999
+    steps = [found.step_s for _, found in pareto_front(known, LIMITS)]
     assert steps == sorted(steps, reverse=True) == [1 / width for width in (2, 4, 8, 16)]

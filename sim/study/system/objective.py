@@ -1,4 +1,4 @@
-"""Which designs are best: the cost that a search makes small, the best of all, and the front of area and step."""
+"""The objective of a search over designs, the best design, and the Pareto front of area and step."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 from .designs import Design, Evaluation, Limits
 
-__all__ = ["best", "cost", "front"]
+__all__ = ["best", "objective", "pareto_front"]
 
-#: What a design costs that exceeds a limit: longer than any step, and longer the more it exceeds.
+#: The objective of a design beyond a limit: more than any step, and more the further it is beyond.
 _PENALTY = 1e3
 
 
-def cost(found: Evaluation | None, limits: Limits) -> float:
-    """Returns what a search makes small: the step, of equally long ones that of the smaller design, within the limits."""
+def objective(found: Evaluation | None, limits: Limits) -> float:
+    """Returns what a search minimises: the step, within the limits. Of equal steps the smaller design is better."""
     if found is None:
         return 10 * _PENALTY
     over = max(found.area_kge / limits.area_kge - 1, 0.0) + max(limits.clock_ghz / found.clock_ghz - 1, 0.0)
@@ -21,13 +21,15 @@ def cost(found: Evaluation | None, limits: Limits) -> float:
 
 
 def best(known: Mapping[Design, Evaluation | None], limits: Limits) -> Design | None:
-    """Returns the design with the least cost among those that keep the limits."""
+    """Returns the design with the least objective among those that keep the limits."""
     within = [design for design, found in known.items() if found is not None and found.keeps(limits)]
-    return min(within, key=lambda design: cost(known[design], limits), default=None)
+    return min(within, key=lambda design: objective(known[design], limits), default=None)
 
 
-def front(known: Mapping[Design, Evaluation | None], limits: Limits) -> list[tuple[Design, Evaluation]]:
-    """Returns the designs within the limits of which none is both smaller and faster, the smallest first."""
+def pareto_front(
+    known: Mapping[Design, Evaluation | None], limits: Limits
+) -> list[tuple[Design, Evaluation]]:
+    """Returns the designs within the limits than which no other is both smaller and faster, the smallest first."""
     pairs = [(design, found) for design, found in known.items() if found is not None and found.keeps(limits)]
     result: list[tuple[Design, Evaluation]] = []
     for design, found in sorted(pairs, key=lambda pair: (pair[1].area_kge, pair[1].step_s)):

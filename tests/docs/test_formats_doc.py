@@ -1,4 +1,4 @@
-"""The Python in docs/formats.md runs as it stands there, and the page names every preset."""
+"""The Python in docs/study/formats.md runs as it stands there, and the page names every preset."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cdma.hdl.spec.presets import PRESETS
 from tests.support.documents import blocks
 from tests.support.paths import DOCS
 
-DOCUMENT = DOCS / "formats.md"
+DOCUMENT = DOCS / "study" / "formats.md"
 
 
 def test_the_example(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""The repository's register document and C header are those of the register map."""
+"""The repository's C header of the registers is that of the register map."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from tests.support.paths import ROOT
 
 
-def test_generated_files_are_current() -> None:
+def test_the_header_is_current() -> None:
     command = [sys.executable, ROOT / "docs" / "make_registers.py", "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -37,7 +37,7 @@ def register(subparsers: Any) -> None:
         "model",
         help="what compression buys a network on a machine",
         description="Evaluate steps of training under every policy of offloading: traffic, time, speedup "
-        "over vDNN, memory. docs/model.md says what is measured, what is recorded and what is assumed.",
+        "over vDNN, memory. docs/study/model.md says what is measured, what is recorded and what is assumed.",
     )
     group = parser.add_argument_group("question")
     group.add_argument(

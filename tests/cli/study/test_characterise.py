@@ -25,7 +25,7 @@ def test_json(capsys):
 
 def test_the_document_has_the_tables_that_the_command_prints(capsys):
     assert main(["characterise", "--markdown"]) == 0
-    document = (DOCS / "characterisation.md").read_text(encoding="utf-8")
+    document = (DOCS / "study" / "characterisation.md").read_text(encoding="utf-8")
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
     assert len(lines) > 70
     assert [line for line in lines if line not in document] == []
@@ -60,7 +60,7 @@ def test_the_figures_are_those_that_the_command_draws(tmp_path, capsys):
     assert len(drawn) == 7
     for name, svg in drawn.items():
         assert (DOCS / "figures" / name).read_text(encoding="utf-8") == svg
-        assert f"figures/{name}" in (DOCS / "characterisation.md").read_text(encoding="utf-8")
+        assert f"figures/{name}" in (DOCS / "study" / "characterisation.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

@@ -39,14 +39,14 @@ MADE: dict[str, Callable[[], str]] = {
 SECTIONS = (
     Section("Tutorial", ("tutorial",)),
     Section("How to", ("integration", "driver", "litex", "how-to")),
-    Section("Reference", ("commands", "parameters", "registers", "api", "engine", "format", "changes")),
+    Section("Reference", ("commands", "parameters", "registers", "api", "engine", "format", "lossy", "changes")),
     Section("Explanation", ("architecture", "files", "verification", "tests")),
     Section("Measured", ("results",)),
     Section(
         "Study",
         (
             "study/formats",
-            "study/lossy",
+            "study/training",
             "study/profile",
             "study/model",
             "figures/model",

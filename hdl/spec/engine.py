@@ -93,7 +93,7 @@ class EngineConfig:
         True for a CRC-32C over the raw bytes of each transfer, in its completion and checked where its descriptor asks.
     ``lossy``
         The type of the numbers that an error-bounded stage makes integers of, as wide as words, where a descriptor has a
-        step: ``"fp32"``, ``"bf16"`` or ``"fp16"``; or ``"none"`` for no stage. See docs/study/lossy.md.
+        step: ``"fp32"``, ``"bf16"`` or ``"fp16"``; or ``"none"`` for no stage. See docs/lossy.md.
     ``keep_nonzero``
         True if its integer 0 is made of no number but zero; see :class:`.Quantisation`.
     """

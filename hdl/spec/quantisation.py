@@ -34,7 +34,7 @@ NUMBERS = {"fp32": NumberType(8, 23), "bf16": NumberType(8, 7), "fp16": NumberTy
 
 @dataclass(frozen=True)
 class Quantisation:
-    """Numbers to integers and back, with an error of at most half a step; see ``docs/study/lossy.md``.
+    """Numbers to integers and back, with an error of at most half a step; see ``docs/lossy.md``.
 
     ``number``
         The type of the numbers: ``"fp32"``, ``"bf16"`` or ``"fp16"``.

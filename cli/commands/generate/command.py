@@ -18,7 +18,7 @@ __all__ = ["register"]
 
 _CODEC = "Write the Verilog of a {} with AXI-Stream ports: {}."
 
-_STAGE = "Write the Verilog of a {} with AXI-Stream ports: {}. docs/study/lossy.md says what becomes of a number."
+_STAGE = "Write the Verilog of a {} with AXI-Stream ports: {}. docs/lossy.md says what becomes of a number."
 
 #: Each block's summary and description.
 _BLOCKS = {

@@ -84,7 +84,7 @@ def test_an_engine_without_refuses(start):
 
 @pytest.mark.parametrize("mode", [Mode.RAW, Mode.ZVC])
 def test_a_prefetch_without_a_step_gives_the_integers_for_any_type(start, mode):
-    """docs/study/lossy.md: the way for numbers of another type than the engine's."""
+    """docs/lossy.md: the way for numbers of another type than the engine's."""
     bench = start(LOSSY)
     numbers = np.random.default_rng(2).uniform(-3, 3, 104).astype(np.float32)
     bench.dev.write(DEV, numbers.tobytes())

@@ -12,6 +12,7 @@ from cdma.sim.codec.model import compress
 from cdma.sim.engine.driver.c_driver import c_driver
 from cdma.sim.engine.memory import Memory
 from cdma.sim.engine.model import EngineModel
+from docs.make_registers import HEADER, header
 from tests.support.c_driver_library import CALL, READ, SIM, WARNINGS, WRITE, Io
 from tests.support.documents import blocks
 from tests.support.paths import DOCS
@@ -53,3 +54,7 @@ def test_the_c_examples_compile_and_run(tmp_path):
 
 def test_the_text_of_the_c_driver_is_the_file():
     assert c_driver() == (SIM / "cdma.h").read_text(encoding="utf-8")
+
+
+def test_the_header_is_that_of_the_register_map():
+    assert HEADER.read_text(encoding="utf-8") == header(), "write it with: python docs/make_registers.py"

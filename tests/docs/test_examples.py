@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cdma.hdl.spec.presets import PRESETS
 from tests.support.documents import blocks
 from tests.support.paths import DOCS, ROOT
 
@@ -30,3 +31,8 @@ def test_the_examples_run(
     monkeypatch.chdir(tmp_path)
     exec(compile(examples, document.name, "exec"), {})
     assert PRINTED.get(document.stem, "") in capsys.readouterr().out
+
+
+def test_every_preset_is_explained() -> None:
+    text = (DOCS / "study" / "formats.md").read_text(encoding="utf-8")
+    assert [name for name in PRESETS if f"`{name}`" not in text] == []

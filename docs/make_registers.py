@@ -1,6 +1,6 @@
 """Writes ``sim/engine/driver/cdma_regs.h``, the C header with the registers of every engine.
 
-    python docs/make_registers.py
+python docs/make_registers.py
 """
 
 from __future__ import annotations

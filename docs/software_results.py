@@ -1,4 +1,4 @@
-"""Writes the tables of ``docs/formats.md`` on the codec in software, by running the commands that it shows.
+"""Writes the tables of ``docs/study/formats.md`` on the codec in software, by running the commands that it shows.
 
     python -m docs.software_results [--only rates files] [--rounds N]
 
@@ -25,7 +25,7 @@ from cdma.hdl.spec.presets import PRESETS
 from cdma.sim.codec.stimuli import activations
 
 DOCS = Path(__file__).parent
-DOCUMENT = DOCS / "formats.md"
+DOCUMENT = DOCS / "study" / "formats.md"
 
 #: Codecs that the table of rates leaves out: they are slower than LZ4, or need no comparison in each format.
 _LEFT_OUT = ("cDMA numpy", "zlib 1", "zstd 1", "blosc2 LZ4 1")

@@ -22,7 +22,7 @@ def register(subparsers: Any) -> None:
         description="Train small networks while everything that autograd keeps is compressed with the bits of this "
         "hardware and given back in the backward pass: without loss, to a fixed bound, by COMET's rule and by AC-GC's. "
         "The networks are those of cdma characterise and a transformer. Without options it is one seed and a short "
-        "training, a few minutes; docs/lossy.md says how its numbers were made. Needs the extra torch.",
+        "training, a few minutes; docs/study/training.md says how its numbers were made. Needs the extra torch.",
     )
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="trainings of each (default 1)")
     parser.add_argument(

@@ -19,7 +19,7 @@ def register(subparsers: Any) -> None:
         "model",
         help="what compression buys a network on a machine",
         description="Evaluate the training of networks under policies of offloading. Each mode explains itself: "
-        "cdma model MODE --help. docs/model.md says what is measured, what is recorded and what is assumed.",
+        "cdma model MODE --help. docs/study/model.md says what is measured, what is recorded and what is assumed.",
     )
     modes = parser.add_subparsers(title="modes", metavar="MODE", required=True)
     for mode in (step, several, decode):

@@ -19,7 +19,7 @@ from .tables import learn_format
 
 __all__ = ["BOUNDS", "Row", "Summary", "compare", "summarise"]
 
-#: The bounds that a row has; ``docs/codecs.md`` defines them.
+#: The bounds that a row has; ``docs/study/codecs.md`` defines them.
 BOUNDS = ("mask", "table", "byte")
 
 

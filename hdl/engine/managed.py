@@ -82,7 +82,7 @@ class ManagedEngine(wiring.Component):
             prefetch=Channel(config, compressing=False, clock=self.clock),
             rings=Rings(config),
             windows=StoredWindows(config),
-            counters=Counters(config.units, late=config.pipelined, options=config.records),
+            counters=Counters(config.units, pipelined=config.pipelined, options=config.records),
         )
         m.submodules.timebase = parts.timebase
         m.d.comb += parts.timebase.watchdog_cycles.eq(control.watchdog_cycles)
@@ -123,7 +123,7 @@ class ManagedEngine(wiring.Component):
         offload, prefetch, rings = parts.offload, parts.prefetch, parts.rings
         m.submodules.host_reads = reads = ReadArbiter(_IDS, *host, HOST_ID_BITS)
         m.submodules.host_writes = writes = WriteArbiter(
-            _IDS, *host, config.format.moved_bits, HOST_ID_BITS, fast=config.pipelined
+            _IDS, *host, config.format.moved_bits, HOST_ID_BITS, pipelined=config.pipelined
         )
         connect_ports(m, offload.source, self.dev_read)
         connect_ports(m, prefetch.sink, self.dev_write)

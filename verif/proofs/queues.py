@@ -130,7 +130,7 @@ PROOFS = [
     _proof("fifo", "depth 2", lambda: Fifo(_BITS, 2), 3, 2, 2),
     _proof("fifo", "depth 4", lambda: Fifo(_BITS, 4), 5, 4, 2),
     _proof("fifo", "depth 4, ahead", lambda: Fifo(_BITS, 4, ahead=True), 5, 4, 3),
-    _proof("fifo", "depth 4, block", lambda: Fifo(_BITS, 4, block=True), 6, 4, 4),
+    _proof("fifo", "depth 4, block", lambda: Fifo(_BITS, 4, pipelined=True), 6, 4, 4),
     _proof("fifo", "depth 4, reserved", lambda: Fifo(_BITS, 4, reserved=True), 4, 4, 2, 4),
     _proof(
         "fifo",

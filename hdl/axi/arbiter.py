@@ -173,14 +173,14 @@ class WriteArbiter(wiring.Component):
             m.d.comb += w.payload[name].eq(_one_of(picks, [client.w.payload[name] for client in clients]))
 
         m.submodules.responses = responses = SkidBuffer(WriteResponse(self.id_bits))
-        wiring.connect(m, wiring.flipped(self.port.b), responses.i)
+        wiring.connect(m, wiring.flipped(self.port.b), responses.input)
         for number, client in enumerate(clients):
             here = Signal(name=f"answers_{number}")
             m.d.comb += [
-                client.b.payload.resp.eq(responses.o.payload.resp),
-                here.eq(_choose(m, responses.o.payload.id, self.ids[number], client.b.payload.id)),
-                client.b.valid.eq(responses.o.valid & here),
+                client.b.payload.resp.eq(responses.output.payload.resp),
+                here.eq(_choose(m, responses.output.payload.id, self.ids[number], client.b.payload.id)),
+                client.b.valid.eq(responses.output.valid & here),
             ]
             with m.If(here):
-                m.d.comb += responses.o.ready.eq(client.b.ready)
+                m.d.comb += responses.output.ready.eq(client.b.ready)
         return m

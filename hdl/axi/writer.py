@@ -167,8 +167,8 @@ class AxiWriter(wiring.Component):
         wiring.connect(m, source, realign.input)
         if shape.pipelined:
             m.submodules.moved = buffer = BeatSlice(Beat(shape.word_bits, shape.lanes))
-            wiring.connect(m, moved, buffer.i)
-            moved = buffer.o
+            wiring.connect(m, moved, buffer.input)
+            moved = buffer.output
             self._know(m, realign, lane)
         else:
             m.d.comb += [
@@ -255,8 +255,8 @@ class AxiWriter(wiring.Component):
         w, store, lengths = self.port.w, queues.store.output, queues.lengths.output
         if self.shape.pipelined:
             m.submodules.sending = sending = ElasticBuffer(w.payload.shape())
-            wiring.connect(m, sending.o, wiring.flipped(w))
-            w = sending.i
+            wiring.connect(m, sending.output, wiring.flipped(w))
+            w = sending.input
         sent = Signal(range(self.shape.burst))
         m.d.comb += [
             w.valid.eq(lengths.valid & store.valid),
@@ -304,5 +304,5 @@ class AxiWriter(wiring.Component):
         if not self.shape.pipelined:
             return self.port.b
         m.submodules.responses = responses = SkidBuffer(b.payload.shape())
-        wiring.connect(m, b, responses.i)
-        return responses.o
+        wiring.connect(m, b, responses.input)
+        return responses.output

@@ -115,6 +115,6 @@ def connect_width(
         source = adapter.output
     if pipelined and lanes_in >= lanes_out:
         m.submodules[f"{name}_slice"] = buffer = BeatSlice(source.payload.shape())
-        wiring.connect(m, source, buffer.i)
-        source = buffer.o
+        wiring.connect(m, source, buffer.input)
+        source = buffer.output
     wiring.connect(m, source, sink)

@@ -61,8 +61,8 @@ class Queue(Bench):
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.block()
-        entering = dut.i if hasattr(dut, "i") else dut.input
-        leaving = dut.o if hasattr(dut, "o") else dut.output
+        entering = dut.input
+        leaving = dut.output
         if self.reserved:
             free(m, "input_payload", entering.payload)
             free(m, "input_valid", entering.valid)

@@ -99,8 +99,8 @@ class CompletionWriter(wiring.Component):
         # The wires from the bus to all bits of the read register are slow in an FPGA.
         if self.config.pipelined:
             m.submodules.leaving = leaving = ElasticBuffer(beat)
-            wiring.connect(m, read, leaving.i)
-            read = leaving.o
+            wiring.connect(m, read, leaving.input)
+            read = leaving.output
         self._send(m, read)
         return m
 

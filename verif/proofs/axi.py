@@ -28,7 +28,7 @@ def _shape(
     address_bits: int = 6,
     burst: int = 2,
     outstanding: int = 2,
-    registered: bool = False,
+    pipelined: bool = False,
 ) -> PortShape:
     """A port that is as small as ports can be.
 
@@ -42,7 +42,7 @@ def _shape(
         burst=burst,
         outstanding=outstanding,
         buffer=8,
-        registered=registered,
+        pipelined=pipelined,
         span_bits=address_bits - 1,
     )
 
@@ -278,7 +278,7 @@ def _written(config: str, depth: int, **shape: Any) -> Proof:
 PROOFS = [
     _reading("1 lane, bursts of 2"),
     _reading("2 lanes, bursts of 2", words=2, quick=False),
-    _reading("1 lane, bursts of 2, registered", registered=True, quick=False),
+    _reading("1 lane, bursts of 2, registered", pipelined=True, quick=False),
     Proof(
         name="axi_reader_progress",
         config="1 lane, bursts of 2",
@@ -295,6 +295,6 @@ PROOFS = [
     _writing("1 lane, bursts of 2"),
     # More addresses than the writer has lengths for, whose data have not begun.
     _writing("1 lane, bursts of 2, 4 in flight", outstanding=4),
-    _writing("1 lane, bursts of 2, registered", registered=True),
+    _writing("1 lane, bursts of 2, registered", pipelined=True),
     _written("1 lane, bursts of 2", 14),
 ]

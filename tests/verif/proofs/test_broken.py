@@ -109,10 +109,13 @@ class Hesitating(SkidBuffer):
         m = Module()
         m.submodules.right = right = SkidBuffer(2)
         rest = Signal()
-        m.d.sync += rest.eq(self.i.valid & self.i.ready)
-        m.d.comb += [right.i.payload.eq(self.i.payload), right.i.valid.eq(self.i.valid & ~rest)]
-        m.d.comb += self.i.ready.eq(right.i.ready & ~rest)
-        wiring.connect(m, right.o, wiring.flipped(self.o))
+        m.d.sync += rest.eq(self.input.valid & self.input.ready)
+        m.d.comb += [
+            right.input.payload.eq(self.input.payload),
+            right.input.valid.eq(self.input.valid & ~rest),
+        ]
+        m.d.comb += self.input.ready.eq(right.input.ready & ~rest)
+        wiring.connect(m, right.output, wiring.flipped(self.output))
         return m
 
 

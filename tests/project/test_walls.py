@@ -356,7 +356,7 @@ def test_tests_have_the_rooms_of_what_they_test() -> None:
     assert [folder for folder in sorted(folders - own) if not any((ROOT / folder).glob("*.py"))] == []
 
 
-def test_what_the_walls_refuse() -> None:
+def test_every_kind_of_broken_wall_is_found() -> None:
     """The checks above expect empty lists; here every kind of sentence appears once."""
     arrows = {"a": [], "a/inner": ["a"], "b": ["a", "a/inner"]}
     imports = [

@@ -44,7 +44,7 @@ def test_a_memory_that_is_left_out_does_not_hide_paths(tiny):
 
 
 @needs_opensta
-def test_what_opensta_cannot_read_is_an_error(tiny):
+def test_a_netlist_that_opensta_cannot_read_is_an_error(tiny):
     netlist = synthesise(circuit("always @(posedge clk) q <= d;"), tiny, Options())
     with pytest.raises(
         ToolError, match=r"^OpenSTA did not time the circuit: netlist\.v, line \d+ syntax error"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +11,7 @@ from cdma.base.json_cache import Cache
 
 from .circuits import Circuit
 from .errors import MeasureError
-from .yosys import Progress, Yosys, find_yosys, scratch
+from .yosys import Progress, Yosys, find_yosys
 
 __all__ = ["combinational_paths", "paths_in"]
 
@@ -21,7 +20,6 @@ _REVISION = 1
 
 # Memories stay whole, everything else becomes gates and flip-flops of one bit.
 _SCRIPT = """\
-read_verilog circuit.v
 hierarchy -top {top}
 proc
 flatten
@@ -30,9 +28,7 @@ opt_clean
 memory_collect
 techmap
 simplemap
-opt -fast
-write_json netlist.json
-"""
+opt -fast"""
 
 
 def combinational_paths(
@@ -50,14 +46,12 @@ def combinational_paths(
     cache = cache or Cache()
     yosys = yosys or find_yosys()
     key = content_key(str(_REVISION), "paths", str(yosys), circuit.top, circuit.verilog)
-    found = cache.load(key)
-    if found is None:
-        with scratch() as folder:
-            (folder / "circuit.v").write_text(circuit.verilog)
-            yosys.run(_SCRIPT.format(top=circuit.top), folder, progress)
-            netlist = json.loads((folder / "netlist.json").read_text())
-        found = paths_in(netlist["modules"][circuit.top])
-        cache.store(key, found)
+    script = _SCRIPT.format(top=circuit.top)
+
+    def make() -> dict[str, list[str]]:
+        return paths_in(yosys.modules(script, circuit.verilog, progress)[circuit.top])
+
+    found: dict[str, list[str]] = cache.kept(key, make)
     return found
 
 

@@ -77,19 +77,18 @@ ARROWS: dict[str, list[str]] = {
         "hdl/engine/control",
         "hdl/engine/rings",
     ],
-    # What lies beside the Verilog of a block: texts of its registers, its package, the core of LiteX.
-    "hdl/deliver": ["base", "hdl/spec", "hdl/spec/registers", "hdl/verilog", "hdl/engine"],
-    # The public names of cdma.hdl, which are imported by name on first use, and the Verilog of every block by its name.
-    "hdl": [
+    # What a user gets: the Verilog of any block by its name, texts of its registers, its package, the core of LiteX.
+    "hdl/deliver": [
         "base",
         "hdl/spec",
-        "hdl/blocks",
+        "hdl/spec/registers",
         "hdl/verilog",
-        "hdl/codec/parts",
         "hdl/codec",
         "hdl/lossy",
         "hdl/engine",
     ],
+    # The public names of cdma.hdl. They are imported by name on first use, and no room imports through them.
+    "hdl": ["base", "hdl/spec", "hdl/blocks", "hdl/codec/parts", "hdl/codec", "hdl/engine"],
     # The software of the same bits: codec, error bounds, the engine's model with its drivers, and what autograd keeps.
     "sim/codec": ["base", "hdl/spec"],
     "sim/lossy": ["base", "hdl/spec"],
@@ -189,7 +188,7 @@ ARROWS: dict[str, list[str]] = {
         "verif/engine",
     ],
     # Area and clock.
-    "synth": ["base", "hdl"],
+    "synth": ["base", "hdl/deliver"],
     "synth/asic/library": ["synth"],
     "synth/asic": ["base", "hdl/spec", "synth", "synth/asic/library"],
     "synth/asic/sweep": ["base", "hdl/spec", "synth", "synth/asic/library", "synth/asic"],
@@ -198,7 +197,6 @@ ARROWS: dict[str, list[str]] = {
     "cli": ["base", "hdl/spec", "hdl/deliver", "sim/codec", "sim/engine", "sim/engine/driver", "sim/torch"],
     "cli/commands": [
         "base",
-        "hdl",
         "hdl/spec",
         "hdl/spec/registers",
         "hdl/verilog",

@@ -39,16 +39,6 @@ class Timing:
     ends: Mapping[str, tuple[str, str]]
     report: str
 
-    @property
-    def start(self) -> str:
-        """The register in which the longest path from register to register begins; empty if there is none."""
-        return self.ends["period"][0] if "period" in self.ends else ""
-
-    @property
-    def end(self) -> str:
-        """The register in which that path ends."""
-        return self.ends["period"][1] if "period" in self.ends else ""
-
 
 @dataclass(frozen=True)
 class OpenSta:

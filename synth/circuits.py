@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cdma.hdl.generate import Config, block_design
+from cdma.hdl.deliver.designs import Config, block_design
 
 __all__ = ["Circuit", "circuit_of"]
 

@@ -37,8 +37,6 @@ class CodecConfig:
 
     ``format``
         The format of the stream, which says which codec it is.
-    ``lanes``
-        Words of one bus beat: a power of two from 1 to 64, at most the window.
     ``runtime_values``
         True for a table of frequent values on an input port with ``2**code_bits - 1`` entries, false for constants.
         A bench drives that port with ``format.values``.

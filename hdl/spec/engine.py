@@ -56,10 +56,6 @@ class EngineConfig:
     ``format``, ``lanes``
         The codec of each channel: its stream format, and the words of one beat of its datapath. Choose
         ``lanes`` such that ``lanes * word_bits`` is not below the port widths, or the codec limits the rate.
-    ``dev_data_bits``, ``host_data_bits``
-        Width of the AXI4 ports' data.
-    ``dev_address_bits``, ``host_address_bits``
-        Width of the AXI4 ports' addresses.
     ``alignment``
         What the source and the destination of a descriptor are multiples of: a ``"beat"`` of their port, or a
         ``"word"`` (of a stream, which is a byte in a format with a field, and with words of 4 bits), which costs a shifter
@@ -78,12 +74,6 @@ class EngineConfig:
         Beats of the writer's buffer, a power of two and at least two bursts; 0 takes four bursts.
     ``descriptors``
         The most descriptors in flight at once, per channel, and the most that are fetched ahead from a ring.
-    ``ring_entries``
-        Entries of the largest descriptor ring.
-    ``registers``
-        True for a register block, rings and an interrupt; false for bare descriptor and completion streams.
-    ``pipelined``
-        True for codecs that are built for FPGAs; see :class:`CodecConfig`.
     ``register_slices``
         The channels of AXI4, AXI4-Lite and streams with a register slice: ``"in"`` for those whose payload goes into
         the engine (R and B of the memory ports, AW, W and AR of the registers, descriptors), ``"out"`` for the
@@ -95,19 +85,13 @@ class EngineConfig:
         multiple of a window.
     ``stripe_bytes``
         Bytes of device memory that lie at one port before the next port's: a whole number of windows.
-    ``queue``
-        Finished beats that the compressor stores, and so the size of both codecs; see :class:`CodecConfig`.
     ``sideband``
         The sideband signals of the AXI4 ports.
     ``sideband_registers``
         True for registers of the sideband in each channel; their reset values are those of ``sideband``.
-    ``crc``
-        True for a CRC-32C over the raw bytes of each transfer, in its completion and checked where its descriptor asks.
     ``lossy``
         The type of the numbers that an error-bounded stage makes integers of, as wide as words, where a descriptor has a
         step: ``"fp32"``, ``"bf16"`` or ``"fp16"``; or ``"none"`` for no stage. See docs/lossy.md.
-    ``keep_nonzero``
-        True if its integer 0 is made of no number but zero; see :class:`.Quantisation`.
     """
 
     format: StreamFormat = Format()

@@ -25,10 +25,6 @@ _EXTRAS = ("field_bits", "rotate", "zero", "align")
 class Format(StreamFormat):
     """The format of a compressed stream; see ``docs/format.md``.
 
-    ``word_bits``
-        Bits of one word, the unit that is frequent or not.
-    ``window``
-        Words that share one header.
     ``code_bits``
         Bits of one code in the header; code ``2**code_bits - 1`` says "literal".
     ``values``
@@ -37,13 +33,6 @@ class Format(StreamFormat):
     ``field_bits``
         Bits of the field, a multiple of 8; 0 for none, which makes codes of whole words. A code then says which bytes
         of a word are in the stream: all of them, or those outside the field.
-    ``rotate``
-        Bits that a word is rotated left by, so that its top ``field_bits`` bits are the field: 1 for the exponent of
-        bf16 and fp32.
-    ``zero``
-        True if code 0 stands for a word of zeros, of which nothing else is stored; for formats with a field.
-    ``align``
-        Bytes that the length of each window in the stream is a multiple of; zero bytes fill it up.
     """
 
     codec: ClassVar[str] = "frequent-value"

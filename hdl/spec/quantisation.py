@@ -35,10 +35,6 @@ NUMBERS = {"fp32": NumberType(8, 23), "bf16": NumberType(8, 7), "fp16": NumberTy
 class Quantisation:
     """Numbers to integers and back, with an error of at most half a step; see ``docs/lossy.md``.
 
-    ``number``
-        The type of the numbers: ``"fp32"``, ``"bf16"`` or ``"fp16"``.
-    ``bits``
-        Bits of an integer, 4, 8 or 16, and fewer than a number has.
     ``keep_nonzero``
         True if no number but zero becomes the integer 0: what would, becomes 1 or -1, with an error of at most a step.
     """

@@ -28,15 +28,7 @@ def _axcache(of: str) -> int:
 
 @dataclass(frozen=True)
 class Sideband:
-    """The signals of AR and AW that the engine gives and does not use.
-
-    ``dev_axcache``, ``host_axcache``, ``ring_axcache``
-        AxCACHE of data in device memory, of data in host memory, and of descriptors and completions.
-    ``axprot``, ``axqos``
-        AxPROT and AxQOS of all of them.
-    ``axuser_bits``, ``axuser``
-        Width of AxUSER, and its value; with a width of 0 there is no such port.
-    """
+    """The signals of AR and AW that the engine gives and does not use."""
 
     dev_axcache: int = _axcache("data in device memory")
     host_axcache: int = _axcache("data in host memory")

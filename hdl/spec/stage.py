@@ -21,8 +21,6 @@ class StageConfig:
 
     ``form``
         The numbers and the integers.
-    ``lanes``
-        Numbers of one bus beat: a power of two from 1 to 64.
     """
 
     form: Quantisation = Quantisation()

@@ -76,8 +76,6 @@ ENGINES = {
 
 def _paths_of(block: str, config: CodecConfig | EngineConfig, slices: str) -> dict[str, list[str]]:
     config = dataclasses.replace(config, register_slices=slices)
-    if isinstance(config, EngineConfig):
-        return combinational_paths(circuit_of("engine", config))
     return combinational_paths(circuit_of(block, config))
 
 

@@ -7,7 +7,7 @@ import json
 
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.codecs import BLOCKS
-from cdma.options import codec_config_from
+from cdma.options import cache_from, codec_config_from
 from cdma.output import new_table, output, status
 from cdma.synth.asic.measure import Measurement, measure
 from cdma.synth.asic.scaling import PAPER_MM2, PEERS, check_feature_size, scale_to_paper
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
                 circuit,
                 library,
                 request.options(arguments, library),
-                cache=request.cache(arguments),
+                cache=cache_from(arguments),
                 yosys=yosys,
                 progress=say,
             )

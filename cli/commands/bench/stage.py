@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cdma.hdl.spec.stage import STAGES
@@ -52,12 +51,5 @@ def _run(arguments: argparse.Namespace) -> int:
     with step_progress("building and measuring", len(STAGES) * len(BEATS)) as advance:
         for block in STAGES:
             rows += measure_stage(StageDesign(block, config), arguments.seed, advance)
-    show_rows(arguments, rows, columns=_COLUMNS, texts=3, group=lambda row: row["block"], markdown=_markdown)
+    show_rows(arguments, rows, columns=_COLUMNS, texts=3, group=lambda row: row["block"])
     return 0 if all(row["cycles"] <= row["bound"] for row in rows) else 1
-
-
-def _markdown(rows: Sequence[Row]) -> Iterator[Sequence[str]]:
-    """The table for people, row by row."""
-    yield list(_COLUMNS)
-    for row in rows:
-        yield [cell(row) for cell in _COLUMNS.values()]

@@ -10,7 +10,7 @@ from typing import Any
 
 from cdma._version import __version__
 from cdma.hdl.deliver.block import Block
-from cdma.hdl.generate import block_design, block_ports
+from cdma.hdl.deliver.designs import block_design, block_ports
 from cdma.hdl.spec.registers.description import RegisterMap
 
 from .measured import measured

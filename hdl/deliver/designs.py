@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .spec.codec import CodecConfig
-from .spec.engine import EngineConfig
-from .spec.stage import StageConfig
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.stage import StageConfig
 
 if TYPE_CHECKING:
-    from .verilog.emit import Verilog
-    from .verilog.ports import Port
+    from cdma.hdl.verilog.emit import Verilog
+    from cdma.hdl.verilog.ports import Port
 
 __all__ = ["Config", "block_design", "block_ports"]
 
@@ -21,14 +21,14 @@ Config = CodecConfig | StageConfig | EngineConfig
 def block_design(block: str, config: Config, **wishes: Any) -> Verilog:
     """The Verilog of a block, with the name, the prefix, initial values and memories of ``wishes``."""
     if isinstance(config, EngineConfig):
-        from .engine.generate import engine_design
+        from cdma.hdl.engine.generate import engine_design
 
         return engine_design(config, **wishes)
     if isinstance(config, StageConfig):
-        from .lossy.generate import stage_design
+        from cdma.hdl.lossy.generate import stage_design
 
         return stage_design(block, config, **wishes)
-    from .codec.generate import codec_design
+    from cdma.hdl.codec.generate import codec_design
 
     return codec_design(block, config, **wishes)
 
@@ -36,13 +36,13 @@ def block_design(block: str, config: Config, **wishes: Any) -> Verilog:
 def block_ports(block: str, config: Config) -> tuple[Port, ...]:
     """The ports of the module that :func:`block_design` prints."""
     if isinstance(config, EngineConfig):
-        from .engine.engine import engine_ports
+        from cdma.hdl.engine.engine import engine_ports
 
         return engine_ports(config)
     if isinstance(config, StageConfig):
-        from .lossy.shell import stage_ports
+        from cdma.hdl.lossy.shell import stage_ports
 
         return stage_ports(block, config)
-    from .codec.shell import codec_ports
+    from cdma.hdl.codec.shell import codec_ports
 
     return codec_ports(config, length=block == "decompressor")

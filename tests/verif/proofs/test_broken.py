@@ -179,7 +179,7 @@ class TooLong(AxiReader):
 
     def elaborate(self, platform):
         m = Module()
-        right = around(m, self, AxiReader(self.shape), but=["port"])
+        right = around(m, self, AxiReader(self.shape), but=["port", "idle", "progress"])
         wiring.connect(m, wiring.flipped(self.port.r), right.port.r)
         second = Signal()
         ar = right.port.ar

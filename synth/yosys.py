@@ -30,7 +30,16 @@ from cdma.base.errors import ToolError, ToolTimeout
 from cdma.base.install import install_command
 from cdma.base.threads import ending_with_thread
 
-__all__ = ["WRITE_AIGER", "Progress", "Yosys", "find_abc", "find_yosys", "run_tool", "scratch"]
+__all__ = [
+    "WRITE_AIGER",
+    "Progress",
+    "Yosys",
+    "decide_miter",
+    "find_abc",
+    "find_yosys",
+    "run_tool",
+    "scratch",
+]
 
 #: What ``cdma --verbose`` shows.
 _log = logging.getLogger(__name__)
@@ -191,3 +200,16 @@ def find_abc() -> str:
     if path is None or not path.is_file():
         raise ToolError(f"ABC is not installed; it comes with: {install_command('synth')}")
     return str(path)
+
+
+def decide_miter(folder: Path, merge: str, prove_s: float, limit_s: float) -> bool | None:
+    """Whether the output of ``miter.aig`` is never 1; None if ABC decides it neither way in ``prove_s`` seconds.
+
+    ``merge`` joins the registers and gates that it proves to be the same. Raises :class:`.ToolError` after ``limit_s``.
+    """
+    # If scorr leaves no register, pdr declines and iprove answers; else it is the other way round.
+    prove = f"read_aiger miter.aig; strash; {merge}; pdr -T {prove_s:.0f}; iprove"
+    log = "".join(run_tool((find_abc(), "-c", prove), folder, limit_s))
+    if re.search(r"^UNSATISFIABLE|Property proved", log, re.MULTILINE):
+        return True
+    return False if re.search(r"^SATISFIABLE|was asserted in frame", log, re.MULTILINE) else None

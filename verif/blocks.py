@@ -1,9 +1,11 @@
-"""The kinds of designs that a regression runs on, by the names of their blocks: their classes and their plans."""
+"""What a regression runs on, by the name of the block: its class of designs, and its plan."""
 
 from __future__ import annotations
 
+from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.codecs import BLOCKS
-from cdma.hdl.spec.stage import STAGES
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.stage import STAGES, StageConfig
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.engine.plan import ENGINE_PLAN
 from cdma.verif.simulator.design import Design
@@ -13,7 +15,16 @@ from cdma.verif.stream.codec.plan import CODEC_PLAN
 from cdma.verif.stream.stage.design import StageDesign
 from cdma.verif.stream.stage.plan import STAGE_PLAN
 
-__all__ = ["design_from_json", "plan_of"]
+__all__ = ["design_from_json", "design_of", "plan_of"]
+
+
+def design_of(block: str, config: CodecConfig | StageConfig | EngineConfig, *, init: bool = True) -> Design:
+    """The design of a block with these parameters, with or without initial values."""
+    if isinstance(config, EngineConfig):
+        return EngineDesign(config, init)
+    if isinstance(config, StageConfig):
+        return StageDesign(block, config, init)
+    return CodecDesign(block, config, init)
 
 
 def design_from_json(block: str, text: str) -> Design:

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cdma.base.errors import ParameterError
 from cdma.files import FileError, write_text
+
+from .campaign import check_one_or_more
 
 if TYPE_CHECKING:
     from cdma.verif.campaigns.certificate.certificate import Certificate, Shown
@@ -60,10 +61,7 @@ def add_certificate_options(block: argparse.ArgumentParser) -> None:
 
 def check_certificate_options(arguments: argparse.Namespace) -> bool:
     """Whether a certificate is asked for; refuses what could not be written at the end."""
-    for name in ("prove", "mutate"):
-        value = getattr(arguments, name)
-        if value is not None and value < 1:
-            raise ParameterError(f"{name} is {value}; it must be 1 or more")
+    check_one_or_more(arguments, "prove", "mutate")
     asked = arguments.coverage or any(
         getattr(arguments, name) is not None for name in ("output", "prove", "mutate")
     )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,8 @@ from cdma.base.errors import ParameterError
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.stage import STAGES
 from cdma.options import ENGINE, add_block_options
+
+from .campaign import Rows, add_jobs_option, tell
 
 if TYPE_CHECKING:
     from cdma.verif.campaigns.coverage.code import Share
@@ -57,13 +58,7 @@ def _add_options(block: argparse.ArgumentParser, name: str) -> None:
         metavar="N",
         help="budget of the longest test (default: that of cdma verify)",
     )
-    group.add_argument(
-        "--jobs",
-        type=int,
-        default=os.cpu_count() or 1,
-        metavar="N",
-        help="simulations at once (default: one per processor)",
-    )
+    add_jobs_option(group, "simulations")
     group.add_argument(
         "--goal",
         type=float,
@@ -112,15 +107,13 @@ def _run(arguments: argparse.Namespace) -> int:
             report=report,
         )
     written = annotate(found.code, arguments.annotate, str(design)) if arguments.annotate else []
-    if arguments.json:
-        print(json.dumps(found.to_dict(), indent=2))
-    elif arguments.markdown:
-        _print_markdown(found)
-    else:
-        _show(found)
-        if written:
-            print(f"\nannotated: {', '.join(map(str, written))}")
-    return 0 if found.passed else 1
+    return tell(
+        arguments,
+        found.passed,
+        json_of=found.to_dict,
+        show=lambda: _show(found, written),
+        markdown=lambda: _print_markdown(found),
+    )
 
 
 def _rows(found: Coverage) -> list[list[str]]:
@@ -142,33 +135,24 @@ def _cell(share: Share) -> str:
 def _print_markdown(found: Coverage) -> None:
     from cdma.verif.campaigns.coverage.code import KINDS
 
-    print("| block |", " | ".join(KINDS), "|\n|---|" + "---|" * len(KINDS))
-    for row in _rows(found):
-        print("|", " | ".join([f"`{row[0]}`", *row[1:]]), "|")
-    print("\n| goal | bins | met | what |\n|---|---|---|---|")
-    for each in found.reached:
-        print(
-            "|", " | ".join([each.goal.name, str(len(each.counts)), str(each.hit), each.goal.statement]), "|"
-        )
+    Rows(("block", *KINDS), [[f"`{name}`", *cells] for name, *cells in _rows(found)]).markdown()
+    print()
+    goals = [
+        [each.goal.name, str(len(each.counts)), str(each.hit), each.goal.statement] for each in found.reached
+    ]
+    Rows(("goal", "bins", "met", "what"), goals).markdown()
 
 
-def _show(found: Coverage) -> None:
-    from cdma.output import new_table, output
+def _show(found: Coverage, written: Sequence[Path]) -> None:
     from cdma.verif.campaigns.coverage.code import KINDS
 
     print(f"{found.regression.design}, seed {found.regression.seed}")
-    table = new_table("block", *KINDS, texts=1)
-    rows = _rows(found)
-    for row in rows[:-1]:
-        table.add_row(*row)
-    table.add_section()
-    table.add_row(*rows[-1])
-    output().print(table)
-    table = new_table("goal", "bins", "met", "fewest", texts=1)
-    for each in found.reached:
-        fewest = min(each.counts.values(), default=0)
-        table.add_row(each.goal.name, str(len(each.counts)), str(each.hit), f"{fewest:,}")
-    output().print(table)
+    Rows(("block", *KINDS), _rows(found), total=True).show()
+    goals = [
+        [each.goal.name, str(len(each.counts)), str(each.hit), f"{min(each.counts.values(), default=0):,}"]
+        for each in found.reached
+    ]
+    Rows(("goal", "bins", "met", "fewest"), goals).show()
     missing = found.code.missing()
     for point in missing[:_SHOWN]:
         print(f"never: {found.code.describe(point)}")
@@ -179,3 +163,5 @@ def _show(found: Coverage) -> None:
         print(f"excluded: {reason}" + (f" (cdma prove {proof})" if proof else ""))
     for failure in found.failures:
         print(f"failed: {failure}")
+    if written:
+        print(f"\nannotated: {', '.join(map(str, written))}")

@@ -6,8 +6,6 @@ import argparse
 from typing import TYPE_CHECKING
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.stage import StageConfig
 from cdma.options import config_from
 
 if TYPE_CHECKING:
@@ -19,20 +17,9 @@ __all__ = ["design_from", "with_rings"]
 
 def design_from(arguments: argparse.Namespace, *, init: bool = True) -> Design:
     """The block of the arguments, with its parameters, with or without initial values."""
-    config = config_from(arguments)
-    if isinstance(config, EngineConfig):
-        from cdma.verif.engine.design import EngineDesign
+    from cdma.verif.blocks import design_of
 
-        return EngineDesign(config, init)
-
-    if isinstance(config, StageConfig):
-        from cdma.verif.stream.stage.design import StageDesign
-
-        return StageDesign(arguments.block, config, init)
-
-    from cdma.verif.stream.codec.design import CodecDesign
-
-    return CodecDesign(arguments.block, config, init)
+    return design_of(arguments.block, config_from(arguments), init=init)
 
 
 def with_rings(design: Design) -> EngineDesign:

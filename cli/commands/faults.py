@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +10,7 @@ from cdma.base.errors import ParameterError
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
 from cdma.options import ENGINE, add_spread_options
 
+from .campaign import Rows, add_jobs_option, check_one_or_more, tell
 from .designs import design_from, with_rings
 
 if TYPE_CHECKING:
@@ -71,13 +70,7 @@ def register(subparsers: Any) -> None:
         help="TOML file of the engine's parameters, as cdma generate takes it (default: the small engine of the tests)",
     )
     parser.add_argument("--case", metavar="CASE", help="run one case of one campaign again, by its name")
-    parser.add_argument(
-        "--jobs",
-        type=int,
-        default=os.cpu_count() or 1,
-        metavar="N",
-        help="simulations at once (default: one per processor)",
-    )
+    add_jobs_option(parser, "simulations")
     add_spread_options(parser)
     parser.add_argument("--json", action="store_true", help="print the counts, and every failure, as JSON")
     add_junit_option(parser)
@@ -90,9 +83,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.verif.campaigns.faults.campaign import CAMPAIGNS, FORMATS, OWN, parts_of, run_parts
     from cdma.verif.campaigns.faults.verdict import Tally
 
-    for name in ("count", "every", "jobs"):
-        if getattr(arguments, name) < 1:
-            raise ParameterError(f"{name} is {getattr(arguments, name)}; it must be 1 or more")
+    check_one_or_more(arguments, "count", "every", "jobs")
     campaigns = arguments.campaigns or CAMPAIGNS
     for name in campaigns:
         if name not in CAMPAIGNS:
@@ -126,15 +117,32 @@ def _run(arguments: argparse.Namespace) -> int:
             for failure in tally.failures:
                 failure["replay"] = _replay(arguments, part.campaign, f"{part.name}: {failure['case']}")
             tallies[part.campaign].merge(tally)
-    suites = [Suite(f"cdma faults {name}", _cases(name, tally)) for name, tally in tallies.items()]
-    write_junit(junit, suites)
-    if arguments.json:
-        print(json.dumps({name: vars(tally) for name, tally in tallies.items()}, indent=2))
-    else:
-        _show(design, arguments, tallies)
+    table = Rows(
+        ("campaign", "fault", *_COLUMNS[:-1], "bytes outside"),
+        [
+            (campaign, kind, *(f"{counts[name]:,}" for name in _COLUMNS))
+            for campaign, tally in tallies.items()
+            for kind, counts in tally.counts.items()
+        ],
+        texts=2,
+    )
+
+    def show() -> None:
+        print(f"{design}, seed {arguments.seed}")
+        table.show()
+        _show_failures(tallies)
+
+    write_junit(junit, [Suite(f"cdma faults {name}", _cases(name, tally)) for name, tally in tallies.items()])
+    status = tell(
+        arguments,
+        not any(tally.failed for tally in tallies.values()),
+        json_of=lambda: {name: vars(tally) for name, tally in tallies.items()},
+        show=show,
+        markdown=lambda: table.markdown("---:|"),
+    )
     if arguments.case is not None and not any(tally.counts for tally in tallies.values()):
         raise ParameterError(f"case is {arguments.case!r}, which {campaigns[0]} has not")
-    return 1 if any(tally.failed for tally in tallies.values()) else 0
+    return status
 
 
 def _design(config: Path | None) -> EngineDesign:
@@ -166,25 +174,7 @@ def _cases(campaign: str, tally: Tally) -> list[Case]:
     return cases
 
 
-def _show(design: EngineDesign, arguments: argparse.Namespace, tallies: dict[str, Tally]) -> None:
-    from cdma.output import new_table, output
-
-    rows = [
-        (campaign, kind, *(f"{counts[name]:,}" for name in _COLUMNS))
-        for campaign, tally in tallies.items()
-        for kind, counts in tally.counts.items()
-    ]
-    titles = ("campaign", "fault", *_COLUMNS[:-1], "bytes outside")
-    if arguments.markdown:
-        print(f"| {' | '.join(titles)} |\n|---|---|{'---:|' * len(_COLUMNS)}")
-        for row in rows:
-            print(f"| {' | '.join(row)} |")
-        return
-    print(f"{design}, seed {arguments.seed}")
-    table = new_table(*titles, texts=2)
-    for row in rows:
-        table.add_row(*row)
-    output().print(table)
+def _show_failures(tallies: dict[str, Tally]) -> None:
     for tally in tallies.values():
         for failure in tally.failures:
             told = f"{failure['outside']} bytes outside" if failure["outside"] else failure["outcome"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,11 @@ from cdma.hdl.spec.stage import STAGES
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
 from cdma.options import ENGINE, add_spread_options
 
+from .campaign import Rows, add_jobs_option, check_one_or_more, tell
 from .designs import design_from
 
 if TYPE_CHECKING:
+    from cdma.output import Advance
     from cdma.verif.campaigns.mutation.campaign import Verdict
     from cdma.verif.simulator.design import Design
 
@@ -68,13 +70,7 @@ def register(subparsers: Any) -> None:
         metavar="PERCENT",
         help="of the real mutants, for status 0 (default 95)",
     )
-    parser.add_argument(
-        "--jobs",
-        type=int,
-        default=os.cpu_count() or 1,
-        metavar="N",
-        help="mutants at once (default: one per processor)",
-    )
+    add_jobs_option(parser, "mutants")
     add_spread_options(parser)
     parser.add_argument("--json", action="store_true", help="print the counts, and every survivor, as JSON")
     add_junit_option(parser)
@@ -85,9 +81,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.output import step_progress
     from cdma.verif.campaigns.mutation.campaign import run_campaign, scores
 
-    for name, least in (("count", 1), ("jobs", 1), ("prove", 1)):
-        if getattr(arguments, name) < least:
-            raise ParameterError(f"{name} is {getattr(arguments, name)}; it must be {least} or more")
+    check_one_or_more(arguments, "count", "jobs", "prove")
     if not 0 <= arguments.goal <= 100:
         raise ParameterError(f"goal is {arguments.goal:g}; it must be 0 to 100 percent")
     designs = {block: _design(block, arguments.config) for block in arguments.block}
@@ -98,10 +92,6 @@ def _run(arguments: argparse.Namespace) -> int:
     rows, reached = [], True
     for block, design in designs.items():
         with step_progress(f"building {block}", arguments.count) as advance:
-
-            def done(verdict: Verdict, advance: Any = advance) -> None:
-                advance(what=f"{verdict.mutant.block} {verdict.result}")
-
             verdicts = run_campaign(
                 design,
                 block,
@@ -111,7 +101,7 @@ def _run(arguments: argparse.Namespace) -> int:
                 prove=arguments.prove,
                 jobs=arguments.jobs,
                 scheduler=arguments.scheduler,
-                on_done=done,
+                on_done=partial(_advance, advance),
             )
         suites.append(Suite(f"cdma mutate {block}", [_case(each) for each in verdicts], {"design": design}))
         found = scores(verdicts, block)
@@ -123,9 +113,11 @@ def _run(arguments: argparse.Namespace) -> int:
         else:
             _show(design, verdicts, block)
     write_junit(junit, suites)
-    if arguments.json:
-        print(json.dumps(rows, indent=2))
-    return 0 if reached else 1
+    return tell(arguments, reached, json_of=lambda: rows, show=lambda: None)
+
+
+def _advance(advance: Advance, verdict: Verdict) -> None:
+    advance(what=f"{verdict.mutant.block} {verdict.result}")
 
 
 def _design(block: str, config: Path | None) -> Design:
@@ -148,18 +140,11 @@ def _list(designs: dict[str, Design], as_json: bool) -> None:
 
 
 def _show(design: Design, verdicts: list[Verdict], block: str) -> None:
-    from cdma.output import new_table, output
-    from cdma.verif.campaigns.mutation.campaign import scores
+    from cdma.verif.campaigns.mutation.campaign import SCORE_TITLES, scores
 
-    table = new_table("block", "mutants", "equivalent", "killed", "survivors", "score, %", texts=1)
-    rows = scores(verdicts, block)
-    for row in rows:
-        if row is rows[-1] and len(rows) > 1:
-            table.add_section()
-        counts = (row.mutants, row.equivalent, row.killed, row.survivors)
-        table.add_row(row.block, *map(str, counts), f"{100 * row.score:.1f}")
+    rows = [score.cells() for score in scores(verdicts, block)]
     print(design)
-    output().print(table)
+    Rows(SCORE_TITLES, rows, total=len(rows) > 1).show()
     text = design.verilog().splitlines()
     for verdict in verdicts:
         if verdict.result == "survived":

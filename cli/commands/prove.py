@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
 
+from .campaign import Rows, tell
+
 if TYPE_CHECKING:
     from cdma.verif.proofs.proof import Claim
     from cdma.verif.proofs.result import Result
@@ -81,13 +83,13 @@ def _run(arguments: argparse.Namespace) -> int:
 
         results = list(pool.map(prove, proofs))
     write_junit(junit, [Suite("cdma prove", [_case(result) for result in results])])
-    if arguments.json:
-        print(json.dumps([asdict(result) for result in results], indent=2))
-    elif arguments.markdown:
-        _print_markdown(results)
-    else:
-        _show(results)
-    return 0 if all(result.status in HOLDS for result in results) else 1
+    return tell(
+        arguments,
+        all(result.status in HOLDS for result in results),
+        json_of=lambda: [asdict(result) for result in results],
+        show=lambda: _show(results),
+        markdown=lambda: _print_markdown(results),
+    )
 
 
 def _list(proofs: Sequence[Claim], as_json: bool) -> None:
@@ -105,24 +107,33 @@ def _list(proofs: Sequence[Claim], as_json: bool) -> None:
         print(f"{name:{width}}  {claim} ({configs})")
 
 
+_TITLES = ("property", "config", "method", "depth", "status", "seconds")
+
+
 def _print_markdown(results: Sequence[Result]) -> None:
-    print("| property | config | method | depth | status | seconds |\n|---|---|---|---|---|---|")
-    for result in results:
-        cells = [f"`{result.property}`", result.config, result.method, str(result.depth or "")]
-        print("|", " | ".join([*cells, result.status, f"{result.seconds:.0f}"]), "|")
+    rows = [
+        [
+            *(f"`{result.property}`", result.config, result.method, str(result.depth or "")),
+            *(result.status, f"{result.seconds:.0f}"),
+        ]
+        for result in results
+    ]
+    Rows(_TITLES, rows).markdown()
 
 
 def _show(results: Sequence[Result]) -> None:
-    from cdma.output import new_table, output
     from cdma.verif.proofs.result import FAILED, HOLDS
 
-    table = new_table("property", "config", "method", "depth", "status", "seconds", texts=3)
+    rows = []
     for result in results:
         colour = "green" if result.status in HOLDS else "red" if result.status == FAILED else "yellow"
-        depth = "" if result.depth is None else str(result.depth)
-        status = f"[{colour}]{result.status}[/]"
-        table.add_row(result.property, result.config, result.method, depth, status, f"{result.seconds:.1f}")
-    output().print(table)
+        rows.append(
+            [
+                *(result.property, result.config, result.method, str(result.depth or "")),
+                *(f"[{colour}]{result.status}[/]", f"{result.seconds:.1f}"),
+            ]
+        )
+    Rows(_TITLES, rows, texts=3).show()
     for result in results:
         if result.status not in HOLDS:
             print(f"\n{result.property} ({result.config}) {result.status}: {result.claim}")

@@ -11,6 +11,8 @@ from cdma.base.errors import ParameterError
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
 from cdma.options import add_spread_options
 
+from .campaign import tell
+
 if TYPE_CHECKING:
     from cdma.verif.campaigns.soak.soak import Result
 
@@ -103,26 +105,28 @@ def _run(arguments: argparse.Namespace) -> int:
             say(f"case {result.case.number + 1}; {cases} have run, {len(failures)} failed")
     if log is not None:
         log.close()
-    write_junit(junit, [Suite("cdma soak", suite, {"seed": arguments.seed})])
     found = [failure.as_json() for failure in failures]
-    if arguments.json:
-        row = {
-            "seed": arguments.seed,
-            "first": arguments.first,
-            "last": last,
-            "cases": cases,
-            "cycles": cycles,
-            "failures": found,
-        }
-        print(json.dumps(row, indent=2))
-        return 1 if found else 0
+    told = {
+        "seed": arguments.seed,
+        "first": arguments.first,
+        "last": last,
+        "cases": cases,
+        "cycles": cycles,
+        "failures": found,
+    }
+    write_junit(junit, [Suite("cdma soak", suite, {"seed": arguments.seed})])
+    return tell(arguments, not found, json_of=lambda: told, show=lambda: _show(told))
+
+
+def _show(told: dict[str, Any]) -> None:
+    found = told["failures"]
     print(
-        f"{cases} cases to {last} of seed {arguments.seed}: {cycles:,} cycles, {len(found) or 'none'} failed"
+        f"{told['cases']} cases to {told['last']} of seed {told['seed']}: {told['cycles']:,} cycles, "
+        f"{len(found) or 'none'} failed"
     )
     for failure in found:
         print(f"\ncase {failure['case']}, {failure['design']}\n{failure['test']}: {failure['failure']}")
         print(f"  again: {failure['replay']}")
-    return 1 if found else 0
 
 
 def _cases_of(log: IO[str], seed: int) -> set[int]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shlex
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from cdma.hdl.spec.stage import STAGES
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
 from cdma.options import ENGINE, add_block_options, add_spread_options, check_jobs
 
+from .campaign import Rows, add_jobs_option, tell
 from .certificate import add_certificate_options, certify, check_certificate_options
 
 if TYPE_CHECKING:
@@ -98,13 +99,7 @@ def _add_options(
         metavar="N",
         help=f"{counted} of the longest test; others take a share (default {default})",
     )
-    group.add_argument(
-        "--jobs",
-        type=int,
-        default=os.cpu_count() or 1,
-        metavar="N",
-        help="simulations at once (default: one per processor)",
-    )
+    add_jobs_option(group, "simulations")
     add_spread_options(group)
     group.add_argument(
         "--waves",
@@ -165,18 +160,15 @@ def _run(arguments: argparse.Namespace) -> int:
             result = verify(design, jobs=arguments.jobs, waves=arguments.waves, **given)
     write_junit(junit, [_suite(result, arguments)])
     if not certified:
-        if arguments.json:
-            print(json.dumps(result.to_dict(), indent=2))
-        else:
-            _show(result, arguments)
-        return 0 if result.passed else 1
+        show = partial(_show, result, arguments)
+        return tell(arguments, result.passed, json_of=result.to_dict, show=show)
     certificate, paths = certify(result, arguments)
-    if arguments.json:
-        print(json.dumps(certificate.as_json(), indent=2))
-    else:
+
+    def show_both() -> None:
         _show(result, arguments)
         _show_certificate(certificate, paths)
-    return 1 if certificate.fails else 0
+
+    return tell(arguments, not certificate.fails, json_of=certificate.as_json, show=show_both)
 
 
 def _list(points: Sequence[TestPoint], as_json: bool) -> None:
@@ -190,29 +182,28 @@ def _list(points: Sequence[TestPoint], as_json: bool) -> None:
 
 
 def _show(result: Regression, arguments: argparse.Namespace) -> None:
-    from cdma.output import new_table, output
     from cdma.verif.blocks import plan_of
     from cdma.verif.regression import COUNTS
 
-    titles = [plan_of(result.design).unit, *COUNTS[1:], "seconds"]
-    table = new_table("test", "result", *titles, texts=2)
     failed = [outcome for outcome in result.outcomes if outcome.failure]
-    for outcome in result.outcomes:
-        table.add_row(
+    rows = [
+        [
             outcome.test,
             "[red]failed[/]" if outcome.failure else "[green]passed[/]",
             *(f"{getattr(outcome, name):,}" for name in COUNTS),
             f"{outcome.seconds:.1f}",
-        )
-    table.add_section()
-    table.add_row(
+        ]
+        for outcome in result.outcomes
+    ]
+    whole = [
         "all",
         f"[red]{len(failed)} failed[/]" if failed else "[green]passed[/]",
         *(f"{result.total(name):,}" for name in COUNTS),
         f"{sum(outcome.seconds for outcome in result.outcomes):.1f}",
-    )
+    ]
+    titles = ("test", "result", plan_of(result.design).unit, *COUNTS[1:], "seconds")
     print(f"{result.design}, seed {result.seed}")
-    output().print(table)
+    Rows(titles, [*rows, whole], texts=2, total=True).show()
     for outcome in failed:
         print(f"\n{outcome.test} failed: {outcome.failure}")
         print(f"  again, with waves: {_again(result, outcome, arguments)} --waves")

@@ -101,7 +101,7 @@ def test_the_table_says_what_became_of_the_stages() -> None:
 def test_the_tests_of_this_project_run_so() -> None:
     chosen = [
         "tests/verif/campaigns/mutation/test_campaign.py::test_refusals",
-        "tests/verif/proofs/test_proofs.py::test_the_list",
+        "tests/verif/proofs/test_choice.py::test_the_list",
         "tests/cli/test_junit.py",
         "tests/hdl/verilog/test_names.py",
     ]

@@ -169,15 +169,7 @@ ARROWS: dict[str, list[str]] = {
         "verif/engine",
         "verif",
     ],
-    "verif/campaigns/soak": [
-        "base",
-        "hdl/spec",
-        "verif/simulator",
-        "verif/stream",
-        "verif/engine",
-        "verif",
-        "verif/campaigns",
-    ],
+    "verif/campaigns/soak": ["base", "hdl/spec", "verif/simulator", "verif", "verif/campaigns"],
     "verif/campaigns/mutation": [
         "base",
         "hdl/spec",

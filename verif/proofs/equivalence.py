@@ -22,7 +22,7 @@ from cdma.base.errors import ToolError, ToolTimeout
 from cdma.hdl.verilog.emit import netlist
 from cdma.hdl.verilog.printer.design import print_design
 from cdma.hdl.verilog.shell import Shell
-from cdma.synth.yosys import WRITE_AIGER, find_abc, find_yosys, run_tool, scratch
+from cdma.synth.yosys import WRITE_AIGER, decide_miter, find_yosys, scratch
 
 from .proof import Claim
 from .result import FAILED, PROVEN, UNKNOWN
@@ -96,17 +96,13 @@ class Whole:
                 return UNKNOWN, bits, str(error)
             except ToolError as error:
                 return FAILED, 0, str(error)
-            # If scorr leaves no register, pdr declines and iprove answers; else it is the other way round.
-            prove = f"read_aiger miter.aig; strash; scorr; pdr -T {seconds:.0f}; iprove"
             try:
-                log = "".join(run_tool((find_abc(), "-c", prove), folder, seconds))
+                same = decide_miter(folder, "scorr", seconds, seconds)
             except ToolError as error:
                 return UNKNOWN, bits, str(error)
-        if re.search(r"^UNSATISFIABLE|Property proved", log, re.MULTILINE):
-            return PROVEN, bits, ""
-        if re.search(r"^SATISFIABLE|was asserted in frame", log, re.MULTILINE):
-            return FAILED, bits, "some input shows a difference"
-        return UNKNOWN, bits, "ABC decides it neither way"
+        if same is None:
+            return UNKNOWN, bits, "ABC decides it neither way"
+        return (PROVEN, bits, "") if same else (FAILED, bits, "some input shows a difference")
 
 
 #: Both sides, each module by itself: the ports of its instances are ports of its own, and memories are registers of the same

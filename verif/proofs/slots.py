@@ -216,7 +216,7 @@ class Keeping(Bench):
     def _reports(
         self, m: Module, begins: Value, here: Callable[[str], Value]
     ) -> dict[str, tuple[Signal, Signal]]:
-        """What the stages said of the followed descriptor, and whether they did."""
+        """What the stages have reported of the tracked descriptor: for each report a valid, and its last value."""
         dut = self.slots
         said: dict[str, tuple[Signal, Signal]] = {}
 

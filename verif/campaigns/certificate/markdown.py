@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cdma.verif.blocks import plan_of
-from cdma.verif.campaigns.mutation.campaign import scores
+from cdma.verif.campaigns.mutation.campaign import SCORE_TITLES, scores
 from cdma.verif.regression import COUNTS
 
 from .certificate import GOAL, Certificate
@@ -106,15 +106,8 @@ def _mutants(certificate: Certificate) -> Iterator[str]:
         return
     yield "Faults put into the netlist one at a time; the goal is that the regression finds"
     yield f"{GOAL:g} % of those that are not equivalent.\n"
-    rows = [
-        (
-            row.block,
-            *map(str, (row.mutants, row.equivalent, row.killed, row.survivors)),
-            f"{100 * row.score:.1f}",
-        )
-        for row in scores(certificate.mutants, certificate.regression.design.block)
-    ]
-    yield from _table(("block", "mutants", "equivalent", "killed", "survivors", "score, %"), rows)
+    rows = [row.cells() for row in scores(certificate.mutants, certificate.regression.design.block)]
+    yield from _table(SCORE_TITLES, rows)
 
 
 def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -128,7 +128,7 @@ def run_part(part: Part, verilog: str | None = None, plusargs: tuple[str, ...] =
 def _guarded(scene: Scene, verdicts: Iterator[Verdict]) -> Iterator[Verdict]:
     """Verdicts, and one more if the transfers fail without a fault: then there is nothing to put one into."""
 
-    def fail(error: Exception) -> str:
+    def fail(error: Exception) -> None:
         raise error
 
     try:

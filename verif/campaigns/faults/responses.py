@@ -68,15 +68,15 @@ def response_cases(scene: Scene, every: int, only: str | None) -> Iterator[Verdi
                 continue
             fault = _fault(scene, event, response)
 
-            def run(place: tuple[int, Channel, int, int], fault: _Fault = fault, halt: bool = halt) -> str:
-                scene.prepare(halt=halt)
-                scene.machine.fail(*place)
-                scene.submit()
-                _judge(scene, fault, halt)
-                return "detected"
-
             fails = event.port, event.channel, index, response
-            yield scene.verdict(fault.what, case, partial(run, fails))
+            yield scene.verdict(fault.what, case, partial(_run, scene, fails, fault, halt))
+
+
+def _run(scene: Scene, place: tuple[int, Channel, int, int], fault: _Fault, halt: bool) -> None:
+    scene.prepare(halt=halt)
+    scene.machine.fail(*place)
+    scene.submit()
+    _judge(scene, fault, halt)
 
 
 def _fault(scene: Scene, event: Event, response: int) -> _Fault:
@@ -119,8 +119,6 @@ def _judge(scene: Scene, fault: _Fault, halt: bool) -> None:
             scene.completes(made, completion)
     if again := software.error():
         raise Wrong(f"a second error is reported: {again}")
-    scene.follow()
-    scene.quiet()
 
 
 def _look_at_error(scene: Scene, fault: _Fault, halt: bool) -> None:

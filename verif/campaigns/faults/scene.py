@@ -1,4 +1,4 @@
-"""A few transfers of one kind at fixed places, and how they are judged: what faults are put into, again and again."""
+"""A few transfers of one kind at fixed places that each fault of a campaign meets, and the judgement of them."""
 
 from __future__ import annotations
 
@@ -175,9 +175,16 @@ class Scene:
         """Whether a place gets a fault where one of ``every`` does."""
         return (number + self._offset) % every == 0
 
-    def verdict(self, kind: str, case: str, run: Callable[[], str]) -> Verdict:
-        """The verdict on a fault, whose outcome ``run`` returns or raises."""
-        outcome, reason = judged(run)
+    def verdict(self, kind: str, case: str, run: Callable[[], None]) -> Verdict:
+        """The verdict on a fault, which ``run`` puts in and judges; after it a transfer is right, and nothing is open."""
+
+        def run_whole() -> str:
+            run()
+            self.follow()
+            self.quiet()
+            return "detected"
+
+        outcome, reason = judged(run_whole)
         self.look()
         return Verdict(kind, case, outcome, self.outside, reason)
 

@@ -56,7 +56,7 @@ def stall_cases(scene: Scene, every: int, only: str | None) -> Iterator[Verdict]
             if only != case if only else not scene.takes(number, every):
                 continue
 
-            def run(place: _Place, end: str) -> str:
+            def run(place: _Place, end: str) -> None:
                 scene.prepare(watchdog=_WATCHDOG)
                 scene.machine.stall(place.port, place.channel, place.index)
                 scene.submit()
@@ -64,9 +64,6 @@ def stall_cases(scene: Scene, every: int, only: str | None) -> Iterator[Verdict]
                 if place.data:
                     _is_completed(scene, place)
                 _END[end](scene)
-                scene.follow()
-                scene.quiet()
-                return "detected"
 
             yield scene.verdict(kind, case, partial(run, place, end))
 

@@ -23,10 +23,13 @@ from .equivalence import is_equivalent
 from .mutants import Mutant, draw, mutated_verilog
 from .rules import broken_rules
 
-__all__ = ["EQUIVALENT", "KILLED", "SURVIVED", "Score", "Verdict", "run_campaign", "scores"]
+__all__ = ["EQUIVALENT", "KILLED", "SCORE_TITLES", "SURVIVED", "Score", "Verdict", "run_campaign", "scores"]
 
 #: What becomes of a mutant.
 KILLED, EQUIVALENT, SURVIVED = "killed", "equivalent", "survived"
+
+#: The titles of a table of scores.
+SCORE_TITLES = ("block", "mutants", "equivalent", "killed", "survivors", "score, %")
 
 #: The part of the whole regression's budget that the short one has.
 _SHORT = 50
@@ -72,6 +75,11 @@ class Score:
         """The part of those that are not equivalent that was killed; 1 if there is none."""
         real = self.mutants - self.equivalent
         return self.killed / real if real else 1.0
+
+    def cells(self) -> list[str]:
+        """A row of the table with :data:`SCORE_TITLES`."""
+        counts = (self.mutants, self.equivalent, self.killed, self.survivors)
+        return [self.block, *map(str, counts), f"{100 * self.score:.1f}"]
 
 
 @dataclass(frozen=True)

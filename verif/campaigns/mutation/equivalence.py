@@ -11,11 +11,10 @@ shows, and says nothing then.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from cdma.base.errors import ToolError
-from cdma.synth.yosys import WRITE_AIGER, find_abc, find_yosys, run_tool, scratch
+from cdma.synth.yosys import WRITE_AIGER, decide_miter, find_yosys, scratch
 from cdma.verif.monitors.observed import channel_valid, observed
 from cdma.verif.simulator.design import Design
 
@@ -64,17 +63,12 @@ def is_equivalent(design: Design, mutant: Mutant, seconds: int = 60) -> bool | N
         except ToolError:
             # It declines a register that is stuck at another value than its initial one.
             return None
-        # If scorr leaves no register, pdr declines and iprove answers; else it is the other way round.
         merge = "&get; &scorr; &put" if memories else "scorr"
-        prove = f"read_aiger miter.aig; strash; {merge}; pdr -T {seconds}; iprove"
         try:
-            log = "".join(run_tool((find_abc(), "-c", prove), folder, 4 * seconds + 60))
+            same = decide_miter(folder, merge, seconds, 4 * seconds + 60)
         except ToolError:
             return None
-    if re.search(r"^UNSATISFIABLE|Property proved", log, re.MULTILINE):
-        return True
-    differs = re.search(r"^SATISFIABLE|was asserted in frame", log, re.MULTILINE)
-    return False if differs and not memories else None
+    return None if memories and not same else same
 
 
 def _miter(design: Design, memories: Sequence[Socket]) -> str:

@@ -14,12 +14,10 @@ from cdma.hdl.spec.presets import PRESETS
 from cdma.hdl.spec.quantisation import NUMBERS
 from cdma.hdl.spec.sideband import AXCACHE, SIDEBAND_TARGETS
 from cdma.hdl.spec.stage import STAGES, StageConfig
-from cdma.verif.engine.design import EngineDesign
+from cdma.verif.blocks import design_of
 from cdma.verif.simulator.design import Design
-from cdma.verif.stream.codec.design import CodecDesign
-from cdma.verif.stream.stage.design import StageDesign
 
-__all__ = ["any_design", "design_of"]
+__all__ = ["any_design", "with_settings"]
 
 #: How often a value that is not the default is drawn for what most users leave alone.
 _SELDOM = 0.2
@@ -34,19 +32,16 @@ def any_design(rng: random.Random) -> Design:
     while True:
         settings = _stage(rng) if block in STAGES else _format(rng) | _hardware(rng, block)
         try:
-            return design_of(block, settings, init=rng.random() < 0.7)
+            return with_settings(block, settings, init=rng.random() < 0.7)
         except ParameterError:
             # These do not go together.
             continue
 
 
-def design_of(block: str, settings: dict[str, Any], *, init: bool) -> Design:
+def with_settings(block: str, settings: dict[str, Any], *, init: bool) -> Design:
     """The design of a block with the ``settings``, of which those that are not given have their defaults."""
-    if block in BLOCKS:
-        return CodecDesign(block, CodecConfig.from_settings(settings), init)
-    if block in STAGES:
-        return StageDesign(block, StageConfig.from_settings(settings), init)
-    return EngineDesign(EngineConfig.from_settings(settings), init)
+    kind = CodecConfig if block in BLOCKS else StageConfig if block in STAGES else EngineConfig
+    return design_of(block, kind.from_settings(settings), init=init)
 
 
 def _format(rng: random.Random) -> dict[str, Any]:

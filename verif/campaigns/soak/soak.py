@@ -19,7 +19,7 @@ from cdma.verif.regression import replay_command, verify
 from cdma.verif.simulator.design import Design
 from cdma.verif.simulator.simulate import Outcome
 
-from .designs import any_design, design_of
+from .designs import any_design, with_settings
 
 __all__ = ["Case", "Result", "case_of", "reduce", "run_case", "soak"]
 
@@ -157,7 +157,7 @@ def reduce(found: Result, report: Callable[[str], None] | None = None) -> Result
             continue
         kept = {other: value for other, value in settings.items() if other != name}
         try:
-            design = design_of(best.case.design.block, kept, init=best.case.design.init)
+            design = with_settings(best.case.design.block, kept, init=best.case.design.init)
         except ParameterError:
             continue
         smaller(design, best.case.packets, f"without {name}")

@@ -11,7 +11,7 @@ from cdma.base.errors import CdmaError
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.stage import STAGES
 from cdma.verif.campaigns.soak import soak as soaks
-from cdma.verif.campaigns.soak.designs import any_design, design_of
+from cdma.verif.campaigns.soak.designs import any_design, with_settings
 from cdma.verif.campaigns.soak.soak import Case, Result, case_of, reduce, run_case, soak
 
 
@@ -44,7 +44,7 @@ def test_designs_of_every_kind_come_up() -> None:
 def test_a_failure_becomes_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(soaks, "run_case", failing)
     settings = {"word_bits": 16, "window": 64, "lanes": 4, "pipelined": True, "register_slices": "in,out"}
-    found = failing(Case(7, design_of("compressor", settings, init=False), None, 5, 400))
+    found = failing(Case(7, with_settings("compressor", settings, init=False), None, 5, 400))
     steps: list[str] = []
     small = reduce(found, steps.append)
     assert (
@@ -74,7 +74,7 @@ def test_the_time_ends_a_soak(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.verilator
 def test_a_real_case() -> None:
-    design = design_of("compressor", {"word_bits": 8, "window": 8, "lanes": 2}, init=True)
+    design = with_settings("compressor", {"word_bits": 8, "window": 8, "lanes": 2}, init=True)
     result = run_case(Case(1, design, ("lengths",), 3, 20))
     assert not result.failure
     assert result.cycles > 100

@@ -97,7 +97,7 @@ ARROWS: dict[str, list[str]] = {
     "sim/torch": ["base", "hdl/spec", "sim/codec"],
     "sim": ["base", "sim/codec", "sim/engine", "sim/engine/driver"],
     # The study: models of networks and of papers. Nothing but its door in front imports it.
-    "sim/study": [],
+    "sim/study": ["base"],
     "sim/study/tuner": ["base"],
     "sim/study/compare": ["base", "hdl/spec", "sim/codec", "sim/study", "sim/study/tuner"],
     "sim/study/system": ["base", "hdl/spec", "sim/torch", "sim/study", "sim/study/tuner"],

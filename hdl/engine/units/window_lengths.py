@@ -137,7 +137,7 @@ class WindowLengths(wiring.Component):
         return m
 
     def _cells(self, m: Module) -> list[Value]:
-        """What the cell that ends in each lane of the input stands for, in stream words more than none of its words has."""
+        """The stream words of the cell that ends in each lane, beyond the fewest that its codes can have."""
         least, other, most = _sent(self.format)
         kept, bits = self.cell_words - 1, self.format.stream_bits
         beat, units = self.input.payload, range(self.config.units)

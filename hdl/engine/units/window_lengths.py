@@ -1,4 +1,4 @@
-"""How long a window would be that began with a word of the compressed stream, for every word of a beat."""
+"""The length of a window that begins at each word of a beat of the compressed stream."""
 
 from __future__ import annotations
 

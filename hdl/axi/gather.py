@@ -57,20 +57,21 @@ class Burst(data.StructLayout):
 
 
 class _Position(NamedTuple):
-    """Where the next beat of the packet goes.
+    """The address of the next beat of the packet, in parts.
 
     ``block``, ``place``
-        Number of its block, and of the beat in it. The block is counted with a burst, so a cycle after its last beat.
+        The number of its block, and its number in the block. The block is counted with a burst: a cycle after the last
+        beat.
     ``following``
-        The block's number in the next cycle, with a bit above.
+        The number of the block in the next cycle, with a carry bit.
     ``wrapped``
-        The count of blocks has passed zero.
+        The number of the block has passed zero.
     ``begin``, ``lane``
-        Number of the beat in its block, and of its lane, with which the burst begins.
+        The first beat of the current burst, as its number in the block, and the first lane of that beat.
     ``some``
-        The burst has a beat.
+        The current burst has a beat.
     ``held``
-        Words of the last beat that is not full.
+        The words of the packet's partial last beat.
     """
 
     block: Signal
@@ -84,18 +85,18 @@ class _Position(NamedTuple):
 
 
 class _Limit(NamedTuple):
-    """What is known of the next beat's distance from the last one that fits. All of it comes from registers.
+    """The next beat, compared with the final beat: the last one that fits. All of it comes from registers.
 
     ``same``, ``following``
-        That one is in the same block; in the block after it.
+        The final beat is in the block of the next beat; in the block after that.
     ``here``
-        It is that one.
+        The next beat is the final beat.
     ``shut``
-        It is past that one.
+        The next beat is past the final beat, and does not fit.
     ``beyond``
-        The lane whose word is the first that does not fit into that one, one bit each.
+        The first lane of the final beat that is past the limit, one bit per lane.
     ``part``
-        There is such a lane: that one cannot be full.
+        There is such a lane: the final beat is partial.
     """
 
     same: Signal

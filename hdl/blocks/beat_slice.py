@@ -1,4 +1,4 @@
-"""A register slice for beats on an FPGA, whose data come from far and go far."""
+"""A register slice for beats, with short wires for an FPGA."""
 
 from amaranth.hdl import Module
 from amaranth.lib import data, stream, wiring

@@ -18,22 +18,19 @@ class Fifo(wiring.Component):
     the read port. The FIFO always takes ``depth`` entries.
 
     ``reserved``
-        Promises that the writer counts and never has more than ``depth`` entries inside: ``ready`` is constantly
-        high, and nothing is compared for it.
+        The writer counts its entries, and never has more than ``depth`` inside: ``ready`` is constantly high.
     ``pipelined``
-        Is meant for the block RAM of an FPGA, which is slow: a further register follows the read port, for one more entry
-        and one more cycle of latency. ``ready`` of the output then passes two registers on its way to the memory. It is
-        ``ahead`` too.
+        The memory is block RAM of an FPGA, which is slow. An output register follows its read port: one more entry, and one
+        more cycle of latency. Such a FIFO is ``ahead`` as well.
     ``ahead``
-        Whether there is an entry to read is known from a register, for a further cycle of latency. A transfer per cycle
-        takes a depth of four.
+        The indices are compared a cycle ahead, for a further cycle of latency. A transfer per cycle takes a depth of four.
     ``late_valid``, ``late_ready``
-        ``valid`` of the input, or ``ready`` of the output, may come late in the cycle: counting up the index after it
-        takes little logic, and a few flip-flops more.
+        ``valid`` of the input, or ``ready`` of the output, may arrive late in the cycle: its index is a
+        :class:`.WideCounter`, which takes a few flip-flops more.
     ``empty``
-        Is high while no entry is inside, not even one that has not come out yet.
+        High while there is no entry, neither in the memory nor in the registers after it.
     ``level``
-        Number of entries, of which those after the memory are none.
+        Number of entries in the memory.
     """
 
     def __init__(

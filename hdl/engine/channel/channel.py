@@ -165,6 +165,7 @@ class Channel(wiring.Component):
             completer=Completer(
                 *addresses,
                 padded=config.format.padded,
+                pipelined=config.pipelined,
                 options=config.records,
                 ranged=config.records.lossy and self.compressing,
             ),

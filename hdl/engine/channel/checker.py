@@ -86,7 +86,7 @@ def _in_units(length: Value, unit_log2: int) -> Value:
 
 
 def _is_sum(total: Value, number: Value, carry: Value) -> Value:
-    """Whether the total is the number and the carry, a bit, which need not ripple: the total says what each bit takes."""
+    """``total == number + carry``, without a carry chain: each carry follows from the bits of ``total`` and ``number``."""
     taken = total ^ number
     return taken == Cat(carry, (number & ~total)[:-1])
 

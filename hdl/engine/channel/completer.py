@@ -59,6 +59,8 @@ class Completer(wiring.Component):
 
     ``padded``
         Streams have padding, which may be wrong.
+    ``pipelined``
+        What is subtracted goes through registers, for an FPGA. A completion takes as long without them.
     ``options``
         What completions have: there is a CRC of the data of each descriptor that was started.
     ``ranged``
@@ -98,10 +100,12 @@ class Completer(wiring.Component):
         write_address_bits: int,
         *,
         padded: bool = False,
+        pipelined: bool = False,
         options: RecordOptions = NO_OPTIONS,
         ranged: bool = False,
     ) -> None:
         self.padded = padded
+        self.pipelined = pipelined
         self.summed = options.crc
         self.ranged = ranged
         super().__init__(
@@ -208,7 +212,7 @@ class Completer(wiring.Component):
         """Goes through the steps of a completion: the bytes of two numbers, of which the time, noted at the beginning,
         is the second; the last byte is read back; the completion is shown. Gives the byte, one bit each."""
         places = Signal(LENGTH_BYTES + CYCLES_BYTES)
-        # The last byte is subtracted, and the ticket has it three cycles after it is written.
+        # The last byte is subtracted, and the ticket has it three cycles after it is written at the latest.
         passing = Signal(2)
         written = Signal()
         begin = Signal()
@@ -245,7 +249,8 @@ class Completer(wiring.Component):
             (ticket.write_end, ticket.destination, LENGTH_BYTES),
             (ticket.finish, ticket.start, CYCLES_BYTES),
         )
-        # Selecting and subtracting take a cycle each.
+        # On an FPGA selecting and subtracting take a cycle each.
+        domain = m.d.sync if self.pipelined else m.d.comb
         minuend = Signal(8)
         subtrahend = Signal(8)
         difference = Signal(9)
@@ -256,10 +261,11 @@ class Completer(wiring.Component):
                 for number in numbers
                 for place in range(number[2])
             ]
-            m.d.sync += operand.eq(one_of(*zip(places, bytes_, strict=True)))
-        following = Signal.like(places)
-        m.d.sync += following.eq(places)
-        places = following
+            domain += operand.eq(one_of(*zip(places, bytes_, strict=True)))
+        if self.pipelined:
+            following = Signal.like(places)
+            m.d.sync += following.eq(places)
+            places = following
         m.d.comb += [
             difference.eq(minuend - subtrahend - borrow),
             self.result.eq(Mux(moved | places[LENGTH_BYTES:].any(), difference, 0)),

@@ -1,4 +1,4 @@
-"""Words of 4 bits in bytes, which are the least that memories move: two to a byte, the low one first."""
+"""Words of 4 bits, packed two to a byte for memories, the low one first."""
 
 from amaranth.hdl import C, Cat, Module, Value
 from amaranth.lib import data

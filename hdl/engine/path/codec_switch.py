@@ -200,17 +200,19 @@ class CodecSwitch(wiring.Component):
         return Mux(fresh, now, odd)
 
     def _inner(self, m: Module, begins_around: Value, ends: Value) -> Signal:
-        """Whether the packet in hand does not go around the codec: once for every ``_SELECTED`` bits of a beat, because what
-        selects so many bits is slow on an FPGA. Each flip-flop depends on itself, so that synthesis does not make one of
-        all."""
+        """The select of the codec's way, with a flip-flop for every ``_SELECTED`` bits of a beat: a select of more bits is
+        slow on an FPGA. Each flip-flop depends on itself, so that synthesis does not merge them."""
         parts = -(-len(Value.cast(self.output.payload)) // _SELECTED)
         inner = Signal(parts, init=-1)
         m.d.sync += inner.eq((inner | ends.replicate(parts)) & ~begins_around.replicate(parts))
         return inner
 
     def _leave(self, m: Module, around: Signal, inner: Value, odd: Value) -> None:
-        """Gives the output the beats of the codec, which are the ``inner`` ones, or those that pass ``around`` it, of an
-        ``odd`` number of words or not. ``inner`` has a bit for the whole beat, or for every ``_SELECTED`` bits of it."""
+        """Multiplexes the output: beats of the codec while ``inner`` is high, and of the input while ``around`` is high.
+
+        ``inner`` has one bit, or one for every ``_SELECTED`` bits. A packet around the codec may have an ``odd`` number of
+        words.
+        """
         codec, source, sink = self.codec, self.input, self.output
         coded, raw = (Signal.like(sink.payload, name=name) for name in ("coded", "raw"))
         pass_beat(m, codec.output.payload, coded)

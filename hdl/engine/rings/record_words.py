@@ -28,12 +28,14 @@ def _number_of(name: str) -> int:
 
 
 class RecordWords:
-    """The word that the sequencer has in hand: its sources and its destinations.
+    """The current word of the sequencer's job: its sources and its destinations.
 
+    ``pipelined``
+        Wide records go through registers, for an FPGA.
     ``options``
-        Records have their fields.
+        The optional fields of the records.
     ``value``, ``number``
-        The word of the completion or of the error that the sequencer had in hand two cycles before.
+        The current word of a completion or of an error, delayed by two cycles.
     """
 
     def __init__(

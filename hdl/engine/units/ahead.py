@@ -1,4 +1,4 @@
-"""Says to a unit's writer that the beats of the next stripe may come before its command."""
+"""Permission for a unit's writer: it may take beats of the next stripe before the command of that stripe."""
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
@@ -13,23 +13,23 @@ __all__ = ["Ahead", "early_stripes"]
 
 
 def early_stripes(plan: UnitPlan) -> bool:
-    """Whether a whole stripe begins with a beat, and has room, as :class:`.Gather` wants it of a packet that comes early."""
+    """Whether a whole stripe meets the conditions of :class:`.Gather` for an early packet: alignment and room."""
     return plan.dev.burst >= EARLY and plan.config.stripe_bytes * 8 >= EARLY * plan.dev.data_bits
 
 
 class Ahead(wiring.Component):
-    """Knows of the stripe after the one in hand whether it is there, and whole.
+    """Tracks whether a whole stripe is queued behind the current stripe.
 
     ``given``, ``whole``
-        A stripe goes into the queue of the writer's commands; it has all of its words. No more than ``depth`` are in
-        that queue, which has the latency of a :class:`.Fifo`.
+        A stripe enters the queue of the writer's commands; it is whole. The queue holds up to ``depth`` stripes, and has
+        the latency of a :class:`.Fifo`.
     ``busy``
-        A command is in hand.
+        There is a current command.
     ``taken``
-        It is taken.
+        Pulse: the current command is taken.
     ``ahead``
-        That of the :class:`.Gather`: low in the first cycle of a command, and from then on high if a whole stripe follows,
-        from the second cycle after its command came out of the queue or the one before it is taken.
+        The input of that name of the :class:`.Gather`. Low in the first cycle of a command. High later if a whole stripe
+        follows: two cycles after the command of that stripe has left the queue, or its predecessor is taken.
     """
 
     def __init__(self, depth: int) -> None:

@@ -1,4 +1,4 @@
-"""Gives the stripes of descriptors to the units, and their order to all who must know it."""
+"""Distributes the stripes of descriptors to the units, and their order to the stages that need it."""
 
 from amaranth.hdl import Array, Module, Signal
 from amaranth.lib import stream, wiring

@@ -1,4 +1,4 @@
-"""How long a window would be that began with a word of the compressed stream, for every word of a beat."""
+"""The length of a window that begins at each word of a beat of the compressed stream."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class WindowLengths(wiring.Component):
         return m
 
     def _cells(self, m: Module) -> list[Value]:
-        """What the cell that ends in each lane of the input stands for, in stream words more than none of its words has."""
+        """The stream words of the cell that ends in each lane, beyond the fewest that its codes can have."""
         least, other, most = _sent(self.format)
         kept, bits = self.cell_words - 1, self.format.stream_bits
         beat, units = self.input.payload, range(self.config.units)

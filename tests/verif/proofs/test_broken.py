@@ -256,8 +256,8 @@ def test_a_wrong_checker(tmp_path):
         tmp_path,
         "checker.py",
         method="bmc",
-        depth=32,
-        cover=32,
+        depth=36,
+        cover=36,
     )
 
 
@@ -283,7 +283,7 @@ def test_a_wrong_channel(tmp_path, monkeypatch):
         "channel.py",
         rules=(RULES,),
         method="bmc",
-        depth=30,
+        depth=36,
         cover=4,
     )
 
@@ -314,7 +314,7 @@ def test_a_wrong_slot_of_a_ring(tmp_path, monkeypatch):
         tmp_path,
         "rings.py",
         method="bmc",
-        depth=34,
+        depth=38,
         rules=(RULES,),
     )
 

@@ -87,7 +87,7 @@ class Case:
 class Bench:
     """Slots and completer, connected as in a channel, and processes that play checker and stages."""
 
-    #: The slots have registers before their memories.
+    #: Slots and completer have registers for an FPGA.
     pipelined = False
     #: There are CRCs.
     summed = False
@@ -96,7 +96,9 @@ class Bench:
         self.slots = slots = Slots(
             64, 64, depth, pipelined=self.pipelined, options=RecordOptions(crc=self.summed)
         )
-        self.completer = completer = Completer(64, 64, padded=True, options=RecordOptions(crc=self.summed))
+        self.completer = completer = Completer(
+            64, 64, padded=True, pipelined=self.pipelined, options=RecordOptions(crc=self.summed)
+        )
         m = Module()
         m.submodules.slots, m.submodules.completer = slots, completer
         wiring.connect(m, slots.tickets, completer.tickets)

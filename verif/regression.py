@@ -114,7 +114,7 @@ def verify(
     plan = plan_of(design)
     budget = check_budget(plan, packets)
     points = plan.choose(design, tests)
-    text = design.verilog() if verilog is None else verilog
+    text = design.watched(design.verilog() if verilog is None else verilog)
     if four_state:
         executable = build_four_state(text, design.top, design.ports, trace=waves is not None)
     else:

@@ -11,7 +11,8 @@ import pytest
 import cdma
 from cdma.sim.codec.container import pack_file, read_header, unpack_file
 from cdma.sim.codec.npy import Tensor
-from tests.support import reference, reference_fields
+from tests.outside.codec import Form
+from tests.support import reference
 from tests.support.documents import blocks
 from tests.support.paths import DOCS
 
@@ -31,7 +32,7 @@ def parameters_of(example):
 
 
 def is_of_fields(example):
-    """Whether only the reference for fields and padding knows the format."""
+    """Whether the reference of whole words does not know the format."""
     return "align" in example or "field_bits" in example
 
 
@@ -49,8 +50,10 @@ def test_worked_example(example):
     stream = bytes.fromhex(example["stream"])
     assert cdma.compress(words, format) == stream
     assert cdma.decompress(stream, len(words), format).tolist() == example["words"]
-    assert reference_fields.compress(example["words"], **parameters) == stream
-    assert reference_fields.decompress(stream, len(words), **parameters) == (example["words"], None)
+    form = Form(**vars(format))
+    assert form.compress(example["words"])[0] == stream
+    assert form.fault(stream, len(words)) is None
+    assert form.decompress(stream, len(words), format.window)[0] == example["words"]
     if not is_of_fields(example):
         in_words = np.frombuffer(stream, words.dtype).tolist()
         assert reference.compress(example["words"], **parameters) == in_words
@@ -67,7 +70,7 @@ def test_corrupt_example(example):
     wrong = (example["kind"], example["word"])
     assert (caught.value.kind, caught.value.word) == wrong
     if is_of_fields(example):
-        assert reference_fields.decompress(stream, example["count"], **parameters) == (None, wrong)
+        assert Form(**vars(format)).fault(stream, example["count"]) == wrong
     else:
         in_words = np.frombuffer(stream, f"<u{format.word_bits // 8}").tolist()
         assert reference.decompress(in_words, example["count"], **parameters) == (None, wrong)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from collections.abc import Callable
 
 __all__ = ["PortRules"]
 
@@ -19,21 +19,16 @@ _PAYLOADS = {
 class PortRules:
     """What goes over one port.
 
+    ``pin``
+        Gives the value of a signal such as ``arvalid`` at the rising edge.
     ``data_limit``, ``ring_limits``
         The transactions in flight of ID 0, in each direction; and of the other IDs together, reads and writes.
     ``most``
         The most that were in flight: of ID 0 and of the others, as ``reads``, ``ring_reads``, ``writes``, ``ring_writes``.
     """
 
-    def __init__(self, dut: Any, prefix: str) -> None:
-        self.name = prefix
-        self.pins = {
-            channel: [getattr(dut, f"{prefix}_{name}") for name in names]
-            for channel, names in _PAYLOADS.items()
-        }
-        self.valid = {channel: getattr(dut, f"{prefix}_{channel}valid") for channel in _PAYLOADS}
-        self.ready = {channel: getattr(dut, f"{prefix}_{channel}ready") for channel in _PAYLOADS}
-        self.bus_bytes = len(self.pins["w"][0]) // 8
+    def __init__(self, name: str, bus_bytes: int, pin: Callable[[str], int]) -> None:
+        self.name, self.bus_bytes, self.pin = name, bus_bytes, pin
         self.beats = 256
         self.data_limit = 256
         self.ring_limits = (256, 256)
@@ -59,17 +54,17 @@ class PortRules:
         """Looks at the port at a rising edge."""
         if resetting:
             for channel in ("ar", "aw", "w"):
-                assert not int(self.valid[channel].value), f"{self.name}_{channel}valid is high in reset"
+                assert not self.pin(f"{channel}valid"), f"{self.name}_{channel}valid is high in reset"
             self.reset()
             return
         for channel in ("r", "b", "w", "aw", "ar"):
-            if not int(self.valid[channel].value):
+            if not self.pin(f"{channel}valid"):
                 assert channel not in self.held, f"{self.name}_{channel}valid fell before its ready"
                 continue
-            payload = tuple(int(pin.value) for pin in self.pins[channel])
+            payload = tuple(map(self.pin, _PAYLOADS[channel]))
             before = self.held.pop(channel, payload)
             assert before == payload, f"{self.name}_{channel}: {before} became {payload} before its ready"
-            if int(self.ready[channel].value):
+            if self.pin(f"{channel}ready"):
                 getattr(self, f"_{channel}")(*payload)
             elif channel in ("ar", "aw", "w"):
                 self.held[channel] = payload

@@ -89,7 +89,7 @@ class Bench:
             for name, ports in self.names.items()
         }
         self.rules = {
-            name: [PortRules(dut, f"m_axi_{port}") for port in ports] for name, ports in self.names.items()
+            name: [_rules_on(dut, f"m_axi_{port}") for port in ports] for name, ports in self.names.items()
         }
         self.driver = Driver(dut, self.document)
         await ClockCycles(dut.aclk, 5)
@@ -450,6 +450,17 @@ class Bench:
         except Exception as error:
             self.error = self.error or error
             raise
+
+
+def _rules_on(dut: Any, prefix: str) -> PortRules:
+    handles = {}
+
+    def pin(name: str) -> int:
+        if name not in handles:
+            handles[name] = getattr(dut, f"{prefix}_{name}")
+        return int(handles[name].value)
+
+    return PortRules(prefix, len(getattr(dut, f"{prefix}_wdata")) // 8, pin)
 
 
 def outside_test(body: Callable[[Bench, int], Awaitable[None]]) -> Any:

@@ -86,6 +86,32 @@ class Form:
             literals += codes.count(self.literal)
         return stream, literals
 
+    def _codes(self, header: bytes) -> list[int]:
+        number = int.from_bytes(header, "little")
+        return [number >> place * self.code_bits & self.literal for place in range(self.window)]
+
+    def fault(self, stream: bytes, count: int) -> tuple[str, int] | None:
+        """The fault of a stream as software names it, and the byte in which it is found."""
+        begin = 0
+        for done in range(0, count, self.window):
+            position = begin + self.header_bytes
+            if position > len(stream):
+                return "truncated", len(stream)
+            codes = self._codes(stream[begin:position])
+            for place, code in enumerate(codes):
+                known = code < len(self.values) + self.zero or code == self.literal
+                if not known or (code and place >= count - done):
+                    return "code", begin + place * self.code_bits // 8
+            position += sum(self._size(code) for code in codes[: count - done])
+            end = position + (begin - position) % self.align
+            if end > len(stream):
+                return "truncated", len(stream)
+            for place in range(position, end):
+                if stream[place]:
+                    return "padding", place
+            begin = end
+        return ("trailing", begin) if begin < len(stream) else None
+
     def decompress(self, stream: bytes, count: int, lanes: int) -> tuple[list[int], int, str]:
         """The words that hardware with beats of ``lanes`` words delivers, the literals in these, and the fault or ``""``."""
         words: list[int] = []
@@ -94,8 +120,7 @@ class Form:
             position = begin + self.header_bytes
             if position > len(stream):
                 return words, literals, "truncated"
-            number = int.from_bytes(stream[begin:position], "little")
-            codes = [number >> place * self.code_bits & self.literal for place in range(self.window)]
+            codes = self._codes(stream[begin:position])
             used = min(self.window, count - len(words))
             # The first word that cannot be delivered; the codes past the end belong to the last beat.
             bad = used - 1 if any(codes[used:]) else used

@@ -1,4 +1,4 @@
-"""An AXI4 memory for Amaranth's own simulator, with latency, pauses, injected errors and a protocol checker."""
+"""An AXI4 memory for Amaranth's own simulator, with latency, pauses, injected errors and the rules of AXI."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
-from cdma.verif.monitors.axi import AxiChecker
+from tests.outside.axi_rules import PortRules
 
 __all__ = ["GUARD", "PORTS", "AxiMemory", "outcomes", "port_shape"]
 
@@ -78,9 +78,8 @@ class AxiMemory:
         self._r_held = self._b_held = False
         width = (read.r.payload.data if read is not None else write.w.payload.data).shape().width
         self.beat_bytes = width // 8
-        self.checker = AxiChecker(
-            "memory", lambda name: self._values.get(name, 0), width, longest=longest, outstanding=outstanding
-        )
+        self.rules = PortRules("memory", width // 8, lambda name: self._values.get(name, 0))
+        self.rules.beats, self.rules.data_limit = longest, outstanding
 
     async def answer(self, ctx: Any) -> None:
         """Answers for as long as the simulation runs."""
@@ -92,7 +91,7 @@ class AxiMemory:
             await ctx.delay(0.1e-9)
             self._values = self._sample(ctx)
             await ctx.tick()
-            self.checker.cycle()
+            self.rules.sample(resetting=False)
             self.cycle += 1
             self._take_read(self._values)
             self._take_write(self._values)
@@ -129,6 +128,7 @@ class AxiMemory:
         """Notes the read that was asked for in this cycle, and the beat that was taken."""
         if values.get("arvalid") and values["arready"]:
             beats = values["arlen"] + 1
+            assert not values["araddr"] % (1 << values["arsize"]), "a read is not aligned to its beats"
             self.asked.append((values["araddr"], beats))
             for beat in range(beats):
                 address = values["araddr"] + (beat << values["arsize"])
@@ -141,9 +141,11 @@ class AxiMemory:
     def _take_write(self, values: dict[str, int]) -> None:
         """Notes the write that was asked for in this cycle, stores the beat that came, and the answer that was taken."""
         if values.get("awvalid") and values["awready"]:
+            assert not values["awaddr"] % (1 << values["awsize"]), "a write is not aligned to its beats"
             self.written.append((values["awaddr"], values["awlen"] + 1))
             self._writes.append((values["awid"], values["awaddr"], values["awsize"]))
         if values.get("wvalid") and values["wready"]:
+            assert values["wstrb"], "a write beat has no strobe"
             id, first, size = self._writes[0]
             address = first + (self._beats_done << size)
             self._beats_done += 1

@@ -18,7 +18,6 @@ from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, Mode, Status
 from cdma.sim.engine.descriptors import unpack
 from cdma.sim.engine.port import AddressSpace
 from cdma.sim.engine.transfer import DIRECTIONS, Outcome, TransferRules
-from cdma.verif.monitors.axi import AxiChecker
 
 from .channel_end import ChannelEnd
 from .design import EngineDesign
@@ -233,24 +232,16 @@ class EngineBench(PortsBench):
         )
 
     def samples(self) -> list[dict[str, Any]]:
-        """What the bench noted, and what its checkers counted."""
-        found = list(self._told)
-        for port, checker in self.checkers.items():
-            for channel, waited in checker.handshakes.transfers:
-                found.append({"what": "handshake", "port": port, "channel": channel, "waited": waited})
-            if isinstance(checker, AxiChecker):
-                for way, id, beats, page in checker.bursts:
-                    found.append(
-                        {
-                            "what": "burst",
-                            "port": port,
-                            "way": way,
-                            "id": id,
-                            "beats": beats,
-                            "ends page": page,
-                        }
-                    )
-        return found
+        """What the bench noted, and what was seen at the ports."""
+        handshakes = [
+            {"what": "handshake", "port": port, "channel": channel, "waited": waited}
+            for port, channel, waited in self.rules_of_axi.handshakes()
+        ]
+        bursts = [
+            {"what": "burst", "port": port, "way": way, "id": id, "beats": beats, "ends page": page}
+            for port, way, id, beats, page in self.bursts
+        ]
+        return [*self._told, *handshakes, *bursts]
 
     def tally(self) -> dict[str, Any]:
         """What the test has done, so that nothing can pass by doing nothing."""

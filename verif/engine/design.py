@@ -10,6 +10,8 @@ from cdma.hdl.spec.format import Format
 from cdma.hdl.verilog.ports import Port
 from cdma.verif.simulator.design import Design
 
+from .rule_book import with_rules
+
 __all__ = ["SMALL", "EngineDesign"]
 
 #: What the tests run on by default: ports of different widths, and small queues that fill up.
@@ -53,6 +55,9 @@ class EngineDesign(Design):
         from cdma.hdl.engine.generate import engine_verilog
 
         return engine_verilog(self.config, name=self.top, init=self.init)
+
+    def watched(self, verilog: str) -> str:
+        return with_rules(verilog, self.top, self.ports, self.config)
 
     @classmethod
     def from_json(cls, text: str) -> EngineDesign:

@@ -103,6 +103,8 @@ class EngineMemory(AxiRam):
         The memory's ports.
     ``owns``
         Says which addresses may come to this port.
+    ``see_burst``
+        Called with ``ar`` or ``aw`` and the address that has come to this port.
     ``slow``, ``silent``
         Cycles that this port alone takes more at every 256th byte; that it alone holds back its answers.
     """
@@ -127,6 +129,7 @@ class EngineMemory(AxiRam):
         self.ports: list[EngineMemory] = first.ports if first else []
         self.ports.append(self)
         self.owns: Callable[[int], bool] = lambda address: True
+        self.see_burst: Callable[[str, Any], None] = lambda way, burst: None
         self.slow = 0
         self.silent = False
         self.clock = dut.aclk
@@ -149,7 +152,8 @@ class EngineMemory(AxiRam):
         self._correct(self.write_if.b_channel, "bresp")
         # It reads whole beats, of which a record may be a part: what was asked for is noted.
         self._asked = range(0)
-        self._note(self.read_if.ar_channel)
+        self._note("ar", self.read_if.ar_channel)
+        self._note("aw", self.write_if.aw_channel)
         if first is None:
             self.write(0, bytes([GUARD]) * SIZE)
 
@@ -164,14 +168,17 @@ class EngineMemory(AxiRam):
 
         channel.send = correct
 
-    def _note(self, channel: Any) -> None:
+    def _note(self, way: str, channel: Any) -> None:
         receive = channel.recv
 
         async def note() -> Any:
-            ar = await receive()
-            start = int(ar.araddr)
-            self._asked = range(start, start + (int(ar.arlen) + 1 << int(ar.arsize)))
-            return ar
+            burst = await receive()
+            with self.blaming():
+                self.see_burst(way, burst)
+            if way == "ar":
+                start = int(burst.araddr)
+                self._asked = range(start, start + (int(burst.arlen) + 1 << int(burst.arsize)))
+            return burst
 
         channel.recv = note
 
@@ -195,6 +202,8 @@ class EngineMemory(AxiRam):
             return bytes(self.read(at, length))
 
     async def _write(self, address: int, data: bytes) -> None:
+        with self.blaming():
+            self._guard(address, len(data))
         await self._wait(address)
         self._refuse("bresp", address, address + len(data))
         with self.blaming():
@@ -222,16 +231,16 @@ class EngineMemory(AxiRam):
         """Sets whether the engine may write these bytes."""
         self.writable[address : address + length] = bytes([allowed]) * length
 
-    def guard(self, address: int, strobes: int) -> None:
-        """Objects to a beat, whose lane 0 is ``address``, that writes where it may not."""
-        at = self.place_of(address)
-        if at >= SIZE and self.far is not None:
+    def _guard(self, address: int, count: int) -> None:
+        """Objects to a write of bytes that may not be written."""
+        first = self.first
+        at = first.place_of(address)
+        if at >= SIZE and first.far is not None:
             return
-        lane = 0
-        while strobes >> lane:
-            if strobes >> lane & 1 and (at >= SIZE or not self.writable[at + lane]):
-                raise AssertionError(f"a write to {address + lane:#x}, which nobody allowed")
-            lane += 1
+        allowed = first.writable[at : at + count]
+        if sum(allowed) < count:
+            wrong = address + (allowed.index(0) if 0 in allowed else len(allowed))
+            raise AssertionError(f"a write to {wrong:#x}, which nobody allowed")
 
     def forget(self) -> None:
         """Forgets the answers that a reset has cut off."""

@@ -161,9 +161,7 @@ async def _begin(valid: Any) -> int:
 
 
 class PacedBench(RingBench):
-    """The bench with paced memories, and without the protocol checker, which the regression has."""
-
-    checked = False
+    """The bench with paced memories."""
 
     def make_memory(self, name: str) -> PacedMemory:
         memory = PacedMemory()

@@ -1,4 +1,4 @@
-"""The two memory ports of an engine: clock, memories, pauses, and a protocol checker that sees every cycle."""
+"""The two memory ports of an engine: clock, memories, pauses, and the rules of AXI."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import functools
 import logging
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
@@ -14,16 +15,14 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
 
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
 from cdma.hdl.spec.slices import has_slices
 from cdma.sim.engine.transfer import DIRECTIONS
-from cdma.verif.monitors.axi import AxiChecker
-from cdma.verif.monitors.axi_lite import AxiLiteChecker
 from cdma.verif.monitors.unknowns import UNKNOWN, Unknowns
 
 from .design import EngineDesign
 from .memory import SIZE, EngineMemory
+from .rule_book import RuleBook
 
 __all__ = ["PERIOD_NS", "PortsBench"]
 
@@ -40,14 +39,13 @@ class PortsBench:
         Is the first failure of anything that runs beside the test.
     """
 
-    #: Whether the ports are checked on every cycle.
-    checked = True
-
     def __init__(self, dut: Any, design: EngineDesign, rng: random.Random) -> None:
         self.dut = dut
         self.config = design.config
         self.rng = rng
-        self.checkers: dict[str, AxiChecker | AxiLiteChecker] = {}
+        self.rules_of_axi = RuleBook(dut, design.config)
+        #: The bursts that the memories have seen: port, read or write, ID, beats, and whether they end with a page.
+        self.bursts: Counter[tuple[str, str, int, int, bool]] = Counter()
         #: What the addresses of each channel say beside, by what they are for.
         self.said = {
             channel: {
@@ -66,29 +64,13 @@ class PortsBench:
         return sum(has_slices(self.config.register_slices, direction) for direction in ("in", "out"))
 
     async def start(self) -> None:
-        """Starts clock, memories and checkers, and resets."""
+        """Starts clock and memories, and resets."""
         dut = self.dut
         for name in ("cocotbext", "cocotb"):
             logging.getLogger(name).setLevel(logging.WARNING)
         dut.aresetn.value = 0
         cocotb.start_soon(Clock(dut.aclk, PERIOD_NS, unit="ns").start())
         self.memory = {name: self.make_memory(name) for name in ("dev", "host")}
-        config = self.config
-        for name, ports in self.port_names.items() if self.checked else ():
-            bits = config.data_bits(name)
-            for port in ports:
-                self.checkers[port] = AxiChecker(
-                    port,
-                    self.sampler(f"m_axi_{port}"),
-                    bits,
-                    longest=max(config.burst(name), RECORD_BYTES * 8 // bits),
-                    outstanding=config.outstanding,
-                    # Of each ring; the data of both channels share no port in one direction.
-                    other_reads=config.ring_reads // 2,
-                    other_writes=config.ring_writes // 2,
-                    on_write=self.memory[name].guard,
-                    sideband=functools.partial(self._beside, name),
-                )
         self.connect()
         await ClockCycles(dut.aclk, 2)
         cocotb.start_soon(self.blame(self._watch()))
@@ -106,6 +88,19 @@ class PortsBench:
         else:
             said = self.said[DIRECTIONS[(way == "ar") != (port == "dev")]][port]
         return {"lock": 0, **said}
+
+    def _see_burst(self, name: str, port: str, way: str, burst: Any) -> None:
+        """Counts a burst at a port of a memory, and looks at what its address has beside."""
+
+        def get(member: str) -> int:
+            return int(getattr(burst, f"{way}{member}"))
+
+        id, beats = get("id"), get("len") + 1
+        for member, want in self._beside(name, way, id).items():
+            got = get(member)
+            assert got == want, f"{port}: {way}{member} is {got:#x} with ID {id}, not {want:#x}"
+        ends_page = not (get("addr") + (beats << get("size"))) % 4096
+        self.bursts[port, "read" if way == "ar" else "write", id, beats, ends_page] += 1
 
     def high(self, port: str) -> int:
         """Puts the memory at some multiple of its size, too, that the port has addresses for; returns that."""
@@ -133,6 +128,7 @@ class PortsBench:
             first = first or made
             if config.striped(name):
                 made.owns = functools.partial(_in_stripes_of, unit, config)
+            made.see_burst = functools.partial(self._see_burst, name, port)
         return first
 
     def sampler(self, prefix: str) -> Callable[[str], int]:
@@ -174,18 +170,15 @@ class PortsBench:
                 raise self.failure
             if self.unknowns is not None:
                 self.unknowns.cycle(int(getattr(self.dut, UNKNOWN).value), not int(self.dut.aresetn.value))
+            self.rules_of_axi.check()
             if int(self.dut.aresetn.value):
                 first = True
-                for checker in self.checkers.values():
-                    checker.cycle()
             else:
                 self.check_reset(silent=not (first and self.slices))
                 first = False
 
     def check_reset(self, *, silent: bool) -> None:
         """Looks at one rising edge in reset, at which the outputs are low if ``silent``."""
-        for checker in self.checkers.values():
-            checker.reset(silent=silent)
 
     def pausable(self) -> list[Any]:
         """The sides of all AXI channels that the bench has."""
@@ -223,8 +216,7 @@ class PortsBench:
         """Objects to anything still in flight at the end."""
         if self.failure is not None:
             raise self.failure
-        for checker in self.checkers.values():
-            checker.finish()
+        self.rules_of_axi.finish()
 
 
 def _in_stripes_of(unit: int, config: EngineConfig, address: int) -> bool:

@@ -1,4 +1,4 @@
-"""The engine with registers on the bench: a bus master with a checker on its port, and the rings of the software."""
+"""The engine with registers on the bench: a bus master on its port, and the rings of the software."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Status
 from cdma.hdl.spec.registers.map import register_map
 from cdma.sim.engine.descriptors import unpack
-from cdma.verif.monitors.axi_lite import AxiLiteChecker
 
 from .bench import CHANNELS, EngineBench
 from .design import EngineDesign
@@ -175,13 +174,6 @@ class RingBench(EngineBench):
         )
         for half in (self.bus.read_if, self.bus.write_if):
             half.log.setLevel(logging.ERROR)
-        if self.checked:
-            known = {placed.address for placed in self.registers.placed()}
-            # A slice takes a request while the registers' words get their reset values, one per cycle.
-            more = len(self.registers.kept) + self.slices if self.slices else 0
-            self.checkers["registers"] = AxiLiteChecker(
-                "registers", self.sampler("s_axil"), known, patience=64 + more
-            )
 
     def pausable(self) -> list[Any]:
         write, read = self.bus.write_if, self.bus.read_if

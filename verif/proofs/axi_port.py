@@ -101,6 +101,7 @@ def _bind(
             )
         if channel in ("ar", "aw"):
             ports[f"i_{channel}burst"] = C(_INCR, 2)
+            ports[f"i_{channel}beside"] = C(0, 1)
         if channel == "w":
             keep: Value = C(0, beat)
             if stream is not None:

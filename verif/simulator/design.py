@@ -70,6 +70,10 @@ class Design(ABC):
         key = content_key(generator_key(), *self._codec_sources(), self.to_json())
         return kept_text("verilog", key, ".v", self.generate)
 
+    def watched(self, verilog: str) -> str:
+        """A text of the design, and what watches its ports in a simulation."""
+        return verilog
+
     def options(self) -> str:
         """The options of the command line that ask for this design, without those that are at their defaults."""
         defaults = type(self.config)().settings()

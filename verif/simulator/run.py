@@ -33,7 +33,7 @@ def run_test(
     ``verilog`` is the text of the design, for those who have it already. ``waves`` takes a VCD, and ``trace`` takes
     the build that can write one. The ``settings`` reach the test.
     """
-    text = design.verilog() if verilog is None else verilog
+    text = design.watched(design.verilog() if verilog is None else verilog)
     executable = build(text, design.top, design.port_names, trace=trace or waves is not None)
     given = {"design": design.to_json(), "packets": 1, "seed": 1, **settings}
     (outcome,) = simulate(executable, design.top, module, [test], given, waves=waves, timeout=timeout)

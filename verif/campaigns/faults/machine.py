@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple
 from cdma.base.errors import CdmaError, ParameterError
 from cdma.hdl.spec.registers.map import register_map
 from cdma.verif.engine.design import EngineDesign
+from cdma.verif.engine.rule_book import PREFIX, broken_rules
 from cdma.verif.simulator.build import build_with_main
 
 __all__ = ["SIZE", "Channel", "Event", "Machine", "Pace", "Side", "State"]
@@ -73,8 +74,8 @@ class State:
 
     ``outside``, ``first_outside``
         Bytes written where none may be, and the address of the first.
-    ``broken``, ``rule``
-        Broken rules of AXI4, and the first one.
+    ``broken``
+        The rules of AXI4 that have been broken.
     ``open``, ``open_data``
         Transactions open now, and those of them that are not of a ring.
     ``deaf``
@@ -84,11 +85,10 @@ class State:
     cycle: int
     outside: int
     first_outside: int
-    broken: int
     open: int
     open_data: int
     deaf: bool
-    rule: str
+    broken: str
 
 
 class Machine:
@@ -110,7 +110,7 @@ class Machine:
         self.registers = register_map(config)
         #: The names of the AXI4 ports, by number.
         self.ports = (*config.dev_ports, "host")
-        text = design.verilog() if verilog is None else verilog
+        text = design.watched(design.verilog() if verilog is None else verilog)
         program = build_with_main(text, design.top, _main(design))
         self._process = subprocess.Popen(
             [str(program), *plusargs], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -227,15 +227,14 @@ class Machine:
     def state(self) -> State:
         """What has been noticed since the last look."""
         self._order("state")
-        cycle, outside, first, broken, open, data, deaf, length = struct.unpack("<8Q", self._answer(64))
-        rule = self._answer(length).decode() if length else ""
-        return State(cycle, outside, first, broken, open, data, bool(deaf), rule)
+        cycle, outside, first, open, data, deaf = struct.unpack("<6Q", self._answer(48))
+        broken = [f"{port}: {text}" for port in self.ports for text in broken_rules(port, self._number())]
+        return State(cycle, outside, first, open, data, bool(deaf), "; ".join(broken))
 
 
 def _main(design: EngineDesign) -> str:
     """The text of the simulation's main program."""
     config = design.config
     managers = [f"X({name}, 0)" for name in config.dev_ports] + ["X(host, 1)"]
-    sliced = int(config.register_slices != "none")
     text = (files(__package__) / "machine.cpp").read_text()
-    return f"#define MANAGERS(X) {' '.join(managers)}\n#define SLICED {sliced}\n{text}"
+    return f"#define MANAGERS(X) {' '.join(managers)}\n#define RULES {design.top}__DOT__{PREFIX}\n{text}"

@@ -261,6 +261,6 @@ class Scene:
         if state.deaf:
             raise TimeoutError("the register port does not answer")
         if state.broken:
-            raise Wrong(state.rule)
+            raise Wrong(state.broken)
         if state.open:
             raise Wrong(f"{state.open} transactions are open at the end")

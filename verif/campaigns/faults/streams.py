@@ -156,7 +156,7 @@ class _Bench:
         if done == len(slots):
             software.skip(done)
             if state.broken or state.deaf:
-                yield self._named(slots[-1], "wrong", 0, state.rule or "the register port does not answer")
+                yield self._named(slots[-1], "wrong", 0, state.broken or "the register port does not answer")
             return done
         yield self._named(slots[done], "hung", outside, "no completion")
         self._start()

@@ -118,8 +118,7 @@ async def hard_resets(bench: EngineBench, budget: int) -> None:
             await bench.set_table(channel, [0] * bench.config.codec.table_size)
         # What has been written before the reset is no more than was allowed, and nothing comes after it.
         await ClockCycles(bench.dut.aclk, 20)
-        for checker in bench.checkers.values():
-            checker.finish()
+        bench.rules_of_axi.finish()
         for channel, transfers in in_flight.items():
             for made in transfers:
                 bench.check_memory(channel, made, exact=False)

@@ -1,0 +1,190 @@
+"""The rules of AXI on the ports of an engine: Verilog beside the design, which a simulation evaluates in every cycle.
+
+The rules are those of ``verif/properties``, which the proofs use too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, NoReturn
+
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.records import RECORD_BYTES
+from cdma.hdl.spec.registers.map import register_map
+from cdma.hdl.spec.slices import has_slices
+from cdma.hdl.verilog.ports import Port
+
+__all__ = ["PREFIX", "REGISTERS", "AxiViolation", "RuleBook", "broken_rules", "with_rules"]
+
+#: The module of the rules of a memory port, and of the register port.
+_MANAGER, _SUBORDINATE = "axi4_manager", "axi_lite_subordinate"
+#: Names the register port.
+REGISTERS = "registers"
+#: Begins the names of all signals of the rules: ``broken`` is high before an edge at which any is broken, and the others are
+#: those of the single ports.
+PREFIX = "axi_rules_"
+_CHANNELS = ("aw", "w", "b", "ar", "r")
+#: What a simulation shows of each port.
+_SHOWN = {"broken": 32, "passed": 10, "idle": 1}
+#: Cycles within which a register answers.
+_PATIENCE = 64
+
+_RULE = re.compile(r'`\w+\((?P<number>\d+), "(?P<text>[^"]+)"')
+
+
+class AxiViolation(AssertionError):
+    """A rule was broken; says which, and where."""
+
+
+@cache
+def _rules(module: str) -> Mapping[int, str]:
+    return {int(rule["number"]): rule["text"] for rule in _RULE.finditer(_text(module))}
+
+
+def broken_rules(port: str, broken: int) -> list[str]:
+    """What the bits that a port shows as broken say."""
+    rules = _rules(_SUBORDINATE if port == REGISTERS else _MANAGER)
+    return [text for number, text in rules.items() if broken >> number & 1]
+
+
+@cache
+def _text(module: str) -> str:
+    return (files("cdma.verif") / "properties" / f"{module}.sv").read_text()
+
+
+def with_rules(verilog: str, top: str, ports: tuple[Port, ...], config: EngineConfig) -> str:
+    """The text of an engine with the rules on its ports, inside its module ``top``; waves and coverage leave them out."""
+    found = [_instance(port, f"m_axi_{port}", ports, _of_memory(port, config)) for port in config.dev_ports]
+    found.append(_instance("host", "m_axi_host", ports, _of_memory("host", config)))
+    names = [*config.dev_ports, "host"]
+    if config.registers:
+        found.append(_instance(REGISTERS, "s_axil", ports, _of_registers(config)))
+        names.append(REGISTERS)
+    any_broken = ", ".join(f"{PREFIX}{name}_broken" for name in names)
+    lines = [
+        "/*verilator coverage_off*/ /*verilator tracing_off*/",
+        *found,
+        f"wire {PREFIX}broken /*verilator public_flat_rd*/ = |{{{any_broken}}};",
+        "/*verilator tracing_on*/ /*verilator coverage_on*/",
+    ]
+    watched, count = re.subn(
+        rf"(^module {top}\b.*?)(^endmodule$)",
+        # On one line, so that the lines of the design keep their numbers, by which coverage is counted.
+        lambda module: module[1].removesuffix("\n") + " ".join(lines) + "\n" + module[2],
+        verilog,
+        flags=re.MULTILINE | re.DOTALL,
+    )
+    assert count == 1, f"there are {count} modules {top}"
+    books = "\n".join(map(_text, (_MANAGER, _SUBORDINATE)))
+    return f"{watched}\n/*verilator coverage_off*/ /*verilator tracing_off*/\n{books}"
+
+
+def _of_memory(port: str, config: EngineConfig) -> dict[str, int]:
+    """The parameters of the rules of a memory port, beside its widths."""
+    kind = "host" if port == "host" else "dev"
+    bits = config.data_bits(kind)
+    return {
+        "OUTSTANDING": config.outstanding + max(config.ring_reads, config.ring_writes),
+        "LONGEST": max(config.burst(kind), RECORD_BYTES * 8 // bits),
+        "ALIGNED": 1,
+        "NO_EMPTY_STROBES": 1,
+        "DATA_AFTER_ADDRESS": 1,
+        # The data of both channels share no port in one direction; each ring has a half of what rings have.
+        "MOST_OF_ID_0": config.outstanding,
+        "MOST_OTHER_READS": config.ring_reads // 2,
+        "MOST_OTHER_WRITES": config.ring_writes // 2,
+        **_in_reset(config),
+    }
+
+
+def _of_registers(config: EngineConfig) -> dict[str, int]:
+    slices = sum(has_slices(config.register_slices, direction) for direction in ("in", "out"))
+    # A slice takes a request while the registers' words get their reset values, one per cycle.
+    more = len(register_map(config).kept) + slices if slices else 0
+    return {"OUTSTANDING": 8, "ANSWERED_WITHIN": _PATIENCE + 1 + more, **_in_reset(config)}
+
+
+def _in_reset(config: EngineConfig) -> dict[str, int]:
+    # With register slices, outputs fall at the first edge in reset, and not before it.
+    return {"UNREADY_IN_RESET": 1, "AT_ONCE": int(config.register_slices == "none")}
+
+
+def _instance(name: str, prefix: str, ports: tuple[Port, ...], parameters: dict[str, int]) -> str:
+    """The Verilog of the rules on one port, and of what they show."""
+    bus = {port.name.removeprefix(f"{prefix}_"): port for port in ports if port.name.startswith(f"{prefix}_")}
+    module = _SUBORDINATE if name == REGISTERS else _MANAGER
+    parameters |= {"ADDRESS_BITS": bus["awaddr"].width, "DATA_BITS": bus["wdata"].width}
+    connected = {member: port.name for member, port in bus.items()}
+    if module == _MANAGER:
+        known = set(re.findall(r"^    input .*?(\w+),?$", _text(module), re.MULTILINE))
+        parameters["ID_BITS"] = bus["awid"].width
+        for way in ("aw", "ar"):
+            beside = [bus[each] for each in bus if each.startswith(way) and each not in known]
+            parameters["BESIDE_BITS"] = sum(port.width for port in beside)
+            connected[f"{way}beside"] = f"{{{', '.join(port.name for port in beside)}}}"
+        connected = {member: value for member, value in connected.items() if member in known}
+    mine = f"{PREFIX}{name}"
+    idle = " && ".join([f"{mine}_nothing_open", *(f"!{prefix}_{channel}valid" for channel in _CHANNELS)])
+    return " ".join(
+        [
+            f"wire [31:0] {mine}_broken /*verilator public_flat_rd*/;",
+            f"wire [9:0] {mine}_passed /*verilator public_flat_rd*/;",
+            f"wire {mine}_nothing_open;",
+            f"wire {mine}_idle /*verilator public_flat_rd*/ = {idle};",
+            f"{module} #({', '.join(f'.{key}({value})' for key, value in parameters.items())}) {mine} (",
+            ".clk(aclk), .resetn(aresetn),",
+            *(f".{member}({value})," for member, value in connected.items()),
+            f".idle({mine}_nothing_open), .broken({mine}_broken), .passed({mine}_passed)",
+            ");",
+        ]
+    )
+
+
+class RuleBook:
+    """What a bench in Python sees of the rules in its simulation.
+
+    ``ports``
+        Are the names of the ports.
+    """
+
+    def __init__(self, dut: Any, config: EngineConfig) -> None:
+        # A simulation with four states has a module around the design.
+        scope = dut if hasattr(dut, f"{PREFIX}broken") else dut.dut
+        self.ports = (*config.dev_ports, "host", *([REGISTERS] if config.registers else []))
+        self._broken = getattr(scope, f"{PREFIX}broken")
+        self._shown = {
+            (port, what): getattr(scope, f"{PREFIX}{port}_{what}") for port in self.ports for what in _SHOWN
+        }
+
+    def _show(self, port: str, what: str) -> int:
+        return int(self._shown[port, what].value)
+
+    def check(self) -> None:
+        """Raises :class:`AxiViolation` if a rule is broken at this rising edge."""
+        if int(self._broken.value):
+            self._object()
+
+    def _object(self) -> NoReturn:
+        found = [
+            f"{port}: {text}"
+            for port in self.ports
+            for text in broken_rules(port, self._show(port, "broken"))
+        ]
+        raise AxiViolation("; ".join(found))
+
+    def finish(self) -> None:
+        """Objects if a transaction is still open, or anything is offered."""
+        busy = [port for port in self.ports if not self._show(port, "idle")]
+        if busy:
+            raise AxiViolation(f"accesses are still open on {', '.join(busy)}")
+
+    def handshakes(self) -> Iterator[tuple[str, str, bool]]:
+        """The port, the channel, and whether it waited, of each kind of transfer that has happened."""
+        for port in self.ports:
+            passed = self._show(port, "passed")
+            for number in range(2 * len(_CHANNELS)):
+                if passed >> number & 1:
+                    yield port, _CHANNELS[number // 2], bool(number & 1)

@@ -29,7 +29,7 @@ SECTIONS = (
         ("commands", "parameters", "registers", "api", "engine", "format", "lossy", "testplan", "changes"),
     ),
     Section("Explanation", ("architecture", "verification", "codecs")),
-    Section("Measured", ("results", "characterisation", "figures/model")),
+    Section("Measured", ("results", "history", "characterisation", "figures/model")),
 )  # fmt: skip
 
 

@@ -29,33 +29,13 @@ _MEASURED = ("base", "hdl", "sim", "verif", "synth", "cli")
 #: Names of what is kept of a command's JSON, at any depth.
 _KEPT = frozenset(
     (
-        *(
-            "kge",
-            "area_um2",
-            "flip_flops",
-            "memory_bits",
-            "memory_kbit",
-            "period_ns",
-            "input_ns",
-            "output_ns",
-        ),
-        *("clock_gated", "floor", "luts", "ram_blocks", "fmax_mhz", "fast_mhz", "routed", "utilisation"),
-        *("rows", "benches", "block", "axes", "lanes", "word_bits", "queue", "kge_clock_gating"),
-        *(
-            "activations",
-            "least",
-            "worst",
-            "direction",
-            "concurrent",
-            "mode",
-            "density",
-            "coverage",
-            "bytes",
-            "pattern",
-        ),
-        *("units", "ratio", "share", "link_utilisation", "cycles", "bound", "port", "latency"),
-        *("bytes_per_cycle", "codec", "compress_bytes_per_second", "decompress_bytes_per_second"),
-        *("command", "raw_bytes", "seconds", "file_seconds", "library", "paper", "designs", "design", "what"),
+        *("kge", "area_um2", "flip_flops", "memory_bits", "memory_kbit", "clock_gated", "floor"),
+        *("period_ns", "input_ns", "output_ns", "kge_clock_gating", "queue", "axes", "lanes", "word_bits"),
+        *("luts", "ram_blocks", "fmax_mhz", "fast_mhz", "routed", "utilisation", "link_utilisation"),
+        *("activations", "least", "worst", "direction", "concurrent", "density", "coverage", "pattern"),
+        *("units", "ratio", "share", "bytes", "cycles", "bound", "port", "latency", "bytes_per_cycle"),
+        *("benches", "rows", "block", "codec", "compress_bytes_per_second", "decompress_bytes_per_second"),
+        *("command", "raw_bytes", "seconds", "file_seconds", "paper", "designs", "design", "what"),
         *("paper_mm2", "unit_um2", "rules", "rule", "units_mm2", "buffer_mm2", "total_mm2", "of_paper"),
     )
 )

@@ -41,7 +41,7 @@ SECTIONS = (
     Section("How to", ("integration", "driver", "litex", "how-to")),
     Section("Reference", ("commands", "parameters", "registers", "api", "engine", "format", "lossy", "changes")),
     Section("Explanation", ("architecture", "files", "verification", "tests")),
-    Section("Measured", ("results",)),
+    Section("Measured", ("results", "history")),
     Section(
         "Study",
         (

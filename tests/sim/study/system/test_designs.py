@@ -32,9 +32,10 @@ def model() -> Model:
 
 def test_areas_are_those_of_the_documents() -> None:
     rows = json.loads((DATA / "areas.json").read_text())["codecs"]
+    records = json.loads((ROOT / "docs/results/records.json").read_text())
     for block in ("compressor", "decompressor"):
-        sweep = json.loads((ROOT / f"docs/figures/area-lanes/{block}-sweep.json").read_text())
-        measured = {(one["config"]["lanes"], one["config"]["word_bits"]): one["kge"] for one in sweep}
+        sweep = records[f"{block}-lanes"]["figures"]
+        measured = {(one["axes"]["lanes"], one["axes"]["word_bits"]): one["kge"] for one in sweep}
         mine = {(row["lanes"], row["word_bits"]): row["kge"] for row in rows if row["block"] == block}
         assert len(mine) == 15
         assert all(measured[key] == kge for key, kge in mine.items())

@@ -1,0 +1,54 @@
+"""The page of results: its text with the figures of the records in their places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import jinja2
+
+from .records import Record
+
+__all__ = ["PAGE", "page"]
+
+PAGE = Path(__file__).resolve().parents[1] / "results.md"
+_MISSING = "-"
+
+
+def page(records: Mapping[str, Record]) -> str:
+    """The text of ``docs/results.md``: every figure in it is of a record."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"n": number, "share": share}
+    figures = {name: record.figures for name, record in records.items()}
+    codecs = sum(figures[f"{block}-table"]["kge"] for block in ("compressor", "decompressor"))
+    return environment.get_template("results.md.jinja").render(
+        f=figures,
+        codecs=codecs,
+        kges=lambda units: figures["engine-0.9" if units == 1 else f"engine-units-{units}"]["kge"],
+        slack=lambda rows: min(row["bound"] - row["cycles"] for row in rows),
+        revision={name: record.revision for name, record in records.items()},
+        command={name: record.command for name, record in records.items()},
+        versions={name: record.versions for name, record in records.items()},
+        tools=tools(records),
+    )
+
+
+def number(value: float | jinja2.Undefined | None, digits: int = 0) -> str:
+    """A figure, or a dash where the record has none."""
+    return _MISSING if value is None or isinstance(value, jinja2.Undefined) else f"{value:,.{digits}f}"
+
+
+def share(value: float, digits: int = 1) -> str:
+    return f"{value:.{digits}%}"
+
+
+def tools(records: Mapping[str, Record]) -> list[str]:
+    """The tools that figures were measured with and their versions, of some of which there are several."""
+    versions = {item for record in records.values() for item in record.versions.items()}
+    return sorted({value if " " in value else f"{tool} {value}" for tool, value in versions}, key=str.lower)

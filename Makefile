@@ -5,6 +5,7 @@
 #   make thorough   the same, and shapes of codecs and engines that others nearly cover
 #   make lint       ruff and mypy alone
 #   make same BASE=REVISION   says whether this tree makes the same Verilog, streams and reports as that revision
+#   make weight BASE=REVISION   counts lines, rooms, arrows and files that name an option, beside those of that revision
 #   make docs       builds the documentation site, build/site/index.html
 #   make release    builds wheel, source distribution, site and blocks in dist/, tries them, publishes nothing
 #   make commands   runs every command of the documents as printed, in fresh environments: an hour or more
@@ -28,7 +29,7 @@ FILES  := $(sort $(shell find base cli hdl sim verif synth -type f -name '[!.]*[
 LINKED := $(if $(wildcard build/__editable__*),$(shell cat $(STAMP) 2>/dev/null))
 
 .DELETE_ON_ERROR:
-.PHONY: demo check test thorough lint same docs release commands waves litex machine torch clean
+.PHONY: demo check test thorough lint same weight docs release commands waves litex machine torch clean
 ifneq ($(FILES),$(LINKED))
 .PHONY: $(STAMP)
 endif
@@ -52,6 +53,9 @@ lint: $(STAMP)
 
 same: $(STAMP)
 	$(BIN)/python tests/same_output.py against $(BASE)
+
+weight: $(STAMP)
+	$(BIN)/python -m tests.weight --base $(BASE)
 
 docs: $(STAMP)
 	$(BIN)/python -m docs.site -o build/site

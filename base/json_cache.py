@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,14 @@ class Cache:
     def store(self, key: str, value: Any) -> None:
         """Keeps ``value`` for ``key``."""
         replace_text(self._path(key), json.dumps(value))
+
+    def kept(self, key: str, make: Callable[[], Any]) -> Any:
+        """Returns the value stored for ``key``, which ``make`` gives if there is none."""
+        value = self.load(key)
+        if value is None:
+            value = make()
+            self.store(key, value)
+        return value
 
 
 class NoCache(Cache):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 
 from cdma.base.errors import CdmaError
 
@@ -19,6 +20,8 @@ else:
 __all__ = ["Table", "TableError", "read_json", "read_toml"]
 
 _MISSING: Any = object()
+
+_T = TypeVar("_T")
 
 
 class TableError(CdmaError, ValueError):
@@ -61,59 +64,45 @@ class Table:
         key: str,
         default: Any = _MISSING,
         *,
-        least: float | None = None,
-        above: float | None = None,
-        most: float | None = None,
+        least: float = -math.inf,
+        above: float = -math.inf,
+        most: float = math.inf,
     ) -> float:
         """Reads a finite number, at least ``least``, more than ``above`` and at most ``most``."""
         value = self.get(key, default)
-        limits = []
-        if least is not None:
-            limits.append(f"at least {least:g}")
-        if above is not None:
-            limits.append(f"more than {above:g}")
-        if most is not None:
-            limits.append(f"at most {most:g}")
-        fine = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        if fine:
-            fine = (
-                (least is None or value >= least)
-                and (above is None or value > above)
-                and (most is None or value <= most)
-            )
-        if not fine:
-            wanted = " and ".join(["a finite number", *limits])
-            raise TableError(f"{self.where} has {key} = {value!r}; it must be {wanted}")
-        return float(value)
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if number and math.isfinite(value) and least <= value <= most and value > above:
+            return float(value)
+        bounds = {"at least": least, "more than": above, "at most": most}
+        limits = [f"{words} {bound:g}" for words, bound in bounds.items() if math.isfinite(bound)]
+        raise self._refused(key, value, " and ".join(["a finite number", *limits]))
 
     def whole(self, key: str, default: Any = _MISSING, *, least: int = 1) -> int:
         """Reads a whole number, at least ``least``."""
         value = self.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise TableError(
-                f"{self.where} has {key} = {value!r}; it must be a whole number, {least} or more"
-            )
+            raise self._refused(key, value, f"a whole number, {least} or more")
         return value
 
     def text(self, key: str, default: Any = _MISSING) -> str:
         """Reads a text that is not empty."""
         value = self.get(key, default)
         if not isinstance(value, str) or not value.strip():
-            raise TableError(f"{self.where} has {key} = {value!r}; it must be a text that is not empty")
+            raise self._refused(key, value, "a text that is not empty")
         return value
 
     def flag(self, key: str, default: Any = _MISSING) -> bool:
         """Reads true or false."""
         value = self.get(key, default)
         if not isinstance(value, bool):
-            raise TableError(f"{self.where} has {key} = {value!r}; it must be true or false")
+            raise self._refused(key, value, "true or false")
         return value
 
     def choice(self, key: str, allowed: Sequence[str], default: Any = _MISSING) -> str:
         """Reads one of the texts ``allowed``."""
         value = self.get(key, default)
         if value not in allowed:
-            raise TableError(f"{self.where} has {key} = {value!r}; it must be one of {', '.join(allowed)}")
+            raise self._refused(key, value, f"one of {', '.join(allowed)}")
         return str(value)
 
     def table(self, key: str, default: Any = _MISSING) -> Table:
@@ -124,16 +113,46 @@ class Table:
         """Reads a list of tables that is not empty."""
         value = self.get(key)
         if not isinstance(value, list) or not value:
-            raise TableError(f"{self.where} has {key} = {value!r}; it must be a list of at least one table")
+            raise self._refused(key, value, "a list of at least one table")
         return [Table(f"{self.where}, {key} {place}", row) for place, row in enumerate(value, 1)]
 
     def numbers(self, key: str, default: Any = _MISSING, *, least: float = 0.0) -> list[float]:
         """Reads a list of finite numbers that is not empty, each at least ``least``."""
         value = self.get(key, default)
         if not isinstance(value, list) or not value:
-            raise TableError(f"{self.where} has {key} = {value!r}; it must be a list of at least one number")
+            raise self._refused(key, value, "a list of at least one number")
         row = Table(f"{self.where}, {key}", {f"entry {place}": entry for place, entry in enumerate(value, 1)})
         return [row.number(name, least=least) for name in row.names()]
+
+    def read(self, kind: type[_T], **given: Any) -> _T:
+        """Reads a whole table as a dataclass whose fields are numbers, texts and flags; ``given`` has the others.
+
+        A field is read by its name and its type, and may be left out if it has a default. Its metadata may have the limits
+        of :meth:`number` or :meth:`whole`, and:
+
+        ``key``
+            The name in the table, if it is another.
+        ``scale``
+            What a number of the table is multiplied by, such as 1e9 for a rate in GB/s.
+        """
+        hints, values = get_type_hints(kind), dict(given)
+        for field in fields(kind):  # type: ignore[arg-type]
+            if field.name in given:
+                continue
+            limits = dict(field.metadata)
+            key, scale = limits.pop("key", field.name), limits.pop("scale", 1)
+            if key not in self and field.default is not MISSING:
+                self._asked.append(key)
+            elif hints[field.name] is bool:
+                values[field.name] = self.flag(key)
+            elif hints[field.name] is str:
+                values[field.name] = self.text(key)
+            elif hints[field.name] is int:
+                values[field.name] = self.whole(key, **limits)
+            else:
+                values[field.name] = self.number(key, **limits) * scale
+        self.done()
+        return kind(**values)
 
     def settings(self, known: Sequence[str]) -> dict[str, Any]:
         """Reads all values as they stand; refuses names that are not ``known``, which are most often misspelt."""
@@ -144,6 +163,9 @@ class Table:
         """Refuses names that were not read, which are most often misspelt."""
         self._refuse_all_but(sorted(set(self._asked)))
 
+    def _refused(self, key: str, value: object, wanted: str) -> TableError:
+        return TableError(f"{self.where} has {key} = {value!r}; it must be {wanted}")
+
     def _refuse_all_but(self, known: Sequence[str]) -> None:
         for key in self._values:
             if key not in known:
@@ -152,12 +174,7 @@ class Table:
 
 def read_toml(path: Path) -> Table:
     """Reads the table in a TOML file; refuses an empty file, which is most often the wrong one."""
-    try:
-        values = tomllib.loads(_text(path))
-    except tomllib.TOMLDecodeError as error:
-        raise TableError(f"{path} is not a TOML file: {error}") from None
-    except RecursionError:
-        raise TableError(f"{path} is nested too deeply") from None
+    values = _parsed(path, _text(path), tomllib.loads, "a TOML file")
     if not values:
         raise TableError(f"{path} is empty; it must be a TOML file with at least one key")
     return Table(str(path), values)
@@ -168,12 +185,16 @@ def read_json(path: Path) -> Table:
     text = _text(path)
     if not text.strip():
         raise TableError(f"{path} is empty; it must hold a JSON object")
+    return Table(str(path), _parsed(path, text, json.loads, "a JSON file"))
+
+
+def _parsed(path: Path, text: str, parse: Callable[[str], object], kind: str) -> object:
     try:
-        return Table(str(path), json.loads(text))
-    except json.JSONDecodeError as error:
-        raise TableError(f"{path} is not a JSON file: {error}") from None
+        return parse(text)
     except RecursionError:
         raise TableError(f"{path} is nested too deeply") from None
+    except ValueError as error:  # which both parsers' errors are
+        raise TableError(f"{path} is not {kind}: {error}") from None
 
 
 def _text(path: Path) -> str:

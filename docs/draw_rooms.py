@@ -2,139 +2,122 @@
 
     python -m docs.draw_rooms
 
-Positions and captions are below. The arrows are read from the imports of the package.
+The tables below name the rooms, at most two folders deep, and the floors that they lie on. Everything else follows from
+the imports of the package: a room stands above those of its floor that it imports from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
 from html import escape
+from itertools import pairwise
 
 from tests.support.imports import imports_of, modules_in, room_of
 from tests.support.paths import DOCS, PACKAGES, ROOT
 
-__all__ = [
-    "BY_NAME",
-    "FLOORS",
-    "PICTURE",
-    "ROOMS",
-    "Box",
-    "arrows",
-    "direct",
-    "draw",
-    "floor_of",
-    "line",
-    "within_folders",
-]
+__all__ = ["PICTURE", "ROOMS", "arrows", "direct", "draw"]
 
 PICTURE = DOCS / "rooms.svg"
-WIDTH, HEIGHT = 1000, 950
+WIDTH = 1000
+_BOX, _GAP, _HEAD, _MARGIN = 40, 30, 56, 16
+
+#: The rooms, each with what is in it.
+ROOMS = {
+    "cli/study": "models, tuners, training",
+    "sim/study": "networks, papers, profiles",
+    "cli/commands": "one file per command",
+    "cli": "application, options, output",
+    "verif/campaigns": "coverage, mutants, faults, soaks",
+    "verif": "the regression",
+    "verif/proofs": "blocks and whole files",
+    "verif/codec": "codec bench",
+    "verif/lossy": "stage bench",
+    "verif/engine": "engine bench",
+    "verif/simulator": "builds and runs",
+    "verif/monitors": "rules of AXI and of streams",
+    "synth/asic": "cells",
+    "synth/fpga": "place, route",
+    "synth": "circuits, Yosys",
+    "sim": "public names",
+    "sim/engine": "model, drivers",
+    "sim/torch": "saved tensors",
+    "sim/codec": "golden model",
+    "sim/lossy": "error bounds",
+    "hdl": "public names",
+    "hdl/deliver": "package, LiteX core",
+    "hdl/engine": "channels, rings, units",
+    "hdl/codec": "compressor, decompressor",
+    "hdl/axi": "AXI4 ports",
+    "hdl/lossy": "error bounds",
+    "hdl/verilog": "prints Verilog",
+    "hdl/blocks": "FIFOs, counters",
+    "hdl/spec": "Format, EngineConfig, registers",
+    "base": "caches, threads, jobs, errors",
+}
+
+
+@dataclass(frozen=True)
+class Floor:
+    """A part of the picture: the levels that it takes, from the top, and where it lies across."""
+
+    text: str
+    levels: tuple[int, ...]
+    left: int
+    width: int
+
+
+FLOORS = {
+    "the study": Floor("models of networks", (0, 1, 2), 16, 214),
+    "cli": Floor("command, public names", (0,), 246, 738),
+    "verif": Floor("benches, proofs", (1,), 246, 480),
+    "synth": Floor("area, clock", (1,), 742, 242),
+    "sim": Floor("software of the same bits", (2,), 246, 300),
+    "hdl": Floor("the hardware", (2,), 562, 422),
+    "hdl/spec": Floor("plain data", (3,), 16, 968),
+    "base": Floor("what runs work", (4,), 16, 968),
+}
 
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle of the picture, with a few words on what is in it."""
+    """A rectangle."""
 
-    left: int
-    top: int
-    width: int
-    text: str
-    height: int = 40
+    left: float
+    top: float
+    width: float
+    height: float
 
     @property
-    def right(self) -> int:
+    def right(self) -> float:
         return self.left + self.width
 
     @property
-    def bottom(self) -> int:
+    def bottom(self) -> float:
         return self.top + self.height
 
-    def contains(self, other: Box) -> bool:
-        across = self.left <= other.left and other.right <= self.right
-        return across and self.top <= other.top and other.bottom <= self.bottom
-
-
-#: The folders, from the command down to the plain data that everything stands on.
-FLOORS = {
-    "cli": Box(20, 20, 960, "the command and the public names", 70),
-    "verif": Box(20, 120, 620, "benches, proofs", 176),
-    "synth": Box(660, 120, 320, "area, clock, FPGA", 176),
-    "sim": Box(20, 326, 400, "models in numpy; no Amaranth", 504),
-    "hdl": Box(440, 326, 540, "the hardware", 504),
-    "hdl/spec": Box(20, 860, 960, "plain data; neither Amaranth nor numpy", 70),
-}
-
-#: The rooms, each within its folder. Every arrow leads down or to the side.
-ROOMS = {
-    "cli/commands": Box(330, 35, 290, "one file per command"),
-    "cli": Box(670, 35, 290, "application, options, output"),
-    "verif/campaigns/faults": Box(140, 130, 90, "faults around"),
-    "verif/campaigns/soak": Box(240, 130, 70, "at random"),
-    "verif/campaigns/mutation": Box(420, 130, 105, "faults inside"),
-    "verif/proofs": Box(535, 130, 95, "single blocks"),
-    "verif": Box(320, 130, 90, "the regression"),
-    "verif/codec": Box(40, 190, 180, "bench, plan, tests"),
-    "verif/lossy": Box(236, 190, 150, "bench, plan, tests"),
-    "verif/engine": Box(402, 190, 218, "bench, plan, tests"),
-    "verif/engine/litex": Box(40, 250, 100, "SoC with a CPU"),
-    "verif/simulator": Box(160, 250, 160, "builds, runs, waveforms"),
-    "verif/monitors": Box(340, 250, 280, "rules of AXI and of streams"),
-    "synth/asic/sweep": Box(830, 130, 135, "many measurements"),
-    "synth/asic": Box(830, 190, 135, "standard cells"),
-    "synth/asic/library": Box(830, 250, 135, "cell libraries"),
-    "synth/fpga": Box(675, 190, 135, "place and route"),
-    "synth": Box(675, 250, 135, "circuits, Yosys"),
-    "sim/study/training": Box(40, 470, 140, "small networks"),
-    "sim/study/profile": Box(196, 470, 90, "own tensors"),
-    "sim/engine/driver": Box(300, 470, 105, "Python and C"),
-    "sim/torch": Box(40, 550, 56, "autograd"),
-    "sim/study/system": Box(102, 550, 56, "one step"),
-    "sim/study/compare": Box(162, 550, 74, "RL, LZ4"),
-    "sim/engine": Box(330, 550, 75, "its model"),
-    "sim/lossy": Box(247, 550, 76, "error bounds"),
-    "sim/codec": Box(160, 630, 245, "the golden model of the format"),
-    "sim/support": Box(40, 716, 365, "files, tables, charts"),
-    "hdl/litex": Box(545, 346, 80, "for LiteX"),
-    "hdl/engine": Box(645, 346, 195, "the top modules"),
-    "hdl/engine/rings": Box(620, 406, 200, "rings in host memory, interrupts"),
-    "hdl/engine/control": Box(620, 466, 200, "registers, counters"),
-    "hdl/engine/channel": Box(620, 526, 200, "one direction of the data"),
-    "hdl/engine/units": Box(836, 526, 129, "several units"),
-    "hdl/engine/path": Box(836, 596, 129, "the way of the data"),
-    "hdl/texts": Box(850, 346, 115, "C, SystemRDL"),
-    "hdl/codec": Box(545, 596, 200, "compressor, decompressor"),
-    "hdl/axi": Box(884, 656, 81, "AXI4 ports"),
-    "hdl/codec/plain": Box(560, 656, 90, "flip-flops"),
-    "hdl/codec/pipelined": Box(655, 656, 105, "memories"),
-    "hdl/codec/parts": Box(560, 716, 190, "butterfly, classifier, tally"),
-    "hdl/lossy": Box(765, 606, 60, "error bounds"),
-    "hdl/deliver": Box(452, 556, 66, "its folder"),
-    "hdl/verilog": Box(452, 626, 80, "names and text"),
-    "hdl/blocks": Box(565, 776, 400, "FIFOs, counters"),
-    "hdl/spec/registers": Box(340, 875, 280, "the description of the registers"),
-    "hdl/spec": Box(670, 875, 290, "Format, EngineConfig, records"),
-}
-
-#: The arrows that no import shows: the description of a codec names its hardware, and the engine loads it by that name.
-BY_NAME = {("hdl/engine/channel", "hdl/codec")}
+    @property
+    def middle(self) -> float:
+        return self.left + self.width / 2
 
 
 @cache
-def arrows() -> set[tuple[str, str]]:
-    """Returns each pair of rooms of which the first imports from the second, or loads it by name."""
-    found = set(BY_NAME)
+def arrows() -> frozenset[tuple[str, str]]:
+    """Returns each pair of rooms of which the first imports from the second."""
+    found = set()
     for item in imports_of(ROOT, modules_in(ROOT, PACKAGES)):
         source, target = room_of(item.file, ROOMS), room_of(item.target, ROOMS)
         if source is not None and target is not None and source != target:
             found.add((source, target))
-    return found
+    return frozenset(found)
 
 
 def floor_of(room: str) -> str:
-    """Returns the innermost folder of the picture that a room lies in."""
-    return "hdl/spec" if room.startswith("hdl/spec") else room.partition("/")[0]
+    """Returns the floor that a room lies on."""
+    if room in FLOORS:
+        return room
+    return "the study" if room.endswith("/study") else room.partition("/")[0]
 
 
 def direct(pairs: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -154,76 +137,130 @@ def direct(pairs: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
     )
 
 
-def within_folders(pairs: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Returns the direct arrows between rooms of one folder."""
-    return [pair for pair in direct(pairs) if floor_of(pair[0]) == floor_of(pair[1])]
+def _rows(floor: str, pairs: Collection[tuple[str, str]]) -> list[list[str]]:
+    """Returns the rooms of a floor in rows, each above all that it imports from."""
+    rooms = [room for room in ROOMS if floor_of(room) == floor]
+
+    def height(room: str) -> int:
+        return max((height(b) + 1 for a, b in pairs if a == room and b in rooms), default=0)
+
+    rows: dict[int, list[str]] = {}
+    for room in rooms:
+        rows.setdefault(height(room), []).append(room)
+    return [rows[number] for number in sorted(rows, reverse=True)]
+
+
+def _layout(rows: dict[str, list[list[str]]]) -> tuple[dict[str, Box], dict[str, Box]]:
+    """Returns where floors and rooms lie."""
+    needed = {name: _HEAD + len(lines) * (_BOX + _GAP) - _GAP + _MARGIN for name, lines in rows.items()}
+    levels = 1 + max(max(floor.levels) for floor in FLOORS.values())
+    heights = [
+        max(needed[name] for name, each in FLOORS.items() if each.levels == (level,))
+        for level in range(levels)
+    ]
+    tops = [_MARGIN + sum(heights[:level]) + level * _GAP for level in range(levels)]
+    floors, rooms = {}, {}
+    for name, floor in FLOORS.items():
+        first, last = floor.levels[0], floor.levels[-1]
+        height = tops[last] + heights[last] - tops[first]
+        floors[name] = place = Box(floor.left, tops[first], floor.width, height)
+        step = (height - _HEAD - _MARGIN - _BOX) / max(len(rows[name]) - 1, 1)
+        for number, row in enumerate(rows[name]):
+            widths = [18 + max(7.6 * len(room.rpartition("/")[2]), 6.4 * len(ROOMS[room])) for room in row]
+            space = (place.width - sum(widths)) / (len(row) + 1)
+            if space < 4:
+                raise ValueError(f"the floor {name} is too narrow for {', '.join(row)}")
+            left = place.left + space
+            for room, width in zip(row, widths, strict=True):
+                rooms[room] = Box(left, place.top + _HEAD + number * step, width, _BOX)
+                left += width + space
+    return floors, rooms
+
+
+def _way(source: Box, target: Box, rows: list[list[Box]]) -> list[tuple[float, float]]:
+    """Returns the corners of an arrow downwards, which passes rows in between through the gaps between their boxes."""
+    corners = [(source.middle, source.bottom)]
+    for row in rows:
+        edges = [
+            row[0].left - 12,
+            *((a.right + b.left) / 2 for a, b in pairwise(row)),
+            row[-1].right + 12,
+        ]
+        x = min(edges, key=lambda edge: abs(edge - corners[-1][0]) + abs(edge - target.middle))
+        corners += [(x, row[0].top - 4), (x, row[0].bottom + 4)]
+    x = min(max(corners[-1][0], target.left + 12), target.right - 12)
+    return [*corners, (x, target.top)]
 
 
 def draw(pairs: Collection[tuple[str, str]]) -> str:
-    """Draws the rooms with the given arrows; of those between two folders the picture has one."""
-    within = within_folders(pairs)
+    """Draws the rooms; of the arrows within a floor and of those between floors only what no detour replaces."""
+    within = direct([pair for pair in pairs if floor_of(pair[0]) == floor_of(pair[1])])
     between = direct({(floor_of(a), floor_of(b)) for a, b in pairs if floor_of(a) != floor_of(b)})
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
-        f'height="{HEIGHT}" font-family="sans-serif" font-size="12" role="img">',
-        "<title>The rooms of the project; an arrow leads from a room to a room that it imports from</title>",
-        '<defs><marker id="head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="9" markerHeight="9" '
-        'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 4L0 8z" fill="#345"/></marker></defs>',
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
-    ]
-    for name, box in FLOORS.items():
-        parts.append(_rectangle(box, "#eef2f6", 8))
-        parts.append(
-            f'<text x="{box.left + 14}" y="{box.top + 24}" font-size="17" font-weight="bold">{name}/</text>'
-        )
-        parts.append(f'<text x="{box.left + 14}" y="{box.top + 43}">{escape(box.text)}</text>')
-    parts += [_arrow(FLOORS[source], FLOORS[target], 2.5) for source, target in between]
-    parts += [_arrow(ROOMS[pair[0]], ROOMS[pair[1]], 1.3, dashed=pair in BY_NAME) for pair in within]
-    for room, box in ROOMS.items():
-        name = room.removeprefix(f"{floor_of(room)}/")
-        middle = box.left + box.width / 2
-        parts.append(_rectangle(box, "#fffdf2", 4))
-        parts.append(
-            f'<text x="{middle:g}" y="{box.top + box.height / 2 - 3:g}" text-anchor="middle" '
-            f'font-weight="bold">{name}</text>'
-        )
-        parts.append(
-            f'<text x="{middle:g}" y="{box.top + box.height / 2 + 12:g}" text-anchor="middle" '
-            f'font-size="11">{escape(box.text)}</text>'
-        )
-    return "\n".join([*parts, "</svg>"]) + "\n"
+    rows = {name: _rows(name, pairs) for name in FLOORS}
+    floors, rooms = _layout(rows)
+    height = max(box.bottom for box in floors.values()) + _MARGIN
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" width="{WIDTH}" '
+            f'height="{height:g}" font-family="sans-serif" font-size="12" role="img">',
+            "<title>The rooms of the project; an arrow leads from a room to a room that it imports from</title>",
+            '<defs><marker id="head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="9" markerHeight="9" '
+            'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 4L0 8z" fill="#345"/></marker></defs>',
+            f'<rect width="{WIDTH}" height="{height:g}" fill="#fff"/>',
+            *(line for name, box in floors.items() for line in _floor(name, box)),
+            *(_arrow(_between(floors[a], floors[b]), 2.5) for a, b in between),
+            *(_arrow(_inside(a, b, rows[floor_of(a)], rooms), 1.3) for a, b in within),
+            *(line for room, box in rooms.items() for line in _room(room, box)),
+            "</svg>\n",
+        ]
+    )
+
+
+def _inside(
+    source: str, target: str, rows: list[list[str]], rooms: dict[str, Box]
+) -> list[tuple[float, float]]:
+    number = {room: row for row, names in enumerate(rows) for room in names}
+    passed = rows[number[source] + 1 : number[target]]
+    return _way(rooms[source], rooms[target], [[rooms[room] for room in row] for row in passed])
+
+
+def _between(source: Box, target: Box) -> list[tuple[float, float]]:
+    """Returns the corners of an arrow between two floors: down where one is above the other, else across."""
+    if source.bottom < target.top:
+        x = (max(source.left, target.left) + min(source.right, target.right)) / 2
+        return [(x, source.bottom), (x, target.top)]
+    y = (max(source.top, target.top) + min(source.bottom, target.bottom)) / 2
+    return (
+        [(source.right, y), (target.left, y)]
+        if source.right < target.left
+        else [(source.left, y), (target.right, y)]
+    )
+
+
+def _floor(name: str, box: Box) -> Iterator[str]:
+    yield _rectangle(box, "#eef2f6", 8)
+    yield f'<text x="{box.left + 12:g}" y="{box.top + 22:g}" font-size="16" font-weight="bold">{name}</text>'
+    yield f'<text x="{box.left + 12:g}" y="{box.top + 39:g}">{escape(FLOORS[name].text)}</text>'
+
+
+def _room(room: str, box: Box) -> Iterator[str]:
+    yield _rectangle(box, "#fffdf2", 4)
+    middle = f'x="{box.middle:.1f}" text-anchor="middle"'
+    name = room if floor_of(room) == "the study" else room.rpartition("/")[2]
+    yield f'<text {middle} y="{box.top + 17:g}" font-weight="bold">{name}</text>'
+    yield f'<text {middle} y="{box.top + 32:g}" font-size="11">{escape(ROOMS[room])}</text>'
 
 
 def _rectangle(box: Box, fill: str, radius: int) -> str:
     return (
-        f'<rect x="{box.left}" y="{box.top}" width="{box.width}" height="{box.height}" rx="{radius}" '
+        f'<rect x="{box.left:.1f}" y="{box.top:g}" width="{box.width:.1f}" height="{box.height:g}" rx="{radius}" '
         f'fill="{fill}" stroke="#567"/>'
     )
 
 
-def line(source: Box, target: Box) -> tuple[float, float, float, float]:
-    """Returns x and y of an arrow's start and end: from box to box downwards, or sideways if they are side by side."""
-    left, right = max(source.left, target.left), min(source.right, target.right)
-    if source.bottom > target.top:
-        height = (max(source.top, target.top) + min(source.bottom, target.bottom)) / 2
-        if source.right < target.left:
-            return source.right, height, target.left, height
-        return source.left, height, target.right, height
-    if left < right:
-        middle = (left + right) / 2
-        return middle, source.bottom, middle, target.top
-    if right < source.left:
-        return source.left + 20, source.bottom, target.right - 20, target.top
-    return source.right - 20, source.bottom, target.left + 20, target.top
-
-
-def _arrow(source: Box, target: Box, width: float, *, dashed: bool = False) -> str:
-    x, y, x_end, y_end = line(source, target)
-    dashes = 'stroke-dasharray="5 3" ' if dashed else ""
-    return (
-        f'<path d="M{x:g} {y:g}L{x_end:g} {y_end:g}" stroke="#345" stroke-width="{width}" '
-        f'{dashes}fill="none" marker-end="url(#head)"/>'
-    )
+def _arrow(corners: list[tuple[float, float]], width: float) -> str:
+    way = "L".join(f"{x:.1f} {y:.1f}" for x, y in corners)
+    return f'<path d="M{way}" stroke="#345" stroke-width="{width}" fill="none" marker-end="url(#head)"/>'
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from cdma.synth.asic.library.library import Library
 from cdma.synth.asic.library.load import load_libraries
 from cdma.synth.asic.measure import measure as measure_area
 from cdma.synth.asic.recipe import Options
-from cdma.synth.circuits import Circuit, engine_circuit
+from cdma.synth.circuits import Circuit, circuit_of
 from cdma.synth.fpga.measure import measure_fpga
 from cdma.synth.fpga.targets import TARGETS
 from cdma.verif.engine.design import EngineDesign
@@ -83,8 +83,8 @@ def rows(checkout: Path) -> dict[str, Row]:
         found[name] = Row(
             title,
             True,
-            lambda config=pipelined: engine_circuit(config),  # type: ignore[misc]
-            lambda config=plain: engine_circuit(config),  # type: ignore[misc]
+            lambda config=pipelined: circuit_of("engine", config),  # type: ignore[misc]
+            lambda config=plain: circuit_of("engine", config),  # type: ignore[misc]
             (lambda config=pipelined: engine_utilisation(config)) if alignment == "beat" else None,  # type: ignore[misc]
         )
     return found

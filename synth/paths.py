@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from cdma.base.cache import content_key
@@ -12,7 +12,7 @@ from cdma.base.json_cache import Cache
 
 from .circuits import Circuit
 from .errors import MeasureError
-from .yosys import Progress, Yosys, find_yosys, scratch
+from .yosys import Progress, Yosys, find_yosys
 
 __all__ = ["combinational_paths", "paths_in"]
 
@@ -21,7 +21,6 @@ _REVISION = 1
 
 # Memories stay whole, everything else becomes gates and flip-flops of one bit.
 _SCRIPT = """\
-read_verilog circuit.v
 hierarchy -top {top}
 proc
 flatten
@@ -30,9 +29,7 @@ opt_clean
 memory_collect
 techmap
 simplemap
-opt -fast
-write_json netlist.json
-"""
+opt -fast"""
 
 
 def combinational_paths(
@@ -50,14 +47,12 @@ def combinational_paths(
     cache = cache or Cache()
     yosys = yosys or find_yosys()
     key = content_key(str(_REVISION), "paths", str(yosys), circuit.top, circuit.verilog)
-    found = cache.load(key)
-    if found is None:
-        with scratch() as folder:
-            (folder / "circuit.v").write_text(circuit.verilog)
-            yosys.run(_SCRIPT.format(top=circuit.top), folder, progress)
-            netlist = json.loads((folder / "netlist.json").read_text())
-        found = paths_in(netlist["modules"][circuit.top])
-        cache.store(key, found)
+    script = _SCRIPT.format(top=circuit.top)
+
+    def make() -> dict[str, list[str]]:
+        return paths_in(yosys.modules(script, circuit.verilog, progress)[circuit.top])
+
+    found: dict[str, list[str]] = cache.kept(key, make)
     return found
 
 
@@ -119,20 +114,9 @@ def _memory_arcs(cell: Mapping[str, Any]) -> list[tuple[list[Any], list[Any]]]:
 
 def _propagate(drivers: Mapping[Any, list[Any]], reached: dict[Any, int]) -> None:
     """Gives every driven bit the input ports of what drives it, sources before what follows from them."""
-    done: set[Any] = set()
-    for bit in drivers:
-        stack = [(bit, False)]
-        open_bits: set[Any] = set()
-        while stack:
-            here, sources_done = stack.pop()
-            if sources_done:
-                for source in drivers[here]:
-                    reached[here] |= reached[source]
-                done.add(here)
-                open_bits.discard(here)
-            elif here not in done and here in drivers:
-                if here in open_bits:
-                    raise MeasureError("the netlist has a combinational loop")
-                open_bits.add(here)
-                stack.append((here, True))
-                stack.extend((source, False) for source in drivers[here] if source not in done)
+    try:
+        for bit in TopologicalSorter(drivers).static_order():
+            for source in drivers.get(bit, ()):
+                reached[bit] |= reached[source]
+    except CycleError:
+        raise MeasureError("the netlist has a combinational loop") from None

@@ -6,6 +6,7 @@ shows the progress of a run.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -23,6 +24,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from cdma.base.errors import ToolError, ToolTimeout
 from cdma.base.install import install_command
@@ -88,6 +90,16 @@ class Yosys:
             if match is not None and progress is not None:
                 progress(match[1].lower())
         return "".join(log)
+
+    def modules(
+        self, script: str, verilog: str, progress: Progress | None = None
+    ) -> dict[str, dict[str, Any]]:
+        """The modules of Yosys's JSON netlist after a ``script``, which begins with ``verilog`` read."""
+        with scratch() as folder:
+            (folder / "circuit.v").write_text(verilog)
+            self.run(f"read_verilog circuit.v\n{script}\nwrite_json netlist.json\n", folder, progress)
+            found: dict[str, dict[str, Any]] = json.loads((folder / "netlist.json").read_text())["modules"]
+        return found
 
 
 @contextmanager

@@ -76,6 +76,33 @@ for bits, window, code in itertools.product((8, 16, 32), (32, 64), (1, 2, 4)):
                 print(error)
 """
 
+#: Steps of training, several devices and decoding, by the system model. Kernels of the device are left out: what they take
+#: is to be measured on a card.
+_STUDY = """
+import itertools
+from cdma.sim.study.system.assumptions import load_assumptions
+from cdma.sim.study.system.decoding import DECODING_POLICIES, decoding
+from cdma.sim.study.system.density_table import load_densities, with_transformer
+from cdma.sim.study.system.machine import load_machine
+from cdma.sim.study.system.model import Model
+from cdma.sim.study.system.networks import load_network, network_names
+from cdma.sim.study.system.several import several
+from cdma.sim.study.system.verdict import verdict
+densities = with_transformer(load_densities())
+policies = ("none", "vdnn_all", "vdnn_conv", "lms", "vdnn++", "cdma", "cdma_conv", "cdma_select", "oracle")
+for name in network_names():
+    model = Model(load_network(name), load_machine("titan_xp"), load_assumptions(), densities)
+    for row in model.evaluate_all(policies, ("zv", "fields")):
+        print(row)
+    print(verdict(model, policies, ("zv",)))
+model = Model(load_network("alexnet"), load_machine("v100"), load_assumptions(), densities)
+for devices, links in itertools.product((1, 3), (1, 2)):
+    print(several(model, "cdma", "rl", devices, links))
+model = Model(load_network("llama1b"), load_machine("a100"), load_assumptions(), densities)
+for policy in DECODING_POLICIES:
+    print(decoding(model, 1 << 20, policy, "zv"))
+"""
+
 _TENSOR = """
 import numpy as np
 rng = np.random.default_rng(2)
@@ -87,7 +114,6 @@ np.save("tensor.npy", array)
 _COMMANDS = {
     "container": ["compress tensor.npy tensor.cdma", "decompress tensor.cdma back.npy"],
     "profile": ["profile tensor.npy --json"],
-    "model": ["model --json"],
     "lists": ["verify compressor --list --json", "verify decompressor --list --json --pipelined"],
 }
 
@@ -105,7 +131,7 @@ def cases() -> dict[str, list[list[str]]]:
         f"engine-{name}": [[*cdma, "generate", "engine", "--json", *options.split()]]
         for name, options in _ENGINES.items()
     }
-    found["software-golden"] = [[*python, _MODEL]]
+    found |= {"software-golden": [[*python, _MODEL]], "software-study": [[*python, _STUDY]]}
     found |= {
         f"software-{name}": [[*python, _TENSOR], *([*cdma, *line.split()] for line in lines)]
         for name, lines in _COMMANDS.items()

@@ -6,14 +6,14 @@ from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.stage import STAGES, StageConfig
-from cdma.verif.codec.design import CodecDesign
-from cdma.verif.codec.plan import CODEC_PLAN
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.engine.plan import ENGINE_PLAN
-from cdma.verif.lossy.design import StageDesign
-from cdma.verif.lossy.plan import STAGE_PLAN
 from cdma.verif.simulator.design import Design
 from cdma.verif.simulator.plan import TestPlan
+from cdma.verif.stream.codec.design import CodecDesign
+from cdma.verif.stream.codec.plan import CODEC_PLAN
+from cdma.verif.stream.stage.design import StageDesign
+from cdma.verif.stream.stage.plan import STAGE_PLAN
 
 __all__ = ["design_from_json", "design_of", "plan_of"]
 

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.verif.codec.measure import measure_codec, standard_designs
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.engine.measure import measure_engine
 from cdma.verif.engine.measure_units import UNITS, unit_cases, unit_row
+from cdma.verif.stream.codec.measure import measure_codec, standard_designs
 
 __all__ = ["COMMAND", "UNITS_COMMAND", "engine_rows", "measure_cycles", "measure_units", "units_as_text"]
 
-COMMAND = "cdma model --measure-engine sim/study/data/engine_cycles.json"
-UNITS_COMMAND = "cdma model --measure-units sim/study/data/unit_cycles.json"
+COMMAND = "cdma model measure engine sim/study/data/engine_cycles.json"
+UNITS_COMMAND = "cdma model measure units sim/study/data/unit_cycles.json"
 
 #: Bytes of a tensor, how many of them, the memories' latency, density.
 _LOADS = (

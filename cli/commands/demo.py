@@ -67,9 +67,9 @@ def _codec(block: str) -> Callable[[Path, NDArray[np.float32], Say], dict[str, A
     def step(directory: Path, tensor: NDArray[np.float32], say: Say) -> dict[str, Any]:
         """Writes the Verilog of one block, runs the tensor through it, and draws its waveform."""
         from cdma.files import write_text
-        from cdma.verif.codec.design import CodecDesign
-        from cdma.verif.codec.tensor import run_tensor
-        from cdma.verif.codec.wave import wave
+        from cdma.verif.stream.codec.design import CodecDesign
+        from cdma.verif.stream.codec.tensor import run_tensor
+        from cdma.verif.stream.codec.wave import wave
 
         design = CodecDesign(block)
         say(f"{block}: Verilog")

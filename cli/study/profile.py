@@ -24,7 +24,7 @@ def register(subparsers: Any) -> None:
         help="what compression buys on your own tensors",
         description="Profile activations: density, ratio, time on the link, whether compressing each tensor "
         "is worth it, the format that suits it, and how many units the link needs. In a PyTorch program "
-        "cdma.sim.study.profile.record(model) gives the same report.",
+        "cdma.study.record(model) gives the same report.",
     )
     parser.add_argument(
         "path", type=Path, help=".npy, .npz or .safetensors file, or a directory of such files"
@@ -73,7 +73,7 @@ def register(subparsers: Any) -> None:
         "--kernel-rate",
         type=_positive,
         metavar="GB/S",
-        help="one rate of CSWAP's kernels, in the place of the regression of measured times",
+        help="one rate of CSWAP's kernels, in the place of the measured times",
     )
     group.add_argument(
         "--memory",
@@ -157,13 +157,7 @@ def _hidden(path: Path) -> dict[str, Hidden]:
     from cdma.sim.study.profile.link import Hidden
 
     table = read_toml(path)
-    hidden = {}
-    for name in table.names():
-        row = table.table(name)
-        times = (row.number(key, 0.0, least=0) * 1e-3 for key in ("forward", "backward"))
-        hidden[name] = Hidden(*times)
-        row.done()
-    return hidden
+    return {name: table.table(name).read(Hidden) for name in table.names()}
 
 
 def _profiles(stored: Iterable[StoredTensor]) -> list[TensorProfile]:

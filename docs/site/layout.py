@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from .reference.api import api_page
+from .reference.commands import commands_page
+from .reference.files import files_page
+from .reference.parameters import parameters_page
+from .reference.registers import registers_page
+from .reference.tests import tests_page
 
 __all__ = ["HOME", "MADE", "SECTIONS", "Section", "documents"]
 
@@ -18,21 +26,38 @@ class Section:
     pages: tuple[str, ...]
 
 
-#: Pages that no document of the repository has: they are made from the source.
-MADE = ("commands", "parameters", "api")
+#: Pages that are no documents of the repository, because they are made from the source, by the names of their files.
+MADE: dict[str, Callable[[], str]] = {
+    "commands.md": commands_page,
+    "parameters.md": parameters_page,
+    "registers.md": registers_page,
+    "tests.md": tests_page,
+    "files.md": files_page,
+    "api.rst": api_page,
+}
 
 SECTIONS = (
     Section("Tutorial", ("tutorial",)),
-    Section("How to", ("integration", "driver", "litex", "formats", "profile", "model", "how-to")),
+    Section("How to", ("integration", "driver", "litex", "how-to")),
+    Section("Reference", ("commands", "parameters", "registers", "api", "engine", "format", "lossy", "changes")),
+    Section("Explanation", ("architecture", "files", "verification", "tests")),
+    Section("Measured", ("results",)),
     Section(
-        "Reference",
-        ("commands", "parameters", "registers", "api", "engine", "format", "lossy", "testplan", "changes"),
+        "Study",
+        (
+            "study/formats",
+            "study/training",
+            "study/profile",
+            "study/model",
+            "figures/model",
+            "study/characterisation",
+            "study/codecs",
+        ),
     ),
-    Section("Explanation", ("architecture", "verification", "codecs")),
-    Section("Measured", ("results", "characterisation", "figures/model")),
 )  # fmt: skip
 
 
 def documents() -> list[str]:
     """The pages that are documents of the repository."""
-    return [page for section in SECTIONS for page in section.pages if page not in (*MADE, "changes")]
+    made = {name.partition(".")[0] for name in MADE}
+    return [page for section in SECTIONS for page in section.pages if page not in made | {"changes"}]

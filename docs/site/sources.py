@@ -7,9 +7,6 @@ import shutil
 from pathlib import Path
 
 from .layout import HOME, MADE, SECTIONS, documents
-from .reference.api import api_page
-from .reference.commands import commands_page
-from .reference.parameters import parameters_page
 
 __all__ = ["ROOT", "write_sources"]
 
@@ -29,10 +26,8 @@ def write_sources(place: Path) -> None:
     shutil.copyfile(ROOT / "LICENSE", place / "LICENSE")
     (place / f"{HOME}.md").write_text(_of_the_root("README.md") + _contents(), encoding="utf-8")
     (place / "changes.md").write_text(_of_the_root("CHANGELOG.md"), encoding="utf-8")
-    pages = dict(zip(MADE, (commands_page(), parameters_page(), api_page()), strict=True))
-    for name, text in pages.items():
-        ending = "rst" if name == "api" else "md"
-        (place / f"{name}.{ending}").write_text(text, encoding="utf-8")
+    for name, page in MADE.items():
+        (place / name).write_text(_with_targets(page()), encoding="utf-8")
 
 
 def _with_targets(text: str) -> str:

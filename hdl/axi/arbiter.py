@@ -112,15 +112,22 @@ class WriteArbiter(wiring.Component):
 
     A client must offer the data of a burst as soon as its address is taken, without waiting for anything else.
 
-    ``fast``
+    ``pipelined``
         The selection of the data has flip-flops of its own beside those of the handshake, because an FPGA's wires are slow.
     """
 
     def __init__(
-        self, ids: Ids, data_bits: int, address_bits: int, word_bits: int, id_bits: int, *, fast: bool = False
+        self,
+        ids: Ids,
+        data_bits: int,
+        address_bits: int,
+        word_bits: int,
+        id_bits: int,
+        *,
+        pipelined: bool = False,
     ) -> None:
         self.ids = ids
-        self.fast = fast
+        self.pipelined = pipelined
         self.id_bits = id_bits
         super().__init__(
             {
@@ -139,7 +146,7 @@ class WriteArbiter(wiring.Component):
 
         # `owners` has a client from the cycle on in which the bus has taken its address.
         count = len(clients)
-        if self.fast:
+        if self.pipelined:
             # Whether there is room comes from a register, which does not know of two addresses yet. It stays while one
             # waits.
             m.submodules.owners = owners = Fifo(2 * count, 2 * _OWNERS, reserved=True, ahead=True)
@@ -151,7 +158,7 @@ class WriteArbiter(wiring.Component):
             credit = owners.input.ready
         granted = _grant(m, self.ids, [client.aw for client in clients], aw, credit)
         owns = picks = owners.output.payload
-        if self.fast:
+        if self.pipelined:
             # Inverted, so that synthesis finds no two that are equal.
             owns, picks = owns[:count], ~owns[count:]
         m.d.comb += [
@@ -166,14 +173,14 @@ class WriteArbiter(wiring.Component):
             m.d.comb += w.payload[name].eq(_one_of(picks, [client.w.payload[name] for client in clients]))
 
         m.submodules.responses = responses = SkidBuffer(WriteResponse(self.id_bits))
-        wiring.connect(m, wiring.flipped(self.port.b), responses.i)
+        wiring.connect(m, wiring.flipped(self.port.b), responses.input)
         for number, client in enumerate(clients):
             here = Signal(name=f"answers_{number}")
             m.d.comb += [
-                client.b.payload.resp.eq(responses.o.payload.resp),
-                here.eq(_choose(m, responses.o.payload.id, self.ids[number], client.b.payload.id)),
-                client.b.valid.eq(responses.o.valid & here),
+                client.b.payload.resp.eq(responses.output.payload.resp),
+                here.eq(_choose(m, responses.output.payload.id, self.ids[number], client.b.payload.id)),
+                client.b.valid.eq(responses.output.valid & here),
             ]
             with m.If(here):
-                m.d.comb += responses.o.ready.eq(client.b.ready)
+                m.d.comb += responses.output.ready.eq(client.b.ready)
         return m

@@ -273,7 +273,7 @@ class Gather(wiring.Component):
         ended = Signal()
         m.d.comb += [
             # On an FPGA the flush comes from afar, and the packet is dropped all the same.
-            phase.load.eq(self.command.valid & ~busy & ~(drops if self.shape.registered else self.flush)),
+            phase.load.eq(self.command.valid & ~busy & ~(drops if self.shape.pipelined else self.flush)),
             finishes.eq(accept & self.input.payload.last),
         ]
         opens = ~(first.all() | ended | finishes)

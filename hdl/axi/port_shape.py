@@ -27,7 +27,7 @@ class PortShape:
         Bytes of which the address where data begin is a multiple; 0: those of a beat. Without ``realign``.
     ``realign``
         Data may begin with any word of a beat, not only with the first.
-    ``registered``
+    ``pipelined``
         The buffers are in an FPGA's block RAM, which is slow: their outputs go to registers.
     ``span_bits``
         A command spans at most half of ``2**span_bits`` bytes, or, if it is ``contained``, all of them.
@@ -43,7 +43,7 @@ class PortShape:
     buffer: int
     align: int = 0
     realign: bool = False
-    registered: bool = False
+    pipelined: bool = False
     span_bits: int = SPAN_BITS
     contained: bool = False
 

@@ -55,7 +55,7 @@ class AxiReader(wiring.Component):
         While high, no burst is begun, and data that come are dropped. Once ``idle`` is high as well, nothing is in
         flight, and the reader may be reset.
     ``idle``
-        High while no burst is in flight; with ``shape.registered``, from a cycle later on.
+        High while no burst is in flight; with ``shape.pipelined``, from a cycle later on.
     ``progress``
         For a watchdog: high when there is a transfer on the port.
     ``mark``
@@ -95,7 +95,7 @@ class AxiReader(wiring.Component):
             opened_shape,
             1 << (in_flight - 1).bit_length(),
             reserved=True,
-            ahead=shape.registered,
+            ahead=shape.pipelined,
             late_ready=True,
         )
         shifts = None
@@ -103,14 +103,14 @@ class AxiReader(wiring.Component):
             # For the other end of the buffer: the word of its first beat that a packet begins with.
             m.submodules.shifts = shifts = Fifo(exact_log2(shape.lanes), parts, reserved=True)
         m.submodules.store = store = Fifo(
-            stored_shape, shape.buffer, reserved=True, block=shape.registered, late_valid=True
+            stored_shape, shape.buffer, reserved=True, pipelined=shape.pipelined, late_valid=True
         )
         pulses = _Pulses(*(Signal(name=name) for name in _Pulses._fields))
         self._request(m, pulses, opened, shifts)
         receive = self._receive(m, pulses, opened, store)
         self._deliver(m, pulses, store, shifts)
         m.d.comb += self.progress.eq(pulses.taken | receive)
-        if shape.registered:
+        if shape.pipelined:
             # From a register, which knows of a burst at once: it goes far.
             m.d.sync += self.idle.eq(opened.empty & ~opened.input.valid)
         else:
@@ -185,7 +185,7 @@ class AxiReader(wiring.Component):
         credit = Signal(init=1)
         able = free != 0
         asked: Value = pulses.ask
-        if shape.registered:
+        if shape.pipelined:
             # An address takes four cycles, so there is time for a register.
             asked = Signal(name="asked")
             m.d.sync += asked.eq(pulses.ask)
@@ -223,9 +223,9 @@ class AxiReader(wiring.Component):
             outcome.resp.eq(Mux(first_fault, r.payload.resp, fault)),
         ]
         # On an FPGA a beat goes through a register on its way to block RAM.
-        domain = m.d.sync if shape.registered else m.d.comb
+        domain = m.d.sync if shape.pipelined else m.d.comb
         stored = store.input.payload
-        if shape.registered:
+        if shape.pipelined:
             stored = without_reset(m, "stored", stored)
         domain += [
             store.input.valid.eq(receive & ~self.flush),

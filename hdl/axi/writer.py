@@ -125,8 +125,8 @@ class AxiWriter(wiring.Component):
         in_flight = 1 << (shape.outstanding - 1).bit_length()
         stored = StoredBeat(shape)
         return _Queues(
-            store=Fifo(stored, shape.buffer, reserved=True, block=shape.registered, late_ready=True),
-            bursts=Fifo(Burst(shape), _BURSTS, reserved=True, ahead=shape.registered),
+            store=Fifo(stored, shape.buffer, reserved=True, pipelined=shape.pipelined, late_ready=True),
+            bursts=Fifo(Burst(shape), _BURSTS, reserved=True, ahead=shape.pipelined),
             lengths=Fifo(range(shape.burst), 2),
             opened=Fifo(opened, in_flight),
         )
@@ -141,7 +141,7 @@ class AxiWriter(wiring.Component):
         else:
             wiring.connect(m, wiring.flipped(self.input), gather.input)
         store = queues.store.input
-        if self.shape.registered:
+        if self.shape.pipelined:
             # What decides about a beat need not be near the block RAM. The burst is in its queue for longer than this.
             stored = without_reset(m, "stored", store.payload)
             m.d.sync += [store.valid.eq(gather.store.valid), stored.eq(gather.store.payload)]
@@ -152,7 +152,7 @@ class AxiWriter(wiring.Component):
         admit = (
             ~queues.store.level[2:-1].all() & ~queues.store.level[-1] & (queues.bursts.level < _BURSTS // 2)
         )
-        if self.shape.registered:
+        if self.shape.pipelined:
             # Nor two more beats, with what they end, for the registers on both ways: both queues take them all the same.
             m.d.sync += gather.admit.eq(admit)
         else:
@@ -165,10 +165,10 @@ class AxiWriter(wiring.Component):
         source, moved = wiring.flipped(self.input), realign.output
         lane = shape.blocks.lane(command.payload.first, shape.word_bits)
         wiring.connect(m, source, realign.input)
-        if shape.registered:
+        if shape.pipelined:
             m.submodules.moved = buffer = BeatSlice(Beat(shape.word_bits, shape.lanes))
-            wiring.connect(m, moved, buffer.i)
-            moved = buffer.o
+            wiring.connect(m, moved, buffer.input)
+            moved = buffer.output
             self._know(m, realign, lane)
         else:
             m.d.comb += [
@@ -228,7 +228,7 @@ class AxiWriter(wiring.Component):
             queues.lengths.input.valid.eq(taken),
             queues.lengths.input.payload.eq(aw.payload.len),
         ]
-        if self.shape.registered:
+        if self.shape.pipelined:
             # The bus is far from the queue.
             m.d.comb += bursts.ready.eq(take)
             with m.If(~aw.valid):
@@ -253,10 +253,10 @@ class AxiWriter(wiring.Component):
     def _send(self, m: Module, queues: _Queues) -> None:
         """Sends the data of the bursts whose addresses are taken."""
         w, store, lengths = self.port.w, queues.store.output, queues.lengths.output
-        if self.shape.registered:
+        if self.shape.pipelined:
             m.submodules.sending = sending = ElasticBuffer(w.payload.shape())
-            wiring.connect(m, sending.o, wiring.flipped(w))
-            w = sending.i
+            wiring.connect(m, sending.output, wiring.flipped(w))
+            w = sending.input
         sent = Signal(range(self.shape.burst))
         m.d.comb += [
             w.valid.eq(lengths.valid & store.valid),
@@ -301,8 +301,8 @@ class AxiWriter(wiring.Component):
     def _responses(self, m: Module) -> stream.Interface:
         """The responses as they come from the port. The bus is far on an FPGA: there they go through registers."""
         b = wiring.flipped(self.port).b
-        if not self.shape.registered:
+        if not self.shape.pipelined:
             return self.port.b
         m.submodules.responses = responses = SkidBuffer(b.payload.shape())
-        wiring.connect(m, b, responses.i)
-        return responses.o
+        wiring.connect(m, b, responses.input)
+        return responses.output

@@ -20,13 +20,13 @@ class WideCounter(wiring.Component):
     No carry ripples through the whole counter within a cycle. The lowest part overflows at most every fourth cycle, and
     only then do the others change. The cycles in between serve to find out whether the middle part is all ones.
 
-    ``lookahead``
+    ``pipelined``
         Adds one to all of the upper part in those cycles instead. This takes a flip-flop more for each of its bits, and
         leaves less logic in a cycle, as FPGAs need it.
     """
 
-    def __init__(self, most: int, width: int = 32, *, lookahead: bool = False) -> None:
-        self.lookahead = lookahead
+    def __init__(self, most: int, width: int = 32, *, pipelined: bool = False) -> None:
+        self.pipelined = pipelined
         #: Four additions of the largest amount do not fill the lowest part.
         self.low = most.bit_length() + 2
         self.upper = width - self.low
@@ -41,7 +41,7 @@ class WideCounter(wiring.Component):
         carry = total[-1]
         m.d.comb += total.eq(Mux(self.clear, self.first, low) + self.amount)
         m.d.sync += low.eq(total)
-        if self.lookahead:
+        if self.pipelined:
             upper = Signal(self.upper)
             next_upper = Signal(self.upper)
             m.d.comb += self.value.eq(Cat(low, upper))

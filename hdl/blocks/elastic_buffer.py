@@ -13,8 +13,8 @@ class ElasticBuffer(wiring.Component):
     Throughput: one transfer per cycle. Latency: one cycle. Valid is low in reset; ready is low too, and in the cycle
     after it.
 
-    In a :class:`.SkidBuffer`, ``o.ready`` reaches all flip-flops of the payload, and the payload comes from them. Here it
-    reaches a few: each register takes whatever comes while it is empty, and one flip-flop says which of both is offered.
+    In a :class:`.SkidBuffer`, ``output.ready`` reaches all flip-flops of the payload, and the payload comes from them. Here
+    it reaches a few: each register takes whatever comes while it is empty, and one flip-flop says which of both is offered.
     A wide payload is cut into parts with flip-flops of their own, which all do the same: so no wire of these crosses an
     FPGA.
 
@@ -24,18 +24,18 @@ class ElasticBuffer(wiring.Component):
 
     def __init__(self, shape: ShapeLike, *, part_bits: int = 128) -> None:
         self.part_bits = part_bits
-        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+        super().__init__({"input": In(stream.Signature(shape)), "output": Out(stream.Signature(shape))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        source, sink = Value.cast(self.i.payload), Value.cast(self.o.payload)
+        source, sink = Value.cast(self.input.payload), Value.cast(self.output.payload)
         for low in range(0, max(1, len(source)), self.part_bits):
             part = slice(low, low + self.part_bits)
             name = f"_{low}" if low else ""
             ready, valid = (Signal(name=f"{which}{name}") for which in ("ready", "valid"))
             self._add_part(m, name, ready, valid, source[part], sink[part])
             if not low:
-                m.d.comb += [self.i.ready.eq(ready), self.o.valid.eq(valid)]
+                m.d.comb += [self.input.ready.eq(ready), self.output.valid.eq(valid)]
         return m
 
     def _add_part(
@@ -49,7 +49,7 @@ class ElasticBuffer(wiring.Component):
         put = Signal(name=f"put{name}")
         taken = Signal(name=f"taken{name}")
         kept = [Signal(len(source), name=f"kept_{number}{name}", reset_less=True) for number in range(2)]
-        m.d.comb += [put.eq(self.i.valid & ready), taken.eq(valid & self.o.ready)]
+        m.d.comb += [put.eq(self.input.valid & ready), taken.eq(valid & self.output.ready)]
         for number, register in enumerate(kept):
             goes, comes = taken & (offered == number), put & (into == number)
             m.d.comb += full_next[number].eq((full[number] & ~goes) | comes)

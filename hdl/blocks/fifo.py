@@ -20,7 +20,7 @@ class Fifo(wiring.Component):
     ``reserved``
         Promises that the writer counts and never has more than ``depth`` entries inside: ``ready`` is constantly
         high, and nothing is compared for it.
-    ``block``
+    ``pipelined``
         Is meant for the block RAM of an FPGA, which is slow: a further register follows the read port, for one more entry
         and one more cycle of latency. ``ready`` of the output then passes two registers on its way to the memory. It is
         ``ahead`` too.
@@ -42,7 +42,7 @@ class Fifo(wiring.Component):
         depth: int,
         *,
         reserved: bool = False,
-        block: bool = False,
+        pipelined: bool = False,
         ahead: bool = False,
         late_valid: bool = False,
         late_ready: bool = False,
@@ -50,8 +50,8 @@ class Fifo(wiring.Component):
         self.shape = shape
         self.depth = depth
         self.reserved = reserved
-        self.block = block
-        self.ahead = ahead or block
+        self.pipelined = pipelined
+        self.ahead = ahead or pipelined
         self.late_valid = late_valid
         self.late_ready = late_ready
         super().__init__(
@@ -65,7 +65,7 @@ class Fifo(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        ring = RingMemory(m, self.shape, self.depth, block=self.block)
+        ring = RingMemory(m, self.shape, self.depth, block_ram=self.pipelined)
         read = self._leave(m)
         more = Signal()
         if not self.reserved:
@@ -100,7 +100,7 @@ class Fifo(wiring.Component):
     def _count(self, m: Module, name: str, index: Signal, enable: Value, *, late: bool) -> None:
         """Counts an index up in each cycle in which ``enable`` is high; a short index has no long carry."""
         if late and len(index) > 4:
-            m.submodules[name] = counter = WideCounter(1, len(index), lookahead=True)
+            m.submodules[name] = counter = WideCounter(1, len(index), pipelined=True)
             m.d.comb += [counter.amount.eq(enable), index.eq(counter.value)]
         else:
             with m.If(enable):
@@ -108,7 +108,7 @@ class Fifo(wiring.Component):
 
     def _leave(self, m: Module) -> stream.Interface:
         """What comes from the memory: the output, or what goes to the register before it."""
-        if not self.block:
+        if not self.pipelined:
             return self.output
         read = stream.Signature(self.shape).create(path=("read",))
         # Without a reset, so that it can be the output register of a block RAM.

@@ -14,7 +14,7 @@ class RingMemory:
 
     ``depth``
         Number of entries, a power of two.
-    ``block``
+    ``block_ram``
         Puts the memory into an FPGA's block RAM.
     ``write``, ``read``
         Ports of the memory. The read port is clocked and not transparent.
@@ -25,10 +25,10 @@ class RingMemory:
         address: a full memory and an empty one differ in that bit alone.
     """
 
-    def __init__(self, m: Module, shape: ShapeLike, depth: int, *, block: bool = False) -> None:
+    def __init__(self, m: Module, shape: ShapeLike, depth: int, *, block_ram: bool = False) -> None:
         assert depth.bit_count() == 1, depth
         m.submodules.memory = memory = Memory(
-            shape=shape, depth=depth, init=[], attrs=BLOCK_RAM if block else {}
+            shape=shape, depth=depth, init=[], attrs=BLOCK_RAM if block_ram else {}
         )
         write, read = memory.write_port(), memory.read_port(domain="sync")
         self.write, self.read = write, read

@@ -15,38 +15,38 @@ class SkidBuffer(wiring.Component):
     """
 
     def __init__(self, shape: ShapeLike) -> None:
-        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+        super().__init__({"input": In(stream.Signature(shape)), "output": Out(stream.Signature(shape))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        offered = Signal.like(self.o.payload, reset_less=True)
-        spare = Signal.like(self.i.payload, reset_less=True)
+        offered = Signal.like(self.output.payload, reset_less=True)
+        spare = Signal.like(self.input.payload, reset_less=True)
         spare_full = Signal()
         taken = Signal()
-        m.d.comb += [taken.eq(self.i.valid & self.i.ready), self.o.payload.eq(offered)]
-        with m.If(~self.o.valid | self.o.ready):
-            m.d.sync += [self.o.valid.eq(spare_full | taken), spare_full.eq(0), self.i.ready.eq(1)]
+        m.d.comb += [taken.eq(self.input.valid & self.input.ready), self.output.payload.eq(offered)]
+        with m.If(~self.output.valid | self.output.ready):
+            m.d.sync += [self.output.valid.eq(spare_full | taken), spare_full.eq(0), self.input.ready.eq(1)]
             with m.If(spare_full):
                 m.d.sync += offered.eq(spare)
             with m.Else():
-                m.d.sync += offered.eq(self.i.payload)
+                m.d.sync += offered.eq(self.input.payload)
         with m.Elif(taken):
-            m.d.sync += [spare_full.eq(1), self.i.ready.eq(0)]
+            m.d.sync += [spare_full.eq(1), self.input.ready.eq(0)]
         # While it is not full, whatever comes may be in it: one flip-flop enables all of it.
         with m.If(~spare_full):
-            m.d.sync += spare.eq(self.i.payload)
+            m.d.sync += spare.eq(self.input.payload)
         return m
 
 
 def slice_before(m: Module, name: str, sink: stream.Interface) -> stream.Interface:
     """Puts a skid buffer before an input of a block, and returns what the producer sees instead."""
     m.submodules[name] = buffer = SkidBuffer(sink.payload.shape())
-    wiring.connect(m, buffer.o, sink)
-    return buffer.i
+    wiring.connect(m, buffer.output, sink)
+    return buffer.input
 
 
 def slice_after(m: Module, name: str, source: stream.Interface) -> stream.Interface:
     """Puts a skid buffer after an output of a block, and returns what the consumer sees instead."""
     m.submodules[name] = buffer = SkidBuffer(source.payload.shape())
-    wiring.connect(m, source, buffer.i)
-    return buffer.o
+    wiring.connect(m, source, buffer.input)
+    return buffer.output

@@ -100,11 +100,11 @@ def connect_width(
     source: stream.Interface,
     sink: stream.Interface,
     *,
-    registered: bool = False,
+    pipelined: bool = False,
 ) -> None:
     """Connects two streams of beats of the same words, through an adapter where their lanes differ.
 
-    ``registered`` takes care that ``sink`` gets valid and what decides of its beats from registers: of a :class:`Widen`, or
+    ``pipelined`` takes care that ``sink`` gets valid and what decides of its beats from registers: of a :class:`Widen`, or
     of a :class:`.BeatSlice`.
     """
     lanes_in, lanes_out = len(source.payload.keep), len(sink.payload.keep)
@@ -113,8 +113,8 @@ def connect_width(
         m.submodules[name] = adapter = kind(word_bits, lanes_in, lanes_out)
         wiring.connect(m, source, adapter.input)
         source = adapter.output
-    if registered and lanes_in >= lanes_out:
+    if pipelined and lanes_in >= lanes_out:
         m.submodules[f"{name}_slice"] = buffer = BeatSlice(source.payload.shape())
-        wiring.connect(m, source, buffer.i)
-        source = buffer.o
+        wiring.connect(m, source, buffer.input)
+        source = buffer.output
     wiring.connect(m, source, sink)

@@ -13,7 +13,7 @@ from cdma.hdl.engine.control.interfaces import Window
 from cdma.hdl.engine.control.windows import DrivenWindows
 from cdma.hdl.spec.engine import EngineConfig
 
-__all__ = ["ChannelPorts", "EngineCore"]
+__all__ = ["ChannelPorts", "EngineCore", "memory_members"]
 
 
 class ChannelPorts(wiring.Signature):
@@ -28,6 +28,19 @@ class ChannelPorts(wiring.Signature):
                 "status": In(ChannelStatus),
             }
         )
+
+
+def memory_members(config: EngineConfig, host_id_bits: int = 0) -> dict[str, wiring.Member]:
+    """The AXI4 ports of an engine; those of device memory are arrays if there are several."""
+    dev = (config.dev_data_bits, config.dev_address_bits)
+    host = (config.host_data_bits, config.host_address_bits)
+    word_bits = config.format.moved_bits
+    return {
+        "dev_read": port_members(ReadPort(*dev), config.units),
+        "dev_write": port_members(WritePort(*dev, word_bits), config.units),
+        "host_read": Out(ReadPort(*host, host_id_bits)),
+        "host_write": Out(WritePort(*host, word_bits, host_id_bits)),
+    }
 
 
 class EngineCore(wiring.Component):
@@ -45,8 +58,6 @@ class EngineCore(wiring.Component):
 
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
-        dev = (config.dev_data_bits, config.dev_address_bits)
-        host = (config.host_data_bits, config.host_address_bits)
         super().__init__(
             {
                 "offload": In(ChannelPorts(config)),
@@ -54,10 +65,7 @@ class EngineCore(wiring.Component):
                 "dev_window": In(Window),
                 "host_window": In(Window),
                 "watchdog_cycles": In(32),
-                "dev_read": port_members(ReadPort(*dev), config.units),
-                "dev_write": port_members(WritePort(*dev, config.format.moved_bits), config.units),
-                "host_read": Out(ReadPort(*host)),
-                "host_write": Out(WritePort(*host, config.format.moved_bits)),
+                **memory_members(config),
             }
         )
 

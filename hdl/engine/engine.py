@@ -273,8 +273,8 @@ class Engine(_AxiShell):
         source, sink = (outer, inner) if request else (inner, outer)
         if self.slices_in if request else self.slices_out:
             m.submodules[f"registers_{channel}_slice"] = buffer = SkidBuffer(_layout(inner, fields))
-            _pass_on(m, source, _signals(buffer.i, fields))
-            _pass_on(m, _signals(buffer.o, fields), sink)
+            _pass_on(m, source, _signals(buffer.input, fields))
+            _pass_on(m, _signals(buffer.output, fields), sink)
         elif request:
             _pass_on(m, source, sink, takes=self.open)
         else:

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In
 
 from cdma.hdl.axi.arbiter import ReadArbiter, WriteArbiter
-from cdma.hdl.axi.ports import ReadPort, WritePort, connect_ports, port_members
+from cdma.hdl.axi.ports import connect_ports
 from cdma.hdl.axi.watchdog import Timebase
 from cdma.hdl.blocks.reset_tree import reset_with
 from cdma.hdl.engine.channel.channel import Channel
@@ -17,6 +17,8 @@ from cdma.hdl.engine.control.interfaces import ControlSignature
 from cdma.hdl.engine.control.windows import StoredWindows
 from cdma.hdl.engine.rings.rings import Rings
 from cdma.hdl.spec.engine import EngineConfig
+
+from .core import memory_members
 
 __all__ = ["HOST_ID_BITS", "OFFLOAD_RING_ID", "PREFETCH_RING_ID", "ManagedEngine"]
 
@@ -58,18 +60,7 @@ class ManagedEngine(wiring.Component):
     def __init__(self, config: EngineConfig, clock: Signal | None = None) -> None:
         self.config = config
         self.clock = clock
-        dev = (config.dev_data_bits, config.dev_address_bits)
-        host = (config.host_data_bits, config.host_address_bits)
-        word_bits = config.format.moved_bits
-        super().__init__(
-            {
-                "control": In(ControlSignature(config)),
-                "dev_read": port_members(ReadPort(*dev), config.units),
-                "dev_write": port_members(WritePort(*dev, word_bits), config.units),
-                "host_read": Out(ReadPort(*host, HOST_ID_BITS)),
-                "host_write": Out(WritePort(*host, word_bits, HOST_ID_BITS)),
-            }
-        )
+        super().__init__({"control": In(ControlSignature(config)), **memory_members(config, HOST_ID_BITS)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -82,7 +73,7 @@ class ManagedEngine(wiring.Component):
             prefetch=Channel(config, compressing=False, clock=self.clock),
             rings=Rings(config),
             windows=StoredWindows(config),
-            counters=Counters(config.units, late=config.pipelined, options=config.records),
+            counters=Counters(config.units, pipelined=config.pipelined, options=config.records),
         )
         m.submodules.timebase = parts.timebase
         m.d.comb += parts.timebase.watchdog_cycles.eq(control.watchdog_cycles)
@@ -123,7 +114,7 @@ class ManagedEngine(wiring.Component):
         offload, prefetch, rings = parts.offload, parts.prefetch, parts.rings
         m.submodules.host_reads = reads = ReadArbiter(_IDS, *host, HOST_ID_BITS)
         m.submodules.host_writes = writes = WriteArbiter(
-            _IDS, *host, config.format.moved_bits, HOST_ID_BITS, fast=config.pipelined
+            _IDS, *host, config.format.moved_bits, HOST_ID_BITS, pipelined=config.pipelined
         )
         connect_ports(m, offload.source, self.dev_read)
         connect_ports(m, prefetch.sink, self.dev_write)

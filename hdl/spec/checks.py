@@ -14,11 +14,11 @@ def is_int(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def check_choice(name: str, value: object, allowed: tuple[int, ...], why: str) -> None:
-    """Refuses what is not one of the whole numbers ``allowed``."""
-    if not is_int(value) or value not in allowed:
-        choices = ", ".join(map(str, allowed))
-        raise ParameterError(f"{name} is {value!r}; it must be one of {choices}: {why}")
+def check_choice(name: str, value: object, allowed: tuple[object, ...], why: str = "") -> None:
+    """Refuses what is not one of the whole numbers or texts ``allowed``."""
+    if isinstance(value, bool) or not isinstance(value, type(allowed[0])) or value not in allowed:
+        choices, reason = ", ".join(map(str, allowed)), f": {why}" if why else ""
+        raise ParameterError(f"{name} is {value!r}; it must be one of {choices}{reason}")
 
 
 def check_flag(name: str, value: object) -> None:

@@ -8,19 +8,27 @@ from typing import Any
 
 from cdma.base.errors import ParameterError
 
-from .checks import check_choice, check_flag
 from .codecs import DEFAULT, codec_named, codec_of
 from .format import Format
-from .slices import NO_SLICES, check_slices, slices_row
+from .settings import check_settings, own_settings, setting, split_settings
+from .slices import check_slices, slices_row, slices_setting
 from .stream_format import StreamFormat
 
-__all__ = ["CodecConfig", "format_from_settings", "format_settings"]
+__all__ = ["CodecConfig", "format_from_settings", "format_settings", "queue_setting"]
 
-
-_LANES = (1, 2, 4, 8, 16, 32, 64)
-_SHAPE = ("lanes", "runtime_values", "pipelined", "register_slices", "queue")
 #: The queue that a compressor needs to lose no cycle, whatever its data.
 _WORK_CONSERVING = 2
+
+
+def queue_setting() -> Any:
+    """The field of the parameter ``queue``, which an engine has too."""
+    return setting(
+        _WORK_CONSERVING,
+        "finished beats that a compressor stores: 2 for full throughput on any data, 1 or 0 for less area, also of a "
+        "decompressor",
+        allowed=(0, 1, _WORK_CONSERVING),
+        why="the finished beats that a compressor stores",
+    )
 
 
 @dataclass(frozen=True)
@@ -29,8 +37,6 @@ class CodecConfig:
 
     ``format``
         The format of the stream, which says which codec it is.
-    ``lanes``
-        Words of one bus beat: a power of two from 1 to 64, at most the window.
     ``runtime_values``
         True for a table of frequent values on an input port with ``2**code_bits - 1`` entries, false for constants.
         A bench drives that port with ``format.values``.
@@ -49,25 +55,26 @@ class CodecConfig:
     """
 
     format: StreamFormat = Format()
-    lanes: int = 8
-    runtime_values: bool = False
-    pipelined: bool = False
-    register_slices: str = NO_SLICES
-    queue: int = _WORK_CONSERVING
+    lanes: int = setting(
+        8,
+        "words of one beat: a power of two, 1 to 64",
+        allowed=(1, 2, 4, 8, 16, 32, 64),
+        why="a beat has a power of two of words, at most 64",
+    )
+    runtime_values: bool = setting(False, "the frequent values come in on a port instead of being fixed")
+    pipelined: bool = setting(False, "more registers and memories for a faster clock on an FPGA")
+    register_slices: str = slices_setting()
+    queue: int = queue_setting()
 
     def __post_init__(self) -> None:
         if not isinstance(self.format, StreamFormat):
             raise ParameterError(f"format is {self.format!r}; it must be a Format")
         codec = codec_of(self.format)
-        check_choice("lanes", self.lanes, _LANES, "a beat has a power of two of words, at most 64")
+        check_settings(self)
         for flag, offered in (("runtime_values", codec.runtime_table), ("pipelined", codec.pipelined)):
-            check_flag(flag, getattr(self, flag))
             if getattr(self, flag) and not offered:
                 raise ParameterError(f"{flag} is true; the codec {codec.name} is not built so")
         check_slices(self.register_slices)
-        check_choice(
-            "queue", self.queue, (0, 1, _WORK_CONSERVING), "the finished beats that a compressor stores"
-        )
         if not self.work_conserving:
             if not codec.small_queue:
                 raise ParameterError(f"queue is {self.queue}; the codec {codec.name} is built with 2 only")
@@ -124,13 +131,12 @@ class CodecConfig:
 
     def settings(self) -> dict[str, Any]:
         """All parameters, those of the format among them, as plain values; :meth:`from_settings` reads them back."""
-        return {name: getattr(self, name) for name in _SHAPE} | format_settings(self.format)
+        return own_settings(self) | format_settings(self.format)
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> CodecConfig:
         """The configuration that :meth:`settings` describes; what is left out has its default."""
-        shape = {name: value for name, value in settings.items() if name in _SHAPE}
-        rest = {name: value for name, value in settings.items() if name not in _SHAPE}
+        shape, rest = split_settings(settings, cls)
         return cls(format_from_settings(rest), **shape)
 
     def describe(self) -> dict[str, object]:

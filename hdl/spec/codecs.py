@@ -12,7 +12,7 @@ from cdma.base.errors import ParameterError
 
 from .stream_format import StreamFormat
 
-__all__ = ["BLOCKS", "CODECS", "DEFAULT", "Codec", "Option", "Shape", "codec_named", "codec_of"]
+__all__ = ["BLOCKS", "CODECS", "DEFAULT", "Codec", "Shape", "codec_named", "codec_of"]
 
 #: The two blocks of a codec.
 BLOCKS = ("compressor", "decompressor")
@@ -42,24 +42,6 @@ CODECS: dict[str, str] = {
     DEFAULT: "cdma.hdl.spec.frequent_value:CODEC",
     **_of_the_user(os.environ.get(VARIABLE, "")),
 }
-
-
-@dataclass(frozen=True)
-class Option:
-    """A parameter of a format on the command line, called as the parameter is, with hyphens.
-
-    ``help``
-        What it means, without its default.
-    ``several``
-        It takes one or more whole numbers instead of one.
-    ``engine``
-        An engine takes it too. What comes in at run time in an engine is no parameter of it.
-    """
-
-    name: str
-    help: str
-    several: bool = False
-    engine: bool = True
 
 
 class Shape(Protocol):
@@ -99,9 +81,7 @@ class Codec:
     ``summary``
         What it does, in a phrase.
     ``format``
-        The class of its formats.
-    ``options``
-        The parameters of the format that the command line offers.
+        The class of its formats, whose :func:`~.settings.setting` fields the command line offers.
     ``runtime_table``
         Whether its hardware can take its table on a port. An engine then has a table per channel.
     ``pipelined``
@@ -117,13 +97,12 @@ class Codec:
     ``model``
         The :class:`cdma.sim.codec.codec_model.CodecModel` that its hardware must agree with.
     ``bench``
-        The :class:`cdma.verif.codec.codec_bench.CodecBench` of its regression: stimuli and limits.
+        The :class:`cdma.verif.stream.codec.codec_bench.CodecBench` of its regression: stimuli and limits.
     """
 
     name: str
     summary: str
     format: type[StreamFormat]
-    options: tuple[Option, ...]
     runtime_table: bool
     pipelined: bool
     small_queue: bool

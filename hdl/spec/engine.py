@@ -3,33 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from cdma.base.errors import ParameterError
 
-from .checks import check_choice, check_flag, check_range
-from .codec import CodecConfig, format_from_settings, format_settings
+from .checks import check_choice
+from .codec import CodecConfig, format_from_settings, format_settings, queue_setting
 from .codecs import codec_of
 from .format import Format
 from .quantisation import NUMBERS, Quantisation
 from .records import RecordOptions
+from .settings import check_settings, own_settings, setting, split_settings
 from .sideband import SIDEBAND_USER_BITS, Sideband
-from .slices import NO_SLICES, check_slices, slices_row
+from .slices import check_slices, slices_row, slices_setting
 from .splitting import splittable
 from .stream_format import StreamFormat
 
 __all__ = ["LOSSY", "EngineConfig"]
 
-
-_PORT_BITS = (64, 128, 256, 512, 1024)
-_BURST_BEATS = (4, 8, 16, 32, 64, 128, 256)
-_ALIGNMENTS = ("beat", "word")
-_UNITS = (1, 2, 4, 6, 8)
-_STRIPE_BYTES = (256, 512, 1024, 2048, 4096)
 #: What ``lossy`` may be, in the order of the numbers by which the capability register says it.
 LOSSY = ("none", *NUMBERS)
-_RING_ENTRIES = tuple(1 << log2 for log2 in range(1, 16))
+
+
+def _data_bits(port: str) -> Any:
+    return setting(
+        256,
+        f"width of the {port} port's data",
+        allowed=(64, 128, 256, 512, 1024),
+        why="AXI4 port widths built here",
+    )
+
+
+def _address_bits(port: str) -> Any:
+    return setting(
+        64,
+        f"width of the {port} port's addresses",
+        allowed=range(13, 65),
+        why="a descriptor holds 64 bits, and an address space has at least two pages of 4 KiB",
+    )
 
 
 def _power_at_least(value: int) -> int:
@@ -44,10 +56,6 @@ class EngineConfig:
     ``format``, ``lanes``
         The codec of each channel: its stream format, and the words of one beat of its datapath. Choose
         ``lanes`` such that ``lanes * word_bits`` is not below the port widths, or the codec limits the rate.
-    ``dev_data_bits``, ``host_data_bits``
-        Width of the AXI4 ports' data.
-    ``dev_address_bits``, ``host_address_bits``
-        Width of the AXI4 ports' addresses.
     ``alignment``
         What the source and the destination of a descriptor are multiples of: a ``"beat"`` of their port, or a
         ``"word"`` (of a stream, which is a byte in a format with a field, and with words of 4 bits), which costs a shifter
@@ -66,12 +74,6 @@ class EngineConfig:
         Beats of the writer's buffer, a power of two and at least two bursts; 0 takes four bursts.
     ``descriptors``
         The most descriptors in flight at once, per channel, and the most that are fetched ahead from a ring.
-    ``ring_entries``
-        Entries of the largest descriptor ring.
-    ``registers``
-        True for a register block, rings and an interrupt; false for bare descriptor and completion streams.
-    ``pipelined``
-        True for codecs that are built for FPGAs; see :class:`CodecConfig`.
     ``register_slices``
         The channels of AXI4, AXI4-Lite and streams with a register slice: ``"in"`` for those whose payload goes into
         the engine (R and B of the memory ports, AW, W and AR of the registers, descriptors), ``"out"`` for the
@@ -83,104 +85,115 @@ class EngineConfig:
         multiple of a window.
     ``stripe_bytes``
         Bytes of device memory that lie at one port before the next port's: a whole number of windows.
-    ``queue``
-        Finished beats that the compressor stores, and so the size of both codecs; see :class:`CodecConfig`.
     ``sideband``
-        What the AXI4 ports say beside addresses and lengths.
+        The sideband signals of the AXI4 ports.
     ``sideband_registers``
         True for registers of the sideband in each channel; their reset values are those of ``sideband``.
-    ``crc``
-        True for a CRC-32C over the raw bytes of each transfer, in its completion and checked where its descriptor asks.
     ``lossy``
         The type of the numbers that an error-bounded stage makes integers of, as wide as words, where a descriptor has a
         step: ``"fp32"``, ``"bf16"`` or ``"fp16"``; or ``"none"`` for no stage. See docs/lossy.md.
-    ``keep_nonzero``
-        True if its integer 0 is made of no number but zero; see :class:`.Quantisation`.
     """
 
     format: StreamFormat = Format()
-    lanes: int = 8
-    dev_data_bits: int = 256
-    host_data_bits: int = 256
-    dev_address_bits: int = 64
-    host_address_bits: int = 64
-    alignment: str = "beat"
-    burst_beats: int = 32
-    outstanding: int = 16
-    latency: int = 350
-    read_buffer_beats: int = 0
-    write_buffer_beats: int = 0
-    descriptors: int = 8
-    ring_entries: int = 1024
-    registers: bool = True
-    pipelined: bool = False
-    register_slices: str = NO_SLICES
-    queue: int = CodecConfig.queue
-    units: int = 1
-    stripe_bytes: int = 4096
-    crc: bool = False
+    lanes: int = setting(8, "words of one beat of the codec")
+    dev_data_bits: int = _data_bits("device")
+    host_data_bits: int = _data_bits("host")
+    dev_address_bits: int = _address_bits("device")
+    host_address_bits: int = _address_bits("host")
+    alignment: str = setting(
+        "beat",
+        "what sources and destinations are multiples of: beat (of their port, the default) or word",
+        allowed=("beat", "word"),
+        why="what addresses are multiples of",
+        metavar="UNIT",
+    )
+    burst_beats: int = setting(
+        32,
+        "beats of the longest burst",
+        allowed=(4, 8, 16, 32, 64, 128, 256),
+        why="a power of two, and AXI4 allows 256 beats",
+    )
+    outstanding: int = setting(
+        16,
+        "bursts of data in flight at once, per port and direction",
+        allowed=range(1, 257),
+        why="bursts in flight at once",
+    )
+    latency: int = setting(
+        350,
+        "cycles of memory latency that the read buffer hides",
+        allowed=range(1, 65537),
+        why="cycles that the read buffer hides",
+    )
+    read_buffer_beats: int = setting(
+        0, "the read buffer itself; 0: a beat for each cycle of latency, up to a power of two"
+    )
+    write_buffer_beats: int = setting(0, "the write buffer; 0: four bursts")
+    descriptors: int = setting(
+        8,
+        "descriptors in flight at once, per channel",
+        allowed=(2, 4, 8, 16, 32),
+        why="its queues are powers of two",
+    )
+    ring_entries: int = setting(
+        1024,
+        "entries of the largest ring",
+        allowed=tuple(1 << log2 for log2 in range(1, 16)),
+        why="a power of two, so that an index wraps by itself",
+    )
+    registers: bool = setting(
+        True, "with registers, rings and interrupt (the default), or with descriptor and completion streams"
+    )
+    pipelined: bool = setting(False, "with codecs that are made for FPGAs, of more registers and memories")
+    register_slices: str = slices_setting()
+    queue: int = queue_setting()
+    units: int = setting(
+        1,
+        "device ports, each with a compressor and a decompressor: 1, 2, 4, 6 or 8",
+        allowed=(1, 2, 4, 6, 8),
+        why="device memory ports, each with its codecs",
+    )
+    stripe_bytes: int = setting(
+        4096,
+        "bytes of device memory that lie at one of several device ports before the next one's",
+        allowed=(256, 512, 1024, 2048, 4096),
+        why="whole windows of every format, and no burst crosses 4 KiB",
+    )
+    crc: bool = setting(False, "with a CRC-32C of the raw bytes of each transfer, checked on request")
     sideband: Sideband = Sideband()
-    sideband_registers: bool = False
-    lossy: str = LOSSY[0]
-    keep_nonzero: bool = False
+    sideband_registers: bool = setting(
+        False, "with registers of AxCACHE, AxPROT, AxQOS and AxUSER in each channel"
+    )
+    lossy: str = setting(
+        LOSSY[0],
+        "with an error-bounded stage, which makes words of numbers of this type where a descriptor has a step: "
+        f"{', '.join(LOSSY)}",
+        allowed=LOSSY,
+        metavar="TYPE",
+    )
+    keep_nonzero: bool = setting(False, "no number but zero becomes the integer 0")
 
     def __post_init__(self) -> None:
         if not isinstance(self.format, StreamFormat):
             raise ParameterError(f"format is {self.format!r}; it must be a Format")
-        self._check_words()
-        CodecConfig(self.format, self.lanes, pipelined=self.pipelined, queue=self.queue)
-        for port in ("dev", "host"):
-            check_choice(
-                f"{port}_data_bits",
-                getattr(self, f"{port}_data_bits"),
-                _PORT_BITS,
-                "AXI4 port widths built here",
-            )
-            check_range(
-                f"{port}_address_bits",
-                getattr(self, f"{port}_address_bits"),
-                13,
-                64,
-                "a descriptor holds 64 bits, and an address space has at least two pages of 4 KiB",
-            )
-        if self.alignment not in _ALIGNMENTS:
-            raise ParameterError(
-                f"alignment is {self.alignment!r}; it must be one of {', '.join(_ALIGNMENTS)}: what addresses are "
-                "multiples of"
-            )
-        check_choice(
-            "burst_beats", self.burst_beats, _BURST_BEATS, "a power of two, and AXI4 allows 256 beats"
-        )
-        check_range("outstanding", self.outstanding, 1, 256, "bursts in flight at once")
-        check_range("latency", self.latency, 1, 65536, "cycles that the read buffer hides")
-        for name, least in (
-            ("read_buffer_beats", 2 * self.burst_beats),
-            ("write_buffer_beats", 2 * self.burst_beats),
-        ):
-            value = getattr(self, name)
-            if value == 0 and not isinstance(value, bool):
-                continue
-            check_choice(
-                name,
-                value,
-                tuple(1 << log2 for log2 in range((least - 1).bit_length(), 18)),
-                "a power of two, at least two bursts; 0 takes the rule",
-            )
-        check_choice("descriptors", self.descriptors, (2, 4, 8, 16, 32), "its queues are powers of two")
-        check_choice(
-            "ring_entries",
-            self.ring_entries,
-            _RING_ENTRIES,
-            "a power of two, so that an index wraps by itself",
-        )
-        check_flag("registers", self.registers)
-        check_flag("crc", self.crc)
         if not isinstance(self.sideband, Sideband):
             raise ParameterError(f"sideband is {self.sideband!r}; it must be a Sideband")
+        check_settings(self)
+        check_slices(self.register_slices)
+        self._check_words()
+        CodecConfig(self.format, self.lanes, pipelined=self.pipelined, queue=self.queue)
+        self._check_buffers()
         self._check_sideband_registers()
         self._check_lossy()
-        check_slices(self.register_slices)
         self._check_units()
+
+    def _check_buffers(self) -> None:
+        least = (2 * self.burst_beats - 1).bit_length()
+        allowed = tuple(1 << log2 for log2 in range(least, 18))
+        for name in ("read_buffer_beats", "write_buffer_beats"):
+            value = getattr(self, name)
+            if value != 0 or isinstance(value, bool):
+                check_choice(name, value, allowed, "a power of two, at least two bursts; 0 takes the rule")
 
     def _check_words(self) -> None:
         """Memory has bytes: words of 4 bits are two to a byte in it, and the padding of windows fills the last byte."""
@@ -203,7 +216,6 @@ class EngineConfig:
             )
 
     def _check_sideband_registers(self) -> None:
-        check_flag("sideband_registers", self.sideband_registers)
         if not self.sideband_registers:
             return
         if not self.registers:
@@ -217,9 +229,6 @@ class EngineConfig:
             )
 
     def _check_lossy(self) -> None:
-        check_flag("keep_nonzero", self.keep_nonzero)
-        if self.lossy not in LOSSY:
-            raise ParameterError(f"lossy is {self.lossy!r}; it must be one of {', '.join(LOSSY)}")
         if self.lossy == LOSSY[0]:
             if self.keep_nonzero:
                 raise ParameterError(
@@ -234,13 +243,6 @@ class EngineConfig:
             )
 
     def _check_units(self) -> None:
-        check_choice("units", self.units, _UNITS, "device memory ports, each with its codecs")
-        check_choice(
-            "stripe_bytes",
-            self.stripe_bytes,
-            _STRIPE_BYTES,
-            "whole windows of every format, and no burst crosses 4 KiB",
-        )
         if self.units == 1:
             return
         if self.format.word_bits < 8:
@@ -287,20 +289,13 @@ class EngineConfig:
     def settings(self) -> dict[str, Any]:
         """All parameters, those of the format and of the sideband among them, as plain values; :meth:`from_settings` reads
         them back."""
-        own = {field.name: getattr(self, field.name) for field in fields(self)}
-        del own["format"], own["sideband"]
-        return own | asdict(self.sideband) | format_settings(self.format)
+        return own_settings(self) | own_settings(self.sideband) | format_settings(self.format)
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> EngineConfig:
         """The configuration that :meth:`settings` describes; what is left out has its default."""
-        own, beside = {field.name for field in fields(cls)}, {field.name for field in fields(Sideband)}
-        rest = {name: value for name, value in settings.items() if name not in own | beside}
-        return cls(
-            format_from_settings(rest),
-            sideband=Sideband(**{name: value for name, value in settings.items() if name in beside}),
-            **{name: value for name, value in settings.items() if name in own},
-        )
+        own, sideband, rest = split_settings(settings, cls, Sideband)
+        return cls(format_from_settings(rest), sideband=Sideband(**sideband), **own)
 
     def describe(self) -> dict[str, object]:
         """The rows for the head of generated files, in the order in which one reads them."""

@@ -9,17 +9,14 @@ from typing import Any, ClassVar
 
 from cdma.base.errors import ParameterError
 
-from .checks import check_choice, check_flag, check_range, is_int
+from .checks import check_choice, check_range, is_int
 from .presets import preset_named
+from .settings import check_settings, setting
 from .stream_format import StreamFormat
 
 __all__ = ["Format"]
 
 
-_WORD_BITS = (2, 4, 8, 16, 32)
-_WINDOWS = (4, 8, 16, 32, 64)
-_CODE_BITS = (1, 2, 3, 4)
-_ALIGNS = (1, 2, 4, 8)
 #: The parameters that a format's settings leave out where they say nothing.
 _EXTRAS = ("field_bits", "rotate", "zero", "align")
 
@@ -28,10 +25,6 @@ _EXTRAS = ("field_bits", "rotate", "zero", "align")
 class Format(StreamFormat):
     """The format of a compressed stream; see ``docs/format.md``.
 
-    ``word_bits``
-        Bits of one word, the unit that is frequent or not.
-    ``window``
-        Words that share one header.
     ``code_bits``
         Bits of one code in the header; code ``2**code_bits - 1`` says "literal".
     ``values``
@@ -40,38 +33,47 @@ class Format(StreamFormat):
     ``field_bits``
         Bits of the field, a multiple of 8; 0 for none, which makes codes of whole words. A code then says which bytes
         of a word are in the stream: all of them, or those outside the field.
-    ``rotate``
-        Bits that a word is rotated left by, so that its top ``field_bits`` bits are the field: 1 for the exponent of
-        bf16 and fp32.
-    ``zero``
-        True if code 0 stands for a word of zeros, of which nothing else is stored; for formats with a field.
-    ``align``
-        Bytes that the length of each window in the stream is a multiple of; zero bytes fill it up.
     """
 
     codec: ClassVar[str] = "frequent-value"
 
-    word_bits: int = 32
-    window: int = 32
-    code_bits: int = 1
-    values: tuple[int, ...] = (0,)
-    field_bits: int = 0
-    rotate: int = 0
-    zero: bool = False
-    align: int = 1
+    word_bits: int = setting(
+        32,
+        "bits of a word: 8, 16 or 32, or 4, which an engine takes with padded windows",
+        allowed=(2, 4, 8, 16, 32),
+        why="files have words of 8, 16 or 32, engines also of 4, proofs use 2 and 4",
+    )
+    window: int = setting(
+        32,
+        "words per header: 32 or 64",
+        allowed=(4, 8, 16, 32, 64),
+        why="formats for users have 32 or 64, proofs use 4, 8 and 16",
+    )
+    code_bits: int = setting(
+        1, "bits of a code: 1, 2, 3 or 4", allowed=(1, 2, 3, 4), why="the bits of a code"
+    )
+    values: tuple[int, ...] = setting(
+        (0,),
+        "the frequent values, lowest code first, such as 0 0x3f800000; up to 2^N - 1 with N code bits",
+        metavar="VALUE",
+        engine=False,
+    )
+    field_bits: int = setting(
+        0, "bits of the field that codes are about, such as 8 for an exponent; 0: whole words"
+    )
+    rotate: int = setting(
+        0, "bits that a word is rotated left by so that the field is on top: 1 for an exponent"
+    )
+    zero: bool = setting(False, "code 0 stands for a whole word of zeros, in a format with a field")
+    align: int = setting(
+        1,
+        "bytes that each window of the stream is padded to: 1, 2, 4 or 8",
+        allowed=(1, 2, 4, 8),
+        why="bytes that each window is padded to",
+    )
 
     def __post_init__(self) -> None:
-        check_choice(
-            "word_bits",
-            self.word_bits,
-            _WORD_BITS,
-            "files have words of 8, 16 or 32, engines also of 4, proofs use 2 and 4",
-        )
-        check_choice(
-            "window", self.window, _WINDOWS, "formats for users have 32 or 64, proofs use 4, 8 and 16"
-        )
-        check_choice("code_bits", self.code_bits, _CODE_BITS, "the bits of a code")
-        check_choice("align", self.align, _ALIGNS, "bytes that each window is padded to")
+        check_settings(self)
         self._check_field()
         self._check_values()
         if (self.window * self.code_bits) % self.stream_bits:
@@ -86,7 +88,6 @@ class Format(StreamFormat):
         why = "the field is whole bytes of a word of 16 or 32 bits, and not all of it; 0 is no field"
         check_choice("field_bits", self.field_bits, allowed, why)
         check_range("rotate", self.rotate, 0, self.word_bits - 1, "bits that a word is rotated left by")
-        check_flag("zero", self.zero)
         for name in ("rotate", "zero"):
             if getattr(self, name) and not self.field_bits:
                 raise ParameterError(f"{name} is {getattr(self, name)!r}; only a format with a field has it")

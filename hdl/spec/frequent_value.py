@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cdma.base.errors import ParameterError
 
-from .codecs import DEFAULT, Codec, Option, Shape
+from .codecs import DEFAULT, Codec, Shape
 from .format import Format
 
 __all__ = ["CODEC"]
@@ -60,25 +60,6 @@ CODEC = Codec(
     name=DEFAULT,
     summary="zeros, or a few frequent values, cost a code in a header and nothing else",
     format=Format,
-    options=(
-        Option("word_bits", "bits of a word: 8, 16 or 32, or 4, which an engine takes with padded windows"),
-        Option("window", "words per header: 32 or 64"),
-        Option("code_bits", "bits of a code: 1, 2, 3 or 4"),
-        Option(
-            "values",
-            "the frequent values, lowest code first, such as 0 0x3f800000; up to 2^N - 1 with N code bits",
-            several=True,
-            engine=False,
-        ),
-        Option(
-            "field_bits", "bits of the field that codes are about, such as 8 for an exponent; 0: whole words"
-        ),
-        Option(
-            "rotate", "bits that a word is rotated left by so that the field is on top: 1 for an exponent"
-        ),
-        Option("zero", "code 0 stands for a whole word of zeros, in a format with a field"),
-        Option("align", "bytes that each window of the stream is padded to: 1, 2, 4 or 8"),
-    ),
     runtime_table=True,
     pipelined=True,
     small_queue=True,
@@ -86,5 +67,5 @@ CODEC = Codec(
     compressor="cdma.hdl.codec.compressor:Compressor",
     decompressor="cdma.hdl.codec.decompressor:Decompressor",
     model="cdma.sim.codec.frequent_value:MODEL",
-    bench="cdma.verif.codec.frequent_value:BENCH",
+    bench="cdma.verif.stream.codec.frequent_value:BENCH",
 )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cdma.base.errors import ParameterError
-
-from .checks import check_choice, check_flag, check_range
+from .checks import check_choice, check_range
+from .settings import check_settings, setting
 
 __all__ = ["NUMBERS", "NumberType", "Quantisation"]
 
@@ -36,26 +35,22 @@ NUMBERS = {"fp32": NumberType(8, 23), "bf16": NumberType(8, 7), "fp16": NumberTy
 class Quantisation:
     """Numbers to integers and back, with an error of at most half a step; see ``docs/lossy.md``.
 
-    ``number``
-        The type of the numbers: ``"fp32"``, ``"bf16"`` or ``"fp16"``.
-    ``bits``
-        Bits of an integer, 4, 8 or 16, and fewer than a number has.
     ``keep_nonzero``
         True if no number but zero becomes the integer 0: what would, becomes 1 or -1, with an error of at most a step.
     """
 
-    number: str = "fp32"
-    bits: int = 8
-    keep_nonzero: bool = False
+    number: str = setting(
+        "fp32", f"type of the numbers: {', '.join(NUMBERS)}", allowed=(*NUMBERS,), metavar="TYPE"
+    )
+    bits: int = setting(8, "bits of an integer: 4, 8 or 16, fewer than those of a number")
+    keep_nonzero: bool = setting(False, "no number but zero becomes the integer 0")
 
     def __post_init__(self) -> None:
-        if self.number not in NUMBERS:
-            raise ParameterError(f"number is {self.number!r}; it must be one of {', '.join(NUMBERS)}")
+        check_settings(self)
         why = "the bits of an integer, fewer than those of a number"
         check_choice(
             "bits", self.bits, tuple(bits for bits in (4, 8, 16) if bits < self.number_type.bits), why
         )
-        check_flag("keep_nonzero", self.keep_nonzero)
 
     @property
     def number_type(self) -> NumberType:

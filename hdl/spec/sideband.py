@@ -1,10 +1,11 @@
-"""What the AXI4 ports of an engine say beside addresses and lengths."""
+"""Sideband signals of an engine's AXI4 ports: AxCACHE, AxPROT, AxQOS and AxUSER."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .checks import check_choice, check_range
+from .checks import check_range
+from .settings import check_settings, setting
 
 __all__ = ["AXCACHE", "SIDEBAND_POSITIONS", "SIDEBAND_TARGETS", "SIDEBAND_USER_BITS", "Sideband"]
 
@@ -18,32 +19,29 @@ SIDEBAND_USER_BITS = 16
 AXCACHE = (0, 1, 2, 3, 6, 7, 10, 11, 14, 15)
 
 
+def _axcache(of: str) -> int:
+    value: int = setting(
+        0b0011, f"AxCACHE of {of}", allowed=AXCACHE, why="AXI4 reserves the other values of AxCACHE"
+    )
+    return value
+
+
 @dataclass(frozen=True)
 class Sideband:
-    """The signals of AR and AW that the engine gives and does not use.
+    """The signals of AR and AW that the engine gives and does not use."""
 
-    ``dev_axcache``, ``host_axcache``, ``ring_axcache``
-        AxCACHE of data in device memory, of data in host memory, and of descriptors and completions.
-    ``axprot``, ``axqos``
-        AxPROT and AxQOS of all of them.
-    ``axuser_bits``, ``axuser``
-        Width of AxUSER, and its value; with a width of 0 there is no such port.
-    """
-
-    dev_axcache: int = 0b0011
-    host_axcache: int = 0b0011
-    ring_axcache: int = 0b0011
-    axprot: int = 0
-    axqos: int = 0
-    axuser_bits: int = 0
-    axuser: int = 0
+    dev_axcache: int = _axcache("data in device memory")
+    host_axcache: int = _axcache("data in host memory")
+    ring_axcache: int = _axcache("descriptors and completions")
+    axprot: int = setting(0, "AxPROT of all transactions", allowed=range(8), why="AxPROT has 3 bits")
+    axqos: int = setting(0, "AxQOS of all transactions", allowed=range(16), why="AxQOS has 4 bits")
+    axuser_bits: int = setting(
+        0, "width of AxUSER; 0: no such port", allowed=range(65), why="bits of AxUSER; 0: no port"
+    )
+    axuser: int = setting(0, "AxUSER of all transactions")
 
     def __post_init__(self) -> None:
-        for name in ("dev_axcache", "host_axcache", "ring_axcache"):
-            check_choice(name, getattr(self, name), AXCACHE, "AXI4 reserves the other values of AxCACHE")
-        check_range("axprot", self.axprot, 0, 7, "AxPROT has 3 bits")
-        check_range("axqos", self.axqos, 0, 15, "AxQOS has 4 bits")
-        check_range("axuser_bits", self.axuser_bits, 0, 64, "bits of AxUSER; 0: no port")
+        check_settings(self)
         check_range(
             "axuser", self.axuser, 0, (1 << self.axuser_bits) - 1, "axuser_bits says how many bits it has"
         )

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cdma.base.errors import ParameterError
 
-__all__ = ["NO_SLICES", "check_slices", "has_slices", "slices_row"]
+from .settings import setting
+
+__all__ = ["NO_SLICES", "check_slices", "has_slices", "slices_row", "slices_setting"]
 
 NO_SLICES = "none"
 _CHOICES = (NO_SLICES, "in", "out", "in,out")
+
+
+def slices_setting() -> Any:
+    """The field of the parameter."""
+    return setting(
+        NO_SLICES,
+        "handshakes with a register slice, by the direction of their data: none (the default), in, out, or in,out, after "
+        "which no combinational path crosses the block",
+        metavar="PORTS",
+    )
 
 
 def check_slices(value: object) -> None:

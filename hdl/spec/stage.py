@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
-from .checks import check_choice
 from .quantisation import Quantisation
+from .settings import check_settings, own_settings, setting, split_settings
 
 __all__ = ["STAGES", "StageConfig"]
 
 #: The blocks of an error-bounded stage: towards the codec, and back.
 STAGES = ("quantiser", "dequantiser")
-
-_LANES = (1, 2, 4, 8, 16, 32, 64)
 
 
 @dataclass(frozen=True)
@@ -23,15 +21,18 @@ class StageConfig:
 
     ``form``
         The numbers and the integers.
-    ``lanes``
-        Numbers of one bus beat: a power of two from 1 to 64.
     """
 
     form: Quantisation = Quantisation()
-    lanes: int = 8
+    lanes: int = setting(
+        8,
+        "numbers of one beat: a power of two, 1 to 64",
+        allowed=(1, 2, 4, 8, 16, 32, 64),
+        why="a beat has a power of two of numbers, at most 64",
+    )
 
     def __post_init__(self) -> None:
-        check_choice("lanes", self.lanes, _LANES, "a beat has a power of two of numbers, at most 64")
+        check_settings(self)
 
     @property
     def number_bytes(self) -> int:
@@ -40,14 +41,13 @@ class StageConfig:
 
     def settings(self) -> dict[str, Any]:
         """All parameters as plain values; :meth:`from_settings` reads them back."""
-        return {**asdict(self.form), "lanes": self.lanes}
+        return own_settings(self.form) | own_settings(self)
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> StageConfig:
         """The configuration that :meth:`settings` describes; what is left out has its default."""
-        names = {field.name for field in fields(Quantisation)}
-        form = Quantisation(**{name: value for name, value in settings.items() if name in names})
-        return cls(form, **{name: value for name, value in settings.items() if name not in names})
+        form, rest = split_settings(settings, Quantisation)
+        return cls(Quantisation(**form), **rest)
 
     def describe(self) -> dict[str, object]:
         """The rows for the head of generated files, in the order in which one reads them."""

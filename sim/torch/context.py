@@ -222,6 +222,8 @@ class _Kept:
     ) -> None:
         self.slot, self._what, self._device = slot, what, device
         self._ledger, self._raw, self._held = ledger, raw, what.size if isinstance(what, Coded) else raw
+        # What does not shrink is the user's own memory, which may be written to.
+        self._version = 0 if isinstance(what, Coded) else what._version
         self._convolutions = False
         self.layer = ledger.keep(name, raw, self._held)
 
@@ -236,6 +238,8 @@ class _Kept:
         """The elements, in one dimension."""
         if isinstance(self._what, Coded):
             return self._what.restored().to(self._device)
+        if self._what._version != self._version:
+            raise RuntimeError("a tensor that the backward pass needs was written to after it was kept")
         return self._what
 
     def __del__(self) -> None:

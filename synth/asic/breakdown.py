@@ -7,14 +7,12 @@ boundary that is kept, so the sum of the blocks is somewhat larger than the flat
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from cdma.synth.asic.library.library import Library
 from cdma.synth.circuits import Circuit
-from cdma.synth.yosys import Progress, Yosys, find_yosys, scratch
+from cdma.synth.yosys import Progress, Yosys, find_yosys
 
 from .netlist import CellCount, Netlist, synthesise
 from .recipe import Options
@@ -58,13 +56,7 @@ def _instances(netlist: Netlist) -> Iterator[tuple[tuple[str, ...], str]]:
 
 def block_modules(circuit: Circuit, yosys: Yosys, depth: int) -> list[str]:
     """Returns the modules down to ``depth`` levels below the top; deeper ones count as parts of them."""
-    with scratch() as folder:
-        (folder / "circuit.v").write_text(circuit.verilog)
-        yosys.run(
-            f"read_verilog circuit.v\nhierarchy -check -top {circuit.top}\nproc\nwrite_json hierarchy.json\n",
-            folder,
-        )
-        modules: dict[str, Any] = json.loads((folder / "hierarchy.json").read_text())["modules"]
+    modules = yosys.modules(f"hierarchy -check -top {circuit.top}\nproc", circuit.verilog)
     found: dict[str, None] = {}
     level = [circuit.top]
     for _ in range(depth):

@@ -64,15 +64,10 @@ class Figures:
             "input_ns": _rounded(timing.input_ns) if timing else None,
             "output_ns": _rounded(timing.output_ns) if timing else None,
             "through_ns": _rounded(timing.through_ns) if timing else None,
-            **{
-                name: _path_json(timing, group)
-                for name, group in (
-                    ("worst_path", "period"),
-                    ("input_path", "input"),
-                    ("output_path", "output"),
-                    ("through_path", "through"),
-                )
-            },
+            "worst_path": _path_json(timing, "period"),
+            "input_path": _path_json(timing, "input"),
+            "output_path": _path_json(timing, "output"),
+            "through_path": _path_json(timing, "through"),
         }
 
 
@@ -174,15 +169,11 @@ def measure(
     tools = {"yosys": str(yosys)} | ({"opensta": str(analyser)} if analyser else {})
     with tool_threads(2) as pool:
         kept = _Kept(circuit, library, yosys, cache)
-        jobs: dict[str, Any] = {
-            "plain": pool.submit(kept.figures, plain, analyser, progress),
-            **(
-                {"gated": pool.submit(kept.figures, options, analyser, progress)}
-                if options.clock_gating
-                else {}
-            ),
-            **({"blocks": pool.submit(kept.blocks, plain, block_depth, progress)} if block_depth else {}),
-        }
+        jobs: dict[str, Any] = {"plain": pool.submit(kept.figures, plain, analyser, progress)}
+        if options.clock_gating:
+            jobs["gated"] = pool.submit(kept.figures, options, analyser, progress)
+        if block_depth:
+            jobs["blocks"] = pool.submit(kept.blocks, plain, block_depth, progress)
         results = {name: job.result() for name, job in jobs.items()}
     return Measurement(
         circuit.block,
@@ -296,11 +287,7 @@ class _Kept:
 
     def _kept(self, make: Callable[[], Any], *parts: str) -> Any:
         key = content_key(str(_REVISION), str(self.yosys), self.library.digest, self.circuit.verilog, *parts)
-        value = self.cache.load(key)
-        if value is None:
-            value = make()
-            self.cache.store(key, value)
-        return value
+        return self.cache.kept(key, make)
 
     def _um2(self, area: float) -> float | None:
         return None if self.library.name == gates.NAME else area

@@ -118,10 +118,6 @@ class Peer:
     memory_kbit: float
     bytes_per_cycle: float
 
-    @property
-    def ge_per_byte(self) -> float:
-        return 1000 * self.kge / self.bytes_per_cycle
-
 
 PEERS = (
     Peer("stream-ebpc", "encoder", 3.7, 0, 1),

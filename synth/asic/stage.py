@@ -8,7 +8,7 @@ from cdma.base.cache import content_key
 from cdma.base.errors import ToolError
 from cdma.base.json_cache import Cache
 from cdma.synth.asic.library.library import Library
-from cdma.synth.yosys import run_tool, scratch
+from cdma.synth.yosys import scratch
 
 from .netlist import write_library
 from .timing import OpenSta
@@ -35,25 +35,22 @@ def stage_delay(library: Library, opensta: OpenSta, cache: Cache) -> float:
     It is the mean of rise and fall in a long chain, through the first input.
     """
     key = content_key(str(_REVISION), "stage", str(opensta), library.digest)
-    found = cache.load(key)
-    if found is None:
-        with scratch() as folder:
-            names = write_library(library, folder)
-            lengths = []
-            for stages in (_SHORT, _LONG):
-                (folder / "chain.v").write_text(_chain(library, stages))
-                (folder / "chain.tcl").write_text(_script(library, names))
-                command = (opensta.executable, "-no_init", "-no_splash", "-exit", "chain.tcl")
-                log = "".join(run_tool(command, folder))
-                slack = re.search(r"(-?[\d.]+)\s+slack", log)
-                if slack is None:
-                    raise ToolError(
-                        f"OpenSTA did not time a chain of gates: {' / '.join(log.splitlines()[-3:])}"
-                    )
-                lengths.append(_PERIOD_NS - float(slack[1]) * library.time_ns)
-        found = round((lengths[1] - lengths[0]) / (_LONG - _SHORT), 6)
-        cache.store(key, found)
-    return float(found)
+
+    def make() -> float:
+        short, long = (_chain_delay(library, opensta, stages) for stages in (_SHORT, _LONG))
+        return round((long - short) / (_LONG - _SHORT), 6)
+
+    return float(cache.kept(key, make))
+
+
+def _chain_delay(library: Library, opensta: OpenSta, stages: int) -> float:
+    with scratch() as folder:
+        (folder / "chain.v").write_text(_chain(library, stages))
+        log = opensta.run(_script(library, write_library(library, folder)), folder)
+    slack = re.search(r"(-?[\d.]+)\s+slack", log)
+    if slack is None:
+        raise ToolError(f"OpenSTA did not time a chain of gates: {' / '.join(log.splitlines()[-3:])}")
+    return _PERIOD_NS - float(slack[1]) * library.time_ns
 
 
 def default_period(library: Library, opensta: OpenSta | None, cache: Cache) -> float:

@@ -39,16 +39,6 @@ class Timing:
     ends: Mapping[str, tuple[str, str]]
     report: str
 
-    @property
-    def start(self) -> str:
-        """The register in which the longest path from register to register begins; empty if there is none."""
-        return self.ends["period"][0] if "period" in self.ends else ""
-
-    @property
-    def end(self) -> str:
-        """The register in which that path ends."""
-        return self.ends["period"][1] if "period" in self.ends else ""
-
 
 @dataclass(frozen=True)
 class OpenSta:
@@ -60,6 +50,11 @@ class OpenSta:
     def __str__(self) -> str:
         return f"OpenSTA {self.version}"
 
+    def run(self, script: str, folder: Path) -> str:
+        """Runs ``script`` in ``folder``, to which all its paths are relative, and returns what it prints."""
+        (folder / "run.tcl").write_text(script)
+        return "".join(run_tool((self.executable, "-no_init", "-no_splash", "-exit", "run.tcl"), folder))
+
     def analyse(self, netlist: Netlist, library: Library) -> Timing:
         """Times a flattened netlist; all its clocks are assumed to be one ideal clock."""
         clocks = netlist.clocks(library)
@@ -67,11 +62,7 @@ class OpenSta:
             return Timing(None, None, None, None, {}, "")
         with scratch() as folder:
             (folder / "netlist.v").write_text(netlist.verilog)
-            names = write_library(library, folder)
-            (folder / "timing.tcl").write_text(_script(netlist, library, names, clocks))
-            log = "".join(
-                run_tool((self.executable, "-no_init", "-no_splash", "-exit", "timing.tcl"), folder)
-            )
+            log = self.run(_script(netlist, library, write_library(library, folder), clocks), folder)
         return _parse(log, library.time_ns)
 
 
@@ -103,18 +94,15 @@ _GROUPS = {
 def _script(netlist: Netlist, library: Library, names: list[str], clocks: list[str]) -> str:
     period = _PERIOD_NS / library.time_ns
     ports = netlist.modules[netlist.top]["ports"]
-    inputs = [
-        _bit(name, index, len(port["bits"]))
-        for name, port in ports.items()
-        if port["direction"] == "input" and name not in clocks
-        for index in range(len(port["bits"]))
-    ]
-    outputs = [
-        _bit(name, index, len(port["bits"]))
-        for name, port in ports.items()
-        if port["direction"] == "output"
-        for index in range(len(port["bits"]))
-    ]
+    inputs, outputs = (
+        [
+            _bit(name, index, len(port["bits"]))
+            for name, port in ports.items()
+            if port["direction"] == direction and name not in clocks
+            for index in range(len(port["bits"]))
+        ]
+        for direction in ("input", "output")
+    )
     load = library.load_ff / library.capacitance_ff
     lines = [
         *(f"read_liberty {name}" for name in names),

@@ -5,7 +5,6 @@ Resources are counted without the harness that the circuit is placed and routed 
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections import Counter
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from cdma.base.cache import content_key
 from cdma.base.json_cache import Cache
 from cdma.synth.circuits import Circuit
 from cdma.synth.errors import MeasureError
-from cdma.synth.yosys import Progress, Yosys, find_yosys, scratch
+from cdma.synth.yosys import Progress, Yosys, find_yosys
 
 from .output_registers import use_output_registers
 from .routing import Routed, find_nextpnr, place_and_route
@@ -112,10 +111,7 @@ def measure_fpga(
 
     command = target.command(device, pads=False, wide_luts=wide_luts)
     key = content_key(str(_REVISION), "fpga", str(yosys), command, circuit.top, circuit.verilog)
-    cells = cache.load(key)
-    if cells is None:
-        cells = _synthesise(circuit, command, yosys, say)
-        cache.store(key, cells)
+    cells = cache.kept(key, lambda: _synthesise(circuit, command, yosys, say))
 
     routed = []
     if target.nextpnr is not None and device is not None:
@@ -139,7 +135,8 @@ def measure_fpga(
                     cache.store(_route_key(key, tools, options, run.seed), value)
         found = {run.seed: run for run in routed}
         routed = [
-            found.get(seed) or Routed(seed, **_load(cache, key, tools, options, seed)) for seed in seeds
+            found.get(seed) or Routed(seed, **(cache.load(_route_key(key, tools, options, seed)) or {}))
+            for seed in seeds
         ]
 
     count = Counter(cells)
@@ -162,20 +159,8 @@ def _route_key(key: str, tools: dict[str, str], options: Sequence[str], seed: in
     return content_key(key, tools["nextpnr"], *options, str(seed))
 
 
-def _load(cache: Cache, key: str, tools: dict[str, str], options: Sequence[str], seed: int) -> dict[str, Any]:
-    value = cache.load(_route_key(key, tools, options, seed))
-    assert isinstance(value, dict)
-    return value
-
-
 def _synthesise(circuit: Circuit, command: str, yosys: Yosys, say: Progress) -> dict[str, int]:
-    with scratch() as folder:
-        (folder / "circuit.v").write_text(circuit.verilog)
-        yosys.run(
-            f"read_verilog circuit.v\n{command} -top {circuit.top}\nflatten\nwrite_json netlist.json\n",
-            folder,
-            lambda step: say(f"synthesis: {step}"),
-        )
-        module = json.loads((folder / "netlist.json").read_text())["modules"][circuit.top]
+    script = f"{command} -top {circuit.top}\nflatten"
+    module = yosys.modules(script, circuit.verilog, lambda step: say(f"synthesis: {step}"))[circuit.top]
     use_output_registers(module)
     return dict(Counter(cell["type"] for cell in module["cells"].values()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import as_completed
 from contextlib import closing
 from dataclasses import dataclass
@@ -76,20 +76,17 @@ def place_and_route(
     """
     with scratch() as folder:
         (folder / "circuit.v").write_text(circuit.verilog)
-        yosys.run(
-            f"read_verilog circuit.v\nhierarchy -top {circuit.top}\nproc\nwrite_json ports.json\n", folder
-        )
-        ports = json.loads((folder / "ports.json").read_text())["modules"][circuit.top]["ports"]
-        (folder / "harness.v").write_text(harness(circuit.top, ports))
+        top = yosys.modules(f"hierarchy -top {circuit.top}\nproc", circuit.verilog)[circuit.top]
+        (folder / "harness.v").write_text(harness(circuit.top, top["ports"]))
         yosys.run(
             f"read_verilog circuit.v harness.v\n{synthesis} -top harness -json harness.json\n",
             folder,
             lambda step: say(f"harness: {step}"),
         )
-        if target.nextpnr == "ecp5":
-            _use_output_registers(folder / "harness.json")
-        if target.nextpnr == "nexus":
-            _begin_carries(folder / "harness.json")
+        if target.nextpnr in _CHANGES:
+            design = json.loads((folder / "harness.json").read_text())
+            _CHANGES[target.nextpnr](design["modules"]["harness"])
+            (folder / "harness.json").write_text(json.dumps(design))
         if device in target.pins:
             pins = zip(PORTS, target.pins[device], strict=True)
             lines = [target.pin_line.format(port=port, pin=pin) for port, pin in pins]
@@ -101,26 +98,25 @@ def place_and_route(
                 yield run.result()
 
 
-def _use_output_registers(netlist: Path) -> None:
-    design = json.loads(netlist.read_text())
-    use_output_registers(design["modules"]["harness"])
-    netlist.write_text(json.dumps(design))
-
-
-def _begin_carries(netlist: Path) -> None:
+def _begin_carries(module: dict[str, Any]) -> None:
     """Leaves the first carry of each chain open where it is constant, because nextpnr takes a carry from a carry alone.
 
     This changes what the circuit calculates, and neither its size nor its paths: no bitstream is made of it.
     """
-    design = json.loads(netlist.read_text())
-    cells = design["modules"]["harness"]["cells"].values()
+    cells = module["cells"].values()
     constant = {bit for cell in cells if cell["type"] in ("VLO", "VHI") for bit in cell["connections"]["Z"]}
     for cell in cells:
         if cell["type"] == "CCU2":
             carry = cell["connections"].get("CIN", [])
             if all(bit in constant or isinstance(bit, str) for bit in carry):
                 cell["connections"].pop("CIN", None)
-    netlist.write_text(json.dumps(design))
+
+
+#: How the netlist of the harness is changed before nextpnr reads it, by the family.
+_CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
+    "ecp5": use_output_registers,
+    "nexus": _begin_carries,
+}
 
 
 def _route(

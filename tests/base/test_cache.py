@@ -61,7 +61,7 @@ def test_a_folder_that_another_process_has_made_meanwhile_is_taken() -> None:
     assert (kept_folder("sim", "k" * 64, make) / "sim").read_text() == "first"
 
 
-def test_what_fails_is_not_kept(tmp_path: Path) -> None:
+def test_a_failure_leaves_nothing_in_the_cache(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         kept_folder("sim", "k" * 64, lambda _: 1 // 0 and None)
     assert not list((tmp_path / "sim").iterdir())

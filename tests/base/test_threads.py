@@ -22,7 +22,7 @@ def _wait(begun: Event, ended: Event) -> str:
     return "a result"
 
 
-def test_what_was_started_ends_and_has_no_result() -> None:
+def test_an_interrupted_thread_ends_without_a_result() -> None:
     futures: list[Future[str]] = []
     begun, ended = Event(), Event()
     with suppress(KeyboardInterrupt), tool_threads(1) as pool:
@@ -48,7 +48,7 @@ def test_threads_of_threads() -> None:
     assert isinstance(future.exception(0), CancelledError)
 
 
-def test_what_is_started_after_that_ends_at_once() -> None:
+def test_a_process_started_after_an_interrupt_ends_at_once() -> None:
     begun, first, second = Event(), Event(), Event()
 
     def one_after_the_other() -> str:

@@ -49,7 +49,7 @@ def test_refusals(read: Callable[[Table], object], value: Any, reason: str) -> N
         read(Table("t", {"x": value}))
 
 
-def test_what_is_missing() -> None:
+def test_a_missing_key_has_its_default_or_is_refused() -> None:
     assert Table("t", {}).whole("x", 3) == 3
     with pytest.raises(TableError, match=r"^t has no 'x', which it needs$"):
         Table("t", {}).whole("x")

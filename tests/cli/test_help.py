@@ -85,6 +85,7 @@ def test_tables_in_a_pipe_are_whole(tmp_path) -> None:
             "-m",
             "cdma",
             "model",
+            "step",
             "--network",
             "vgg16",
             "--policy",

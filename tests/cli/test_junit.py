@@ -43,7 +43,7 @@ def _read(text: str) -> ElementTree.Element:
     return root
 
 
-def test_what_became_of_each() -> None:
+def test_passed_failed_and_skipped_cases_are_told_apart() -> None:
     cases = [
         Case("fine", "group", 1.25),
         Case(

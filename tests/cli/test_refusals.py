@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from cdma.app import main
+from tests.support.paths import TINY
 from tests.support.tensors import safetensors, tensor
 
 
@@ -52,14 +53,14 @@ def unwritable(request, tmp_path: Path) -> Path:
         "wave engine -o",
         "verify decompressor --waves",
         "area compressor --sweep lanes=2,4 -o",
-        "model --figures",
-        "model --trace",
+        "model figures",
+        "model trace --network vgg16 --policy cdma",
         "characterise --figures",
     ],
 )
 def test_unwritable_folders(command: str, unwritable: Path, monkeypatch, capsys) -> None:
     monkeypatch.setattr("cdma.hdl.verilog.emit.subprocess.run", _no_work)
-    target = unwritable / "trace.json" if command.endswith("--trace") else unwritable
+    target = unwritable / "trace.json" if "trace" in command else unwritable
     assert f"cannot write to the directory {unwritable}" in _refused(capsys, *command.split(), target)
 
 
@@ -86,7 +87,7 @@ def test_unwritable_cache(command: str, tmp_path: Path, monkeypatch, capsys) -> 
     [
         "formats",
         "formats --json",
-        "model --list",
+        "model list",
         "verify compressor --list",
         "prove --list",
         "profile {} --json",
@@ -154,7 +155,7 @@ def test_many_dimensions(tmp_path: Path, capsys) -> None:
 
 @pytest.mark.parametrize("text", ["a = " + "[" * 5000 + "]" * 5000, "a = " + "{a=" * 5000 + "1" + "}" * 5000])
 @pytest.mark.parametrize(
-    "command", ["generate compressor --config {}", "model --network {}", "model --assumptions {}"]
+    "command", ["generate compressor --config {}", "model step --network {}", "model step --assumptions {}"]
 )
 def test_nested_toml(text: str, command: str, tmp_path: Path, capsys) -> None:
     path = tmp_path / "deep.toml"
@@ -175,20 +176,49 @@ def test_plots(bench: str, tmp_path: Path, monkeypatch, capsys) -> None:
         assert "matplotlib is not installed" in _refused(capsys, *command, *last)
 
 
-@pytest.mark.parametrize(
-    ("command", "message"),
-    [
-        ("verify compressor --jobs 0", "jobs is 0; it must be 1 or more"),
-        ("area compressor --sweep lanes=2 --jobs 0", "jobs is 0; it must be 1 or more"),
-        ("generate compressor --values 1 --runtime-values", "values and runtime-values are both given"),
-        ("generate compressor --config {}", "is empty"),
-        ("generate engine --config {}", "is empty"),
-    ],
-)
-def test_contradictions(command: str, message: str, tmp_path: Path, capsys) -> None:
-    path = tmp_path / "empty.toml"
+#: Command lines, and what is said of each: what was given and what is allowed. ``LIB`` is a cell library.
+_REFUSED = [
+    ("verify compressor --jobs 0", "jobs is 0; it must be 1 or more"),
+    ("generate compressor --values 1 --runtime-values", "values and runtime-values are both given"),
+    ("generate compressor --config EMPTY", "is empty"),
+    ("generate engine --config EMPTY", "is empty"),
+    ("area compressor --liberty none.lib", "the library none.lib cannot be read: No such file or directory"),
+    ("area compressor --liberty EMPTY", "is not a Liberty library: it does not begin with"),
+    ("area compressor --liberty LIB LIB", "both have the cell INV;"),
+    ("area compressor --period 0", "the clock period is 0.0 ns; it must be from 0.001 to 1000"),
+    ("area compressor --lanes 3", "lanes is 3; it must be one of"),
+    ("area compressor --depth 0", "--depth is 0; it must be from 1 to 20"),
+    ("area compressor --compare 0 --liberty LIB", "the library's feature size is 0.0 nm; it must be from 3"),
+    ("area compressor --compare 45", "--compare scales µm²; give the library with --liberty"),
+    ("area compressor --sweep lanes=1 --sweep lanes=2", "--sweep names lanes twice"),
+    ("area compressor --sweep lanes=64", "no point of the sweep can be: lanes is 64"),
+    ("area compressor --sweep lanes=1 --jobs -1", "jobs is -1; it must be 1 or more"),
+    ("area compressor --scheduler tcp://127.0.0.1:1", "--scheduler says how to sweep; give it with --sweep"),
+    ("area compressor --sweep lanes=1 --compare 45", "--sweep and --compare are two questions"),
+    ("fpga compressor --seeds 0", "--seeds is 0; it must be from 1 to 100"),
+    ("fpga compressor --jobs 0", "jobs is 0; it must be 1 or more"),
+    ("fpga compressor --timeout 0", "--timeout is 0; it must be 1 second or more"),
+    ("fpga compressor --frequency 0", "--frequency is 0.0; it must be from 1 to 2000 MHz"),
+    ("fpga compressor --timing-weight 0", "--timing-weight is 0; it must be from 1 to 100000"),
+    ("bench engine --port-bits 64 --dev-data-bits 64", "dev-data-bits and port-bits are both given"),
+    ("bench engine --port-bits 96", "dev_data_bits is 96"),
+    ("bench engine --tensors 65", "tensors is 65; it must be from 1 to 64, which the bench's ring holds"),
+    ("bench engine --tensors 0", "tensors is 0; it must be from 1 to 64"),
+    ("bench engine --modes lossy", "modes has lossy; the engine has no error-bounded stage (--lossy)"),
+    ("bench units --units 2 --unit-counts 4", "units and unit-counts are both given; either says"),
+    ("bench units --unit-counts 3", "units is 3"),
+    ("bench units --cycles 255", "cycles is 255; it must be from 256 to 1048576"),
+    ("bench units --cycles 1048576 --unit-counts 8 --densities 0", "and the bench's memory has 7340032"),
+    ("bench units --memory-latency -1", "memory-latency is -1; it must be from 0 to 10000 cycles"),
+    ("bench units --densities 1.5", "densities has 1.5; a density is from 0 to 1"),
+]
+
+
+@pytest.mark.parametrize(("command", "message"), _REFUSED, ids=[command for command, _ in _REFUSED])
+def test_a_command_line_that_cannot_be(command: str, message: str, tmp_path: Path, capsys) -> None:
+    path = tmp_path / "empty"
     path.touch()
-    assert message in _refused(capsys, *command.format(path).split())
+    assert message in _refused(capsys, *command.replace("EMPTY", str(path)).replace("LIB", str(TINY)).split())
 
 
 def test_densities(tmp_path: Path, capsys) -> None:
@@ -201,13 +231,15 @@ def test_densities(tmp_path: Path, capsys) -> None:
         ({"networks": {"vgg": {"layers": [layer | {"shpae": [1]}]}}}, "shpae"),
     ):
         path.write_text(json.dumps(table))
-        assert f"unknown key '{key}'" in _refused(capsys, "model", "--network", "vgg16", "--densities", path)
+        assert f"unknown key '{key}'" in _refused(
+            capsys, "model", "step", "--network", "vgg16", "--densities", path
+        )
     network = tmp_path / "n.toml"
     network.write_text(
         'name = "n"\ninput = [3, 8, 8]\nbatch = 1\ndensities = "vgq"\n'
         'layers = [{name = "a", kind = "conv", filters = 4, kernel = 3, relu = true}]\n'
     )
-    said = _refused(capsys, "model", "--network", network)
+    said = _refused(capsys, "model", "step", "--network", network)
     assert "densities = 'vgq'; it must be one of transformer, alexnet, vgg, squeezenet, resnet" in said
 
 

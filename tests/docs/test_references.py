@@ -14,7 +14,7 @@ from cdma import app
 from tests.support.paths import DOCS, ROOT
 
 DOCUMENTS = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
-FOLDERS = ("hdl", "sim", "verif", "cli", "tests", "synth", "docs")
+FOLDERS = ("base", "hdl", "sim", "verif", "cli", "tests", "synth", "docs")
 
 by_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 
@@ -105,7 +105,7 @@ def test_broken_references_are_found() -> None:
         ["wave", "engine", "-o", "x"],
         ["demo"],
     ]
-    assert list(paths_in("in `hdl/nowhere.py` and `cdma model --figures docs/figures`")) == [
+    assert list(paths_in("in `hdl/nowhere.py` and `cdma model figures docs/figures`")) == [
         "hdl/nowhere.py",
         "docs/figures",
     ]

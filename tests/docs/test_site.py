@@ -49,13 +49,17 @@ def test_the_pages(site: Path) -> None:
     assert "--register-slices PORTS" in commands
     parameters = (site / "parameters.html").read_text(encoding="utf-8")
     assert all(name in parameters for name in ("EngineConfig", "stripe_bytes", "keep_nonzero"))
+    registers = (site / "registers.html").read_text(encoding="utf-8")
+    assert "engine.ident" in registers
+    tests = (site / "tests.html").read_text(encoding="utf-8")
+    assert all(name in tests for name in ("ring_wrap", "butterfly_concentrate"))
     assert "cdma.hdl.Compressor" in (site / "api.html").read_text(encoding="utf-8")
     # The search works on files, from an index in a script, and themes change without a network.
     assert (site / "searchindex.js").read_text(encoding="utf-8").startswith("Search.setIndex(")
     index = (site / "index.html").read_text(encoding="utf-8")
     assert "theme-toggle" in index
     titles = re.findall(r'<span class="caption-text">([^<]+)</span>', index)
-    assert titles == ["Start here", "Tutorial", "How to", "Reference", "Explanation", "Measured"]
+    assert titles == ["Start here", "Tutorial", "How to", "Reference", "Explanation", "Measured", "Study"]
 
 
 def test_every_document_is_a_page() -> None:

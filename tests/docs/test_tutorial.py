@@ -30,8 +30,8 @@ def test_the_ratio_is_the_one_that_it_prints(tensor: Path, capsys: pytest.Captur
 
 @pytest.mark.verilator
 def test_the_waveform_is_of_the_tensor(tensor: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from cdma.verif.codec.design import CodecDesign
     from cdma.verif.simulator.vcd_trace import read_trace
+    from cdma.verif.stream.codec.design import CodecDesign
 
     assert main(["wave", "compressor", "--input", tensor.name, "--words", "40", "-o", "waves"]) == 0
     design = CodecDesign("compressor")

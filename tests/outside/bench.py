@@ -72,7 +72,7 @@ class Bench:
         self.budget: int = self.settings["packets"]
         self.rng = random.Random(f"{self.settings['seed']}/{name}")
         self.dut, self.name = dut, name
-        self.document = Document()
+        self.document = Document(Path(self.settings["registers"]))
         self.tag = self.transfers = self.words = self.checks = self.cycles = 0
         self.error: BaseException | None = None
 

@@ -1,4 +1,4 @@
-"""Registers and records, read out of the tables of ``docs/registers.md``."""
+"""Registers and records, read out of the tables of the register document that lies beside an engine."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 __all__ = ["Document", "Layout"]
-
-_TEXT = Path(__file__).resolve().parents[2] / "docs" / "registers.md"
 
 
 @dataclass
@@ -43,14 +41,14 @@ class Document:
         Names of the numbers in them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path) -> None:
         self.registers: dict[str, tuple[int, Layout]] = {}
         self.records: dict[str, Layout] = {}
         self.status: dict[int, str] = {}
         self.mode: dict[int, str] = {}
         instances: dict[str, list[tuple[str, int]]] = {}
         section = ""
-        for line in _TEXT.read_text(encoding="utf-8").splitlines():
+        for line in path.read_text(encoding="utf-8").splitlines():
             if line.startswith("#"):
                 section = line.lstrip("# ")
                 self._begin(section, instances)

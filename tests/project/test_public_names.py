@@ -16,6 +16,7 @@ _PACKAGES = {
     "cdma.hdl": "hdl",
     "cdma.sim": "sim",
     "cdma.sim.engine.driver": "sim/engine/driver",
+    "cdma.study": "cli/study",
 }
 
 

@@ -71,7 +71,7 @@ def broken(text: str) -> Iterator[str]:
             yield path
 
 
-def test_what_the_source_names_exists() -> None:
+def test_every_name_in_the_source_exists() -> None:
     found = {
         file: missing
         for file in SOURCES
@@ -80,7 +80,7 @@ def test_what_the_source_names_exists() -> None:
     assert found == {}
 
 
-def test_what_does_not_exist_is_found() -> None:
+def test_a_name_that_does_not_exist_is_found() -> None:
     right = "cdma.hdl.spec.format.Format.word_bits, cdma.Format, cdma.hdl.spec.format:Format, docs/format.md and cdma.v"
     assert list(broken(right)) == []
     wrong = "cdma.hdl.spec.formats, cdma.hdl.spec.format.Formats, cdma.hdl.spec.format:Formats and docs/formatted.md"

@@ -40,7 +40,7 @@ def _ordered(workers: int) -> list[str]:
         ("tests/hdl/blocks/test_fifo.py", "units"),
         ("tests/docs/test_readme.py", "units"),
         ("tests/verif/test_four_state.py", "regression"),
-        ("tests/verif/codec/test_regression.py", "regression"),
+        ("tests/verif/stream/codec/test_regression.py", "regression"),
         ("tests/verif/proofs/test_proofs.py", "proofs"),
         ("tests/verif/campaigns/mutation/test_campaign.py", "mutants"),
     ],

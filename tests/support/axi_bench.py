@@ -19,7 +19,7 @@ PORTS = [(64, 16, 0.4), (128, 256, 0.0), (512, 64, 0.0), (1024, 8, 0.4)]
 
 
 def port_shape(
-    data_bits: int, burst: int, outstanding: int = 3, realign: bool = False, registered: bool = False
+    data_bits: int, burst: int, outstanding: int = 3, realign: bool = False, pipelined: bool = False
 ) -> PortShape:
     """Returns a port with 20 address bits, words of 32 bits, and a buffer of two bursts."""
     return PortShape(
@@ -30,7 +30,7 @@ def port_shape(
         outstanding=outstanding,
         buffer=2 * burst,
         realign=realign,
-        registered=registered,
+        pipelined=pipelined,
     )
 
 

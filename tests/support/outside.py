@@ -9,7 +9,10 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
+import tempfile
+from pathlib import Path
 
+from cdma.hdl.deliver.register_texts import register_texts
 from cdma.hdl.spec.format import Format
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.simulator.build import build
@@ -69,8 +72,11 @@ def run(name: str, transfers: int, seed: int = 1, tests: tuple[str, ...] = TESTS
     """Runs ``tests`` on one of :data:`CONFIGS`."""
     design = EngineDesign(CONFIGS[name])
     program = build(design.verilog(), design.top, design.port_names)
-    settings = {"packets": transfers, "seed": seed}
-    return simulate(program, design.top, "tests.outside.cases", tests, settings, timeout=7200)
+    with tempfile.TemporaryDirectory(prefix="cdma-outside-") as folder:
+        document = Path(folder) / "registers.md"
+        document.write_text(register_texts(CONFIGS[name])["cdma_registers.md"], encoding="utf-8")
+        settings = {"packets": transfers, "seed": seed, "registers": str(document)}
+        return simulate(program, design.top, "tests.outside.cases", tests, settings, timeout=7200)
 
 
 def main() -> int:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdma import CodecConfig
-from cdma.verif.codec import stimulus
+from cdma.verif.stream.codec import stimulus
 
 __all__ = ["packet_shape"]
 

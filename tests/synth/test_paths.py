@@ -12,7 +12,7 @@ from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
-from cdma.synth.circuits import codec_circuit, engine_circuit
+from cdma.synth.circuits import circuit_of
 from cdma.synth.errors import MeasureError
 from cdma.synth.paths import combinational_paths
 from tests.support.small_circuits import circuit
@@ -76,9 +76,7 @@ ENGINES = {
 
 def _paths_of(block: str, config: CodecConfig | EngineConfig, slices: str) -> dict[str, list[str]]:
     config = dataclasses.replace(config, register_slices=slices)
-    if isinstance(config, EngineConfig):
-        return combinational_paths(engine_circuit(config))
-    return combinational_paths(codec_circuit(block, config))
+    return combinational_paths(circuit_of(block, config))
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,11 @@ from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.quantisation import Quantisation
 from cdma.hdl.spec.stage import STAGES, StageConfig
-from cdma.verif.codec.design import CodecDesign
 from cdma.verif.engine.design import SMALL, EngineDesign
-from cdma.verif.lossy.design import StageDesign
 from cdma.verif.regression import Regression, verify
 from cdma.verif.simulator.design import Design
+from cdma.verif.stream.codec.design import CodecDesign
+from cdma.verif.stream.stage.design import StageDesign
 from tests.support.collisions import with_collisions
 from tests.support.faulty import wrapped
 from tests.support.icarus import needs_icarus

@@ -11,9 +11,9 @@ from cdma import CodecConfig, Format
 from cdma.app import main
 from cdma.synth.errors import LibraryError
 from cdma.synth.gates import gate_netlist
-from cdma.verif.codec.design import CodecDesign
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.regression import verify
+from cdma.verif.stream.codec.design import CodecDesign
 from tests.support.icarus import needs_icarus
 from tests.support.paths import ROOT
 

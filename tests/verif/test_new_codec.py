@@ -14,7 +14,7 @@ from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.codecs import BLOCKS, CODECS, VARIABLE, codec_named
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.sim.codec.codec_model import CodecModel
-from cdma.verif.codec.codec_bench import CodecBench
+from cdma.verif.stream.codec.codec_bench import CodecBench
 from tests.support.verbatim.description import LINE, Verbatim
 
 
@@ -38,7 +38,6 @@ def test_descriptions_are_whole(name: str) -> None:
     assert codec.name == codec.format.codec == name
     assert isinstance(codec.load("model"), CodecModel)
     assert isinstance(codec.load("bench"), CodecBench)
-    assert {option.name for option in codec.options} <= set(codec.format.setting_names())
     config = CodecConfig(codec.format())
     assert CodecConfig.from_settings(json.loads(json.dumps(config.settings()))) == config
     engine = EngineConfig(codec.format(), outstanding=3)

@@ -5,7 +5,18 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-__all__ = ["PATTERNS", "Pause", "always", "bursts", "long_stalls", "never_first", "pattern", "scattered"]
+__all__ = [
+    "PATTERNS",
+    "Pause",
+    "after_waiting",
+    "always",
+    "bursts",
+    "long_stalls",
+    "never_first",
+    "once",
+    "pattern",
+    "scattered",
+]
 
 #: Called once per cycle with whether the other side is willing; returns whether to hold back in the next cycle.
 Pause = Callable[[bool], bool]
@@ -61,6 +72,30 @@ def never_first(rng: random.Random) -> Pause:
         nonlocal waited
         waited = waited + 1 if willing else 0
         return waited == 0 or waited % 2 == 0
+
+    return pause
+
+
+def once(first: int, cycles: int) -> Pause:
+    """Holds back once, for some cycles, from the first-th beat on offer."""
+    seen = 0
+
+    def pause(willing: bool) -> bool:
+        nonlocal seen
+        seen += willing
+        return first <= seen < first + cycles
+
+    return pause
+
+
+def after_waiting(cycles: int) -> Pause:
+    """Takes each beat only when it has been on offer for so many cycles."""
+    waited = 0
+
+    def pause(willing: bool) -> bool:
+        nonlocal waited
+        waited = waited + 1 if willing else 0
+        return waited < cycles
 
     return pause
 

@@ -28,7 +28,7 @@ def _shape(
     address_bits: int = 6,
     burst: int = 2,
     outstanding: int = 2,
-    registered: bool = False,
+    pipelined: bool = False,
 ) -> PortShape:
     """A port that is as small as ports can be.
 
@@ -42,7 +42,7 @@ def _shape(
         burst=burst,
         outstanding=outstanding,
         buffer=8,
-        registered=registered,
+        pipelined=pipelined,
         span_bits=address_bits - 1,
     )
 
@@ -220,12 +220,12 @@ class Written(Writing):
 _AS_PROVEN = engine_with(options=True, units=True)
 
 
-def _registered(config: Config) -> bool:
+def _pipelined(config: Config) -> bool:
     """The reader of a pipelined engine has registers more."""
     return isinstance(config, EngineConfig) and not config.realign and config.pipelined
 
 
-def _not_registered(config: Config) -> bool:
+def _not_pipelined(config: Config) -> bool:
     """The reader of an engine that is not pipelined."""
     return isinstance(config, EngineConfig) and not config.realign and not config.pipelined
 
@@ -236,7 +236,7 @@ def _reading(config: str, *, quick: bool = True, **shape: Any) -> Proof:
         config=config,
         claim="AXI4 rules under any legal subordinate; bursts cover exactly the bytes of the command; stream rules",
         blocks=(AxiReader,),
-        built_so=_registered if shape.get("registered") else _not_registered,
+        built_so=_pipelined if shape.get("pipelined") else _not_pipelined,
         bench=lambda: Reading(AxiReader(_shape(**shape))),
         rules=(RULES,),
         cover=24,
@@ -278,7 +278,7 @@ def _written(config: str, depth: int, **shape: Any) -> Proof:
 PROOFS = [
     _reading("1 lane, bursts of 2"),
     _reading("2 lanes, bursts of 2", words=2, quick=False),
-    _reading("1 lane, bursts of 2, registered", registered=True, quick=False),
+    _reading("1 lane, bursts of 2, registered", pipelined=True, quick=False),
     Proof(
         name="axi_reader_progress",
         config="1 lane, bursts of 2",
@@ -295,6 +295,6 @@ PROOFS = [
     _writing("1 lane, bursts of 2"),
     # More addresses than the writer has lengths for, whose data have not begun.
     _writing("1 lane, bursts of 2, 4 in flight", outstanding=4),
-    _writing("1 lane, bursts of 2, registered", registered=True),
+    _writing("1 lane, bursts of 2, registered", pipelined=True),
     _written("1 lane, bursts of 2", 14),
 ]

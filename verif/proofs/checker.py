@@ -19,7 +19,7 @@ from .windows import any_windows
 __all__ = ["PROOFS", "Deciding", "Resting"]
 
 #: Cycles after the one in which a check begins, until that in which it ends: without an objection and with one.
-_CHECKED, _OBJECTED = 20, 28
+_CHECKED, _OBJECTED = 23, 33
 #: The place while nothing is scanned, as a slot sees it.
 _AT_REST = 1 << ADDRESS_BYTES - 1
 _PAGE_LOG2 = 12
@@ -223,7 +223,7 @@ def _resting() -> Proof:
     return Proof(
         name="checker_rests",
         config="16 bits of address",
-        claim="a check that is not given up takes at most 21 cycles if nothing is wrong, and 29 otherwise; it leaves its"
+        claim="a check that is not given up takes at most 24 cycles if nothing is wrong, and 34 otherwise; it leaves its"
         " place at rest, also if it is given up",
         blocks=(Checker,),
         built_so=engine_with(realign=True, units=True),

@@ -16,7 +16,7 @@ from .proof import Proof
 __all__ = ["PROOFS", "Completed"]
 
 #: Cycles from the one in which a ticket can be completed to that in which its completion is shown.
-_SHOWN_AFTER = 11
+_SHOWN_AFTER = 13
 #: What the completer writes into the ticket itself.
 _OWN = ("finish", "written", "cycles")
 
@@ -140,10 +140,10 @@ PROOFS = [
         name="completer",
         config="8 bits of address",
         claim="one completion for each ticket, in order, with its tag and the status of its first cause; not before its"
-        " stages are done, unless it is dropped; shown 11 cycles after it can be",
+        " stages are done, unless it is dropped; shown 13 cycles after it can be",
         blocks=(Completer,),
         built_so=_without_padding,
         bench=lambda: Completed(Completer(8, 8)),
-        cover=32,
+        cover=36,
     )
 ]

@@ -83,7 +83,7 @@ def _sum(most: int, width: int, lookahead: bool) -> Proof:
         config=f"up to {most}, {width} bits" + (", lookahead" if lookahead else ""),
         claim="the value is the sum of all amounts since the last clear",
         blocks=(WideCounter,),
-        bench=lambda: Sum(WideCounter(most, width, lookahead=lookahead), most),
+        bench=lambda: Sum(WideCounter(most, width, pipelined=lookahead), most),
         cover=72,
     )
 

@@ -231,7 +231,7 @@ def _lite(config: str, *, fast: bool, quick: bool) -> Proof:
         claim="AXI4-Lite of the register file under any legal manager; a taken access is answered within 4 cycles",
         blocks=(RegisterFile,),
         built_so=_fast if fast else _not_fast,
-        bench=lambda: LitePort(RegisterFile(_MAP, fast=fast), 4),
+        bench=lambda: LitePort(RegisterFile(_MAP, pipelined=fast), 4),
         rules=(LITE_RULES,),
         quick=quick,
     )

@@ -61,8 +61,8 @@ class Queue(Bench):
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.block()
-        entering = dut.i if hasattr(dut, "i") else dut.input
-        leaving = dut.o if hasattr(dut, "o") else dut.output
+        entering = dut.input
+        leaving = dut.output
         if self.reserved:
             free(m, "input_payload", entering.payload)
             free(m, "input_valid", entering.valid)
@@ -150,7 +150,7 @@ PROOFS = [
     _proof(Fifo, "fifo", "depth 2", lambda: Fifo(_BITS, 2), 3, 2, 2),
     _proof(Fifo, "fifo", "depth 4", lambda: Fifo(_BITS, 4), 5, 4, 2),
     _proof(Fifo, "fifo", "depth 4, ahead", lambda: Fifo(_BITS, 4, ahead=True), 5, 4, 3),
-    _proof(Fifo, "fifo", "depth 4, block", lambda: Fifo(_BITS, 4, block=True), 6, 4, 4),
+    _proof(Fifo, "fifo", "depth 4, block", lambda: Fifo(_BITS, 4, pipelined=True), 6, 4, 4),
     _proof(Fifo, "fifo", "depth 4, reserved", lambda: Fifo(_BITS, 4, reserved=True), 4, 4, 2, 4),
     _proof(
         Fifo,

@@ -10,6 +10,7 @@ from typing import Any
 
 from cdma.base.cache import content_key, kept_text
 from cdma.hdl.spec.codecs import BLOCKS, codec_of
+from cdma.hdl.spec.settings import settings_of
 from cdma.hdl.verilog.generator_key import generator_key
 from cdma.hdl.verilog.ports import Port
 
@@ -92,7 +93,7 @@ class Design(ABC):
         """The parameters that the command line of this block has no option for."""
         if self.block in BLOCKS:
             return []
-        return [option.name for option in codec_of(self.config.format).options if not option.engine]
+        return [setting.name for setting in settings_of(type(self.config.format)) if not setting.engine]
 
     def _codec_sources(self) -> list[bytes]:
         """The sources beside those of the codec's hardware, which need not lie with the generator's."""

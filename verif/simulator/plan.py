@@ -1,6 +1,6 @@
 """What a regression consists of, as plain data: its tests, what each sends and checks, and where they are.
 
-``docs/make_testplan.py`` makes the tables of the test plan from it.
+``docs/site/reference/tests.py`` makes the tables of the test plan from it.
 """
 
 from __future__ import annotations

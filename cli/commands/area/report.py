@@ -7,10 +7,11 @@ import json
 
 from rich.table import Table
 
-from cdma.base.errors import ParameterError
+from cdma.options import cache_from, check_between, config_from
 from cdma.output import new_table, output, status
 from cdma.synth.asic.floor import Floor
-from cdma.synth.asic.measure import Figures, Measurement, measure
+from cdma.synth.asic.measure import Measurement, measure
+from cdma.synth.circuits import circuit_of
 from cdma.synth.yosys import find_yosys
 
 from . import request
@@ -29,21 +30,20 @@ _PATHS = {
 
 def run(arguments: argparse.Namespace) -> int:
     """Measures the block and prints what it costs."""
-    if not 1 <= arguments.depth <= 20:
-        raise ParameterError(f"--depth is {arguments.depth}; it must be from 1 to 20")
+    check_between("--depth", arguments.depth, 1, 20)
     yosys = find_yosys(arguments.yosys)
     with status() as say:
         say("reading the library")
         library = request.library(arguments)
         options = request.options(arguments, library)
         say("generating Verilog")
-        circuit = request.circuit(arguments)
+        circuit = circuit_of(arguments.block, config_from(arguments))
         measurement = measure(
             circuit,
             library,
             options,
             block_depth=0 if arguments.no_breakdown else arguments.depth,
-            cache=request.cache(arguments),
+            cache=cache_from(arguments),
             yosys=yosys,
             progress=say,
         )
@@ -100,7 +100,7 @@ def _figures(measurement: Measurement, floor: Floor | None) -> Table:
     row("flip-flops", *figure("flip_flops"))
     if measurement.gated is not None:
         row("clock gates", *figure("clock_gates"))
-    row("sequential, %", *[100 * _share(figures) for figures in columns])
+    row("sequential, %", *[100 * figures.sequential_share for figures in columns])
     row("memory bits, apart", *figure("memory_bits"))
     row("delay of logic (ABC), ns", *figure("delay_ns"))
     row("period, register to register (OpenSTA), ns", *timing("period_ns"))
@@ -108,10 +108,6 @@ def _figures(measurement: Measurement, floor: Floor | None) -> Table:
     row("register to output, ns", *timing("output_ns"))
     row("input to output, ns", *timing("through_ns"))
     return table
-
-
-def _share(figures: Figures) -> float:
-    return figures.sequential_share
 
 
 def _cell(value: float | None) -> str:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cdma.base.json_cache import Cache, NoCache
 from cdma.hdl.spec.codecs import BLOCKS
-from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.stage import StageConfig
-from cdma.options import codec_config_from, config_from
+from cdma.options import cache_from, codec_config_from
 from cdma.synth.asic.floor import Floor, codec_floor
 from cdma.synth.asic.library.gates import ASSUMPTION, NAME, normalised_library
 from cdma.synth.asic.library.library import Library
@@ -17,9 +14,8 @@ from cdma.synth.asic.library.load import load_libraries
 from cdma.synth.asic.recipe import Options
 from cdma.synth.asic.stage import default_period
 from cdma.synth.asic.timing import find_opensta
-from cdma.synth.circuits import Circuit, codec_circuit, engine_circuit, stage_circuit
 
-__all__ = ["assumption", "cache", "circuit", "floor", "library", "options"]
+__all__ = ["assumption", "floor", "library", "options"]
 
 
 def library(arguments: argparse.Namespace) -> Library:
@@ -37,23 +33,8 @@ def options(arguments: argparse.Namespace, used: Library) -> Options:
     """How to synthesise; without ``--period``, for the period that fits the library."""
     period = arguments.period
     if period is None:
-        period = default_period(used, find_opensta(), cache(arguments))
+        period = default_period(used, find_opensta(), cache_from(arguments))
     return Options(period, arguments.clock_gating, arguments.flip_flop_memories)
-
-
-def cache(arguments: argparse.Namespace) -> Cache:
-    """Where results are kept."""
-    return NoCache() if arguments.no_cache else Cache()
-
-
-def circuit(arguments: argparse.Namespace) -> Circuit:
-    """The block as Verilog."""
-    config = config_from(arguments)
-    if isinstance(config, EngineConfig):
-        return engine_circuit(config)
-    if isinstance(config, StageConfig):
-        return stage_circuit(arguments.block, config)
-    return codec_circuit(arguments.block, config)
 
 
 def floor(arguments: argparse.Namespace, used: Library) -> Floor | None:

@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from cdma.base.errors import ParameterError
 from cdma.files import make_directory, ready_directory
-from cdma.options import check_jobs, codec_config_from
+from cdma.options import cache_from, check_jobs, codec_config_from
 from cdma.output import new_table, output, step_progress
 from cdma.synth.asic.sweep.plots import plot_sweep, require_matplotlib
 from cdma.synth.asic.sweep.points import parse_axis, points
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
             wanted,
             jobs=arguments.jobs,
             scheduler=arguments.scheduler,
-            cache=request.cache(arguments),
+            cache=cache_from(arguments),
             on_done=lambda outcome: advance(),
         )
     sweep = Sweep(arguments.block, library.name, axes, tuple(outcomes))

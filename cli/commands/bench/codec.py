@@ -49,8 +49,8 @@ def register(subparsers: Any) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.output import step_progress
-    from cdma.verif.codec.design import CodecDesign
-    from cdma.verif.codec.measure import cases, measure_codec, standard_designs
+    from cdma.verif.stream.codec.design import CodecDesign
+    from cdma.verif.stream.codec.measure import cases, measure_codec, standard_designs
 
     if settings_given(arguments):
         config = codec_config_from(arguments)

@@ -10,7 +10,7 @@ from cdma.base.errors import ParameterError
 from cdma.commands.designs import design_from, with_rings
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.quantisation import NUMBERS
-from cdma.options import ENGINE, add_block_options, engine_config_from
+from cdma.options import ENGINE, add_block_options, check_between, engine_config_from
 
 from .cases import add_case_options, add_plot_option, check_densities, check_latencies, check_plot
 from .rows import Columns, Row, add_row_options, show_rows
@@ -133,10 +133,8 @@ def _cases(arguments: argparse.Namespace, config: EngineConfig) -> list[dict[str
     sizes = arguments.bytes or SIZES
     latencies = arguments.memory_latencies or LATENCIES
     count = arguments.tensors
-    if count is not None and not 1 <= count <= MOST_DESCRIPTORS:
-        raise ParameterError(
-            f"tensors is {count}; it must be from 1 to {MOST_DESCRIPTORS}, which the bench's ring holds"
-        )
+    if count is not None:
+        check_between("tensors", count, 1, MOST_DESCRIPTORS, ", which the bench's ring holds")
     check_densities(densities)
     for size in sizes:
         if size < word or size % word or size > 1 << 21:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 __all__ = ["Columns", "Row", "add_row_options", "show_rows"]
@@ -28,7 +29,7 @@ def show_rows(
     columns: Columns,
     texts: int,
     group: Callable[[Row], object],
-    markdown: Callable[[Sequence[Row]], Iterator[Sequence[str]]],
+    markdown: Callable[[Sequence[Row]], Iterable[Sequence[str]]] | None = None,
 ) -> None:
     """Prints the rows as the ``arguments`` want them.
 
@@ -37,13 +38,15 @@ def show_rows(
     ``group``
         Gives what rows between two lines have in common.
     ``markdown``
-        Gives the titles and then the rows of the table for documents, whose first ``texts`` columns are words.
+        Gives the titles and then the rows of the table for documents, whose first ``texts`` columns are words; by default
+        it has the columns of the table for people.
     """
     if arguments.json:
         print(json.dumps(rows, indent=2))
         return
+    lines = [[cell(row) for cell in columns.values()] for row in rows]
     if arguments.markdown:
-        for number, cells in enumerate(markdown(rows)):
+        for number, cells in enumerate(markdown(rows) if markdown else [list(columns), *lines]):
             print("| " + " | ".join(cells) + " |")
             if number == 0:
                 print("|" + "---|" * texts + "---:|" * (len(cells) - texts))
@@ -52,8 +55,8 @@ def show_rows(
     from cdma.output import new_table, output
 
     table = new_table(*columns, texts=texts)
-    for before, row in zip([None, *rows], rows, strict=False):
-        if before is not None and group(before) != group(row):
-            table.add_section()
-        table.add_row(*(cell(row) for cell in columns.values()))
+    for _, members in groupby(zip(rows, lines, strict=True), lambda each: group(each[0])):
+        for _, cells in members:
+            table.add_row(*cells)
+        table.add_section()
     output().print(table)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cdma.hdl.spec.stage import STAGES
@@ -44,20 +43,13 @@ def register(subparsers: Any) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.output import step_progress
-    from cdma.verif.lossy.design import StageDesign
-    from cdma.verif.lossy.measure import BEATS, measure_stage
+    from cdma.verif.stream.stage.design import StageDesign
+    from cdma.verif.stream.stage.measure import BEATS, measure_stage
 
     config = stage_config_from(arguments)
     rows: list[Row] = []
     with step_progress("building and measuring", len(STAGES) * len(BEATS)) as advance:
         for block in STAGES:
             rows += measure_stage(StageDesign(block, config), arguments.seed, advance)
-    show_rows(arguments, rows, columns=_COLUMNS, texts=3, group=lambda row: row["block"], markdown=_markdown)
+    show_rows(arguments, rows, columns=_COLUMNS, texts=3, group=lambda row: row["block"])
     return 0 if all(row["cycles"] <= row["bound"] for row in rows) else 1
-
-
-def _markdown(rows: Sequence[Row]) -> Iterator[Sequence[str]]:
-    """The table for people, row by row."""
-    yield list(_COLUMNS)
-    for row in rows:
-        yield [cell(row) for cell in _COLUMNS.values()]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.base.errors import ParameterError
 from cdma.commands.designs import design_from, with_rings
-from cdma.options import ENGINE, add_block_options
+from cdma.options import ENGINE, add_block_options, check_between
 
 from .cases import add_case_options, add_plot_option, check_densities, check_latencies, check_plot
 from .rows import Columns, Row, add_row_options, show_rows
@@ -80,7 +80,7 @@ def register(subparsers: Any) -> None:
         "--rows",
         type=Path,
         metavar="FILE",
-        help="measure nothing, and show the rows that 'cdma model --measure-units' wrote to FILE",
+        help="measure nothing, and show the rows that 'cdma model measure units' wrote to FILE",
     )
     add_row_options(parser)
     add_plot_option(parser, "over density the utilisation of the link, and what crosses the crossbar")
@@ -122,8 +122,7 @@ def _read(path: Path) -> list[Row]:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    if not 256 <= arguments.cycles <= 1 << 20:
-        raise ParameterError(f"cycles is {arguments.cycles}; it must be from 256 to {1 << 20}")
+    check_between("cycles", arguments.cycles, 256, 1 << 20)
     check_latencies("memory-latency is", [arguments.memory_latency])
     check_densities(arguments.densities or ())
     if arguments.unit_counts is not None and arguments.units is not None:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.codec import CodecConfig
-from cdma.hdl.verilog.emit import Verilog
-from cdma.hdl.verilog.ports import Port
 from cdma.options import codec_config_from
 
 from .made import Made
@@ -46,22 +43,6 @@ class MadeCodec(Made):
     def bytes_per_cycle(self) -> float:
         return self.config.data_bits / 8
 
-    def ports(self) -> tuple[Port, ...]:
-        from cdma.hdl.codec.shell import codec_ports
-
-        return codec_ports(self.config, length=self.arguments.block == "decompressor")
-
-    def design(self, **wishes: Any) -> Verilog:
-        from cdma.hdl.codec.generate import codec_design
-
-        return codec_design(self.arguments.block, self.config, **wishes)
-
-    def described(self) -> Mapping[str, object]:
-        return self.config.describe()
-
-    def settings(self) -> Mapping[str, Any]:
-        return self.config.settings()
-
     def parameters(self) -> dict[str, Any]:
         form = self.config.format
         rows = {"word_bits": form.word_bits, "lanes": self.config.lanes, **form.settings()}
@@ -70,7 +51,7 @@ class MadeCodec(Made):
         return {**rows, "table_size": self.config.table_size, "pipelined": self.config.pipelined}
 
     def facts(self) -> dict[str, str]:
-        from cdma.verif.codec.codec_bench import limits_of
+        from cdma.verif.stream.codec.codec_bench import limits_of
 
         rate = {"raw data": f"{self.bytes_per_cycle:g} bytes per cycle"}
         if not self.config.work_conserving:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from cdma.base.install import install_command
-from cdma.hdl.spec.codecs import codec_of
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.description import RegisterMap
 from cdma.hdl.spec.registers.map import register_map
-from cdma.hdl.verilog.emit import Verilog
-from cdma.hdl.verilog.ports import Port
+from cdma.hdl.spec.settings import settings_of
 from cdma.options import engine_config_from
 
 from .made import Made
@@ -46,16 +43,6 @@ class MadeEngine(Made):
     def waste(self) -> str:
         return self.config.waste()
 
-    def ports(self) -> tuple[Port, ...]:
-        from cdma.hdl.engine.engine import engine_ports
-
-        return engine_ports(self.config)
-
-    def design(self, **wishes: Any) -> Verilog:
-        from cdma.hdl.engine.generate import engine_design
-
-        return engine_design(self.config, **wishes)
-
     def registers(self) -> RegisterMap | None:
         return register_map(self.config) if self.config.registers else None
 
@@ -76,15 +63,9 @@ class MadeEngine(Made):
             return ""
         return f"{name}, the register model for UVM, which PeakRDL makes: {install_command('verif')}"
 
-    def described(self) -> Mapping[str, object]:
-        return self.config.describe()
-
-    def settings(self) -> Mapping[str, Any]:
-        return self.config.settings()
-
     def parameters(self) -> dict[str, Any]:
         config, form = self.config, self.config.format
-        unsaid = {option.name for option in codec_of(form).options if not option.engine}
+        unsaid = {setting.name for setting in settings_of(type(form)) if not setting.engine}
         settings = {name: value for name, value in config.settings().items() if name not in unsaid}
         return {
             "word_bits": form.word_bits,

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import argparse
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from cdma._version import __version__
 from cdma.hdl.deliver.block import Block
+from cdma.hdl.deliver.designs import block_design, block_ports
 from cdma.hdl.spec.registers.description import RegisterMap
-from cdma.hdl.verilog.emit import Verilog
-from cdma.hdl.verilog.ports import Port
 
 from .measured import measured
 
@@ -28,21 +26,10 @@ class Made(ABC):
     """What ``cdma generate`` makes of its arguments, which name the block."""
 
     arguments: argparse.Namespace
+    config: Any
 
     #: What the block is, in a few words.
     title = ""
-
-    @abstractmethod
-    def ports(self) -> tuple[Port, ...]:
-        """The ports of the module."""
-
-    @abstractmethod
-    def design(self, **wishes: Any) -> Verilog:
-        """The Verilog, with the name, the prefix, initial values and memories of ``wishes``."""
-
-    @abstractmethod
-    def described(self) -> Mapping[str, object]:
-        """The parameters as one reads them."""
 
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
@@ -60,10 +47,6 @@ class Made(ABC):
     @abstractmethod
     def bytes_per_cycle(self) -> float:
         """Of raw data."""
-
-    @abstractmethod
-    def settings(self) -> Mapping[str, Any]:
-        """Every parameter, as a file of ``--config`` has them."""
 
     def missing(self) -> str:
         """What is not written because something is not installed; empty if nothing is."""
@@ -90,7 +73,8 @@ class Made(ABC):
     def block(self) -> Block:
         """All that goes into the package."""
         asked = self.arguments
-        design = self.design(name=asked.name, prefix=asked.prefix, init=asked.init, memories=asked.memories)
+        wishes = {"name": asked.name, "prefix": asked.prefix, "init": asked.init, "memories": asked.memories}
+        design = block_design(asked.block, self.config, **wishes)
         period = asked.period
         if period is None:
             period = _PIPELINED_PERIOD if self.pipelined else _PERIOD
@@ -98,12 +82,12 @@ class Made(ABC):
             asked.name,
             self.title,
             __version__,
-            self.ports(),
+            block_ports(asked.block, self.config),
             design,
-            {**self.described(), "initial values": "yes" if asked.init else "no"},
+            {**self.config.describe(), "initial values": "yes" if asked.init else "no"},
             self.facts(),
             period,
             self.registers(),
             self.texts(),
-            measured(asked.area, asked.block, self.settings()) if asked.area is not None else {},
+            measured(asked.area, asked.block, self.config.settings()) if asked.area is not None else {},
         )

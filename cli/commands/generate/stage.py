@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from cdma.hdl.spec.stage import STAGES, StageConfig
-from cdma.hdl.verilog.emit import Verilog
-from cdma.hdl.verilog.ports import Port
 from cdma.options import stage_config_from
 
 from .made import Made
@@ -35,22 +32,6 @@ class MadeStage(Made):
     @property
     def bytes_per_cycle(self) -> float:
         return self.config.number_bytes
-
-    def ports(self) -> tuple[Port, ...]:
-        from cdma.hdl.lossy.shell import stage_ports
-
-        return stage_ports(self.arguments.block, self.config)
-
-    def design(self, **wishes: Any) -> Verilog:
-        from cdma.hdl.lossy.generate import stage_design
-
-        return stage_design(self.arguments.block, self.config, **wishes)
-
-    def described(self) -> Mapping[str, object]:
-        return self.config.describe()
-
-    def settings(self) -> Mapping[str, Any]:
-        return self.config.settings()
 
     def parameters(self) -> dict[str, Any]:
         return self.config.settings()

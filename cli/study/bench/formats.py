@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from cdma.base.errors import ParameterError
-from cdma.commands.bench.rows import Columns, Row, add_row_options, show_rows
+from cdma.commands.bench.rows import Columns, Row, add_row_options
+
+from .tables import show_table
 
 __all__ = ["register"]
 
@@ -56,13 +58,12 @@ def _run(arguments: argparse.Namespace) -> int:
         print(json.dumps(found, indent=2))
         return 0
     columns = _columns(found)
-    show_rows(
+    show_table(
         arguments,
         _by_data(found),
-        columns=columns,
+        columns,
         texts=1,
         group=lambda row: row["name"].split(".")[0],
-        markdown=lambda table: _markdown(table, columns),
     )
     return 0
 
@@ -117,9 +118,3 @@ def _cell(codec: str) -> Callable[[Row], str]:
 
 def _columns(rows: Sequence[Row]) -> Columns:
     return {"data": _name, "density": _density} | {codec: _cell(codec) for codec in _codecs(rows)}
-
-
-def _markdown(table: Sequence[Row], columns: Columns) -> Iterator[Sequence[str]]:
-    yield list(columns)
-    for row in table:
-        yield [cell(row) for cell in columns.values()]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cdma.commands.bench.rows import Columns, Row, add_row_options, show_rows
+from cdma.commands.bench.rows import Columns, Row, add_row_options
+
+from .tables import show_table
 
 __all__ = ["register"]
 
@@ -21,7 +22,7 @@ def register(subparsers: Any) -> None:
         description="Train small networks while everything that autograd keeps is compressed with the bits of this "
         "hardware and given back in the backward pass: without loss, to a fixed bound, by COMET's rule and by AC-GC's. "
         "The networks are those of cdma characterise and a transformer. Without options it is one seed and a short "
-        "training, a few minutes; docs/lossy.md says how its numbers were made. Needs the extra torch.",
+        "training, a few minutes; docs/study/training.md says how its numbers were made. Needs the extra torch.",
     )
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="trainings of each (default 1)")
     parser.add_argument(
@@ -53,13 +54,12 @@ def _run(arguments: argparse.Namespace) -> int:
             found.append(one)
             advance(what=f"{one.network}, {one.policy}, seed {one.seed}")
     table = [asdict(row) for row in rows(found)]
-    show_rows(
+    show_table(
         arguments,
         table,
-        columns=_COLUMNS,
+        _COLUMNS,
         texts=2,
         group=lambda row: row["network"],
-        markdown=_markdown,
     )
     return 0
 
@@ -86,9 +86,3 @@ _COLUMNS: Columns = {
     "accuracy": _accuracy,
     "points": _difference,
 }
-
-
-def _markdown(rows: Sequence[Row]) -> Iterator[Sequence[str]]:
-    yield list(_COLUMNS)
-    for row in rows:
-        yield [cell(row) for cell in _COLUMNS.values()]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cdma.commands.bench.rows import Columns, Row, add_row_options, show_rows
+from cdma.commands.bench.rows import Columns, Row, add_row_options
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.format import Format
+
+from .tables import show_table
 
 __all__ = ["register"]
 
@@ -54,7 +56,7 @@ def _run(arguments: argparse.Namespace) -> int:
                 if arguments.liberty:
                     row |= _area(block, config, arguments.liberty)
                 rows.append(row)
-    show_rows(arguments, rows, columns=_columns(rows), texts=3, group=_group, markdown=_markdown)
+    show_table(arguments, rows, _columns(rows), texts=3, group=_group)
     return 0
 
 
@@ -63,11 +65,11 @@ def _area(block: str, config: CodecConfig, liberty: list[Path]) -> Row:
     from cdma.synth.asic.library.load import load_libraries
     from cdma.synth.asic.measure import measure
     from cdma.synth.asic.recipe import Options
-    from cdma.synth.circuits import codec_circuit
+    from cdma.synth.circuits import circuit_of
 
     library = load_libraries(liberty)
     options = Options(clock_gating=library.clock_gate is not None)
-    measured = measure(codec_circuit(block, config), library, options)
+    measured = measure(circuit_of(block, config), library, options)
     return {
         "kge": measured.plain.kge,
         "kge_clock_gating": measured.gated and measured.gated.kge,
@@ -105,10 +107,3 @@ def _group(row: Row) -> str:
 
 def _shape(row: Row) -> str:
     return f"{row['lanes']} x {row['word_bits']}"
-
-
-def _markdown(rows: Sequence[Row]) -> Iterator[Sequence[str]]:
-    columns = _columns(rows)
-    yield list(columns)
-    for row in rows:
-        yield [cell(row) for cell in columns.values()]

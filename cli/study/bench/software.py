@@ -42,29 +42,10 @@ def register(subparsers: Any) -> None:
     parser.add_argument("--size", type=float, default=35, metavar="MB", help="their size (default 35)")
     parser.add_argument("--seed", type=int, default=0, help="their seed (default 0)")
     parser.add_argument(
-        "--rounds",
-        type=int,
-        default=5,
-        metavar="N",
-        help="the best of N rounds counts; timings of each size and density with --times (default 5)",
+        "--rounds", type=int, default=5, metavar="N", help="the best of N rounds counts (default 5)"
     )
     add_format_options(parser)
-    parser.add_argument(
-        "--times",
-        type=Path,
-        metavar="FILE",
-        help="write the times of the kernels in C by size and density, from which cdma model learns, to a .json file",
-    )
-    parser.add_argument(
-        "--calls",
-        type=int,
-        default=5,
-        metavar="N",
-        help="calls of which a timing of --times is the shortest (default 5)",
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="print the rows, or the errors of --times, as JSON"
-    )
+    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
     parser.set_defaults(run=_run)
 
 
@@ -72,11 +53,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.output import new_table, output
     from cdma.sim.codec.model import analyse
 
-    for name in ("rounds", "calls"):
-        if (value := getattr(arguments, name)) < 1:
-            raise ParameterError(f"{name} is {value}; at least one is needed")
-    if arguments.times is not None:
-        return _times(arguments)
+    if arguments.rounds < 1:
+        raise ParameterError(f"rounds is {arguments.rounds}; at least one is needed")
     report: dict[str, Any] = {"benches": [], "missing": []}
     for what, tensor, format in _tensors(arguments):
         density = analyse(tensor, format).density
@@ -96,45 +74,6 @@ def _run(arguments: argparse.Namespace) -> int:
         print(json.dumps(report, indent=2))
     elif report["missing"]:
         print(f"not installed, so not measured: {', '.join(report['missing'])} ({install_command('bench')})")
-    return 0
-
-
-def _times(arguments: argparse.Namespace) -> int:
-    from cdma.files import ready_file, replacing
-    from cdma.output import new_table, output, step_progress
-    from cdma.sim.study.compare.software_times import DENSITIES, SIZES, kernels_name, software_times
-    from cdma.sim.study.system.kernel_law_error import held_out_errors
-    from cdma.sim.study.system.kernel_timings import timings_of
-
-    path, rounds, calls = arguments.times, arguments.rounds, arguments.calls
-    ready_file(path, (".json",))
-    rows = []
-    with step_progress("timing the kernels", len(SIZES) * len(DENSITIES) * rounds) as advance:
-        for timing in software_times(rounds=rounds, calls=calls):
-            rows.append({key: float(f"{value:.5g}") for key, value in asdict(timing).items()})
-            advance()
-    rows.sort(key=lambda row: (row["density"], row["bytes"]))
-    lines = ",\n  ".join(json.dumps(row) for row in rows)
-    source = json.dumps(f"cdma bench software --times {path.name} --rounds {rounds} --calls {calls}")
-    text = f'{{\n "source": {source},\n "kernels": "{kernels_name()}",\n "rows": [\n  {lines}\n ]\n}}\n'
-    with replacing(path) as file:
-        file.write(text.encode())
-    errors = held_out_errors(timings_of(rows))
-    if arguments.json:
-        report = {direction: asdict(error) for direction, error in errors.items()}
-        print(json.dumps({"kernels": kernels_name(), "timings": len(rows), "errors": report}, indent=2))
-        return 0
-    table = new_table("", "single timings", "medians", "noise", "linear law")
-    for direction, error in errors.items():
-        shown = (error.single, error.median, error.noise, error.linear)
-        table.add_row(direction, *(f"{value:.1%}" for value in shown))
-    print(
-        "Mean errors of the regression where it has not learnt, on single timings and on medians of a size and density."
-    )
-    print(
-        "Noise is of such medians on their own timings; a linear law has the last column, on single timings."
-    )
-    output().print(table)
     return 0
 
 

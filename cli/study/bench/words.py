@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from cdma.commands.bench.rows import Columns, Row, add_row_options, show_rows
+from cdma.commands.bench.rows import Columns, add_row_options
+
+from .tables import show_table
 
 __all__ = ["register"]
 
@@ -39,18 +40,11 @@ def register(subparsers: Any) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.sim.study.compare.word_bench import word_laws
 
-    show_rows(
+    show_table(
         arguments,
         [asdict(law) for law in word_laws()],
-        columns=_COLUMNS,
+        _COLUMNS,
         texts=1,
         group=lambda row: (row["number_type"], row["word_bits"]),
-        markdown=_markdown,
     )
     return 0
-
-
-def _markdown(rows: Sequence[Row]) -> Iterator[Sequence[str]]:
-    yield list(_COLUMNS)
-    for row in rows:
-        yield [cell(row) for cell in _COLUMNS.values()]

@@ -1,81 +1,79 @@
-"""``cdma model --decode``: the next token, with a cache of keys and values that the device's memory has no room for."""
+"""``cdma model decode``: the next token, with a cache of keys and values that the device's memory has no room for."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING
+from typing import Any
 
 from cdma.base.errors import ParameterError
+from cdma.commands.bench.rows import Columns
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from .output import print_rows
+from .question import add_algorithms, add_question, models_of
 
-    from cdma.sim.study.system.decoding import Decoding
-    from cdma.sim.study.system.model import Model
+__all__ = ["register"]
 
-__all__ = ["show_decoding"]
+_COLUMNS: Columns = {
+    "network": lambda row: row["network"],
+    "machine": lambda row: row["machine"],
+    "policy": lambda row: row["policy"],
+    "algorithm": lambda row: row["algorithm"],
+    "bottleneck": lambda row: row["bottleneck"],
+    "fits": lambda row: "yes" if row["fits"] else "no",
+    "context": lambda row: f"{row['context']:,}",
+    "cache GiB": lambda row: f"{row['cache_bytes'] / 2**30:.1f}",
+    "in the device": lambda row: f"{row['resident']:.0%}",
+    "ratio": lambda row: f"{row['ratio']:.2f}",
+    "ms/token": lambda row: f"{1e3 * row['token_s']:.1f}",
+    "tokens/s": lambda row: f"{row['tokens_per_s']:.0f}",
+}
 
 
-def show_decoding(arguments: argparse.Namespace, models: Sequence[Model]) -> None:
-    """Prints a row for every length of the context and every policy, and a verdict on each."""
+def register(modes: Any) -> None:
+    """Adds the parser."""
+    parser = modes.add_parser(
+        "decode",
+        help="the next token of a transformer, with a cache of keys and values partly in the host",
+        description="Evaluate the next token of each of --batch sequences after so many tokens, with a cache of keys and "
+        "values of which the host has what the device has no room for.",
+    )
+    parser.add_argument("contexts", type=int, nargs="+", metavar="TOKENS", help="lengths of the context")
+    group = add_question(parser)
+    group.add_argument("--policy", nargs="+", metavar="P", help="only these policies (default: all)")
+    add_algorithms(group)
+    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
     from cdma.sim.study.system.decoding import DECODING_POLICIES, decoding, longest_resident
     from cdma.sim.study.system.model import usable
 
-    _check(arguments, DECODING_POLICIES)
-    rows: list[Decoding] = []
-    lengths: list[int] = []
-    for model in models:
-        for context in arguments.decode:
+    for context in arguments.contexts:
+        if context < 1:
+            raise ParameterError(f"a context is {context}; it has 1 token or more")
+    for policy in arguments.policy or ():
+        if policy not in DECODING_POLICIES:
+            raise ParameterError(
+                f"policy is {policy!r}; to decode it must be one of {', '.join(DECODING_POLICIES)}"
+            )
+    rows: list[dict[str, Any]] = []
+    for model in models_of(arguments):
+        length = longest_resident(model)
+        for context in arguments.contexts:
             for policy, algorithm in usable(arguments.policy or DECODING_POLICIES, arguments.algorithm):
-                rows.append(decoding(model, context, policy, algorithm))
-                lengths.append(longest_resident(model))
+                row = decoding(model, context, policy, algorithm).as_dict()
+                rows.append({**row, "longest_resident": length})
     if arguments.json:
-        told = [
-            {**row.as_dict(), "longest_resident": length} for row, length in zip(rows, lengths, strict=True)
-        ]
-        print(json.dumps(told, indent=1))
-        return
-    _print(rows)
+        print(json.dumps(rows, indent=1))
+        return 0
+    print_rows(rows, _COLUMNS, texts=6, group=lambda row: (row["network"], row["machine"], row["context"]))
     for (network, machine, batch), length in {
-        (row.network, row.machine, row.batch): length for row, length in zip(rows, lengths, strict=True)
+        (row["network"], row["machine"], row["batch"]): row["longest_resident"] for row in rows
     }.items():
         print(
             f"{network} on {machine}, {batch} sequences: up to {length:,} tokens the whole cache fits into the device: "
             "do not offload it"
         )
-
-
-def _check(arguments: argparse.Namespace, policies: Sequence[str]) -> None:
-    for name in ("devices", "links", "tensors", "trace", "plot"):
-        if getattr(arguments, name):
-            raise ParameterError(f"{name} is given with decode; it is about a step of training")
-    for context in arguments.decode:
-        if context < 1:
-            raise ParameterError(f"decode is {context}; a context has 1 token or more")
-    for policy in arguments.policy or ():
-        if policy not in policies:
-            raise ParameterError(f"policy is {policy!r}; with decode it must be one of {', '.join(policies)}")
-
-
-def _print(rows: Sequence[Decoding]) -> None:
-    from cdma.output import new_table, output
-
-    table = new_table(
-        *("network", "machine", "policy", "algorithm", "bottleneck", "fits"),
-        *("context", "cache GiB", "in the device", "ratio", "ms/token", "tokens/s"),
-        texts=6,
-    )
-    previous = None
-    for row in rows:
-        group = (row.network, row.machine, row.context)
-        if previous not in (None, group):
-            table.add_section()
-        previous = group
-        table.add_row(
-            *(row.network, row.machine, row.policy, row.algorithm, row.bottleneck),
-            *("yes" if row.fits else "no", f"{row.context:,}", f"{row.cache_bytes / 2**30:.1f}"),
-            *(f"{row.resident:.0%}", f"{row.ratio:.2f}"),
-            *(f"{1e3 * row.token_s:.1f}", f"{row.tokens_per_s:.0f}"),
-        )
-    output().print(table)
+    return 0

@@ -1,88 +1,102 @@
-"""``cdma model --devices --links``: several devices on several links, and what limits them."""
+"""``cdma model several``: several devices on several links, and what limits them."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
-from cdma.base.errors import ParameterError
-from cdma.files import replacing
+from cdma.commands.bench.rows import Columns
+from cdma.files import write_text
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from .output import print_rows, ready_output
+from .question import add_algorithms, add_question, models_of
 
-    from cdma.sim.study.system.model import Model
-    from cdma.sim.study.system.several import Several
-
-__all__ = ["show_several"]
+__all__ = ["register"]
 
 _POLICIES = ("vdnn_all", "cdma")
 
+_COLUMNS: Columns = {
+    "network": lambda row: row["network"],
+    "machine": lambda row: row["machine"],
+    "policy": lambda row: row["policy"],
+    "algorithm": lambda row: row["algorithm"],
+    "bottleneck": lambda row: row["bottleneck"],
+    "the next one": lambda row: row["next_bottleneck"],
+    "devices": lambda row: str(row["devices"]),
+    "links": lambda row: str(row["links"]),
+    "ms/step": lambda row: f"{1e3 * row['step_s']:.1f}",
+    "images/s": lambda row: f"{row['images_per_s']:.0f}",
+    "computing": lambda row: f"{row['efficiency']:.0%}",
+    "links busy": lambda row: f"{row['link_use']:.0%}",
+}
+#: What rows between two lines have in common.
+_GROUP = ("network", "machine", "policy", "algorithm")
 
-def show_several(arguments: argparse.Namespace, models: Sequence[Model]) -> None:
-    """Prints a row for every number of devices with every number of links, as the ``arguments`` want them."""
-    _check(arguments)
 
+def register(modes: Any) -> None:
+    """Adds the parser."""
+    parser = modes.add_parser(
+        "several",
+        help="several devices on several links, and what limits them",
+        description="Evaluate steps of several machines, each with a batch of its own, that share links, over all of which "
+        "each transfer is spread; and say what limits them.",
+    )
+    group = add_question(parser)
+    group.add_argument(
+        "--devices", type=int, nargs="+", default=[1], metavar="N", help="machines (default 1)"
+    )
+    group.add_argument("--links", type=int, nargs="+", default=[1], metavar="N", help="links (default 1)")
+    group.add_argument(
+        "--policy", nargs="+", default=_POLICIES, metavar="P", help="policies (default vdnn_all cdma)"
+    )
+    add_algorithms(group)
+    group = parser.add_argument_group("output")
+    group.add_argument("--json", action="store_true", help="print the rows as JSON")
+    group.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help="also draw the computation's part of the step over the links of a device (.svg)",
+    )
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
     from cdma.output import status
     from cdma.sim.study.system.model import usable
     from cdma.sim.study.system.several import several
 
-    rows: list[Several] = []
+    if arguments.plot is not None:
+        ready_output(arguments.plot, (".svg",))
+    rows: list[dict[str, Any]] = []
+    models = models_of(arguments)
     with status() as say:
         for model in models:
-            for policy, algorithm in usable(arguments.policy or _POLICIES, arguments.algorithm):
-                for devices, links in product(arguments.devices or [1], arguments.links or [1]):
+            for policy, algorithm in usable(arguments.policy, arguments.algorithm):
+                for devices, links in product(arguments.devices, arguments.links):
                     say(f"{model.network.name}: {devices} devices on {links} links, {policy} {algorithm}")
-                    rows.append(several(model, policy, algorithm, devices, links))
+                    rows.append(several(model, policy, algorithm, devices, links).as_dict())
     if arguments.plot is not None:
-        with replacing(arguments.plot) as file:
-            file.write(_picture(rows).encode())
+        write_text(arguments.plot.parent, arguments.plot.name, _picture(rows))
     if arguments.json:
-        print(json.dumps([row.as_dict() for row in rows], indent=1))
-        return
-    _print(rows)
+        print(json.dumps(rows, indent=1))
+    else:
+        print_rows(rows, _COLUMNS, texts=6, group=lambda row: [row[name] for name in _GROUP])
+    return 0
 
 
-def _check(arguments: argparse.Namespace) -> None:
-    for name in ("tensors", "trace"):
-        if getattr(arguments, name):
-            raise ParameterError(
-                f"{name} is given with devices or links; it shows a step of one device on one link"
-            )
-
-
-def _print(rows: Sequence[Several]) -> None:
-    from cdma.output import new_table, output
-
-    table = new_table(
-        *("network", "machine", "policy", "algorithm", "bottleneck", "the next one"),
-        *("devices", "links", "ms/step", "images/s", "computing", "links busy"),
-        texts=6,
-    )
-    previous = None
-    for row in rows:
-        group = (row.network, row.machine, row.policy, row.algorithm)
-        if previous not in (None, group):
-            table.add_section()
-        previous = group
-        table.add_row(
-            *(*group, row.bottleneck, row.next_bottleneck, str(row.devices), str(row.links)),
-            *(f"{1e3 * row.step_s:.1f}", f"{row.images_per_s:.0f}"),
-            *(f"{row.efficiency:.0%}", f"{row.link_use:.0%}"),
-        )
-    output().print(table)
-
-
-def _picture(rows: Sequence[Several]) -> str:
+def _picture(rows: Sequence[dict[str, Any]]) -> str:
     """The computation's part of the step, over links per device: how often the links are enough."""
     from cdma.sim.study.svg import Line, line_chart
 
     lines: dict[str, dict[float, float]] = {}
     for row in rows:
-        name = f"{row.network}, {row.policy}"
-        lines.setdefault(name, {})[row.links / row.devices] = row.efficiency
+        name = f"{row['network']}, {row['policy']}"
+        lines.setdefault(name, {})[row["links"] / row["devices"]] = row["efficiency"]
     return line_chart(
         "Part of a step in which devices compute, by links per device",
         [

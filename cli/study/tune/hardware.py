@@ -69,9 +69,9 @@ def register(kinds: Any) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.files import ready_file, replacing
-    from cdma.sim.study.system.design_front import best, cost, front
     from cdma.sim.study.system.designs import Design, Evaluation, Limits, design_space
-    from cdma.sim.study.system.question import Question
+    from cdma.sim.study.system.named import NamedTrainer
+    from cdma.sim.study.system.objective import best, objective, pareto_front
     from cdma.sim.study.tuner.evaluations import Kept
 
     check_jobs(arguments.jobs)
@@ -81,14 +81,14 @@ def _run(arguments: argparse.Namespace) -> int:
     for path, ending in ((arguments.cache, ".jsonl"), (arguments.plot, ".svg"), (arguments.output, ".toml")):
         if path is not None:
             ready_file(path, (ending,))
-    evaluate = Question(arguments.network, arguments.machine, arguments.link)
+    evaluate = NamedTrainer(arguments.network, arguments.machine, arguments.link)
     model = evaluate.model()
     space, limits = design_space(model), Limits(arguments.area, arguments.clock)
     asked = plan(arguments, space)
     question = f"{arguments.network} on {model.machine.name}, batch {model.network.batch}"
     kept = Kept((Design, Evaluation), question, evaluate, arguments.cache, share=partial(_share, arguments))
-    compared = explore(kept, space, lambda found: cost(found, limits), asked, _WITHIN, arguments.jobs)
-    chosen, pairs = best(kept.known, limits), front(kept.known, limits)
+    compared = explore(kept, space, lambda found: objective(found, limits), asked, _WITHIN, arguments.jobs)
+    chosen, pairs = best(kept.known, limits), pareto_front(kept.known, limits)
     if chosen is None:
         raise ParameterError(
             f"none of {len(kept.known)} designs has at most {arguments.area:g} kGE and at least {arguments.clock:g} GHz"

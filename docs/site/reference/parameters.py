@@ -1,4 +1,4 @@
-"""The page of the parameters, made from the objects that hold them and from their docstrings."""
+"""The page of the parameters, made from the fields of the objects that hold them and from their docstrings."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.quantisation import Quantisation
+from cdma.hdl.spec.settings import settings_of
 from cdma.hdl.spec.stage import StageConfig
 
 from .markdown import from_docstring, table
@@ -33,11 +34,11 @@ def parameters_page() -> str:
         "parameter has the name that it has here; as an option it has hyphens for underscores ([commands](commands.md)).\n",
     ]
     for title, kind in _OBJECTS.items():
-        said = meanings(kind)
+        said = {each.name: f"{each.help[0].upper()}{each.help[1:]}." for each in settings_of(kind)}
+        # The docstring has those of which there is more to say.
+        said |= meanings(kind)
         rows = []
         for field in dataclasses.fields(kind):
-            if field.name not in said:
-                raise KeyError(f"the docstring of {kind.__name__} does not say what {field.name} is")
             rows.append((f"`{field.name}`", f"`{field.type}`", f"`{field.default!r}`", said[field.name]))
         introduction = from_docstring(inspect.cleandoc(kind.__doc__ or "").split("\n\n")[0])
         parts += [f"## {title}: `{kind.__name__}`\n", introduction + "\n"]

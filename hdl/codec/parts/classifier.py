@@ -82,7 +82,7 @@ def table_word(code: Value, table: Sequence[Value], first: int = 0) -> Value:
 
 
 class Classifier(wiring.Component):
-    """Compares each word of a beat, or its field, with the table. Combinational, or ``registered``: a cycle later, with
+    """Compares each word of a beat, or its field, with the table. Combinational, or ``pipelined``: a cycle later, with
     registers after the first level of comparisons.
 
     ``data``, ``keep``
@@ -92,9 +92,9 @@ class Classifier(wiring.Component):
         that is not valid has code 0, and so has one of zeros in a format with ``zero``.
     """
 
-    def __init__(self, config: CodecConfig, *, registered: bool = False) -> None:
+    def __init__(self, config: CodecConfig, *, pipelined: bool = False) -> None:
         self.config = config
-        self.registered = registered
+        self.pipelined = pipelined
         fmt = config.format
         members = {
             "data": In(data.ArrayLayout(fmt.word_bits, config.lanes)),
@@ -108,7 +108,7 @@ class Classifier(wiring.Component):
         fmt = self.config.format
         table = table_of(self, self.config)
         keep = self.keep
-        if self.registered:
+        if self.pipelined:
             keep = Signal.like(self.keep, name="kept", reset_less=True)
             m.d.sync += keep.eq(self.keep)
         for lane in range(self.config.lanes):
@@ -131,7 +131,7 @@ class Classifier(wiring.Component):
 
     def _equal(self, m: Module, word: Value, entry: Value, name: str) -> Value:
         """Whether the two are equal; a register says which parts differ, of as many bits as a look-up table compares."""
-        if not self.registered:
+        if not self.pipelined:
             return word == entry
         bits = 4 if isinstance(entry, Const) else 2
         starts = range(0, len(word), bits)

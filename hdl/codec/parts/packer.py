@@ -27,16 +27,16 @@ class Packer(wiring.Component):
 
     ``queue``
         Queue of finished beats, with the ports of :func:`~cdma.hdl.codec.parts.interface.queue_members`.
-    ``registered``
+    ``pipelined``
         Places words a cycle before it packs them, when ``available`` of the queue is high, and holds the incomplete beat by
         the enables of its flip-flops. An FPGA has such enables; in standard cells, what holds the beat is cheaper as a part
         of the selection.
     """
 
-    def __init__(self, config: CodecConfig, queue: wiring.Component, *, registered: bool = False) -> None:
+    def __init__(self, config: CodecConfig, queue: wiring.Component, *, pipelined: bool = False) -> None:
         self.config = config
         self.queue = queue
-        self.registered = registered
+        self.pipelined = pipelined
         fmt, units = config.format, config.units
         self.header_part = min(fmt.header_words, units)
         super().__init__(
@@ -72,7 +72,7 @@ class Packer(wiring.Component):
         wiring.connect(m, queue.output, wiring.flipped(self.output))
         m.d.comb += [
             # A step that was placed a cycle before has its places in the queue.
-            fires.eq((there | flush) & (self.registered | queue.available)),
+            fires.eq((there | flush) & (self.pipelined | queue.available)),
             queue.push.eq(push),
             queue.fire.eq(fires),
             queue.count.eq(Mux(flush, flush_count, placed.remaining) - 1),
@@ -87,7 +87,7 @@ class Packer(wiring.Component):
     def _place(self, m: Module, placement: Placement, flush: Signal) -> tuple[Value, Value]:
         """Accepts a step; returns whether one is there to be packed, and where its words go."""
         available, placed = self.queue.available, placement.placed
-        if not self.registered:
+        if not self.pipelined:
             m.d.comb += placed.ready.eq(available & ~flush)
             return placed.valid, placed.payload
         there = Signal()
@@ -139,8 +139,8 @@ class Packer(wiring.Component):
         """Loads the register of the incomplete beat when a step ``fires``."""
         in_header, header = placed.in_header, self._header(placed)
         over_one, over_two = placed.over_one, placed.over_two
-        moves = Const(1) if self.registered else fires
-        enable = fires if self.registered else Const(1)
+        moves = Const(1) if self.pipelined else fires
+        enable = fires if self.pipelined else Const(1)
         for lane in range(self.config.units):
             word = stored_word(placed, lane, Const(0), self.config)
             second = one_of((moves & over_one & ~over_two, second_row[lane]), (moves & over_two, word))

@@ -44,12 +44,12 @@ class CompressorTally(wiring.Component):
     ``counts``
         Counts of each packet, two cycles after its last beat.
 
-    ``lookahead`` is that of :class:`~cdma.hdl.blocks.counter.WideCounter`.
+    ``pipelined`` is that of :class:`~cdma.hdl.blocks.counter.WideCounter`.
     """
 
-    def __init__(self, config: CodecConfig, *, lookahead: bool = False) -> None:
+    def __init__(self, config: CodecConfig, *, pipelined: bool = False) -> None:
         self.config = config
-        self.lookahead = lookahead
+        self.pipelined = pipelined
         super().__init__(
             {
                 "arrival": In(stream.Signature(Arrival(config))),
@@ -59,8 +59,8 @@ class CompressorTally(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.words = words = WideCounter(self.config.lanes, lookahead=self.lookahead)
-        m.submodules.literals = literals = WideCounter(self.config.lanes, lookahead=self.lookahead)
+        m.submodules.words = words = WideCounter(self.config.lanes, pipelined=self.pipelined)
+        m.submodules.literals = literals = WideCounter(self.config.lanes, pipelined=self.pipelined)
         malformed = Signal()
         done = Signal()
         counts = self.counts.payload
@@ -79,7 +79,7 @@ class CompressorTally(wiring.Component):
         ]
         if counts_stored(self.config.format):
             m.submodules.stored = stored = WideCounter(
-                self.config.units + self.config.format.align_words - 1, lookahead=self.lookahead
+                self.config.units + self.config.format.align_words - 1, pipelined=self.pipelined
             )
             m.d.comb += [
                 counts.stored.eq(stored.value),
@@ -101,12 +101,12 @@ class CompressorReport(wiring.Component):
     ``counts``, ``report``
         Counts and report of each packet, in order.
 
-    Combinational, or, ``registered``, with a latency of two cycles, one for each adder.
+    Combinational, or, ``pipelined``, with a latency of two cycles, one for each adder.
     """
 
-    def __init__(self, format: StreamFormat, *, registered: bool = False) -> None:
+    def __init__(self, format: StreamFormat, *, pipelined: bool = False) -> None:
         self.format = format
-        self.registered = registered
+        self.pipelined = pipelined
         counts = stream.Signature(Counts(format))
         super().__init__({"counts": In(counts), "report": Out(stream.Signature(Report))})
 
@@ -123,7 +123,7 @@ class CompressorReport(wiring.Component):
             adding.payload.windows.eq((counted.words >> window) + (counted.words[:window] != 0)),
         ]
         summed = stream.Signature(Report).create(path=("summed",))
-        if self.registered:
+        if self.pipelined:
             m.submodules.windows = windows = StreamRegister(with_windows)
             m.submodules.sum = total = StreamRegister(Report)
             wiring.connect(m, adding, windows.input)

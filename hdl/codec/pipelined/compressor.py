@@ -32,10 +32,10 @@ class PipelinedCompressor(Elaboratable):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        packer = Packer(self.config, BeatMemory(self.config), registered=True)
+        packer = Packer(self.config, BeatMemory(self.config), pipelined=True)
         m.submodules.packer = packer
-        m.submodules.tally = tally = CompressorTally(self.config, lookahead=True)
-        m.submodules.report = report = CompressorReport(self.config.format, registered=True)
+        m.submodules.tally = tally = CompressorTally(self.config, pipelined=True)
+        m.submodules.report = report = CompressorReport(self.config.format, pipelined=True)
         m.submodules.window_memory = store = WindowMemory(self.config)
         m.submodules.counts = counts = MemoryQueue(Counts(self.config.format), _REPORTS)
         m.submodules.credit = credit = Credit(_REPORTS, ahead=1)

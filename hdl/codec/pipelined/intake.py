@@ -215,7 +215,7 @@ class Intake(wiring.Component):
         bad = Signal()
         #: The packet has ended in the cycle before.
         counted = Signal()
-        m.submodules.counter = counter = WideCounter(units, lookahead=True)
+        m.submodules.counter = counter = WideCounter(units, pipelined=True)
         m.d.sync += [
             Cat(late).eq(Cat(accept, late)),
             # A malformed beat may get another number, but none beyond its lanes.

@@ -61,8 +61,8 @@ class Reports(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         lanes, planned = self.config.lanes, self.planned
-        m.submodules.words = words = WideCounter(lanes, lookahead=True)
-        m.submodules.literals = literals = WideCounter(lanes, lookahead=True)
+        m.submodules.words = words = WideCounter(lanes, pipelined=True)
+        m.submodules.literals = literals = WideCounter(lanes, pipelined=True)
         m.submodules.outcomes = outcomes = MemoryQueue(Outcome(), _DEPTH)
         m.submodules.infos = infos = MemoryQueue(PacketInfo(), _DEPTH)
         m.submodules.info_room = credit = Credit(_DEPTH)

@@ -127,7 +127,7 @@ class WindowMemory(wiring.Component):
         beat = Signal(self.input.payload.shape(), name="arrived", reset_less=True)
         arrived = Signal(name="arrived_valid")
         m.d.sync += [beat.eq(self.input.payload), arrived.eq(arrives)]
-        m.submodules.classifier = classifier = Classifier(self.config, registered=True)
+        m.submodules.classifier = classifier = Classifier(self.config, pipelined=True)
         m.d.comb += [
             classifier.data.eq(self.input.payload.data),
             classifier.keep.eq(self.input.payload.keep),

@@ -51,11 +51,12 @@ class PlainDecompressor(Elaboratable):
         self.header_part = fmt.header_words // config.header_reads
         self.spreader = Spreader(config)
         self.padded = fmt.align_words > 1
-        self.rows: WordRows | HeldBeat
         #: Whether a header is read a beat before it is needed, because there is much to count in it.
-        ahead = (
+        self.ahead = ahead = (
             config.work_conserving and config.beats > 1 and config.header_reads == 1 and units >= _MANY_UNITS
         )
+        #: With a queue, several beats are stored; without one, a single beat, which takes a fifth less area.
+        self.rows: WordRows | HeldBeat
         options = {"inverted": self.spreader.inverted, "padded": self.padded}
         beats = 1
         if config.work_conserving:
@@ -111,7 +112,7 @@ class PlainDecompressor(Elaboratable):
         if has_one_entry(self.config):
             m.d.comb += self.planner.one_entry.eq(self.ports.one_entry)
         stall: Value = self.tally.stall
-        if isinstance(self.rows, HeldBeat):
+        if not self.config.work_conserving:
             m.d.comb += self.rows.arrives.eq(self.arrives)
             # A beat that is offered may be at the input in part, so it must not be offered in the cycle before a stall.
             stall = stall | self.tally.closing
@@ -225,16 +226,13 @@ class PlainDecompressor(Elaboratable):
             positions.end.eq(planner.end),
             self.rows.read.eq(positions.read),
         ]
-        if isinstance(positions, HeadersAhead):
-            plans = self._follow_ahead(m, positions)
-        else:
-            plans = self._follow(m, positions, may_start)
+        plans = self._follow_ahead(m) if self.ahead else self._follow(m, may_start)
         with m.If(self.moves):
             m.d.sync += self.planned.eq(plans & ~gives_up)
 
-    def _follow(self, m: Module, positions: HeaderPositions, may_start: Signal) -> Value:
+    def _follow(self, m: Module, may_start: Signal) -> Value:
         """Reads a header in the cycle in which its first beat is planned; returns whether a beat is."""
-        planner, header = self.planner, self.header
+        planner, header, positions = self.planner, self.header, self.positions
         may_continue = Signal()
         m.d.comb += [
             # This holds in the cycle in which a packet fails, too. What is planned then is given up at once.
@@ -244,7 +242,7 @@ class PlainDecompressor(Elaboratable):
                 & ~self.progress.discarding
                 & (~planner.wants_header | header.there)
             ),
-            header.position.eq(self.positions.position),
+            header.position.eq(positions.position),
             planner.take.eq(self.moves & (may_start | may_continue)),
             planner.header_missing.eq(planner.wants_header & header.missing),
             planner.offset.eq(positions.offset),
@@ -257,9 +255,9 @@ class PlainDecompressor(Elaboratable):
         ]
         return planner.take & planner.whole
 
-    def _follow_ahead(self, m: Module, positions: HeadersAhead) -> Value:
+    def _follow_ahead(self, m: Module) -> Value:
         """Reads a header a beat before its window is planned; returns whether a beat is planned."""
-        planner, header = self.planner, self.header
+        planner, header, positions = self.planner, self.header, self.positions
         may_read = ~planner.fresh & self.progress.busy & ~self.progress.discarding & header.there
         m.d.comb += [
             header.position.eq(positions.head),

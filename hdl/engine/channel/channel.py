@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -39,7 +39,7 @@ def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, Po
             outstanding=config.outstanding,
             buffer=buffer,
             realign=config.realign,
-            registered=config.pipelined,
+            pipelined=config.pipelined,
         )
 
     read, write = ("dev", "host") if compressing else ("host", "dev")
@@ -151,21 +151,20 @@ class Channel(wiring.Component):
                 self.write,
                 config.format.word_bits,
                 compressing=self.compressing,
-                late=config.pipelined,
+                pipelined=config.pipelined,
                 options=config.records,
                 quantisation=config.quantisation,
             ),
             slots=Slots(
                 *addresses,
                 config.descriptors,
-                late=config.pipelined,
+                pipelined=config.pipelined,
                 end_when_done=config.units > 1 and not self.compressing,
                 options=config.records,
             ),
             completer=Completer(
                 *addresses,
                 padded=config.format.padded,
-                late=config.pipelined,
                 options=config.records,
                 ranged=config.records.lossy and self.compressing,
             ),
@@ -288,10 +287,8 @@ class Channel(wiring.Component):
             m.d.sync += state.halted.eq(0)
 
         ends = self.stop | self.abort | state.fired
-        enable: Value = self.enable
-        if self.config.pipelined:
-            enable = Signal(name="enabled")
-            m.d.sync += enable.eq(self.enable)
+        enable = Signal(name="enabled")
+        m.d.sync += enable.eq(self.enable)
         with m.FSM() as fsm:
             with m.State("run"):
                 m.d.comb += checker.run.eq(enable & ~state.halted)
@@ -325,14 +322,12 @@ class Channel(wiring.Component):
                     m.next = "cleared"
                 with m.State("cleared"):
                     m.next = "run"
-        flush: Value = ~fsm.ongoing("run")
-        if self.config.pipelined:
-            # The state itself, from a flip-flop: it goes far.
-            flush = Signal(name="flush")
-            with m.If(fsm.ongoing("run") & ends):
-                m.d.sync += flush.eq(1)
-            with m.Elif(fsm.ongoing("clear" if self.clock is None else "cleared")):
-                m.d.sync += flush.eq(0)
+        # The state itself, from a flip-flop: it goes far.
+        flush = Signal(name="flush")
+        with m.If(fsm.ongoing("run") & ends):
+            m.d.sync += flush.eq(1)
+        with m.Elif(fsm.ongoing("clear" if self.clock is None else "cleared")):
+            m.d.sync += flush.eq(0)
 
         m.d.comb += [
             path.flush.eq(flush),

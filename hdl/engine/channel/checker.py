@@ -97,11 +97,11 @@ def _number_log2(form: Quantisation) -> int:
 
 
 class Checker(wiring.Component):
-    """Takes a request at a time, checks it, and pushes it into the next slot: within 21 cycles if there is no objection,
-    within 29 otherwise. The request must stay at the input until it is taken.
+    """Takes a request at a time, checks it, and pushes it into the next slot: within 24 cycles if there is no objection,
+    within 34 otherwise. The request must stay at the input until it is taken.
 
-    Addresses are calculated and compared a byte per cycle, with one adder: a byte is selected in one cycle, added in the
-    next, and compared with the window's limit in the one after. The first objection counts, in this
+    Addresses are calculated and compared a byte per cycle, with one adder: a byte is selected, then added, and then compared
+    with the window's limit. The first objection counts, in this
     order: a fault of the fetch, reserved fields, zero length, wrong length, capacity, alignment of the source, of
     the destination, window of the source, of the destination.
 
@@ -111,9 +111,8 @@ class Checker(wiring.Component):
         Bits of a word of raw data. A compressed length is a number of the words that ``read`` has.
     ``compressing``
         The engine's direction: whether a codec's mode reads ``length`` bytes (or ``compressed_length``).
-    ``late``
-        The steps, what is selected and the verdict go through registers, for an FPGA: a check takes three cycles more, and
-        an objection five.
+    ``pipelined``
+        The steps and what is selected go through registers, for an FPGA. A check takes as long without them.
     ``options``
         What descriptors may have: a CRC that is to be checked, a step.
     ``quantisation``
@@ -133,11 +132,11 @@ class Checker(wiring.Component):
         word_bits: int,
         *,
         compressing: bool,
-        late: bool = False,
+        pipelined: bool = False,
         options: RecordOptions = NO_OPTIONS,
         quantisation: Quantisation | None = None,
     ) -> None:
-        self.late = late
+        self.pipelined = pipelined
         self.options = options
         self.quantisation = quantisation
         self.read = read
@@ -166,13 +165,11 @@ class Checker(wiring.Component):
             place=Signal(ADDRESS_BYTES, init=1, name="place"),
         )
         about = _About(*(Signal(name=f"about_{name}") for name in _About._fields))
-        kept = about
-        if self.late:
-            # It is known in the cycle before it is needed.
-            kept = _About(*(Signal(name=f"kept_{name}", reset_less=True) for name in _About._fields))
-            m.d.sync += [register.eq(value) for register, value in zip(kept, about, strict=True)]
+        # It is known in the cycle before it is needed.
+        kept = _About(*(Signal(name=f"kept_{name}", reset_less=True) for name in _About._fields))
+        m.d.sync += [register.eq(value) for register, value in zip(kept, about, strict=True)]
         # The state of the checker goes through flip-flops to what it selects.
-        scanned = self._follow(m, steps, "scanned") if self.late else steps
+        scanned = self._follow(m, steps, "scanned") if self.pipelined else steps
         findings = self._scan(m, scanned, kept)
         facts = self._look(m, scanned)
         verdict = self._judge(m, about, facts, findings)
@@ -213,10 +210,9 @@ class Checker(wiring.Component):
         slot, place = self.slot, steps.place
         status = Signal(StatusShape)
         moving = Signal()
-        #: The state of that name; a late checker has a flip-flop for it.
+        #: A flip-flop for the state of that name.
         gives = Signal()
-        if self.late:
-            m.d.sync += gives.eq(0)
+        m.d.sync += gives.eq(0)
         with m.FSM() as fsm:
 
             def step(following: str, when: Value | int = 1) -> None:
@@ -224,16 +220,8 @@ class Checker(wiring.Component):
                     m.next = "wait"
                 with m.Elif(when):
                     m.next = following
-                    if self.late and following == "give":
+                    if following == "give":
                         m.d.sync += gives.eq(1)
-
-            def decide(found: Value) -> None:
-                m.d.sync += slot.starts.eq(found == Status.OK)
-                step("give")
-                with m.If(~self.flush & (found != Status.OK)):
-                    m.next = "objection"
-                    if self.late:
-                        m.d.sync += gives.eq(0)
 
             begins = self.requests.valid & self.run & ~self.flush & slot.ready
             with m.State("wait"), m.If(begins):
@@ -248,44 +236,37 @@ class Checker(wiring.Component):
             # The last byte is added, and then compared.
             with m.State("add"):
                 m.d.comb += moving.eq(1)
-                step("scanned" if self.late else "compare")
-            if self.late:
-                with m.State("scanned"):
-                    step("added")
-                with m.State("added"):
-                    step("compare")
+                step("scanned")
+            with m.State("scanned"):
+                step("added")
+            with m.State("added"):
+                step("compare")
             with m.State("compare"):
                 step("judge")
             with m.State("judge"):
                 m.d.sync += status.eq(verdict)
-                if self.late:
-                    step("judged")
-                else:
-                    decide(verdict)
-            if self.late:
-                with m.State("judged"):
-                    decide(status)
+                step("judged")
+            with m.State("judged"):
+                m.d.sync += slot.starts.eq(status == Status.OK)
+                step("give")
+                with m.If(~self.flush & (status != Status.OK)):
+                    m.next = "objection"
+                    m.d.sync += gives.eq(0)
             with m.State("objection"):
                 m.d.comb += steps.objection.eq(1)
-                step("passed" if self.late else "give", place[-1])
-            if self.late:
-                with m.State("passed"):
-                    step("objected")
-                with m.State("objected"):
-                    step("give")
+                step("passed", place[-1])
+            with m.State("passed"):
+                step("objected")
+            with m.State("objected"):
+                step("give")
             with m.State("give"):
-                if not self.late:
-                    m.d.comb += gives.eq(1)
                 m.next = "wait"
         m.d.comb += slot.push.eq(gives & ~self.flush)
-        if self.late:
-            # The state itself, from a flip-flop: it decides on the request that it follows from.
-            with m.If(fsm.ongoing("wait") & begins):
-                m.d.sync += self.busy.eq(1)
-            with m.Elif(self.flush | fsm.ongoing("give")):
-                m.d.sync += self.busy.eq(0)
-        else:
-            m.d.comb += self.busy.eq(~fsm.ongoing("wait"))
+        # The state itself, from a flip-flop: it decides on the request that it follows from.
+        with m.If(fsm.ongoing("wait") & begins):
+            m.d.sync += self.busy.eq(1)
+        with m.Elif(self.flush | fsm.ongoing("give")):
+            m.d.sync += self.busy.eq(0)
         with m.If(steps.destination | steps.source | steps.objection | moving):
             m.d.sync += place.eq(place.rotate_left(1))
         with m.If(self.flush | fsm.ongoing("compare")):
@@ -305,11 +286,11 @@ class Checker(wiring.Component):
         descriptor = self.requests.payload.descriptor
         length = _byte(descriptor.length[:LENGTH_BITS], steps.place)
         capacity = _byte(descriptor.capacity[:LENGTH_BITS], steps.place)
-        selected = self._follow(m, steps, "selected" if self.late else "adding")
-        adding = self._follow(m, selected, "adding") if self.late else selected
+        selected = self._follow(m, steps, "selected" if self.pipelined else "adding")
+        adding = self._follow(m, selected, "adding") if self.pipelined else selected
         # A capacity that no packet can fill counts as the most that a packet can.
         unfillable = self._register(m, "unfillable", descriptor.capacity[LENGTH_BITS:].any())
-        short = self._compare_length(m, selected if self.late else steps, length, capacity, unfillable)
+        short = self._compare_length(m, selected if self.pipelined else steps, length, capacity, unfillable)
         first, count = self._select(m, steps, about, length, capacity, unfillable)
         total = self._add(m, selected, adding, first, count)
         # The base of a window is compared with the address itself.
@@ -337,15 +318,15 @@ class Checker(wiring.Component):
 
     def _place_before(self, m: Module, steps: _Steps, name: str) -> Value:
         """The place of the cycle before: with registers of its own, where wires are slow."""
-        if not self.late:
+        if not self.pipelined:
             return steps.place.rotate_right(1)
         place = Signal(ADDRESS_BYTES, name=f"{name}_place", init=1)
         m.d.sync += place.eq(steps.place)
         return place
 
     def _register(self, m: Module, name: str, value: Value) -> Value:
-        """The value, a cycle later where the checker is ``late``."""
-        if not self.late:
+        """The value, a cycle later where the checker is ``pipelined``."""
+        if not self.pipelined:
             return value
         kept = Signal(len(value), name=f"{name}_late", reset_less=True)
         m.d.sync += kept.eq(value)
@@ -446,7 +427,7 @@ class Checker(wiring.Component):
         late_destination = Signal()
         late_last = Signal(8, reset_less=True)
         limit = self._register(
-            m, "limit", self._window_byte(self.windows.limit, steps.place if self.late else late_place)
+            m, "limit", self._window_byte(self.windows.limit, steps.place if self.pipelined else late_place)
         )
         over = Signal(9)
         above = Signal()

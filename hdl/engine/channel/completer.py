@@ -54,13 +54,11 @@ class Completer(wiring.Component):
     data are written.
 
     The numbers of a completion are calculated a byte at a time, with one subtractor, and kept with the ticket. A
-    completion is shown 11 cycles after its ticket can be completed, straight from the ticket, which goes a cycle after
+    completion is shown 13 cycles after its ticket can be completed, straight from the ticket, which goes a cycle after
     the completion is accepted.
 
     ``padded``
         Streams have padding, which may be wrong.
-    ``late``
-        The ticket shows what is written into it a cycle later, and so does the completion.
     ``options``
         What completions have: there is a CRC of the data of each descriptor that was started.
     ``ranged``
@@ -100,14 +98,12 @@ class Completer(wiring.Component):
         write_address_bits: int,
         *,
         padded: bool = False,
-        late: bool = False,
         options: RecordOptions = NO_OPTIONS,
         ranged: bool = False,
     ) -> None:
         self.padded = padded
         self.summed = options.crc
         self.ranged = ranged
-        self.late_ticket = late
         super().__init__(
             {
                 "tickets": In(stream.Signature(Ticket(read_address_bits, write_address_bits, options))),
@@ -212,8 +208,8 @@ class Completer(wiring.Component):
         """Goes through the steps of a completion: the bytes of two numbers, of which the time, noted at the beginning,
         is the second; the last byte is read back; the completion is shown. Gives the byte, one bit each."""
         places = Signal(LENGTH_BYTES + CYCLES_BYTES)
-        # The last byte is subtracted, and a late ticket has it three cycles after it is written.
-        passing = Signal(2 * self.late_ticket)
+        # The last byte is subtracted, and the ticket has it three cycles after it is written.
+        passing = Signal(2)
         written = Signal()
         begin = Signal()
         # The ticket goes a cycle after its completion.
@@ -231,11 +227,10 @@ class Completer(wiring.Component):
         m.d.sync += [
             places.eq(Cat(begin, places)),
             accepted.eq(self.completion.valid & self.completion.ready),
-            written.eq(passing[-1] if self.late_ticket else places[-1]),
+            written.eq(passing[-1]),
             self.completion.valid.eq(written | (self.completion.valid & ~self.completion.ready)),
+            passing.eq(Cat(places[-1], passing)),
         ]
-        if self.late_ticket:
-            m.d.sync += passing.eq(Cat(places[-1], passing))
         with m.If(begin):
             m.d.sync += [
                 kind.dropped.eq(self.drop),
@@ -250,8 +245,7 @@ class Completer(wiring.Component):
             (ticket.write_end, ticket.destination, LENGTH_BYTES),
             (ticket.finish, ticket.start, CYCLES_BYTES),
         )
-        # A late ticket is made for an FPGA, where selecting and subtracting take a cycle each.
-        domain = m.d.sync if self.late_ticket else m.d.comb
+        # Selecting and subtracting take a cycle each.
         minuend = Signal(8)
         subtrahend = Signal(8)
         difference = Signal(9)
@@ -262,11 +256,10 @@ class Completer(wiring.Component):
                 for number in numbers
                 for place in range(number[2])
             ]
-            domain += operand.eq(one_of(*zip(places, bytes_, strict=True)))
-        if self.late_ticket:
-            following = Signal.like(places)
-            m.d.sync += following.eq(places)
-            places = following
+            m.d.sync += operand.eq(one_of(*zip(places, bytes_, strict=True)))
+        following = Signal.like(places)
+        m.d.sync += following.eq(places)
+        places = following
         m.d.comb += [
             difference.eq(minuend - subtrahend - borrow),
             self.result.eq(Mux(moved | places[LENGTH_BYTES:].any(), difference, 0)),

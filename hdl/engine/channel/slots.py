@@ -82,7 +82,7 @@ class SlotPort(wiring.Signature):
     """How the checker fills the next slot.
 
     ``ready``
-        High while there is a free slot; late slots show one that has become free a cycle later.
+        High while there is a free slot, from a cycle after it has become free.
     ``begin``
         Notes the time.
     ``place``
@@ -132,11 +132,9 @@ class _Walk:
         The slot that memories are to read.
     ``step``
         Goes on to the following slot, ``following``.
-
-    With ``late``, memories are read a cycle later.
     """
 
-    def __init__(self, m: Module, name: str, ahead: Signal, *, late: bool) -> None:
+    def __init__(self, m: Module, name: str, ahead: Signal) -> None:
         self.position = Signal.like(ahead, name=f"{name}_position")
         self.next = Signal.like(ahead, name=f"{name}_next")
         self.valid = Signal(name=f"{name}_valid")
@@ -144,13 +142,12 @@ class _Walk:
         self.following = following = Signal.like(ahead, name=f"{name}_following")
         m.d.comb += [following.eq(self.position + 1), self.next.eq(Mux(self.step, following, self.position))]
         # ``step`` comes late, so both cases are compared beforehand.
-        here = Signal(name=f"{name}_here") if late else self.valid
+        here = Signal(name=f"{name}_here")
         m.d.sync += [
             self.position.eq(self.next),
             here.eq(Mux(self.step, following != ahead, self.position != ahead)),
+            self.valid.eq(here & ~self.step),
         ]
-        if late:
-            m.d.sync += self.valid.eq(here & ~self.step)
 
     def give(self, m: Module, sink: stream.Interface) -> None:
         """Makes a stream of what lies there."""
@@ -185,12 +182,11 @@ class Slots(wiring.Component):
     the writer's commands each as a stream, and the tickets.
 
     Everything lies in memories with one write port and one clocked, non-transparent read port. What is pushed is
-    at the streams two cycles later, and what is written in one cycle is in the ticket two cycles later.
+    at the streams, and what is written in one cycle is in the ticket, three cycles later at the latest.
 
-    ``late``
+    ``pipelined``
         What is written into the memories, and the addresses that they are read at, go through registers, for an FPGA, whose
-        wires to all memories are slow: what is pushed is at the streams, and what is written is in the ticket, three cycles
-        later.
+        wires to all memories are slow.
 
     ``options``
         Tickets have what these need, and with a lossy stage there is its command, ``step``.
@@ -218,7 +214,7 @@ class Slots(wiring.Component):
         While high, the addresses in the ticket are those that the stages noted for their oldest command, which
         may not be the ticket's.
     ``empty``
-        High while no slot is in use; if ``late``, from a cycle later on.
+        High while no slot is in use, and low from the push on.
     """
 
     def __init__(
@@ -227,7 +223,7 @@ class Slots(wiring.Component):
         write_address_bits: int,
         depth: int,
         *,
-        late: bool = False,
+        pipelined: bool = False,
         end_when_done: bool = False,
         options: RecordOptions = NO_OPTIONS,
     ) -> None:
@@ -235,7 +231,7 @@ class Slots(wiring.Component):
         self.read_address_bits = read_address_bits
         self.write_address_bits = write_address_bits
         self.depth = depth
-        self.late = late
+        self.pipelined = pipelined
         self.end_when_done = end_when_done
         self.lossy = options.lossy
         super().__init__(
@@ -278,8 +274,8 @@ class Slots(wiring.Component):
         read_done = Signal.like(head)
         write_done = Signal.like(head)
         starts = Signal()
-        front = _Walk(m, "ticket", head, late=self.late)
-        oldest = _Walk(m, "reported", read_done, late=self.late)
+        front = _Walk(m, "ticket", head)
+        oldest = _Walk(m, "reported", read_done)
         written = Signal()
         m.d.comb += [
             starts.eq(checked.push & checked.starts),
@@ -295,16 +291,16 @@ class Slots(wiring.Component):
             write_done.eq(write_done + self.write_outcome.done),
         ]
         free, vacant = head != front.position ^ self.depth, head == front.position
-        if self.late:
-            # From registers, which know of a push at once.
-            none = Signal(name="none", init=1)
-            m.d.sync += [checked.ready.eq(free & ~checked.push), none.eq(vacant & ~checked.push)]
-            m.d.comb += self.empty.eq(none)
-            early = Signal(name="written_early")
-            m.d.sync += [early.eq(oldest.next != write_done), written.eq(early & ~oldest.step)]
-        else:
-            m.d.comb += [checked.ready.eq(free), self.empty.eq(vacant)]
-            m.d.sync += written.eq(oldest.next != write_done)
+        # From registers, which know of a push at once.
+        none = Signal(name="none", init=1)
+        m.d.comb += self.empty.eq(none)
+        early = Signal(name="written_early")
+        m.d.sync += [
+            checked.ready.eq(free & ~checked.push),
+            none.eq(vacant & ~checked.push),
+            early.eq(oldest.next != write_done),
+            written.eq(early & ~oldest.step),
+        ]
         return _Counts(head, started, read_done, write_done, front, oldest)
 
     def _keep(
@@ -316,11 +312,11 @@ class Slots(wiring.Component):
         write = memory.write_port(granularity=len(value) // len(Value.cast(enable)))
         read = memory.read_port(domain="sync")
         address = read_at[: len(read.addr)]
-        if self.late:
+        if self.pipelined:
             asked = Signal.like(address, name=f"{name}_at", reset_less=True)
             m.d.sync += asked.eq(address)
             address = asked
-        domain = m.d.sync if self.late else m.d.comb
+        domain = m.d.sync if self.pipelined else m.d.comb
         domain += [
             write.addr.eq(write_at[: len(write.addr)]),
             write.data.eq(value),
@@ -335,7 +331,7 @@ class Slots(wiring.Component):
     def _give_commands(self, m: Module, checked: wiring.PureInterface, counts: _Counts) -> _Walk:
         """The streams of the stages; gives the walk of the writer's."""
         started = counts.started
-        read, route, write = (_Walk(m, name, started, late=self.late) for name in ("read", "route", "write"))
+        read, route, write = (_Walk(m, name, started) for name in ("read", "route", "write"))
         for walk, sink in ((read, self.read), (route, self.route), (write, self.write)):
             walk.give(m, sink)
         for name, walk, sink, enable, bits in (
@@ -350,7 +346,7 @@ class Slots(wiring.Component):
         stored = self._keep(m, "routes", started, route.next, checked.route.as_value(), checked.push)
         m.d.comb += self.route.payload.eq(stored)
         if self.lossy:
-            step = _Walk(m, "step", started, late=self.late)
+            step = _Walk(m, "step", started)
             step.give(m, self.step)
             m.d.comb += self.step.payload.eq(
                 self._keep(m, "steps", started, step.next, checked.step, checked.push)
@@ -362,13 +358,10 @@ class Slots(wiring.Component):
         # A cycle longer than the memory takes, also if that is late.
         m.d.sync += [soon.eq(more), follows.eq(soon & more)]
         early = self._keep(m, "early", started, write.following, checked.early, checked.push)
-        if self.late:
-            # As late as what is read, and nothing of a command that was taken meanwhile.
-            stepped = Signal()
-            ahead = Signal()
-            m.d.sync += [stepped.eq(write.step), ahead.eq(follows & ~stepped)]
-        else:
-            ahead = follows
+        # As late as what is read, and nothing of a command that was taken meanwhile.
+        stepped = Signal()
+        ahead = Signal()
+        m.d.sync += [stepped.eq(write.step), ahead.eq(follows & ~stepped)]
         m.d.comb += self.ahead.eq(ahead & early[0])
         return write
 

@@ -110,7 +110,7 @@ class Counters(wiring.Component):
     cycle as well, in the same order, so it never sees the limbs of two visits. What the last read of a low half left in
     the memories' registers gives the high half, which is 0 before the first of them.
 
-    ``late``
+    ``pipelined``
         What is collected goes through one more register: a visit takes a cycle more.
     ``options``
         Completions have their fields, which are not counted.
@@ -118,9 +118,11 @@ class Counters(wiring.Component):
         Pulse: all counters are 0 within two rounds, as they are after a reset. What is held stays.
     """
 
-    def __init__(self, ports: int = 1, *, late: bool = False, options: RecordOptions = NO_OPTIONS) -> None:
+    def __init__(
+        self, ports: int = 1, *, pipelined: bool = False, options: RecordOptions = NO_OPTIONS
+    ) -> None:
         self.ports = ports
-        self.late = late
+        self.pipelined = pipelined
         counting = ChannelCounting(ports, options=options)
         super().__init__({**{name: In(counting) for name in CHANNELS}, "clear": In(1)})
 
@@ -150,7 +152,7 @@ class Counters(wiring.Component):
         return m
 
     def _visits(self, m: Module) -> list[_Visit]:
-        """The visit that is in each stage: the first collects (or two, if ``late``), each of the others adds a limb."""
+        """The visit that is in each stage: the first collects (or two, if ``pipelined``), each of the others adds a limb."""
         rows = len(CHANNELS) * _SLOTS
         visits = [
             _Visit(
@@ -158,7 +160,7 @@ class Counters(wiring.Component):
                 Signal(name=f"clearing_{stage}", init=1),
                 Signal(len(CHANNELS), name=f"held_{stage}"),
             )
-            for stage in range(_LIMBS + 1 + self.late)
+            for stage in range(_LIMBS + 1 + self.pipelined)
         ]
         row, clearing, held = visits[0]
         asked = Signal(init=1)
@@ -187,7 +189,7 @@ class Counters(wiring.Component):
         upper = Signal(LENGTH_BITS - _LIMB_BITS, reset_less=True)
         for total, some in zip((addend, carry, upper), terms, strict=True):
             m.d.sync += total.eq(reduce(or_, self._halved(m, total, some)))
-        for limb, (before, visit) in enumerate(pairwise(visits[self.late :])):
+        for limb, (before, visit) in enumerate(pairwise(visits[self.pipelined :])):
             memory = Memory(shape=_LIMB_BITS, depth=1 << len(visit.row), init=[])
             m.submodules[f"limb_{limb}"] = memory
             write, fetch = memory.write_port(), memory.read_port(domain="sync")
@@ -215,8 +217,8 @@ class Counters(wiring.Component):
         return values
 
     def _halved(self, m: Module, total: Signal, terms: list[Value]) -> list[Value]:
-        """The terms or, if ``late``, both halves of them in registers."""
-        if not self.late:
+        """The terms or, if ``pipelined``, both halves of them in registers."""
+        if not self.pipelined:
             return terms
         halves: list[Value] = []
         for number in range(2):
@@ -236,7 +238,7 @@ class Counters(wiring.Component):
         m.d.comb += [
             begins.eq(port.request & ~port.word[0] & ~steps.any()),
             port.done.eq(steps[-1] | port.word[0]),
-            channel.held.eq(visits[1 + self.late].held[index]),
+            channel.held.eq(visits[1 + self.pipelined].held[index]),
         ]
         m.d.sync += steps.eq(Cat(begins, steps))
         # After a reset the memories' registers hold anything until a first row is read.
@@ -244,12 +246,12 @@ class Counters(wiring.Component):
         with m.If(steps[-1]):
             m.d.sync += loaded.eq(1)
         limbs = []
-        for limb, (visit, value) in enumerate(zip(visits[1 + self.late :], values, strict=True)):
+        for limb, (visit, value) in enumerate(zip(visits[1 + self.pipelined :], values, strict=True)):
             m.submodules[f"{name}_copy_{limb}"] = copy = Memory(shape=_LIMB_BITS, depth=_SLOTS, init=[])
             into, out = copy.write_port(), copy.read_port(domain="sync")
             place = len(into.addr)
             # The sum is in the counter's memory by then, and need not reach the copy in the same cycle.
-            domain = m.d.sync if self.late else m.d.comb
+            domain = m.d.sync if self.pipelined else m.d.comb
             domain += [
                 into.addr.eq(visit.row[:place]),
                 into.data.eq(value),

@@ -8,10 +8,10 @@ Rules that a driver can rely on:
   is written.
 - The write address and the write data may come in any order. A write has taken effect when its response is
   valid: any read that starts after that sees it.
-- There is an access every third cycle in each direction; with ``fast``, a read every fourth. Addresses go into flip-flops
-  at once, write data into those of their register, every output except read data comes from a flip-flop, and no output
-  depends on an input in the same cycle. An access waits only for its own response channel, an external block's answer and
-  the end of a reset, so a subordinate never hangs.
+- There is an access every third cycle in each direction; if ``pipelined``, a read every fourth. Addresses go into
+  flip-flops at once, write data into those of their register, every output except read data comes from a flip-flop, and no
+  output depends on an input in the same cycle. An access waits only for its own response channel, an external block's
+  answer and the end of a reset, so a subordinate never hangs.
 
 Software reads back what it has written from a memory, not from the flip-flops that hardware sees. So there is no
 multiplexer over all of them, and what hardware needs only now and then has no flip-flops at all. After a
@@ -46,7 +46,7 @@ from .register_ports import ChangeLayout, ReportLayout, StoredSignature, block_s
 __all__ = ["RegisterFile"]
 
 
-#: Parts in which a ``fast`` register file gathers what is read.
+#: Parts in which a ``pipelined`` register file gathers what is read.
 _PARTS = 4
 
 
@@ -62,7 +62,7 @@ class _Write(NamedTuple):
 class RegisterFile(wiring.Component):
     """The registers of ``registers``, on ``bus``; every instance of a block is a port of its name.
 
-    ``fast``
+    ``pipelined``
         What a write may change is found a cycle before it, in flip-flops, for an FPGA, whose wires are slow. What is read
         is gathered in a cycle of its own, and no memory is on the way to the bus.
     ``soft_reset``
@@ -79,9 +79,9 @@ class RegisterFile(wiring.Component):
         Low from the cycle after ``soft_reset`` until all registers have their reset values.
     """
 
-    def __init__(self, registers: RegisterMap, *, fast: bool = False) -> None:
+    def __init__(self, registers: RegisterMap, *, pipelined: bool = False) -> None:
         self.registers = registers
-        self.fast = fast
+        self.pipelined = pipelined
         #: High in the cycle in which a soft reset happens, in the cycle before a write is taken, while a read is under way,
         #: and in the cycle whose values it gives.
         self.forget = Signal()
@@ -115,21 +115,21 @@ class RegisterFile(wiring.Component):
         m = Module()
         words = len(self.registers.kept)
         # Block RAM is slow, and would need logic for a word that is read while it is written.
-        attrs = LOOK_UP_TABLES if self.fast else {}
+        attrs = LOOK_UP_TABLES if self.pipelined else {}
         m.submodules.memory = memory = Memory(
             shape=unsigned(REGISTER_BITS), depth=words, init=[], attrs=attrs
         )
         write = memory.write_port(granularity=8)
         # Where wires are slow, what is written goes through a register, and what is read is read a cycle later.
-        domain = m.d.sync if self.fast else m.d.comb
+        domain = m.d.sync if self.pipelined else m.d.comb
         domain += [
             write.addr.eq(self.changes.index),
             write.data.eq(self.changes.data),
             write.en.eq(self.changes.enable),
         ]
-        seen, stored = (memory.read_port(domain="comb" if self.fast else "sync") for _ in range(2))
+        seen, stored = (memory.read_port(domain="comb" if self.pipelined else "sync") for _ in range(2))
         m.d.comb += self.stored.data.eq(stored.data)
-        if self.fast:
+        if self.pipelined:
             index = Signal.like(stored.addr, name="stored_index", reset_less=True)
             m.d.sync += index.eq(self.stored.index)
             m.d.comb += stored.addr.eq(index)
@@ -167,7 +167,7 @@ class RegisterFile(wiring.Component):
             m.d.sync += [word.eq(Mux(reached, 0, word + 1)), busy.eq(~reached)]
             with m.If(reached):
                 m.d.sync += all_words.eq(0)
-        domain = m.d.sync if self.fast else m.d.comb
+        domain = m.d.sync if self.pipelined else m.d.comb
         domain += [value.eq(0), place.eq(word), writing.eq(busy & (all_words | ~survives))]
         with m.Switch(word):
             for number, placed in enumerate(kept):
@@ -224,7 +224,7 @@ class RegisterFile(wiring.Component):
     ) -> Callable[[Placed], Value]:
         """Says of a register whether it is at ``address``, which is loaded with ``value``. Where wires are slow, each half
         of the address is decoded before, into a flip-flop for each of its values."""
-        if not self.fast:
+        if not self.pipelined:
             return lambda placed: address == placed.address // REGISTER_BYTES
         low_bits = len(address) // 2
         size = 1 << low_bits
@@ -259,8 +259,10 @@ class RegisterFile(wiring.Component):
         ]
         # A sum of products: synthesis would turn a table of constants into a memory.
         masks = [placed.register.stored_mask for placed in self.registers.kept]
-        chosen = [here(placed) if self.fast else place == n for n, placed in enumerate(self.registers.kept)]
-        domain = m.d.sync if self.fast else m.d.comb
+        chosen = [
+            here(placed) if self.pipelined else place == n for n, placed in enumerate(self.registers.kept)
+        ]
+        domain = m.d.sync if self.pipelined else m.d.comb
         domain += writable.eq(
             reduce(or_, (Mux(this, mask, 0) for this, mask in zip(chosen, masks, strict=True) if mask))
         )
@@ -268,7 +270,7 @@ class RegisterFile(wiring.Component):
         report = self.report
         m.d.comb += report.ready.eq(self.settled & ~write.valid)
         writes: Value = write.valid
-        if self.fast:
+        if self.pipelined:
             # A flip-flop of its own selects so many bits; inverted, so that synthesis keeps both.
             idle = Signal(name="write_idle", init=1)
             m.d.sync += idle.eq(~self.begins_writing)
@@ -318,7 +320,7 @@ class RegisterFile(wiring.Component):
         suffix = f"_{placed.index}" if register.count else ""
         select = Signal(name=f"{placed.instance}_{register.name}{suffix}_select")
         found = here(placed)
-        if self.fast:
+        if self.pipelined:
             found = Signal(name=f"{placed.instance}_{register.name}{suffix}_found", reset_less=True)
             m.d.sync += found.eq(self.begins_writing & here(placed))
         m.d.comb += select.eq(write.valid & found & self._unlocked(placed))
@@ -362,8 +364,8 @@ class RegisterFile(wiring.Component):
                 m.d.comb += port.eq(kept)
 
     def _reads(self, m: Module, memory: ReadPort, may_begin: Value) -> None:
-        """Takes an access in three steps: keeps its address, finds its register, reads that; with ``fast`` in four, of which
-        the last joins what was gathered."""
+        """Takes an access in three steps: keeps its address, finds its register, reads that. If ``pipelined``, a fourth step
+        joins what was gathered."""
         bus = self.bus
         address = Signal(len(bus.araddr) - 2, name="read_address", reset_less=True)
         finding = Signal()
@@ -376,7 +378,7 @@ class RegisterFile(wiring.Component):
         done = self.reads
         #: What was read is given to the bus.
         gives = Signal()
-        free = ~finding & ~reading & ~gives if self.fast else ~finding & ~reading
+        free = ~finding & ~reading & ~gives if self.pipelined else ~finding & ~reading
         m.d.sync += [
             finding.eq(bus.arvalid & free & (~bus.rvalid | bus.rready) & may_begin),
             bus.arready.eq(finding),
@@ -400,7 +402,7 @@ class RegisterFile(wiring.Component):
             self.busy_reading.eq(~free),
         ]
         kept: Value = memory.data
-        if self.fast:
+        if self.pipelined:
             kept = Signal.like(kept, name="kept")
             gathered = [Signal(REGISTER_BITS, name=f"gathered_{part}") for part in range(_PARTS)]
             with m.If(gives):

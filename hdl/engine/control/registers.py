@@ -54,7 +54,7 @@ class RegisterBlock(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.register_file = file = RegisterFile(self.registers, fast=self.config.pipelined)
+        m.submodules.register_file = file = RegisterFile(self.registers, pipelined=self.config.pipelined)
         wiring.connect(m, wiring.flipped(self.bus), file.bus)
         wiring.connect(m, wiring.flipped(self.control.stored), file.stored)
         wiring.connect(m, wiring.flipped(self.control.report), file.report)

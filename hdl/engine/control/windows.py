@@ -73,7 +73,7 @@ class StoredWindows(wiring.Component):
 
     def __init__(self, config: EngineConfig) -> None:
         self.registers = register_map(config)
-        self.late = config.pipelined
+        self.pipelined = config.pipelined
         self.address_bits = {"dev": config.dev_address_bits, "host": config.host_address_bits}
         super().__init__(
             {
@@ -102,9 +102,9 @@ class StoredWindows(wiring.Component):
     def _copy(self, m: Module, bases: Memory, limits: Memory) -> list[int]:
         """Copies the registers; gives the rows that no register has, because the port has few address bits."""
         writes = {"base": bases.write_port(granularity=8), "limit": limits.write_port(granularity=8)}
-        domain = m.d.sync if self.late else m.d.comb
+        domain = m.d.sync if self.pipelined else m.d.comb
         domain += [write.data.eq(self.changes.data) for write in writes.values()]
-        if self.late:
+        if self.pipelined:
             domain += [write.en.eq(0) for write in writes.values()]
         missing = []
         with m.Switch(self.changes.index):

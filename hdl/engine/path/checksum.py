@@ -24,7 +24,7 @@ class Checksum(wiring.Component):
 
     ``packets``
         The most packets that may have begun and whose CRC has not been taken.
-    ``late``
+    ``pipelined``
         Beats come late in the cycle: they go straight into a register.
 
     ``passed``
@@ -35,10 +35,10 @@ class Checksum(wiring.Component):
         The CRC of each packet: that of no bytes is 0.
     """
 
-    def __init__(self, config: CodecConfig, packets: int, *, late: bool = False) -> None:
+    def __init__(self, config: CodecConfig, packets: int, *, pipelined: bool = False) -> None:
         self.config = config
         self.packets = packets
-        self.late = late
+        self.pipelined = pipelined
         super().__init__(
             {
                 "passed": In(1),
@@ -59,11 +59,11 @@ class Checksum(wiring.Component):
             missing = missing & ~1
         # The register is added to the bits that come first. What the others add is known a cycle before, or follows from a
         # register that holds the beat. Neither has an enable or a reset, because what no beat has brought is never used.
-        if self.late:
+        if self.pipelined:
             kept = _next(m, "kept", kept)
         first = kept[:CRC_BITS]
         rest = xor_network(m, kept[CRC_BITS:], after_bits(bits)[CRC_BITS:], CRC_BITS)
-        if not self.late:
+        if not self.pipelined:
             first, rest = _next(m, "first", first), _next(m, "rest", rest)
         missing = _next(m, "beat_missing", missing)
         adds = _next(m, "adds", self.passed, reset=True)

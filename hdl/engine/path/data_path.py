@@ -106,19 +106,24 @@ class DataPath(wiring.Component):
         # stands between two; a further stage is a further line here. On an FPGA a slice stands before the writer, so
         # that no ready passes the codec switch to the memory of the codec's beats; that of the reader needs none, but after
         # realigning.
-        fast = config.pipelined
-        source = slice_after(m, "read_slice", reader.output) if fast and config.realign else reader.output
+        source = (
+            slice_after(m, "read_slice", reader.output)
+            if config.pipelined and config.realign
+            else reader.output
+        )
         read_bits = moved_bits
         if self.compressing:
             read_bits = word_bits
             source = self._lossy(m, _counted_in(m, "read_words", source, word_bits))
         narrows = len(source.payload.keep) > len(switch.input.payload.keep)
-        connect_width(m, "read_width", read_bits, source, switch.input, registered=fast and narrows)
+        connect_width(
+            m, "read_width", read_bits, source, switch.input, pipelined=config.pipelined and narrows
+        )
         sink = switch.output
         if not self.compressing:
             sink = _counted_in(m, "written_bytes", self._lossy(m, sink), moved_bits)
         if self.config.quantisation is None or self.compressing:
-            connect_width(m, "write_width", moved_bits, sink, writer.input, registered=fast)
+            connect_width(m, "write_width", moved_bits, sink, writer.input, pipelined=config.pipelined)
         else:
             wiring.connect(m, sink, writer.input)
 
@@ -178,7 +183,7 @@ class DataPath(wiring.Component):
             or config.quantisation is not None
             or config.dev_data_bits != config.lanes * config.format.word_bits
         )
-        m.submodules.checksum = checksum = Checksum(config.codec, config.descriptors, late=not early)
+        m.submodules.checksum = checksum = Checksum(config.codec, config.descriptors, pipelined=not early)
         m.d.comb += [
             checksum.passed.eq(raw.valid & raw.ready),
             checksum.beat.eq(raw.payload),

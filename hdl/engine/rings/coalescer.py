@@ -19,9 +19,8 @@ __all__ = ["Coalescer", "Coalescing"]
 _BYTES = REGISTER_BITS // 8
 #: Cycles from one look at a channel's time to the next: a byte of each in turn.
 _ROUND = _BYTES * len(CHANNELS)
-#: Cycles that have passed at least since the first event, when the first look at the time is over; one more in a pipelined
-#: engine.
-_FIRST = _BYTES + 1
+#: Cycles that have passed at least since the first event, when the first look at the time is over.
+_FIRST = _BYTES + 2
 
 
 class Coalescing(wiring.Signature):
@@ -53,8 +52,8 @@ class _Look(NamedTuple):
 class Coalescer(wiring.Component):
     """Counts the events of both channels, and how long they have waited.
 
-    The time is counted a byte per cycle, with one adder and one comparison, in memories. In a pipelined engine an interrupt
-    by time comes a cycle later, and a new ``count`` takes effect a cycle later.
+    The time is counted a byte per cycle, with one adder and one comparison, in memories. A new ``count``
+    takes effect a cycle later.
 
     ``changes``
         All that is written into the memory of registers. A new time takes effect with the next look at it.
@@ -62,7 +61,6 @@ class Coalescer(wiring.Component):
 
     def __init__(self, config: EngineConfig) -> None:
         self.registers = register_map(config)
-        self.late = config.pipelined
         self.waited = Memory(shape=8, depth=_ROUND, init=[])
         super().__init__(
             {
@@ -118,8 +116,8 @@ class Coalescer(wiring.Component):
     def _add(
         self, m: Module, look: _Look, running: Signal, waited: Value, limits: Value
     ) -> tuple[Signal, Signal, Signal]:
-        """Adds the cycles of a round to the time, and compares the sum with the limit; gives the sum and, in the cycle
-        after, or two cycles after in a pipelined engine, whether a channel's limit is reached, and the channel's number."""
+        """Adds the cycles of a round to the time, and compares the sum with the limit; gives the sum and, two
+        cycles after, whether a channel's limit is reached, and the channel's number."""
         first = look.first
         begins = Signal()
         began = Signal()
@@ -127,15 +125,14 @@ class Coalescer(wiring.Component):
         total = Signal(9)
         m.d.comb += [
             begins.eq(Mux(first, ~running.bit_select(look.number, 1), began)),
-            total.eq(Mux(begins, Mux(first, _FIRST + self.late, 0), waited + Mux(first, _ROUND, carry))),
+            total.eq(Mux(begins, Mux(first, _FIRST, 0), waited + Mux(first, _ROUND, carry))),
         ]
         m.d.sync += [began.eq(begins), carry.eq(total[-1])]
         summed = Signal(
             data.StructLayout({"total": 9, "limit": 8, "first": 1, "last": 1, "number": len(look.number)})
         )
-        # On an FPGA the sum and the comparison take a cycle each.
-        domain = m.d.sync if self.late else m.d.comb
-        domain += [
+        # The sum and the comparison take a cycle each.
+        m.d.sync += [
             summed.total.eq(total),
             summed.limit.eq(limits.word_select(look.place, 8)),
             summed.first.eq(first),
@@ -177,11 +174,9 @@ class Coalescer(wiring.Component):
             late = Signal(name=f"{name}_late")
             interrupts = Signal(name=f"{name}_interrupts")
             missing = Signal(signed(9), name=f"{name}_missing")
-            count = channel.count
-            if self.late:
-                # The registers are far.
-                count = Signal(8, name=f"{name}_limit")
-                m.d.sync += count.eq(channel.count)
+            # The registers are far.
+            count = Signal(8, name=f"{name}_limit")
+            m.d.sync += count.eq(channel.count)
             m.d.comb += [
                 missing.eq(count - events),
                 late.eq(over & (over_number == index) & running[index]),

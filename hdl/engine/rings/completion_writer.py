@@ -75,7 +75,7 @@ class CompletionWriter(wiring.Component):
         aw = self.port.aw
         where = data.StructLayout({"channel": 1, "address": len(self.address)})
         # A record whose address waits is not sent, so no more addresses wait than records.
-        m.submodules.addresses = addresses = Fifo(where, _WAITING, reserved=True, ahead=self.config.pipelined)
+        m.submodules.addresses = addresses = Fifo(where, _WAITING, reserved=True, ahead=True)
         asking = addresses.output
         if self.config.pipelined:
             asking = slice_after(m, "asking", asking)
@@ -99,8 +99,8 @@ class CompletionWriter(wiring.Component):
         # The wires from the bus to all bits of the read register are slow in an FPGA.
         if self.config.pipelined:
             m.submodules.leaving = leaving = ElasticBuffer(beat)
-            wiring.connect(m, read, leaving.i)
-            read = leaving.o
+            wiring.connect(m, read, leaving.input)
+            read = leaving.output
         self._send(m, read)
         return m
 
@@ -119,14 +119,11 @@ class CompletionWriter(wiring.Component):
         sent = Signal(range(2 * _WAITING * self.parts))
         place = len(filled) - 1
         more = Signal()
-        if self.config.pipelined:
-            # Known a cycle ahead: what reads is far from what is counted.
-            following = Signal.like(sent, init=1)
-            with m.If(read.en):
-                m.d.sync += following.eq(following + 1)
-            m.d.sync += more.eq(Mux(read.en, following[part_bits:] != filled, sent[part_bits:] != filled))
-        else:
-            m.d.comb += more.eq(sent[part_bits:] != filled)
+        # Known a cycle ahead: what reads is far from what is counted.
+        following = Signal.like(sent, init=1)
+        with m.If(read.en):
+            m.d.sync += following.eq(following + 1)
+        m.d.sync += more.eq(Mux(read.en, following[part_bits:] != filled, sent[part_bits:] != filled))
         m.d.comb += [
             write.addr.eq(Cat(self.word[lane_bits:], filled[:place])),
             write.data.eq(self.data.replicate(lanes)),
@@ -153,11 +150,9 @@ class CompletionWriter(wiring.Component):
         with m.Elif(given.ready):
             m.d.sync += given.valid.eq(0)
         done = w.valid & w.ready & w.payload.last
-        m.d.sync += unsent.eq(unsent + self.commit - done)
         m.d.comb += given.payload.last.eq(last)
-        # In an FPGA from a register, in which the commit of the cycle before does not count yet.
-        domain = m.d.sync if self.config.pipelined else m.d.comb
-        domain += self.room.eq(unsent < _WAITING - 1)
+        # The commit of the cycle before does not count yet in ``room``.
+        m.d.sync += [unsent.eq(unsent + self.commit - done), self.room.eq(unsent < _WAITING - 1)]
 
     def _note(self, m: Module, records: _Records, given: stream.Interface) -> None:
         """For each record: its channel, and the half of a beat that it takes."""

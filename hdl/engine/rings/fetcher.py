@@ -43,8 +43,8 @@ class _Fault(NamedTuple):
 
 class _Store(NamedTuple):
     """The memories: with ``read``, the entry at ``read_place`` is in ``record``, ``fault`` and ``address`` from the
-    next cycle on. In a pipelined engine, this is the place in the cycle before ``read``, and what is written is there a
-    cycle later: the wires to all memories are slow on an FPGA."""
+    next cycle on. This is the place in the cycle before ``read``. In a pipelined engine, what is written is there a cycle
+    later: the wires to all memories are slow on an FPGA."""
 
     read: Signal
     read_place: Signal
@@ -92,7 +92,6 @@ class Fetcher(wiring.Component):
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
         self.depth = config.descriptors
-        self.late = config.pipelined
         self.part_bits = min(config.host_data_bits, 8 * RECORD_BYTES)
         self.parts = 8 * RECORD_BYTES // self.part_bits
         super().__init__(
@@ -146,7 +145,7 @@ class Fetcher(wiring.Component):
         m.d.comb += [
             request.valid.eq(shown & (~goes | self.checking)),
             # Only what is being checked is taken, and that does not go.
-            taken.eq((shown if self.late else request.valid) & request.ready),
+            taken.eq(shown & request.ready),
             self.taken_push.eq(taken & shown_push),
             store.read_place.eq(Mux(self.pushed, self.depth, ring.first[: self._low])),
             request.payload.descriptor.eq(store.record),
@@ -162,18 +161,13 @@ class Fetcher(wiring.Component):
         # Whether a descriptor is taken is known late, so it is counted a cycle later.
         m.d.sync += leaves.eq(taken & ~shown_push & ring.running)
         found = self.pushed | (ring.inside & self.arrived & ~leaves)
-        if self.late:
-            # The memories have their address in a register, and give the entry.
-            passing = Signal()
-            m.d.comb += store.read.eq(passing)
-            m.d.sync += passing.eq(~shown & ~passing & found)
-            with m.If(~shown & ~passing):
-                m.d.sync += shown_push.eq(self.pushed)
-            m.d.comb += shows.eq(passing & (shown_push | ring.inside))
-        else:
-            m.d.comb += [shows.eq(found), store.read.eq(~shown)]
-            with m.If(~shown):
-                m.d.sync += shown_push.eq(self.pushed)
+        # The memories have their address in a register, and give the entry.
+        passing = Signal()
+        m.d.comb += store.read.eq(passing)
+        m.d.sync += passing.eq(~shown & ~passing & found)
+        with m.If(~shown & ~passing):
+            m.d.sync += shown_push.eq(self.pushed)
+        m.d.comb += shows.eq(passing & (shown_push | ring.inside))
         with m.If(~shown):
             m.d.sync += shown.eq(shows)
         with m.Elif(taken | (goes & ~self.checking)):
@@ -285,13 +279,12 @@ class Fetcher(wiring.Component):
         # Where no beat is written, only a pushed word may be.
         m.d.comb += write_place.eq(Mux(self.beat, ring.coming[: self._low], self.depth))
         read = Signal()
-        place = read_place
-        if self.late:
-            place = Signal.like(read_place, name="read_place_before", reset_less=True)
-            m.d.sync += place.eq(read_place)
+        place = Signal.like(read_place, name="read_place_before", reset_less=True)
+        m.d.sync += place.eq(read_place)
         reading = {"addr": place, "en": read}
-        # What is written goes through registers there as well: nothing is read before it is counted.
-        writes = m.d.sync if self.late else m.d.comb
+        # Nothing is read before it is counted, so there is time for registers before the memories.
+        pipelined = self.config.pipelined
+        writes = m.d.sync if pipelined else m.d.comb
 
         record = []
         words = self.part_bits // WORD_BITS
@@ -299,7 +292,7 @@ class Fetcher(wiring.Component):
             memory = Memory(shape=self.part_bits, depth=self.depth + 1, init=[])
             m.submodules[f"part_{number}"] = memory
             write, out = memory.write_port(granularity=WORD_BITS), memory.read_port(domain="sync")
-            written = without_reset(m, f"written_{number}", write.data) if self.late else write.data
+            written = without_reset(m, f"written_{number}", write.data) if pipelined else write.data
             writes += [write.addr.eq(write_place), written.eq(self.data)]
             with m.If(self.word_valid):
                 for lane in range(words):

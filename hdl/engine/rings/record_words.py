@@ -33,7 +33,7 @@ class RecordWords:
     ``options``
         Records have their fields.
     ``value``, ``number``
-        The word of the completion or of the error that the sequencer had in hand one cycle before, or two if ``late``.
+        The word of the completion or of the error that the sequencer had in hand two cycles before.
     """
 
     def __init__(
@@ -42,13 +42,13 @@ class RecordWords:
         ports: Sequence[RingPort],
         registers: RegisterMap,
         *,
-        late: bool,
+        pipelined: bool,
         options: RecordOptions,
     ) -> None:
         self.sequencer = sequencer
         self.ports = ports
         self.registers = registers
-        self.late = late
+        self.pipelined = pipelined
         self.completion = record_parts(completion_fields(options), "result")
         self.descriptor = record_parts(descriptor_fields(options), "flags")
         self.value = Signal(WORD_BITS, reset_less=True)
@@ -76,7 +76,7 @@ class RecordWords:
 
         for port in self.ports:
             record = port.client.completion.payload.as_value()
-            if self.late:
+            if self.pipelined:
                 # The completion has been there for some cycles when its job begins.
                 kept = Signal.like(record, name=f"{port.name}_record", reset_less=True)
                 m.d.sync += kept.eq(record)
@@ -94,12 +94,8 @@ class RecordWords:
         term("status", foreign & (word == result), self._status(m, response))
         phase = sequencer.of_channel(port.completions.phase for port in self.ports)
         term("phase", is_[Job.SEND] & (word == RECORD_WORDS - 1), phase << (WORD_BITS - 1))
-        if self.late:
-            number = Signal.like(self.number)
-            m.d.sync += [self.value.eq(reduce(or_, terms)), number.eq(word), self.number.eq(number)]
-        else:
-            m.d.comb += self.value.eq(reduce(or_, terms))
-            m.d.sync += self.number.eq(word)
+        number = Signal.like(self.number)
+        m.d.sync += [self.value.eq(reduce(or_, terms)), number.eq(word), self.number.eq(number)]
 
     def _status(self, m: Module, response: Value) -> Signal:
         """Status of an error that no completion reports."""
@@ -125,12 +121,10 @@ class RecordWords:
             _number_of("address_high"): "error_address_high",
         }
         here: list[Value] = [is_[Job.SHOW], is_[Job.LOG], self.sequencer.word, self.sequencer.channel]
-        if self.late:
-            # There is time for a register before this as well.
-            before = [Signal(len(value), name=f"report_{number}") for number, value in enumerate(here)]
-            m.d.sync += [register.eq(value) for register, value in zip(before, here, strict=True)]
-            here = list(before)
-        shown, logged, word, channel = here
+        # There is time for a register before this as well.
+        before = [Signal(len(value), name=f"report_{number}") for number, value in enumerate(here)]
+        m.d.sync += [register.eq(value) for register, value in zip(before, here, strict=True)]
+        shown, logged, word, channel = before
         known = Signal()
         known_next = Signal()
         index_next = Signal.like(sink.payload.index)
@@ -158,7 +152,7 @@ class RecordWords:
         moves: Value,
     ) -> None:
         """Gives both fetchers the beat of the bus or, while ``moves`` is high, the word of the pushed descriptor; if
-        ``late``, a cycle later, so that the wires to their memories begin in a register.
+        ``pipelined``, a cycle later, so that the wires to their memories begin in a register.
 
         One multiplexer serves both channels, so a pushed word waits while the bus has a beat. ``given`` is what ``stored``
         gave. ``landing`` has the data, and the rest of ``r``.
@@ -173,7 +167,7 @@ class RecordWords:
         part_bits = fetchers[0].part_bits
         # There is time for a register between the registers' memory, which may be slow, and those of the fetchers.
         pushed = Signal(WORD_BITS)
-        domain = m.d.sync if self.late else m.d.comb
+        domain = m.d.sync if self.pipelined else m.d.comb
         domain += pushed.eq(Mux(sequencer.word < len(names), given, 0))
         for port in self.ports:
             domain += [
@@ -181,7 +175,7 @@ class RecordWords:
                 port.fetcher.word.eq(sequencer.word),
             ]
         bus = r.payload.data
-        landed = without_reset(m, "landed", landing.payload) if self.late else landing.payload
+        landed = without_reset(m, "landed", landing.payload) if self.pipelined else landing.payload
         domain += [
             landing.valid.eq(r.valid),
             landed.eq(r.payload),

@@ -6,7 +6,7 @@ descriptor out of the registers, and an error into them. Each job is done a few 
 for a bus, so no channel waits long for the other.
 """
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -22,7 +22,7 @@ from cdma.hdl.spec.registers.map import register_map
 
 from .coalescer import Coalescer
 from .completion_writer import CompletionWriter
-from .interfaces import RECORD_WORDS, RingClient
+from .interfaces import RingClient
 from .jobs import Cause, Job
 from .record_words import RecordWords
 from .ring_port import RingPort
@@ -93,17 +93,16 @@ class Rings(wiring.Component):
         for port in ports:
             port.watch(m, arriving, writer.sending)
 
-        sequencer = Sequencer(late=self.config.pipelined)
+        sequencer = Sequencer()
         # A job may begin before what the one before it has put there is counted. No job of that kind begins in the cycle
-        # after, so in an FPGA it may be known a cycle later.
+        # after, so it may be known a cycle later.
         room = Signal()
-        domain = m.d.sync if self.config.pipelined else m.d.comb
-        domain += room.eq(asking.level < _READS - 1)
+        m.d.sync += room.eq(asking.level < _READS - 1)
         wishes = [port.wish(m, writer.room, room) for port in ports]
         sequencer.take(m, wishes, [port.error for port in ports], self.stop)
         found = self._find_slot(m, sequencer, ports, slot)
         words = RecordWords(
-            sequencer, ports, self.registers, late=self.config.pipelined, options=self.config.records
+            sequencer, ports, self.registers, pipelined=self.config.pipelined, options=self.config.records
         )
         pushes = self._copy(m, sequencer, words, found, slot, writer, arriving)
         words.fetch_or_push(m, self.stored, slot.word, arriving, landing, pushes)
@@ -158,7 +157,7 @@ class Rings(wiring.Component):
 
     def _find_slot(self, m: Module, sequencer: Sequencer, ports: list[RingPort], slot: RingSlot) -> Signal:
         """Gives a signal that is high once the address of the job's record is known, or if the job needs none; not in the
-        first cycle of the job. In a pipelined engine it comes from a register."""
+        first cycle of the job. It comes from a register."""
         is_, by = sequencer.is_, sequencer.by
         needs_slot = Signal()
         found = Signal()
@@ -178,10 +177,7 @@ class Rings(wiring.Component):
         ]
         m.d.sync += second.eq(sequencer.fresh)
         known = (~needs_slot | (slot.done & ~second)) & ~sequencer.fresh
-        if self.config.pipelined:
-            m.d.sync += found.eq(known & ~sequencer.begins)
-        else:
-            m.d.comb += found.eq(known)
+        m.d.sync += found.eq(known & ~sequencer.begins)
         for active, indexes in (
             (is_[Job.FETCH], [port.fetcher.asked for port in ports]),
             (is_[Job.SEND], [port.completions.index for port in ports]),
@@ -207,35 +203,29 @@ class Rings(wiring.Component):
         word of the pushed descriptor may pass."""
         is_ = sequencer.is_
         words.of_completion(m, slot.address, self.complete.b.payload.resp)
-        pause = Signal(3 + words.late)
+        pause = Signal(4)
         free = Signal()
         pushes = Signal()
         #: A word of the pushed descriptor has passed; known a cycle later, so that the bus reaches no count of words.
         pushed = Signal()
         reports = Signal()
-        writes = Signal(1 + words.late)
+        writes = Signal(2)
         m.d.sync += [
             pause.eq(Cat(sequencer.advance | sequencer.fresh, pause)),
             writes.eq(Cat(is_[Job.SEND] & sequencer.advance, writes)),
             pushed.eq(pushes & ~arriving.valid),
+            pushes.eq(free & is_[Job.PUSH] & ~pushed & ~(pushes & ~arriving.valid)),
         ]
         m.d.comb += [
             free.eq(~sequencer.fresh & ~pause.any() & ~sequencer.copied),
             reports.eq(free & (is_[Job.SHOW] | (is_[Job.LOG] & found & ~sequencer.skipped))),
         ]
-        if self.config.pipelined:
-            m.d.sync += pushes.eq(free & is_[Job.PUSH] & ~pushed & ~(pushes & ~arriving.valid))
-        else:
-            m.d.comb += pushes.eq(free & is_[Job.PUSH] & ~pushed)
         reported = words.report(m, self.report, reports)
-        last = C(0) if self.config.pipelined else sequencer.word == RECORD_WORDS - 1
         m.d.comb += [
             sequencer.advance.eq((is_[Job.SEND] & ~sequencer.copied) | pushed | reported),
-            # The last word of a completion is in its place when the job is over; in pipelined engines this has a cycle more.
+            # The last word of a completion is in its place when the job is over.
             sequencer.ends.eq(
-                found
-                & ~sequencer.fresh
-                & (sequencer.copied | is_[Job.FETCH] | (is_[Job.SEND] & last) | sequencer.unlogged)
+                found & ~sequencer.fresh & (sequencer.copied | is_[Job.FETCH] | sequencer.unlogged)
             ),
             writer.word_valid.eq(writes[-1]),
             writer.word.eq(words.number),

@@ -33,11 +33,9 @@ class Sequencer:
     """The job in hand, as signals of one module. The methods add the statements that drive them, each once.
 
     A job begins with a cycle in which ``fresh`` is high, and ends with one in which ``over`` is high. That of the other
-    channel may begin in the cycle after ``over``. The wishes go through a register, so the same channel's begins two
-    cycles later at the earliest.
+    channel may begin two cycles after ``over``. The wishes and the choice go through a register each, so the same channel's
+    begins three cycles later at the earliest.
 
-    ``late``
-        What is chosen goes through a register too: each job begins a cycle later.
     ``begins``
         High in the cycle before ``fresh``.
     ``channel``
@@ -66,8 +64,7 @@ class Sequencer:
         High for a ``LOG`` that leaves no record.
     """
 
-    def __init__(self, *, late: bool = False) -> None:
-        self.late = late
+    def __init__(self) -> None:
         self.channel = Signal(name="number")
         self.busy = Signal()
         self.fresh = Signal()
@@ -113,11 +110,8 @@ class Sequencer:
         next_chosen = Mux(self.turn, able[1], ~able[0])
         picked = Signal(Wish)
         next_picked = Mux(next_chosen, Value.cast(kept[1]), Value.cast(kept[0]))
-        if self.late:
-            m.d.sync += [waits.eq(able.any()), chosen.eq(next_chosen), picked.eq(next_picked)]
-            m.d.comb += self.begins.eq(waits & ~stop)
-        else:
-            m.d.comb += [chosen.eq(next_chosen), picked.eq(next_picked), self.begins.eq(able.any() & ~stop)]
+        m.d.sync += [waits.eq(able.any()), chosen.eq(next_chosen), picked.eq(next_picked)]
+        m.d.comb += self.begins.eq(waits & ~stop)
         m.d.sync += [self.fresh.eq(self.begins), ended.eq(self.over), self.over.eq(self.ends & ~self.over)]
         with m.If(self.begins):
             m.d.sync += [

@@ -43,7 +43,7 @@ class OffloadPath(UnitsPath):
         for index, unit in enumerate(self.units):
             wiring.connect(m, unit.source, wiring.flipped(self.source[index]))
             wiring.connect(m, unit.piece, joiner.pieces[index])
-        connect_width(m, "write_width", word_bits, joiner.output, writer.input, registered=config.pipelined)
+        connect_width(m, "write_width", word_bits, joiner.output, writer.input, pipelined=config.pipelined)
         wiring.connect(m, writer.port, wiring.flipped(self.sink))
         pieces = self.orders.pieces
         m.d.comb += [

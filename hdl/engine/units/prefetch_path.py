@@ -45,7 +45,7 @@ class PrefetchPath(UnitsPath):
         m.submodules.cuts = cuts = Fifo(splitter.pieces.payload.shape(), plan.total_in_flight, reserved=True)
         self._connect_units(m, reader)
         wiring.connect(m, reader.port, wiring.flipped(self.source))
-        connect_width(m, "read_width", word_bits, reader.output, splitter.input, registered=config.pipelined)
+        connect_width(m, "read_width", word_bits, reader.output, splitter.input, pipelined=config.pipelined)
         wiring.connect(m, cuts.output, splitter.pieces)
         stripe = orders.stripe.payload
         m.d.comb += [

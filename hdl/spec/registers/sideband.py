@@ -1,4 +1,4 @@
-"""The registers of what a channel's transactions say beside addresses."""
+"""The registers of a channel's sideband signals."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from .tables import learn_format
 
 __all__ = ["BOUNDS", "Row", "Summary", "compare", "summarise"]
 
-#: The bounds that a row has; ``docs/codecs.md`` defines them.
+#: The bounds that a row has; ``docs/study/codecs.md`` defines them.
 BOUNDS = ("mask", "table", "byte")
 
 
@@ -34,7 +34,7 @@ class Row:
     layout: str
     words: int
     #: Part of the words that are not zero.
-    density: float
+    density: float = field(metadata={"least": 0, "most": 1})
     #: Raw bytes per compressed byte by codec.
     ratio: Mapping[str, float]
     #: The same for each of :data:`BOUNDS`.

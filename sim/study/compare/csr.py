@@ -1,4 +1,4 @@
-"""Compressed sparse rows as a golden model; ``docs/codecs.md`` defines the format.
+"""Compressed sparse rows as a golden model; ``docs/study/codecs.md`` defines the format.
 
 Three arrays follow each other: where each row's literals begin, their columns, and the literals.
 Nothing of a row is known before the whole packet is, so this is a format to compare with, not one to stream.

@@ -1,4 +1,4 @@
-"""Bounds of the compression ratio of a tensor; ``docs/codecs.md`` and ``docs/formats.md`` say what they bound."""
+"""Bounds of the compression ratio of a tensor; docs/study/ (codecs.md, formats.md) says what they bound."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from cdma.sim.codec.fit import field_variants, fit
 from cdma.sim.codec.model import analyse
 from cdma.sim.codec.number_types import convert
 from cdma.sim.codec.words import words_of
-from cdma.sim.study.recorded import DATA
+from cdma.sim.study.recorded import DATA, recorded_samples
 
 from .entropy import entropy_bits, field_counts, huffman_bits
 
@@ -66,7 +66,7 @@ def load_data(transformer: Path | None = None) -> list[Data]:
         data.numbers.dtype != np.uint16 or data.numbers.ndim != 1 or not data.numbers.size for data in found
     ):
         raise BadSamples(f"{path} does not hold bfloat16 numbers as uint16, in one dimension")
-    relu = _archive(DATA / "samples.npz")
+    relu = recorded_samples()
     found += [
         Data(f"relu.{name}", "bfloat16", convert(tensor, "bfloat16").ravel()) for name, tensor in relu.items()
     ]

@@ -14,9 +14,7 @@ from cdma.hdl.spec.format import Format
 from cdma.sim.codec.native import CHUNK_BYTES, installed
 from cdma.sim.study.tuner.search import Space
 
-from .software_times import kernels_name
-
-__all__ = ["Launch", "Timed", "Workload", "launch_space"]
+__all__ = ["Launch", "Timed", "Workload", "kernels_name", "launch_space"]
 
 
 @dataclass(frozen=True, order=True)
@@ -51,6 +49,14 @@ def launch_space() -> Space[Launch]:
 def _launch(threads: int, chunk_KB: int) -> Launch:
     """One thread takes everything at once, whatever a chunk is: that is one launch, not one for each chunk."""
     return Launch(threads, chunk_KB if threads > 1 else CHUNK_BYTES // 1024)
+
+
+def kernels_name() -> str:
+    """Returns the name of the quickest kernels that this processor runs."""
+    names = list(installed())
+    if not names:
+        raise CdmaError("the kernels in C are not built, so there is nothing to time")
+    return names[-1]
 
 
 class Workload:

@@ -14,7 +14,7 @@ from cdma.hdl.spec.format import Format
 from cdma.sim.codec.number_types import LAYOUTS, arrange, convert
 from cdma.sim.codec.packing import packing_cycles, shared_cycles, worst_windows
 from cdma.sim.codec.unpacking import unpacking_cycles, worst_streams
-from cdma.sim.study.recorded import DATA
+from cdma.sim.study.recorded import recorded_samples
 
 __all__ = ["DENSITIES", "NUMBER_TYPES", "QueueRates", "queue_rates"]
 
@@ -66,10 +66,8 @@ def queue_rates(block: str, config: CodecConfig, seed: int = 1) -> QueueRates:
 
 def _activations(word_bits: int) -> Iterable[Mask]:
     """Which words of the recorded tensors are literals, in every number type of this width and in every layout."""
-    with np.load(DATA / "samples.npz", allow_pickle=False) as archive:
-        tensors = [archive[name] for name in archive.files]
     for number_type in NUMBER_TYPES[word_bits]:
-        for tensor in tensors:
+        for tensor in recorded_samples().values():
             for layout in LAYOUTS:
                 # A literal is a word with any bit set; a negative zero is one.
                 numbers = arrange(convert(tensor, number_type), layout).ravel()

@@ -1,4 +1,4 @@
-"""Zero run-length coding as a golden model; ``docs/codecs.md`` defines the format.
+"""Zero run-length coding as a golden model; ``docs/study/codecs.md`` defines the format.
 
 A word other than zero is a literal and stands for itself. A run of zeros becomes two words: zero, then its
 length. Lengths are never zero, so a zero word in a stream always begins a run.

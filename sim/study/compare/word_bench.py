@@ -19,7 +19,7 @@ from cdma.hdl.spec.format import Format
 from cdma.sim.codec.fit import fit
 from cdma.sim.codec.model import analyse
 from cdma.sim.codec.number_types import convert
-from cdma.sim.study.recorded import DATA
+from cdma.sim.study.recorded import recorded_samples
 
 __all__ = ["TYPES", "WordLaw", "word_laws"]
 
@@ -45,8 +45,7 @@ class WordLaw:
 
 def word_laws() -> Iterator[WordLaw]:
     """Yields the law of each format whose words are as wide as a number, or a part of one."""
-    with np.load(DATA / "samples.npz", allow_pickle=False) as archive:
-        samples = [archive[name] for name in archive.files]
+    samples = recorded_samples().values()
     for number_type, kind in TYPES.items():
         tensors = [convert(sample, kind).ravel() for sample in samples]
         for word_bits, window, code_bits in product(_WORDS, _WINDOWS, _CODES):

@@ -10,8 +10,8 @@ from functools import lru_cache
 from cdma.base.errors import ParameterError
 from cdma.sim.codec.tensor_profile import TensorProfile
 from cdma.sim.study.system.assumptions import load_assumptions
-from cdma.sim.study.system.cswap import KernelTimes, Predictor
-from cdma.sim.study.system.kernel_law import DIRECTIONS
+from cdma.sim.study.system.cswap import KernelTimes
+from cdma.sim.study.system.engine_rate import DIRECTIONS
 
 __all__ = ["Hidden", "Settings", "Transfer", "Verdict"]
 
@@ -23,12 +23,16 @@ def _finite(name: str, value: float, unit: str, *, zero: bool = False) -> None:
         raise ParameterError(f"{name} is {value!r}; it must be a number of {unit}, {least}")
 
 
+#: How a file has hidden times.
+_MILLISECONDS = {"scale": 1e-3, "least": 0}
+
+
 @dataclass(frozen=True)
 class Hidden:
     """Seconds of a tensor's transfers that computation hides: the offload's, and the prefetch's."""
 
-    forward: float = 0.0
-    backward: float = 0.0
+    forward: float = field(default=0.0, metadata=_MILLISECONDS)
+    backward: float = field(default=0.0, metadata=_MILLISECONDS)
 
     def __post_init__(self) -> None:
         for name in ("forward", "backward"):
@@ -46,9 +50,9 @@ class Settings:
     units: int = 1
     unit_rate: float = 32e9
     #: The device's memory. CSWAP's kernels compress and decompress there, and do not overlap with the transfer; by default
-    #: they take what its regression learns from measured times, which are told in copies: those of this memory.
+    #: they take the copies in this memory that were measured for the compiled codec.
     memory: float = 547.7e9
-    #: One rate of these kernels in the place of the regression.
+    #: One rate of these kernels in the place of measured copies.
     kernel_rate: float | None = None
     #: What computation hides: of every tensor, and of single tensors by name.
     hidden: Hidden = Hidden()
@@ -70,14 +74,14 @@ class Settings:
         """Returns how long CSWAP's kernels take to compress and to decompress so many bytes."""
         if self.kernel_rate is not None:
             return 2 * raw / self.kernel_rate
-        predictor = _regression(self.memory)
-        return sum(predictor.seconds(direction, raw, density) for direction in DIRECTIONS)
+        times = _kernel_times(self.memory)
+        return sum(times.seconds(direction, raw, density) for direction in DIRECTIONS)
 
 
 @lru_cache(maxsize=4)
-def _regression(memory: float) -> Predictor:
-    """CSWAP's regression of the measured times, as a device with this memory bandwidth has them."""
-    return KernelTimes(load_assumptions().kernels, memory).learnt()
+def _kernel_times(memory: float) -> KernelTimes:
+    """CSWAP's kernels on a device with this memory bandwidth."""
+    return KernelTimes(load_assumptions().kernels, memory)
 
 
 @dataclass(frozen=True)

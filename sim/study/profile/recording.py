@@ -2,7 +2,7 @@
 
 Three lines in a PyTorch program profile what its training would offload::
 
-    with cdma.sim.study.profile.record(model) as recording:
+    with cdma.study.record(model) as recording:
         model(images)
     print(recording.report())
 """

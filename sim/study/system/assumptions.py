@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import get_type_hints
 
 from cdma.base.toml_table import Table, TableError, read_toml
 from cdma.sim.study.recorded import DATA
@@ -19,8 +19,6 @@ __all__ = [
     "default_assumptions_path",
     "load_assumptions",
 ]
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -125,20 +123,7 @@ def load_assumptions(path: Path | None = None) -> Assumptions:
                     f"{section.where} has the unknown key {key!r}; it may have {', '.join(merged)}"
                 )
             merged[key] = section.get(key)
-        sections[name] = _section(kind, Table(section.where, merged))
+        sections[name] = Table(section.where, merged).read(kind)
     given.get("range", None)  # Read by load_ranges.
     given.done()
     return Assumptions(**sections)
-
-
-def _section(kind: type[_T], table: Table) -> _T:
-    values: dict[str, Any] = {}
-    hints = get_type_hints(kind)
-    for item in fields(kind):  # type: ignore[arg-type]
-        if hints[item.name] is bool:
-            values[item.name] = table.flag(item.name)
-        elif hints[item.name] is int:
-            values[item.name] = table.whole(item.name, **item.metadata)
-        else:
-            values[item.name] = table.number(item.name, **item.metadata)
-    return kind(**values)

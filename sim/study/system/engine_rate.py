@@ -11,7 +11,7 @@ in either direction. A whole engine between two memories moves tensors back to b
 
 where beats are those of the busiest of device port, codec and host port, and latency is the memories' in
 cycles. The constants are not assumed: they are fitted by least squares to ``data/engine_cycles.json``, which
-``cdma model --measure-engine`` writes under Verilator.
+``cdma model measure engine`` writes under Verilator.
 """
 
 from __future__ import annotations

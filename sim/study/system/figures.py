@@ -23,11 +23,9 @@ _TITLES = {
     "model-dram.svg": "cDMA over vDNN on a Titan X (Maxwell) by memory read bandwidth set aside",
     "model-links.svg": "cDMA (ZV) over vDNN on a Titan Xp by link",
     "model-cswap-gain.svg": "CSWAP over compressing everything with the same kernels (line: the paper's 5.5 %)",
-    "model-cswap-accuracy.svg": "CSWAP's decisions that true kernel times would have made, too",
     "model-cswap-choices.svg": "Maps that CSWAP compresses, over the training (V100)",
     "model-cswap-policies.svg": "Step on a V100 relative to vDNN's (line: CSWAP's average in the paper, 0.80)",
     "model-cswap-tensors.svg": "VGG-19 on a V100: exposed time of each map, plain and compressed by kernels",
-    "model-cswap-predicted.svg": "The compiled codec on a processor: measured times and CSWAP's regression",
     "model-memory.svg": "VGG-16 on a Titan Xp: device memory in use over one step",
 }
 
@@ -169,12 +167,6 @@ def _cswap(result: Study, bands: Mapping[str, Band]) -> dict[str, str]:
             },
             level=5.5,
         ),
-        "model-cswap-accuracy.svg": bar_chart(
-            _TITLES["model-cswap-accuracy.svg"],
-            list(result.choices),
-            {"accuracy": [100 * accuracy for accuracy in _accuracy(result).values()]},
-            y_label="per cent",
-        ),
         "model-cswap-choices.svg": bar_chart(
             _TITLES["model-cswap-choices.svg"],
             list(result.choices),
@@ -215,33 +207,11 @@ def _cswap(result: Study, bands: Mapping[str, Band]) -> dict[str, str]:
             places=_PLACES,
             width=820,
         ),
-        "model-cswap-predicted.svg": line_chart(
-            f"{_TITLES['model-cswap-predicted.svg']}, {result.predicted_bytes / 1e6:.1f} MB",
-            [
-                Line(
-                    f"{direction}, {what}",
-                    [row[0] for row in rows],
-                    [1e3 * row[column] for row in rows],
-                    dashed=column == 2,
-                )
-                for direction, rows in result.predicted.items()
-                for what, column in (("measured", 1), ("predicted", 2))
-            ],
-            x_label="density",
-            y_label="ms",
-        ),
     }
 
 
 def _middle(result: Study) -> int:
     return len(next(iter(result.choices.values()))) // 2
-
-
-def _accuracy(result: Study) -> dict[str, float]:
-    return {
-        name: sum(choice.right for choice in choices) / sum(choice.maps for choice in choices)
-        for name, choices in result.choices.items()
-    }
 
 
 def _stairs(levels: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
@@ -260,8 +230,8 @@ def _page(result: Study, comparisons: Sequence[Comparison], bands: Mapping[str, 
     lines = [
         "# The papers' figures and ours",
         "",
-        'Written by `cdma model --figures docs/figures`; do not edit. "Theirs" is quoted from the papers and',
-        "is never a result of ours; `docs/model.md` explains how ours come about.",
+        'Written by `cdma model figures docs/figures`; do not edit. "Theirs" is quoted from the papers and',
+        "is never a result of ours; `docs/study/model.md` explains how ours come about.",
         "",
         "The band is where ours may lie if one assumption at a time goes to the ends of its range in",
         "`sim/study/data/assumptions.toml`, which has the reason for each range. What the model leaves out is not in it.",
@@ -302,18 +272,14 @@ def _page(result: Study, comparisons: Sequence[Comparison], bands: Mapping[str, 
         "",
         "## What CSWAP leaves alone",
         "",
-        "On a V100, at the beginning of the last epoch; accuracy over all epochs.",
+        "On a V100, at the beginning of the last epoch.",
         "",
-        "| network | decisions right | maps | compressed | left alone |",
-        "|---|---:|---:|---:|---|",
+        "| network | maps | compressed | left alone |",
+        "|---|---:|---:|---|",
     ]
-    accuracy = _accuracy(result)
     for name, choices in result.choices.items():
         last = choices[-1]
-        lines.append(
-            f"| {name} | {100 * accuracy[name]:.1f} % | {last.maps} | {last.compressed} "
-            f"| {_named(last.left_alone)} |"
-        )
+        lines.append(f"| {name} | {last.maps} | {last.compressed} | {_named(last.left_alone)} |")
     return "\n".join(lines) + "\n"
 
 

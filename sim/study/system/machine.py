@@ -24,8 +24,9 @@ A machine is a TOML file::
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from cdma.base.toml_table import Table, TableError, read_toml
 from cdma.hdl.spec.codec import CodecConfig
@@ -35,17 +36,22 @@ from cdma.sim.study.recorded import DATA
 __all__ = ["Engine", "Gpu", "Link", "Machine", "link_names", "load_link", "load_machine", "machine_names"]
 
 
+def _read(key: str, scale: float, default: Any = MISSING, **limits: float) -> Any:
+    """A number that the file has under ``key``, in another unit, more than 0 without other ``limits``."""
+    return field(default=default, metadata={"key": key, "scale": scale, **(limits or {"above": 0})})
+
+
 @dataclass(frozen=True)
 class Gpu:
     """The device that computes."""
 
-    flops: float
-    dram_bytes_per_s: float
-    memory_bytes: float
+    flops: float = _read("tflops", 1e12)
+    dram_bytes_per_s: float = _read("dram_GBps", 1e9)
+    memory_bytes: float = _read("memory_GiB", 2**30)
     #: Of the port by which the engine is connected to the crossbar, in one direction, if it is given.
-    crossbar_bytes_per_s: float | None = None
+    crossbar_bytes_per_s: float | None = _read("crossbar_GBps", 1e9, None)
     #: With numbers of 16 bits, if that is given.
-    half_flops: float | None = None
+    half_flops: float | None = _read("half_tflops", 1e12, None)
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,7 @@ class Link:
 
     name: str
     #: The peak rate of one direction.
-    bytes_per_s: float
+    bytes_per_s: float = _read("GBps", 1e9)
 
 
 @dataclass(frozen=True)
@@ -63,13 +69,13 @@ class Engine:
 
     units: int
     codec: CodecConfig
-    clock_hz: float
+    clock_hz: float = _read("clock_GHz", 1e9)
     #: Memory read bandwidth set aside for it.
-    read_bytes_per_s: float
-    buffer_bytes: float
-    latency_s: float
+    read_bytes_per_s: float = _read("read_GBps", 1e9)
+    buffer_bytes: float = _read("buffer_KB", 1e3)
+    latency_s: float = _read("latency_ns", 1e-9, least=0)
     #: Of its host port, in one direction, if it is given.
-    port_bytes_per_s: float | None = None
+    port_bytes_per_s: float | None = _read("port_GBps", 1e9, None)
 
     @property
     def fetch_bytes_per_s(self) -> float:
@@ -135,54 +141,28 @@ def load_link(name: str) -> Link:
     links = read_toml(DATA / "links.toml")
     if name not in links:
         raise TableError(f"link is {name!r}; it must be one of {', '.join(links.names())}")
-    return Link(name, links.table(name).number("GBps", above=0) * 1e9)
+    return links.table(name).read(Link, name=name)
 
 
 def load_machine(name: str) -> Machine:
     """Returns the machine of that name that comes with the package, or the one in that TOML file."""
     if name in machine_names():
-        return _read(read_toml(DATA / "machines" / f"{name}.toml"))
+        return _machine(read_toml(DATA / "machines" / f"{name}.toml"))
     path = Path(name)
     if path.suffix == ".toml" or path.exists():
-        return _read(read_toml(path))
+        return _machine(read_toml(path))
     raise TableError(f"machine is {name!r}; it must be a TOML file or one of {', '.join(machine_names())}")
 
 
-def _read(table: Table) -> Machine:
-    gpu, engine = table.table("gpu"), table.table("engine")
+def _machine(table: Table) -> Machine:
+    engine = table.table("engine")
     machine = Machine(
         table.text("name"),
-        Gpu(
-            gpu.number("tflops", above=0) * 1e12,
-            gpu.number("dram_GBps", above=0) * 1e9,
-            gpu.number("memory_GiB", above=0) * 2**30,
-            _rate(gpu, "crossbar_GBps"),
-            gpu.number("half_tflops", above=0) * 1e12 if "half_tflops" in gpu else None,
-        ),
-        _link(table),
-        Engine(
-            engine.whole("units"),
-            CodecConfig(Format(), engine.whole("lanes")),
-            engine.number("clock_GHz", above=0) * 1e9,
-            engine.number("read_GBps", above=0) * 1e9,
-            engine.number("buffer_KB", above=0) * 1e3,
-            engine.number("latency_ns", least=0) * 1e-9,
-            _rate(engine, "port_GBps"),
-        ),
+        table.table("gpu").read(Gpu),
+        load_link(table.text("link"))
+        if isinstance(table.get("link"), str)
+        else table.table("link").read(Link),
+        engine.read(Engine, codec=CodecConfig(Format(), engine.whole("lanes"))),
     )
-    for part in (gpu, engine, table):
-        part.done()
+    table.done()
     return machine
-
-
-def _rate(table: Table, name: str) -> float | None:
-    return table.number(name, above=0) * 1e9 if name in table else None
-
-
-def _link(table: Table) -> Link:
-    if isinstance(table.get("link"), str):
-        return load_link(table.text("link"))
-    link = table.table("link")
-    result = Link(link.text("name"), link.number("GBps", above=0) * 1e9)
-    link.done()
-    return result

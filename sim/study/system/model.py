@@ -203,8 +203,7 @@ def tensor_rows(model: Model, algorithm: str) -> list[dict[str, Any]]:
         model.situation(algorithm, progress)
         for progress in moments(model.planner.assumptions.training.moments)
     ]
-    predictor = situations[0].predictor
-    by_kernel = [[one.predicted for one in situation.decisions(predictor)] for situation in situations]
+    by_kernel = [situation.kernel_decisions() for situation in situations]
     by_engine = [situation.engine_decisions() for situation in situations]
     return [
         {

@@ -60,10 +60,11 @@ class StepPlanner:
         return any(self.network.layers[layer].kind in kinds for layer in item.readers)
 
     def hidden(self, chosen: set[str]) -> dict[str, tuple[float, float]]:
-        """Returns seconds of computation beside the offload, and beside the prefetch, of each map in ``chosen``.
+        """Returns the seconds of computation that hide the offload and the prefetch of each map in ``chosen``.
 
-        The forward computation counts from the layer beside which a map is offloaded to the one that waits for the
-        offload, the backward computation from where its prefetch may begin to the layer that needs it.
+        An offload is hidden by the forward computation of the layers from the map's last reader to the next layer that
+        offloads, which waits for it. A prefetch is hidden by the backward computation of the layers between the previous
+        layer that needs a prefetched map and the one that needs this map.
         """
         maps = [item for item in self.offloadable if item.name in chosen]
         by_offload = sorted(maps, key=lambda item: item.offloaded_at)

@@ -21,17 +21,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from .compression import ALGORITHMS, Compression
-from .cswap import CostModel, KernelTimes, Predictor
-from .engine_rate import measured_engine_laws, unit_bytes_per_s
+from .cswap import CostModel, KernelTimes
+from .engine_rate import DIRECTIONS, measured_engine_laws, unit_bytes_per_s
 from .feature_maps import FeatureMap
-from .kernel_timings import DIRECTIONS
 from .passage import passage
 from .planner import StepPlanner
 from .roofline import Cost
 from .step import Transfer
 from .unit_share import measured_shares
 
-__all__ = ["COMPRESSING", "POLICIES", "Decision", "Situation", "plan"]
+__all__ = ["COMPRESSING", "POLICIES", "Situation", "plan"]
 
 #: The policies that compress, each with the algorithms that its compressor may use.
 COMPRESSING: dict[str, tuple[str, ...]] = {
@@ -47,16 +46,6 @@ COMPRESSING: dict[str, tuple[str, ...]] = {
 _EXTRACTS = ("conv", "linear")
 
 _FREE = Cost(0.0, 0.0)
-
-
-@dataclass(frozen=True)
-class Decision:
-    """The decisions of CSWAP's equations on one map at one moment."""
-
-    name: str
-    #: Whether to compress it, by predicted times of the kernels and by true ones.
-    predicted: bool
-    true: bool
 
 
 @dataclass(frozen=True)
@@ -114,13 +103,13 @@ class Situation:
         raw, link = self.planner.bytes_of(item), self.link_bytes(item)
         engine, density = self.planner.machine.engine, self.compression.literals(item, self.progress)
         fetch = engine.fetch_bytes_per_s
-        rates = [unit_bytes_per_s(engine, direction, density) for direction in ("compress", "decompress")]
+        rates = [unit_bytes_per_s(engine, direction, density) for direction in DIRECTIONS]
         if self.compression.algorithm == "zl_hw":
             slow = self.planner.assumptions.codecs.zl_hw_GBps * 1e9
             rates = [min(rate, slow) for rate in rates]
         outside = self._outside(link)
         costs = []
-        for direction, rate in zip(("compress", "decompress"), rates, strict=True):
+        for direction, rate in zip(DIRECTIONS, rates, strict=True):
             # What units lose to their order they lose on both sides, whichever is the slower one.
             share = measured_shares()[direction].at(engine.units, density)
             limits = {
@@ -154,23 +143,9 @@ class Situation:
             raw, raw, Cost(out + latency, raw), Cost(back + latency, raw), host_bytes=self.link_bytes(item)
         )
 
-    @property
-    def predictor(self) -> Predictor:
-        """The regression for the times of the kernels of this machine."""
-        return self.kernel_times.learnt()
-
-    def decisions(self, predictor: Predictor) -> list[Decision]:
-        """Returns what CSWAP decides about each map with predicted times, and what it would decide with true ones."""
-        result = []
-        for item, model in self._models():
-            density, raw = self.density(item), self.planner.bytes_of(item)
-            guesses = [predictor.seconds(direction, raw, density) for direction in DIRECTIONS]
-            times = [
-                self.kernel_times.cost(direction, raw, density, self.link_bytes(item)).seconds
-                for direction in DIRECTIONS
-            ]
-            result.append(Decision(item.name, model.worth_it(*guesses), model.worth_it(*times)))
-        return result
+    def kernel_decisions(self) -> list[bool]:
+        """Returns whether CSWAP compresses each map: whether its swap is then exposed for less time."""
+        return [compressed < plain for _, plain, compressed in self.exposed()]
 
     def exposed(self) -> list[tuple[str, float, float]]:
         """Returns the seconds by which the swap of each map is exposed, plain and compressed (equations 1 to 4)."""
@@ -180,9 +155,7 @@ class Situation:
                 model.plain,
                 model.compressed(
                     *(
-                        self.kernel_times.cost(
-                            direction, model.size, self.density(item), self.link_bytes(item)
-                        ).seconds
+                        self.kernel_times.seconds(direction, model.size, model.density)
                         for direction in DIRECTIONS
                     )
                 ),
@@ -255,10 +228,8 @@ def _cswap(situation: Situation) -> dict[str, Transfer]:
     epochs = situation.planner.assumptions.kernels.epochs
     decided = situation.at(int(situation.progress * epochs) / epochs)
     return {
-        item.name: situation.by_kernel(item) if decision.predicted else situation.plain(item)
-        for item, decision in zip(
-            situation.planner.offloadable, decided.decisions(decided.predictor), strict=True
-        )
+        item.name: situation.by_kernel(item) if compress else situation.plain(item)
+        for item, compress in zip(situation.planner.offloadable, decided.kernel_decisions(), strict=True)
     }
 
 

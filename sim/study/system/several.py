@@ -72,8 +72,8 @@ def several(model: Model, policy: str, algorithm: str, devices: int, links: int)
             raise ParameterError(f"{name} is {value}; it must be from 1 to {MOST}")
     if policy == "vdnn++":
         raise ParameterError(
-            "policy vdnn++ is given with devices or links; it compresses by the processors of the host, and how several "
-            "devices share these is not modelled"
+            "policy vdnn++ is given with several devices or links; it compresses by the processors of the host, and how "
+            "several devices share these is not modelled"
         )
     here = model.with_links(links)
     used = policy in COMPRESSING

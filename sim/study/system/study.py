@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from cdma.base.toml_table import read_toml
 from cdma.sim.study.recorded import DATA
 
@@ -21,8 +19,6 @@ from .headlines import (
     best_ratio,
     headlines,
 )
-from .kernel_law import measured_laws
-from .kernel_timings import DIRECTIONS, measured_timings
 from .machine import Machine, load_link, load_machine
 from .model import Model, Result
 from .networks import load_network
@@ -41,8 +37,6 @@ class Choice:
     epoch: int
     maps: int
     compressed: int
-    #: Decisions that true kernel times would have made, too.
-    right: int
     left_alone: tuple[str, ...]
 
 
@@ -65,9 +59,6 @@ class Study:
     choices: Mapping[str, Sequence[Choice]]
     #: Exposed seconds of each map of VGG-19 on the V100 at the end of the training, plain and compressed by kernels.
     exposed: Sequence[tuple[str, float, float]]
-    #: By direction: density, and seconds for a tensor of ``predicted_bytes``, measured on a processor and by the regression.
-    predicted: Mapping[str, Sequence[tuple[float, float, float]]]
-    predicted_bytes: float
     #: Device memory of VGG-16 over a step, in seconds and bytes, by policy.
     memory: Mapping[str, Sequence[tuple[float, float]]]
 
@@ -131,8 +122,6 @@ def study(
         cswap,
         choices,
         model("vgg19", load_machine(CSWAP_MACHINES[0])).situation("zv", 1.0).exposed(),
-        {direction: _predicted(direction) for direction in DIRECTIONS},
-        _predicted_bytes(),
         {policy: vgg.step(policy, "zv", 0.5).memory for policy in ("none", "vdnn_all", "cdma")},
     )
 
@@ -148,33 +137,7 @@ def compare(result: Study, assumptions: Assumptions) -> list[Comparison]:
     best = max(result.ratio_maximum[name]["zv"] for name in PAPER_NETWORKS)
     ours = headlines(rows, best, cswap, assumptions)
     table = read_toml(DATA / "paper.toml")
-    return [
-        Comparison(
-            row.text("quantity"),
-            row.text("what"),
-            row.number("theirs"),
-            row.text("source"),
-            ours[row.text("quantity")],
-            row.text("reason"),
-        )
-        for row in table.rows("figure")
-    ]
-
-
-def _predicted_bytes() -> float:
-    """Returns the size in the middle of those that were timed."""
-    sizes = np.unique(measured_timings().bytes)
-    return float(sizes[len(sizes) // 2])
-
-
-def _predicted(direction: str) -> list[tuple[float, float, float]]:
-    """Returns density, median of the measured seconds and the regression's, of tensors of one size."""
-    timings, size, law = measured_timings(), _predicted_bytes(), measured_laws()[direction]
-    rows = timings.part(timings.bytes == size).medians()
-    return [
-        (float(level), float(seconds), law.seconds(size, float(level)))
-        for level, seconds in zip(rows.density, rows.seconds[direction], strict=True)
-    ]
+    return [row.read(Comparison, ours=ours[row.text("quantity")]) for row in table.rows("figure")]
 
 
 def _over_link(model: Model) -> tuple[float, float]:
@@ -185,17 +148,10 @@ def _choices(model: Model) -> list[Choice]:
     """Returns the decisions of CSWAP at the beginning of every epoch."""
     epochs = model.planner.assumptions.kernels.epochs
     start = model.situation("zv", 0.0)
-    predictor = start.predictor
+    names = [item.name for item in model.planner.offloadable]
     result = []
     for epoch in range(epochs):
-        decisions = start.at(epoch / epochs).decisions(predictor)
-        result.append(
-            Choice(
-                epoch,
-                len(decisions),
-                sum(one.predicted for one in decisions),
-                sum(one.predicted == one.true for one in decisions),
-                tuple(one.name for one in decisions if not one.predicted),
-            )
-        )
+        compress = start.at(epoch / epochs).kernel_decisions()
+        left_alone = tuple(name for name, chosen in zip(names, compress, strict=True) if not chosen)
+        result.append(Choice(epoch, len(names), sum(compress), left_alone))
     return result

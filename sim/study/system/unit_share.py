@@ -2,7 +2,7 @@
 
 An engine cannot move a tensor faster than its host port takes the compressed bytes, nor than the ports of all units together
 take the raw ones. ``data/unit_cycles.json`` has the cycles that engines took beside that bound, which
-``cdma model --measure-units`` writes under Verilator.
+``cdma model measure units`` writes under Verilator.
 """
 
 from __future__ import annotations

@@ -93,7 +93,9 @@ class Verdict:
         )
 
 
-def verdict(model: Model, policies: Sequence[str], algorithms: Sequence[str]) -> Verdict:
+def verdict(
+    model: Model, policies: Sequence[str] = tuple(ACTIONS), algorithms: Sequence[str] = ("zv",)
+) -> Verdict:
     """Says what to do, and from which batch, memory and link on that is something else.
 
     It chooses among ``policies`` and not to offload, with those of ``algorithms`` that this project's engine has, if there

@@ -1,4 +1,4 @@
-"""The figures of ``docs/characterisation.md``, drawn from records."""
+"""The figures of ``docs/study/characterisation.md``, drawn from records."""
 
 from __future__ import annotations
 

@@ -34,16 +34,10 @@ def load_ratios(path: Path | None = None) -> list[Row]:
             raise TableError(f"{where} is {values!r}; it must be a list of {len(keys)} values")
         row = Table(where, dict(zip(keys, values, strict=True)))
         rows.append(
-            Row(
-                row.text("network"),
-                row.text("layer"),
-                row.text("kind"),
-                row.text("number_type"),
-                row.text("layout"),
-                row.whole("words"),
-                row.number("density", least=0, most=1),
-                {name: row.number(name, above=0) for name in names},
-                {name: row.number(f"bound {name}", above=0) for name in BOUNDS},
+            row.read(
+                Row,
+                ratio={name: row.number(name, above=0) for name in names},
+                bound={name: row.number(f"bound {name}", above=0) for name in BOUNDS},
             )
         )
     return rows

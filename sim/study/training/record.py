@@ -11,9 +11,7 @@ The package has three files in ``data/`` that :func:`record`, the command ``cdma
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +22,7 @@ from cdma.sim.codec.model import ZVC
 from cdma.sim.codec.words import words_of
 from cdma.sim.study.compare import codecs
 from cdma.sim.study.compare.comparison import Row, compare
+from cdma.sim.study.recorded import record_text
 
 from .archive import archive
 from .ratios import ratio_table, short
@@ -89,8 +88,8 @@ def record(
         zip(
             RECORDS,
             (
-                _text({**provenance, **default, "networks": recorded}).encode(),
-                _text({**provenance, **ratio_table(rows, names)}).encode(),
+                record_text({**provenance, **default, "networks": recorded}).encode(),
+                record_text({**provenance, **ratio_table(rows, names)}).encode(),
                 archive(samples),
             ),
             strict=True,
@@ -135,9 +134,3 @@ class _Series:
     def as_dict(self) -> dict[str, Any]:
         """The record of one network."""
         return {"accuracy": self._accuracy and short(self._accuracy), "layers": list(self._layers.values())}
-
-
-def _text(record: Mapping[str, Any]) -> str:
-    """JSON with a line for each list of numbers, so that two records can be compared."""
-    text = json.dumps(record, indent=1, allow_nan=False)
-    return re.sub(r"\[[^][{}]*\]", lambda match: re.sub(r"\s*\n\s*", " ", match.group()), text) + "\n"

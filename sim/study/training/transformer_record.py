@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +11,7 @@ from cdma.hdl.spec.format import Format
 from cdma.sim.codec.fit import fit
 from cdma.sim.codec.model import analyse
 from cdma.sim.codec.number_types import bfloat16_bits
+from cdma.sim.study.recorded import record_text
 from cdma.sim.study.system.density_table import TOKEN_KINDS
 
 from .ratios import short
@@ -59,11 +58,10 @@ def transformer_record(
         }
         for kind, lists in series.items()
     ]
-    record: dict[str, Any] = {
+    record = {
         "source": command,
         "data": "scikit-learn's digits, 1500 training images of 8 x 8 as sequences of 64 grey values",
         "versions": versions(),
         "networks": {"transformer": {"layers": layers}},
     }
-    text = json.dumps(record, indent=1, allow_nan=False)
-    return re.sub(r"\[[^][{}]*\]", lambda match: re.sub(r"\s*\n\s*", " ", match.group()), text) + "\n"
+    return record_text(record)

@@ -15,76 +15,49 @@ def input_rows(inputs: int) -> Iterator[tuple[bool, ...]]:
         yield row[::-1]
 
 
+_TOKEN = re.compile(r"\s*([A-Za-z_]\w*(?:\[\d+\])?|[()!'&*|+^]|[01])")
+#: What an operand ends with in a Python expression over the tuple ``v``.
+_ENDS = ("]", "0", "1", ")")
+
+
 def truth_table(function: str, names: list[str]) -> tuple[bool, ...] | None:
     """Returns the function's value for each of :func:`input_rows`; None if it is empty or names another pin."""
-    expression = _python_expression(function, names)
-    if expression is None:
-        return None
-    return tuple(bool(eval(expression, {"__builtins__": {}}, {"v": row})) for row in input_rows(len(names)))
-
-
-_FUNCTION_TOKEN = re.compile(r"\s*([A-Za-z_]\w*(?:\[\d+\])?|[()!'&*|+^]|[01])")
-
-
-def _python_expression(function: str, names: list[str]) -> str | None:
-    """Returns the function as a Python expression over the tuple ``v``; None as :func:`truth_table` has it.
-
-    The expression consists of indices, brackets and operators, so it is safe to evaluate.
-    """
-    tokens = []
-    position = 0
-    text = function.strip()
-    while position < len(text):
-        match = _FUNCTION_TOKEN.match(text, position)
-        if match is None:
-            return None
-        tokens.append(match[1])
-        position = match.end()
+    rows = [tuple(map(int, row)) for row in input_rows(len(names))]
     try:
-        result, rest = _parse_or(tokens, names)
-    except (IndexError, ValueError):
+        # It consists of indices, brackets and operators alone, so it is safe to evaluate.
+        code = compile(_python_expression(function.strip(), names), function, "eval")
+        return tuple(bool(eval(code, {"__builtins__": {}}, {"v": row}) & 1) for row in rows)
+    except (SyntaxError, TypeError, ValueError):
         return None
-    return result if not rest else None
 
 
-def _parse_or(tokens: list[str], names: list[str]) -> tuple[str, list[str]]:
-    result, tokens = _parse_xor(tokens, names)
-    while tokens and tokens[0] in "|+":
-        right, tokens = _parse_xor(tokens[1:], names)
-        result = f"({result} or {right})"
-    return result, tokens
+def _python_expression(function: str, names: list[str]) -> str:
+    """The function in Python, whose operators on bits bind as Liberty's do; an error where it has an unknown word."""
+    words: list[str] = []
+    position = 0
+    while position < len(function):
+        match = _TOKEN.match(function, position)
+        if match is None:
+            raise ValueError(f"no token in {function[position:]!r}")
+        token, position = match[1], match.end()
+        if token == "'":
+            start = _operand(words)
+            words[start:] = ["(", "~", *words[start:], ")"]
+        elif token in "&*|+^)":
+            words.append({"*": "&", "+": "|"}.get(token, token))
+        else:
+            if words and words[-1].endswith(_ENDS):
+                words.append("&")  # A blank between operands also means AND.
+            word = {"!": "~", "(": "(", "0": "0", "1": "1"}.get(token)
+            words.append(word or f"v[{names.index(token)}]")
+    return " ".join(words)
 
 
-def _parse_xor(tokens: list[str], names: list[str]) -> tuple[str, list[str]]:
-    result, tokens = _parse_and(tokens, names)
-    while tokens and tokens[0] == "^":
-        right, tokens = _parse_and(tokens[1:], names)
-        result = f"({result} != {right})"
-    return result, tokens
-
-
-def _parse_and(tokens: list[str], names: list[str]) -> tuple[str, list[str]]:
-    result, tokens = _parse_not(tokens, names)
-    while tokens and tokens[0] not in ("|", "+", "^", ")"):  # A blank between operands also means AND.
-        right, tokens = _parse_not(tokens[1:] if tokens[0] in "&*" else tokens, names)
-        result = f"({result} and {right})"
-    return result, tokens
-
-
-def _parse_not(tokens: list[str], names: list[str]) -> tuple[str, list[str]]:
-    head, tokens = tokens[0], tokens[1:]
-    if head == "!":
-        result, tokens = _parse_not(tokens, names)
-        return f"(not {result})", tokens
-    if head == "(":
-        result, tokens = _parse_or(tokens, names)
-        if tokens[0] != ")":
-            raise ValueError("unbalanced")
-        tokens = tokens[1:]
-    elif head in "01":
-        result = str(bool(int(head)))
-    else:
-        result = f"v[{names.index(head)}]"
-    while tokens and tokens[0] == "'":
-        result, tokens = f"(not {result})", tokens[1:]
-    return result, tokens
+def _operand(words: list[str]) -> int:
+    """Where the last operand begins: a word, or all from the bracket that the last word closes."""
+    depth = 0
+    for place in reversed(range(len(words))):
+        depth += {")": 1, "(": -1}.get(words[place], 0)
+        if not depth:
+            return place
+    raise ValueError("unbalanced")

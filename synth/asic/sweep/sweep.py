@@ -19,7 +19,7 @@ from cdma.synth.asic.library.library import Library
 from cdma.synth.asic.measure import Measurement, kept_measurement, measure
 from cdma.synth.asic.recipe import Options
 from cdma.synth.asic.timing import find_opensta
-from cdma.synth.circuits import Circuit, codec_circuit
+from cdma.synth.circuits import Circuit, circuit_of
 from cdma.synth.errors import MeasureError
 from cdma.synth.yosys import find_yosys
 
@@ -155,7 +155,7 @@ def run_sweep(
         config = wanted[index].config
         with one_at_a_time:
             if config not in made:
-                made[config] = codec_circuit(block, config)
+                made[config] = circuit_of(block, config)
             return made[config]
 
     def here(index: int) -> Measurement:

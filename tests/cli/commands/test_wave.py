@@ -14,12 +14,12 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.stage import STAGES
 from cdma.sim.codec.model import compress_words
 from cdma.sim.codec.words import words_from_bytes
-from cdma.verif.codec.design import CodecDesign
-from cdma.verif.codec.wave import wave
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.engine.wave import SCENARIOS, SCENARIOS_OF_UNITS
-from cdma.verif.lossy.design import StageDesign
 from cdma.verif.simulator.vcd_trace import read_trace
+from cdma.verif.stream.codec.design import CodecDesign
+from cdma.verif.stream.codec.wave import wave
+from cdma.verif.stream.stage.design import StageDesign
 from tests.support.paths import DOCS, ROOT
 
 pytestmark = pytest.mark.verilator

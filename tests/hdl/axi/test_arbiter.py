@@ -102,10 +102,10 @@ def test_data_come_back_to_the_client_that_asked(pause: float) -> None:
     simulate(dut, testbench)
 
 
-@pytest.mark.parametrize("fast", [False, True], ids=["", "fast"])
+@pytest.mark.parametrize("pipelined", [False, True], ids=["", "pipelined"])
 @pytest.mark.parametrize("pause", [0.0, 0.3, 0.8])
-def test_data_follow_addresses_and_answers_find_their_client(pause: float, fast: bool) -> None:
-    dut = WriteArbiter(IDS, 64, 40, 32, ID_BITS, fast=fast)
+def test_data_follow_addresses_and_answers_find_their_client(pause: float, pipelined: bool) -> None:
+    dut = WriteArbiter(IDS, 64, 40, 32, ID_BITS, pipelined=pipelined)
 
     async def testbench(ctx: Any) -> None:
         rng = random.Random(f"writes {pause}")

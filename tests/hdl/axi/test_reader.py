@@ -47,15 +47,15 @@ def _read(
     return packets, statuses
 
 
-@pytest.mark.parametrize("registered", [False, True])
+@pytest.mark.parametrize("pipelined", [False, True])
 @pytest.mark.parametrize(("data_bits", "burst", "pause"), PORTS)
-def test_reader_reads_any_length(data_bits: int, burst: int, pause: float, registered: bool) -> None:
+def test_reader_reads_any_length(data_bits: int, burst: int, pause: float, pipelined: bool) -> None:
     """Around beats, bursts and pages, from any aligned address: the bytes, in bursts that end at multiples of
     their length.
     """
     rng = random.Random(data_bits)
     beat = data_bits // 8
-    dut = AxiReader(port_shape(data_bits, burst, registered=registered))
+    dut = AxiReader(port_shape(data_bits, burst, pipelined=pipelined))
     memory = AxiMemory(read=dut.port, pause=pause, seed=1, longest=burst, outstanding=3)
     memory.bytes[:] = rng.randbytes(len(memory.bytes))
     commands = [(4096 - beat, 4), (4096 - beat, beat), (4096 - beat, beat + 4), (8192 - 4 * beat, 8 * beat)]
@@ -117,10 +117,10 @@ def test_reader_reports_the_first_fault_and_goes_on() -> None:
     assert statuses[2] == (2, 304)
 
 
-@pytest.mark.parametrize("registered", [False, True])
-def test_reader_requests_only_what_its_buffer_can_hold(registered: bool) -> None:
+@pytest.mark.parametrize("pipelined", [False, True])
+def test_reader_requests_only_what_its_buffer_can_hold(pipelined: bool) -> None:
     """While nothing takes the data, no more is requested than the buffer holds, and the port never waits."""
-    dut = AxiReader(port_shape(64, 8, outstanding=64, registered=registered))
+    dut = AxiReader(port_shape(64, 8, outstanding=64, pipelined=pipelined))
     memory = AxiMemory(read=dut.port)
     waited = []
     idle = []

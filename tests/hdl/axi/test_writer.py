@@ -57,12 +57,12 @@ def _write(
     return statuses
 
 
-@pytest.mark.parametrize("registered", [False, True])
+@pytest.mark.parametrize("pipelined", [False, True])
 @pytest.mark.parametrize(("data_bits", "burst", "pause"), PORTS)
-def test_writer_writes_any_length(data_bits: int, burst: int, pause: float, registered: bool) -> None:
+def test_writer_writes_any_length(data_bits: int, burst: int, pause: float, pipelined: bool) -> None:
     """Exactly the words, in as few bursts as boundaries allow, none of them empty."""
     beat = data_bits // 8
-    dut = AxiWriter(port_shape(data_bits, burst, registered=registered))
+    dut = AxiWriter(port_shape(data_bits, burst, pipelined=pipelined))
     memory = AxiMemory(write=dut.port, pause=pause, seed=2, longest=burst, outstanding=3)
     lengths = (
         [beat // 4 + step for step in (-1, 0, 1)] + [beat * burst // 4 + step for step in (-1, 0, 1)] + [1]
@@ -81,10 +81,10 @@ def test_writer_writes_any_length(data_bits: int, burst: int, pause: float, regi
     memory.checker.finish()
 
 
-@pytest.mark.parametrize("registered", [False, True])
-def test_addresses_do_not_go_farther_ahead_than_their_lengths_are_kept(registered: bool) -> None:
+@pytest.mark.parametrize("pipelined", [False, True])
+def test_addresses_do_not_go_farther_ahead_than_their_lengths_are_kept(pipelined: bool) -> None:
     """The memory takes addresses and data of short bursts when it likes: many addresses may come before their data."""
-    dut = AxiWriter(port_shape(64, 16, outstanding=8, registered=registered))
+    dut = AxiWriter(port_shape(64, 16, outstanding=8, pipelined=pipelined))
     memory = AxiMemory(write=dut.port, pause=0.6, seed=3, longest=16, outstanding=8)
     packets = [(4096 + 64 * number, 2 + 4 * (number % 3), 64) for number in range(200)]
     statuses = _write(dut, memory, packets)
@@ -102,11 +102,11 @@ class _Asleep(AxiMemory):
         return self.cycle % 400 < 300
 
 
-@pytest.mark.parametrize("registered", [False, True])
+@pytest.mark.parametrize("pipelined", [False, True])
 @pytest.mark.parametrize("words", [2, 6, 32, 400])
-def test_a_full_buffer_loses_nothing(words: int, registered: bool) -> None:
+def test_a_full_buffer_loses_nothing(words: int, pipelined: bool) -> None:
     """Beats and bursts come until none is taken any more, while nothing leaves."""
-    dut = AxiWriter(port_shape(64, 16, outstanding=4, registered=registered))
+    dut = AxiWriter(port_shape(64, 16, outstanding=4, pipelined=pipelined))
     memory = _Asleep(write=dut.port, longest=16, outstanding=4)
     size = -(-words // 2) * 8
     packets = [(4096 + size * number, words, size) for number in range(800 // words)]
@@ -127,16 +127,16 @@ def _expect(memory: AxiMemory, packets: list[tuple[int, int, int]]) -> bytearray
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("registered", [False, True])
+@pytest.mark.parametrize("pipelined", [False, True])
 @pytest.mark.parametrize("empty_end", [False, True])
 @pytest.mark.parametrize(("data_bits", "burst", "pause"), PORTS)
-def test_writer_realigns(data_bits: int, burst: int, pause: float, empty_end: bool, registered: bool) -> None:
+def test_writer_realigns(data_bits: int, burst: int, pause: float, empty_end: bool, pipelined: bool) -> None:
     """To every word of a beat, around beats, bursts and pages: these bytes and no other, in as few bursts as boundaries
     allow."""
     rng = random.Random(data_bits)
     beat = data_bits // 8
     block = burst * beat
-    dut = AxiWriter(port_shape(data_bits, burst, realign=True, registered=registered))
+    dut = AxiWriter(port_shape(data_bits, burst, realign=True, pipelined=pipelined))
     memory = AxiMemory(size=1 << 20, write=dut.port, pause=pause, seed=2, longest=burst, outstanding=3)
     cases = []
     for offset in range(0, beat, 4):

@@ -11,10 +11,10 @@ from tests.support.simulate import simulate
 
 @pytest.mark.parametrize(("most", "width"), [(1, 12), (8, 16), (16, 14), (64, 20)])
 @pytest.mark.parametrize(("full", "clears"), [(True, 0), (False, 0.002), (False, 0.2), (True, 0.03)])
-@pytest.mark.parametrize("lookahead", [False, True], ids=["plain", "lookahead"])
-def test_counts_like_an_integer(most: int, width: int, full: bool, clears: float, lookahead: bool) -> None:
+@pytest.mark.parametrize("pipelined", [False, True], ids=["plain", "pipelined"])
+def test_counts_like_an_integer(most: int, width: int, full: bool, clears: float, pipelined: bool) -> None:
     """With ``full``, the largest amount is always added, so that the lowest part overflows as often as it can."""
-    dut = WideCounter(most, width, lookahead=lookahead)
+    dut = WideCounter(most, width, pipelined=pipelined)
     source = random.Random(f"{most} {width} {full} {clears}")
     cycles = 1500 if clears else min(4000, 5 * (1 << width) // most)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,13 +29,13 @@ class FlatSlice(wiring.Component):
     def __init__(self, bits: int) -> None:
         # Beside keep and last.
         self.beat = Beat(bits - 2, 1)
-        super().__init__({"i": In(stream.Signature(bits)), "o": Out(stream.Signature(bits))})
+        super().__init__({"input": In(stream.Signature(bits)), "output": Out(stream.Signature(bits))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.slice = beats = BeatSlice(self.beat)
-        for outer, inner in ((self.i, beats.i), (self.o, beats.o)):
-            source, sink = (outer, inner) if inner is beats.i else (inner, outer)
+        for outer, inner in ((self.input, beats.input), (self.output, beats.output)):
+            source, sink = (outer, inner) if inner is beats.input else (inner, outer)
             m.d.comb += [
                 sink.valid.eq(source.valid),
                 source.ready.eq(sink.ready),
@@ -50,21 +49,23 @@ class Copies(wiring.Component):
 
     def __init__(self, bits: int) -> None:
         self.copies = 300 // bits
-        super().__init__({"i": In(stream.Signature(bits)), "o": Out(stream.Signature(bits))})
+        super().__init__({"input": In(stream.Signature(bits)), "output": Out(stream.Signature(bits))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        width = len(self.i.payload)
+        width = len(self.input.payload)
         m.submodules.buffer = buffer = ElasticBuffer(self.copies * width)
-        copies = [buffer.o.payload.word_select(copy, width) for copy in range(self.copies)]
+        copies = [buffer.output.payload.word_select(copy, width) for copy in range(self.copies)]
         m.d.comb += [
-            buffer.i.valid.eq(self.i.valid),
-            buffer.i.payload.eq(self.i.payload.replicate(self.copies)),
-            self.i.ready.eq(buffer.i.ready),
-            self.o.valid.eq(buffer.o.valid),
-            buffer.o.ready.eq(self.o.ready),
+            buffer.input.valid.eq(self.input.valid),
+            buffer.input.payload.eq(self.input.payload.replicate(self.copies)),
+            self.input.ready.eq(buffer.input.ready),
+            self.output.valid.eq(buffer.output.valid),
+            buffer.output.ready.eq(self.output.ready),
             # Something else as soon as one copy differs.
-            self.o.payload.eq(Mux(Cat(copy == copies[0] for copy in copies).all(), copies[0], ~copies[0])),
+            self.output.payload.eq(
+                Mux(Cat(copy == copies[0] for copy in copies).all(), copies[0], ~copies[0])
+            ),
         ]
         return m
 
@@ -79,11 +80,12 @@ def dut(request: pytest.FixtureRequest) -> Buffer:
 
 @pytest.mark.parametrize(("writes", "reads"), PAIRS)
 def test_transfers_come_out_as_they_went_in(dut: Buffer, writes: str, reads: str) -> None:
-    ends = SimpleNamespace(input=dut.i, output=dut.o)
 
     async def check(ctx: Any) -> None:
         await ctx.tick()
-        await check_stream(ctx, ends, (writes, reads), writes, reads, 1, lambda: bool(ctx.get(dut.i.ready)))
+        await check_stream(
+            ctx, dut, (writes, reads), writes, reads, 1, lambda: bool(ctx.get(dut.input.ready))
+        )
 
     simulate(dut, check)
 
@@ -95,13 +97,13 @@ def test_ready_and_valid_follow_nothing_within_a_cycle(dut: Buffer) -> None:
         for _ in range(200):
             shown = set()
             for valid, ready in ((0, 0), (0, 1), (1, 0), (1, 1)):
-                ctx.set(dut.i.valid, valid)
-                ctx.set(dut.o.ready, ready)
-                ctx.set(dut.i.payload, source.getrandbits(16))
-                shown.add((ctx.get(dut.i.ready), ctx.get(dut.o.valid), ctx.get(dut.o.payload)))
+                ctx.set(dut.input.valid, valid)
+                ctx.set(dut.output.ready, ready)
+                ctx.set(dut.input.payload, source.getrandbits(16))
+                shown.add((ctx.get(dut.input.ready), ctx.get(dut.output.valid), ctx.get(dut.output.payload)))
             assert len(shown) == 1
-            ctx.set(dut.i.valid, source.getrandbits(1))
-            ctx.set(dut.o.ready, source.getrandbits(1))
+            ctx.set(dut.input.valid, source.getrandbits(1))
+            ctx.set(dut.output.ready, source.getrandbits(1))
             await ctx.tick()
 
     simulate(dut, check)
@@ -115,14 +117,14 @@ def test_nothing_moves_in_reset(dut: Buffer) -> None:
     m = ResetInserter(reset)(m)
 
     async def check(ctx: Any) -> None:
-        ctx.set(dut.i.valid, 1)
+        ctx.set(dut.input.valid, 1)
         for _ in range(3):
             await ctx.tick()
-            assert (ctx.get(dut.i.ready), ctx.get(dut.o.valid)) == (0, 0)
+            assert (ctx.get(dut.input.ready), ctx.get(dut.output.valid)) == (0, 0)
         ctx.set(reset, 0)
-        assert ctx.get(dut.i.ready) == 0
+        assert ctx.get(dut.input.ready) == 0
         await ctx.tick()
-        assert (ctx.get(dut.i.ready), ctx.get(dut.o.valid)) == (1, 0)
+        assert (ctx.get(dut.input.ready), ctx.get(dut.output.valid)) == (1, 0)
 
     simulate(m, check)
 

@@ -14,7 +14,7 @@ from cdma.hdl.lossy.rounding import Rounding
 from cdma.hdl.lossy.scaling import Scaling
 from cdma.hdl.spec.quantisation import NUMBERS, Quantisation
 from cdma.sim.lossy.quantise import dequantise, quantise
-from cdma.verif.lossy.numbers import any_words
+from cdma.verif.stream.stage.numbers import any_words
 from tests.support.simulate import simulate
 
 FORMS = [

@@ -13,7 +13,7 @@ from cdma.hdl.lossy.dequantiser import Dequantiser
 from cdma.hdl.lossy.quantiser import Quantiser
 from cdma.hdl.spec.quantisation import Quantisation
 from cdma.sim.lossy.quantise import dequantise, quantise
-from cdma.verif.lossy.numbers import any_words
+from cdma.verif.stream.stage.numbers import any_words
 from tests.support.pauses import Pause, never, sometimes
 from tests.support.stream_bench import Packet, StreamBench, beats_of
 

@@ -1,4 +1,4 @@
-"""What the AXI4 ports say beside addresses and lengths: which values there are, and which ports they give."""
+"""Sideband signals: which values there are, and which ports they give."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ def test_user_ports_are_as_wide_as_asked_for(bits, units):
         ({"axuser_bits": 3, "axuser": 8}, "axuser is 8"),
     ],
 )
-def test_what_axi4_does_not_have_is_refused(setting, says):
+def test_values_that_axi4_does_not_have_are_refused(setting, says):
     with pytest.raises(ParameterError, match=says):
         EngineConfig.from_settings(setting)

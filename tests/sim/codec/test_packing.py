@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cdma import CodecConfig, Format
 from cdma.sim.codec.number_types import LAYOUTS, arrange, convert
 from cdma.sim.codec.packing import packing_cycles, shared_cycles, worst_windows
-from cdma.verif.codec import stimulus
+from cdma.verif.stream.codec import stimulus
 from tests.support.packet_shapes import packet_shape
 from tests.support.samples import load_samples
 

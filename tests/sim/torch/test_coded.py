@@ -50,7 +50,7 @@ def test_integers_are_those_of_the_specification(dtype, code_bits, keep_nonzero)
             assert found.bits == bits
 
 
-def test_what_does_not_fit_takes_more_bits():
+def test_numbers_that_do_not_fit_take_more_bits():
     numbers = torch.tensor([0.0, 1.0, -9.0])
     assert quantised(numbers, Step(0, (4,))) is None
     found = quantised(numbers, Step(0, (4, 8)))

@@ -78,7 +78,7 @@ def test_without_loss_training_is_the_same_bit_for_bit(inside):
     assert context.now == (0, 0)
 
 
-def test_what_is_held_is_what_is_there():
+def test_the_report_counts_the_bytes_that_are_in_memory():
     """Bytes in the objects that autograd has, counted by the collector, are those that the report says."""
     from cdma.sim.torch.context import _Kept
 
@@ -224,7 +224,7 @@ def test_the_bound_is_kept():
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
-def test_what_is_out_of_range_is_kept_without_loss(value):
+def test_tensors_out_of_range_are_kept_without_loss(value):
     model = nn.Linear(64, 8)
     inputs = torch.randn(64, 64)
     inputs[3, 5] = value

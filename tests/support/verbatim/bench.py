@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.sim.codec.results import TRAILING, TRUNCATED
 from cdma.sim.codec.words import Words, word_dtype
-from cdma.verif.codec.codec_bench import CodecBench, Limits
+from cdma.verif.stream.codec.codec_bench import CodecBench, Limits
 
 __all__ = ["BENCH"]
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from cdma.hdl.spec.checks import check_choice
-from cdma.hdl.spec.codecs import Codec, Option, Shape
+from cdma.hdl.spec.codecs import Codec, Shape
+from cdma.hdl.spec.settings import check_settings, setting
 from cdma.hdl.spec.stream_format import StreamFormat
 
 __all__ = ["CODEC", "LINE", "Verbatim"]
@@ -21,11 +22,11 @@ class Verbatim(StreamFormat):
 
     codec: ClassVar[str] = "verbatim"
 
-    word_bits: int = 32
+    word_bits: int = setting(32, "bits of a word: 8, 16 or 32", allowed=(8, 16, 32), why="memory has bytes")
     window: int = 32
 
     def __post_init__(self) -> None:
-        check_choice("word_bits", self.word_bits, (8, 16, 32), "memory has bytes")
+        check_settings(self)
         check_choice(
             "window", self.window, (32, 64), "the bench sends packets of so many words and of parts of it"
         )
@@ -39,7 +40,6 @@ CODEC = Codec(
     name="verbatim",
     summary="every word is sent as it is",
     format=Verbatim,
-    options=(Option("word_bits", "bits of a word: 8, 16 or 32"),),
     runtime_table=False,
     pipelined=False,
     small_queue=False,

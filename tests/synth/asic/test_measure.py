@@ -80,7 +80,7 @@ def test_results_are_kept(tiny, tmp_path, monkeypatch):
     assert measure(given, tiny, Options(), block_depth=1, cache=Cache(tmp_path)) == first
 
 
-def test_what_is_kept_depends_on_all_that_counts(tiny, tmp_path):
+def test_a_kept_measurement_depends_on_all_that_counts(tiny, tmp_path):
     """Another circuit, library, period or tool is another measurement."""
     given = circuit("always @(posedge clk) if (e) q <= d;")
     cache = Cache(tmp_path)

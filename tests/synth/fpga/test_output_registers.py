@@ -69,7 +69,7 @@ def test_a_fifo_for_block_ram_ends_in_it():
 
     from cdma.hdl.blocks.fifo import Fifo
 
-    fifo = Fifo(16, 512, reserved=True, block=True)
+    fifo = Fifo(16, 512, reserved=True, pipelined=True)
     m = Module()
     m.submodules.fifo = fifo
     ports = [fifo.input.payload, fifo.input.valid, fifo.output.payload, fifo.output.valid, fifo.output.ready]

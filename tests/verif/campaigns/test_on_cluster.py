@@ -15,8 +15,8 @@ from cdma.verif.campaigns import campaign
 from cdma.verif.campaigns.on_cluster import verify_on_cluster
 from cdma.verif.campaigns.soak import soak as soaks
 from cdma.verif.campaigns.soak.soak import Case
-from cdma.verif.codec.design import CodecDesign
 from cdma.verif.regression import Regression, verify
+from cdma.verif.stream.codec.design import CodecDesign
 from tests.support.dask_cluster import local_cluster
 
 TINY = CodecDesign("compressor", CodecConfig(Format(8, 8), 2))

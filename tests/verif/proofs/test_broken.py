@@ -120,11 +120,14 @@ class Hesitating(SkidBuffer):
 
     def elaborate(self, platform):
         m = Module()
-        right = around(m, self, SkidBuffer(2), but=["i"])
+        right = around(m, self, SkidBuffer(2), but=["input"])
         rest = Signal()
-        m.d.sync += rest.eq(self.i.valid & self.i.ready)
-        m.d.comb += [right.i.payload.eq(self.i.payload), right.i.valid.eq(self.i.valid & ~rest)]
-        m.d.comb += self.i.ready.eq(right.i.ready & ~rest)
+        m.d.sync += rest.eq(self.input.valid & self.input.ready)
+        m.d.comb += [
+            right.input.payload.eq(self.input.payload),
+            right.input.valid.eq(self.input.valid & ~rest),
+        ]
+        m.d.comb += self.input.ready.eq(right.input.ready & ~rest)
         return m
 
 

@@ -53,7 +53,7 @@ def test_an_answer_that_comes_late() -> None:
         name="broken",
         config="on purpose",
         claim="",
-        bench=lambda: LitePort(RegisterFile(_MAP, fast=True), 1),
+        bench=lambda: LitePort(RegisterFile(_MAP, pipelined=True), 1),
         rules=(LITE_RULES,),
     )
     result = run_proof(proof, timeout=60, use_cache=False)

@@ -65,7 +65,9 @@ def test_broken_verilog_is_reported_and_not_kept(own_designs: Path) -> None:
 @pytest.mark.verilator
 def test_a_test_that_does_not_exist_fails(own_designs: Path) -> None:
     executable = build(TINY, "tiny", ("aclk", "d", "q"))
-    (outcome,) = simulate(executable, "tiny", "cdma.verif.codec.tests.packets", ["nothing"], {"seed": 1})
+    (outcome,) = simulate(
+        executable, "tiny", "cdma.verif.stream.codec.tests.packets", ["nothing"], {"seed": 1}
+    )
     assert outcome.failure is not None
     assert "without a result" in outcome.failure
 

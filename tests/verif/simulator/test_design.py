@@ -8,9 +8,9 @@ import pytest
 
 from cdma import CodecConfig, Format
 from cdma.hdl.spec.codecs import CODECS
-from cdma.verif.codec.design import CodecDesign
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.simulator.design import Design
+from cdma.verif.stream.codec.design import CodecDesign
 from tests.support.verbatim.description import LINE, Verbatim
 
 DESIGNS = [

@@ -8,8 +8,8 @@ import pytest
 
 from cdma import Format
 from cdma.hdl.spec.codec import CodecConfig
-from cdma.verif.codec.design import CodecDesign
 from cdma.verif.regression import verify
+from cdma.verif.stream.codec.design import CodecDesign
 
 
 @pytest.mark.verilator

@@ -11,9 +11,9 @@ from functools import lru_cache
 
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.sim.codec.results import CODE, NONE, PADDING, TRAILING, TRUNCATED
-from cdma.verif.codec.codec_bench import bench_of
-from cdma.verif.codec.traffic import MALFORMED
 from cdma.verif.simulator.design import Design
+from cdma.verif.stream.codec.codec_bench import bench_of
+from cdma.verif.stream.codec.packet import MALFORMED
 
 from .goals import Goal, Sample, cross
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from cdma.hdl.spec.quantisation import Quantisation
 from cdma.hdl.spec.stage import STAGES
-from cdma.verif.lossy.classes import integer_kinds, number_kinds
 from cdma.verif.simulator.design import Design
+from cdma.verif.stream.stage.classes import integer_kinds, number_kinds
 
 from .goals import Goal, Sample, cross
 

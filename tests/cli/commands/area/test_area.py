@@ -1,4 +1,4 @@
-"""``cdma area`` as a user meets it: figures, refusals, and the comparisons."""
+"""``cdma area`` as a user meets it: figures, and the comparisons."""
 
 import json
 
@@ -102,28 +102,6 @@ def test_report_with_a_path(capsys):
     out = capsys.readouterr().out
     assert "core.packer" in out
     assert "Synthesised again with the blocks' boundaries kept" in out
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--liberty", "none.lib"], "cdma: the library none.lib cannot be read: No such file or directory\n"),
-        (["--liberty", __file__], f"cdma: {__file__} is not a Liberty library: it does not begin with"),
-        (["--liberty", str(TINY), str(TINY)], f"cdma: {TINY} and {TINY} both have the cell INV;"),
-        (["--period", "0"], "cdma: the clock period is 0.0 ns; it must be from 0.001 to 1000\n"),
-        (["--lanes", "3"], "cdma: lanes is 3; it must be one of"),
-        (
-            ["--compare", "0", "--liberty", str(TINY)],
-            "cdma: the library's feature size is 0.0 nm; it must be from 3",
-        ),
-    ],
-)
-def test_refusals(options, message, capsys):
-    assert main(["area", "compressor", *options]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith(message)
-    assert captured.err.count("\n") == 1
 
 
 def test_comparison(capsys):

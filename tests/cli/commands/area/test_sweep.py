@@ -1,4 +1,4 @@
-"""``cdma area --sweep``: files, JSON and refusals."""
+"""``cdma area --sweep``: files and JSON."""
 
 import json
 
@@ -34,19 +34,3 @@ def test_command(tmp_path, capsys, monkeypatch):
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert main([*command, "-o", str(folder)]) == 0
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--sweep", "lanes=1", "--sweep", "lanes=2"], "cdma: --sweep names lanes twice"),
-        (["--sweep", "lanes=64"], "cdma: no point of the sweep can be: lanes is 64"),
-        (["--sweep", "lanes=1", "--jobs", "-1"], "cdma: jobs is -1; it must be 1 or more"),
-        (["--scheduler", "tcp://127.0.0.1:1"], "cdma: --scheduler says how to sweep; give it with --sweep"),
-        (["--sweep", "lanes=1", "--compare", "45"], "cdma: --sweep and --compare are two questions"),
-        (["--compare", "45"], "cdma: --compare scales µm²; give the library with --liberty"),
-    ],
-)
-def test_command_refuses(options, message, capsys):
-    assert main(["area", "compressor", *options]) == 2
-    assert capsys.readouterr().err.startswith(message)

@@ -13,9 +13,9 @@ from cdma.app import main
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.sim.codec.model import ZVC, analyse
 from cdma.sim.codec.stimuli import activations
-from cdma.verif.codec.design import CodecDesign
-from cdma.verif.codec.measure import SHAPES, standard_designs
-from cdma.verif.codec.tensor import run_tensor
+from cdma.verif.stream.codec.design import CodecDesign
+from cdma.verif.stream.codec.measure import SHAPES, standard_designs
+from cdma.verif.stream.codec.tensor import run_tensor
 
 KEYS = {
     "direction",

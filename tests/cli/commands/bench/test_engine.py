@@ -30,25 +30,3 @@ def test_rows_of_several_widths(capsys: pytest.CaptureFixture[str]) -> None:
         assert beats == 4096
         assert row["utilisation"] == pytest.approx(beats / row["cycles"], abs=1e-3)
         assert row["utilisation"] > 0.85
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            ["--port-bits", "64", "--dev-data-bits", "64"],
-            "dev-data-bits and port-bits are both given; port-bits is the width of both ports",
-        ),
-        (["--tensors", "65"], "tensors is 65; it must be from 1 to 64, which the bench's ring holds"),
-        (["--modes", "lossy"], "modes has lossy; the engine has no error-bounded stage (--lossy)"),
-        (["--tensors", "0"], "tensors is 0; it must be from 1 to 64, which the bench's ring holds"),
-    ],
-)
-def test_refusals(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "engine", *options]) == 2
-    assert capsys.readouterr().err == f"cdma: {message}\n"
-
-
-def test_a_width_that_no_port_has(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "engine", "--port-bits", "96"]) == 2
-    assert "dev_data_bits is 96" in capsys.readouterr().err

@@ -62,32 +62,6 @@ def test_table(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            ["--units", "2", "--unit-counts", "4"],
-            "units and unit-counts are both given; either says what is measured",
-        ),
-        (["--cycles", "255"], "cycles is 255; it must be from 256 to 1048576"),
-        (
-            ["--cycles", "1048576", "--unit-counts", "8", "--densities", "0"],
-            "cycles is 1048576; 8 units read 268435456 bytes in them at density 0, and the bench's memory has 7340032",
-        ),
-        (["--memory-latency", "-1"], "memory-latency is -1; it must be from 0 to 10000 cycles"),
-        (["--densities", "1.5"], "densities has 1.5; a density is from 0 to 1"),
-    ],
-)
-def test_refusals(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "units", *options]) == 2
-    assert capsys.readouterr().err == f"cdma: {message}\n"
-
-
-def test_a_number_of_units_that_no_engine_has(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "units", "--unit-counts", "3"]) == 2
-    assert "units is 3" in capsys.readouterr().err
-
-
 def test_rows_that_were_measured_before(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     picture = tmp_path / "units.svg"
     measured = str(DATA / "unit_cycles.json")

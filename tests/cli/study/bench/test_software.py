@@ -13,7 +13,7 @@ import cdma
 from cdma.app import main
 from cdma.sim.codec.native import installed
 from cdma.sim.codec.stimuli import activations
-from cdma.sim.study.compare import software_bench, software_times
+from cdma.sim.study.compare import software_bench
 
 OTHERS = {"lz4": "LZ4", "zstandard": "zstd 1", "blosc2": "blosc2 LZ4 1"}
 
@@ -50,48 +50,6 @@ def test_table_and_own_input(tmp_path, capsys):
     assert len(rows) == 1 + len(installed())
     assert all(f" {32 / (4 + 8):.2f} " in row for row in rows)
     assert "own.npy" in out
-
-
-def linear_times(rounds, calls):
-    """Timings of a codec whose law is linear."""
-    assert calls == 2
-    for _ in range(rounds):
-        for size in (10**6, 3 * 10**6, 10**7):
-            for density in (0.0, 0.5, 1.0):
-                seconds = size * 1e-10
-                yield software_times.Timing(
-                    size, density, seconds * (1 + density), seconds * (2 - density), seconds
-                )
-
-
-@pytest.mark.parametrize("as_json", [False, True])
-def test_times_and_errors_of_their_regression(tmp_path, capsys, monkeypatch, as_json):
-    monkeypatch.setattr(software_times, "software_times", linear_times)
-    monkeypatch.setattr(software_times, "kernels_name", lambda: "mine")
-    path = tmp_path / "times.json"
-    more = ["--json"] if as_json else []
-    status, out, _ = run(capsys, "--times", path, "--rounds", 3, "--calls", 2, *more)
-    assert status == 0
-    written = json.loads(path.read_text())
-    assert written["kernels"] == "mine"
-    assert written["source"] == "cdma bench software --times times.json --rounds 3 --calls 2"
-    assert len(written["rows"]) == 27
-    if as_json:
-        report = json.loads(out)
-        assert report["timings"] == 27
-        assert report["errors"]["compress"]["linear"] == pytest.approx(0, abs=1e-9)
-        assert report["errors"]["decompress"].keys() == {"single", "median", "noise", "linear"}
-    else:
-        assert [line.split()[-2:] for line in out.splitlines() if "compress " in line] == [
-            ["0.0%", "0.0%"]
-        ] * 2
-
-
-@pytest.mark.parametrize("option", ["--rounds", "--calls"])
-def test_at_least_one(tmp_path, capsys, option):
-    status, _, error = run(capsys, "--times", tmp_path / "times.json", option, 0)
-    assert status != 0
-    assert f"{option[2:]} is 0; at least one is needed" in error
 
 
 def test_missing_packages_are_said(monkeypatch, capsys):

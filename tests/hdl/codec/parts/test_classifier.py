@@ -12,11 +12,11 @@ from tests.support.simulate import simulate
 
 @pytest.mark.parametrize("values", [(0, 1, 7), (3, 3, 0), (5,)])
 @pytest.mark.parametrize("runtime", [False, True])
-@pytest.mark.parametrize("registered", [False, True])
-def test_lowest_equal_entry_wins(values: tuple[int, ...], runtime: bool, registered: bool) -> None:
+@pytest.mark.parametrize("pipelined", [False, True])
+def test_lowest_equal_entry_wins(values: tuple[int, ...], runtime: bool, pipelined: bool) -> None:
     # Of 8 bits, so that several parts of a word are compared; each word that there is is.
     config = CodecConfig(Format(8, 8, 2, tuple(17 * value for value in values)), 4, runtime)
-    dut = Classifier(config, registered=registered)
+    dut = Classifier(config, pipelined=pipelined)
     table = [17 * value for value in values] + [17 * values[0]] * (config.table_size - len(values))
 
     async def check(ctx: Any) -> None:
@@ -27,7 +27,7 @@ def test_lowest_equal_entry_wins(values: tuple[int, ...], runtime: bool, registe
             for keep in (0, 0b1001, 0b1111):
                 ctx.set(dut.data, words)
                 ctx.set(dut.keep, keep)
-                if registered:
+                if pipelined:
                     await ctx.tick()
                 else:
                     await ctx.delay(1e-9)

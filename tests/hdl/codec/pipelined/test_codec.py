@@ -10,7 +10,7 @@ from cdma.hdl.codec.compressor import Compressor
 from cdma.hdl.codec.decompressor import Decompressor
 from cdma.hdl.codec.parts.streams import Error
 from cdma.hdl.spec.codec import CodecConfig
-from cdma.verif.codec.frequent_value import BENCH
+from cdma.verif.stream.codec.frequent_value import BENCH
 from tests.support.codec_bench import compress_packets, cycles_taken, decompress_packets
 from tests.support.codec_packets import (
     LOADS,

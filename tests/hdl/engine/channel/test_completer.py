@@ -87,16 +87,16 @@ class Case:
 class Bench:
     """Slots and completer, connected as in a channel, and processes that play checker and stages."""
 
-    #: The slots show what is written a cycle later.
-    late = False
+    #: The slots have registers before their memories.
+    pipelined = False
     #: There are CRCs.
     summed = False
 
     def __init__(self, depth: int = 4) -> None:
-        self.slots = slots = Slots(64, 64, depth, late=self.late, options=RecordOptions(crc=self.summed))
-        self.completer = completer = Completer(
-            64, 64, padded=True, late=self.late, options=RecordOptions(crc=self.summed)
+        self.slots = slots = Slots(
+            64, 64, depth, pipelined=self.pipelined, options=RecordOptions(crc=self.summed)
         )
+        self.completer = completer = Completer(64, 64, padded=True, options=RecordOptions(crc=self.summed))
         m = Module()
         m.submodules.slots, m.submodules.completer = slots, completer
         wiring.connect(m, slots.tickets, completer.tickets)
@@ -200,12 +200,12 @@ class Bench:
 @pytest.fixture(
     autouse=True,
     params=[(False, False), (True, False), (False, True)],
-    ids=["registers", "late", "crc"],
+    ids=["", "pipelined", "crc"],
 )
 def _memories(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every test with both kinds of memories, and with CRCs."""
-    late, summed = request.param
-    monkeypatch.setattr(Bench, "late", late)
+    pipelined, summed = request.param
+    monkeypatch.setattr(Bench, "pipelined", pipelined)
     monkeypatch.setattr(Bench, "summed", summed)
 
 
@@ -369,7 +369,7 @@ def test_holds_but_does_not_lose() -> None:
             assert not ctx.get(bench.completer.completion.valid)
             await ctx.tick()
         ctx.set(bench.completer.hold, 0)
-        cycles = 11 + 2 * bench.late
+        cycles = 13
         for cycle in range(cycles + 1):
             assert ctx.get(bench.completer.completion.valid) == (cycle == cycles)
             await ctx.tick()
@@ -430,12 +430,12 @@ def test_no_more_than_there_are_slots() -> None:
             await bench.push(ctx, dataclasses.replace(Case(refused=Status.WINDOW), tag=tag))
         assert not ctx.get(bench.slots.input.ready)
         assert (await bench.complete(ctx))["tag"] == 1
-        await ctx.tick().repeat(1 + bench.late)
+        await ctx.tick().repeat(2)
         assert ctx.get(bench.slots.input.ready)
         await bench.push(ctx, dataclasses.replace(Case(refused=Status.WINDOW), tag=3))
         assert (await bench.complete(ctx))["tag"] == 2
         assert (await bench.complete(ctx))["tag"] == 3
-        await ctx.tick().repeat(1 + bench.late)
+        await ctx.tick().repeat(2)
         assert ctx.get(bench.slots.empty)
 
     simulate(bench.module, drive)

@@ -30,15 +30,15 @@ SETTLED = 100
 class Made(Counters):
     """The counters that are tested: with and without a further register."""
 
-    late_ones = False
+    pipelined = False
 
     def __init__(self) -> None:
-        super().__init__(late=self.late_ones)
+        super().__init__(pipelined=self.pipelined)
 
 
-@pytest.fixture(autouse=True, params=[False, True], ids=["", "late"])
-def late(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Made, "late_ones", request.param)
+@pytest.fixture(autouse=True, params=[False, True], ids=["", "pipelined"])
+def _pipelined(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Made, "pipelined", request.param)
 
 
 class Bench:

@@ -170,9 +170,9 @@ class _Manager:
 class _Bench:
     """A register file, its model, and the hardware around it, which acts at random in every cycle."""
 
-    def __init__(self, registers: RegisterMap, seed: int, pause: float, *, fast: bool = False) -> None:
+    def __init__(self, registers: RegisterMap, seed: int, pause: float, *, pipelined: bool = False) -> None:
         self.registers = registers
-        self.dut = RegisterFile(registers, fast=fast)
+        self.dut = RegisterFile(registers, pipelined=pipelined)
         self.model = Model(registers)
         self.rng = random.Random(seed)
         self.pause = pause
@@ -346,11 +346,11 @@ def play(
     pause: float,
     resets: float = 0.01,
     *,
-    fast: bool = False,
+    pipelined: bool = False,
 ) -> int:
     """Runs the accesses with random idle and back-pressure, and soft resets in a share ``resets`` of the cycles,
     checks every cycle, and returns the cycles taken once the registers have settled."""
-    bench = _Bench(registers, seed, pause, fast=fast)
+    bench = _Bench(registers, seed, pause, pipelined=pipelined)
     cycles = []
 
     async def testbench(ctx: Any) -> None:
@@ -383,9 +383,9 @@ def test_any_accesses_behave_as_the_model_says(writes, reads, seed, pause):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fast", [False, True], ids=["", "fast"])
+@pytest.mark.parametrize("pipelined", [False, True], ids=["", "pipelined"])
 @pytest.mark.parametrize("pause", [0.0, 0.4, 0.8])
-def test_long_traffic_behaves_as_the_model_says(pause, fast):
+def test_long_traffic_behaves_as_the_model_says(pause, pipelined):
     """Long enough that every register is written again while it holds something, and while hardware acts."""
     rng = random.Random(f"long {pause}")
     known = [placed.address for placed in EXAMPLE.placed()]
@@ -400,24 +400,24 @@ def test_long_traffic_behaves_as_the_model_says(pause, fast):
         [operation() for _ in range(500)],
         rng.getrandbits(32),
         pause,
-        fast=fast,
+        pipelined=pipelined,
     )
 
 
-@pytest.mark.parametrize("fast", [False, True], ids=["", "fast"])
-def test_an_access_every_third_cycle_and_direction(fast):
-    """And a read every fourth if ``fast``."""
+@pytest.mark.parametrize("pipelined", [False, True], ids=["", "pipelined"])
+def test_an_access_every_third_cycle_and_direction(pipelined):
+    """And a read every fourth if ``pipelined``."""
     writes = [Operation(placed.address, 0) for placed in EXAMPLE.placed() if not placed.block.external] * 4
     reads = [Operation(operation.address) for operation in writes]
-    cycles = play(EXAMPLE, writes, reads, seed=1, pause=0.0, resets=0.0, fast=fast)
-    assert cycles <= (3 + fast) * len(writes) + 3
+    cycles = play(EXAMPLE, writes, reads, seed=1, pause=0.0, resets=0.0, pipelined=pipelined)
+    assert cycles <= (3 + pipelined) * len(writes) + 3
 
 
 @settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data(), st.integers(0, 2**32 - 1), st.sampled_from((0.0, 0.5)), st.booleans())
-def test_the_engines_map_behaves_as_the_model_says(data, seed, pause, fast):
+def test_the_engines_map_behaves_as_the_model_says(data, seed, pause, pipelined):
     registers = register_map(CONFIGS[data.draw(st.sampled_from(sorted(CONFIGS)))])
     known = st.sampled_from([placed.address for placed in registers.placed()])
     writes = data.draw(st.lists(st.builds(Operation, known, st.integers(0, 0xFFFFFFFF)), max_size=60))
     reads = data.draw(st.lists(st.builds(Operation, known), max_size=60))
-    play(registers, writes, reads, seed, pause, fast=fast)
+    play(registers, writes, reads, seed, pause, pipelined=pipelined)

@@ -13,7 +13,7 @@ from cdma.hdl.spec.quantisation import Quantisation
 from cdma.sim.codec.packed import from_memory, to_memory
 from cdma.sim.lossy.quantise import dequantise, quantise
 from cdma.sim.lossy.words import words_of
-from cdma.verif.lossy.numbers import any_words
+from cdma.verif.stream.stage.numbers import any_words
 from tests.support.pauses import never, sometimes
 from tests.support.stream_bench import StreamBench, beats_of
 

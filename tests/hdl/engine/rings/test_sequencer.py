@@ -73,7 +73,7 @@ def test_begins_nothing_while_it_is_stopped_but_ends_the_job_in_hand() -> None:
 
     async def drive(ctx: Any) -> None:
         bench.wish(ctx, 0, Job.PUSH)
-        await ctx.tick().repeat(2)
+        await ctx.tick().repeat(3)
         assert (ctx.get(bench.sequencer.busy), ctx.get(bench.sequencer.fresh)) == (1, 1)
         ctx.set(bench.stop, 1)
         await ctx.tick()
@@ -83,7 +83,7 @@ def test_begins_nothing_while_it_is_stopped_but_ends_the_job_in_hand() -> None:
             assert not ctx.get(bench.sequencer.busy)
             await ctx.tick()
         ctx.set(bench.stop, 0)
-        await ctx.tick()
+        await ctx.tick().repeat(2)
         assert ctx.get(bench.sequencer.busy)
 
     simulate(bench.module, drive)
@@ -127,13 +127,15 @@ def test_a_job_of_the_other_channel_follows_at_once(wanted_last: int, refused: b
         ctx.set(bench.wanted, wanted_last)
         ctx.set(bench.refused, refused)
         assert ctx.get(sequencer.over)
-        assert ctx.get(sequencer.begins) != refused
         await ctx.tick()
         ctx.set(bench.wanted, 1)
         ctx.set(bench.refused, 0)
+        assert ctx.get(sequencer.begins) != refused
         if refused:
             assert ctx.get(sequencer.by[Cause.REFUSED])
             await bench.end(ctx)
+            assert ctx.get(sequencer.begins)
+        await ctx.tick()
         assert (ctx.get(sequencer.busy), ctx.get(sequencer.fresh)) == (1, 1)
         assert (ctx.get(sequencer.channel), ctx.get(sequencer.is_[Job.FETCH])) == (1, 1)
         assert not ctx.get(sequencer.is_[Job.SEND])

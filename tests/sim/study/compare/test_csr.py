@@ -12,11 +12,11 @@ from tests.support.paths import DOCS
 
 NUMBER = {8: "B", 16: "H", 32: "I"}
 
-DOCUMENT = DOCS / "codecs.md"
+DOCUMENT = DOCS / "study" / "codecs.md"
 
 
 def reference(words, format):
-    """Compressed sparse rows from the text of docs/codecs.md, one literal at a time."""
+    """Compressed sparse rows from the text of docs/study/codecs.md, one literal at a time."""
     pointers, columns, literals = [0], [], []
     for row in range(0, len(words), format.columns):
         for column, word in enumerate(words[row : row + format.columns]):

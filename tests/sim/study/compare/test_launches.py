@@ -6,7 +6,7 @@ import pytest
 
 from cdma.base.errors import CdmaError
 from cdma.sim.codec import native
-from cdma.sim.study.compare import launches, software_times
+from cdma.sim.study.compare import launches
 from cdma.sim.study.compare.launches import Launch, Workload, launch_space
 
 
@@ -25,12 +25,12 @@ def test_a_launch_is_arguments() -> None:
 @pytest.mark.skipif(not native.installed(), reason="the kernels in C are not built")
 def test_a_question_says_what_is_timed_and_with_what() -> None:
     asked = Workload(1, 0.25).question
-    assert asked.startswith(f"1 MB at density 0.25, kernels {software_times.kernels_name()}, ")
+    assert asked.startswith(f"1 MB at density 0.25, kernels {launches.kernels_name()}, ")
     assert Workload(1, 0.25).question == asked
     assert Workload(1, 0.5).question != asked != Workload(2, 0.25).question
 
 
 def test_without_kernels_there_is_nothing_to_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(software_times, "installed", dict)
+    monkeypatch.setattr(launches, "installed", dict)
     with pytest.raises(CdmaError, match="the kernels in C are not built, so there is nothing to time"):
         Workload(1)

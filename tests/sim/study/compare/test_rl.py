@@ -17,11 +17,11 @@ from cdma.sim.study.compare.rl import (
 )
 from tests.support.paths import DOCS
 
-DOCUMENT = DOCS / "codecs.md"
+DOCUMENT = DOCS / "study" / "codecs.md"
 
 
 def reference(words, word_bits):
-    """Zero run-length coding from the text of docs/codecs.md, one word at a time."""
+    """Zero run-length coding from the text of docs/study/codecs.md, one word at a time."""
     stream, place = [], 0
     while place < len(words):
         if words[place]:

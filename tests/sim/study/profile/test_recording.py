@@ -6,8 +6,7 @@ import pytest
 
 from cdma import ParameterError
 from cdma.sim.codec.tensor_profile import NothingToProfile
-from cdma.sim.study.profile import record
-from cdma.sim.study.profile.link import Settings
+from cdma.study import Settings, record
 
 torch = pytest.importorskip("torch")
 
@@ -118,6 +117,23 @@ def test_broadcast_tensors_count_once():
     with record(model) as recording:
         model(image, scale)
     assert sorted(tensor.raw for tensor in recording.report().tensors) == [4 * 1024, 4 * 64 * 1024]
+
+
+def test_memory_that_is_written_to_is_another_tensor():
+    class Rewritten(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(1024))
+
+        def forward(self, inputs):
+            first = inputs * self.weight
+            inputs.add_(1)
+            return first, inputs * self.weight
+
+    model = Rewritten()
+    with record(model) as recording:
+        kept = model(torch.randn(1024))
+    assert len(recording.report().tensors) == len(kept)
 
 
 def test_several_steps_hold_nothing():

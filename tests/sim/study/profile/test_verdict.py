@@ -30,7 +30,7 @@ def test_compress_until_the_units_are_slower_than_the_link() -> None:
     assert "\n" not in str(found)
 
 
-def test_what_does_not_shrink_is_not_compressed_on_any_link() -> None:
+def test_tensors_that_do_not_shrink_are_compressed_on_no_link() -> None:
     found = advise(Report((DENSE,), Settings()))
     assert found.action == "offload without compression"
     assert found.changes_at["link_GBps"] is None

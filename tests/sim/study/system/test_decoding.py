@@ -59,7 +59,7 @@ def test_sizes_by_hand() -> None:
     assert not decoding(_model(SMALL, memory), 501, "none", "zv").fits
 
 
-def test_what_is_in_the_host_waits_for_the_link() -> None:
+def test_a_cache_in_the_host_waits_for_the_link() -> None:
     model = _model("llama1b").with_batch(16)
     rows = {
         policy: decoding(model, 131_072, policy, "fields")

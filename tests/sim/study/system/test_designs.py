@@ -16,8 +16,8 @@ from cdma.sim.study.system.area_table import size_of
 from cdma.sim.study.system.designs import Design, Trainer, design_space
 from cdma.sim.study.system.machine import load_machine
 from cdma.sim.study.system.model import Model
+from cdma.sim.study.system.named import NamedTrainer
 from cdma.sim.study.system.networks import load_network
-from cdma.sim.study.system.question import Question
 from cdma.sim.study.system.word_law import law_of
 from tests.support.paths import ROOT
 from tests.support.small_networks import QUICK, RECORDED
@@ -49,7 +49,7 @@ def test_an_engine_as_measured() -> None:
     assert size_of(8, Format(), 2, 2, 1024).memory_kbit - 628 == pytest.approx(2 * 2 * 512 * 256 / 1000)
 
 
-def test_what_is_in_flight_bounds_the_step(model: Model) -> None:
+def test_bytes_in_flight_bound_the_step(model: Model) -> None:
     evaluate = Trainer(model)
     whole = evaluate(DESIGN)
     starved = evaluate(replace(DESIGN, outstanding=2, read_buffer_beats=64))
@@ -60,11 +60,11 @@ def test_what_is_in_flight_bounds_the_step(model: Model) -> None:
     assert evaluate(replace(DESIGN, lanes=3)) is None
 
 
-def test_a_question_is_the_model_by_names() -> None:
-    question = Question("alexnet", "titan_xp", "pcie4")
-    assert question.model().machine.link.name == "pcie4"
-    found = pickle.loads(pickle.dumps(question))(DESIGN)
-    assert found == Trainer(question.model())(DESIGN)
+def test_a_named_trainer_evaluates_as_the_trainer_of_its_model() -> None:
+    named = NamedTrainer("alexnet", "titan_xp", "pcie4")
+    assert named.model().machine.link.name == "pcie4"
+    found = pickle.loads(pickle.dumps(named))(DESIGN)
+    assert found == Trainer(named.model())(DESIGN)
 
 
 def test_other_words_are_what_was_measured(model: Model) -> None:
@@ -92,4 +92,4 @@ def test_other_words_are_what_was_measured(model: Model) -> None:
 def test_the_space_of_a_network_has_the_words_of_its_numbers(model: Model) -> None:
     assert design_space(model).values["word_bits"] == (8, 16, 32)
     assert DESIGN in design_space(model)
-    assert design_space(Question("gpt2", "a100").model()).values["word_bits"] == (8, 16)
+    assert design_space(NamedTrainer("gpt2", "a100").model()).values["word_bits"] == (8, 16)

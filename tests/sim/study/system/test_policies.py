@@ -20,7 +20,7 @@ from tests.support.small_networks import BASE, CHAIN, RECORDED, situation
 
 @pytest.mark.parametrize("network", ["alexnet", "squeezenet", "resnet50"])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_what_holds_for_every_policy(network: str, policy: str) -> None:
+def test_every_policy_computes_as_long_and_moves_its_transfers(network: str, policy: str) -> None:
     here = situation(load_network(network))
     step = here.planner.run(plan(policy, here))
     transfers = plan(policy, here)

@@ -55,7 +55,7 @@ def task_lists(draw: st.DrawFn) -> list[Task]:
 
 
 @given(task_lists(), st.floats(1, 100))
-def test_what_always_holds(tasks: list[Task], bandwidth: float) -> None:
+def test_no_task_is_early_and_no_queue_runs_two(tasks: list[Task], bandwidth: float) -> None:
     spans = simulate(tasks, bandwidth)
     for task, span in zip(tasks, spans, strict=True):
         assert span.end - span.start >= task.seconds - 1e-9
@@ -77,7 +77,7 @@ def test_devices_share_the_links_but_not_their_memories() -> None:
     assert second == [Span(0, 2)]
 
 
-def test_what_one_leaves_goes_to_the_others() -> None:
+def test_bandwidth_that_one_device_cannot_use_goes_to_the_others() -> None:
     """The first device's memory lets its offload use a fifth of the link; the other one gets the rest."""
     slow = [Task("a", "offload", 1, 50, link_bytes=10), Task("c", "compute", 1, 50)]
     quick = [Task("b", "offload", 1, link_bytes=10)]

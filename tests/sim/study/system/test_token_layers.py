@@ -84,7 +84,7 @@ def test_codes_of_fields_as_recorded() -> None:
 
 
 def test_codes_of_fields_of_relu_layers_lie_on_the_line_of_the_transformer() -> None:
-    """docs/formats.md measures 2.99 for all ReLU activations at density 0.26, and 1.41 for dense ones."""
+    """docs/study/formats.md measures 2.99 for all ReLU activations at density 0.26, and 1.41 for dense ones."""
     base, slope = ALL.line("fields")
     assert 1 / (base + slope) == pytest.approx(1.41, rel=0.05)
 

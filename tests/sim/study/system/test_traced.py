@@ -73,7 +73,7 @@ def test_attention() -> None:
 
 
 @pytest.mark.slow
-def test_what_has_no_kind_is_refused() -> None:
+def test_an_operation_without_a_kind_is_refused() -> None:
     with pytest.raises(ParameterError, match="computes cumsum"):
         trace(Sums(), (4,), False, 1, "sums", "vgg")
 

@@ -22,7 +22,7 @@ def with_memory(one: Model, size: float) -> Model:
     return one.on(replace(machine, gpu=replace(machine.gpu, memory_bytes=size)))
 
 
-def test_what_fits_stays() -> None:
+def test_a_network_that_fits_is_not_offloaded() -> None:
     found = verdict(model("vgg16"), ALL, ("zv",))
     assert (found.action, found.policy, found.algorithm) == ("do not offload", "none", "none")
     assert found.changes_at["link_GBps"] is None

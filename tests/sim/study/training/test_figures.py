@@ -1,4 +1,4 @@
-"""The figures of ``docs/characterisation.md``, and what they are drawn from."""
+"""The figures of ``docs/study/characterisation.md``, and what they are drawn from."""
 
 from xml.etree import ElementTree
 

@@ -14,7 +14,7 @@ def cell(body: str) -> str:
     return f"library (x) {{ cell (C) {{ area : 1; {body} }} }}"
 
 
-def test_what_measurements_need(tiny):
+def test_a_library_has_the_cells_that_measurements_need(tiny):
     assert tiny.name == "tiny"
     assert (tiny.nand2.name, tiny.nand2.area, tiny.kge) == ("NAND2", 3.0, 3000.0)
     assert (tiny.driver.name, tiny.load_ff) == ("BUF", 4.0)
@@ -55,7 +55,7 @@ def test_cell_of_no_area_is_not_free(tiny):
     assert library.nand2.name == "NAND2_2"
 
 
-def test_what_writers_do():
+def test_every_way_to_write_a_library_is_read():
     """Comments, missing semicolons, quoted numbers, continued lines, groups without arguments."""
     text = """
     /* a { in a comment */ library ("quoted name") {

@@ -11,10 +11,10 @@ from cdma.verif.campaigns.certificate.certificate import Certificate, Shown
 from cdma.verif.campaigns.certificate.markdown import markdown
 from cdma.verif.campaigns.mutation.campaign import KILLED, SURVIVED, Verdict
 from cdma.verif.campaigns.mutation.mutants import Mutant
-from cdma.verif.codec.design import CodecDesign
 from cdma.verif.proofs.result import FAILED, PROVEN, UNKNOWN, Result
 from cdma.verif.regression import Regression
 from cdma.verif.simulator.simulate import Outcome
+from cdma.verif.stream.codec.design import CodecDesign
 
 TINY = CodecDesign("compressor", CodecConfig(Format(8, 8), 2))
 

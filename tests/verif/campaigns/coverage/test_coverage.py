@@ -16,9 +16,9 @@ from cdma.verif.campaigns.coverage import collect as collecting
 from cdma.verif.campaigns.coverage.collect import Coverage, collect, goals_of
 from cdma.verif.campaigns.coverage.exclusions import Exclusion
 from cdma.verif.campaigns.coverage.goals import Goal, Sample, evaluate
-from cdma.verif.codec.design import CodecDesign
-from cdma.verif.lossy.design import StageDesign
 from cdma.verif.simulator.design import Design
+from cdma.verif.stream.codec.design import CodecDesign
+from cdma.verif.stream.stage.design import StageDesign
 
 DESIGN = CodecDesign("compressor", CodecConfig(Format(8, 8), 2))
 

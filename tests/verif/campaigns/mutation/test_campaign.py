@@ -14,9 +14,9 @@ from cdma.verif.campaigns.mutation import campaign
 from cdma.verif.campaigns.mutation.equivalence import is_equivalent
 from cdma.verif.campaigns.mutation.mutants import Mutant, blocks_of, draw, mutated_verilog
 from cdma.verif.campaigns.mutation.rules import broken_rules
-from cdma.verif.codec.design import CodecDesign
 from cdma.verif.regression import verify
 from cdma.verif.simulator.design import Design
+from cdma.verif.stream.codec.design import CodecDesign
 
 DESIGN = CodecDesign("compressor", CodecConfig(Format(8, 8), 2))
 PACKER = "compressor.core.packer"

@@ -1,0 +1,111 @@
+"""Parameters that are declared once: the field of a frozen dataclass also says what it means and what it may be.
+
+The command line, files of ``--config``, checks and reports read the fields, so that a new parameter is a field here and the
+place that uses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from .checks import check_choice, check_flag, check_range
+
+__all__ = ["Setting", "check_settings", "own_settings", "setting", "settings_of", "split_settings"]
+
+_KEY = "setting"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One parameter.
+
+    ``name``
+        The name of the field; the option of the command line has hyphens instead of underscores.
+    ``default``
+        Its default, whose type is that of all values: a whole number, a flag, a text, or a tuple of whole numbers.
+    ``help``
+        What it means, in a phrase, without the default unless it says "the default".
+    ``metavar``
+        What stands for a value in the help of the command line.
+    ``engine``
+        Whether an engine takes it; what comes in at run time in an engine is no parameter of it.
+    """
+
+    name: str
+    default: Any
+    help: str
+    metavar: str
+    engine: bool
+
+    @property
+    def kind(self) -> type:
+        """The type of the values."""
+        return type(self.default)
+
+
+@dataclass(frozen=True)
+class _Declared:
+    """What a field says of its parameter, and its values with the reason for them."""
+
+    help: str
+    metavar: str
+    engine: bool
+    allowed: tuple[object, ...] | range
+    why: str
+
+
+def setting(
+    default: object,
+    help: str,
+    *,
+    allowed: tuple[object, ...] | range = (),
+    why: str = "",
+    metavar: str = "N",
+    engine: bool = True,
+) -> Any:
+    """The field of one parameter, which :class:`Setting` describes.
+
+    ``allowed``
+        What it may be, as values or as a range of whole numbers; empty where the class itself checks it.
+    ``why``
+        The reason for that, for the message of :func:`check_settings`.
+    """
+    return field(default=default, metadata={_KEY: _Declared(help, metavar, engine, allowed, why)})
+
+
+def settings_of(kind: type) -> list[Setting]:
+    """The parameters that a class declares, in the order of its fields."""
+    found = []
+    for each in fields(kind):
+        if (said := each.metadata.get(_KEY)) is not None:
+            found.append(Setting(each.name, each.default, said.help, said.metavar, said.engine))
+    return found
+
+
+def check_settings(config: Any) -> None:
+    """Refuses a flag that is none, and a value that its declaration does not allow."""
+    for each in fields(config):
+        said, value = each.metadata.get(_KEY), getattr(config, each.name)
+        if said is None:
+            continue
+        if isinstance(each.default, bool):
+            check_flag(each.name, value)
+        elif isinstance(said.allowed, range):
+            check_range(each.name, value, said.allowed[0], said.allowed[-1], said.why)
+        elif said.allowed:
+            check_choice(each.name, value, said.allowed, said.why)
+
+
+def own_settings(config: Any) -> dict[str, Any]:
+    """The parameters that an object's class declares, by name, without those of the objects within it."""
+    return {each.name: getattr(config, each.name) for each in settings_of(type(config))}
+
+
+def split_settings(settings: Mapping[str, Any], *kinds: type) -> list[dict[str, Any]]:
+    """The settings that each of the classes declares, and last those that none does."""
+    names = [{each.name for each in settings_of(kind)} for kind in kinds]
+    parts = [{name: value for name, value in settings.items() if name in own} for own in names]
+    known = set().union(*names)
+    return [*parts, {name: value for name, value in settings.items() if name not in known}]

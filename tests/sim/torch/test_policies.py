@@ -1,0 +1,108 @@
+"""The steps that policies choose, worked out by hand, and the errors that follow from them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+from cdma.sim.torch.policies import AcGc, Bound, Comet, Lossless, Readers, Statistics  # noqa: E402
+from cdma.torch import saved  # noqa: E402
+
+LAYER = Statistics(loss=0.5, square=0.25, weight=3.0, weight_squares=4.0, terms=16.0, outputs=3.0, uses=2.0)
+#: Eight numbers, of which a quarter is not zero.
+FLAT = torch.tensor([0.0, 2.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0])
+
+
+def test_comet_by_hand() -> None:
+    """The deviation of the error is 0.32 * 0.5 * sqrt(16 / 4) = 0.32 bounds, and may be 0.01 * 3; a step is two bounds."""
+    assert Comet().step(LAYER, FLAT) == pytest.approx(2 * 0.03 / 0.32)
+    assert Comet(part=0.03, factor=0.58).step(LAYER, FLAT) == pytest.approx(2 * 0.09 / 0.58)
+    assert Comet().step(LAYER, torch.zeros(8)) == 0
+
+
+def test_acgc_by_hand() -> None:
+    """dx**2 = 2**-1 * 4 / (2 * 8 * 3 * 2 * 0.25) = 1 / 12, and the deviation of a step's errors is step / sqrt(12)."""
+    assert AcGc().step(LAYER, FLAT) == pytest.approx(1)
+    assert AcGc(tightness=5).step(LAYER, FLAT) == pytest.approx(0.25)
+    assert AcGc().step(replace(LAYER, square=0.0), FLAT) == 0
+
+
+@pytest.mark.parametrize("peak", [2.0, 3.0, 3.72, 3.99])
+@pytest.mark.parametrize(
+    "bound", [Bound(relative=-3, keep_nonzero=False), Bound(absolute=-2, keep_nonzero=False)]
+)
+def test_the_error_comes_up_to_the_bound_and_not_beyond_it(bound: Bound, peak: float) -> None:
+    """A bound relative to the peak is a power of two, so the error may stay below it, but never below its half."""
+    inputs = torch.linspace(-peak, peak, 2001).reshape(1, -1)
+    model = nn.Linear(2001, 2)
+    with saved(model, bound) as context:
+        model(inputs).sum().backward()
+    allowed = 0.25 if bound.relative is None else peak * 2.0**bound.relative
+    assert 0.49 * allowed < context.report.error <= allowed
+    assert (model.weight.grad - inputs).abs().max() == pytest.approx(context.report.error, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("readers", "expected"),
+    [
+        (Readers([LAYER], False, False), -3),
+        (Readers([LAYER, replace(LAYER, weight=0.3)], False, False), -6),
+        (Readers([replace(LAYER, weight=1e9)], False, False), 1),
+        (Readers([], True, False), 1),
+        (Readers([LAYER], True, True), None),
+        (Readers([None], False, False), None),
+        (Readers([replace(LAYER, loss=0.0)], False, False), None),
+        (Readers([], False, False), None),
+    ],
+)
+def test_the_tightest_reader_decides_and_the_peak_bounds_all(readers: Readers, expected: int | None) -> None:
+    """The largest number is 2; a step of 0.1875 is at least 2**-3."""
+    assert Comet(others=Lossless()).exponent(readers, 2.0, FLAT) == expected
+
+
+def test_the_policy_for_others_bounds_the_step() -> None:
+    readers = Readers([LAYER], False, True)
+    assert Comet(others=Bound(relative=-7)).exponent(readers, 2.0, FLAT) == -5
+    assert Comet(others=Bound(relative=-2)).exponent(readers, 2.0, FLAT) == -3
+
+
+class Rewritten(nn.Module):
+    """Multiplies its input by a weight, writes to that input, and multiplies it again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(1024))
+
+    def forward(self, inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        first = inputs * self.weight
+        inputs.add_(1)
+        return first, inputs * self.weight
+
+
+def test_memory_that_is_written_to_is_another_tensor() -> None:
+    """The first result is still there, so what was kept for it lies in the same memory, and is of an older version."""
+    model, inputs = Rewritten(), torch.arange(1024.0) % 2
+    before = inputs.clone()
+    with saved(model) as context:
+        first, second = model(inputs)
+    assert (context.report.tensors, context.report.shared) == (2, 0)
+    for result, kept in ((second, before + 1), (first, before)):
+        model.weight.grad = None
+        result.sum().backward()
+        assert torch.equal(model.weight.grad, kept)
+
+
+def test_writing_to_a_tensor_that_was_kept_as_it_is_is_refused() -> None:
+    """As PyTorch refuses it: dense numbers do not shrink, so there is no copy of what they were."""
+    model, inputs = Rewritten(), torch.randn(1024)
+    with saved(model):
+        first, second = model(inputs)
+    second.sum().backward()
+    assert torch.equal(model.weight.grad, inputs)
+    with pytest.raises(RuntimeError, match="was written to after it was kept"):
+        first.sum().backward()

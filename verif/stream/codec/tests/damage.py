@@ -1,0 +1,148 @@
+"""Packets that break the rules of packing, and streams that are damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from cdma.sim.codec.model import compress_words
+from cdma.sim.codec.results import PADDING
+from cdma.sim.codec.words import Words
+from cdma.verif.monitors.rules import Beat, RuleError
+from cdma.verif.stream.codec import stimulus
+from cdma.verif.stream.codec.context import Context, codec_test
+from cdma.verif.stream.codec.packet import CodecPacket, corrupt_packet, malformed_packet
+from cdma.verif.stream.packet import broken_keeps
+
+__all__: list[str] = []
+
+
+def _break_beats(context: Context, beats: Sequence[Beat]) -> list[Beat]:
+    """The beats with one of them made malformed: a hole, a cut word, nothing in it, or too little."""
+    config = context.config
+    size = context.design.bits_in // 8
+    whole = (1 << (config.data_bits // 8)) - 1
+    index = context.rng.randrange(len(beats))
+    beat = beats[index]
+    kinds = ["empty"]
+    if len(beats) > 1:
+        kinds.append("early")
+    if beat.keep.bit_length() > size:
+        kinds += ["hole", "no first lane"]
+    if size > 1:
+        kinds.append("cut")
+    kind = context.rng.choice(kinds)
+    keep = beat.keep
+    if kind == "empty":
+        keep = 0
+    elif kind == "early":
+        index = context.rng.randrange(len(beats) - 1)
+        beat = beats[index]
+        keep = (
+            whole >> (size * context.rng.randint(1, config.data_bits // 8 // size - 1))
+            if whole >> size
+            else 0
+        )
+    elif kind == "hole":
+        lane = context.rng.randrange(keep.bit_length() // size - 1)
+        keep &= ~(((1 << size) - 1) << (lane * size))
+    elif kind == "no first lane":
+        keep &= ~((1 << size) - 1)
+    else:
+        keep = keep >> context.rng.randint(1, size - 1)
+    return [*beats[:index], Beat(beat.data, keep, beat.last), *beats[index + 1 :]]
+
+
+@codec_test
+async def malformed(context: Context) -> None:
+    bench = context.bench
+    keeps = context.design.bits_in // 8
+    for keep in broken_keeps(context.rng, context.config.data_bits // 8 // keeps, keeps):
+        for pauses in ({}, context.any_pauses()):
+            bench.set_pauses(**pauses)
+            good = context.any_packet(context.rng.randint(1, 2 * context.config.lanes))
+            beats = [*good.beats[:-1], Beat(good.beats[-1].data, keep, True)]
+            await bench.run([malformed_packet(beats, good.length), context.any_packet()])
+    for _ in range(max(30, context.budget // 20)):
+        bench.set_pauses(**(context.any_pauses() if context.rng.random() < 0.7 else {}))
+        good = context.any_packet()
+        bad = malformed_packet(_break_beats(context, good.beats), good.length)
+        await bench.run([context.any_packet(), bad, context.any_packet()])
+
+
+def _corruptions(context: Context) -> list[CodecPacket]:
+    """One stream, damaged in every way there is."""
+    rng, config = context.rng, context.config
+    form = config.format
+    length = stimulus.some_length(context.np, config)
+    words = context.fill(stimulus.mixed(context.np, length, config))
+    stream = compress_words(words, form)
+    top = 1 << form.stream_bits
+    damaged: list[tuple[Words, int]] = []
+    for cut in {1, len(stream) - 1, *(rng.randint(1, len(stream)) for _ in range(4))}:
+        if 0 < cut < len(stream):
+            damaged.append((stream[:cut], length))
+    for more in (1, rng.randint(1, 3 * form.window)):
+        extra = context.np.integers(0, top, more, np.uint64).astype(stream.dtype)
+        damaged.append((np.concatenate([stream, extra]), length))
+    for offset in (-1, 1, -config.lanes, config.lanes, rng.randint(-length, 2 * form.window)):
+        damaged.append((stream, max(0, length + offset)))
+    damaged.append((stream, 0))
+    damaged.append((stream, rng.getrandbits(32)))
+    for _ in range(4):
+        flipped = stream.copy()
+        flipped[rng.randrange(len(stream))] ^= 1 << rng.randrange(form.stream_bits)
+        damaged.append((flipped, length))
+    if form.header_words:
+        # The header of the last window, where codes past the end must be 0.
+        header = stream.copy()
+        windows = -(-length // form.window)
+        before = compress_words(words[: (windows - 1) * form.window], form) if windows > 1 else stream[:0]
+        header[len(before) + rng.randrange(form.header_words)] ^= 1 << rng.randrange(form.stream_bits)
+        damaged.append((header, length))
+        # The same, and nothing after it: the code is wrong, and words are missing.
+        damaged.append((header[: len(before) + form.header_words], length))
+    if form.padded:
+        # The last byte, where the last window often has padding.
+        padding = stream.copy()
+        padding[-1] ^= 1 << rng.randrange(form.stream_bits)
+        damaged.append((padding, length))
+    garbage = context.np.integers(0, top, rng.randint(1, 4 * form.window), np.uint64).astype(stream.dtype)
+    damaged.append((garbage, rng.randint(0, 5 * form.window)))
+    return [corrupt_packet(stream, length, config) for stream, length in damaged]
+
+
+def _cut_beats(context: Context) -> Iterator[CodecPacket]:
+    """Streams of literals but for a word, cut after each of their beats: of some beat all words are there but one."""
+    config, form = context.config, context.config.format
+    for start in range(0, form.window, config.lanes):
+        mask = np.ones(form.window, bool)
+        mask[start + context.rng.randrange(min(config.lanes, form.window))] = False
+        stream = compress_words(context.fill(mask), form)
+        for end in range(config.units, len(stream), config.units):
+            yield corrupt_packet(stream[:end], len(mask), config)
+
+
+@codec_test
+async def corrupt(context: Context) -> None:
+    bench = context.bench
+    errors: dict[int, int] = {}
+    bench.set_pauses()
+    for packet in _cut_beats(context):
+        await bench.run([packet])
+    for _ in range(max(20, context.budget // 40)):
+        context.new_table()
+        packets = _corruptions(context)
+        for packet in packets:
+            errors[packet.report.error] = errors.get(packet.report.error, 0) + 1
+        sound = [context.any_packet() for _ in range(len(packets))]
+        order = [packet for pair in zip(packets, sound, strict=True) for packet in pair]
+        if context.rng.random() < 0.3:
+            context.rng.shuffle(order)
+        bench.set_pauses(**(context.any_pauses() if context.rng.random() < 0.7 else {}))
+        await bench.run(order)
+    context.tally.notes["errors"] = errors
+    known = context.codec_bench.errors | ({PADDING} if context.config.format.padded else set())
+    if not known <= errors.keys():
+        raise RuleError(f"not every kind of corruption came up: {errors}")

@@ -1,0 +1,37 @@
+"""Neighbours that hold back, and resets at any moment."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cdma.verif.stream.codec.context import Context, codec_test
+from cdma.verif.stream.traffic import long_stalls, resets
+
+__all__: list[str] = []
+
+
+@codec_test
+async def patience(context: Context) -> None:
+    bench = context.bench
+    packets = await long_stalls(context)
+    waited = 0
+
+    def late() -> bool:
+        nonlocal waited
+        waited = (waited + 1) % 80
+        return waited != 0
+
+    bench.set_pauses()
+    if bench.length is not None:
+        bench.length.gate = late
+        await bench.run(packets[:10])
+        bench.length.gate = None
+    # Beats that come late, so that a decompressor runs dry that has much to make of each: of headers without a literal.
+    form = context.config.format
+    windows = 3 * context.config.units // max(1, form.header_words) + 1
+    bench.input.gate = late
+    await bench.run([context.from_mask(np.zeros(windows * form.window, bool)), packets[0]])
+    bench.input.gate = None
+
+
+reset = codec_test(resets, "reset")

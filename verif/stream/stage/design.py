@@ -1,0 +1,69 @@
+"""A quantiser or a dequantiser as a design under test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cdma.hdl.spec.stage import STAGES, StageConfig
+from cdma.hdl.verilog.ports import Port
+from cdma.verif.stream.design import StreamDesign, Streams
+
+__all__ = ["REPORT", "StageDesign"]
+
+#: The fields of a quantiser's report; a dequantiser has none.
+REPORT = ("out of range", "first of them")
+
+
+@dataclass(frozen=True)
+class StageDesign(StreamDesign):
+    """A quantiser or a dequantiser as ``cdma generate`` writes it."""
+
+    block: str
+    config: StageConfig = StageConfig()
+    init: bool = True
+
+    @property
+    def quantises(self) -> bool:
+        """Whether it makes integers of numbers."""
+        return self.block == STAGES[0]
+
+    @property
+    def bits_in(self) -> int:
+        """Bits of a word that comes in."""
+        form = self.config.form
+        return form.number_type.bits if self.quantises else form.bits
+
+    @property
+    def bits_out(self) -> int:
+        """Bits of a word that goes out."""
+        form = self.config.form
+        return form.bits if self.quantises else form.number_type.bits
+
+    @property
+    def streams(self) -> Streams:
+        report = REPORT if self.quantises else ()
+        return Streams(self.bits_out, self.config.lanes, report, length=False, may_be_empty=True)
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        from cdma.hdl.lossy.shell import stage_ports
+
+        return stage_ports(self.block, self.config)
+
+    @property
+    def summary(self) -> str:
+        form = self.config.form
+        between = "to" if self.quantises else "from"
+        kept = ", nonzero kept" if form.keep_nonzero else ""
+        return f"{self.config.lanes} x {form.number} {between} {form.bits} bits{kept}"
+
+    def generate(self) -> str:
+        from cdma.hdl.lossy.generate import stage_design
+
+        return stage_design(self.block, self.config, name=self.top, init=self.init).text
+
+    def _unsaid(self) -> list[str]:
+        return []
+
+    def _codec_sources(self) -> list[bytes]:
+        return []

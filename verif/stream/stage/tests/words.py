@@ -1,0 +1,129 @@
+"""What becomes of words: of every one, at every place, at any step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cdma.hdl.spec.quantisation import Quantisation
+from cdma.verif.monitors.pauses import PATTERNS
+from cdma.verif.monitors.rules import RuleError
+from cdma.verif.stream.stage.context import Context, stage_test
+from cdma.verif.stream.traffic import in_any_order, random_traffic, same_from_any_start
+
+__all__: list[str] = []
+
+
+def _exponents(form: Quantisation) -> tuple[int, int, int]:
+    return form.least_exponent, -3, form.greatest_exponent
+
+
+def _at(form: Quantisation, exponent: int, half_steps: int) -> int | None:
+    """The bits of so many halves of a step; None where that is no normal number."""
+    number = form.number_type
+    place = half_steps.bit_length() - 1
+    stored = exponent - 1 + place + number.bias
+    if not 0 < stored < (1 << number.exponent_bits) - 1:
+        return None
+    return stored << number.fraction_bits | (half_steps << number.fraction_bits >> place) - (
+        1 << number.fraction_bits
+    )
+
+
+def _around(form: Quantisation, exponent: int) -> Iterator[int]:
+    """Numbers at and beside each half step up to beyond the limit: all of them for integers of 8 bits, else some."""
+    top = 2 * form.limit + 4
+    for half_steps in range(1, top, max(1, top // 600)):
+        bits = _at(form, exponent, half_steps)
+        if bits is not None:
+            for beside in (bits - 1, bits, bits + 1):
+                yield from _both_signs(form, beside)
+
+
+def _both_signs(form: Quantisation, bits: int) -> tuple[int, int]:
+    return bits, bits | 1 << (form.number_type.bits - 1)
+
+
+@stage_test
+async def fills(context: Context) -> None:
+    for exponent in _exponents(context.config.form):
+        lengths = range(1, 3 * context.config.lanes + 1)
+        await in_any_order(context, [context.any_packet(length, exponent) for length in lengths])
+
+
+@stage_test
+async def every(context: Context) -> None:
+    form, bits = context.config.form, context.design.bits_in
+    for exponent in _exponents(form):
+        words = list(range(1 << bits)) if bits <= 16 else list(_around(form, exponent))
+        context.rng.shuffle(words)
+        context.bench.set_pauses()
+        size = 40 * context.config.lanes + 1
+        packets = [words[start : start + size] for start in range(0, len(words), size)]
+        await context.bench.run([context.packet(packet, exponent) for packet in packets])
+
+
+@stage_test
+async def special(context: Context) -> None:
+    form, lanes = context.config.form, context.config.lanes
+    number = form.number_type
+    infinite = ((1 << number.exponent_bits) - 1) << number.fraction_bits
+    numbers = [
+        0,
+        1,
+        (1 << number.fraction_bits) - 1,
+        infinite - 1,
+        infinite,
+        infinite + 1,
+        infinite | infinite >> 1,
+    ]
+    packets = []
+    for exponent in _exponents(form):
+        # The limit, the least that is out of range, and what is just below them.
+        ends = [_at(form, exponent, 2 * form.limit), _at(form, exponent, 2 * form.limit + 1)]
+        beside = [bits - below for bits in ends if bits is not None for below in (0, 1)]
+        for word in (word for bits in (*numbers, *beside) for word in _both_signs(form, bits)):
+            for lane in range(lanes):
+                before = [0] * (lane + lanes * context.rng.randint(0, 3))
+                words = [*before, word, *[0] * context.rng.randint(0, lanes)]
+                packets.append(context.packet(words, exponent))
+    for pauses in ({}, context.any_pauses()):
+        context.bench.set_pauses(**pauses)
+        await context.bench.run(packets)
+
+
+@stage_test
+async def beyond(context: Context) -> None:
+    form, lanes, rng = context.config.form, context.config.lanes, context.rng
+    largest = (((1 << form.number_type.exponent_bits) - 1) << form.number_type.fraction_bits) - 1
+    for pauses in ({}, *({end: PATTERNS["scattered"](rng)} for end in ("input", "output", "report"))):
+        packets = []
+        for exponent in _exponents(form):
+            for length in (1, lanes, 3 * lanes + 1):
+                words = [rng.choice(_both_signs(form, largest + rng.randint(0, 2))) for _ in range(length)]
+                packets += [context.packet(words, exponent)] * 4
+        context.bench.set_pauses(**pauses)
+        await context.bench.run(packets)
+
+
+traffic = stage_test(random_traffic, "traffic")
+starts = stage_test(same_from_any_start, "starts")
+
+
+@stage_test
+async def rate(context: Context) -> None:
+    bench, lanes = context.bench, context.config.lanes
+    quantises = context.design.quantises
+    between = 2 if quantises else 1
+    bench.set_pauses()
+    for length in (1, 2, 3, 64):
+        deliveries = await bench.run([context.any_packet(length * lanes, 0) for _ in range(5)])
+        for index, delivery in enumerate(deliveries):
+            if delivery.latency != between and not index:
+                raise RuleError(
+                    f"the first beat comes out {delivery.latency} cycles after it went in, not {between}"
+                )
+            if delivery.given[-1] - delivery.given[0] != length - 1:
+                raise RuleError(f"a packet of {length} beats comes out in more cycles: {delivery.given}")
+            if index and delivery.given[0] - deliveries[index - 1].given[-1] > between:
+                raise RuleError(f"more than a cycle passes between packets of {length} beats")
+            context.tally.checks += 3

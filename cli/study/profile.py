@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -132,7 +133,7 @@ def _run(arguments: argparse.Namespace) -> int:
         with replacing(arguments.html) as file:
             file.write(page(report, arguments.path.resolve().name).encode())
     if arguments.json:
-        print(json.dumps({**report.as_dict(), "verdict": advise(report).as_dict()}, indent=1))
+        print(json.dumps({**report.as_dict(), "verdict": asdict(advise(report))}, indent=1))
     else:
         _print(report, str(advise(report)))
     return 0

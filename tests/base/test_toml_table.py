@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,39 @@ def test_done_refuses_what_was_not_read() -> None:
         table.done()
     table.names()
     table.done()
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a table is read as."""
+
+    name: str
+    count: int
+    origin: object
+    rate: float = field(metadata={"key": "GBps", "scale": 1e9, "above": 0})
+    spare: float | None = None
+    on: bool = True
+
+
+def test_a_table_is_read_as_a_dataclass() -> None:
+    table = Table("mine.toml", {"name": "a", "count": 2, "GBps": 1.5, "on": False})
+    assert table.read(Part, origin="here") == Part("a", 2, "here", 1.5e9, None, False)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"GBps": 0}, "GBps = 0; it must be a finite number and more than 0"),
+        ({"count": 1.5}, "count = 1.5; it must be a whole number"),
+        ({"on": 1}, "on = 1; it must be true or false"),
+        ({"rate": 1}, "unknown key 'rate'; it may have GBps, count, name, on, spare"),
+        ({"origin": 1}, "unknown key 'origin'"),
+    ],
+)
+def test_a_dataclass_is_read_strictly(changed: dict[str, object], reason: str) -> None:
+    table = Table("mine.toml", {"name": "a", "count": 2, "GBps": 1.5, **changed})
+    with pytest.raises(TableError, match=rf"^mine\.toml has .*{re.escape(reason)}"):
+        table.read(Part, origin="here")
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ ARROWS: dict[str, list[str]] = {
     "sim/torch": ["base", "hdl/spec", "sim/codec"],
     "sim": ["base", "sim/codec", "sim/engine", "sim/engine/driver"],
     # The study: models of networks and of papers. Nothing but its door in front imports it.
-    "sim/study": [],
+    "sim/study": ["base"],
     "sim/study/tuner": ["base"],
     "sim/study/compare": ["base", "hdl/spec", "sim/codec", "sim/study", "sim/study/tuner"],
     "sim/study/system": ["base", "hdl/spec", "sim/torch", "sim/study", "sim/study/tuner"],
@@ -169,13 +169,7 @@ ARROWS: dict[str, list[str]] = {
         "verif/engine",
         "verif",
     ],
-    "verif/campaigns/soak": [
-        "base",
-        "hdl/spec",
-        "verif/simulator",
-        "verif",
-        "verif/campaigns",
-    ],
+    "verif/campaigns/soak": ["base", "hdl/spec", "verif/simulator", "verif", "verif/campaigns"],
     "verif/campaigns/mutation": [
         "base",
         "hdl/spec",

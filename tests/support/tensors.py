@@ -5,7 +5,7 @@ import struct
 
 import numpy as np
 
-__all__ = ["noise", "safetensors", "tensor"]
+__all__ = ["noise", "rectified", "safetensors", "tensor"]
 
 
 def tensor(density=0.25, size=4096, seed=1, dtype=np.float32):
@@ -15,6 +15,12 @@ def tensor(density=0.25, size=4096, seed=1, dtype=np.float32):
     places = random.permutation(size)[: round(density * size)]
     flat[places] = random.standard_normal(len(places)) * 2
     return flat
+
+
+def rectified(shape=(4, 8, 6, 6), density=0.4, seed=1):
+    """Activations behind a ReLU: none is negative, and about that part is not zero."""
+    random = np.random.default_rng(seed)
+    return (random.exponential(1, shape) * (random.random(shape) < density)).astype(np.float32)
 
 
 def noise(density=0.25, size=4096, seed=1):

@@ -9,17 +9,13 @@ from typing import Any
 from cdma.base.errors import ParameterError
 from cdma.commands.bench.rows import Columns
 
-from .output import print_rows
+from .output import named, print_rows
 from .question import add_algorithms, add_question, models_of
 
 __all__ = ["register"]
 
 _COLUMNS: Columns = {
-    "network": lambda row: row["network"],
-    "machine": lambda row: row["machine"],
-    "policy": lambda row: row["policy"],
-    "algorithm": lambda row: row["algorithm"],
-    "bottleneck": lambda row: row["bottleneck"],
+    **named("network", "machine", "policy", "algorithm", "bottleneck"),
     "fits": lambda row: "yes" if row["fits"] else "no",
     "context": lambda row: f"{row['context']:,}",
     "cache GiB": lambda row: f"{row['cache_bytes'] / 2**30:.1f}",

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from pathlib import Path
 
 from cdma.commands.bench.rows import Columns, Row
 
-__all__ = ["print_rows", "ready_output"]
+__all__ = ["named", "print_rows", "ready_output"]
+
+
+def named(*keys: str) -> Columns:
+    """Columns that show a text of a row as it is, under its own name."""
+    return {key: itemgetter(key) for key in keys}
 
 
 def print_rows(rows: Sequence[Row], columns: Columns, *, texts: int, group: Callable[[Row], object]) -> None:

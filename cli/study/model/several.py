@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from cdma.commands.bench.rows import Columns
 from cdma.files import write_text
 
-from .output import print_rows, ready_output
+from .output import named, print_rows, ready_output
 from .question import add_algorithms, add_question, models_of
 
 __all__ = ["register"]
@@ -20,11 +21,7 @@ __all__ = ["register"]
 _POLICIES = ("vdnn_all", "cdma")
 
 _COLUMNS: Columns = {
-    "network": lambda row: row["network"],
-    "machine": lambda row: row["machine"],
-    "policy": lambda row: row["policy"],
-    "algorithm": lambda row: row["algorithm"],
-    "bottleneck": lambda row: row["bottleneck"],
+    **named("network", "machine", "policy", "algorithm", "bottleneck"),
     "the next one": lambda row: row["next_bottleneck"],
     "devices": lambda row: str(row["devices"]),
     "links": lambda row: str(row["links"]),
@@ -79,7 +76,7 @@ def _run(arguments: argparse.Namespace) -> int:
             for policy, algorithm in usable(arguments.policy, arguments.algorithm):
                 for devices, links in product(arguments.devices, arguments.links):
                     say(f"{model.network.name}: {devices} devices on {links} links, {policy} {algorithm}")
-                    rows.append(several(model, policy, algorithm, devices, links).as_dict())
+                    rows.append(asdict(several(model, policy, algorithm, devices, links)))
     if arguments.plot is not None:
         write_text(arguments.plot.parent, arguments.plot.name, _picture(rows))
     if arguments.json:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.commands.bench.rows import Columns
 
-from .output import print_rows, ready_output
+from .output import named, print_rows, ready_output
 from .question import add_algorithms, add_question, models_of
 
 if TYPE_CHECKING:
@@ -18,10 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 _STEPS: Columns = {
-    "network": lambda row: row["network"],
-    "machine": lambda row: row["machine"],
-    "policy": lambda row: row["policy"],
-    "algorithm": lambda row: row["algorithm"],
+    **named("network", "machine", "policy", "algorithm"),
     "ratio": lambda row: f"{row['ratio']:.2f}",
     "GB/step": lambda row: f"{row['traffic_bytes'] / 1e9:.2f}",
     "ms/step": lambda row: f"{1e3 * row['step_s']:.1f}",
@@ -31,10 +29,7 @@ _STEPS: Columns = {
 }
 
 _TENSORS: Columns = {
-    "network": lambda row: row["network"],
-    "machine": lambda row: row["machine"],
-    "tensor": lambda row: row["tensor"],
-    "algorithm": lambda row: row["algorithm"],
+    **named("network", "machine", "tensor", "algorithm"),
     "MB": lambda row: f"{row['bytes'] / 1e6:.1f}",
     "density": lambda row: f"{row['density']:.2f}",
     "ratio": lambda row: f"{row['ratio']:.2f}",
@@ -99,7 +94,7 @@ def _step(arguments: argparse.Namespace) -> int:
             found = model.evaluate_all(policies, arguments.algorithm, say)
             say(f"{model.network.name} on {model.machine.name}: verdict")
             verdicts.append(verdict(model, policies, arguments.algorithm))
-            rows += [{**row.as_dict(), "verdict": verdicts[-1].as_dict()} for row in found]
+            rows += [{**asdict(row), "verdict": asdict(verdicts[-1])} for row in found]
     if arguments.json:
         print(json.dumps(rows, indent=1))
         return 0

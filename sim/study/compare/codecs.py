@@ -63,23 +63,43 @@ class Codec(Protocol):
 
 @dataclass(frozen=True)
 class _Counted:
-    """A codec of the golden model, whose size is counted without compressing."""
+    """A codec of words, whose size is counted without compressing.
+
+    ``model``
+        Has ``compress_words``, ``decompress_words`` and ``compressed_words``.
+    """
 
     name: str
     format: Any
-    model: ModuleType
+    model: Any
     side_bytes: int = 0
 
     def compress(self, words: Words) -> bytes:
         return words_to_bytes(self.model.compress_words(words, self.format))
 
     def decompress(self, data: bytes, words: int) -> Words:
-        result: Words = self.model.decompress(data, words, self.format)
+        stream = words_from_bytes(data, self.format)
+        result: Words = self.model.decompress_words(stream, words, self.format)
+        if len(data) > stream.nbytes:
+            raise CorruptStream(
+                "trailing", len(stream), f"{len(data) - stream.nbytes} bytes after the last word"
+            )
         return result
 
     def size(self, words: Words) -> int:
-        compressed_words: int = self.model.analyse(words, self.format).compressed_words
+        compressed_words: int = self.model.compressed_words(words, self.format)
         return compressed_words * self.format.word_bits // 8 + self.side_bytes
+
+
+class _FrequentValues:
+    """The golden model, zero-value compression included."""
+
+    compress_words = staticmethod(fvc_model.compress_words)
+    decompress_words = staticmethod(fvc_model.decompress_words)
+
+    @staticmethod
+    def compressed_words(words: Words, format: Format) -> int:
+        return fvc_model.analyse(words, format).compressed_words
 
 
 @dataclass(frozen=True)
@@ -140,7 +160,7 @@ def _lz4() -> ModuleType:
 
 
 def _make_zv(word_bits: int, sample: Words) -> Codec:
-    return _Counted("zv", Format(word_bits=word_bits), fvc_model)
+    return _Counted("zv", Format(word_bits=word_bits), _FrequentValues)
 
 
 def _make_rl(word_bits: int, sample: Words) -> Codec:
@@ -154,7 +174,7 @@ def _make_csr(word_bits: int, sample: Words) -> Codec:
 def _make_fvc(code_bits: int) -> Callable[[int, Words], Codec]:
     def make_fvc(word_bits: int, sample: Words) -> Codec:
         format = learn_format(sample, word_bits, code_bits)
-        return _Counted(f"fvc{code_bits}", format, fvc_model, len(format.values) * word_bits // 8)
+        return _Counted(f"fvc{code_bits}", format, _FrequentValues, len(format.values) * word_bits // 8)
 
     return make_fvc
 

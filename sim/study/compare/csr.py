@@ -14,17 +14,9 @@ from numpy.typing import ArrayLike
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.sim.codec.results import CorruptStream
-from cdma.sim.codec.words import Words, as_words, words_from_bytes, words_of, words_to_bytes
+from cdma.sim.codec.words import Words, as_words, words_from_bytes, words_to_bytes
 
-__all__ = [
-    "CsrAnalysis",
-    "CsrFormat",
-    "analyse",
-    "compress",
-    "compress_words",
-    "decompress",
-    "decompress_words",
-]
+__all__ = ["CsrFormat", "compress_words", "compressed_words", "decompress_words"]
 
 _POINTER_BYTES = 4
 
@@ -85,22 +77,6 @@ class CsrFormat:
     def bound(self, words: int) -> int:
         """The most words that a packet of ``words`` words can become: all of them literals."""
         return self.pointer_words(words) + self.index_words(words) + words
-
-
-@dataclass(frozen=True)
-class CsrAnalysis:
-    """What a packet of compressed sparse rows would hold."""
-
-    format: CsrFormat
-    #: Words of the tensor.
-    words: int
-    #: Words that are not zero.
-    literals: int
-
-    @property
-    def compressed_words(self) -> int:
-        """Words of the packet: row pointers, column numbers and literals."""
-        return self.format.pointer_words(self.words) + self.format.index_words(self.literals) + self.literals
 
 
 #: Rows of 256 words of 32 bits, the format where none is given.
@@ -196,21 +172,7 @@ def _check_pointers(pointers: np.ndarray, words: int, format: CsrFormat) -> None
         )
 
 
-def compress(array: ArrayLike, format: CsrFormat = _DEFAULT) -> bytes:
-    """Compresses a tensor of any shape to a packet, by bit pattern; see :func:`decompress`."""
-    return words_to_bytes(compress_words(words_of(array, format), format))
-
-
-def decompress(data: bytes | bytearray | memoryview, words: int, format: CsrFormat = _DEFAULT) -> Words:
-    """Decompresses ``data`` to ``words`` unsigned words; ``.view(dtype).reshape(shape)`` restores the tensor."""
-    stream = words_from_bytes(data, format)
-    result = decompress_words(stream, words, format)
-    if len(data) > stream.nbytes:
-        raise CorruptStream("trailing", len(stream), f"{len(data) - stream.nbytes} bytes after the last word")
-    return result
-
-
-def analyse(array: ArrayLike, format: CsrFormat = _DEFAULT) -> CsrAnalysis:
-    """Counts what :func:`compress` would store."""
-    source = words_of(array, format)
-    return CsrAnalysis(format, len(source), int(np.count_nonzero(source)))
+def compressed_words(words: Words, format: CsrFormat = _DEFAULT) -> int:
+    """Counts the words of the packet without making it: row pointers, column numbers and literals."""
+    literals = int(np.count_nonzero(words))
+    return format.pointer_words(len(words)) + format.index_words(literals) + literals

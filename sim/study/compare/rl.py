@@ -14,24 +14,9 @@ from numpy.typing import ArrayLike
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.sim.codec.results import CorruptStream
-from cdma.sim.codec.words import (
-    Words,
-    as_words,
-    require_byte_words,
-    words_from_bytes,
-    words_of,
-    words_to_bytes,
-)
+from cdma.sim.codec.words import Words, as_words
 
-__all__ = [
-    "RunAnalysis",
-    "RunFormat",
-    "analyse",
-    "compress",
-    "compress_words",
-    "decompress",
-    "decompress_words",
-]
+__all__ = ["RunFormat", "compress_words", "compressed_words", "decompress_words"]
 
 
 @dataclass(frozen=True)
@@ -53,24 +38,6 @@ class RunFormat:
         if isinstance(words, bool) or not isinstance(words, int) or words < 0:
             raise ParameterError(f"words is {words!r}; it must be a whole number of words, 0 or more")
         return words + -(-words // 2)
-
-
-@dataclass(frozen=True)
-class RunAnalysis:
-    """What a run-length stream would hold."""
-
-    format: RunFormat
-    #: Words of the tensor.
-    words: int
-    #: Words that are not zero.
-    literals: int
-    #: Pairs of words that encode runs.
-    runs: int
-
-    @property
-    def compressed_words(self) -> int:
-        """Words of the compressed stream: literals, and two for each run."""
-        return self.literals + 2 * self.runs
 
 
 #: Run-length coding of 32-bit words, the format where none is given.
@@ -164,24 +131,7 @@ def _require_end(source: Words, words: int, end: int) -> Words:
     return source[end:]
 
 
-def compress(array: ArrayLike, format: RunFormat = _DEFAULT) -> bytes:
-    """Compresses a tensor of any shape to a stream, by bit pattern; see :func:`decompress`."""
-    return words_to_bytes(compress_words(words_of(array, format), format))
-
-
-def decompress(data: bytes | bytearray | memoryview, words: int, format: RunFormat = _DEFAULT) -> Words:
-    """Decompresses ``data`` to ``words`` unsigned words; ``.view(dtype).reshape(shape)`` restores the tensor."""
-    require_byte_words(format)
-    stream = words_from_bytes(data, format)
-    result = decompress_words(stream, words, format)
-    if len(data) > stream.nbytes:
-        raise CorruptStream("trailing", len(stream), f"{len(data) - stream.nbytes} bytes after the last word")
-    return result
-
-
-def analyse(array: ArrayLike, format: RunFormat = _DEFAULT) -> RunAnalysis:
-    """Counts what :func:`compress` would store."""
-    source = words_of(array, format)
-    _, lengths = _runs(source)
-    runs = int((-(-lengths // format.longest_run)).sum())
-    return RunAnalysis(format, len(source), int(np.count_nonzero(source)), runs)
+def compressed_words(words: Words, format: RunFormat = _DEFAULT) -> int:
+    """Counts the words of the stream without making it: literals, and two for each run."""
+    _, lengths = _runs(words)
+    return int(np.count_nonzero(words)) + 2 * int((-(-lengths // format.longest_run)).sum())

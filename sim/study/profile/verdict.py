@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from .report import Report
@@ -26,10 +26,6 @@ class Advice:
     #: ``batch`` is None, because a file of tensors does not say what else is in the memory. ``memory_GiB`` is what has to be
     #: free for the tensors to stay, ``link_GBps`` the nearest rate to the host and back at which the action is another one.
     changes_at: dict[str, dict[str, Any] | None]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The verdict for JSON."""
-        return asdict(self)
 
     def __str__(self) -> str:
         memory, link = self.changes_at["memory_GiB"], self.changes_at["link_GBps"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
 from cdma.sim.study.svg import Line, bar_chart, line_chart
 
@@ -28,6 +29,8 @@ _TITLES = {
     "model-cswap-tensors.svg": "VGG-19 on a V100: exposed time of each map, plain and compressed by kernels",
     "model-memory.svg": "VGG-16 on a Titan Xp: device memory in use over one step",
 }
+
+_TIMES = "times as fast as vDNN"
 
 _POLICY_TITLES = {"vdnn_all": "vDNN", "vdnn++": "vDNN++", "static": "static", "cswap": "CSWAP"}
 _CODEC_TITLES = {"rl": "RL", "zv": "ZV", "zl": "ZL"}
@@ -54,49 +57,45 @@ def model_files(
     result: Study, comparisons: Sequence[Comparison], bands: Mapping[str, Band]
 ) -> dict[str, str]:
     """Returns texts by file name: SVG figures, and the table of our figures beside the papers'."""
-    files = {
-        "model-headlines.svg": _headlines(comparisons, bands),
+    pictures = [f"![{title}]({name})" for name, title in _TITLES.items()]
+    return {
         "model-headlines.json": _headlines_json(comparisons, bands),
+        **_headlines(comparisons, bands),
         **_ratios(result),
         **_traffic_and_speed(result, bands),
         **_bandwidths(result),
         **_cswap(result, bands),
-        "model-memory.svg": line_chart(
-            _TITLES["model-memory.svg"],
-            [
-                Line(title, *_stairs(result.memory[policy]))
-                for policy, title in (("none", "no offload"), ("vdnn_all", "vDNN"), ("cdma", "cDMA"))
-            ],
-            x_label="seconds",
-            y_label="GiB",
-            places=_PLACES,
-        ),
-    }
-    pictures = [f"![{title}]({name})" for name, title in _TITLES.items()]
-    return {
-        **files,
+        **_memory(result),
         "model.md": "\n\n".join([_page(result, comparisons, bands).rstrip(), "## Figures", *pictures]) + "\n",
     }
 
 
+def _bars(
+    name: str, groups: Iterable[str], bars: Mapping[str, Sequence[float]], y_label: str, **more: Any
+) -> dict[str, str]:
+    """Returns the bar chart ``model-NAME.svg``."""
+    file = f"model-{name}.svg"
+    return {file: bar_chart(_TITLES[file], list(groups), bars, y_label=y_label, places=_PLACES, **more)}
+
+
+def _memory(result: Study) -> dict[str, str]:
+    lines = [
+        Line(title, *_stairs(result.memory[policy]))
+        for policy, title in (("none", "no offload"), ("vdnn_all", "vDNN"), ("cdma", "cDMA"))
+    ]
+    file = "model-memory.svg"
+    return {file: line_chart(_TITLES[file], lines, x_label="seconds", y_label="GiB", places=_PLACES)}
+
+
 def _ratios(result: Study) -> dict[str, str]:
-    return {
-        f"model-ratio-{name}.svg": bar_chart(
-            _TITLES[f"model-ratio-{name}.svg"],
-            list(values),
-            {
-                title: [by_codec[codec] for by_codec in values.values()]
-                for codec, title in _CODEC_TITLES.items()
-            },
-            y_label="ratio",
-            level=level,
-            places=_PLACES,
-        )
-        for name, values, level in (
-            ("average", result.ratio_average, 2.6),
-            ("maximum", result.ratio_maximum, 13.8),
-        )
-    }
+    files: dict[str, str] = {}
+    for name, values, level in (
+        ("average", result.ratio_average, 2.6),
+        ("maximum", result.ratio_maximum, 13.8),
+    ):
+        bars = {title: [by[codec] for by in values.values()] for codec, title in _CODEC_TITLES.items()}
+        files |= _bars(f"ratio-{name}", values, bars, "ratio", level=level)
+    return files
 
 
 def _traffic_and_speed(result: Study, bands: Mapping[str, Band]) -> dict[str, str]:
@@ -109,104 +108,60 @@ def _traffic_and_speed(result: Study, bands: Mapping[str, Band]) -> dict[str, st
     }
     bars = [("cdma", codec, title) for codec, title in _CODEC_TITLES.items()]
     bars += [("cdma", "zl_hw", "ZL at 2.5 GB/s"), ("oracle", "none", "infinite link")]
+    speedup = {
+        title: [by[policy, codec].speedup_over_vdnn for by in rows.values()] for policy, codec, title in bars
+    }
+    spans = {_CODEC_TITLES["zv"]: [_ends(bands[f"speedup/{name}"]) for name in rows]}
     return {
-        "model-traffic.svg": bar_chart(
-            _TITLES["model-traffic.svg"], list(rows), traffic, y_label="part of vDNN's", places=_PLACES
-        ),
-        "model-speedup.svg": bar_chart(
-            _TITLES["model-speedup.svg"],
-            list(rows),
-            {
-                title: [by[policy, codec].speedup_over_vdnn for by in rows.values()]
-                for policy, codec, title in bars
-            },
-            y_label="times as fast as vDNN",
-            spans={_CODEC_TITLES["zv"]: [_ends(bands[f"speedup/{name}"]) for name in rows]},
-            level=1.53,
-            places=_PLACES,
-            width=820,
-        ),
+        **_bars("traffic", rows, traffic, "part of vDNN's"),
+        **_bars("speedup", rows, speedup, _TIMES, spans=spans, level=1.53, width=820),
     }
 
 
 def _bandwidths(result: Study) -> dict[str, str]:
-    links = list(next(iter(result.links.values())))
+    rates = [rate for rate, _ in next(iter(result.provision.values()))]
+    dram = {f"{rate:g} GB/s": [dict(points)[rate] for points in result.provision.values()] for rate in rates}
+    links = {
+        link: [by[link][0] for by in result.links.values()] for link in next(iter(result.links.values()))
+    }
     return {
-        "model-dram.svg": bar_chart(
-            _TITLES["model-dram.svg"],
-            list(result.provision),
-            {
-                f"{rate:g} GB/s": [dict(points)[rate] for points in result.provision.values()]
-                for rate, _ in next(iter(result.provision.values()))
-            },
-            y_label="times as fast as vDNN",
-        ),
-        "model-links.svg": bar_chart(
-            _TITLES["model-links.svg"],
-            list(result.links),
-            {link: [by[link][0] for by in result.links.values()] for link in links},
-            y_label="times as fast as vDNN",
-        ),
+        **_bars("dram", result.provision, dram, _TIMES),
+        **_bars("links", result.links, links, _TIMES),
     }
 
 
 def _cswap(result: Study, bands: Mapping[str, Band]) -> dict[str, str]:
-    machines = list(next(iter(result.cswap.values())))
+    rows = result.cswap
+    machines = list(next(iter(rows.values())))
+    gains = {
+        machine: [gain(by[machine]["static"], by[machine]["cswap"]) for by in rows.values()]
+        for machine in machines
+    }
+    gain_spans = {machine: [_ends(bands[f"gain/{machine}/{name}"]) for name in rows] for machine in machines}
+    chosen = {
+        name: [100 * choices[at].compressed / choices[at].maps for choices in result.choices.values()]
+        for name, at in (("first epoch", 0), ("in the middle", _middle(result)), ("last epoch", -1))
+    }
+    steps = {
+        title: [by[machines[0]][policy].step_s / by[machines[0]]["vdnn_all"].step_s for by in rows.values()]
+        for policy, title in _POLICY_TITLES.items()
+    }
+    # vDNN's is 1 whatever is assumed.
+    step_spans = {
+        title: [_ends(bands[f"step/{policy}/{name}"]) for name in rows]
+        for policy, title in _POLICY_TITLES.items()
+        if policy != "vdnn_all"
+    }
+    exposed = {
+        "plain": [1e3 * plain for _, plain, _ in result.exposed],
+        "compressed": [1e3 * there for _, _, there in result.exposed],
+    }
+    maps = [name for name, _, _ in result.exposed]
     return {
-        "model-cswap-gain.svg": bar_chart(
-            _TITLES["model-cswap-gain.svg"],
-            list(result.cswap),
-            {
-                machine: [gain(by[machine]["static"], by[machine]["cswap"]) for by in result.cswap.values()]
-                for machine in machines
-            },
-            y_label="per cent faster",
-            spans={
-                machine: [_ends(bands[f"gain/{machine}/{name}"]) for name in result.cswap]
-                for machine in machines
-            },
-            level=5.5,
-        ),
-        "model-cswap-choices.svg": bar_chart(
-            _TITLES["model-cswap-choices.svg"],
-            list(result.choices),
-            {
-                name: [100 * choices[at].compressed / choices[at].maps for choices in result.choices.values()]
-                for name, at in (("first epoch", 0), ("in the middle", _middle(result)), ("last epoch", -1))
-            },
-            y_label="per cent of the maps",
-        ),
-        "model-cswap-policies.svg": bar_chart(
-            _TITLES["model-cswap-policies.svg"],
-            list(result.cswap),
-            {
-                title: [
-                    by[machines[0]][policy].step_s / by[machines[0]]["vdnn_all"].step_s
-                    for by in result.cswap.values()
-                ]
-                for policy, title in _POLICY_TITLES.items()
-            },
-            y_label="length of a step, vDNN = 1",
-            # vDNN's is 1 whatever is assumed.
-            spans={
-                title: [_ends(bands[f"step/{policy}/{name}"]) for name in result.cswap]
-                for policy, title in _POLICY_TITLES.items()
-                if policy != "vdnn_all"
-            },
-            level=0.8,
-            places=_PLACES,
-        ),
-        "model-cswap-tensors.svg": bar_chart(
-            _TITLES["model-cswap-tensors.svg"],
-            [name for name, _, _ in result.exposed],
-            {
-                "plain": [1e3 * plain for _, plain, _ in result.exposed],
-                "compressed": [1e3 * there for _, _, there in result.exposed],
-            },
-            y_label="ms, both directions",
-            places=_PLACES,
-            width=820,
-        ),
+        **_bars("cswap-gain", rows, gains, "per cent faster", spans=gain_spans, level=5.5),
+        **_bars("cswap-choices", result.choices, chosen, "per cent of the maps"),
+        **_bars("cswap-policies", rows, steps, "length of a step, vDNN = 1", spans=step_spans, level=0.8),
+        **_bars("cswap-tensors", maps, exposed, "ms, both directions", width=820),
     }
 
 
@@ -283,22 +238,13 @@ def _page(result: Study, comparisons: Sequence[Comparison], bands: Mapping[str, 
     return "\n".join(lines) + "\n"
 
 
-def _headlines(comparisons: Sequence[Comparison], bands: Mapping[str, Band]) -> str:
-    return bar_chart(
-        _TITLES["model-headlines.svg"],
-        [one.quantity.replace("_", " ") for one in comparisons],
-        {"ours / theirs": [one.ours / one.theirs for one in comparisons]},
-        y_label="ours / theirs",
-        spans={
-            "ours / theirs": [
-                (bands[one.quantity].least / one.theirs, bands[one.quantity].most / one.theirs)
-                for one in comparisons
-            ]
-        },
-        level=1.0,
-        height=300,
-        width=820,
-    )
+def _headlines(comparisons: Sequence[Comparison], bands: Mapping[str, Band]) -> dict[str, str]:
+    what, quantities = "ours / theirs", [one.quantity.replace("_", " ") for one in comparisons]
+    ends = [
+        (bands[one.quantity].least / one.theirs, bands[one.quantity].most / one.theirs) for one in comparisons
+    ]
+    bars = {what: [one.ours / one.theirs for one in comparisons]}
+    return _bars("headlines", quantities, bars, what, spans={what: ends}, level=1.0, height=300, width=820)
 
 
 def _headlines_json(comparisons: Sequence[Comparison], bands: Mapping[str, Band]) -> str:

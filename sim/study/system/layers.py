@@ -8,7 +8,17 @@ from typing import Any
 
 from cdma.base.toml_table import Table, TableError
 
-__all__ = ["BUILDERS", "NUMBER_BYTES", "Builder", "Layer", "Shape", "batchnorm", "dropout"]
+__all__ = [
+    "BUILDERS",
+    "NUMBER_BYTES",
+    "Builder",
+    "Layer",
+    "Shape",
+    "batchnorm",
+    "dropout",
+    "one_input",
+    "same_shape",
+]
 
 #: Types of numbers, and the bytes of one.
 NUMBER_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2, "int8": 1}
@@ -58,8 +68,8 @@ class Layer:
 Builder = Callable[[Table, str, tuple[str, ...], list[Shape]], Layer]
 
 
-def _one(row: Table, inputs: tuple[str, ...], shapes: list[Shape]) -> Shape:
-    """Returns the shape of the only input."""
+def one_input(row: Table, inputs: tuple[str, ...], shapes: list[Shape]) -> Shape:
+    """Returns the shape of the only input; refuses several."""
     if len(inputs) != 1:
         raise TableError(f"{row.where} reads {len(inputs)} layers; this kind reads one")
     return shapes[0]
@@ -100,7 +110,7 @@ def _slide(row: Table, shape: Shape, *, ceil: bool, default_stride: Any = 1) -> 
 
 
 def _conv(row: Table, name: str, inputs: tuple[str, ...], shapes: list[Shape]) -> Layer:
-    shape = _one(row, inputs, shapes)
+    shape = one_input(row, inputs, shapes)
     filters, groups = row.whole("filters"), row.whole("groups", 1)
     if shape[0] % groups or filters % groups:
         raise TableError(
@@ -122,7 +132,7 @@ def _conv(row: Table, name: str, inputs: tuple[str, ...], shapes: list[Shape]) -
 
 
 def _pool(row: Table, name: str, inputs: tuple[str, ...], shapes: list[Shape]) -> Layer:
-    shape = _one(row, inputs, shapes)
+    shape = one_input(row, inputs, shapes)
     mode = row.choice("mode", _POOL_MODES, "max")
     if row.flag("global", False):
         return Layer(name, "pool", inputs, (shape[0], 1, 1), mode=mode)
@@ -132,7 +142,7 @@ def _pool(row: Table, name: str, inputs: tuple[str, ...], shapes: list[Shape]) -
 
 
 def _fc(row: Table, name: str, inputs: tuple[str, ...], shapes: list[Shape]) -> Layer:
-    channels, height, width = _one(row, inputs, shapes)
+    channels, height, width = one_input(row, inputs, shapes)
     units = row.whole("units")
     weights = channels * height * width * units
     return Layer(name, "fc", inputs, (units, 1, 1), weights + units * row.flag("bias", True), weights)
@@ -144,12 +154,14 @@ def batchnorm(name: str, source: str, shape: Shape) -> Layer:
 
 
 def _batchnorm(row: Table, name: str, inputs: tuple[str, ...], shapes: list[Shape]) -> Layer:
-    return batchnorm(name, inputs[0], _one(row, inputs, shapes))
+    return batchnorm(name, inputs[0], one_input(row, inputs, shapes))
 
 
-def _same_shape(kind: str) -> Builder:
+def same_shape(kind: str) -> Builder:
+    """Returns what makes layers of a kind whose output has the shape of their only input."""
+
     def build(row: Table, name: str, inputs: tuple[str, ...], shapes: list[Shape]) -> Layer:
-        return Layer(name, kind, inputs, _one(row, inputs, shapes))
+        return Layer(name, kind, inputs, one_input(row, inputs, shapes))
 
     return build
 
@@ -162,7 +174,7 @@ def dropout(name: str, source: str, shape: Shape, rate: float, where: str) -> La
 
 
 def _dropout(row: Table, name: str, inputs: tuple[str, ...], shapes: list[Shape]) -> Layer:
-    return dropout(name, inputs[0], _one(row, inputs, shapes), row.number("rate"), row.where)
+    return dropout(name, inputs[0], one_input(row, inputs, shapes), row.number("rate"), row.where)
 
 
 def _concat(row: Table, name: str, inputs: tuple[str, ...], shapes: list[Shape]) -> Layer:
@@ -186,9 +198,9 @@ BUILDERS: dict[str, Builder] = {
     "conv": _conv,
     "pool": _pool,
     "fc": _fc,
-    "relu": _same_shape("relu"),
-    "lrn": _same_shape("lrn"),
-    "softmax": _same_shape("softmax"),
+    "relu": same_shape("relu"),
+    "lrn": same_shape("lrn"),
+    "softmax": same_shape("softmax"),
     "batchnorm": _batchnorm,
     "dropout": _dropout,
     "concat": _concat,

@@ -25,13 +25,12 @@ A machine is a TOML file::
 from __future__ import annotations
 
 from dataclasses import MISSING, dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
-from cdma.base.toml_table import Table, TableError, read_toml
+from cdma.base.toml_table import TableError, read_toml
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
-from cdma.sim.study.recorded import DATA
+from cdma.sim.study.recorded import DATA, table_named, table_names
 
 __all__ = ["Engine", "Gpu", "Link", "Machine", "link_names", "load_link", "load_machine", "machine_names"]
 
@@ -128,7 +127,7 @@ class Machine:
 
 def machine_names() -> tuple[str, ...]:
     """Returns the machines that come with the package."""
-    return tuple(sorted(path.stem for path in (DATA / "machines").glob("*.toml")))
+    return table_names("machine")
 
 
 def link_names() -> tuple[str, ...]:
@@ -146,15 +145,7 @@ def load_link(name: str) -> Link:
 
 def load_machine(name: str) -> Machine:
     """Returns the machine of that name that comes with the package, or the one in that TOML file."""
-    if name in machine_names():
-        return _machine(read_toml(DATA / "machines" / f"{name}.toml"))
-    path = Path(name)
-    if path.suffix == ".toml" or path.exists():
-        return _machine(read_toml(path))
-    raise TableError(f"machine is {name!r}; it must be a TOML file or one of {', '.join(machine_names())}")
-
-
-def _machine(table: Table) -> Machine:
+    table = table_named("machine", name)
     engine = table.table("engine")
     machine = Machine(
         table.text("name"),

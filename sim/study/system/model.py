@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cdma.base.errors import ParameterError
@@ -46,10 +46,6 @@ class Result:
     fits: bool
     #: The most host memory that offloaded data take.
     host_bytes: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """The row for JSON."""
-        return asdict(self)
 
 
 def moments(count: int) -> list[float]:
@@ -96,22 +92,20 @@ class Model:
 
     def with_batch(self, batch: int) -> Model:
         """Returns the network with so many images in a step, on the machine."""
-        network = replace(self.network, batch=batch)
-        return Model(
-            network, self.machine, self.planner.assumptions, self._densities, self._lines, self._format
-        )
+        return self._changed(network=replace(self.network, batch=batch))
 
     def on(self, machine: Machine) -> Model:
         """Returns the network on another machine."""
-        return Model(
-            self.network, machine, self.planner.assumptions, self._densities, self._lines, self._format
-        )
+        return self._changed(machine=machine)
 
     def in_words(self, format: Format) -> Model:
         """Returns the network in words, windows and codes of this format; without, a word is a number."""
-        return Model(
-            self.network, self.machine, self.planner.assumptions, self._densities, self._lines, format
-        )
+        return self._changed(format=format)
+
+    def _changed(self, **changes: Any) -> Model:
+        same = {"network": self.network, "machine": self.machine, "assumptions": self.planner.assumptions}
+        recorded = {"densities": self._densities, "lines": self._lines, "format": self._format}
+        return Model(**{**same, **recorded, **changes})
 
     def situation(self, algorithm: str, progress: float) -> Situation:
         """Returns the network at one moment of its training."""

@@ -28,10 +28,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from cdma.base.toml_table import Table, TableError, read_toml
-from cdma.sim.study.recorded import DATA
+from cdma.base.toml_table import Table, TableError
+from cdma.sim.study.recorded import table_named, table_names
 
 from .layers import BUILDERS, NUMBER_BYTES, Layer, Shape, batchnorm, dropout
 from .token_layers import TOKEN_BUILDERS, attention
@@ -40,8 +39,6 @@ __all__ = ["INPUT", "Network", "load_network", "network_names", "read_network"]
 
 #: The name of the images that the first layer reads.
 INPUT = "input"
-
-_DATA = DATA / "networks"
 
 _BUILDERS = {**BUILDERS, **TOKEN_BUILDERS}
 _KINDS = (*_BUILDERS, "attention")
@@ -95,17 +92,12 @@ class Network:
 
 def network_names() -> tuple[str, ...]:
     """Returns the networks that come with the package."""
-    return tuple(sorted(path.stem for path in _DATA.glob("*.toml")))
+    return table_names("network")
 
 
 def load_network(name: str) -> Network:
     """Returns the network of that name that comes with the package, or the one in that TOML file."""
-    if name in network_names():
-        return read_network(read_toml(_DATA / f"{name}.toml"))
-    path = Path(name)
-    if path.suffix == ".toml" or path.exists():
-        return read_network(read_toml(path))
-    raise TableError(f"network is {name!r}; it must be a TOML file or one of {', '.join(network_names())}")
+    return read_network(table_named("network", name))
 
 
 def read_network(table: Table) -> Network:

@@ -7,8 +7,7 @@ is spread over all links. Each device has memory, crossbar, units and a host por
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from cdma.base.errors import ParameterError
 
@@ -59,10 +58,6 @@ class Several:
     #: The length of the step if each part took no time; it may be a little more than that of the step, since a transfer
     #: that is sooner may take memory bandwidth from the computation when that needs it more.
     without_s: Mapping[str, float]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The row for JSON."""
-        return asdict(self)
 
 
 def several(model: Model, policy: str, algorithm: str, devices: int, links: int) -> Several:

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from cdma.base.toml_table import Table, TableError
 
-from .layers import Builder, Layer, Shape
+from .layers import Builder, Layer, Shape, one_input, same_shape
 
 __all__ = ["TOKEN_BUILDERS", "attention"]
 
 
-def _tokens(row: Table, inputs: tuple[str, ...], shapes: list[Shape]) -> Shape:
-    if len(inputs) != 1:
-        raise TableError(f"{row.where} reads {len(inputs)} layers; this kind reads one")
-    return shapes[0]
-
-
 def _embedding(row: Table, name: str, inputs: tuple[str, ...], shapes: list[Shape]) -> Layer:
     """A learnt vector for each symbol, plus one for each of the first ``positions`` places, if there are any."""
-    _, height, width = _tokens(row, inputs, shapes)
+    _, height, width = one_input(row, inputs, shapes)
     numbers = row.whole("width")
     rows = row.whole("vocabulary") + row.whole("positions", 0, least=0)
     return Layer(name, "embedding", inputs, (numbers, height, width), rows * numbers)
@@ -25,7 +19,7 @@ def _embedding(row: Table, name: str, inputs: tuple[str, ...], shapes: list[Shap
 
 def _linear(row: Table, name: str, inputs: tuple[str, ...], shapes: list[Shape]) -> Layer:
     """A matrix applied to every token. ``tied`` shares the matrix of another layer, so it adds no parameters."""
-    channels, height, width = _tokens(row, inputs, shapes)
+    channels, height, width = one_input(row, inputs, shapes)
     units = row.whole("units")
     weights = channels * units
     own = 0 if row.flag("tied", False) else weights
@@ -35,16 +29,9 @@ def _linear(row: Table, name: str, inputs: tuple[str, ...], shapes: list[Shape])
 
 def _layernorm(row: Table, name: str, inputs: tuple[str, ...], shapes: list[Shape]) -> Layer:
     """Normalisation of each token: ``layer`` trains a scale and an offset of each number, ``rms`` a scale."""
-    shape = _tokens(row, inputs, shapes)
+    shape = one_input(row, inputs, shapes)
     mode = row.choice("mode", ("layer", "rms"), "layer")
     return Layer(name, "layernorm", inputs, shape, (2 if mode == "layer" else 1) * shape[0], mode=mode)
-
-
-def _pointwise(kind: str) -> Builder:
-    def build(row: Table, name: str, inputs: tuple[str, ...], shapes: list[Shape]) -> Layer:
-        return Layer(name, kind, inputs, _tokens(row, inputs, shapes))
-
-    return build
 
 
 def _mul(row: Table, name: str, inputs: tuple[str, ...], shapes: list[Shape]) -> Layer:
@@ -94,7 +81,7 @@ TOKEN_BUILDERS: dict[str, Builder] = {
     "embedding": _embedding,
     "linear": _linear,
     "layernorm": _layernorm,
-    "gelu": _pointwise("gelu"),
-    "silu": _pointwise("silu"),
+    "gelu": same_shape("gelu"),
+    "silu": same_shape("silu"),
     "mul": _mul,
 }

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from .model import NO_ALGORITHM, Model, moments, usable
 from .policies import COMPRESSING
@@ -75,10 +74,6 @@ class Verdict:
     present: dict[str, float]
     #: By the same names; None if the action is the same from 1/64 to 64 times of the present value.
     changes_at: dict[str, Change | None]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The verdict for JSON."""
-        return asdict(self)
 
     def __str__(self) -> str:
         changes = [

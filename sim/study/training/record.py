@@ -12,6 +12,7 @@ The package has three files in ``data/`` that :func:`record`, the command ``cdma
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ def record(
     provenance = {
         "source": "cdma characterise --train",
         "data": "scikit-learn's digits, 1500 training images of 32 x 32",
-        "schedule": schedule.as_dict(),
+        "schedule": asdict(schedule),
         "versions": made_with,
     }
     default = {"default": "vgg"} if "vgg" in recorded else {}

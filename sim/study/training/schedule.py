@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -55,7 +54,3 @@ class Schedule:
         """Numbers of steps after which activations are shown; they rise, quadratic in time."""
         steps = np.linspace(0, 1, self.points) ** 2 * self.steps
         return tuple(sorted({round(step) for step in steps.tolist()}))
-
-    def as_dict(self) -> dict[str, Any]:
-        """The settings, for a record of where numbers come from."""
-        return asdict(self)

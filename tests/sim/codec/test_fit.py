@@ -10,6 +10,7 @@ import pytest
 import cdma
 from cdma.app import main
 from cdma.sim.codec import fit as fitting
+from cdma.sim.codec.fit import frequent_values
 from cdma.sim.codec.number_types import bfloat16_bits
 
 BF16 = cdma.Format.preset("bf16")
@@ -82,3 +83,16 @@ def test_on_the_command_line(tmp_path, capsys):
     assert "take one of the two" in capsys.readouterr().err
     np.save(original, np.zeros(0, np.float32))
     assert main(["compress", str(original), str(packed), "--fit"]) == 0
+
+
+def test_frequent_values_are_the_most_frequent_and_of_equals_the_least():
+    words = np.array([9, 9, 9, 3, 3, 1, 1, 7], np.uint32)
+    assert frequent_values(words, 3) == (9, 1, 3)
+    many = np.random.default_rng(2).choice(np.array([5, 70_000, 0], np.uint32), 2_000_000, p=[0.2, 0.3, 0.5])
+    assert frequent_values(many, 2) == (0, 70_000)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
+def test_frequent_values_of_nothing_and_of_few(dtype):
+    assert frequent_values(np.zeros(0, dtype), 3) == (0,)
+    assert frequent_values(np.full(5, 200, dtype), 3) == (200,)

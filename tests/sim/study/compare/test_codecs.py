@@ -13,11 +13,6 @@ from cdma import CorruptStream, ParameterError
 from cdma.sim.study.compare import codecs
 
 
-def activations(shape=(4, 8, 6, 6), density=0.4, seed=1):
-    random = np.random.default_rng(seed)
-    return (random.exponential(1, shape) * (random.random(shape) < density)).astype(np.float32)
-
-
 @pytest.fixture(params=list(codecs.CODECS))
 def name(request):
     if request.param == "lz4":
@@ -46,6 +41,12 @@ class TestRegistry:
         for words in (100, 300):
             with pytest.raises(CorruptStream):
                 codec.decompress(data, words)
+
+    def test_bytes_after_the_last_word(self, name):
+        packet = np.zeros(6, np.uint32)
+        codec = codecs.make(name, 32, packet)
+        with pytest.raises(CorruptStream):
+            codec.decompress(codec.compress(packet) + b"abc", 6)
 
     def test_garbage(self, name):
         packet = np.array([0, 1, 2, 0] * 50, np.uint16)

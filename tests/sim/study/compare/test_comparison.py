@@ -5,17 +5,13 @@ import pytest
 
 from cdma import ParameterError
 from cdma.sim.study.compare import comparison
-
-
-def activations(shape=(4, 8, 6, 6), density=0.4, seed=1):
-    random = np.random.default_rng(seed)
-    return (random.exponential(1, shape) * (random.random(shape) < density)).astype(np.float32)
+from tests.support.tensors import rectified
 
 
 class TestComparison:
     @pytest.fixture
     def rows(self):
-        tensor = activations((2, 16, 8, 8))
+        tensor = rectified((2, 16, 8, 8))
         return list(
             comparison.compare(tensor, network="n", layer="l", kind="relu", names=("zv", "rl", "fvc1"))
         )

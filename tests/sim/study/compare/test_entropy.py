@@ -12,11 +12,7 @@ from cdma.sim.codec.number_types import quantise
 from cdma.sim.study.compare import codecs
 from cdma.sim.study.compare.entropy import byte_bound, entropy_bits, field_counts, huffman_bits, table_bound
 from cdma.sim.study.compare.tables import learn_format
-
-
-def activations(shape=(4, 8, 6, 6), density=0.4, seed=1):
-    random = np.random.default_rng(seed)
-    return (random.exponential(1, shape) * (random.random(shape) < density)).astype(np.float32)
+from tests.support.tensors import rectified
 
 
 class TestBounds:
@@ -49,13 +45,13 @@ class TestBounds:
 
     def test_zero_value_compression_stays_below_its_bound(self):
         for density in (0.01, 0.3, 0.5, 0.97):
-            words = activations(density=density).reshape(-1).view(np.uint32)
+            words = rectified(density=density).reshape(-1).view(np.uint32)
             codec = codecs.make("zv", 32, words)
             assert words.nbytes / codec.size(words) <= table_bound(words, Format())
 
     @pytest.mark.parametrize("code_bits", [1, 2, 4])
     def test_frequent_values_stay_below_their_bound(self, code_bits):
-        words = quantise(activations(), affine=True)[0].reshape(-1).view(np.uint8)
+        words = quantise(rectified(), affine=True)[0].reshape(-1).view(np.uint8)
         codec = codecs.make(f"fvc{code_bits}", 8, words)
         assert words.nbytes / codec.size(words) <= table_bound(words, learn_format(words, 8, code_bits))
 

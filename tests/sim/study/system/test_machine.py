@@ -30,17 +30,11 @@ def test_bundled_machines_and_links() -> None:
     ("old", "new", "message"),
     [
         ("tflops = 10", "tflops = nan", "gpu has tflops = nan; it must be a finite number and more than 0"),
-        ("tflops = 10", "tflops = -1", "gpu has tflops = -1"),
         ("tflops = 10", "", "gpu has no 'tflops', which it needs"),
-        ("units = 4", "units = 0", "engine has units = 0; it must be a whole number, 1 or more"),
         ("lanes = 8", "lanes = 7", "lanes is 7; it must be one of 1, 2, 4"),
         ("latency_ns = 300", "latency_ns = -3", "latency_ns = -3; it must be a finite number and at least 0"),
-        ("latency_ns = 300", "latncy_ns = 300", "engine has no 'latency_ns', which it needs"),
         ("units = 4", "units = 4\ncolour = 3", "engine has the unknown key 'colour'; it may have buffer_KB"),
         ('{name = "short", GBps = 40.0}', '"pcie9"', "link is 'pcie9'; it must be one of pcie3, pcie4"),
-        ("GBps = 40.0", "GBps = inf", "link has GBps = inf; it must be a finite number"),
-        ("[gpu]", "[cpu]", "has no 'gpu', which it needs"),
-        ('name = "mine"', "name = 3", "has name = 3; it must be a text that is not empty"),
     ],
 )
 def test_refused_machines(tmp_path: Path, old: str, new: str, message: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -30,7 +30,7 @@ def test_rows_have_their_columns_and_add_up() -> None:
     rows = model("alexnet").evaluate_all(tuple(POLICIES), ("zv", "rl"))
     assert {row.policy for row in rows} == set(POLICIES)
     for row in rows:
-        assert set(row.as_dict()) >= COLUMNS
+        assert set(asdict(row)) >= COLUMNS
         assert row.step_s >= row.compute_s * (1 - 1e-9)
         assert row.speedup_over_vdnn == pytest.approx(model("alexnet").vdnn_seconds / row.step_s)
     by_name = {(row.policy, row.algorithm): row for row in rows}

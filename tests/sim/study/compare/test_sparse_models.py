@@ -1,0 +1,214 @@
+"""Run lengths and compressed sparse rows: as docs/codecs.md has them, word for word, and what they refuse."""
+
+from __future__ import annotations
+
+import re
+import struct
+from itertools import chain
+
+import numpy as np
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from cdma import CorruptStream, ParameterError
+from cdma.sim.codec.words import words_from_bytes, words_to_bytes
+from cdma.sim.study.compare import csr, rl
+from cdma.sim.study.compare.csr import CsrFormat
+from cdma.sim.study.compare.rl import RunFormat
+from tests.support.paths import DOCS
+
+DOCUMENT = DOCS / "codecs.md"
+NUMBER = {8: "B", 16: "H", 32: "I"}
+
+
+def run_lengths(words, format):
+    """Zero run-length coding from the text of docs/codecs.md, one word at a time."""
+    stream, place = [], 0
+    while place < len(words):
+        run = 0
+        while place < len(words) and not words[place] and run < 2**format.word_bits - 1:
+            run, place = run + 1, place + 1
+        if run:
+            stream += [0, run]
+        else:
+            stream.append(words[place])
+            place += 1
+    return stream
+
+
+def sparse_rows(words, format):
+    """Compressed sparse rows from the text of docs/codecs.md, one literal at a time."""
+    pointers, columns, literals = [0], [], []
+    for row in range(0, len(words), format.columns):
+        for column, word in enumerate(words[row : row + format.columns]):
+            if word:
+                columns.append(column)
+                literals.append(word)
+        pointers.append(len(literals))
+    index = struct.pack(f"<{len(columns)}{NUMBER[format.index_bits]}", *columns)
+    index += bytes(-len(index) % (format.word_bits // 8))
+    data = struct.pack(f"<{len(pointers)}I", *pointers) + index
+    return [*words_from_bytes(data, format).tolist(), *literals]
+
+
+RUN_FORMATS = st.builds(RunFormat, st.sampled_from([2, 4, 8, 16, 32]))
+ROW_FORMATS = st.builds(
+    CsrFormat,
+    st.sampled_from([8, 16, 32]),
+    st.sampled_from([1, 3, 16, 255, 256]),
+    st.sampled_from([8, 16, 32]),
+)
+MODELS = st.one_of(
+    st.tuples(st.just(rl), RUN_FORMATS, st.just(run_lengths)),
+    st.tuples(st.just(csr), ROW_FORMATS, st.just(sparse_rows)),
+)
+
+
+@st.composite
+def cases(draw):
+    """A model, a format of it, its reference and a packet with zeros alone and in runs."""
+    model, format, reference = draw(MODELS)
+    literal = st.integers(1, 2**format.word_bits - 1).map(lambda word: [word])
+    run = st.integers(1, 40).map(lambda length: [0] * length)
+    return model, format, reference, [*chain(*draw(st.lists(st.one_of(literal, run), max_size=80)))]
+
+
+@given(cases())
+def test_streams_are_those_of_the_reference(case):
+    model, format, reference, words = case
+    stream = model.compress_words(words, format)
+    assert stream.tolist() == reference(words, format)
+    assert model.decompress_words(stream, len(words), format).tolist() == words
+    array = model.decompress_words(stream, len(words), format)
+    assert len(stream) == model.compressed_words(array, format) <= format.bound(len(words))
+
+
+@given(cases(), st.data())
+def test_garbage_ends_with_the_packet_or_an_error(case, data):
+    model, format, _, words = case
+    stream = model.compress_words(words, format).copy()
+    if len(stream):
+        stream[data.draw(st.integers(0, len(stream) - 1))] = data.draw(st.integers(0, 3))
+    try:
+        result = model.decompress_words(stream, len(words), format)
+    except CorruptStream as error:
+        event(error.kind)
+    else:
+        assert len(result) == len(words)
+        assert model is csr or len(model.compress_words(result, format)) <= len(stream)
+
+
+@pytest.mark.parametrize("run", [255, 256, 510, 511, 1000])
+def test_runs_longer_than_a_word_can_say_are_cut(run):
+    words = [7] + [0] * run + [9]
+    stream = rl.compress_words(words, RunFormat(8))
+    assert stream.tolist() == run_lengths(words, RunFormat(8))
+    assert len(stream) == 2 + 2 * -(-run // 255)
+    assert rl.decompress_words(stream, len(words), RunFormat(8)).tolist() == words
+
+
+@pytest.mark.parametrize(
+    ("model", "format", "words"),
+    [
+        *((rl, RunFormat(), words) for words in ([0], [0, 1], [0, 1, 0], [0, 1] * 50)),
+        (csr, CsrFormat(8), [1] * 1000),
+    ],
+)
+def test_the_worst_packets_reach_the_bound(model, format, words):
+    assert len(model.compress_words(words, format)) == format.bound(len(words))
+
+
+@pytest.mark.parametrize(
+    ("model", "format", "words", "said"),
+    [
+        (rl, RunFormat(16), [5, 0, 0, 0, 7, 0], "5, 0, 0, 0, 7, 0 becomes the bytes `{}`"),
+        (csr, CsrFormat(16, columns=4), [5, 0, 0, 0, 0, 7], "rows of 4: 5, 0, 0, 0, 0, 7 becomes `{}`"),
+    ],
+)
+def test_the_example_of_the_document(model, format, words, said):
+    stream = words_to_bytes(model.compress_words(words, format)).hex(" ", 2)
+    assert said.format(stream) in DOCUMENT.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("stream", "words", "kind", "word", "message"),
+    [
+        ([], 1, "truncated", 0, "stand for 0 words"),
+        ([5, 0], 2, "truncated", 2, "ends after 2 words, which stand for 1"),
+        ([5, 0, 3], 9, "truncated", 3, "stand for 4 words"),
+        ([5, 6], 1, "trailing", 1, "complete at stream word 1"),
+        ([0, 4, 1], 4, "trailing", 2, "complete at stream word 2"),
+        ([1], 0, "trailing", 0, "complete at stream word 0"),
+        ([1, 2, 0, 0], 2, "trailing", 2, "complete at stream word 2"),
+        ([5, 0, 0], 3, "code", 2, "a run of 0 zeros"),
+        ([0, 0, 4], 4, "code", 1, "a run of 0 zeros"),
+        ([5, 0, 9], 4, "code", 2, "a run of 9 zeros, but only 3 words are left"),
+        ([0, 2**32 - 1], 4, "code", 1, "a run of 4294967295 zeros"),
+    ],
+)
+def test_runs_that_are_refused(stream, words, kind, word, message):
+    with pytest.raises(CorruptStream, match=re.escape(message)) as caught:
+        rl.decompress_words(np.array(stream, np.uint32), words)
+    assert (caught.value.kind, caught.value.word) == (kind, word)
+
+
+def packet(pointers, columns, literals):
+    """A packet of 32-bit words with rows of 4 columns."""
+    index = bytes(columns) + bytes(-len(columns) % 4)
+    words = [*pointers, *struct.unpack(f"<{len(index) // 4}I", index), *literals]
+    return np.array(words, np.uint32)
+
+
+@pytest.mark.parametrize(
+    ("stream", "kind", "word", "message"),
+    [
+        (packet([0, 1], [], []), "truncated", 2, "begins with 3 words of row pointers"),
+        (packet([1, 1, 1], [0], [9]), "code", 0, "row pointer 1; the first is 0"),
+        (packet([0, 2, 1], [0], [9]), "code", 2, "row pointer 1; after 2"),
+        (packet([0, 5, 5], [0] * 5, [9] * 5), "code", 1, "after 0 it may be up to 4 more"),
+        (packet([0, 0, 3], [0] * 3, [9] * 3), "code", 2, "after 0 it may be up to 2 more"),
+        (packet([0, 2, 2], [0, 1], [9]), "truncated", 5, "make 6 words of stream"),
+        (packet([0, 1, 1], [0], [9, 9]), "trailing", 5, "make 5 words of stream"),
+        (packet([0, 1, 1], [4], [9]), "code", 3, "column 4 for literal 0; columns rise within a row of 4"),
+        (packet([0, 2, 2], [2, 2], [9, 9]), "code", 3, "column 2 for literal 1"),
+        (packet([0, 2, 2], [3, 1], [9, 9]), "code", 3, "column 1 for literal 1"),
+        (packet([0, 0, 1], [2], [9]), "code", 3, "columns rise within a row of 2"),
+        (packet([0, 1, 1], [0, 0, 1], [9]), "code", 3, "is not filled up with zeros"),
+    ],
+)
+def test_rows_that_are_refused(stream, kind, word, message):
+    with pytest.raises(CorruptStream, match=re.escape(message)) as caught:
+        csr.decompress_words(stream, 6, CsrFormat(32, columns=4))
+    assert (caught.value.kind, caught.value.word) == (kind, word)
+
+
+def test_streams_that_no_compressor_writes_are_accepted():
+    assert rl.decompress_words([0, 1, 0, 2, 4], 4).tolist() == [0, 0, 0, 4], "neighbouring runs"
+    literal_zero = packet([0, 1, 1], [3], [0])
+    assert csr.decompress_words(literal_zero, 6, CsrFormat(32, columns=4)).tolist() == [0] * 6
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        *(
+            (lambda bits=bits: RunFormat(bits), f"word_bits is {bits!r}; it must be")
+            for bits in (0, 12, "8", True)
+        ),
+        (lambda: CsrFormat(word_bits=4), "word_bits is 4; it must be one of 8, 16, 32"),
+        (lambda: CsrFormat(index_bits=12), "index_bits is 12; it must be one of 8, 16, 32"),
+        *(
+            (lambda most=most: CsrFormat(columns=most), f"columns is {most}; with index_bits 8")
+            for most in (0, 257, True)
+        ),
+        *(
+            (lambda words=words: rl.decompress_words([], words), f"words is {words}")
+            for words in (-1, 1.5, True)
+        ),
+        (lambda: CsrFormat().bound(-1), "words is -1; it must be a whole number of words"),
+    ],
+)
+def test_formats_and_sizes_that_are_refused(make, message):
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        make()

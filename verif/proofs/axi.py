@@ -220,12 +220,12 @@ class Written(Writing):
 _AS_PROVEN = engine_with(options=True, units=True)
 
 
-def _registered(config: Config) -> bool:
+def _pipelined(config: Config) -> bool:
     """The reader of a pipelined engine has registers more."""
     return isinstance(config, EngineConfig) and not config.realign and config.pipelined
 
 
-def _not_registered(config: Config) -> bool:
+def _not_pipelined(config: Config) -> bool:
     """The reader of an engine that is not pipelined."""
     return isinstance(config, EngineConfig) and not config.realign and not config.pipelined
 
@@ -236,7 +236,7 @@ def _reading(config: str, *, quick: bool = True, **shape: Any) -> Proof:
         config=config,
         claim="AXI4 rules under any legal subordinate; bursts cover exactly the bytes of the command; stream rules",
         blocks=(AxiReader,),
-        built_so=_registered if shape.get("registered") else _not_registered,
+        built_so=_pipelined if shape.get("pipelined") else _not_pipelined,
         bench=lambda: Reading(AxiReader(_shape(**shape))),
         rules=(RULES,),
         cover=24,

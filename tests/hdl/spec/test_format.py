@@ -1,4 +1,4 @@
-"""What Format and CodecConfig allow, and what they say about what they do not."""
+"""What formats, codecs and error-bounded stages allow, and what they say about what they do not."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import sys
 import pytest
 
 from cdma import CodecConfig, Format, ParameterError
+from cdma.hdl.spec.quantisation import Quantisation
+from cdma.hdl.spec.stage import StageConfig
 
 #: What each kind of parameters refuses: its settings, and the beginning of the message, with what was given and what is
 #: allowed. One message of each kind stands whole.
@@ -55,7 +57,21 @@ _CODECS = [
     ({"format": Format.preset("fp32"), "lanes": 32}, "lanes is 32 with a field in words of 32 bits; a beat has at most 64"),
     ({"format": Format(16, values=(), field_bits=8, zero=True), "runtime_values": True}, "runtime_values is true; with one"),
 ]  # fmt: skip
-_REFUSED = [(Format, *row) for row in _FORMATS] + [(CodecConfig, *row) for row in _CODECS]
+_STAGES = [
+    (Quantisation, {"number": "fp64"}, "number is 'fp64'; it must be one of fp32, bf16, fp16"),
+    (
+        Quantisation,
+        {"number": "fp16", "bits": 16},
+        "bits is 16; it must be one of 4, 8: the bits of an integer",
+    ),
+    (Quantisation, {"keep_nonzero": 1}, "keep_nonzero is 1; it must be true or false"),
+    (
+        StageConfig,
+        {"lanes": 3},
+        "lanes is 3; it must be one of 1, 2, 4, 8, 16, 32, 64: a beat has a power of two of",
+    ),
+]
+_REFUSED = [*((Format, *row) for row in _FORMATS), *((CodecConfig, *row) for row in _CODECS), *_STAGES]
 
 
 @pytest.mark.parametrize(("kind", "settings", "message"), _REFUSED)

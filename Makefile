@@ -1,4 +1,4 @@
-# Each of these sets up .venv by itself.
+# Each of these sets up .venv by itself, and installs what it needs: make demo little, the others everything.
 #   make demo       generates both codecs, simulates a tensor through them and says where everything is
 #   make check      what one runs while working, under three minutes on two cores: lint, and the tests that are quick
 #   make test       lint and the tests, simulations included, in the stages of tests/support/stages.py
@@ -11,7 +11,7 @@
 #   make commands   runs every command of the documents as printed, in fresh environments: an hour or more
 #   make waves      draws the timing diagrams of the documents again
 #   make litex      runs the driver on the RISC-V CPU of a simulated LiteX SoC; installs LiteX into .venv
-#   make machine    says what this machine lacks; everything above asks it first
+#   make machine    says what this machine lacks; every installation asks it first
 #   make clean
 # PYTHON names the interpreter to start from and JOBS the number of tests that run at once. TORCH=1 also installs
 # PyTorch, where there is a small wheel for it, for the tests that train networks.
@@ -19,22 +19,22 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-STAMP  := $(VENV)/.installed
 TORCH  ?=
 JOBS   ?= auto
 BASE   ?= HEAD
+# A stamp for each extra of pyproject.toml that is installed here. With everything installed, the demo has what it needs.
+STAMP  := $(VENV)/.installed-dev
+DEMO   := $(VENV)/.installed-verif
 # The files of the package. It is installed as a tree of links below build/, which type checkers and editors follow, and
 # is installed anew when a file is added or taken away: the stamp lists the files that the tree was made for.
 FILES  := $(sort $(shell find base cli hdl sim verif synth -type f -name '[!.]*[!~]' -not -path '*/__pycache__/*'))
-LINKED := $(if $(wildcard build/__editable__*),$(shell cat $(STAMP) 2>/dev/null))
+listed  = $(if $(wildcard build/__editable__*),$(shell cat $(1) 2>/dev/null))
 
 .DELETE_ON_ERROR:
 .PHONY: demo check test thorough lint same weight docs release commands waves litex machine torch clean
-ifneq ($(FILES),$(LINKED))
-.PHONY: $(STAMP)
-endif
+.PHONY: $(foreach stamp,$(STAMP) $(DEMO),$(if $(subst x$(FILES),,x$(call listed,$(stamp))),$(stamp)))
 
-demo: $(STAMP)
+demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO))
 	$(BIN)/cdma demo
 
 check: $(STAMP) lint
@@ -85,9 +85,10 @@ litex: $(STAMP)
 machine:
 	@PYTHON='$(PYTHON)' sh .ci/machine
 
-$(STAMP): pyproject.toml setup.py | machine
+$(STAMP) $(DEMO): $(VENV)/.installed-%: pyproject.toml setup.py
+	@PYTHON='$(PYTHON)' sh .ci/machine $*
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' --config-settings editable_mode=strict
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$*]' --config-settings editable_mode=strict
 	@echo '$(FILES)' > $@
 
 # The wheel of this version for Python 3.11 is for the CPU; other wheels bring gigabytes for graphics cards.

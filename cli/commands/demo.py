@@ -76,7 +76,7 @@ def _codec(block: str) -> Callable[[Path, NDArray[np.float32], Say], dict[str, A
         text = design.verilog()
         path = write_text(directory, f"{design.top}.v", text)
         say(f"{block}: building the simulation, {tensor.nbytes // 1024} KiB through it")
-        run = run_tensor(design, tensor, verilog=text, trace=True)
+        run = run_tensor(design, tensor, verilog=text, trace=True, short=True)
         say(f"{block}: waveform")
         waves = wave(design, directory, verilog=text)
         return {
@@ -105,7 +105,7 @@ def _engine(directory: Path, tensor: NDArray[np.float32], say: Say) -> dict[str,
     text = design.verilog()
     path = write_text(directory, f"{design.top}.v", text)
     say(f"engine: building the simulation, {tensor.nbytes // 1024} KiB out and back")
-    trip = round_trip(design, tensor, verilog=text)
+    trip = round_trip(design, tensor, verilog=text, short=True)
     return {
         "block": "engine",
         "verilog": str(path),

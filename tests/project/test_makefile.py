@@ -23,8 +23,10 @@ _SENTENCES = {
 }
 
 
-def _check(place: Path, tools: tuple[str, ...], **variables: str) -> subprocess.CompletedProcess[str]:
-    """Runs the check with nothing but ``tools`` on PATH."""
+def _check(
+    place: Path, tools: tuple[str, ...], *, extra: str = "dev", **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs the check for what an extra is for, with nothing but ``tools`` on PATH."""
     for tool in tools:
         found = sys.executable if tool == "python3" else shutil.which(tool)
         if found is None:
@@ -33,7 +35,7 @@ def _check(place: Path, tools: tuple[str, ...], **variables: str) -> subprocess.
         (place / tool).write_text(f'#!/bin/sh\nexec "{found}" "$@"\n')
         (place / tool).chmod(0o755)
     return subprocess.run(
-        ["/bin/sh", ROOT / ".ci" / "machine"],
+        ["/bin/sh", ROOT / ".ci" / "machine", extra],
         env={"PATH": str(place), **variables},
         capture_output=True,
         text=True,
@@ -51,6 +53,11 @@ def test_each_missing_tool_is_one_sentence(tmp_path: Path, missing: str) -> None
     assert done.returncode == 1
     assert done.stderr.startswith(_SENTENCES[missing])
     assert done.stderr.count("\n") == 1
+
+
+def test_the_demo_needs_no_perl(tmp_path: Path) -> None:
+    done = _check(tmp_path, tuple(tool for tool in _TOOLS if tool != "perl"), extra="verif")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_an_old_python_is_refused(tmp_path: Path) -> None:
@@ -71,6 +78,7 @@ def project(tmp_path: Path) -> Path:
     for name in (
         "pyproject.toml",
         "setup.py",
+        "base/one.py",
         "cli/one.py",
         "hdl/one.py",
         "sim/one.py",
@@ -107,9 +115,9 @@ def installed(project: Path) -> Path:
     return project
 
 
-def _install(folder: Path) -> str:
+def _install(folder: Path, extra: str = "dev") -> str:
     """Returns what the installation prints, which is nothing when it is up to date."""
-    done = _make(folder, "--silent", ".venv/.installed", "PYTHON=true", "-o", "machine")
+    done = _make(folder, "--silent", f".venv/.installed-{extra}", "PYTHON=true")
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -132,7 +140,7 @@ def _lose_the_links(folder: Path) -> None:
 
 
 def _change_the_dependencies(folder: Path) -> None:
-    later = (folder / ".venv" / ".installed").stat().st_mtime + 10
+    later = (folder / ".venv" / ".installed-dev").stat().st_mtime + 10
     os.utime(folder / "pyproject.toml", (later, later))
 
 
@@ -149,3 +157,13 @@ def test_make_does_not_install_again_for_what_is_no_part_of_the_package(installe
     (installed / "hdl" / ".one.py.swp").touch()
     (installed / "hdl" / "one.py").write_text("changed = True\n")
     assert _install(installed) == ""
+
+
+def test_the_demo_is_content_with_little(project: Path) -> None:
+    assert "-e '.[verif]'" in _make(project, "-n", "demo").stdout
+    assert "-e '.[dev]'" in _make(project, "-n", "test").stdout
+
+
+def test_the_demo_installs_nothing_where_everything_is(installed: Path) -> None:
+    assert "pip install" not in _make(installed, "-n", "demo").stdout
+    assert _install(installed, "verif") == "installed\n"

@@ -36,8 +36,13 @@ class RoundTrip:
         return self.raw_bytes / self.stream_bytes
 
 
-def round_trip(design: EngineDesign, array: ArrayLike, *, verilog: str | None = None) -> RoundTrip:
-    """Offloads the tensor and prefetches it from there to another address; raises where a bit differs."""
+def round_trip(
+    design: EngineDesign, array: ArrayLike, *, verilog: str | None = None, short: bool = False
+) -> RoundTrip:
+    """Offloads the tensor and prefetches it from there to another address; raises where a bit differs.
+
+    ``short`` takes the build that is there sooner.
+    """
     words = words_of(array, design.config.format)
     if not 0 < words.nbytes <= MOST_BYTES:
         raise ParameterError(f"the tensor has {words.nbytes} bytes; it must have 1 to {MOST_BYTES} here")
@@ -45,5 +50,5 @@ def round_trip(design: EngineDesign, array: ArrayLike, *, verilog: str | None = 
         path = Path(directory) / "words.npy"
         np.save(path, words)
         module = "cdma.verif.engine.measure_tests"
-        outcome = run_test(design, module, "round_trip", verilog=verilog, words=str(path))
+        outcome = run_test(design, module, "round_trip", verilog=verilog, short=short, words=str(path))
     return RoundTrip(raw_bytes=words.nbytes, **outcome.notes)

@@ -1,9 +1,10 @@
 """Builds Verilog into a simulation that cocotb drives, and keeps what it built.
 
 Most of the time of an ordinary Verilator build goes into its own runtime, which is the same for every design.
-Here the runtime is compiled once per tool version and kept; a design is then two C++ files and one link, a few
-seconds. Both are kept by content. Only
-the ports of the top are visible to the bench; the rest of the design is optimised freely.
+Here the runtime is compiled once per tool version and kept; a design is then one or two C++ files and one link, a few
+seconds. Both are kept by content. A simulation that is short is compiled without optimisation, because the compiler
+would take longer than the run. Only the ports of the top are visible to the bench; the rest of the design is optimised
+freely.
 
 A design can also be built with a main program of its own in C++, for runs that are too long for a bench in
 Python.
@@ -12,11 +13,9 @@ Python.
 from __future__ import annotations
 
 import logging
-import os
 import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -34,13 +33,13 @@ __all__ = ["BuildError", "build", "build_with_main"]
 _log = logging.getLogger(__name__)
 
 #: Part of every key: raise it when this module builds the same inputs differently.
-_REVISION = "2"
+_REVISION = "3"
 _RUNTIME = ("verilated", "verilated_dpi", "verilated_vpi", "verilated_threads")
 _TRACE_RUNTIME = ("verilated_vcd_c",)
 _COVERAGE_RUNTIME = ("verilated_cov",)
-_OPTIMISE = "-O1"
-#: For what runs once, at the start of a simulation: half of the C++, and optimising it takes longer than running it.
-_AT_START = "-O0"
+#: For what runs on every cycle, and for what runs too seldom: optimising it takes longer than running it. Half of the C++
+#: runs once, at the start of a simulation.
+_OFTEN, _SELDOM = "-O1", "-O0"
 
 
 class BuildError(CdmaError):
@@ -48,14 +47,21 @@ class BuildError(CdmaError):
 
 
 def build(
-    verilog: str, top: str, ports: Sequence[str], *, trace: bool = False, coverage: bool = False
+    verilog: str,
+    top: str,
+    ports: Sequence[str],
+    *,
+    trace: bool = False,
+    coverage: bool = False,
+    short: bool = False,
 ) -> Path:
     """The executable simulation of the module ``top`` of ``verilog``, of which a bench sees ``ports``.
 
     With ``trace`` it can write a VCD of every signal. With ``coverage`` it counts lines, branches and toggles, and writes
-    them at its end. Registers without an initial value start at random.
+    them at its end. One for ``short`` runs, of some thousand cycles, is built in less time and runs slower. Registers
+    without an initial value start at random.
     """
-    builder = _Builder(toolchain.find_verilator(), trace, coverage)
+    builder = _Builder(toolchain.find_verilator(), trace, coverage, _SELDOM if short else _OFTEN)
     libraries = str(cocotb_tools.config.libs_dir)
     main = str(cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp")
     link = (f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lcocotbvpi_verilator")
@@ -95,17 +101,23 @@ class _Program:
 
 @dataclass(frozen=True)
 class _Builder:
-    """Verilator and the compiler, for simulations that can write waves (``trace``), count ``coverage``, or neither."""
+    """Verilator and the compiler, for simulations that can write waves (``trace``), count ``coverage``, or neither.
+
+    ``optimise`` is the compiler's level for what runs on every cycle.
+    """
 
     tool: toolchain.Verilator
     trace: bool
     coverage: bool = False
+    optimise: str = _OFTEN
 
     @property
     def key(self) -> str:
         """What the tools make depends on this."""
         tool = self.tool
-        return content_key(_REVISION, tool.version, tool.compiler_version, str(tool.include), *self._flags)
+        return content_key(
+            _REVISION, tool.version, tool.compiler_version, str(tool.include), self.optimise, *self._flags
+        )
 
     @property
     def _flags(self) -> list[str]:
@@ -116,12 +128,7 @@ class _Builder:
             "VM_COVERAGE": self.coverage,
             **dict.fromkeys(("VM_SC", "VM_TIMING", "VM_TRACE_FST", "VM_TRACE_SAIF"), False),
         }
-        return [_OPTIMISE, "-std=c++17", *(f"-D{name}={int(on)}" for name, on in switches.items())]
-
-    @property
-    def _compile(self) -> list[str]:
-        include = self.tool.include
-        return [self.tool.compiler, *self._flags, f"-I{include}", f"-I{include / 'vltstd'}"]
+        return ["-std=c++17", *(f"-D{name}={int(on)}" for name, on in switches.items())]
 
     def build(self, folder: Path, verilog: str, top: str, program: _Program) -> None:
         """Makes ``sim`` in a folder: the C++ of the design and the program, linked with the runtime."""
@@ -137,32 +144,33 @@ class _Builder:
             "design.sv",
         ]
         _run(command, folder, f"Verilator on {top}", self.tool.environment)
-        parts = sorted(path.name for path in folder.glob("Vtop*.cpp"))
-        at_start = [part for part in parts if part.endswith("Slow.cpp")]
-        on_every_cycle = [*(part for part in parts if part not in at_start), program.source]
-        for name, sources, optimise in (("start", at_start, _AT_START), ("cycle", on_every_cycle, _OPTIMISE)):
-            (folder / f"{name}.cpp").write_text("".join(f'#include "{source}"\n' for source in sources))
-            command = [*self._compile, optimise, "-I.", "-c", "-o", f"{name}.o", f"{name}.cpp"]
-            _run(command, folder, f"compiling the simulation of {top}")
-        objects = map(str, sorted(runtime.glob("*.o")))
-        command = [self.tool.compiler, "-o", "sim", "start.o", "cycle.o", *objects, *program.link, "-pthread"]
+        lots: dict[str, list[str]] = {}
+        for part in sorted(path.name for path in folder.glob("Vtop*.cpp")):
+            lots.setdefault(_SELDOM if part.endswith("Slow.cpp") else self.optimise, []).append(part)
+        lots.setdefault(self.optimise, []).append(program.source)
+        for level, sources in lots.items():
+            self._compile(folder, f"the simulation of {top}", f"design{level}", sources, level)
+        objects = [*(f"design{level}.o" for level in lots), str(runtime / "runtime.o")]
+        command = [self.tool.compiler, "-o", "sim", *objects, *program.link, "-pthread"]
         _run(command, folder, f"linking the simulation of {top}")
         for path in folder.iterdir():
             if path.name not in ("sim", "design.sv"):
                 path.unlink()
 
     def _build_runtime(self, folder: Path) -> None:
-        """Makes objects of Verilator's own C++."""
-
-        def compile_one(source: str) -> None:
-            command = [*self._compile, "-c", "-o", f"{source}.o", str(self.tool.include / f"{source}.cpp")]
-            _run(command, folder, f"compiling Verilator's {source}.cpp")
-
+        """Makes an object of Verilator's own C++."""
         trace = _TRACE_RUNTIME if self.trace else ()
         coverage = _COVERAGE_RUNTIME if self.coverage else ()
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            for _ in pool.map(compile_one, (*_RUNTIME, *trace, *coverage)):
-                pass
+        sources = [f"{name}.cpp" for name in (*_RUNTIME, *trace, *coverage)]
+        self._compile(folder, "Verilator's runtime", "runtime", sources, self.optimise)
+
+    def _compile(self, folder: Path, what: str, name: str, sources: Sequence[str], level: str) -> None:
+        """Compiles several sources as one, so that the headers are read once."""
+        (folder / f"{name}.cpp").write_text("".join(f'#include "{source}"\n' for source in sources))
+        include = self.tool.include
+        places = ["-I.", f"-I{include}", f"-I{include / 'vltstd'}"]
+        command = [self.tool.compiler, level, *self._flags, *places, "-c", "-o", f"{name}.o", f"{name}.cpp"]
+        _run(command, folder, f"compiling {what}")
 
 
 def _run(

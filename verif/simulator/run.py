@@ -25,16 +25,18 @@ def run_test(
     verilog: str | None = None,
     trace: bool = False,
     waves: Path | None = None,
+    short: bool = False,
     timeout: float = 1800,
     **settings: Any,
 ) -> Outcome:
     """Builds a design and runs one test of ``module`` on it; raises :class:`SimulationError` if the test fails.
 
     ``verilog`` is the text of the design, for those who have it already. ``waves`` takes a VCD, and ``trace`` takes
-    the build that can write one. The ``settings`` reach the test.
+    the build that can write one; a ``short`` run takes a build that is there sooner. The ``settings`` reach the test.
     """
     text = design.watched(design.verilog() if verilog is None else verilog)
-    executable = build(text, design.top, design.port_names, trace=trace or waves is not None)
+    traced = trace or waves is not None
+    executable = build(text, design.top, design.port_names, trace=traced, short=short)
     given = {"design": design.to_json(), "packets": 1, "seed": 1, **settings}
     (outcome,) = simulate(executable, design.top, module, [test], given, waves=waves, timeout=timeout)
     if outcome.failure is not None:

@@ -86,7 +86,8 @@ def draw(
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory, prefix=".wave-") as temporary:
         made = {kind: Path(temporary) / f"{scene.name}.{kind}" for kind in KINDS}
-        run_test(design, scene.module, scene.test, verilog=verilog, waves=made["vcd"], **scene.settings)
+        waves = made["vcd"]
+        run_test(design, scene.module, scene.test, verilog=verilog, waves=waves, short=True, **scene.settings)
         trace = read_trace(made["vcd"], design.top, [*design.port_names, *scene.inside])
         if "gtkw" in kinds:
             _write_gtkw(made["gtkw"], design.top, made["vcd"], scene.groups(trace.top))

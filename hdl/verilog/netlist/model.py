@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 __all__ = [
     "Cell",
@@ -23,8 +24,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Slice:
+class Slice(NamedTuple):
     """Bits ``low`` to ``low + width - 1`` of a wire, or, if ``bits`` is not None, constant bits (most
     significant first)."""
 

@@ -7,7 +7,9 @@ wire between submodules is called after the instance and the port that drive it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from functools import reduce
 
 from cdma.hdl.verilog.names import legal_name
 
@@ -16,17 +18,38 @@ from .model import Module
 __all__ = ["module_names", "names_within"]
 
 
-def module_names(modules: Iterable[str], top: str, prefix: str) -> dict[str, str]:
-    """The name of each module: ``top`` keeps its own, the names of the others start with ``prefix``."""
+def module_names(paths: Mapping[str, Sequence[str]], top: str, prefix: str) -> dict[str, str]:
+    """The name of each module: ``top`` keeps its own, the names of the others start with ``prefix``.
+
+    ``paths`` has what each module was called at every place where it stands. It is called after what they have in common.
+    """
     names = {top: top[1:]}
     # A prefix may end in underscores, and the top may be called like a submodule.
     used = {top[1 + len(prefix) :]} if top[1:].startswith(prefix) else set()
-    for module in modules:
-        if module != top:
-            path = legal_name(module[len(top) + 1 :], used)
-            used.add(path)
-            names[module] = f"{prefix}{path}"
+
+    def give(module: str, wanted: str) -> None:
+        path = legal_name(wanted, used)
+        used.add(path)
+        names[module] = f"{prefix}{path}"
+
+    inside = {
+        module: [path[len(top) + 1 :] for path in same] for module, same in paths.items() if module != top
+    }
+    shared = {module: places for module, places in inside.items() if len(places) > 1}
+    for module, (path, *others) in inside.items():
+        if not others:
+            give(module, path)
+    for module, places in shared.items():
+        common = reduce(_common, (re.findall(r"[^._]+", place) for place in places))
+        name = "_".join(common)
+        give(module, name if name and legal_name(name, used) == name else places[0])
     return names
+
+
+def _common(left: list[str], right: list[str]) -> list[str]:
+    """The words that two rows of words have in common, in their order."""
+    blocks = SequenceMatcher(None, left, right, autojunk=False).get_matching_blocks()
+    return [word for block in blocks for word in left[block.a : block.a + block.size]]
 
 
 def names_within(module: Module, modules: Mapping[str, Module]) -> dict[str, str]:

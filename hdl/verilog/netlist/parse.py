@@ -97,6 +97,9 @@ def _process(module: Module, name: str, lines: Iterator[str]) -> Iterator[Statem
 
 def _signals(module: Module, text: str) -> list[Signal]:
     """The signals that follow one another in ``text``."""
+    whole = module.wires.get(text)
+    if whole is not None and whole.width:
+        return [[Slice(text, 0, whole.width)]]
     result: list[Signal] = []
     stack: list[list[Signal]] = []
     position = 0

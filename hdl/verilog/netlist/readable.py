@@ -2,10 +2,10 @@
 
 In: the RTLIL text of a design. Out: RTLIL text of the same design, that Yosys writes as Verilog with plain names.
 
-Amaranth gives every structure one vector and every name that occurs twice a serial number, and calls modules by a
-dotted path; in Verilog the first reads as ``input__payload[264]`` and the others need escaped names. Here structures
-become one wire per field, wires between submodules are called after the instance and the port that drive them, and
-every name becomes a plain identifier.
+Amaranth writes a module for every instance, gives every structure one vector and every name that occurs twice a serial
+number, and calls modules by a dotted path; in Verilog a structure reads as ``input__payload[264]`` and the names need
+escapes. Here equal modules become one, structures become one wire per field, wires between submodules are called after
+the instance and the port that drive them, and every name becomes a plain identifier.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import re
 from collections.abc import Sequence
 
 from .aliases import drop_aliases, drop_empty
+from .equal_modules import merge_equal
 from .initial_values import drop_initial_values
 from .naming import module_names, names_within
 from .operators import fit_operators
@@ -32,6 +33,7 @@ def readable(rtlil: str, *, prefix: str, ports: Sequence[str], init: bool) -> st
     """
     modules = {module.name: module for module in parse(rtlil)}
     top = next(iter(modules))
+    paths = merge_equal(modules)
     for module in modules.values():
         drop_empty(module)
         drop_aliases(module, lambda name: not re.search(r"[.[]", name))
@@ -40,7 +42,7 @@ def readable(rtlil: str, *, prefix: str, ports: Sequence[str], init: bool) -> st
     if not init:
         for module in modules.values():
             drop_initial_values(module)
-    new_names = module_names(modules, top, prefix)
+    new_names = module_names(paths, top, prefix)
     names = {name: names_within(module, modules) for name, module in modules.items()}
     return "\n".join(
         line

@@ -8,7 +8,7 @@ or cut anything, an expression can stand wherever a net of its width could, and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = [
     "Node",
@@ -34,8 +34,7 @@ _SHIFTS = frozenset({"<<", ">>"})
 ASSOCIATIVE = frozenset({"+", "&", "|", "^"})
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(NamedTuple):
     """An expression.
 
     ``kind``

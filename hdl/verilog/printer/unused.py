@@ -6,10 +6,10 @@ submodule that nobody reads keeps them alive there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 
-from cdma.hdl.verilog.netlist.model import Cell, Module
+from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Wire
 
 from .nets import result_ports
 
@@ -34,10 +34,19 @@ def drop_unused(modules: dict[str, Module], top: str) -> None:
         for cell in module.cells:
             if cell.kind in modules:
                 ports = modules[cell.kind].wires
-                cell.ports = {port: signal for port, signal in cell.ports.items() if port in ports}
+                cell.ports = {
+                    port: signal if _is_read(port, signal, ports, live[name]) else []
+                    for port, signal in cell.ports.items()
+                    if port in ports
+                }
             # A result of which a part is read is connected as a whole.
             for wire in _results(cell, modules):
                 module.wires.setdefault(wire, replace(before[name][wire], direction=None))
+
+
+def _is_read(port: str, signal: Signal, ports: Mapping[str, Wire], live: Container[str]) -> bool:
+    """Whether a port is an input, or a result that something reads: of a module with several instances not all need be."""
+    return ports[port].direction == "input" or any(piece.wire in live for piece in signal)
 
 
 def _results(cell: Cell, modules: Mapping[str, Module]) -> set[str]:

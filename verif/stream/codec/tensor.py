@@ -36,11 +36,16 @@ class TensorRun:
 
 
 def run_tensor(
-    design: CodecDesign, array: ArrayLike, *, verilog: str | None = None, trace: bool = False
+    design: CodecDesign,
+    array: ArrayLike,
+    *,
+    verilog: str | None = None,
+    trace: bool = False,
+    short: bool = False,
 ) -> TensorRun:
     """Runs the tensor through the block as one packet; raises where any bit differs from the golden model.
 
-    ``trace`` takes the build that can write waves, for those who need that one anyway.
+    ``trace`` takes the build that can write waves, and ``short`` the one that is there sooner.
     """
     form = design.config.format
     words = words_of(array, form)
@@ -48,6 +53,8 @@ def run_tensor(
         path = Path(directory) / "words.npy"
         np.save(path, words)
         module = "cdma.verif.stream.codec.tests.single"
-        outcome = run_test(design, module, "tensor", verilog=verilog, trace=trace, words=str(path))
+        outcome = run_test(
+            design, module, "tensor", verilog=verilog, trace=trace, short=short, words=str(path)
+        )
     found = analyse(words, form)
     return TensorRun(design.block, found.words * form.word_bits // 8, found.compressed_bytes, **outcome.notes)

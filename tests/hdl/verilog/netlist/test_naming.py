@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from cdma.hdl.verilog.netlist.naming import module_names, names_within
 from cdma.hdl.verilog.netlist.parse import parse
 
 
 def test_module_names() -> None:
     modules = ["\\top", "\\top.a", "\\top.a.b", "\\top.a_b", "\\top.always"]
-    assert module_names(modules, "\\top", "my_") == {
+    assert module_names({module: [module] for module in modules}, "\\top", "my_") == {
         "\\top": "top",
         "\\top.a": "my_a",
         "\\top.a.b": "my_a_b",
@@ -18,8 +20,24 @@ def test_module_names() -> None:
 
 
 def test_a_submodule_does_not_take_the_name_of_the_top() -> None:
-    names = module_names(["\\my_a", "\\my_a.a"], "\\my_a", "my_")
+    names = module_names({"\\my_a": ["\\my_a"], "\\my_a.a": ["\\my_a.a"]}, "\\my_a", "my_")
     assert names == {"\\my_a": "my_a", "\\my_a.a": "my_a_2"}
+
+
+@pytest.mark.parametrize(
+    ("paths", "name"),
+    [
+        (["in.path.reader", "out.path.reader"], "my_path_reader"),
+        (["rings.in_fetcher", "rings.out_fetcher", "rings.late_fetcher"], "my_rings_fetcher"),
+        # Nothing in common, or what another module is called.
+        (["left", "right"], "my_left"),
+        (["other.left", "other.right"], "my_other_left"),
+    ],
+)
+def test_a_module_is_called_after_what_its_places_have_in_common(paths: list[str], name: str) -> None:
+    places = [f"\\top.{path}" for path in paths]
+    modules = {"\\top": ["\\top"], places[0]: places, "\\top.other": ["\\top.other"]}
+    assert module_names(modules, "\\top", "my_")[places[0]] == name
 
 
 def test_names_within() -> None:

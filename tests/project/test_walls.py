@@ -344,7 +344,7 @@ def test_no_circles(imports: list[Import]) -> None:
 
 
 def test_tests_share_only_what_lies_in_support() -> None:
-    """No test imports from another one; sameness, counts and mutants are commands, and some tests take the outsider's word."""
+    """No test imports from another one, but from commands that have tests, and the codec and rules of the outsider."""
     shared = (
         "tests/support/",
         "tests/outside/axi_rules.py",

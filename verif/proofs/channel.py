@@ -114,8 +114,8 @@ def _moving(config: str, *, compressing: bool) -> Proof:
         bench=lambda: Moving(TINY, compressing=compressing),
         rules=(RULES,),
         method="bmc",
-        depth=38,
-        cover=38,
+        depth=44,
+        cover=46,
         quick=False,
     )
 

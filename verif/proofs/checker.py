@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from amaranth.hdl import Assert, Assume, C, Cat, Cover, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, C, Cat, Cover, Module, Mux, Signal, Value
 
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.engine.channel.checker import Checker
@@ -71,9 +71,10 @@ class _Verdict(NamedTuple):
 
 
 class Deciding(Bench):
-    """One check of any descriptor with any windows, from any state in which the checker is at rest.
+    """One check of any descriptor with any windows, after a flush in any state.
 
-    By :class:`Resting` every check begins so and ends within the depth of the proof, so what holds of one holds of all.
+    A flush leaves the checker at rest, whatever its data registers have. By :class:`Resting` every check begins so and ends
+    within the depth of the proof, so what holds of one holds of all.
 
     Ghost state: ``stored`` has what the check writes into its slot, byte by byte.
     """
@@ -92,7 +93,8 @@ class Deciding(Bench):
             Value.cast(dut.requests.payload).eq(fixed(m, "request", len(Value.cast(dut.requests.payload)))),
             dut.run.eq(1),
             dut.slot.ready.eq(1),
-            Assume(started(m) | (~dut.busy & (dut.slot.place == _AT_REST))),
+            dut.flush.eq(~started(m)),
+            Assert(started(m) | ~dut.slot.push),
         ]
         self._compare(m, self._judge(m, read_window, write_window))
 
@@ -244,8 +246,8 @@ def _deciding(config: str, *, compressing: bool, address_bits: int) -> Proof:
         built_so=engine_with(realign=True, units=True),
         bench=lambda: Deciding(Checker(shape, shape, 8, compressing=compressing)),
         method="bmc",
-        depth=_OBJECTED + 4,
-        cover=_OBJECTED + 4,
+        depth=_OBJECTED + 5,
+        cover=_OBJECTED + 5,
         quick=False,
     )
 

@@ -145,8 +145,8 @@ PROOFS = [
         bench=lambda: Fetching(Rings(SMALL)),
         rules=(RULES,),
         method="bmc",
-        depth=34,
-        cover=36,
+        depth=38,
+        cover=42,
         quick=False,
     )
 ]

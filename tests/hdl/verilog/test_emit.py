@@ -175,13 +175,14 @@ def test_no_initial_values(kind: str, config: CodecConfig) -> None:
 def test_memories_of_a_pipelined_codec(kind: str) -> None:
     """They are memories in the Verilog, so that tools find them, and the reset is not needed for what is in them."""
     memory = re.compile(r"\breg +\[\d+:0\] (\w+) \[0:\d+\];")
-    number = {"compressor": 5, "decompressor": 8}[kind]
+    # A module with two instances has its memory once.
+    number, written = {"compressor": (5, 4), "decompressor": (8, 8)}[kind]
     wrapped = codec_design(kind, _PIPELINED, init=False)
     assert len(wrapped.memories) == number
     assert len(memory.findall(wrapped.text)) == len({placed.module for placed in wrapped.memories})
     inferred = codec_design(kind, _PIPELINED, init=False, memories="infer")
     assert [placed.path for placed in inferred.memories] == [placed.path for placed in wrapped.memories]
-    assert len(memory.findall(inferred.text)) == number
+    assert len(memory.findall(inferred.text)) == written
     assert not memory.search(verilog(kind, _SMALL, init=False))
 
 

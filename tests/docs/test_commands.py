@@ -27,7 +27,7 @@ def test_it_takes_the_lines_of_shell() -> None:
         ("cdma wave compressor --input activations.npy -o waves", False),
     ],
 )
-def test_what_only_a_reader_has_is_left_out(line: str, left_out: bool) -> None:
+def test_commands_with_files_of_the_reader_are_left_out(line: str, left_out: bool) -> None:
     assert own(line) == left_out
 
 
@@ -40,7 +40,7 @@ def test_a_line_ends_fine_or_with_its_last_word_or_is_ended(tmp_path: Path) -> N
     assert outcome("sleep 9") == "still running"
 
 
-def test_what_a_line_exports_is_there_for_those_after_it(tmp_path: Path) -> None:
+def test_an_exported_variable_reaches_later_lines(tmp_path: Path) -> None:
     lines = ["export A=1", "echo", 'test "$A" = 1', "export A=2"]
     assert exported(lines, 2) == "export A=1\n"
     assert commands._run(lines[2], tmp_path, tmp_path, 5, exported(lines, 2)) == "fine"

@@ -72,11 +72,11 @@ def lacking(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_what_a_command_needs_is_installed_above_it(document: Path) -> None:
+def test_extras_are_installed_above_the_commands_that_need_them(document: Path) -> None:
     assert lacking("\n".join(blocks(document, "sh"))) == []
 
 
-def test_what_is_lacking_is_found() -> None:
+def test_a_missing_extra_is_found() -> None:
     assert lacking("pip install .\ncdma area compressor\npip install '.[synth]'\ncdma prove # all\n") == [
         "cdma area compressor"
     ]

@@ -116,7 +116,7 @@ def test_a_measurement_is_stored_and_a_failure_leaves_its_record(tmp_path: Path)
 @pytest.mark.parametrize(
     ("word", "option"), [("--liberty nangate45_typ.lib.gz", "--libraries"), ("--peer CHECKOUT", "--peer")]
 )
-def test_what_the_repository_does_not_contain_is_asked_for(word: str, option: str) -> None:
+def test_folders_outside_the_repository_are_asked_for(word: str, option: str) -> None:
     with pytest.raises(CdmaError, match=f"^this measurement needs {option}$"):
         measured(Record(f"cdma area compressor {word}"), Sources())
 

@@ -79,7 +79,7 @@ def test_a_link_that_leads_nowhere_is_refused(tmp_path: Path, link: str, fine: b
     assert (done.returncode == 0) == fine, done.stderr
 
 
-def test_what_pages_load_from_elsewhere_is_found(tmp_path: Path) -> None:
+def test_loads_from_other_sites_are_found(tmp_path: Path) -> None:
     from docs.site.build import strangers
 
     (tmp_path / "a.html").write_text('<script src="x.js"></script><img src="https://a.org/b.png">')

@@ -50,7 +50,7 @@ def test_the_waveform_is_of_the_tensor(tensor: Path, capsys: pytest.CaptureFixtu
         (["--input", "short.npy"], "cannot show short.npy: it has 1 bytes of data, and its shape (64, 28, 28)"),
     ],
 )  # fmt: skip
-def test_what_is_no_tensor(
+def test_a_file_that_is_no_tensor_is_refused(
     tensor: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("broken.npy").write_text("no tensor")

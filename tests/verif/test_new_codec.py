@@ -68,7 +68,7 @@ def test_files_name_it(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (np.load(back) == array).all()
 
 
-def test_what_it_has_not_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_codec_refuses_options_that_it_lacks(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(cdma.ParameterError, match="pipelined is true; the codec verbatim is not built so"):
         CodecConfig(Verbatim(), pipelined=True)
     with pytest.raises(

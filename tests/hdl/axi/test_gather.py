@@ -113,7 +113,7 @@ def test_packets_follow_each_other_two_cycles_apart(place: int, beats: int, more
 
 
 @pytest.mark.parametrize("admit", [1.0, 0.4])
-def test_what_does_not_fit_comes_after_what_does(admit: float) -> None:
+def test_a_burst_of_what_fits_comes_before_the_overflow(admit: float) -> None:
     """The burst of what fits, then where the rest would have gone; then the next packet."""
     dut = Gather(port_shape(64, _BURST))
     bursts, ends, _ = _run(dut, [(64, 40, 84), (256, 2, 8)], admit)

@@ -95,7 +95,7 @@ def test_long_packets_and_threads(kernels, shape):
         assert took is None or np.array_equal(alone, together)
 
 
-def test_what_is_no_format_is_refused(kernels):
+def test_an_invalid_format_is_refused(kernels):
     format = cdma.Format()
     good = native._parameters(format)
     module = kernels._module

@@ -52,7 +52,7 @@ def test_the_first_objection_counts(fields: dict[str, int], status: Status, addr
     assert refusal("offload", **fields) == Outcome(status, address=address)
 
 
-def test_what_is_carried_out() -> None:
+def test_valid_transfers_have_no_objection() -> None:
     assert refusal("offload") is None
     assert refusal("offload", mode=Mode.ZVC, capacity=2) is None
     assert refusal("offload", length=MAX_BYTES, capacity=MAX_BYTES) is None

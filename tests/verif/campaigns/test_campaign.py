@@ -29,7 +29,7 @@ def _campaign(ran: list[int], prepared: list[list[int]]) -> Campaign[int]:
     )
 
 
-def test_what_is_kept_comes_first_and_is_not_run_again() -> None:
+def test_kept_parts_come_first_and_are_not_run_again() -> None:
     ran: list[int] = []
     prepared: list[list[int]] = []
     numbers = _campaign(ran, prepared)
@@ -40,7 +40,7 @@ def test_what_is_kept_comes_first_and_is_not_run_again() -> None:
     assert len(prepared) == 2
 
 
-def test_what_is_kept_is_of_the_benches_that_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kept_parts_are_of_the_benches_that_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[int] = []
     for benches in ("old", "old", "new"):
         monkeypatch.setattr(campaign, "_benches_key", lambda benches=benches: benches)

@@ -36,7 +36,7 @@ NAMES = {port.name: port for port in PORTS}
         ("aresetn", None),
     ],
 )
-def test_what_belongs_to_a_channel(name: str, valid: str | None) -> None:
+def test_signals_of_a_channel(name: str, valid: str | None) -> None:
     found = channel_valid(NAMES[name], PORTS)
     assert (found and found.name) == valid
 

@@ -94,7 +94,7 @@ def test_reports_that_wait_stop_the_next_packets(report_pauses: float) -> None:
 
 
 @pytest.mark.parametrize("missing", [1, 8])
-def test_what_follows_a_header_that_is_cut_off(missing: int) -> None:
+def test_a_packet_after_a_truncated_header_is_whole(missing: int) -> None:
     """The packet after it fills the memories while its header is not read, because the output stands still."""
     config = next(each for each in PIPELINED if each.format.header_words == each.units == 8)
     fmt = config.format
@@ -183,7 +183,7 @@ def test_malformed_beat_is_reported(keep: int, last: int) -> None:
 
 
 @pytest.mark.parametrize("beats", [26, 29, 31, 35])
-def test_what_is_left_over_makes_way(beats: int) -> None:
+def test_leftover_words_are_dropped(beats: int) -> None:
     """The end of a packet is known and fills the memories while its output still waits; then another packet comes."""
     source = random.Random(beats)
     zeros = [0] * 8 * STANDARD.format.window
@@ -196,7 +196,7 @@ def test_what_is_left_over_makes_way(beats: int) -> None:
 
 
 @pytest.mark.parametrize("beats", range(28, 35))
-def test_what_is_left_over_makes_way_when_nothing_leaves(beats: int) -> None:
+def test_leftover_words_are_dropped_while_the_output_stalls(beats: int) -> None:
     """The same, with an output that takes nothing until the input is full."""
     zeros = [0] * 8 * STANDARD.format.window
     stream = stream_of(zeros, STANDARD)

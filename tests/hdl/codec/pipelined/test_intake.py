@@ -82,7 +82,7 @@ def packets(config: CodecConfig, source: random.Random, rows: int, number: int) 
     ],
 )
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
-def test_what_came_can_be_read_until_it_is_free(
+def test_words_can_be_read_until_they_are_freed(
     config: CodecConfig, writes: str, frees: str, pops: str
 ) -> None:
     dut = Intake(config)

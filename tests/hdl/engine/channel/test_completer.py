@@ -401,7 +401,7 @@ def test_nothing_is_complete_without_its_crc(monkeypatch: pytest.MonkeyPatch) ->
     simulate(bench.module, drive)
 
 
-def test_what_a_length_borrows_is_not_taken_from_the_cycles() -> None:
+def test_a_borrow_of_the_length_leaves_the_cycles_alone() -> None:
     """The time is the same whether or not the lower bits of the end are less than those of the beginning."""
     cycles = []
     for destination in (0x1000, (1 << 34) - 32):

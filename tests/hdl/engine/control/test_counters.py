@@ -152,7 +152,7 @@ def test_a_counter_carries_into_its_high_half() -> None:
     run(0.1, 2, body)
 
 
-def test_what_is_held_belongs_together_and_what_counts_on_is_not_lost() -> None:
+def test_held_counters_are_of_one_moment_and_lose_no_count() -> None:
     async def body(bench: Bench) -> None:
         for channel in CHANNELS:
             port = getattr(bench.dut, channel)

@@ -69,7 +69,7 @@ def test_parse() -> None:
     assert module.connects == [([Slice("\\q", 0, 4)], [Slice("$1", 0, 4)])]
 
 
-def test_what_is_written_is_parsed_again() -> None:
+def test_written_netlists_parse_to_the_same() -> None:
     (module,) = parse(_TEXT)
     lines = write(module, {"\\top": "top"}, {"\\top": {}}, ["d", "aclk"])
     assert parse("\n".join(lines)) == [module]

@@ -344,7 +344,7 @@ def test_interrupts_are_coalesced(bench):
     assert (status, [d.tag for d in done], bench.irq_waits) == (OK, [0, 1, 2], 1)
 
 
-def test_what_cannot_be_is_refused(bench):
+def test_invalid_calls_are_refused(bench):
     library = bench.library
     job = Transfer(DEV, OUT, 64, 64, 0, 1, 0, 0)
     assert bench.submit(bench.offload, job) == BAD_ARGUMENT, "no ring yet"

@@ -275,7 +275,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("act", "message"), WRONG.values(), ids=WRONG)
-def test_what_cannot_be_is_refused_with_the_reason(bench, act, message):
+def test_invalid_calls_are_refused_with_the_reason(bench, act, message):
     with pytest.raises(CdmaError, match=message):
         act(bench)
 

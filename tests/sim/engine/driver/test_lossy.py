@@ -65,7 +65,7 @@ def test_numbers_come_back_within_the_bound(start, mode):
     assert np.abs(got - numbers).max() <= 2.0**-6
 
 
-def test_what_is_not_within_the_bound_is_reported(start):
+def test_numbers_beyond_the_bound_are_reported(start):
     bench = start(LOSSY)
     numbers = np.zeros(100, np.float32)
     numbers[[41, 70, 99]] = np.nan, 1e9, -np.inf

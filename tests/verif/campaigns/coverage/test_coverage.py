@@ -72,7 +72,7 @@ def test_the_regression_reaches_every_statement_and_branch_of_a_small_compressor
 
 
 @pytest.mark.verilator
-def test_what_is_short_of_a_goal_fails(
+def test_coverage_below_its_goal_fails(
     small: Coverage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     never = Goal("never", "it does not happen", lambda design: ["this"], lambda each, design: [])

@@ -89,7 +89,7 @@ def test_the_table_counts_lines_of_statements(counts: Counter[Point]) -> None:
     assert found.describe(NEVER) == "compressor.core, line 3: «if»if (a) begin"
 
 
-def test_what_is_excluded_is_not_missing(counts: Counter[Point]) -> None:
+def test_an_excluded_point_is_not_missing(counts: Counter[Point]) -> None:
     found = code_coverage(VERILOG, counts, [excludes(r"«if»if \(a\)")])
     whole = found.total().shares
     assert (whole["lines"].percent, whole["branches"].percent) == (100, 100)

@@ -55,7 +55,7 @@ def test_a_failure_becomes_small(monkeypatch: pytest.MonkeyPatch) -> None:
     assert small.case.number == 7
 
 
-def test_what_cannot_be_built_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_design_that_cannot_be_built_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*arguments: object, **options: object) -> None:
         raise CdmaError("Verilator failed")
 

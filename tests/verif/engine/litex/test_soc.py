@@ -20,7 +20,7 @@ def test_the_cpu_gets_its_tensor_back() -> None:
     assert "all 2048 words are as before, 2 interrupts\n" in done.stdout
 
 
-def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_and_tools_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "find_spec", lambda name: None)
     monkeypatch.setattr(run.shutil, "which", lambda name: None)
     with pytest.raises(run.LitexError) as raised:

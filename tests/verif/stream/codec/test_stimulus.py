@@ -128,7 +128,7 @@ def test_windows_short_of_dense(config: CodecConfig) -> None:
         )
 
 
-def test_what_a_pipelined_codec_may_take() -> None:
+def test_cycles_that_a_pipelined_codec_may_take() -> None:
     """By hand: the beats of a window, the stages, and for a decompressor the beats of a header."""
     standard = CodecConfig(pipelined=True)
     assert BENCH.limits(standard, "compressor").constant == 4 + 12

@@ -17,7 +17,7 @@ FORMS = [Quantisation(number, 8) for number in NUMBERS] + [Quantisation("fp32", 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
 @pytest.mark.parametrize("exponent", ["least", "middle", "greatest"])
-def test_what_becomes_of_numbers_is_as_their_kind_says(form: Quantisation, exponent: str) -> None:
+def test_numbers_of_each_class_become_what_it_says(form: Quantisation, exponent: str) -> None:
     step = {"least": form.least_exponent, "middle": 0, "greatest": form.greatest_exponent}[exponent]
     words = any_words(random.Random(1), form, step, 3000)
     known = set(number_kinds(form, form.step(step)))

@@ -7,7 +7,7 @@ from typing import Any
 
 from cdma.hdl.deliver.designs import Config, block_design
 
-__all__ = ["Circuit", "circuit_of"]
+__all__ = ["Circuit", "Config", "circuit_of"]
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdma.base.errors import ParameterError
+from cdma.hdl.spec.checks import check_choice
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.codecs import BLOCKS, codec_of
 from cdma.hdl.verilog.emit import Verilog, emit, module_prefix
@@ -15,8 +15,7 @@ __all__ = ["codec_design", "codec_shell", "codec_verilog"]
 
 def codec_shell(kind: str, config: CodecConfig) -> CodecShell:
     """The compressor or the decompressor of ``config`` with its AXI-Stream ports."""
-    if kind not in BLOCKS:
-        raise ParameterError(f"kind is {kind!r}; it must be one of {', '.join(BLOCKS)}")
+    check_choice("kind", kind, BLOCKS)
     block = codec_of(config.format).load(kind)
     return CodecShell(block(config), config)
 

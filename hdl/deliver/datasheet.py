@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cdma.hdl.verilog.memory_list import memory_groups
-
 from .block import Block
 from .buses import STREAM, buses_of
 from .datasheet_page import Drawing, Heading, Paragraph, Part, Table
 from .drawing import block_drawing, wave_drawing
+from .memory_list import memory_groups
 
 __all__ = ["datasheet"]
 

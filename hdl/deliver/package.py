@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from cdma.hdl.verilog.instance import instance_template
-from cdma.hdl.verilog.memory_list import memory_document
 from cdma.hdl.verilog.waivers import verilator_waivers
 
 from .block import Block
@@ -11,7 +9,9 @@ from .constraints import sdc, xdc
 from .datasheet import datasheet
 from .datasheet_page import Drawing, as_html, as_markdown
 from .fusesoc import fusesoc_core
+from .instance import instance_template
 from .ipxact import component
+from .memory_list import memory_document
 from .register_page import page_of
 from .testbench import testbench
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdma.base.errors import ParameterError
+from cdma.hdl.spec.checks import check_choice
 from cdma.hdl.spec.stage import STAGES, StageConfig
 from cdma.hdl.verilog.emit import Verilog, emit, module_prefix
 
@@ -21,8 +21,7 @@ def stage_design(
     memories: str = "wrap",
 ) -> Verilog:
     """The Verilog of a ``quantiser`` or ``dequantiser``, called ``cdma_KIND`` by default."""
-    if kind not in STAGES:
-        raise ParameterError(f"kind is {kind!r}; it must be one of {', '.join(STAGES)}")
+    check_choice("kind", kind, STAGES)
     name = f"cdma_{kind}" if name is None else name
     module_prefix(name, prefix)
     return emit(

@@ -5,6 +5,7 @@ The same design, name and tool versions give the same text, on every machine.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import textwrap
@@ -19,13 +20,12 @@ from cdma.base.errors import CdmaError, ParameterError
 from cdma.base.install import DISTRIBUTION
 
 from .collector import no_collection
-from .memory_list import purpose_of
 from .names import check_identifier, check_prefix
 from .netlist.readable import readable
 from .printer.design import PlacedMemory, print_design
 from .shell import Shell
 
-__all__ = ["MEMORIES", "Verilog", "emit", "module_prefix", "netlist"]
+__all__ = ["MEMORIES", "Verilog", "emit", "module_prefix", "netlist", "purpose_of"]
 
 #: Where memories stand: each as an instance of a module of its shape, or inside the module that uses it.
 MEMORIES = ("wrap", "infer")
@@ -102,6 +102,11 @@ def _header(name: str, title: str, parameters: Mapping[str, object], init: bool)
     return "".join(f"// {line}".rstrip() + "\n" for line in wrapped)
 
 
+def purpose_of(path: str, purposes: Mapping[str, str]) -> str:
+    """What the memory at ``path`` is for: the first of ``purposes`` whose pattern matches the end of the path."""
+    return next((text for pattern, text in purposes.items() if re.search(rf"(?:^|\.){pattern}$", path)), "")
+
+
 def module_prefix(name: str, prefix: str | None) -> str:
     """The beginning of the names of the submodules of ``name``; refuses names that Verilog does not allow."""
     check_identifier("name", name)
@@ -132,7 +137,7 @@ def emit(
 
     The names of its submodules start with ``prefix``, by default ``name`` and an underscore. Without
     ``init``, no register and no memory has an initial value. ``memories`` is one of ``MEMORIES``, and ``purposes`` say
-    what they are for (:func:`~cdma.hdl.verilog.memory_list.purpose_of`). ``title`` and ``parameters`` go into the comment
+    what they are for (:func:`purpose_of`). ``title`` and ``parameters`` go into the comment
     at the top.
     """
     if memories not in MEMORIES:

@@ -11,7 +11,7 @@ from cdma.base.json_cache import Cache
 from cdma.base.threads import tool_threads
 from cdma.synth.asic.library import gates
 from cdma.synth.asic.library.library import Library
-from cdma.synth.circuits import Circuit
+from cdma.synth.circuits import Circuit, Config, circuit_of
 from cdma.synth.yosys import Progress, Yosys, find_yosys
 
 from .breakdown import breakdown
@@ -19,7 +19,7 @@ from .netlist import CellCount, synthesise
 from .recipe import Options, abc_constraints, abc_script, reset_map, yosys_script
 from .timing import OpenSta, Timing, find_opensta
 
-__all__ = ["Block", "Figures", "Measurement", "kept_measurement", "measure"]
+__all__ = ["Block", "Figures", "Measurement", "kept_measurement", "measure", "measure_block"]
 
 #: Part of every key: raise it when this package measures the same inputs differently.
 _REVISION = 2
@@ -185,6 +185,21 @@ def measure(
         results.get("blocks", ()),
         tools,
     )
+
+
+def measure_block(
+    block: str,
+    config: Config,
+    library: Library,
+    options: Options,
+    *,
+    progress: Progress | None = None,
+    **how: Any,
+) -> Measurement:
+    """Generates a block as for an ASIC, and measures it; ``how`` are the other arguments of :func:`measure`."""
+    if progress is not None:
+        progress(f"generating Verilog, {block}")
+    return measure(circuit_of(block, config), library, options, progress=progress, **how)
 
 
 class _NotKept(Exception):

@@ -32,7 +32,6 @@ ARROWS: dict[str, list[str]] = {
     "hdl/codec/plain": ["hdl/spec", "hdl/blocks", "hdl/codec/parts"],
     "hdl/codec/pipelined": ["hdl/spec", "hdl/blocks", "hdl/codec/parts"],
     "hdl/codec": [
-        "base",
         "hdl/spec",
         "hdl/blocks",
         "hdl/verilog",
@@ -41,7 +40,7 @@ ARROWS: dict[str, list[str]] = {
         "hdl/codec/pipelined",
     ],
     # The stage in front of the codec that bounds an error.
-    "hdl/lossy": ["base", "hdl/spec", "hdl/blocks", "hdl/verilog"],
+    "hdl/lossy": ["hdl/spec", "hdl/blocks", "hdl/verilog"],
     # The engine: rings on control on channels, channels on the paths of their data, and these on the AXI ports and on what
     # codecs are connected by. The codec itself is loaded by the name in its description.
     "hdl/axi": ["hdl/spec", "hdl/blocks"],
@@ -111,29 +110,25 @@ ARROWS: dict[str, list[str]] = {
         "sim/study/system",
     ],
     "sim/study/profile": ["base", "hdl/spec", "sim/codec", "sim/torch", "sim/study", "sim/study/system"],
-    # The benches: that of streams and that of engines stand beside each other, on the simulator and the monitors.
-    "verif/monitors": ["hdl/verilog"],
-    "verif/simulator": ["base", "hdl/spec", "hdl/verilog", "verif/monitors"],
+    # The benches: that of streams and that of engines stand beside each other, on the simulator and its monitors. The
+    # simulator takes designs as a user gets them, so that no bench knows how a block becomes Verilog.
+    "verif/simulator/monitors": ["hdl/verilog"],
+    "verif/simulator": ["base", "hdl/spec", "hdl/verilog", "hdl/deliver", "verif/simulator/monitors"],
     "verif/stream": [
         "hdl/spec",
-        "hdl/verilog",
-        "hdl/codec",
-        "hdl/lossy",
         "sim/codec",
         "sim/lossy",
-        "verif/monitors",
+        "verif/simulator/monitors",
         "verif/simulator",
     ],
     "verif/engine": [
         "base",
         "hdl/spec",
         "hdl/spec/registers",
-        "hdl/verilog",
-        "hdl/engine",
         "sim/codec",
         "sim/lossy",
         "sim/engine",
-        "verif/monitors",
+        "verif/simulator/monitors",
         "verif/simulator",
     ],
     # A SoC of LiteX whose CPU runs the driver.
@@ -174,7 +169,7 @@ ARROWS: dict[str, list[str]] = {
         "base",
         "hdl/spec",
         "hdl/verilog",
-        "verif/monitors",
+        "verif/simulator/monitors",
         "verif/simulator",
         "verif/proofs",
         "verif",
@@ -210,7 +205,6 @@ ARROWS: dict[str, list[str]] = {
         "base",
         "hdl/spec",
         "hdl/spec/registers",
-        "hdl/verilog",
         "hdl/deliver",
         "sim/codec",
         "sim/engine/driver",
@@ -243,11 +237,9 @@ ARROWS: dict[str, list[str]] = {
         "sim/study/training",
         "sim/study/profile",
         "verif",
-        "synth",
         "synth/asic/library",
         "synth/asic",
         "cli",
-        "cli/commands",
     ],
 }
 
@@ -278,8 +270,8 @@ LIBRARIES: dict[str, list[str]] = {
     "vcd": ["verif"],
     "wavedrom": ["verif"],
     "matplotlib": ["synth", "cli/commands", "cli/study"],
-    "peakrdl_uvm": ["cli/commands"],
-    "systemrdl": ["cli/commands"],
+    "peakrdl_uvm": ["hdl/deliver"],
+    "systemrdl": ["hdl/deliver"],
     "distributed": ["base"],
 }
 

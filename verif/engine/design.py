@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
-from cdma.hdl.verilog.ports import Port
 from cdma.verif.simulator.design import Design
 
 from .rule_book import with_rules
@@ -36,13 +34,7 @@ class EngineDesign(Design):
 
     config: EngineConfig = SMALL
     init: bool = True
-    block: str = field(default="engine", init=False)
-
-    @property
-    def ports(self) -> tuple[Port, ...]:
-        from cdma.hdl.engine.engine import engine_ports
-
-        return engine_ports(self.config)
+    block: str = "engine"
 
     @property
     def summary(self) -> str:
@@ -51,15 +43,5 @@ class EngineDesign(Design):
         control = "registers" if config.registers else "streams"
         return f"{ports}, {control}, codecs {config.codec.summary()}"
 
-    def generate(self) -> str:
-        from cdma.hdl.engine.generate import engine_verilog
-
-        return engine_verilog(self.config, name=self.top, init=self.init)
-
     def watched(self, verilog: str) -> str:
-        return with_rules(verilog, self.top, self.ports, self.config)
-
-    @classmethod
-    def from_json(cls, text: str) -> EngineDesign:
-        fields = json.loads(text)
-        return cls(EngineConfig.from_settings(fields["config"]), fields["init"])
+        return with_rules(verilog, self)

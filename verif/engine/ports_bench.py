@@ -18,7 +18,7 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
 from cdma.hdl.spec.slices import has_slices
 from cdma.sim.engine.transfer import DIRECTIONS
-from cdma.verif.monitors.unknowns import UNKNOWN, Unknowns
+from cdma.verif.simulator.monitors.unknowns import UNKNOWN, Unknowns
 
 from .design import EngineDesign
 from .memory import SIZE, EngineMemory

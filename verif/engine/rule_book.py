@@ -15,7 +15,7 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.spec.slices import has_slices
-from cdma.hdl.verilog.ports import Port
+from cdma.verif.simulator.design import Design
 
 __all__ = ["PREFIX", "REGISTERS", "AxiViolation", "RuleBook", "broken_rules", "with_rules"]
 
@@ -55,13 +55,14 @@ def _text(module: str) -> str:
     return (files("cdma.verif") / "properties" / f"{module}.sv").read_text()
 
 
-def with_rules(verilog: str, top: str, ports: tuple[Port, ...], config: EngineConfig) -> str:
-    """The text of an engine with the rules on its ports, inside its module ``top``; waves and coverage leave them out."""
-    found = [_instance(port, f"m_axi_{port}", ports, _of_memory(port, config)) for port in config.dev_ports]
-    found.append(_instance("host", "m_axi_host", ports, _of_memory("host", config)))
+def with_rules(verilog: str, design: Design) -> str:
+    """The text of an engine with the rules on its ports, inside its top module; waves and coverage leave them out."""
+    config: EngineConfig = design.config
+    found = [_instance(port, f"m_axi_{port}", design, _of_memory(port, config)) for port in config.dev_ports]
+    found.append(_instance("host", "m_axi_host", design, _of_memory("host", config)))
     names = [*config.dev_ports, "host"]
     if config.registers:
-        found.append(_instance(REGISTERS, "s_axil", ports, _of_registers(config)))
+        found.append(_instance(REGISTERS, "s_axil", design, _of_registers(config)))
         names.append(REGISTERS)
     any_broken = ", ".join(f"{PREFIX}{name}_broken" for name in names)
     lines = [
@@ -71,13 +72,13 @@ def with_rules(verilog: str, top: str, ports: tuple[Port, ...], config: EngineCo
         "/*verilator tracing_on*/ /*verilator coverage_on*/",
     ]
     watched, count = re.subn(
-        rf"(^module {top}\b.*?)(^endmodule$)",
+        rf"(^module {design.top}\b.*?)(^endmodule$)",
         # On one line, so that the lines of the design keep their numbers, by which coverage is counted.
         lambda module: module[1].removesuffix("\n") + " ".join(lines) + "\n" + module[2],
         verilog,
         flags=re.MULTILINE | re.DOTALL,
     )
-    assert count == 1, f"there are {count} modules {top}"
+    assert count == 1, f"there are {count} modules {design.top}"
     books = "\n".join(map(_text, (_MANAGER, _SUBORDINATE)))
     return f"{watched}\n/*verilator coverage_off*/ /*verilator tracing_off*/\n{books}"
 
@@ -112,9 +113,10 @@ def _in_reset(config: EngineConfig) -> dict[str, int]:
     return {"UNREADY_IN_RESET": 1, "AT_ONCE": int(config.register_slices == "none")}
 
 
-def _instance(name: str, prefix: str, ports: tuple[Port, ...], parameters: dict[str, int]) -> str:
+def _instance(name: str, prefix: str, design: Design, parameters: dict[str, int]) -> str:
     """The Verilog of the rules on one port, and of what they show."""
-    bus = {port.name.removeprefix(f"{prefix}_"): port for port in ports if port.name.startswith(f"{prefix}_")}
+    own = [port for port in design.ports if port.name.startswith(f"{prefix}_")]
+    bus = {port.name.removeprefix(f"{prefix}_"): port for port in own}
     module = _SUBORDINATE if name == REGISTERS else _MANAGER
     parameters |= {"ADDRESS_BITS": bus["awaddr"].width, "DATA_BITS": bus["wdata"].width}
     connected = {member: port.name for member, port in bus.items()}

@@ -6,9 +6,10 @@ import inspect
 import json
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cdma.base.cache import content_key, kept_text
+from cdma.hdl.deliver.designs import block_design, block_ports
 from cdma.hdl.spec.codecs import BLOCKS, codec_of
 from cdma.hdl.spec.settings import settings_of
 from cdma.hdl.verilog.generator_key import generator_key
@@ -16,9 +17,12 @@ from cdma.hdl.verilog.ports import Port
 
 __all__ = ["Design"]
 
+D = TypeVar("D", bound="Design")
+
 
 class Design(ABC):
-    """One block with its parameters. It travels to the simulation process as JSON.
+    """One block with its parameters: a dataclass, whose ``config`` has a default. It travels to the simulation process as
+    JSON.
 
     ``block``
         Is ``compressor``, ``decompressor``, ``quantiser``, ``dequantiser`` or ``engine``.
@@ -38,9 +42,9 @@ class Design(ABC):
         return f"cdma_{self.block}"
 
     @property
-    @abstractmethod
     def ports(self) -> tuple[Port, ...]:
         """The ports, all of which a bench reads or drives."""
+        return block_ports(self.block, self.config)
 
     @property
     def port_names(self) -> tuple[str, ...]:
@@ -52,14 +56,18 @@ class Design(ABC):
     def summary(self) -> str:
         """The parameters in a few words."""
 
-    @abstractmethod
     def generate(self) -> str:
         """Makes the Verilog."""
+        return block_design(self.block, self.config, name=self.top, init=self.init).text
 
     @classmethod
-    @abstractmethod
-    def from_json(cls, text: str) -> Design:
+    def from_json(cls: type[D], text: str) -> D:
         """The design that :meth:`to_json` wrote."""
+        fields = json.loads(text)
+        fields["config"] = type(cls.config).from_settings(fields["config"])
+        make: Any = cls
+        design: D = make(**fields)
+        return design
 
     def to_json(self) -> str:
         """The design as JSON text."""

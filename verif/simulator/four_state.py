@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from cdma.hdl.verilog.ports import Port
-from cdma.verif.monitors.observed import channel_valid
-from cdma.verif.monitors.unknowns import UNKNOWN, unknown_conditions
+from cdma.verif.simulator.monitors.observed import channel_valid
+from cdma.verif.simulator.monitors.unknowns import UNKNOWN, unknown_conditions
 
 __all__ = ["four_state_name", "four_state_text"]
 

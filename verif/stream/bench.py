@@ -16,11 +16,11 @@ from typing import Any, Generic, Protocol, TypeVar
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
 
-from cdma.verif.monitors.pauses import Pause, always
-from cdma.verif.monitors.rules import Beat, RuleError, StreamRules
-from cdma.verif.monitors.stream_ends import StreamSink, StreamSource
-from cdma.verif.monitors.tally import Tally
-from cdma.verif.monitors.unknowns import UNKNOWN, Unknowns
+from cdma.verif.simulator.monitors.pauses import Pause, always
+from cdma.verif.simulator.monitors.rules import Beat, RuleError, StreamRules
+from cdma.verif.simulator.monitors.stream_ends import StreamSink, StreamSource
+from cdma.verif.simulator.monitors.tally import Tally
+from cdma.verif.simulator.monitors.unknowns import UNKNOWN, Unknowns
 
 from .design import StreamDesign
 from .packet import Packet, PacketCheck

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import cocotb
 
-from cdma.verif.monitors.pauses import Pause, pattern
-from cdma.verif.monitors.rules import RuleError
-from cdma.verif.monitors.tally import Tally
+from cdma.verif.simulator.monitors.pauses import Pause, pattern
+from cdma.verif.simulator.monitors.rules import RuleError
+from cdma.verif.simulator.monitors.tally import Tally
 from cdma.verif.simulator.result import bench_settings, leave_samples, leaving_result
 
 from .bench import Bench, Delivery

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
 from cdma.verif.simulator.design import Design
 
 __all__ = ["StreamDesign", "Streams"]
-
-D = TypeVar("D", bound="StreamDesign")
 
 
 @dataclass(frozen=True)
@@ -42,16 +38,9 @@ class Streams:
 
 
 class StreamDesign(Design):
-    """A codec or a stage as ``cdma generate`` writes it: a dataclass whose ``config`` has a default."""
+    """A codec or a stage as ``cdma generate`` writes it."""
 
     @property
     @abstractmethod
     def streams(self) -> Streams:
         """Its streams."""
-
-    @classmethod
-    def from_json(cls: type[D], text: str) -> D:
-        fields = json.loads(text)
-        make: Any = cls
-        made: D = make(fields["block"], type(cls.config).from_settings(fields["config"]), fields["init"])
-        return made

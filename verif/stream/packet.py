@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from cdma.verif.monitors.rules import Beat, RuleError
+from cdma.verif.simulator.monitors.rules import Beat, RuleError
 
 from .design import Streams
 

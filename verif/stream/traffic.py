@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cdma.verif.monitors.pauses import PATTERNS, after_waiting, never_first
+from cdma.verif.simulator.monitors.pauses import PATTERNS, after_waiting, never_first
 
 from .context import Context, P
 

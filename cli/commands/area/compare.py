@@ -9,9 +9,8 @@ from cdma.base.errors import ParameterError
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.options import cache_from, codec_config_from
 from cdma.output import new_table, output, status
-from cdma.synth.asic.measure import Measurement, measure
+from cdma.synth.asic.measure import Measurement, measure_block
 from cdma.synth.asic.scaling import PAPER_MM2, PEERS, check_feature_size, scale_to_paper
-from cdma.synth.circuits import circuit_of
 from cdma.synth.yosys import find_yosys
 
 from . import request
@@ -31,10 +30,9 @@ def run(arguments: argparse.Namespace) -> int:
         library = request.library(arguments)
         measured: dict[str, Measurement] = {}
         for block in BLOCKS:
-            say(f"generating Verilog, {block}")
-            circuit = circuit_of(block, config)
-            measured[block] = measure(
-                circuit,
+            measured[block] = measure_block(
+                block,
+                config,
                 library,
                 request.options(arguments, library),
                 cache=cache_from(arguments),

@@ -10,8 +10,7 @@ from rich.table import Table
 from cdma.options import cache_from, check_between, config_from
 from cdma.output import new_table, output, status
 from cdma.synth.asic.floor import Floor
-from cdma.synth.asic.measure import Measurement, measure
-from cdma.synth.circuits import circuit_of
+from cdma.synth.asic.measure import Measurement, measure_block
 from cdma.synth.yosys import find_yosys
 
 from . import request
@@ -36,10 +35,9 @@ def run(arguments: argparse.Namespace) -> int:
         say("reading the library")
         library = request.library(arguments)
         options = request.options(arguments, library)
-        say("generating Verilog")
-        circuit = circuit_of(arguments.block, config_from(arguments))
-        measurement = measure(
-            circuit,
+        measurement = measure_block(
+            arguments.block,
+            config_from(arguments),
             library,
             options,
             block_depth=0 if arguments.no_breakdown else arguments.depth,

@@ -8,8 +8,7 @@ from typing import Any
 
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.options import add_block_options, codec_config_from, settings_given
-
-from .rows import Columns, Row, add_row_options, show_rows
+from cdma.rows import Columns, Row, add_row_options, show_rows
 
 __all__ = ["register"]
 

@@ -11,9 +11,9 @@ from cdma.commands.designs import design_from, with_rings
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.quantisation import NUMBERS
 from cdma.options import ENGINE, add_block_options, check_between, engine_config_from
+from cdma.rows import Columns, Row, add_row_options, show_rows
 
 from .cases import add_case_options, add_plot_option, check_densities, check_latencies, check_plot
-from .rows import Columns, Row, add_row_options, show_rows
 
 if TYPE_CHECKING:
     from cdma.verif.engine.design import EngineDesign

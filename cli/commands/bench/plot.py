@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cdma.files import replacing
-
-from .rows import Row
+from cdma.rows import Row
 
 __all__ = ["plot_units", "plot_utilisation"]
 

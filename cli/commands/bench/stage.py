@@ -7,8 +7,7 @@ from typing import Any
 
 from cdma.hdl.spec.stage import STAGES
 from cdma.options import add_block_options, stage_config_from
-
-from .rows import Columns, Row, add_row_options, show_rows
+from cdma.rows import Columns, Row, add_row_options, show_rows
 
 __all__ = ["register"]
 

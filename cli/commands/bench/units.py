@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from cdma.base.errors import ParameterError
 from cdma.commands.designs import design_from, with_rings
 from cdma.options import ENGINE, add_block_options, check_between
+from cdma.rows import Columns, Row, add_row_options, show_rows
 
 from .cases import add_case_options, add_plot_option, check_densities, check_latencies, check_plot
-from .rows import Columns, Row, add_row_options, show_rows
 
 if TYPE_CHECKING:
     from cdma.verif.engine.design import EngineDesign

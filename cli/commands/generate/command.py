@@ -104,7 +104,6 @@ def _period(text: str) -> float:
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.files import ready_directory, write_folder
     from cdma.hdl.deliver.package import package_files
-    from cdma.hdl.verilog.collector import no_collection
     from cdma.output import status, warn
 
     from .folder import manifest
@@ -114,7 +113,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if waste := made.waste():
         warn(waste)
     ready_directory(arguments.output)
-    with status() as say, no_collection():
+    with status() as say:
         say(f"generating {arguments.name}")
         files = package_files(made.block)
     paths = write_folder(arguments.output, {**files, **manifest(arguments.output, f"{arguments.name}.v")})

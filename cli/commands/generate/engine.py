@@ -14,7 +14,6 @@ from cdma.hdl.spec.settings import settings_of
 from cdma.options import engine_config_from
 
 from .made import Made
-from .uvm import uvm_model
 
 __all__ = ["MadeEngine"]
 
@@ -48,6 +47,7 @@ class MadeEngine(Made):
 
     def texts(self) -> dict[str, str]:
         from cdma.hdl.deliver.register_texts import register_texts
+        from cdma.hdl.deliver.uvm import uvm_model
         from cdma.sim.engine.driver.c_driver import c_driver
 
         if not self.config.registers:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cdma.hdl.verilog.memory_list import memory_groups, memory_row
-from cdma.hdl.verilog.printer.design import PlacedMemory
+from cdma.hdl.deliver.block import Block
+from cdma.hdl.deliver.memory_list import memory_groups, memory_row
 from cdma.output import new_table, output
 
 from .made import Made
@@ -55,11 +55,12 @@ def show(made: Made, summary: dict[str, Any]) -> None:
         if row:
             table.add_row(f"  {label}", row)
     output().print(table)
-    _show_memories(block.design.memories)
+    _show_memories(block)
 
 
-def _show_memories(memories: Sequence[PlacedMemory]) -> None:
+def _show_memories(block: Block) -> None:
     """The memories in a table, those of the same shape and purpose in one row."""
+    memories = block.design.memories
     if not memories:
         return
     print(f"  {len(memories)} memories, {sum(memory.bits for memory in memories):,} bits:")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cdma.base.errors import ParameterError
-from cdma.commands.bench.rows import Columns, Row, add_row_options
+from cdma.rows import Columns, Row, add_row_options
 
 from .tables import show_table
 

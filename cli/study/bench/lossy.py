@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cdma.commands.bench.rows import Columns, Row, add_row_options
+from cdma.rows import Columns, Row, add_row_options
 
 from .tables import show_table
 

@@ -9,10 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cdma.commands.bench.rows import Columns, Row, add_row_options
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.format import Format
+from cdma.rows import Columns, Row, add_row_options
 
 from .tables import show_table
 
@@ -63,13 +63,12 @@ def _run(arguments: argparse.Namespace) -> int:
 def _area(block: str, config: CodecConfig, liberty: list[Path]) -> Row:
     """Area and period, plain and with gated clocks."""
     from cdma.synth.asic.library.load import load_libraries
-    from cdma.synth.asic.measure import measure
+    from cdma.synth.asic.measure import measure_block
     from cdma.synth.asic.recipe import Options
-    from cdma.synth.circuits import circuit_of
 
     library = load_libraries(liberty)
     options = Options(clock_gating=library.clock_gate is not None)
-    measured = measure(circuit_of(block, config), library, options)
+    measured = measure_block(block, config, library, options)
     return {
         "kge": measured.plain.kge,
         "kge_clock_gating": measured.gated and measured.gated.kge,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 
-from cdma.commands.bench.rows import Columns, Row, show_rows
+from cdma.rows import Columns, Row, show_rows
 
 __all__ = ["show_table"]
 

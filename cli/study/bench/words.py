@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from typing import Any
 
-from cdma.commands.bench.rows import Columns, add_row_options
+from cdma.rows import Columns, add_row_options
 
 from .tables import show_table
 

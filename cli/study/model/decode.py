@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from cdma.base.errors import ParameterError
-from cdma.commands.bench.rows import Columns
+from cdma.rows import Columns
 
 from .output import named, print_rows
 from .question import add_algorithms, add_question, models_of

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from pathlib import Path
 
-from cdma.commands.bench.rows import Columns, Row
+from cdma.rows import Columns, Row
 
 __all__ = ["named", "print_rows", "ready_output"]
 

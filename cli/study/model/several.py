@@ -10,8 +10,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from cdma.commands.bench.rows import Columns
 from cdma.files import write_text
+from cdma.rows import Columns
 
 from .output import named, print_rows, ready_output
 from .question import add_algorithms, add_question, models_of

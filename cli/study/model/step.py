@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.commands.bench.rows import Columns
+from cdma.rows import Columns
 
 from .output import named, print_rows, ready_output
 from .question import add_algorithms, add_question, models_of

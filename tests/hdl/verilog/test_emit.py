@@ -22,7 +22,7 @@ from cdma.hdl.engine.generate import engine_verilog
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
-from cdma.hdl.verilog.emit import emit
+from cdma.hdl.verilog.emit import emit, purpose_of
 from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port
 from cdma.hdl.verilog.shell import Shell
 
@@ -246,3 +246,10 @@ def test_a_table_needs_its_initial_values() -> None:
     with pytest.raises(CdmaError, match="has a memory that is only read; it needs its initial values"):
         emit(_Awkward(written=False), "odd", init=False)
     assert "initial begin" not in emit(_Awkward(written=True), "odd", init=False).text
+
+
+def test_a_purpose_is_found_by_the_end_of_the_path() -> None:
+    purposes = {r"store(\.memory)?": "first", r"\w+": "second"}
+    assert purpose_of("engine.reader.store.memory", purposes) == "first"
+    assert purpose_of("engine.restore", purposes) == "second"
+    assert purpose_of("memory", {"store": "first"}) == ""

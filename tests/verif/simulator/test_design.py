@@ -8,14 +8,17 @@ import pytest
 
 from cdma import CodecConfig, Format
 from cdma.hdl.spec.codecs import CODECS
+from cdma.hdl.spec.stage import StageConfig
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.simulator.design import Design
 from cdma.verif.stream.codec.design import CodecDesign
+from cdma.verif.stream.stage.design import StageDesign
 from tests.support.verbatim.description import LINE, Verbatim
 
 DESIGNS = [
     CodecDesign("decompressor", CodecConfig(Format(8, 64, 2, (0, 5)), 4, pipelined=True), init=False),
     EngineDesign(dataclasses.replace(SMALL, burst_beats=16)),
+    StageDesign("dequantiser", StageConfig(lanes=4)),
 ]
 
 

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 
 from cdma.base.errors import ToolError
 from cdma.synth.yosys import WRITE_AIGER, decide_miter, find_yosys, scratch
-from cdma.verif.monitors.observed import channel_valid, observed
 from cdma.verif.simulator.design import Design
+from cdma.verif.simulator.monitors.observed import channel_valid, observed
 
 from .memories import Socket, flatten, memory_modules, sockets
 from .mutants import READ, Mutant

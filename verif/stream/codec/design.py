@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cdma.hdl.spec.codec import CodecConfig
-from cdma.hdl.verilog.ports import Port
 from cdma.verif.stream.design import StreamDesign, Streams
 
 __all__ = ["REPORT", "CodecDesign"]
@@ -48,19 +47,8 @@ class CodecDesign(StreamDesign):
         )
 
     @property
-    def ports(self) -> tuple[Port, ...]:
-        from cdma.hdl.codec.shell import codec_ports
-
-        return codec_ports(self.config, length=self.decompresses)
-
-    @property
     def summary(self) -> str:
         return self.config.summary()
-
-    def generate(self) -> str:
-        from cdma.hdl.codec.generate import codec_verilog
-
-        return codec_verilog(self.block, self.config, name=self.top, init=self.init)
 
     def with_values(self, values: Sequence[int]) -> CodecConfig:
         """The parameters with another table, for a table that comes in at run time."""

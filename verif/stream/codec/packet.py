@@ -14,7 +14,7 @@ from cdma.sim.codec.packing import packing_cycles
 from cdma.sim.codec.results import CODE, PADDING, TRUNCATED, PacketReport
 from cdma.sim.codec.unpacking import unpacking_cycles
 from cdma.sim.codec.words import Words
-from cdma.verif.monitors.rules import Beat
+from cdma.verif.simulator.monitors.rules import Beat
 from cdma.verif.stream.packet import Packet
 
 from .codec_bench import Limits, bench_of

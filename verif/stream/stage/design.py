@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cdma.hdl.spec.stage import STAGES, StageConfig
-from cdma.hdl.verilog.ports import Port
 from cdma.verif.stream.design import StreamDesign, Streams
 
 __all__ = ["REPORT", "StageDesign"]
@@ -45,22 +44,11 @@ class StageDesign(StreamDesign):
         return Streams(self.bits_out, self.config.lanes, report, length=False, may_be_empty=True)
 
     @property
-    def ports(self) -> tuple[Port, ...]:
-        from cdma.hdl.lossy.shell import stage_ports
-
-        return stage_ports(self.block, self.config)
-
-    @property
     def summary(self) -> str:
         form = self.config.form
         between = "to" if self.quantises else "from"
         kept = ", nonzero kept" if form.keep_nonzero else ""
         return f"{self.config.lanes} x {form.number} {between} {form.bits} bits{kept}"
-
-    def generate(self) -> str:
-        from cdma.hdl.lossy.generate import stage_design
-
-        return stage_design(self.block, self.config, name=self.top, init=self.init).text
 
     def _unsaid(self) -> list[str]:
         return []

@@ -9,7 +9,7 @@ import numpy as np
 
 from cdma.hdl.spec.stage import StageConfig
 from cdma.sim.lossy.quantise import dequantise, quantise
-from cdma.verif.monitors.rules import Beat
+from cdma.verif.simulator.monitors.rules import Beat
 from cdma.verif.stream.packet import Packet
 
 from .design import REPORT

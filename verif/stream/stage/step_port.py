@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from cdma.verif.monitors.stream_ends import StreamSource
+from cdma.verif.simulator.monitors.stream_ends import StreamSource
 
 from .packet import StagePacket
 

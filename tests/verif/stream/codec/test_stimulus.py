@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cdma import CodecConfig, Format
 from cdma.sim.codec.headers import codes_of
-from cdma.verif.monitors.pauses import PATTERNS, pattern
+from cdma.verif.simulator.monitors.pauses import PATTERNS, pattern
 from cdma.verif.stream.codec import stimulus
 from cdma.verif.stream.codec.frequent_value import BENCH
 from cdma.verif.stream.codec.packet import (

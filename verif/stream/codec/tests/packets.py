@@ -7,8 +7,8 @@ from itertools import repeat
 from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiStreamBus, AxiStreamFrame, AxiStreamSink, AxiStreamSource
 
-from cdma.verif.monitors.pauses import always, pattern
-from cdma.verif.monitors.rules import RuleError
+from cdma.verif.simulator.monitors.pauses import always, pattern
+from cdma.verif.simulator.monitors.rules import RuleError
 from cdma.verif.stream.codec import stimulus
 from cdma.verif.stream.codec.context import Context, codec_test
 from cdma.verif.stream.traffic import in_any_order, random_traffic, same_from_any_start

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cdma.sim.codec.words import Words
-from cdma.verif.monitors.pauses import once
+from cdma.verif.simulator.monitors.pauses import once
 from cdma.verif.simulator.result import leave_row
 from cdma.verif.stream.codec import stimulus
 from cdma.verif.stream.codec.context import Context, codec_test

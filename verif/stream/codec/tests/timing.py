@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cdma.verif.monitors.rules import RuleError
+from cdma.verif.simulator.monitors.rules import RuleError
 from cdma.verif.stream.bench import Delivery
 from cdma.verif.stream.codec import stimulus
 from cdma.verif.stream.codec.context import Context, codec_test

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 
-from cdma.verif.monitors.pauses import never_first
+from cdma.verif.simulator.monitors.pauses import never_first
 from cdma.verif.stream import traffic
 from cdma.verif.stream.packet import broken_keeps
 from cdma.verif.stream.stage.context import Context, stage_test

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .ports import Port
+from cdma.hdl.verilog.ports import Port
 
 __all__ = ["instance_template"]
 

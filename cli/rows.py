@@ -1,4 +1,4 @@
-"""What the benches of hardware share: rows as a table, as JSON or as Markdown."""
+"""Rows of measurements as a table, as JSON or as Markdown."""
 
 from __future__ import annotations
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from .printer.design import PlacedMemory
+from cdma.hdl.verilog.printer.design import PlacedMemory
 
-__all__ = ["memory_document", "memory_groups", "memory_row", "purpose_of"]
-
-
-def purpose_of(path: str, purposes: Mapping[str, str]) -> str:
-    """What the memory at ``path`` is for: the first of ``purposes`` whose pattern matches the end of the path."""
-    return next((text for pattern, text in purposes.items() if re.search(rf"(?:^|\.){pattern}$", path)), "")
+__all__ = ["memory_document", "memory_groups", "memory_row"]
 
 
 def memory_row(memory: PlacedMemory) -> dict[str, Any]:

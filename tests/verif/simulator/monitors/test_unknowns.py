@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port, axis_ports
-from cdma.verif.monitors.observed import channel_valid
-from cdma.verif.monitors.unknowns import UnknownError, Unknowns, unknown_conditions
+from cdma.verif.simulator.monitors.observed import channel_valid
+from cdma.verif.simulator.monitors.unknowns import UnknownError, Unknowns, unknown_conditions
 
 PORTS = (
     *CLOCK_AND_RESET,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cdma.verif.monitors.rules import Beat, RuleError, StreamRules, keep_is_whole
+from cdma.verif.simulator.monitors.rules import Beat, RuleError, StreamRules, keep_is_whole
 
 
 def rules(**changes: object) -> StreamRules:

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from cdma.hdl.codec.generate import codec_design
+from cdma.hdl.deliver.memory_list import memory_document, memory_groups, memory_row
 from cdma.hdl.engine.generate import engine_design
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.verilog.emit import Verilog
-from cdma.hdl.verilog.memory_list import memory_document, memory_groups, memory_row, purpose_of
 from tests.support.paths import ROOT
 
 _SMALL = EngineConfig(
@@ -36,13 +36,6 @@ def _design(key: str) -> Verilog:
     if key in _CONFIGS:
         return engine_design(_CONFIGS[key])
     return codec_design(key, CodecConfig(Format(8, 16), lanes=2, pipelined=True))
-
-
-def test_a_purpose_is_found_by_the_end_of_the_path() -> None:
-    purposes = {r"store(\.memory)?": "first", r"\w+": "second"}
-    assert purpose_of("engine.reader.store.memory", purposes) == "first"
-    assert purpose_of("engine.restore", purposes) == "second"
-    assert purpose_of("memory", {"store": "first"}) == ""
 
 
 @pytest.mark.parametrize("key", ["compressor", "decompressor"])

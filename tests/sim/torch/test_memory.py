@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 from torch import Tensor, nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
+from cdma.sim.torch.memory import is_plain  # noqa: E402
 from cdma.torch import Bound, Comet, saved  # noqa: E402
 
 
@@ -202,6 +203,35 @@ def test_nested_tensors_come_back() -> None:
     assert all(torch.equal(*pair) for pair in zip(expected.unbind(), found.unbind(), strict=True))
 
 
+def test_views_of_the_same_memory_are_not_mistaken_for_each_other() -> None:
+    memory = numbers(8192)
+    gaps = memory.as_strided((32, 64), (256, 2))
+    views = [
+        memory,
+        memory[:4096],
+        memory[4096:],
+        memory[:2048],
+        memory[:4096].view(torch.int32),
+        gaps,
+        gaps.t(),
+        memory.as_strided((64, 32), (2, 256)),
+        memory[:4096].view(64, 64).t(),
+        memory[:4096].unfold(0, 64, 1),
+    ]
+    seen: list[Tensor] = []
+    value = torch.ones((), requires_grad=True)
+    with saved(nn.Module()) as context:
+        # One adds to the other, so that the backward pass has their order reversed.
+        for view in views:
+            value = Keeping.apply(value, view, seen)
+    value.backward()
+    for found, view in zip(reversed(seen), views, strict=True):
+        assert found.dtype == view.dtype
+        assert torch.equal(found, view)
+    # What lies in the order of memory is shared, and so are two views with the same strides.
+    assert context.report.shared == 3
+
+
 def test_windows_that_overlap_are_held_once() -> None:
     inputs = torch.randn(4096, requires_grad=True)
     with saved(nn.Module()) as context:
@@ -233,6 +263,27 @@ def test_inside_vmap_and_forward_mode() -> None:
         result = forward()
     (found,) = torch.autograd.grad(result, inputs)
     assert torch.equal(expected, found)
+
+
+def test_gradients_by_function_are_refused_by_torch() -> None:
+    with saved(nn.Module()), pytest.raises(RuntimeError, match="don't yet support saved tensor hooks"):
+        torch.func.grad(lambda inputs: inputs.square().sum())(torch.ones(3))
+
+
+def test_wrappers_are_no_elements_in_memory() -> None:
+    found: list[bool] = []
+
+    def function(row: Tensor) -> Tensor:
+        with saved(nn.Module()):
+            found.append(is_plain(row))
+            return (row.sin() * row).sum()
+
+    inputs = numbers(8, 512).requires_grad_()
+    (gradient,) = torch.autograd.grad(torch.func.vmap(function)(inputs).sum(), inputs)
+    assert torch.equal(gradient, inputs.cos() * inputs + inputs.sin())
+    found.append(is_plain(torch._to_functional_tensor(inputs.detach())))
+    assert found == [False, False]
+    assert is_plain(inputs)
 
 
 def test_second_derivatives() -> None:
@@ -288,10 +339,37 @@ def test_parameters_and_buffers_are_left_alone_however_the_model_is_entered(
         assert context.report.raw <= 3 * inputs.nbytes + inputs.nbytes // 2
 
 
+class Scales(nn.Module):
+    """Scales by a buffer, without another module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("scale", torch.randn(64, 64))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        self.scale = self.scale.clone()
+        return self.apply_scale(inputs)
+
+    def apply_scale(self, inputs: Tensor) -> Tensor:
+        return (inputs * self.scale.t()).sum()
+
+
+@pytest.mark.parametrize("enter", [Scales.__call__, Scales.apply_scale], ids=["call", "method"])
+def test_views_of_buffers_are_left_alone(enter: Callable[[Scales, Tensor], Tensor]) -> None:
+    model, inputs = Scales(), torch.randn(64, 64, requires_grad=True)
+    with saved(model, Bound(relative=-3)) as context:
+        result = enter(model, inputs)
+    result.backward()
+    assert torch.equal(inputs.grad, model.scale.t())
+    assert context.report.raw == 0
+
+
 def test_parameters_that_are_replaced_within_the_block_are_left_alone() -> None:
     model = Coder()
     inputs = torch.randn(64, 64)
     with saved(model, Bound(relative=-3)) as context:
         model.weight = nn.Parameter(torch.randn(64, 64))
         functional.linear(inputs.requires_grad_(), model.weight)
-    assert context.report.raw == inputs.nbytes
+        torch.zeros(64, 64, requires_grad=True) * model.weight
+    # The input, and the zeros.
+    assert context.report.raw == 2 * inputs.nbytes

@@ -94,6 +94,15 @@ def test_letting_a_graph_go_calls_nothing_that_could_lose_an_interrupt(policy: P
     assert context.now == (0, 0)
 
 
+def test_the_most_that_is_held_is_that_of_one_pass_where_passes_follow_each_other() -> None:
+    model, inputs = network(), torch.randn(64, 64)
+    with saved(model) as context:
+        for _ in range(3):
+            model(inputs).sum().backward()
+    report = context.report
+    assert (report.peak_raw, report.peak_held) == (report.raw // 3, report.held // 3)
+
+
 class Sending(weakref.ref):  # type: ignore[type-arg]
     """Sends a signal when what it refers to goes, and runs no Python for it, where the signal would be handled."""
 
@@ -194,7 +203,25 @@ def test_names_stay_those_of_the_block_while_another_thread_runs_the_model() -> 
 
 
 def test_a_checkpoint_in_the_block_is_no_call_on_another_thread() -> None:
+    """Nor when the backward pass is on another thread: it makes again what was made here."""
     model, inputs = network(), torch.randn(64, 64, requires_grad=True)
     with saved(model) as context:
         checkpoint(model, inputs, use_reentrant=False).sum().backward()
+        loss = checkpoint(model, inputs, use_reentrant=False).sum()
+        thread = threading.Thread(target=loss.backward)
+        thread.start()
+        thread.join()
     assert context.report.elsewhere == 0
+
+
+def test_calls_on_other_threads_are_not_observed() -> None:
+    model, inputs = network(), torch.randn(64, 64)
+    results = []
+    with saved(model, Comet(refresh=1)) as context:
+        results.append(model(inputs))
+        hooks = hooks_of(model)
+        thread = threading.Thread(target=lambda: results.append(model(inputs)))
+        thread.start()
+        thread.join()
+        assert (len(results), hooks_of(model)) == (2, hooks)
+    assert context.report.elsewhere == 1

@@ -26,10 +26,10 @@ __all__ = ["AcGc", "Bound", "Comet", "Lossless", "Policy", "saved"]
 def saved(model: torch.nn.Module, policy: Policy | None = None) -> Saved:
     """A context in which what autograd keeps for the backward pass of ``model`` is compressed, and given back there.
 
-    Forward passes go into the block; backward passes may be in it or behind it. Parameters and buffers of the model, and
-    views of them, are not touched; a tensor that is kept several times is compressed once. What is not floating point,
-    is computed outside the model (such as a loss), is double precision, or has NaN or infinite numbers, is without loss
-    under every policy.
+    Forward passes go into the block, on its thread; backward passes may be in it or behind it. Parameters and buffers of the
+    model, and views of them, are not touched; a tensor that is kept several times is compressed once. A tensor that was
+    written to after it was kept is refused with PyTorch's error. What is not floating point, is computed outside the model
+    (such as a loss), is double precision, or has NaN or infinite numbers, is without loss under every policy.
 
     ``policy``
         What error a tensor may have: :class:`Lossless`, the default, :class:`Bound`, :class:`Comet` or :class:`AcGc`.

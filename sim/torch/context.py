@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 import weakref
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
@@ -15,9 +17,10 @@ from cdma.base.errors import ParameterError
 
 from .coded import NUMBERS, Coded, Step, coded, quantised
 from .ledger import Ledger, Report
-from .memory import Layout, Place, layout_of, place_of
+from .memory import Layout, Place, in_memory, is_plain, layout_of, place_of
 from .observed import CONVOLUTIONS, LAYERS, Observer
 from .policies import Policy, Readers
+from .version import Watch, watch
 
 __all__ = ["Saved"]
 
@@ -33,6 +36,9 @@ _SMOOTH = (*LAYERS, nn.modules.batchnorm._BatchNorm, nn.LayerNorm, nn.GroupNorm,
 #: The name of the model itself.
 _MODEL = "model"
 
+#: The name of what no module keeps.
+_OUTSIDE = "outside the model"
+
 
 class Saved:
     """The context that :func:`cdma.torch.saved` gives; :attr:`report` is its account."""
@@ -46,16 +52,17 @@ class Saved:
             )
         self._model, self._policy = model, policy
         self._ledger, self._observer = Ledger(), Observer()
-        self._running: list[tuple[str, nn.Module]] = []
+        self._calls = _Calls()
         self._handles: list[Any] = []
         # What is kept now, by its place in memory.
-        self._there: dict[Place, tuple[Any, weakref.ref[_Kept]]] = {}
+        self._there: dict[Place, tuple[weakref.ref[Any], weakref.ref[_Kept]]] = {}
         self._own: set[int] = set()
         # The modules that read what a module was the first to keep, by the module and how many it kept before that.
         self._readers: dict[tuple[str, int], set[nn.Module]] = {}
         self._counts: dict[str, int] = {}
         self._observing = False
         self._hooks: Any = None
+        self._thread = 0
 
     @property
     def report(self) -> Report:
@@ -75,6 +82,8 @@ class Saved:
                 module.register_forward_pre_hook(self._entering(name, module)),
                 module.register_forward_hook(self._leaving(module), always_call=True),
             ]
+        self._thread = threading.get_ident()
+        self._find_own()
         self._hooks = torch.autograd.graph.saved_tensors_hooks(self._keep, self._give_back)
         self._hooks.__enter__()
         return self
@@ -87,47 +96,57 @@ class Saved:
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
-        self._running.clear()
+        self._calls.running.clear()
         self._there.clear()
 
     def _entering(self, name: str, module: nn.Module) -> Any:
         def enter(_: nn.Module, inputs: Any) -> None:
-            if module is self._model and not self._running:
-                self._begin_pass()
-            self._running.append((name or _MODEL, module))
+            running = self._calls.running
+            if not running:
+                if module is self._model and self._is_own_thread():
+                    self._begin_pass()
+                self.report.elsewhere += not self._is_own_thread()
+                self._find_own()
+            running.append((name or _MODEL, module))
 
         return enter
+
+    def _is_own_thread(self) -> bool:
+        """Whether hooks for what is kept are those of the block; the backward pass takes them to its threads."""
+        return threading.get_ident() == self._thread or torch._C._current_graph_task_id() != -1
 
     def _begin_pass(self) -> None:
         report, refresh = self.report, self._policy.refresh
         self._observing = refresh > 0 and report.passes % refresh == 0
         report.passes += 1
         self._counts.clear()
-        # Parameters may have been moved or replaced since the last pass.
-        own = [*self._model.parameters(), *self._model.buffers()]
-        self._own = {tensor.untyped_storage().data_ptr() for tensor in own}
+
+    def _find_own(self) -> None:
+        """Finds the memory of the model; it may have moved between two calls. Forgets what is no longer kept."""
+        self._own = _memory_of([*self._model.parameters(), *self._model.buffers()])
         self._there = {place: kept for place, kept in self._there.items() if kept[1]() is not None}
 
     def _leaving(self, module: nn.Module) -> Any:
         def leave(_: nn.Module, inputs: Any, output: Any) -> None:
-            if self._running:
-                self._running.pop()
-            if self._observing and isinstance(module, LAYERS) and isinstance(output, Tensor):
+            if self._calls.running:
+                self._calls.running.pop()
+            if not (self._observing and self._is_own_thread()):
+                return
+            if isinstance(module, LAYERS) and isinstance(output, Tensor):
                 self._observer.watch(module, output)
 
         return leave
 
-    def _keep(self, tensor: Tensor) -> tuple[_Kept, Layout] | Tensor:
-        if type(tensor) not in (Tensor, nn.Parameter) or tensor.layout != torch.strided or tensor.is_meta:
-            return tensor
-        if not tensor.numel() or tensor.untyped_storage().data_ptr() in self._own or self._is_cast(tensor):
-            return tensor
+    def _keep(self, tensor: Tensor) -> _Packed:
+        name, module = self._calls.running[-1] if self._calls.running else (_OUTSIDE, None)
+        if not is_plain(tensor) or self._is_own(tensor) or self._is_cast(tensor):
+            held = watch(tensor, name, memory=True)
+            return _Packed(held.counter, None, held)
         began = time.perf_counter()
-        flat, layout = layout_of(tensor)
-        name, module = self._running[-1] if self._running else ("outside the model", None)
-        place, storage = place_of(tensor)
+        flat, size, stride = layout_of(elements := in_memory(tensor))
+        place, storage = place_of(elements)
         storage_before, reference = self._there.get(place, (None, None))
-        kept = None if storage_before is None or storage_before.expired() else reference()  # type: ignore[misc]
+        kept = None if storage_before is None or storage_before() is None else reference()  # type: ignore[misc]
         if kept is None:
             number = self._counts[name] = self._counts.get(name, -1) + 1
             slot = (name, number)
@@ -138,9 +157,14 @@ class Saved:
         if module is not None:
             self._readers.setdefault(kept.slot, set()).add(module)
         if isinstance(module, CONVOLUTIONS):
-            kept.count_for_convolutions()
+            kept.count_for_convolutions(self.report)
+        packed = _Packed(
+            kept,
+            Layout(size, stride, tensor.is_neg(), tensor.is_conj()),
+            watch(elements, name, memory=False),
+        )
         self.report.seconds += time.perf_counter() - began
-        return kept, layout
+        return packed
 
     def _compress(self, flat: Tensor, slot: tuple[str, int], name: str) -> _Kept:
         """Compresses elements in one dimension, with the error that the policy allows, or without."""
@@ -148,7 +172,7 @@ class Saved:
         if raw < _LEAST_BYTES:
             return _Kept(self._ledger, name, slot, raw, flat.clone())
         host = flat.cpu()
-        found = self._lossy(host, slot) if name != "outside the model" else None
+        found = self._lossy(host, slot) if name != _OUTSIDE else None
         found = coded(host) if found is None else found
         if found.size >= raw and not found.bits:
             # The copy is of these elements alone, where the tensor may be a part of something larger.
@@ -187,19 +211,32 @@ class Saved:
         self.report.out_of_range += found is None
         return found
 
-    def _give_back(self, kept: tuple[_Kept, Layout] | Tensor) -> Tensor:
-        if isinstance(kept, Tensor):
-            return kept
+    def _give_back(self, packed: _Packed) -> Tensor:
+        packed.watch.check()
+        if packed.layout is None:
+            assert isinstance(packed.what, Tensor)
+            return packed.what
+        assert isinstance(packed.what, _Kept)
         began = time.perf_counter()
-        tensor = kept[1].tensor(kept[0].restored())
+        tensor = packed.layout.tensor(packed.what.restored())
         self.report.seconds_back += time.perf_counter() - began
         return tensor
 
+    def _is_own(self, tensor: Tensor) -> bool:
+        """Whether a tensor is a parameter or a buffer of the model, or a view of one."""
+        if isinstance(tensor, nn.Parameter) or isinstance(tensor._base, nn.Parameter):
+            return True
+        # A module that runs may have a new buffer.
+        buffers = [one for _, module in self._calls.running for one in module.buffers(recurse=False)]
+        memory = tensor.untyped_storage().data_ptr()
+        return memory in self._own or memory in _memory_of(buffers)
+
     def _is_cast(self, tensor: Tensor) -> bool:
         """Whether a tensor is a parameter of the running module in another number type, as autocast makes it."""
-        if not self._running or not tensor.is_floating_point():
+        running = self._calls.running
+        if not running or not tensor.is_floating_point():
             return False
-        for parameter in self._running[-1][1].parameters(recurse=False):
+        for parameter in running[-1][1].parameters(recurse=False):
             if parameter.dtype != tensor.dtype and parameter.numel() == tensor.numel():
                 own = parameter.detach().to(tensor.dtype)
                 views = [own, own.t()] if own.dim() == 2 else [own]
@@ -208,8 +245,32 @@ class Saved:
         return False
 
 
+def _memory_of(tensors: list[Tensor]) -> set[int]:
+    return {tensor.untyped_storage().data_ptr() for tensor in tensors if is_plain(tensor)}
+
+
+class _Calls(threading.local):
+    """The modules that run on a thread, and their names, from the outermost to the innermost."""
+
+    def __init__(self) -> None:
+        self.running: list[tuple[str, nn.Module]] = []
+
+
+@dataclass(frozen=True)
+class _Packed:
+    """What autograd has in place of a tensor.
+
+    ``what``, ``layout``
+        What is held of its elements, and how the tensor lies over them; the tensor as it is has no layout.
+    """
+
+    what: _Kept | Tensor
+    layout: Layout | None
+    watch: Watch
+
+
 class _Kept:
-    """What is held of a tensor; it is there as long as the graph needs it."""
+    """What is held of the elements of a tensor; it is there as long as the graph needs it."""
 
     def __init__(
         self,
@@ -221,26 +282,19 @@ class _Kept:
         device: torch.device | None = None,
     ) -> None:
         self.slot, self._what, self._device = slot, what, device
-        self._ledger, self._raw, self._held = ledger, raw, what.size if isinstance(what, Coded) else raw
-        # What does not shrink is the user's own memory, which may be written to.
-        self._version = 0 if isinstance(what, Coded) else what._version
+        self._raw, self._held = raw, what.size if isinstance(what, Coded) else raw
         self._convolutions = False
-        self.layer = ledger.keep(name, raw, self._held)
+        self.layer = ledger.keep(self, name, raw, self._held)
 
-    def count_for_convolutions(self) -> None:
+    def count_for_convolutions(self, report: Report) -> None:
         """A convolution reads this tensor; it counts once."""
         if not self._convolutions:
             self._convolutions = True
-            self._ledger.report.conv_raw += self._raw
-            self._ledger.report.conv_held += self._held
+            report.conv_raw += self._raw
+            report.conv_held += self._held
 
     def restored(self) -> Tensor:
         """The elements, in one dimension."""
         if isinstance(self._what, Coded):
             return self._what.restored().to(self._device)
-        if self._what._version != self._version:
-            raise RuntimeError("a tensor that the backward pass needs was written to after it was kept")
         return self._what
-
-    def __del__(self) -> None:
-        self._ledger.free(self._raw, self._held)

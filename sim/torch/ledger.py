@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
+import weakref
+from collections import deque
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -42,6 +44,8 @@ class Report(Layer):
 
     ``passes``
         Forward passes of the model.
+    ``elsewhere``
+        Calls of the model or of its modules on other threads than that of the block, of which nothing is compressed.
     ``conv_raw``, ``conv_held``
         The bytes of what convolutions read in the backward pass.
     ``peak_raw``, ``peak_held``
@@ -56,6 +60,7 @@ class Report(Layer):
     """
 
     passes: int = 0
+    elsewhere: int = 0
     conv_raw: int = 0
     conv_held: int = 0
     peak_raw: int = 0
@@ -100,20 +105,32 @@ class Report(Layer):
             f"{self.shared} shared, {self.out_of_range} out of range; "
             f"{self.seconds:.2f} s to compress, {self.seconds_back:.2f} s to decompress"
         )
+        if self.elsewhere:
+            lines.append(f"{self.elsewhere} calls on other threads, of which nothing is compressed")
         return "\n".join(lines)
 
 
 class Ledger:
-    """Keeps the report. Tensors are freed on any thread, also in the middle of a change here: the lock is reentrant."""
+    """Keeps the report.
+
+    When what is kept goes, C code alone notes it: in a finaliser in Python, the exception of a signal handler would be lost.
+    The note is entered in the account with the next access, and before any that could raise a maximum.
+    """
 
     def __init__(self) -> None:
         self.report = Report()
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
+        self._entries: set[_Entry] = set()
+        self._gone: deque[weakref.ref[Any]] = deque()
         self._now_raw = self._now_held = 0
 
-    def keep(self, name: str, raw: int, held: int) -> Layer:
-        """Enters a tensor, until :meth:`free`; returns the account of its module."""
+    def keep(self, kept: object, name: str, raw: int, held: int) -> Layer:
+        """Enters a tensor as long as ``kept`` is there; returns the account of its module."""
         with self._lock:
+            self._strike_out()
+            entry = _Entry(kept, self._gone.append)
+            entry.raw, entry.held = raw, held
+            self._entries.add(entry)
             report = self.report
             layer = report.layers.setdefault(name, Layer())
             for account in (layer, report):
@@ -126,14 +143,32 @@ class Ledger:
             report.peak_held = max(report.peak_held, self._now_held)
             return layer
 
-    def free(self, raw: int, held: int) -> None:
-        """Strikes a tensor out."""
-        with self._lock:
-            self._now_raw -= raw
-            self._now_held -= held
-
     @property
     def now(self) -> tuple[int, int]:
         """The bytes that autograd keeps at this moment, without and with compression."""
         with self._lock:
+            self._strike_out()
             return self._now_raw, self._now_held
+
+    def _strike_out(self) -> None:
+        while self._gone:
+            entry = self._gone.popleft()
+            assert isinstance(entry, _Entry)
+            self._entries.remove(entry)
+            self._now_raw -= entry.raw
+            self._now_held -= entry.held
+
+
+class _Entry(weakref.ref[Any]):
+    """A tensor in the account."""
+
+    __slots__ = ("held", "raw")
+
+    raw: int
+    held: int
+
+    # As an object, not as what it refers to.
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other

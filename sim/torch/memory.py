@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
-from torch.multiprocessing.reductions import StorageWeakRef
+from torch import Tensor, nn
 
-__all__ = ["Layout", "Place", "layout_of", "place_of"]
+__all__ = ["Layout", "Place", "in_memory", "is_plain", "layout_of", "place_of"]
+
+#: The types whose bytes the codec takes; an older torch has not all of them.
+_TYPES = frozenset(
+    getattr(torch, name)
+    for name in (
+        *("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"),
+        *(
+            "float8_e4m3fn",
+            "float8_e5m2",
+            "float16",
+            "bfloat16",
+            "float32",
+            "float64",
+            "complex64",
+            "complex128",
+        ),
+    )
+    if hasattr(torch, name)
+)
 
 
 @dataclass(frozen=True)
@@ -18,41 +37,70 @@ class Layout:
     """How a tensor lies over elements in one dimension.
 
     ``size``, ``stride``
-        Of the tensor. A dimension with stride 0 has its elements once.
+        Of the tensor. Elements may be in several places of it.
+    ``negated``, ``conjugated``
+        Whether the tensor has the negated, or the conjugate, values of the elements.
     """
 
     size: torch.Size
     stride: tuple[int, ...]
+    negated: bool = False
+    conjugated: bool = False
 
     def tensor(self, flat: Tensor) -> Tensor:
         """The tensor with these elements."""
-        return flat.as_strided(self.size, self.stride)
+        tensor = flat.as_strided(self.size, self.stride)
+        tensor = torch._neg_view(tensor) if self.negated else tensor
+        return tensor.conj() if self.conjugated else tensor
 
 
 #: The bytes of a tensor: what storage, where in it, how many, of what type, and how often written to.
 Place = tuple[Any, ...]
 
 
-def place_of(tensor: Tensor) -> tuple[Place, StorageWeakRef]:
+def is_plain(tensor: Tensor) -> bool:
+    """Whether a tensor has elements in memory, which strides say and whose bytes the codec takes.
+
+    Subclasses, sparse, nested, quantised and meta tensors, zeros without memory and the wrappers of ``torch.func`` and of
+    ``torch.compile`` have not.
+    """
+    return (
+        type(tensor) in (Tensor, nn.Parameter)
+        and tensor.layout == torch.strided
+        and tensor.dtype in _TYPES
+        and not (tensor.is_meta or tensor.is_nested or tensor._is_zerotensor())
+        and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+        and not torch._is_functional_tensor(tensor)
+        and tensor.numel() > 0
+    )
+
+
+def in_memory(tensor: Tensor) -> Tensor:
+    """The elements as they lie in memory, where a view has their negated or conjugate values."""
+    tensor = tensor.detach()
+    tensor = tensor.conj() if tensor.is_conj() else tensor
+    return torch._neg_view(tensor) if tensor.is_neg() else tensor
+
+
+def place_of(tensor: Tensor) -> tuple[Place, weakref.ref[Any]]:
     """Where a tensor lies, and a reference that knows whether the memory is still what it was."""
     storage = tensor.untyped_storage()
-    extent = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
-    dense = _is_dense(tensor)
-    shape = () if dense else (tuple(tensor.shape), tensor.stride())
-    # A weak reference keeps the address of the storage from being used again.
-    reference = StorageWeakRef(storage)
-    place = (reference.cdata, tensor.storage_offset(), extent, tensor.numel(), tensor.dtype, *shape)
-    return (*place, tensor._version), reference
+    span = _span(tensor)
+    shape = () if span <= _once(tensor).numel() else (tuple(tensor.shape), tensor.stride())
+    place = (storage._cdata, tensor.storage_offset(), span, tensor.dtype, *shape)
+    return (*place, tensor._version), weakref.ref(storage)
 
 
-def layout_of(tensor: Tensor) -> tuple[Callable[[], Tensor], Layout]:
-    """How to get the elements of a tensor in one dimension, in the order of memory, and how the tensor lies over them."""
-    if _is_dense(tensor):
+def layout_of(tensor: Tensor) -> tuple[Callable[[], Tensor], torch.Size, tuple[int, ...]]:
+    """How to get the elements of a tensor in one dimension, in the order of memory, and its size and strides over them."""
+    once, span = _once(tensor), _span(tensor)
+    if span <= once.numel():
+        # Nothing lies between the elements; windows that overlap have theirs several times.
         return (
-            lambda: tensor.as_strided((tensor.numel(),), (1,), tensor.storage_offset()),
-            Layout(tensor.shape, tensor.stride()),
+            lambda: tensor.as_strided((span,), (1,), tensor.storage_offset()),
+            tensor.shape,
+            tensor.stride(),
         )
-    once = tensor[tuple(slice(0, 1) if not step else slice(None) for step in tensor.stride())]
     strides, step = [], 1
     for size in reversed(once.shape):
         strides.append(step)
@@ -60,16 +108,14 @@ def layout_of(tensor: Tensor) -> tuple[Callable[[], Tensor], Layout]:
     kept = tuple(
         0 if not stride else new for stride, new in zip(tensor.stride(), reversed(strides), strict=True)
     )
-    return lambda: once.contiguous().reshape(-1), Layout(tensor.shape, kept)
+    return lambda: once.contiguous().reshape(-1), tensor.shape, kept
 
 
-def _is_dense(tensor: Tensor) -> bool:
-    """Whether the elements lie side by side, each once, in whatever order of the dimensions."""
-    expected = 1
-    for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
-        if size == 1:
-            continue
-        if stride != expected:
-            return False
-        expected *= size
-    return True
+def _span(tensor: Tensor) -> int:
+    """Elements of memory from the first to the last."""
+    return 1 + sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
+
+
+def _once(tensor: Tensor) -> Tensor:
+    """The tensor without the repetitions of dimensions with stride 0."""
+    return tensor[tuple(slice(0, 1) if not step else slice(None) for step in tensor.stride())]

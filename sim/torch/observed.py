@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
@@ -28,9 +30,9 @@ class Observer:
         weight: Any = layer.weight
         if not (output.requires_grad and weight.requires_grad):
             return
-        output.register_hook(self._arriving(layer))
-        handle: list[Any] = []
-        handle.append(weight.register_hook(self._leaving(layer, handle)))
+        arriving = self._arriving(layer)
+        output.register_hook(arriving)
+        _register_while(arriving, weight, self._leaving(layer))
 
     def _arriving(self, layer: nn.Module) -> Callable[[Tensor], None]:
         def see(gradient: Tensor) -> None:
@@ -42,9 +44,8 @@ class Observer:
 
         return see
 
-    def _leaving(self, layer: nn.Module, handle: list[Any]) -> Callable[[Tensor], None]:
+    def _leaving(self, layer: nn.Module) -> Callable[[Tensor], None]:
         def see(gradient: Tensor) -> None:
-            handle[0].remove()
             arrived = self._output.pop(layer, None)
             if arrived is None:
                 return
@@ -59,3 +60,18 @@ class Observer:
             self.statistics[layer] = Statistics(loss, square, weight, squares, places, channels, uses)
 
         return see
+
+
+def _register_while(alive: object, weight: Tensor, see: Callable[[Tensor], None]) -> None:
+    """Has ``see`` called with the next gradient of ``weight``, if that comes while ``alive`` is there."""
+    reference: weakref.ref[Any]
+
+    def once(gradient: Tensor) -> None:
+        handle.remove()
+        if reference() is not None:
+            see(gradient)
+
+    handle = weight.register_hook(once)
+    hooks: Any = weight._backward_hooks
+    # In C: in a callback in Python, the exception of a signal handler would be lost.
+    reference = weakref.ref(alive, partial(hooks.pop, handle.id))

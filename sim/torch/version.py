@@ -1,0 +1,47 @@
+"""Whether a tensor was written to after autograd kept it. PyTorch asks no more once hooks have what it keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+__all__ = ["Watch", "watch"]
+
+
+@dataclass(frozen=True)
+class Watch:
+    """A tensor's count of writes, as it was.
+
+    ``counter``
+        A tensor with the same count.
+    ``reader``
+        Who kept the tensor, for the message.
+    """
+
+    counter: Tensor
+    version: int
+    shape: str
+    reader: str
+
+    def check(self) -> None:
+        """Raises the error that PyTorch raises if the tensor was written to."""
+        now = self.counter._version
+        if now != self.version:
+            raise RuntimeError(
+                "one of the variables needed for gradient computation has been modified by an inplace operation: "
+                f"[{self.counter.type()} {self.shape}], which {self.reader} kept, is at version {now}; expected "
+                f"version {self.version} instead. Hint: enable anomaly detection to find the operation that failed to "
+                "compute its gradient, with torch.autograd.set_detect_anomaly(True)."
+            )
+
+
+def watch(tensor: Tensor, reader: str, memory: bool) -> Watch:
+    """Watches a tensor; without ``memory`` its elements are not held."""
+    counter = tensor.detach()
+    if not memory:
+        # Other elements leave the count what it is.
+        counter.data = counter.new_empty(0)
+    # Of a nested tensor the shape is no one list.
+    shape = "nested" if tensor.is_nested else str(list(tensor.shape))
+    return Watch(counter, tensor._version, shape, reader)

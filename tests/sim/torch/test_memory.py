@@ -1,0 +1,375 @@
+"""Tensors in every form that torch has come back as they were, and the model's own memory is left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import Tensor, nn  # noqa: E402
+from torch.nn import functional  # noqa: E402
+
+from cdma.sim.torch.memory import is_plain  # noqa: E402
+from cdma.torch import Bound, Comet, saved  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(0)
+
+
+class Keeping(torch.autograd.Function):
+    """Keeps a tensor, and is the identity for another one; a test looks at what comes back."""
+
+    @staticmethod
+    def forward(context: Any, value: Tensor, kept: Tensor, seen: list[Tensor]) -> Tensor:
+        context.save_for_backward(kept)
+        context.seen = seen
+        return value.clone()
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        context.seen += context.saved_tensors
+        return gradient, None, None
+
+
+def given_back(kept: Tensor) -> tuple[Tensor, int]:
+    """What the backward pass gets in place of a tensor, and how many tensors the account has."""
+    seen: list[Tensor] = []
+    value = torch.ones((), requires_grad=True)
+    with saved(nn.Module()) as context:
+        result = Keeping.apply(value, kept, seen)
+    result.backward()
+    return seen[0], context.report.tensors
+
+
+#: Zeros among the numbers, so that they shrink.
+def numbers(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    return torch.randn(*shape, dtype=dtype) * (torch.rand(*shape) < 0.3)
+
+
+def spectrum(inputs: Tensor) -> Tensor:
+    """The power spectrum."""
+    found = torch.fft.rfft(inputs)
+    return (found * found.conj()).real
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        spectrum,
+        lambda x: torch.complex(x, 2 * x).conj() * torch.complex(x, 2 * x),
+        lambda x: torch._neg_view(x) * x,
+        lambda x: torch._neg_view(x * x).exp() * x,
+        lambda x: torch.complex(x, 2 * x).conj().imag * x,
+        lambda x: torch._neg_view(torch.complex(x, x * x).conj()) ** 2,
+        lambda x: torch.complex(x, x * x).mH @ torch.complex(x, x),
+        lambda x: torch.complex(x, x * x).conj()[:, ::3].exp(),
+    ],
+    ids=[
+        "power spectrum",
+        "conjugated",
+        "negated",
+        "negated, dense",
+        "imaginary part",
+        "both",
+        "adjoint",
+        "every third",
+    ],
+)
+@pytest.mark.parametrize("dense", [False, True])
+def test_gradients_of_lazy_views_are_those_of_torch(
+    function: Callable[[Tensor], Tensor], dense: bool
+) -> None:
+    inputs = (torch.randn(64, 64) if dense else numbers(64, 64)).requires_grad_()
+    (expected,) = torch.autograd.grad(function(inputs).abs().sum(), inputs)
+    with saved(nn.Module()):
+        result = function(inputs).abs().sum()
+    (found,) = torch.autograd.grad(result, inputs)
+    assert torch.equal(expected, found)
+
+
+def test_negated_numbers_keep_their_bound() -> None:
+    model, inputs = nn.Linear(512, 1), torch.randn(1, 512)
+    bound = Bound(relative=-3, keep_nonzero=False)
+    with saved(model, bound) as context:
+        result = model(torch._neg_view(inputs)).sum()
+    result.backward()
+    assert context.report.bits
+    assert 0 < (model.weight.grad + inputs).abs().max() <= 2.0**-3 * inputs.abs().max()
+
+
+FORMS = {
+    "strided": lambda: numbers(64, 64)[::2, 1::3],
+    "expanded": lambda: numbers(64, 1).expand(64, 64),
+    "expanded and strided": lambda: numbers(64, 64)[:, ::2].unsqueeze(1).expand(64, 9, 32),
+    "overlapping": lambda: numbers(4096).unfold(0, 64, 1),
+    "overlapping with gaps": lambda: numbers(4096).as_strided((30, 64), (128, 3)),
+    "in the middle of another": lambda: numbers(8192)[1001:5001],
+    "without elements": lambda: torch.zeros(0, 5),
+    "without memory": lambda: torch._efficientzerotensor((64, 64)),
+    "meta": lambda: torch.zeros(64, 64, device="meta"),
+    "sparse": lambda: numbers(64, 64).to_sparse(),
+    "sparse rows": lambda: numbers(64, 64).to_sparse_csr(),
+    "quantised": lambda: torch.quantize_per_tensor(numbers(64, 64), 0.1, 3, torch.qint8),
+    "quantised by channel": lambda: torch.quantize_per_channel(
+        numbers(64, 64), torch.rand(64), torch.zeros(64), 0, torch.qint8
+    ),
+    "nested, jagged": lambda: torch.nested.nested_tensor(
+        [numbers(40, 8), numbers(30, 8)], layout=torch.jagged
+    ),
+    "oneDNN": lambda: numbers(64, 64).to_mkldnn(),
+    "half complex": lambda: numbers(64, 64).to(torch.complex32),
+    "subclass": lambda: numbers(64, 64).as_subclass(Subclass),
+    **{
+        str(dtype): lambda dtype=dtype: (numbers(64, 64) * 9).to(dtype)
+        for dtype in (
+            torch.bool,
+            torch.uint8,
+            torch.int16,
+            torch.int64,
+            torch.float8_e4m3fn,
+            torch.float8_e5m2,
+            torch.float16,
+            torch.bfloat16,
+            torch.float64,
+            torch.complex64,
+            torch.complex128,
+        )
+    },
+}
+
+
+class Subclass(Tensor):
+    """A class of a program's own."""
+
+
+#: Those that are kept as they are.
+AS_THEY_ARE = (
+    "without elements",
+    "without memory",
+    "meta",
+    "sparse",
+    "sparse rows",
+    "quantised",
+    "quantised by channel",
+    "nested, jagged",
+    "oneDNN",
+    "half complex",
+    "subclass",
+)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("form", FORMS)
+def test_a_tensor_of_any_form_comes_back(form: str) -> None:
+    kept = FORMS[form]()
+    found, counted = given_back(kept)
+    assert counted == (form not in AS_THEY_ARE)
+    assert (type(found), found.dtype, found.layout) == (type(kept), kept.dtype, kept.layout)
+    for one, other in zip(parts(found), parts(kept), strict=True):
+        assert one.shape == other.shape
+        assert torch.equal(one, other)
+
+
+def parts(tensor: Tensor) -> list[Tensor]:
+    """Tensors that torch can compare."""
+    if tensor.is_nested:
+        return list(tensor.unbind())
+    if tensor.is_meta:
+        return [torch.zeros(tensor.shape)]
+    if tensor.is_quantized:
+        return [tensor.dequantize()]
+    if tensor.dtype == torch.complex32:
+        return [torch.view_as_real(tensor)]
+    return [tensor.float() if tensor.itemsize == 1 else tensor.to_dense()]
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_nested_tensors_come_back() -> None:
+    """Those whose layout is called strided, too."""
+    inputs = torch.nested.nested_tensor([numbers(40, 8), numbers(30, 8)], requires_grad=True)
+
+    def function() -> Tensor:
+        return torch.nested.to_padded_tensor((inputs * inputs).sin(), 0.0).sum()
+
+    (expected,) = torch.autograd.grad(function(), inputs)
+    with saved(nn.Module()):
+        result = function()
+    (found,) = torch.autograd.grad(result, inputs)
+    assert all(torch.equal(*pair) for pair in zip(expected.unbind(), found.unbind(), strict=True))
+
+
+def test_views_of_the_same_memory_are_not_mistaken_for_each_other() -> None:
+    memory = numbers(8192)
+    gaps = memory.as_strided((32, 64), (256, 2))
+    views = [
+        memory,
+        memory[:4096],
+        memory[4096:],
+        memory[:2048],
+        memory[:4096].view(torch.int32),
+        gaps,
+        gaps.t(),
+        memory.as_strided((64, 32), (2, 256)),
+        memory[:4096].view(64, 64).t(),
+        memory[:4096].unfold(0, 64, 1),
+    ]
+    seen: list[Tensor] = []
+    value = torch.ones((), requires_grad=True)
+    with saved(nn.Module()) as context:
+        # One adds to the other, so that the backward pass has their order reversed.
+        for view in views:
+            value = Keeping.apply(value, view, seen)
+    value.backward()
+    for found, view in zip(reversed(seen), views, strict=True):
+        assert found.dtype == view.dtype
+        assert torch.equal(found, view)
+    # What lies in the order of memory is shared, and so are two views with the same strides.
+    assert context.report.shared == 3
+
+
+def test_windows_that_overlap_are_held_once() -> None:
+    inputs = torch.randn(4096, requires_grad=True)
+    with saved(nn.Module()) as context:
+        result = inputs.unfold(0, 64, 1).square().sum()
+    assert context.report.raw == inputs.nbytes
+    result.backward()
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+def test_inside_vmap_and_forward_mode() -> None:
+    inputs, tangent = numbers(8, 512).requires_grad_(), torch.ones(8, 512)
+
+    def function(row: Tensor) -> Tensor:
+        return (row.sin() * row).sum()
+
+    (expected,) = torch.autograd.grad(torch.func.vmap(function)(inputs).sum(), inputs)
+    with saved(nn.Module()):
+        result = torch.func.vmap(function)(inputs).sum()
+    (found,) = torch.autograd.grad(result, inputs)
+    assert torch.equal(expected, found)
+
+    def forward() -> Tensor:
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(inputs, tangent)
+            return torch.autograd.forward_ad.unpack_dual(dual.sin() * dual).tangent.sum()
+
+    (expected,) = torch.autograd.grad(forward(), inputs)
+    with saved(nn.Module()):
+        result = forward()
+    (found,) = torch.autograd.grad(result, inputs)
+    assert torch.equal(expected, found)
+
+
+def test_gradients_by_function_are_refused_by_torch() -> None:
+    with saved(nn.Module()), pytest.raises(RuntimeError, match="don't yet support saved tensor hooks"):
+        torch.func.grad(lambda inputs: inputs.square().sum())(torch.ones(3))
+
+
+def test_wrappers_are_no_elements_in_memory() -> None:
+    found: list[bool] = []
+
+    def function(row: Tensor) -> Tensor:
+        with saved(nn.Module()):
+            found.append(is_plain(row))
+            return (row.sin() * row).sum()
+
+    inputs = numbers(8, 512).requires_grad_()
+    (gradient,) = torch.autograd.grad(torch.func.vmap(function)(inputs).sum(), inputs)
+    assert torch.equal(gradient, inputs.cos() * inputs + inputs.sin())
+    found.append(is_plain(torch._to_functional_tensor(inputs.detach())))
+    assert found == [False, False]
+    assert is_plain(inputs)
+
+
+def test_second_derivatives() -> None:
+    model, inputs = nn.Linear(512, 512), numbers(8, 512).requires_grad_()
+
+    def function() -> Tensor:
+        (gradient,) = torch.autograd.grad(model(inputs).sin().sum(), inputs, create_graph=True)
+        return gradient.square().sum()
+
+    expected = torch.autograd.grad(function(), [inputs, model.weight])
+    with saved(model):
+        result = function()
+    found = torch.autograd.grad(result, [inputs, model.weight])
+    assert all(torch.equal(*pair) for pair in zip(expected, found, strict=True))
+
+
+class Coder(nn.Module):
+    """Has a way in beside its call, which uses parameters, buffers and views of them, with modules and without."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(64, 64, bias=False)
+        self.weight = nn.Parameter(torch.randn(64, 64))
+        self.register_buffer("scale", torch.randn(64, 64))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return self.encode(inputs)
+
+    def encode(self, inputs: Tensor) -> Tensor:
+        self.scale = self.scale.clone()
+        inputs = self.first(functional.linear(inputs, self.weight))
+        return (inputs @ self.weight[:32].t() @ self.scale[32:]).sum() + (inputs * self.scale).sum()
+
+
+@pytest.mark.parametrize(
+    "policy", [Bound(relative=-3), Comet(others=Bound(relative=-3))], ids=["bound", "comet"]
+)
+@pytest.mark.parametrize(
+    "enter", [Coder.__call__, Coder.encode, Coder.forward], ids=["call", "method", "forward"]
+)
+def test_parameters_and_buffers_are_left_alone_however_the_model_is_entered(
+    policy: Bound | Comet, enter: Callable[[Coder, Tensor], Tensor]
+) -> None:
+    """The gradient of the input has no other factors."""
+    model, inputs = Coder(), torch.randn(64, 64, requires_grad=True)
+    for _ in range(3):
+        (expected,) = torch.autograd.grad(enter(model, inputs), inputs)
+        with saved(model, policy) as context:
+            result = enter(model, inputs)
+        (found,) = torch.autograd.grad(result, inputs)
+        assert torch.equal(expected, found)
+        # The input, what the first layer makes of it, what it gives, and the product behind.
+        assert context.report.raw <= 3 * inputs.nbytes + inputs.nbytes // 2
+
+
+class Scales(nn.Module):
+    """Scales by a buffer, without another module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("scale", torch.randn(64, 64))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        self.scale = self.scale.clone()
+        return self.apply_scale(inputs)
+
+    def apply_scale(self, inputs: Tensor) -> Tensor:
+        return (inputs * self.scale.t()).sum()
+
+
+@pytest.mark.parametrize("enter", [Scales.__call__, Scales.apply_scale], ids=["call", "method"])
+def test_views_of_buffers_are_left_alone(enter: Callable[[Scales, Tensor], Tensor]) -> None:
+    model, inputs = Scales(), torch.randn(64, 64, requires_grad=True)
+    with saved(model, Bound(relative=-3)) as context:
+        result = enter(model, inputs)
+    result.backward()
+    assert torch.equal(inputs.grad, model.scale.t())
+    assert context.report.raw == 0
+
+
+def test_parameters_that_are_replaced_within_the_block_are_left_alone() -> None:
+    model = Coder()
+    inputs = torch.randn(64, 64)
+    with saved(model, Bound(relative=-3)) as context:
+        model.weight = nn.Parameter(torch.randn(64, 64))
+        functional.linear(inputs.requires_grad_(), model.weight)
+        torch.zeros(64, 64, requires_grad=True) * model.weight
+    # The input, and the zeros.
+    assert context.report.raw == 2 * inputs.nbytes

@@ -1,0 +1,128 @@
+"""A tensor that was written to after autograd kept it is refused on the way back, as torch refuses it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import Tensor, nn  # noqa: E402
+
+from cdma.torch import Bound, Policy, saved  # noqa: E402
+
+MODIFIED = "one of the variables needed for gradient computation has been modified by an inplace operation"
+
+
+def fill(tensor: Tensor) -> None:
+    tensor.fill_(3)
+
+
+def fill_detached(tensor: Tensor) -> None:
+    tensor.detach().fill_(3)
+
+
+def fill_part(tensor: Tensor) -> None:
+    tensor.view(-1)[7:9] = 3
+
+
+def fill_conjugate(tensor: Tensor) -> None:
+    tensor.conj().mul_(2)
+
+
+#: Tensors that shrink, that do not, that are small, and that are kept as they are.
+TENSORS = {
+    "sparse": lambda: torch.eye(64),
+    "dense": lambda: torch.randn(64, 64),
+    "small": lambda: torch.randn(3, 3),
+    "complex": lambda: torch.eye(64, dtype=torch.complex64),
+    "conjugated": lambda: torch.eye(64, dtype=torch.complex64).conj(),
+    "strided": lambda: torch.eye(64)[:, ::2],
+    "half complex": lambda: torch.eye(64).to(torch.complex32),
+    "subclass": lambda: torch.eye(64).as_subclass(Subclass),
+}
+
+
+class Subclass(Tensor):
+    """A class of a program's own."""
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf")
+@pytest.mark.parametrize("write", [fill, fill_detached, fill_part, fill_conjugate])
+@pytest.mark.parametrize("policy", [None, Bound(relative=-3)], ids=["lossless", "bound"])
+@pytest.mark.parametrize("tensor", TENSORS)
+def test_a_tensor_that_was_written_to_is_refused(
+    tensor: str, policy: Policy | None, write: Callable[[Tensor], None]
+) -> None:
+    kept = TENSORS[tensor]()
+    weight = torch.ones((), dtype=kept.dtype, requires_grad=True)
+
+    class Scaled(nn.Module):
+        def forward(self, inputs: Tensor) -> Tensor:
+            return (inputs * weight).real
+
+    model = Scaled()
+    with saved(model, policy):
+        result = model(kept)
+    write(kept)
+    with pytest.raises(RuntimeError, match=MODIFIED):
+        result.backward(torch.ones_like(result))
+
+
+def test_a_step_of_the_optimiser_before_the_backward_pass_is_refused() -> None:
+    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64))
+    optimiser = torch.optim.SGD(model.parameters(), 0.1)
+    inputs = torch.randn(64, 64)
+    model(inputs).sum().backward()
+    with saved(model):
+        loss = model(inputs).sum()
+    optimiser.step()
+    with pytest.raises(RuntimeError, match=MODIFIED):
+        loss.backward()
+
+
+def test_what_is_written_to_is_kept_anew() -> None:
+    """The second product's input is of a newer version, and is no longer what was kept for the first."""
+    weight, inputs = torch.ones(1024, requires_grad=True), torch.arange(1024.0) % 2
+    before = inputs.clone()
+    with saved(nn.Module()) as context:
+        first = inputs * weight
+        inputs.add_(1)
+        second = inputs * weight
+    assert (context.report.tensors, context.report.shared) == (2, 0)
+    (found,) = torch.autograd.grad(second.sum(), weight)
+    assert torch.equal(found, before + 1)
+    with pytest.raises(
+        RuntimeError, match=r"FloatTensor \[1024\]\].* is at version 1; expected version 0 instead"
+    ):
+        first.sum().backward()
+
+
+def test_writes_that_torch_allows_are_allowed() -> None:
+    """In place before it is kept, to what nobody reads, and of running means."""
+    expected = torch.zeros(())
+    model = nn.Sequential(nn.Conv2d(1, 8, 3), nn.BatchNorm2d(8), nn.ReLU(inplace=True))
+    inputs = torch.randn(4, 1, 16, 16)
+    for context in (None, saved(model)):
+        torch.manual_seed(0)
+        model.zero_grad()
+        if context is None:
+            loss = expected = model(inputs).sum() + model(inputs).sum()
+        else:
+            with context:
+                loss = model(inputs).sum() + model(inputs).sum()
+            assert torch.equal(expected, loss)
+        loss.backward()
+
+
+def test_a_watch_holds_no_memory() -> None:
+    inputs = torch.eye(512)
+    weight = torch.ones(512, requires_grad=True)
+    reference = torch.multiprocessing.reductions.StorageWeakRef(inputs.untyped_storage())
+    with saved(nn.Module()) as context:
+        result = (inputs * weight).sum()
+    del inputs
+    assert reference.expired()
+    assert 0 < context.now[1] < context.now[0] / 20
+    result.backward()

@@ -7,7 +7,8 @@ import contextlib
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -16,6 +17,7 @@ from cdma.base.errors import CdmaError
 from ._version import __version__
 from .escaped import plain
 from .examples import add_examples
+from .streams import ready_streams
 from .termination import terminating_cleanly
 from .verbosity import add_talk_options, talking
 
@@ -64,6 +66,13 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {plain(message)} (try {self.prog} --help)\n")
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        # argparse's own is silent about a text that cannot be written.
+        if message:
+            file = file or sys.stderr
+            file.write(message)
+            file.flush()
+
 
 def parser() -> argparse.ArgumentParser:
     """The parser of the whole command line; where no command is named, ``run`` of what it gives is None."""
@@ -88,14 +97,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     0: fine. 1: a check failed. 2: it was asked for the impossible. 3: an error in the program itself, whose traceback
     ``--verbose`` shows. From 128 on: it was ended from outside.
     """
-    whole = parser()
-    arguments = whole.parse_args(argv)
-    if arguments.run is None:
-        whole.print_help()
-        return 0
+    ready_streams()
+    verbose = False
     try:
+        whole = parser()
+        arguments = whole.parse_args(argv)
+        if arguments.run is None:
+            whole.print_help()
+            return 0
+        verbose = arguments.verbose
         # So that files that are half written vanish, and tools that were started end with the command.
-        with terminating_cleanly(), talking(arguments):
+        with terminating_cleanly(), _leaving_silently(), talking(arguments):
             status = int(arguments.run(arguments))
             sys.stdout.flush()
             return status
@@ -115,16 +127,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MemoryError:
         return _failed("out of memory", 2)
     except Exception as error:
-        if arguments.verbose:
+        if verbose:
             traceback.print_exc()
         said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        hint = "" if arguments.verbose else "; the option -v shows where"
+        hint = "" if verbose else "; the option -v shows where"
         return _failed(f"an error of cdma itself, please report it{hint}: {said}", 3)
 
 
 def _failed(message: str, status: int) -> int:
-    print(f"cdma: {plain(message, lines=True)}", file=sys.stderr)
+    with contextlib.suppress(OSError):
+        print(f"cdma: {plain(message, lines=True)}", file=sys.stderr)
     return status
+
+
+@contextlib.contextmanager
+def _leaving_silently() -> Iterator[None]:
+    """Keeps Amaranth from naming each part of a design that was left half made when the block ends badly."""
+    try:
+        yield
+    except BaseException:
+        if kind := getattr(sys.modules.get("amaranth.hdl"), "UnusedElaboratable", None):
+            warnings.simplefilter("ignore", kind)
+        raise
 
 
 def _close_output() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -15,6 +15,7 @@ from cdma.base.errors import CdmaError
 __all__ = [
     "FileError",
     "make_directory",
+    "making_directory",
     "opened",
     "ready_directory",
     "ready_file",
@@ -69,6 +70,15 @@ def replacing(path: Path, source: Path | None = None) -> Iterator[BinaryIO]:
         raise FileError(f"cannot write {path}: {error.strerror or error}") from None
 
 
+@contextmanager
+def making_directory(directory: Path) -> Iterator[None]:
+    """Makes a directory, and those above it, if need be; what it made vanishes if the block ends badly and left it empty."""
+    with _vanishing(directory) as keep:
+        make_directory(directory)
+        yield
+        keep()
+
+
 def make_directory(directory: Path) -> None:
     """Makes a directory, and those above it, if need be."""
     try:
@@ -79,13 +89,21 @@ def make_directory(directory: Path) -> None:
 
 def ready_directory(directory: Path) -> None:
     """Refuses a directory that no file can be written to, before the work on the files; leaves everything as it was."""
+    with _vanishing(directory):
+        make_directory(directory)
+        try:
+            with tempfile.TemporaryFile(dir=directory):
+                pass
+        except OSError as error:
+            raise FileError(f"cannot write to the directory {directory}: {error.strerror or error}") from None
+
+
+@contextmanager
+def _vanishing(directory: Path) -> Iterator[Callable[[], None]]:
+    """Removes what the block made of the path of a directory, unless it calls the function."""
     missing = [each for each in (directory, *directory.parents) if not each.exists()]
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=directory):
-            pass
-    except OSError as error:
-        raise FileError(f"cannot write to the directory {directory}: {error.strerror or error}") from None
+        yield missing.clear
     finally:
         with suppress(OSError):
             for each in missing:
@@ -115,9 +133,8 @@ def write_folder(directory: Path, files: Mapping[str, str]) -> list[Path]:
     All of them are there in full before the first takes its name, so that what fails, such as a full disk, leaves the folder
     as it was.
     """
-    make_directory(directory)
     paths = [directory / name for name in files]
-    with ExitStack() as stack:
+    with making_directory(directory), ExitStack() as stack:
         for path, text in zip(paths, files.values(), strict=True):
             file = stack.enter_context(replacing(path))
             file.write(text.encode())

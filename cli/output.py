@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .escaped import plain
 
@@ -113,11 +113,17 @@ def part_progress() -> Iterator[Callable[[str, float], None]]:
 
 
 def output() -> Console:
-    """Standard output, as wide as the terminal; where it is no terminal, no line is broken and nothing is cut."""
+    """Standard output, as wide as the terminal; where it is no terminal, no line is broken, cut or filled with spaces."""
     from rich.console import Console
 
+    class Piped(Console):
+        def print(self, *objects: Any, **options: Any) -> None:
+            with self.capture() as said:
+                super().print(*objects, **options)
+            print(*(line.rstrip(" ") for line in said.get().split("\n")), sep="\n", end="", file=self.file)
+
     console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=_WIDTH)
+    return console if console.is_terminal else Piped(highlight=False, width=_WIDTH)
 
 
 def warn(message: str) -> None:

@@ -29,6 +29,7 @@ from typing import Any
 from cdma.base.errors import ToolError, ToolTimeout
 from cdma.base.install import install_command
 from cdma.base.threads import ending_with_thread
+from cdma.base.tracebacks import last_words
 
 __all__ = [
     "WRITE_AIGER",
@@ -167,6 +168,9 @@ def _complaint(lines: list[str], status: int) -> str:
     errors = [line.strip() for line in lines if re.match(r"(?:ERROR|Error)\b", line)]
     if errors:
         return errors[-1]
+    said = "".join(lines)
+    if (words := last_words(said)) != said.strip():
+        return words
     tail = " / ".join(line.strip() for line in lines[-3:] if line.strip())
     return f"status {status}{': ' + tail if tail else ', without a word'}"
 

@@ -99,7 +99,7 @@ def _add_output_options(block: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from cdma.files import ready_directory
+    from cdma.files import making_directory, ready_directory
     from cdma.output import status
     from cdma.verif.engine.wave import engine_wave
     from cdma.verif.stream.codec.design import CodecDesign
@@ -113,7 +113,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.block in BLOCKS:
         design, words = _codec_and_words(arguments)
     ready_directory(arguments.output)
-    with status() as say:
+    with making_directory(arguments.output), status() as say:
         say(f"building and simulating the {arguments.block}")
         if isinstance(design, CodecDesign):
             paths = wave(design, arguments.output, arguments.only, words=words)
@@ -144,12 +144,12 @@ def _codec_and_words(arguments: argparse.Namespace) -> tuple[CodecDesign, Words 
     from cdma.sim.codec.words import words_of
     from cdma.verif.stream.codec.design import CodecDesign
 
+    if arguments.words is not None and arguments.words < 1:
+        raise ParameterError(f"words is {arguments.words}; it must be 1 or more")
     if arguments.input is None:
         if arguments.words is not None:
             raise ParameterError("words is given without input; it says how much of a tensor is shown")
         return CodecDesign(arguments.block, codec_config_from(arguments)), None
-    if arguments.words is not None and arguments.words < 1:
-        raise ParameterError(f"words is {arguments.words}; it must be 1 or more")
     with opened(arguments.input) as file:
         try:
             data = read_npy(file, 4 * (arguments.words or _FIRST))

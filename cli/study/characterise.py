@@ -100,12 +100,12 @@ def _train(arguments: argparse.Namespace) -> None:
 
 
 def _write(directory: Path, files: Mapping[str, bytes]) -> None:
-    from cdma.files import make_directory, replacing
+    from cdma.files import making_directory, replacing
 
-    make_directory(directory)
-    for name, data in files.items():
-        with replacing(directory / name) as file:
-            file.write(data)
+    with making_directory(directory):
+        for name, data in files.items():
+            with replacing(directory / name) as file:
+                file.write(data)
 
 
 #: A title, the columns' names and the rows.

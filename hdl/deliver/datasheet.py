@@ -62,17 +62,17 @@ def _parts(block: Block) -> Iterator[Part]:
         yield Paragraph(
             f"{len(block.design.memories)} memories, {bits:,} bits; `{block.name}_memories.md` has each."
         )
-        groups = memory_groups(block.design.memories)
         rows = [
             (
-                f"{memory.shape.depth} x {memory.shape.width}",
-                str(count),
-                f"{memory.bits * count:,}",
-                memory.purpose,
+                f"`{group.module}`",
+                f"{group.shape.depth} x {group.shape.width}",
+                str(len(group.memories)),
+                f"{group.bits:,}",
+                group.purpose,
             )
-            for memory, count in groups
+            for group in memory_groups(block.design.memories)
         ]
-        yield Table(("words x bits", "how many", "bits", "for"), rows)
+        yield Table(("module", "words x bits", "how many", "bits", "for"), rows)
 
 
 def _ports(block: Block) -> Iterator[Part]:

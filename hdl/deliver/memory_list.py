@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from cdma.hdl.verilog.printer.design import PlacedMemory
+from cdma.hdl.verilog.printer.memories import Shape
 
-__all__ = ["memory_document", "memory_groups", "memory_row"]
+__all__ = ["MemoryGroup", "memory_document", "memory_groups", "memory_row"]
 
 
 def memory_row(memory: PlacedMemory) -> dict[str, Any]:
@@ -31,13 +33,42 @@ def memory_row(memory: PlacedMemory) -> dict[str, Any]:
     }
 
 
-def memory_groups(memories: Sequence[PlacedMemory]) -> list[tuple[PlacedMemory, int]]:
-    """One memory of each purpose and shape with the number of those like it; those with the most bits first."""
-    groups: dict[tuple[object, ...], list[PlacedMemory]] = {}
+def memory_groups(memories: Sequence[PlacedMemory]) -> list[MemoryGroup]:
+    """The memories by their shapes, of which each is one module or one macro; the shape with the most bits first."""
+    groups: dict[Shape, list[PlacedMemory]] = {}
     for memory in memories:
-        groups.setdefault((memory.shape, memory.purpose), []).append(memory)
-    result = [(group[0], len(group)) for group in groups.values()]
-    return sorted(result, key=lambda group: -group[0].bits * group[1])
+        groups.setdefault(memory.shape, []).append(memory)
+    found = [MemoryGroup(shape, tuple(group)) for shape, group in groups.items()]
+    return sorted(found, key=lambda group: -group.bits)
+
+
+@dataclass(frozen=True)
+class MemoryGroup:
+    """The memories of a shape."""
+
+    shape: Shape
+    memories: tuple[PlacedMemory, ...]
+
+    @property
+    def module(self) -> str:
+        """The module that each of them is an instance of, or a word for the shape where there is none."""
+        return self.memories[0].module or self.shape.name
+
+    @property
+    def bits(self) -> int:
+        """Of all of them."""
+        return sum(memory.bits for memory in self.memories)
+
+    @property
+    def purpose(self) -> str:
+        """What they are for; what several purposes have in common before a colon is said once."""
+        said: dict[str, list[str]] = {}
+        for purpose in dict.fromkeys(memory.purpose for memory in self.memories):
+            subject, _, rest = purpose.partition(": ")
+            said.setdefault(subject, []).extend([rest] if rest else [])
+        return "; ".join(
+            f"{subject}: {'; '.join(rest)}" if rest else subject for subject, rest in said.items()
+        )
 
 
 def memory_document(name: str, memories: Sequence[PlacedMemory]) -> str:

@@ -11,7 +11,6 @@ __all__ = ["testbench"]
 _TEXT = """\
 // A first bench for {name}: after a reset with idle inputs every control output is known, and nothing is offered.
 // Any simulator runs it, for example: iverilog -g2005 -o {name}_tb {name}.v {name}_tb.v && vvp {name}_tb
-`timescale 1ns / 1ps
 module {name}_tb;
   reg aclk = 0;
   reg aresetn = 0;
@@ -22,7 +21,7 @@ module {name}_tb;
 {pins}
   );
 
-  always #0.5 aclk = ~aclk;
+  always #1 aclk = ~aclk;
 
   always @(negedge aclk) begin
     cycle = cycle + 1;

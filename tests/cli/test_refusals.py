@@ -81,6 +81,19 @@ def test_unwritable_cache(command: str, tmp_path: Path, monkeypatch, capsys) -> 
     assert "CDMA_CACHE names another folder" in said
 
 
+def test_unwritable_cache_of_the_tools(tmp_path: Path, monkeypatch, capsys) -> None:
+    """Yosys is compiled once for the machine, and the result is kept beside what cdma keeps."""
+    file = tmp_path / "file"
+    file.touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(file))
+    monkeypatch.setenv("CDMA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    said = _refused(capsys, "generate", "compressor", "--lanes", "2", "-o", "made")
+    assert f"failed to create cache directory: {file}" in said
+    assert "XDG_CACHE_HOME names another folder" in said
+    assert not (tmp_path / "made").exists()
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, as Linux has it")
 @pytest.mark.parametrize(
     "command",
@@ -182,6 +195,7 @@ _REFUSED = [
     ("generate compressor --values 1 --runtime-values", "values and runtime-values are both given"),
     ("generate compressor --config EMPTY", "is empty"),
     ("generate engine --config EMPTY", "is empty"),
+    ("wave compressor --words 0", "words is 0; it must be 1 or more"),
     ("area compressor --liberty none.lib", "the library none.lib cannot be read: No such file or directory"),
     ("area compressor --liberty EMPTY", "is not a Liberty library: it does not begin with"),
     ("area compressor --liberty LIB LIB", "both have the cell INV;"),

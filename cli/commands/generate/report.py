@@ -59,16 +59,14 @@ def show(made: Made, summary: dict[str, Any]) -> None:
 
 
 def _show_memories(block: Block) -> None:
-    """The memories in a table, those of the same shape and purpose in one row."""
+    """The memories in a table, those of the same shape in one row."""
     memories = block.design.memories
     if not memories:
         return
     print(f"  {len(memories)} memories, {sum(memory.bits for memory in memories):,} bits:")
-    table = new_table("  for", "ports", "reads", "number", "words", "bits", "in all", texts=3)
-    for memory, number in memory_groups(memories):
-        row = memory_row(memory)
-        ports = f"{row['write_ports']}w{row['read_ports']}r"
-        reads = "synchronous" if row["read_latency"] else "asynchronous"
-        sizes = (number, row["depth"], row["width"], row["bits"] * number)
-        table.add_row(f"  {row['purpose']}", ports, reads, *(f"{size:,}" for size in sizes))
+    table = new_table("  module", "number", "words", "bits", "in all", "for")
+    table.columns[-1].justify = "left"
+    for group in memory_groups(memories):
+        sizes = (len(group.memories), group.shape.depth, group.shape.width, group.bits)
+        table.add_row(f"  {group.module}", *(f"{size:,}" for size in sizes), group.purpose)
     output().print(table)

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from cdma.hdl.codec.generate import codec_design
-from cdma.hdl.deliver.memory_list import memory_document, memory_groups, memory_row
+from cdma.hdl.deliver.memory_list import MemoryGroup, memory_document, memory_groups, memory_row
 from cdma.hdl.engine.generate import engine_design
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.verilog.emit import Verilog
+from cdma.hdl.verilog.printer.design import PlacedMemory
 from tests.support.paths import ROOT
 
 _SMALL = EngineConfig(
@@ -38,6 +39,13 @@ def _design(key: str) -> Verilog:
     return codec_design(key, CodecConfig(Format(8, 16), lanes=2, pipelined=True))
 
 
+def test_purposes_of_one_shape_are_each_said_once() -> None:
+    shape = _design("compressor").memories[0].shape
+    said = ["jobs: when", "jobs: where", "a buffer", "jobs: when"]
+    placed = tuple(PlacedMemory("a", "b", shape, purpose) for purpose in said)
+    assert MemoryGroup(shape, placed).purpose == "jobs: when; where; a buffer"
+
+
 @pytest.mark.parametrize("key", ["compressor", "decompressor"])
 def test_memories_of_codecs(key: str) -> None:
     design = _design(key)
@@ -53,7 +61,12 @@ def test_memories_of_codecs(key: str) -> None:
     assert {row["read_latency"] for row in rows} == ({1} if key == "compressor" else {0, 1})
     listed = memory_document("top", design.memories)
     assert all(f"`{memory.path}`" in listed for memory in design.memories)
-    assert sum(number for _, number in memory_groups(design.memories)) == len(rows)
+    groups = memory_groups(design.memories)
+    assert sum(len(group.memories) for group in groups) == len(rows)
+    # A module of its own for each, as a designer replaces them.
+    assert len({group.module for group in groups}) == len(groups)
+    assert {group.module for group in groups} == {row["module"] for row in rows}
+    assert sum(group.bits for group in groups) == sum(row["bits"] for row in rows)
 
 
 def test_plain_codecs_have_none() -> None:

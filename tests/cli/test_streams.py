@@ -1,0 +1,98 @@
+"""The streams of the command: closed, full, or without the characters that it prints; and what an interrupt says there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_SMALL = ("--word-bits", "8", "--window", "8", "--lanes", "2")
+
+pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, as Linux has it")
+
+
+def _shell(line: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A line of a shell, where ``cdma`` is the command."""
+    line = line.replace("cdma", f"{sys.executable} -m cdma")
+    return subprocess.run(
+        ["sh", "-c", line], cwd=folder, env=os.environ | environment, capture_output=True, text=True
+    )
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_no_error(closed: str, tmp_path: Path) -> None:
+    done = _shell(f"cdma formats {closed}", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_tools_print_into_a_closed_stream_is_in_no_file(tmp_path: Path) -> None:
+    done = _shell(f"cdma generate compressor {' '.join(_SMALL)} -o made >&-", tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (tmp_path / "made" / "cdma_compressor.v").read_text().startswith("// cdma_compressor: ")
+
+
+def test_a_refusal_into_a_closed_stream_keeps_its_status(tmp_path: Path) -> None:
+    for line in ("cdma compress none.npy a.cdma", "cdma compress none.npy a.cdma 2>/dev/full", "cdma formts"):
+        assert _shell(f"{line} >&- 2>&-" if "full" not in line else line, tmp_path).returncode == 2
+
+
+@pytest.mark.parametrize("line", ["cdma", "cdma --help", "cdma generate engine --help", "cdma --version"])
+def test_help_that_cannot_be_written_is_an_error(line: str, tmp_path: Path) -> None:
+    done = _shell(f"{line} > /dev/full", tmp_path)
+    assert (done.returncode, done.stderr) == (2, "cdma: cannot read or write: No space left on device\n")
+
+
+def test_nobody_reads_the_help(tmp_path: Path) -> None:
+    done = _shell("(cdma generate engine --help; echo $? >&2) | true", tmp_path)
+    assert done.stderr in ("141\n", "0\n")
+
+
+@pytest.mark.parametrize("name", ["ö", "µm²", b"\xff".decode(errors="surrogateescape")])
+def test_names_that_the_output_cannot_show_are_escaped(name: str, tmp_path: Path) -> None:
+    encoding = "utf-8" if name.isprintable() is False else "ascii"
+    done = _shell(
+        f"cdma generate compressor {' '.join(_SMALL)} -o '{name}'", tmp_path, PYTHONIOENCODING=encoding
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("\\")
+    assert (tmp_path / name / "cdma_compressor.v").exists()
+
+
+def test_an_interrupt_says_nothing_of_half_a_design(tmp_path: Path) -> None:
+    code = """
+import sys
+from amaranth.hdl import Elaboratable
+import cdma.hdl.spec.presets as presets
+
+class Part(Elaboratable):
+    pass
+
+class Interrupted(dict):
+    def items(self):
+        parts = [Part() for _ in range(3)]
+        raise KeyboardInterrupt
+
+presets.PRESETS = Interrupted()
+from cdma.app import main
+sys.exit(main(["formats"]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "cdma: interrupted\n")
+
+
+def test_an_interrupt_while_the_commands_are_loaded_is_one_line(tmp_path: Path) -> None:
+    code = """
+import sys
+import cdma.app as app
+
+def interrupted(*arguments):
+    raise KeyboardInterrupt
+
+app.import_module = interrupted
+sys.exit(app.main(["formats"]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "cdma: interrupted\n")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cdma.hdl.verilog.memory_list import memory_groups, memory_row
+from cdma.hdl.verilog.memory_list import memory_groups, memory_ports, memory_row
 from cdma.hdl.verilog.printer.design import PlacedMemory
 from cdma.output import new_table, output
 
@@ -66,8 +66,7 @@ def _show_memories(memories: Sequence[PlacedMemory]) -> None:
     table = new_table("  for", "ports", "reads", "number", "words", "bits", "in all", texts=3)
     for memory, number in memory_groups(memories):
         row = memory_row(memory)
-        ports = f"{row['write_ports']}w{row['read_ports']}r"
-        reads = "synchronous" if row["read_latency"] else "asynchronous"
+        ports, reads = memory_ports(memory)
         sizes = (number, row["depth"], row["width"], row["bits"] * number)
         table.add_row(f"  {row['purpose']}", ports, reads, *(f"{size:,}" for size in sizes))
     output().print(table)

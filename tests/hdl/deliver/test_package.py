@@ -74,7 +74,7 @@ def test_every_name_begins_with_that_of_the_block(block: str, folder: Path) -> N
 
 
 def test_every_port_is_in_one_bus_or_stands_alone(block: str) -> None:
-    ports = made(block).ports()
+    ports = made(block).block.ports
     buses, single = buses_of(ports)
     listed = [port.name for bus in buses for port in bus.signals.values()] + [port.name for port in single]
     assert sorted(listed) == sorted(port.name for port in ports)
@@ -90,7 +90,7 @@ def test_every_port_is_in_one_bus_or_stands_alone(block: str) -> None:
 def test_ipxact(block: str, folder: Path) -> None:
     component = Component()
     component.load(str(folder / "mine_component.xml"))
-    ports = made(block).ports()
+    ports = made(block).block.ports
     listed = {}
     for port in component.model.ports.port:
         vectors = port.wire.vectors.vector if port.wire.vectors else []
@@ -118,7 +118,7 @@ def test_ipxact_has_the_order_of_the_schema(folder: Path) -> None:
 
 def test_ipxact_has_the_registers() -> None:
     xml = ElementTree.fromstring(package_files(made("engine").block)["mine_component.xml"])
-    registers = made("engine").registers()
+    registers = made("engine").block.registers
     assert registers is not None
     found = {}
     for entry in xml.iter(f"{_IPXACT}addressBlock"):
@@ -165,7 +165,7 @@ def test_the_bench_passes_and_fails(block: str, folder: Path, tmp_path: Path) ->
 
     assert "mine: reset passed" in said(folder / "mine.v")
     # A module that offers from the beginning, and whose other outputs nobody drives.
-    ports = made(block).ports()
+    ports = made(block).block.ports
     offer = next(port.name for port in ports if port.direction == "output" and port.name.endswith("valid"))
     listed = ", ".join(f"{port.direction} wire {port.range}{port.name}" for port in ports)
     broken = tmp_path / "broken.v"
@@ -174,7 +174,7 @@ def test_the_bench_passes_and_fails(block: str, folder: Path, tmp_path: Path) ->
 
 
 def test_the_bench_names_every_port_once(block: str) -> None:
-    ports = made(block).ports()
+    ports = made(block).block.ports
     text = bench_of("mine", ports)
     assert re.findall(r"^    \.(\w+) +\(", text, re.MULTILINE) == [port.name for port in ports]
 
@@ -185,7 +185,7 @@ def test_constraints_say_something_of_every_port(block: str, folder: Path, kind:
     assert "set period 2.5\n" in text
     groups = re.findall(r"^(\w+).*\[get_ports (?:\{ )?(.+?)(?: \})?\]$", text, re.MULTILINE)
     named = {name: set(ports.replace("[*]", "").split()) for name, ports in groups}
-    ports = made(block).ports()
+    ports = made(block).block.ports
     assert named == {
         "create_clock": {"aclk"},
         "set_input_delay": {port.name for port in ports if port.direction == "input"} - {"aclk"},
@@ -197,7 +197,7 @@ def test_opensta_reads_the_constraints(block: str, folder: Path, tmp_path: Path)
     tool = find_opensta()
     if tool is None:
         pytest.skip("OpenSTA is not installed: apt install opensta")
-    ports = made(block).ports()
+    ports = made(block).block.ports
     listed = ", ".join(port.name for port in ports)
     declared = "".join(f"  {port.direction} {port.range}{port.name};\n" for port in ports)
     (tmp_path / "ports.v").write_text(f"module mine({listed});\n{declared}endmodule\n")
@@ -247,7 +247,7 @@ def test_datasheet(block: str, folder: Path) -> None:
     assert not page.open
     assert {"svg", "table", "h1"} <= page.seen
     text = (folder / "mine_datasheet.md").read_text()
-    for port in made(block).ports():
+    for port in made(block).block.ports:
         assert f"| `{port.name}` | {port.direction} | {port.width} |" in text
     assert all(len(set(cells)) == 1 for cells in _rows(text))
     drawings = re.findall(r"\]\((\w+\.svg)\)", text)

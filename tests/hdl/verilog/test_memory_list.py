@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from cdma.hdl.codec.generate import codec_design
+from cdma.hdl.deliver.memory_document import memory_document
 from cdma.hdl.engine.generate import engine_design
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.verilog.emit import Verilog
-from cdma.hdl.verilog.memory_list import memory_document, memory_groups, memory_row, purpose_of
+from cdma.hdl.verilog.memory_list import memory_groups, memory_row, purpose_of
 from tests.support.paths import ROOT
 
 _SMALL = EngineConfig(

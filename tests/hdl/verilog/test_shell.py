@@ -13,12 +13,12 @@ from amaranth.sim import Simulator
 
 from cdma.hdl.codec.generate import codec_shell
 from cdma.hdl.codec.shell import codec_ports
+from cdma.hdl.deliver.instance import instance_template
 from cdma.hdl.engine.engine import engine_ports, engine_shell
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.verilog.emit import emit
-from cdma.hdl.verilog.instance import instance_template
 from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port
 from cdma.hdl.verilog.shell import Shell
 

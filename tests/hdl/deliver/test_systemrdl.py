@@ -12,7 +12,7 @@ from systemrdl import RDLCompiler
 from systemrdl.node import FieldNode, RegfileNode, RegNode
 
 from cdma.hdl.deliver.c_header import c_header
-from cdma.hdl.deliver.rdl import register_rdl
+from cdma.hdl.deliver.systemrdl import register_rdl
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import Mode, Status
 from cdma.hdl.spec.registers.description import Access

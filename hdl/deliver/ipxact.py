@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from xml.etree import ElementTree
 
 from cdma.hdl.spec.registers import description
-from cdma.hdl.spec.registers.description import Access, Field, Register
+from cdma.hdl.spec.registers.description import Access, Field, Register, RegisterMap
 from cdma.hdl.verilog.ports import Port
 
 from .block import Block
@@ -47,6 +47,12 @@ def ipxact_component(block: Block, files: Iterable[str]) -> str:
     ElementTree.register_namespace("ipxact", _NAMESPACE)
     ElementTree.register_namespace("xsi", _XSI)
     buses, _ = buses_of(block.ports)
+    spaces = [
+        {"name": bus.name, "range": f"'h{1 << bus.signals['awaddr'].width:x}", "width": bus.data_bits}
+        for bus in buses
+        if bus.kind == AXI4 and bus.drives
+    ]
+    maps = [] if block.registers is None else [_memory_map(block.registers)]
     kinds = {file: kind_of(file).ipxact for file in files}
     sets = {
         "source": {file: kind for file, kind in kinds.items() if kind == "verilogSource"},
@@ -59,8 +65,8 @@ def ipxact_component(block: Block, files: Iterable[str]) -> str:
         "name": block.name,
         "version": block.version,
         "busInterfaces": {"busInterface": [_bus_interface(bus, buses, block) for bus in buses]},
-        "addressSpaces": _address_spaces(buses),
-        "memoryMaps": _memory_maps(block),
+        "addressSpaces": _several("addressSpace", spaces),
+        "memoryMaps": _several("memoryMap", maps),
         "model": _model(block.name, block.ports),
         "fileSets": {
             "fileSet": [
@@ -87,6 +93,11 @@ def _fill(element: ElementTree.Element, content: object) -> None:
         elif inside is not None:
             for each in inside if isinstance(inside, list) else [inside]:
                 _fill(ElementTree.SubElement(element, f"{{{_NAMESPACE}}}{tag}"), each)
+
+
+def _several(tag: str, trees: Sequence[_Tree]) -> _Tree | None:
+    """The contents of an element around several of one tag; None if there are none."""
+    return {tag: trees} if trees else None
 
 
 def _bus_interface(bus: Bus, buses: Sequence[Bus], block: Block) -> _Tree:
@@ -126,28 +137,17 @@ def _bus_interface(bus: Bus, buses: Sequence[Bus], block: Block) -> _Tree:
             }
         },
         "master" if bus.drives else "slave": role,
-        "parameters": {"parameter": parameters} if parameters else None,
+        "parameters": _several("parameter", parameters),
     }
 
 
-def _address_spaces(buses: Sequence[Bus]) -> _Tree | None:
-    spaces = [
-        {"name": bus.name, "range": f"'h{1 << bus.signals['awaddr'].width:x}", "width": bus.data_bits}
-        for bus in buses
-        if bus.kind == AXI4 and bus.drives
-    ]
-    return {"addressSpace": spaces} if spaces else None
-
-
-def _memory_maps(block: Block) -> _Tree | None:
-    if block.registers is None:
-        return None
+def _memory_map(registers: RegisterMap) -> _Tree:
     blocks = [
-        _address_block(registers, instance, base)
-        for registers in block.registers.blocks
-        for instance, base in registers.instances
+        _address_block(block, instance, base)
+        for block in registers.blocks
+        for instance, base in block.instances
     ]
-    return {"memoryMap": {"name": "registers", "addressBlock": blocks, "addressUnitBits": 8}}
+    return {"name": "registers", "addressBlock": blocks, "addressUnitBits": 8}
 
 
 def _address_block(block: description.Block, instance: str, base: int) -> _Tree:
@@ -184,7 +184,7 @@ def _field(field: Field) -> _Tree:
         "resets": None if field.access is Access.RO else {"reset": {"value": f"'h{field.reset:x}"}},
         "bitWidth": field.bits,
         "access": access,
-        "enumeratedValues": {"enumeratedValue": choices} if choices else None,
+        "enumeratedValues": _several("enumeratedValue", choices),
         "modifiedWriteValue": modified,
     }
 

@@ -92,11 +92,12 @@ def _markdown(part: Part, rule: str) -> str:
         case Drawing():
             return f"![{part.caption}]({part.file})\n"
     rules = (f"{rule}:" if column in part.numbers else rule for column in range(len(part.titles)))
-    head, *rows = (
-        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row).rstrip()} |\n"
-        for row in (part.titles, *part.rows)
-    )
-    return f"{head}|{'|'.join(rules)}|\n{''.join(rows)}"
+    rows = "".join(f"| {_cells(row)} |\n" for row in part.rows)
+    return f"| {_cells(part.titles).rstrip()} |\n|{'|'.join(rules)}|\n{rows}"
+
+
+def _cells(row: Sequence[str]) -> str:
+    return " | ".join(cell.replace("|", "\\|") for cell in row)
 
 
 def as_html(parts: Sequence[Part], *, anchors: bool = False) -> str:

@@ -53,11 +53,9 @@ def ipxact_component(block: Block, files: Iterable[str]) -> str:
         if bus.kind == AXI4 and bus.drives
     ]
     maps = [] if block.registers is None else [_memory_map(block.registers)]
-    kinds = {file: kind_of(file).ipxact for file in files}
-    sets = {
-        "source": {file: kind for file, kind in kinds.items() if kind == "verilogSource"},
-        "documents": {file: kind for file, kind in kinds.items() if kind not in ("", "verilogSource")},
-    }
+    kinds = {file: kind for file in files if (kind := kind_of(file).ipxact)}
+    verilog = {file: kind for file, kind in kinds.items() if kind == "verilogSource"}
+    others = {file: kind for file, kind in kinds.items() if file not in verilog}
     tree = {
         f"@{{{_XSI}}}schemaLocation": f"{_NAMESPACE} {_NAMESPACE}/index.xsd",
         "vendor": "cdma",
@@ -67,13 +65,8 @@ def ipxact_component(block: Block, files: Iterable[str]) -> str:
         "busInterfaces": {"busInterface": [_bus_interface(bus, buses, block) for bus in buses]},
         "addressSpaces": _several("addressSpace", spaces),
         "memoryMaps": _several("memoryMap", maps),
-        "model": _model(block.name, block.ports),
-        "fileSets": {
-            "fileSet": [
-                {"name": name, "file": [{"name": file, "fileType": kind} for file, kind in listed.items()]}
-                for name, listed in sets.items()
-            ]
-        },
+        "model": _model(block),
+        "fileSets": {"fileSet": [_file_set("source", verilog), _file_set("documents", others)]},
         "description": block.title,
     }
     top = ElementTree.Element(f"{{{_NAMESPACE}}}component")
@@ -100,14 +93,16 @@ def _several(tag: str, trees: Sequence[_Tree]) -> _Tree | None:
     return {tag: trees} if trees else None
 
 
+def _file_set(name: str, kinds: Mapping[str, str]) -> _Tree:
+    return {"name": name, "file": [{"name": file, "fileType": kind} for file, kind in kinds.items()]}
+
+
 def _bus_interface(bus: Bus, buses: Sequence[Bus], block: Block) -> _Tree:
     library, kind = _TYPES[bus.kind]
     reference = {"@vendor": "xilinx.com", "@library": library, "@version": "1.0"}
+    logical = {signal: _SINGLE.get(bus.kind, signal.upper()) for signal in bus.signals}
     maps = [
-        {
-            "logicalPort": {"name": _SINGLE.get(bus.kind, signal.upper())},
-            "physicalPort": {"name": port.name},
-        }
+        {"logicalPort": {"name": logical[signal]}, "physicalPort": {"name": port.name}}
         for signal, port in bus.signals.items()
     ]
     role: dict[str, object] = {}
@@ -127,15 +122,14 @@ def _bus_interface(bus: Bus, buses: Sequence[Bus], block: Block) -> _Tree:
         {"@parameterId": f"{bus.name}_{name}".lower(), "name": name, "value": value}
         for name, value in values.items()
     ]
+    abstraction = {
+        "abstractionRef": {**reference, "@name": f"{kind}_rtl"},
+        "portMaps": {"portMap": maps},
+    }
     return {
         "name": bus.name,
         "busType": {**reference, "@name": kind},
-        "abstractionTypes": {
-            "abstractionType": {
-                "abstractionRef": {**reference, "@name": f"{kind}_rtl"},
-                "portMaps": {"portMap": maps},
-            }
-        },
+        "abstractionTypes": {"abstractionType": abstraction},
         "master" if bus.drives else "slave": role,
         "parameters": _several("parameter", parameters),
     }
@@ -189,27 +183,21 @@ def _field(field: Field) -> _Tree:
     }
 
 
-def _model(name: str, ports: Sequence[Port]) -> _Tree:
-    view = {"name": "rtl", "envIdentifier": ":*Synthesis:", "componentInstantiationRef": "rtl"}
+def _model(block: Block) -> _Tree:
     instantiation = {
         "name": "rtl",
         "language": "verilog",
-        "moduleName": name,
+        "moduleName": block.name,
         "fileSetRef": {"localName": "source"},
     }
+    view = {"name": "rtl", "envIdentifier": ":*Synthesis:", "componentInstantiationRef": "rtl"}
     return {
         "views": {"view": view},
         "instantiations": {"componentInstantiation": instantiation},
-        "ports": {"port": [_port(port) for port in ports]},
+        "ports": {"port": [_port(port) for port in block.ports]},
     }
 
 
 def _port(port: Port) -> _Tree:
-    vector = {"left": port.width - 1, "right": 0}
-    return {
-        "name": port.name,
-        "wire": {
-            "direction": port.direction.removesuffix("put"),
-            "vectors": {"vector": vector} if port.width > 1 else None,
-        },
-    }
+    vectors = {"vector": {"left": port.width - 1, "right": 0}} if port.width > 1 else None
+    return {"name": port.name, "wire": {"direction": port.direction.removesuffix("put"), "vectors": vectors}}

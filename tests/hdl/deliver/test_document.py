@@ -34,9 +34,10 @@ from cdma.hdl.deliver.document import (
             "<figure><svg/><figcaption><code>a</code></figcaption></figure>",
         ),
         (
-            Table(("a", ""), [("`b`", "c | d")], numbers=[1]),
-            "| a | |\n|---|---:|\n| `b` | c \\| d |",
-            "<table><tr><th>a</th><th></th></tr><tr><td><code>b</code></td><td>c | d</td></tr></table>",
+            Table(("a", ""), [("`b`", "c | d"), ("", "")], numbers=[1]),
+            "| a | |\n|---|---:|\n| `b` | c \\| d |\n|  |  |",
+            "<table><tr><th>a</th><th></th></tr><tr><td><code>b</code></td><td>c | d</td></tr>"
+            "<tr><td></td><td></td></tr></table>",
         ),
     ],
 )

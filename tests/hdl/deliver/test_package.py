@@ -85,15 +85,8 @@ def folder(block: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_name_begins_with_that_of_the_block(block: str, folder: Path) -> None:
     names = {path.name for path in folder.iterdir()}
     assert all(re.fullmatch(r"mine(_[a-z]+)?\.[a-z]+", name) for name in names), names
-    assert {
-        "mine.v",
-        "mine.sdc",
-        "mine.xdc",
-        "mine.vlt",
-        "mine.core",
-        "mine_component.xml",
-        "mine_tb.v",
-    } <= names
+    ends = (".v", ".sdc", ".xdc", ".vlt", ".core", "_component.xml", "_tb.v")
+    assert {f"mine{end}" for end in ends} <= names
     assert ("mine_memories.md" in names) == bool(made(block).design.memories)
     assert ("mine_regs.h" in names) == ("mine.h" in names) == (block == "engine")
 
@@ -103,13 +96,8 @@ def test_every_port_is_in_one_bus_or_stands_alone(block: str) -> None:
     buses, single = buses_of(ports)
     listed = [port.name for bus in buses for port in bus.signals.values()] + [port.name for port in single]
     assert sorted(listed) == sorted(port.name for port in ports)
-    expected = {
-        "compressor": {"values"},
-        "decompressor": {"values"},
-        "quantiser": {"step"},
-        "engine": set(),
-    }
-    assert {port.name for port in single} == expected[block]
+    alone = {"compressor": {"values"}, "decompressor": {"values"}, "quantiser": {"step"}, "engine": set()}
+    assert {port.name for port in single} == alone[block]
 
 
 def test_ipxact_has_ports_buses_and_files_of_the_block(block: str, folder: Path) -> None:
@@ -313,13 +301,11 @@ def test_without_peakrdl_the_model_is_said_to_be_missing(monkeypatch: pytest.Mon
     )
 
 
-def test_the_page_of_the_registers_has_what_the_document_has() -> None:
-    files = package_files(made("engine"))
-    page, document = files["mine_registers.html"], files["mine_registers.md"]
-    assert page.count("<table>") == len(re.findall(r"^\|[-|]+$", document, re.MULTILINE))
-    assert page.count("<h3") == document.count("\n### ")
-    places = set(re.findall(r'id="([^"]+)"', page))
-    assert set(re.findall(r'href="#([^"]+)"', page)) <= places
+def test_links_in_the_page_of_the_registers_lead_to_places() -> None:
+    page = package_files(made("engine"))["mine_registers.html"]
+    links = set(re.findall(r'href="#([^"]+)"', page))
+    assert links
+    assert links <= set(re.findall(r'id="([^"]+)"', page))
     tags = _Tags()
     tags.feed(page)
     assert tags.open == []

@@ -78,9 +78,8 @@ def test_systemrdl_and_c_header_agree_with_the_map_and_each_other(config, tmp_pa
 
 
 def peakrdl(*arguments: str) -> None:
-    subprocess.run(
-        [sys.executable, "-m", "peakrdl", *arguments], check=True, capture_output=True, timeout=120
-    )
+    command = [sys.executable, "-m", "peakrdl", *arguments]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
 
 
 def test_peakrdl_exports_the_systemrdl(tmp_path):

@@ -1,4 +1,4 @@
-"""Threads that wait for other processes, which end with whoever gives up waiting for the threads."""
+"""Thread pools for external tools; an interrupt of the caller also ends the tools' processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ending_with_thread", "tool_threads"]
 
 
 class _Ends:
-    """How to end what a pool of threads has started."""
+    """The running processes of a pool, each as a function that ends it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -42,7 +42,7 @@ class _Ends:
 
 
 class _Here(threading.local):
-    """What the thread that asks belongs to."""
+    """The pool of the current thread."""
 
     ends: _Ends | None = None
 
@@ -52,10 +52,10 @@ _HERE = _Here()
 
 @contextmanager
 def ending_with_thread(end: Callable[[], None]) -> Iterator[None]:
-    """Inside, ``end`` is called if the thread is one of :func:`tool_threads` that nobody waits for any longer.
+    """Inside, ``end`` is called if the pool of :func:`tool_threads` around this thread is cancelled.
 
-    It is called from another thread, and may find what it should end already ended. The block then ends with
-    :class:`~concurrent.futures.CancelledError`, so that nobody takes what was ended for a result.
+    It is called from another thread, possibly after the process has ended. The block then raises
+    :class:`~concurrent.futures.CancelledError`, so that the output of a killed process is never taken for a result.
     """
     if _HERE.ends is None:
         yield
@@ -66,17 +66,17 @@ def ending_with_thread(end: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def tool_threads(number: int) -> Iterator[ThreadPoolExecutor]:
-    """A pool of so many threads. If the block inside is left by an exception, as by an interrupt, what the threads have
-    started ends, and jobs that have not begun never do.
+    """A pool of ``number`` threads. An exception inside, such as an interrupt, ends the processes of all threads and cancels
+    all waiting jobs.
 
-    Without this, whoever is interrupted waits for the threads, and they for their processes, which know of nothing.
+    Without this, the interrupted caller would wait for the threads, and these for their processes, which run on.
     """
     ends = _Ends()
 
     def begin() -> None:
         _HERE.ends = ends
 
-    # Threads of threads: if nobody waits for the outer ones, nobody waits for these.
+    # A pool inside a pool: it is cancelled with the outer one.
     with ending_with_thread(ends.end), ThreadPoolExecutor(number, initializer=begin) as pool:
         try:
             yield pool

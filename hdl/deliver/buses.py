@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cdma.hdl.verilog.ports import Port
 
 __all__ = ["AXI4", "AXI_LITE", "CLOCK", "INTERRUPT", "RESET", "STREAM", "Bus", "buses_of"]
 
-AXI4, AXI_LITE, STREAM, CLOCK, RESET, INTERRUPT = (
-    "AXI4",
-    "AXI4-Lite",
-    "AXI4-Stream",
-    "clock",
-    "reset",
-    "interrupt",
-)
+AXI4, AXI_LITE, STREAM = "AXI4", "AXI4-Lite", "AXI4-Stream"
+CLOCK, RESET, INTERRUPT = "clock", "reset", "interrupt"
 _SINGLE = {"aclk": CLOCK, "aresetn": RESET, "irq": INTERRUPT}
 
 
@@ -42,41 +37,26 @@ class Bus:
     @property
     def data_bits(self) -> int:
         """The width of its data; 1 where it has none."""
-        data = [port.width for signal, port in self.signals.items() if signal in ("tdata", "wdata")]
-        return data[0] if data else 1
+        data = self.signals.get("tdata", self.signals.get("wdata"))
+        return 1 if data is None else data.width
 
 
 def buses_of(ports: Sequence[Port]) -> tuple[list[Bus], list[Port]]:
     """The bus interfaces in the order of their first ports, and the ports that belong to none."""
-    buses = list(_buses(ports))
-    used = {port.name for bus in buses for port in bus.signals.values()}
-    return buses, [port for port in ports if port.name not in used]
-
-
-def _buses(ports: Sequence[Port]) -> Iterator[Bus]:
-    found: set[str] = set()
+    prefixes = [found[1] for port in ports if (found := re.fullmatch(r"(\w+)_(?:t|aw)valid", port.name))]
+    groups: dict[str, dict[str, Port]] = {}
+    single = []
     for port in ports:
-        if port.name in _SINGLE:
-            yield Bus(port.name, _SINGLE[port.name], port.direction == "output", {port.name: port})
-            continue
-        prefix = next((name for name in _prefixes(ports) if port.name.startswith(f"{name}_")), None)
-        if prefix is None or prefix in found:
-            continue
-        found.add(prefix)
-        signals = {
-            other.name.removeprefix(f"{prefix}_"): other
-            for other in ports
-            if other.name.startswith(f"{prefix}_")
-        }
-        kind = STREAM if "tvalid" in signals else AXI4 if "awlen" in signals else AXI_LITE
-        valid = signals["tvalid" if kind == STREAM else "awvalid"]
-        yield Bus(prefix, kind, valid.direction == "output", signals)
+        name = next((prefix for prefix in prefixes if port.name.startswith(f"{prefix}_")), port.name)
+        if name == port.name and name not in _SINGLE:
+            single.append(port)
+        else:
+            groups.setdefault(name, {})[port.name.removeprefix(f"{name}_")] = port
+    return [_bus(name, signals) for name, signals in groups.items()], single
 
 
-def _prefixes(ports: Sequence[Port]) -> list[str]:
-    return [
-        port.name.removesuffix(end)
-        for port in ports
-        for end in ("_tvalid", "_awvalid")
-        if port.name.endswith(end)
-    ]
+def _bus(name: str, signals: dict[str, Port]) -> Bus:
+    if name in _SINGLE:
+        return Bus(name, _SINGLE[name], signals[name].direction == "output", signals)
+    kind = STREAM if "tvalid" in signals else AXI4 if "awlen" in signals else AXI_LITE
+    return Bus(name, kind, signals["tvalid" if kind == STREAM else "awvalid"].direction == "output", signals)

@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
 
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RECORD_BYTES, Mode, RecordField, Status
-from cdma.hdl.spec.registers.description import (
-    REGISTER_BITS,
-    REGISTER_BYTES,
-    Block,
-    Field,
-    Register,
-    RegisterMap,
-)
+from cdma.hdl.spec.registers.description import REGISTER_BITS, REGISTER_BYTES, Block, Register, RegisterMap
 from cdma.hdl.spec.registers.record_parts import RecordPart, record_parts
 
 __all__ = ["c_header"]
@@ -62,34 +54,40 @@ def c_header(registers: RegisterMap, name: str = "cdma") -> str:
 
 def _struct(name: str, record: tuple[RecordField, ...], shared: str) -> Iterator[str]:
     """A record as a struct of 32- and 64-bit members, with masks for the fields of the member ``shared``."""
-    members: list[tuple[str, str, int, list[RecordPart]]] = []
-    for word, group in groupby(record_parts(record, shared), lambda part: part.word):
-        parts = list(group)
-        if parts[0].register == shared:
-            members.append((shared, "uint32_t", word, parts))
-        elif parts[0].start == 0:
-            kind = "uint32_t" if parts[0].record.bits == REGISTER_BITS else "uint64_t"
-            members.append((parts[0].record.name, kind, word, parts))
+    parts = record_parts(record, shared)
+    # The member of several fields has the place of the first, and one of 64 bits that of its lower half.
+    members: dict[str, RecordPart] = {}
+    for part in parts:
+        members.setdefault(shared if part.register == shared else part.record.name, part)
 
     yield f"/* {RECORD_BYTES} bytes of memory, little-endian, {RECORD_BYTES}-byte aligned. */"
     yield f"struct {name} {{"
     word = 0
-    for member, kind, start, parts in members:
-        if word < start:
-            yield f"    uint32_t reserved[{start - word}]; /* Must be 0. */"
-        doc = parts[0].record.doc if member != shared else "See the masks below."
-        yield f"    {kind} {member}; /* {_comment(doc)} */"
-        word = start + (1 if kind == "uint32_t" else 2)
-    if word < RECORD_BYTES // REGISTER_BYTES:
-        yield f"    uint32_t reserved[{RECORD_BYTES // REGISTER_BYTES - word}]; /* Must be 0. */"
+    for member, part in members.items():
+        yield from _reserved(part.word - word)
+        bits, doc = (
+            (REGISTER_BITS, "See the masks below.")
+            if member == shared
+            else (part.record.bits, part.record.doc)
+        )
+        yield f"    uint{bits}_t {member}; /* {_comment(doc)} */"
+        word = part.word + bits // REGISTER_BITS
+    yield from _reserved(RECORD_BYTES // REGISTER_BYTES - word)
     yield "};"
-    for part in record_parts(record, shared):
+    for part in parts:
         if part.register == shared:
             yield f"/* {_comment(part.record.doc)} */"
             yield from _mask(f"{name}_{part.field}", ((1 << part.bits) - 1) << part.lsb, part.lsb)
     yield _assert(f"{name}_size", f"sizeof(struct {name}) == {RECORD_BYTES}u")
-    for member, _, start, _ in members:
-        yield _assert(f"{name}_{member}", f"offsetof(struct {name}, {member}) == {start * REGISTER_BYTES}u")
+    for member, part in members.items():
+        yield _assert(
+            f"{name}_{member}", f"offsetof(struct {name}, {member}) == {part.word * REGISTER_BYTES}u"
+        )
+
+
+def _reserved(words: int) -> Iterator[str]:
+    if words:
+        yield f"    uint32_t reserved[{words}]; /* Must be 0. */"
 
 
 def _block(block: Block, prefix: str) -> Iterator[str]:
@@ -98,12 +96,11 @@ def _block(block: Block, prefix: str) -> Iterator[str]:
         yield _define(f"{prefix}_{instance}_base", f"{base:#05x}u")
     for register in block.registers:
         yield ""
-        yield from _register(register, f"{prefix}_{block.name}", block)
+        yield from _register(register, f"{prefix}_{block.name}_{register.name}", block.name)
 
 
-def _register(register: Register, prefix: str, block: Block) -> Iterator[str]:
-    name = f"{prefix}_{register.name}"
-    yield f"/* {block.name}.{register.name}: {_comment(register.doc)} */"
+def _register(register: Register, name: str, block: str) -> Iterator[str]:
+    yield f"/* {block}.{register.name}: {_comment(register.doc)} */"
     if not register.count:
         yield _define(name, f"{register.offset:#05x}u")
     else:
@@ -111,13 +108,9 @@ def _register(register: Register, prefix: str, block: Block) -> Iterator[str]:
         yield _define(f"{name}_count", f"{register.count}u")
     yield _define(f"{name}_reset", f"{register.reset:#010x}u")
     for field in register.fields:
-        yield from _field(field, f"{name}_{field.name}")
-
-
-def _field(field: Field, name: str) -> Iterator[str]:
-    yield from _mask(name, field.mask, field.lsb)
-    for choice, value in field.choices:
-        yield _define(f"{name}_{choice}", f"{value}u")
+        yield from _mask(f"{name}_{field.name}", field.mask, field.lsb)
+        for choice, value in field.choices:
+            yield _define(f"{name}_{field.name}_{choice}", f"{value}u")
 
 
 def _mask(name: str, mask: int, shift: int) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Timing constraints of a module: its clock, the delays outside of its ports, and what is no path at all."""
+"""Timing constraints of a module: its clock, and the delays outside of its ports."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from cdma.hdl.verilog.ports import Port
 
 __all__ = ["sdc", "xdc"]
 
-_HEAD = """\
+_TEXT = """\
 # Timing constraints of {name}, for a clock period of {period:g} ns. Change the two numbers to those of your design.
 set period {period:g}
 # The part of a period that is spent outside, before an input and behind an output.
 set outside {outside:g}
-"""
-_BODY = """\
 create_clock -name aclk -period $period [get_ports aclk]
 set_input_delay  -clock aclk [expr {{$period * $outside}}] [get_ports {{ {inputs} }}]
 set_output_delay -clock aclk [expr {{$period * $outside}}] [get_ports {{ {outputs} }}]
+# aresetn is synchronous to aclk: it is a path like any other, and nothing here is a false path.
 """
-_RESET = "# aresetn is synchronous to aclk: it is a path like any other, and nothing here is a false path.\n"
+_OUT_OF_CONTEXT = """\
+# For the module by itself (out of context). In a block design Vivado knows the clock and the neighbours:
+# mark this file as out_of_context there.
+"""
 #: A part of a period that leaves as much for the other side as for this one.
 _OUTSIDE = 0.4
 
@@ -28,16 +30,13 @@ def _pattern(port: Port) -> str:
     return port.name if port.width == 1 else f"{port.name}[*]"
 
 
-def _text(name: str, ports: Sequence[Port], period: float) -> str:
-    inputs = [_pattern(port) for port in ports if port.direction == "input" and port.name != "aclk"]
-    outputs = [_pattern(port) for port in ports if port.direction == "output"]
-    text = _HEAD.format(name=name, period=period, outside=_OUTSIDE)
-    return text + _BODY.format(inputs=" ".join(inputs), outputs=" ".join(outputs)) + _RESET
-
-
 def sdc(name: str, ports: Sequence[Port], period: float) -> str:
     """Synopsys design constraints, as most synthesis and timing tools read them."""
-    return _text(name, ports, period)
+    inputs = [_pattern(port) for port in ports if port.direction == "input" and port.name != "aclk"]
+    outputs = [_pattern(port) for port in ports if port.direction == "output"]
+    return _TEXT.format(
+        name=name, period=period, outside=_OUTSIDE, inputs=" ".join(inputs), outputs=" ".join(outputs)
+    )
 
 
 def xdc(name: str, ports: Sequence[Port], period: float) -> str:
@@ -45,8 +44,4 @@ def xdc(name: str, ports: Sequence[Port], period: float) -> str:
 
     Inside a design the tool derives all of this from the clock of the whole: then leave the file out.
     """
-    note = (
-        "# For the module by itself (out of context). In a block design Vivado knows the clock and the neighbours:\n"
-        "# mark this file as out_of_context there.\n"
-    )
-    return note + _text(name, ports, period)
+    return _OUT_OF_CONTEXT + sdc(name, ports, period)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+
+from cdma.hdl.spec.registers.description import RegisterMap
 
 from .block import Block
 from .buses import STREAM, buses_of
-from .datasheet_page import Drawing, Heading, Paragraph, Part, Table
+from .document import Drawing, Heading, Paragraph, Part, Table
 from .drawing import block_drawing, wave_drawing
 from .memory_list import memory_groups
 
@@ -43,88 +45,86 @@ def _parts(block: Block) -> Iterator[Part]:
     )
     drawing = block_drawing(block.name, block.title, block.ports)
     yield Drawing(f"{block.name}_block.svg", f"`{block.name}` and its ports", drawing)
-    yield Heading("Parameters")
-    yield Table(("parameter", "value"), [(name, str(value)) for name, value in block.parameters.items()])
-    yield Heading("Performance")
-    yield Table(("figure", "value"), [(name, value) for name, value in block.facts.items()])
+    yield from _values("Parameters", "parameter", block.parameters)
+    yield from _values("Performance", "figure", block.facts)
     if block.area:
-        yield Heading("Area and clock")
-        yield Table(("measured", "value"), [(name, value) for name, value in block.area.items()])
-    yield from _ports(block)
+        yield from _values("Area and clock", "measured", block.area)
+    yield from _interfaces(block)
     yield from _timing(block)
     if block.registers is not None:
-        yield from _registers(block)
-    yield Heading("Memories")
-    if not block.design.memories:
-        yield Paragraph("None: all that is stored is in flip-flops.")
-    else:
-        bits = sum(memory.bits for memory in block.design.memories)
-        yield Paragraph(
-            f"{len(block.design.memories)} memories, {bits:,} bits; `{block.name}_memories.md` has each."
-        )
-        rows = [
-            (
-                f"`{group.module}`",
-                f"{group.shape.depth} x {group.shape.width}",
-                str(len(group.memories)),
-                f"{group.bits:,}",
-                group.purpose,
-            )
-            for group in memory_groups(block.design.memories)
-        ]
-        yield Table(("module", "words x bits", "how many", "bits", "for"), rows)
+        yield from _registers(block.name, block.registers)
+    yield from _memories(block)
 
 
-def _ports(block: Block) -> Iterator[Part]:
+def _values(heading: str, what: str, rows: Mapping[str, object]) -> Iterator[Part]:
+    yield Heading(heading)
+    yield Table((what, "value"), [(name, str(value)) for name, value in rows.items()])
+
+
+def _interfaces(block: Block) -> Iterator[Part]:
     buses, single = buses_of(block.ports)
     yield Heading("Interfaces")
-    roles = [(_STREAM_ROLES if bus.kind == STREAM else _ROLES)[bus.drives] for bus in buses]
-    rows = [
-        (f"`{bus.name}`", bus.kind, role if len(bus.signals) > 1 else "", str(bus.data_bits))
-        for bus, role in zip(buses, roles, strict=True)
-    ]
+    rows = []
+    for bus in buses:
+        role = (_STREAM_ROLES if bus.kind == STREAM else _ROLES)[bus.drives] if len(bus.signals) > 1 else ""
+        rows.append((f"`{bus.name}`", bus.kind, role, str(bus.data_bits)))
     rows += [(f"`{port.name}`", "level", port.direction, str(port.width)) for port in single]
     yield Table(("interface", "kind", "role", "bits"), rows)
     yield Paragraph(
         "Everything happens at the rising edge of `aclk`. `aresetn` is active low and synchronous to it."
     )
     yield Heading("Ports", 3)
-    yield Table(
-        ("port", "direction", "bits"),
-        [(f"`{port.name}`", port.direction, str(port.width)) for port in block.ports],
-    )
+    ports = [(f"`{port.name}`", port.direction, str(port.width)) for port in block.ports]
+    yield Table(("port", "direction", "bits"), ports)
 
 
 def _timing(block: Block) -> Iterator[Part]:
     yield Heading("Timing")
-    buses, _ = buses_of(block.ports)
-    if any(bus.kind == STREAM for bus in buses):
-        shows = (
+    if any(bus.kind == STREAM for bus in buses_of(block.ports)[0]):
+        caption = (
             "A stream: a beat moves in each cycle in which `tvalid` and `tready` are both 1. B waits for a cycle, and stays "
             "as it is meanwhile."
         )
         svg = wave_drawing("A packet of five beats on a stream", _STREAM)
-        yield Drawing(f"{block.name}_stream.svg", shows, svg)
+        yield Drawing(f"{block.name}_stream.svg", caption, svg)
     if block.registers is not None:
         svg = wave_drawing("A write to a register", _LITE)
         yield Drawing(f"{block.name}_register.svg", "A write to a register, and its response.", svg)
 
 
-def _registers(block: Block) -> Iterator[Part]:
-    assert block.registers is not None
+def _registers(name: str, registers: RegisterMap) -> Iterator[Part]:
     yield Heading("Registers")
     yield Paragraph(
-        f"All have 32 bits. `{block.name}_registers.html` and `.md` have every field, `{block.name}_regs.h` and "
-        f"`{block.name}_regs.rdl` have the same for C and for register tools."
+        f"All have 32 bits. `{name}_registers.html` and `.md` have every field, `{name}_regs.h` and "
+        f"`{name}_regs.rdl` have the same for C and for register tools."
     )
-    first = [placed for placed in block.registers.placed() if placed.index == 0]
+    rows = []
+    for placed in registers.placed():
+        register = placed.register
+        count = f" x {register.count}" if register.count else ""
+        if not placed.index:
+            rows.append(
+                (f"{placed.address:#06x}", f"`{placed.instance}.{register.name}`{count}", register.doc)
+            )
+    yield Table(("address", "register", "what for"), rows)
+
+
+def _memories(block: Block) -> Iterator[Part]:
+    memories = block.design.memories
+    yield Heading("Memories")
+    if not memories:
+        yield Paragraph("None: all that is stored is in flip-flops.")
+        return
+    bits = sum(memory.bits for memory in memories)
+    yield Paragraph(f"{len(memories)} memories, {bits:,} bits; `{block.name}_memories.md` has each.")
     rows = [
         (
-            f"{placed.address:#06x}",
-            f"`{placed.instance}.{placed.register.name}`"
-            + (f" x {placed.register.count}" if placed.register.count else ""),
-            placed.register.doc,
+            f"`{group.module}`",
+            f"{group.shape.depth} x {group.shape.width}",
+            str(len(group.memories)),
+            f"{group.bits:,}",
+            group.purpose,
         )
-        for placed in first
+        for group in memory_groups(memories)
     ]
-    yield Table(("address", "register", "what for"), rows)
+    yield Table(("module", "words x bits", "how many", "bits", "for"), rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from itertools import groupby
 
 from cdma.hdl.verilog.ports import Port
 
@@ -11,7 +12,10 @@ from .buses import CLOCK, RESET, Bus, buses_of
 
 __all__ = ["block_drawing", "wave_drawing"]
 
+#: Of a block: half the distance of its arrows, and the widths of a side and of the box.
 _ROW, _SIDE, _BOX = 26, 250, 300
+#: Of waves: the width of the names and of a cycle, and the heights of a signal and of its line.
+_LEFT, _CYCLE, _HIGH, _LINE = 130, 44, 18, 32
 #: Colours that read on white and on black.
 _STYLE = (
     "<style>text{font:13px sans-serif;fill:#24527a}.t{font-weight:bold}.s{font-size:11px}"
@@ -33,13 +37,10 @@ def _text(x: float, y: float, text: str, anchor: str = "start", kind: str = "") 
 
 
 def _arrow(x: float, y: float, length: float, wide: bool) -> str:
-    head = -6 if length > 0 else 6
     width = ' stroke-width="4" style="stroke-width:4"' if wide else ""
-    line = f'<path d="M{x:g} {y:g}h{length:g}"{width}/>'
-    return (
-        line
-        + f'<path d="M{x + length + head:g} {y - 5:g}L{x + length:g} {y:g}L{x + length + head:g} {y + 5:g}"/>'
-    )
+    end = x + length
+    tip = f'<path d="M{end - 6:g} {y - 5:g}L{end:g} {y:g}L{end - 6:g} {y + 5:g}"/>'
+    return f'<path d="M{x:g} {y:g}h{length:g}"{width}/>{tip}'
 
 
 def _label(bus: Bus) -> str:
@@ -58,9 +59,8 @@ def block_drawing(name: str, title: str, ports: Sequence[Port]) -> str:
         sides[port.direction == "output"].append((port.name, label, port.width > 1))
     rows = max(len(side) for side in sides.values())
     height = rows * 2 * _ROW + 60
-    box_height = height - 20
     parts = [
-        f'<rect x="{_SIDE}" y="10" width="{_BOX}" height="{box_height}" rx="6"/>',
+        f'<rect x="{_SIDE}" y="10" width="{_BOX}" height="{height - 20}" rx="6"/>',
         _text(_SIDE + _BOX / 2, height / 2 - 4, name, "middle", "t"),
         _text(_SIDE + _BOX / 2, height / 2 + 16, title, "middle", "s"),
     ]
@@ -70,42 +70,40 @@ def block_drawing(name: str, title: str, ports: Sequence[Port]) -> str:
             x = _SIDE + _BOX if drives else 20
             parts.append(_arrow(x, y + 8, _SIDE - 20, thick))
             middle = x + (_SIDE - 20) / 2
-            parts.append(_text(middle, y, port_name, "middle", "t"))
-            parts.append(_text(middle, y + 24, label, "middle", "s"))
+            parts += [_text(middle, y, port_name, "middle", "t"), _text(middle, y + 24, label, "middle", "s")]
     return _svg(2 * _SIDE + _BOX, height, f"{name} and its ports", parts)
 
 
 def wave_drawing(title: str, signals: Sequence[tuple[str, str]]) -> str:
     """Signals over time, a character for each cycle: 0, 1, ``p`` for a clock, ``-`` for a value that does not matter,
     and any other letter for a value, which lasts as long as the letter is repeated."""
-    left, cycle, high, row = 130, 44, 18, 32
     cycles = max(len(levels) for _, levels in signals)
-    parts = []
+    parts: list[str] = []
     for index, (name, levels) in enumerate(signals):
-        top = 12 + index * row
-        bottom = top + high
-        parts.append(_text(left - 10, bottom - 4, name, "end"))
-        start = 0
-        path = []
-        while start < len(levels):
-            level = levels[start]
-            end = start + 1
-            while end < len(levels) and levels[end] == level and level not in "p":
-                end += 1
-            x, stop = left + start * cycle, left + end * cycle
-            if level == "p":
-                path.append(f"M{x} {bottom}V{top}H{x + cycle / 2:g}V{bottom}H{stop}")
-            elif level in "01":
-                y = top if level == "1" else bottom
-                path.append(f"{'L' if path and levels[start - 1] in '01' else 'M'}{x} {y}L{stop} {y}")
-            elif level == "-":
-                path.append(f"M{x} {(top + bottom) / 2:g}H{stop}")
-            else:
-                path.append(
-                    f"M{x + 4} {top}H{stop - 4}L{stop} {(top + bottom) / 2:g}L{stop - 4} {bottom}H{x + 4}"
-                )
-                path.append(f"L{x} {(top + bottom) / 2:g}Z")
-                parts.append(_text((x + stop) / 2, bottom - 4, level, "middle", "s"))
-            start = end
-        parts.append(f'<path d="{"".join(path)}"/>')
-    return _svg(left + cycles * cycle + 20, len(signals) * row + 16, title, parts)
+        top = 12 + index * _LINE
+        parts.append(_text(_LEFT - 10, top + _HIGH - 4, name, "end"))
+        parts += _wave(levels, top)
+    return _svg(_LEFT + cycles * _CYCLE + 20, len(signals) * _LINE + 16, title, parts)
+
+
+def _wave(levels: str, top: int) -> list[str]:
+    """A signal's values and its line, of which ``top`` is the high level."""
+    bottom, middle = top + _HIGH, f"{top + _HIGH / 2:g}"
+    parts, path, stop = [], "", _LEFT
+    for level, run in groupby(levels):
+        x, length = stop, len(list(run))
+        stop = x + length * _CYCLE
+        if level == "p":
+            for start in range(x, stop, _CYCLE):
+                path += f"M{start} {bottom}V{top}H{start + _CYCLE / 2:g}V{bottom}H{start + _CYCLE}"
+        elif level in "01":
+            # An edge joins two levels, and nothing joins a level and a value.
+            joined = path and levels[(x - _LEFT) // _CYCLE - 1] in "01"
+            y = top if level == "1" else bottom
+            path += f"{'L' if joined else 'M'}{x} {y}L{stop} {y}"
+        elif level == "-":
+            path += f"M{x} {middle}H{stop}"
+        else:
+            path += f"M{x + 4} {top}H{stop - 4}L{stop} {middle}L{stop - 4} {bottom}H{x + 4}L{x} {middle}Z"
+            parts.append(_text((x + stop) / 2, bottom - 4, level, "middle", "s"))
+    return [*parts, f'<path d="{path}"/>']

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from cdma.hdl.verilog.ports import Port
 
-__all__ = ["instance_template"]
+__all__ = ["instance_template", "pin_lines"]
+
+
+def pin_lines(ports: Sequence[Port], values: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The connection of every port: to its value in ``values``, or to the net of its name."""
+    longest = max(len(port.name) for port in ports)
+    return ",\n".join(f"  .{port.name:{longest}} ({values.get(port.name, port.name)})" for port in ports)
 
 
 def instance_template(name: str, ports: Sequence[Port]) -> str:
     """An instance of the module ``name`` with a wire for every port, of the port's name."""
-    wires = [f"wire {port.range}{port.name};" for port in ports]
-    longest = max(len(port.name) for port in ports)
-    pins = [f"  .{port.name:{longest}} ({port.name})" for port in ports]
+    wires = "\n".join(f"wire {port.range}{port.name};" for port in ports)
     return (
         f"// An instance of {name}. aresetn is synchronous to aclk and active low.\n"
-        + "\n".join(wires)
-        + f"\n\n{name} u_{name} (\n"
-        + ",\n".join(pins)
-        + "\n);\n"
+        f"{wires}\n\n{name} u_{name} (\n{pin_lines(ports)}\n);\n"
     )

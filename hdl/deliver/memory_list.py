@@ -1,4 +1,4 @@
-"""The list of the memories of a design, for whoever replaces them by macros, and for people."""
+"""The memories of a design as rows of a list, and what each is for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from cdma.hdl.verilog.printer.design import PlacedMemory
 from cdma.hdl.verilog.printer.memories import Shape
 
-__all__ = ["MemoryGroup", "memory_document", "memory_groups", "memory_row"]
+__all__ = ["MemoryGroup", "memory_groups", "memory_ports", "memory_row"]
 
 
 def memory_row(memory: PlacedMemory) -> dict[str, Any]:
@@ -71,31 +71,8 @@ class MemoryGroup:
         )
 
 
-def memory_document(name: str, memories: Sequence[PlacedMemory]) -> str:
-    """A table in Markdown of all memories of the module ``name``."""
-    lines = [
-        f"# Memories of {name}",
-        "",
-        f"{len(memories)} memories, {sum(memory.bits for memory in memories):,} bits, all at the clock of the design.",
-        "A synchronous port gives a word in the cycle after its address if its enable is high, and keeps it until the next.",
-        "An asynchronous one gives it in the same cycle, as register files and look-up tables do. A read of the word that",
-        "is written in the same cycle gives the word from before; nothing depends on that where the module's name ends with",
-        "_block. What a memory holds needs no reset.",
-        "",
-        "| instance | module | words x bits | ports | reads | bits per write enable | bits | for |",
-        "|---|---|---:|---|---|---:|---:|---|",
-    ]
-    for memory in memories:
-        row = memory_row(memory)
-        cells = (
-            f"`{row['path']}`",
-            f"`{row['module']}`" if row["module"] else "",
-            f"{row['depth']} x {row['width']}",
-            f"{row['write_ports']}w{row['read_ports']}r",
-            "synchronous" if row["read_latency"] else "asynchronous",
-            str(row["write_granularity"]),
-            f"{row['bits']:,}",
-            row["purpose"],
-        )
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+def memory_ports(memory: PlacedMemory) -> tuple[str, str]:
+    """The number of its ports and the kind of its reads, to read: ``1w1r`` and ``synchronous``."""
+    shape = memory.shape
+    reads = "synchronous" if all(shape.reads) else "asynchronous"
+    return f"{shape.writes}w{len(shape.reads)}r", reads

@@ -6,9 +6,9 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
 
 from .c_header import c_header
-from .rdl import register_rdl
-from .records import record_document
+from .document import as_markdown
 from .register_document import register_document
+from .systemrdl import register_rdl
 
 __all__ = ["register_texts"]
 
@@ -23,5 +23,5 @@ def register_texts(config: EngineConfig, name: str = "cdma", *, every: bool = Fa
     return {
         f"{name}_regs.h": c_header(register_map(config, every=True), name),
         f"{name}_regs.rdl": register_rdl(registers, name),
-        f"{name}_registers.md": register_document(registers) + "\n" + record_document(),
+        f"{name}_registers.md": as_markdown(register_document(registers)),
     }

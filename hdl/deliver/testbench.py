@@ -1,10 +1,13 @@
-"""A first bench for a generated module, in plain Verilog: does it come out of reset?"""
+"""A first bench for a generated module, in plain Verilog, of its reset."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import indent
 
 from cdma.hdl.verilog.ports import Port
+
+from .instance import pin_lines
 
 __all__ = ["testbench"]
 
@@ -46,16 +49,15 @@ def testbench(name: str, ports: Sequence[Port]) -> str:
     known = [port.name for port in outputs if port.name.endswith(("valid", "ready")) or port.name == "irq"]
     checks = [f"      if ((^{port}) === 1'bx) wrong = wrong + 1;" for port in known]
     checks += [f"      if ({port} !== 1'b0) wrong = wrong + 1;" for port in offers]
-    longest = max(len(port.name) for port in ports)
-    idle = [f"{port.width}'b0" if port.direction == "input" else port.name for port in ports]
     clocked = ("aclk", "aresetn")
-    pins = [
-        f"    .{port.name:{longest}} ({port.name if port.name in clocked else value})"
-        for port, value in zip(ports, idle, strict=True)
-    ]
+    idle = {
+        port.name: f"{port.width}'b0"
+        for port in ports
+        if port.direction == "input" and port.name not in clocked
+    }
     return _TEXT.format(
         name=name,
         wires="\n".join(f"  wire {port.range}{port.name};" for port in outputs),
-        pins=",\n".join(pins),
+        pins=indent(pin_lines(ports, idle), "  "),
         checks="\n".join(checks),
     )

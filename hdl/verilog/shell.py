@@ -1,6 +1,6 @@
-"""AXI-Stream around the blocks: flat ports with the names of the standard, and a clock domain of their own.
+"""The top level of a block: flat ports with AXI names, and a clock domain.
 
-``Shell`` is what ``cdma.hdl.verilog.emit.emit`` turns into Verilog; other engines derive from it too.
+:func:`~cdma.hdl.verilog.emit.emit` turns a ``Shell`` into Verilog.
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ __all__ = ["Shell"]
 
 
 class Shell(wiring.Component):
-    """A component with flat ports, of which the first are a clock ``aclk`` and a synchronous, active-low reset
-    ``aresetn``.
+    """A component with flat ports: first a clock ``aclk`` and a synchronous, active-low reset ``aresetn``.
 
     ``ports``
-        All ports, in the order in which the Verilog lists them.
+        All ports, in the order of the Verilog.
     ``open``
-        High while handshakes may take place. Every valid and ready that no flip-flop forces low in reset is low while it
-        is low.
+        High outside reset: enables handshakes. It gates every valid and ready that no flip-flop resets.
     """
 
     aclk: Signal
@@ -38,7 +36,7 @@ class Shell(wiring.Component):
         )
 
     def ports(self) -> tuple[Port, ...]:
-        """All ports, in the order in which the Verilog lists them."""
+        """All ports, in the order of the Verilog."""
         return self._ports
 
     def port(self, name: str) -> Signal:
@@ -48,9 +46,9 @@ class Shell(wiring.Component):
     def add_domain(self, m: Module, *, registered: bool = False, longer: bool = False) -> None:
         """Declares the domain ``sync`` from ``aclk`` and ``aresetn``, and drives ``open``.
 
-        With ``registered`` a flip-flop is between ``aresetn`` and the reset of all others, so that the port has to reach
-        only this one in time. The inside is then reset a cycle later than ``aresetn`` says, and ``open`` is low until
-        that is over. A reset that is ``longer`` takes three cycles or more, for parts whose own resets follow it.
+        With ``registered`` a flip-flop registers ``aresetn``, which relaxes the timing of the port. The reset inside is then
+        delayed by one cycle, and ``open`` stays low until it ends. A ``longer`` reset takes at least three cycles, for
+        parts with resets derived from it.
         """
         domain = ClockDomain("sync")
         domain.clk = self.aclk
@@ -68,7 +66,7 @@ class Shell(wiring.Component):
     def accept(self, m: Module, name: str, inner: stream.Interface, *, registered: bool = False) -> None:
         """Connects the handshake of the input stream ``name``; during reset it takes nothing.
 
-        ``registered`` says that ready comes from a flip-flop that is low in reset, so that nothing has to force it.
+        With ``registered``, ready comes from a flip-flop that resets to low and needs no gate.
         """
         m.d.comb += [
             inner.valid.eq(self.port(f"{name}_tvalid")),
@@ -78,7 +76,7 @@ class Shell(wiring.Component):
     def offer(self, m: Module, name: str, inner: stream.Interface, *, registered: bool = False) -> None:
         """Connects the handshake of the output stream ``name``; during reset it offers nothing.
 
-        ``registered`` says that valid comes from a flip-flop that is low in reset, so that nothing has to force it.
+        With ``registered``, valid comes from a flip-flop that resets to low and needs no gate.
         """
         m.d.comb += [
             self.port(f"{name}_tvalid").eq(inner.valid & (registered | self.open)),

@@ -1,78 +1,51 @@
-"""A compressor or a decompressor."""
+"""The characteristics of a compressor or a decompressor."""
 
 from __future__ import annotations
 
-import argparse
-from dataclasses import dataclass
 from typing import Any
 
-from cdma.base.errors import ParameterError
 from cdma.hdl.spec.codec import CodecConfig
-from cdma.options import codec_config_from
 
-from .made import Made
+from .characteristics import Characteristics
 
-__all__ = ["MadeCodec"]
+__all__ = ["codec_characteristics"]
 
 
-@dataclass(frozen=True)
-class MadeCodec(Made):
-    """A codec of ``config``."""
+def codec_characteristics(block: str, config: CodecConfig) -> Characteristics:
+    """Those of the codec ``block``."""
+    form, bytes_per_cycle = config.format, config.data_bits / 8
+    values = (
+        f"{config.table_size} on the port values"
+        if config.runtime_values
+        else ", ".join(map(hex, form.values))
+    )
+    rows = {
+        "words": f"{form.word_bits} bits, {config.lanes} per beat: {bytes_per_cycle:g} bytes per cycle",
+        "window": f"{form.window} words, header of {form.window * form.code_bits} bits",
+        "values": values,
+        "clock": "pipelined" if config.pipelined else "not pipelined",
+    }
+    facts = {"raw data": f"{bytes_per_cycle:g} bytes per cycle", **_timing(block, config)}
+    return Characteristics(f"streaming {block}", bytes_per_cycle, _parameters(config), facts, rows)
 
-    config: CodecConfig
 
-    @classmethod
-    def of(cls, arguments: argparse.Namespace) -> MadeCodec:
-        """The codec that the arguments ask for."""
-        if arguments.values is not None and arguments.runtime_values:
-            # A regression drives the port with the values; Verilog has no use for them.
-            raise ParameterError(
-                "values and runtime-values are both given; the values are either fixed or come in on a port"
-            )
-        return cls(arguments, codec_config_from(arguments))
+def _parameters(config: CodecConfig) -> dict[str, Any]:
+    form = config.format
+    rows = {"word_bits": form.word_bits, "lanes": config.lanes, **form.settings()}
+    if "values" in rows and config.runtime_values:
+        rows["values"] = None
+    return {**rows, "table_size": config.table_size, "pipelined": config.pipelined}
 
-    @property
-    def title(self) -> str:  # type: ignore[override]
-        return f"streaming {self.arguments.block}"
 
-    @property
-    def pipelined(self) -> bool:
-        return self.config.pipelined
+def _timing(block: str, config: CodecConfig) -> dict[str, str]:
+    from cdma.verif.stream.codec.codec_bench import limits_of
 
-    @property
-    def bytes_per_cycle(self) -> float:
-        return self.config.data_bits / 8
-
-    def parameters(self) -> dict[str, Any]:
-        form = self.config.format
-        rows = {"word_bits": form.word_bits, "lanes": self.config.lanes, **form.settings()}
-        if "values" in rows and self.config.runtime_values:
-            rows["values"] = None
-        return {**rows, "table_size": self.config.table_size, "pipelined": self.config.pipelined}
-
-    def facts(self) -> dict[str, str]:
-        from cdma.verif.stream.codec.codec_bench import limits_of
-
-        rate = {"raw data": f"{self.bytes_per_cycle:g} bytes per cycle"}
-        if not self.config.work_conserving:
-            return {**rate, "cycles of a packet": "exactly those of docs/verification.md, for this queue"}
-        limits = limits_of(self.config, self.arguments.block)
-        work = f"ceil(sum over its windows of the larger of raw and stream words / {self.config.lanes})"
-        return {
-            **rate,
-            "cycles of a packet": f"first beat in to last beat out, at most {work} + {limits.constant}; "
-            "docs/verification.md has the small print",
-            "latency": f"first beat in to first beat out of a dense window, at most {limits.latency} cycles",
-        }
-
-    def rows(self) -> dict[str, str]:
-        form = self.config.format
-        values = ", ".join(map(hex, form.values))
-        return {
-            "words": f"{form.word_bits} bits, {self.config.lanes} per beat: {self.bytes_per_cycle:g} bytes per cycle",
-            "window": f"{form.window} words, header of {form.window * form.code_bits} bits",
-            "values": f"{self.config.table_size} on the port values"
-            if self.config.runtime_values
-            else values,
-            "clock": "pipelined" if self.config.pipelined else "not pipelined",
-        }
+    if not config.work_conserving:
+        return {"cycles of a packet": "exactly those of docs/verification.md, for this queue"}
+    limits = limits_of(config, block)
+    work = f"ceil(sum over its windows of the larger of raw and stream words / {config.lanes})"
+    return {
+        "cycles of a packet": f"first beat in to last beat out, at most {work} + {limits.constant}; "
+        "docs/verification.md has the small print",
+        "latency": f"first beat in to first beat out of a dense window, at most {limits.latency} cycles",
+    }

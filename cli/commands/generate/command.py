@@ -6,13 +6,13 @@ import argparse
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from cdma.hdl.spec.stage import STAGES
-from cdma.options import ENGINE, add_block_options
-
-if TYPE_CHECKING:
-    from .made import Made
+from cdma.base.errors import ParameterError
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.stage import StageConfig
+from cdma.options import add_block_options, config_from
 
 __all__ = ["register"]
 
@@ -106,15 +106,17 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.hdl.deliver.package import package_files
     from cdma.output import status, warn
 
-    from .folder import manifest
+    from .bender import manifest
+    from .made import make
     from .report import show, summary_of
 
-    made = _made(arguments)
-    if waste := made.waste():
+    config = _config(arguments)
+    if isinstance(config, EngineConfig) and (waste := config.waste()):
         warn(waste)
     ready_directory(arguments.output)
     with status() as say:
         say(f"generating {arguments.name}")
+        made = make(arguments, config)
         files = package_files(made.block)
     paths = write_folder(arguments.output, {**files, **manifest(arguments.output, f"{arguments.name}.v")})
     summary = summary_of(made, paths)
@@ -125,11 +127,11 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _made(arguments: argparse.Namespace) -> Made:
-    from .codec import MadeCodec
-    from .engine import MadeEngine
-    from .stage import MadeStage
-
-    if arguments.block == ENGINE:
-        return MadeEngine.of(arguments)
-    return MadeStage.of(arguments) if arguments.block in STAGES else MadeCodec.of(arguments)
+def _config(arguments: argparse.Namespace) -> CodecConfig | StageConfig | EngineConfig:
+    config = config_from(arguments)
+    # A regression drives the port with the values; Verilog has no use for them.
+    if isinstance(config, CodecConfig) and arguments.values is not None and arguments.runtime_values:
+        raise ParameterError(
+            "values and runtime-values are both given; the values are either fixed or come in on a port"
+        )
+    return config

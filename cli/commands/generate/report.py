@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from cdma.base.install import install_command
 from cdma.hdl.deliver.block import Block
 from cdma.hdl.deliver.memory_list import memory_groups, memory_row
+from cdma.hdl.deliver.uvm import uvm_file
 from cdma.output import new_table, output
 
 from .made import Made
 
-__all__ = ["show", "summary_of"]
+__all__ = ["missing_file", "show", "summary_of"]
 
 #: Modules with more ports than this are described by their interfaces, and the datasheet has the ports.
 _MANY_PORTS = 40
@@ -20,14 +22,14 @@ _MANY_PORTS = 40
 
 def summary_of(made: Made, paths: Sequence[Path]) -> dict[str, Any]:
     """What was made and written, for a script."""
-    block, asked = made.block, made.arguments
+    block, asked, said = made.block, made.arguments, made.characteristics
     return {
         "file": str(paths[0]),
         "files": [str(path) for path in paths],
         "module": block.name,
         "block": asked.block,
-        **made.parameters(),
-        "bytes_per_cycle": made.bytes_per_cycle,
+        **said.parameters,
+        "bytes_per_cycle": said.bytes_per_cycle,
         "initial_values": asked.init,
         "ports": {port.name: port.width for port in block.ports},
         "memory_bits": sum(memory.bits for memory in block.design.memories),
@@ -41,14 +43,14 @@ def show(made: Made, summary: dict[str, Any]) -> None:
     lines, ports = block.design.text.count("\n"), summary["ports"]
     print(f"{summary['file']}: module {block.name}, {lines:,} lines of Verilog, {len(ports)} ports")
     rows = {
-        **made.rows(),
+        **made.characteristics.rows,
         "start": "initial values and reset" if summary["initial_values"] else "reset only, no initial values",
     }
     if len(ports) <= _MANY_PORTS:
         named = (name if width == 1 else f"{name}[{width}]" for name, width in ports.items())
         rows["ports"] = ", ".join(named)
     rows["beside it"] = ", ".join(Path(file).name for file in summary["files"][1:])
-    rows["not written"] = made.missing()
+    rows["not written"] = missing_file(block)
     table = new_table("", "", texts=2)
     table.show_header = False
     for label, row in rows.items():
@@ -56,6 +58,14 @@ def show(made: Made, summary: dict[str, Any]) -> None:
             table.add_row(f"  {label}", row)
     output().print(table)
     _show_memories(block)
+
+
+def missing_file(block: Block) -> str:
+    """What is not written because something is not installed; empty if nothing is."""
+    model = uvm_file(block.name)
+    if block.registers is None or model in block.texts:
+        return ""
+    return f"{model}, the register model for UVM, which PeakRDL makes: {install_command('verif')}"
 
 
 def _show_memories(block: Block) -> None:

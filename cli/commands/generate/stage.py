@@ -1,55 +1,28 @@
-"""A quantiser or a dequantiser."""
+"""The characteristics of a quantiser or a dequantiser."""
 
 from __future__ import annotations
 
-import argparse
-from dataclasses import dataclass
-from typing import Any
-
 from cdma.hdl.spec.stage import STAGES, StageConfig
-from cdma.options import stage_config_from
 
-from .made import Made
+from .characteristics import Characteristics
 
-__all__ = ["MadeStage"]
+__all__ = ["stage_characteristics"]
 
 
-@dataclass(frozen=True)
-class MadeStage(Made):
-    """A block of an error-bounded stage of ``config``."""
-
-    config: StageConfig
-
-    @classmethod
-    def of(cls, arguments: argparse.Namespace) -> MadeStage:
-        """The block that the arguments ask for."""
-        return cls(arguments, stage_config_from(arguments))
-
-    @property
-    def title(self) -> str:  # type: ignore[override]
-        return f"error-bounded {self.arguments.block}"
-
-    @property
-    def bytes_per_cycle(self) -> float:
-        return self.config.number_bytes
-
-    def parameters(self) -> dict[str, Any]:
-        return self.config.settings()
-
-    def facts(self) -> dict[str, str]:
-        quantises = self.arguments.block == STAGES[0]
-        return {
-            "numbers": f"{self.bytes_per_cycle:g} bytes per cycle",
-            "latency": "2 cycles" if quantises else "1 cycle",
-            "packets": "one cycle more for each" if quantises else "back to back",
-            "error": "at most half a step, or reported" if quantises else "none",
-        }
-
-    def rows(self) -> dict[str, str]:
-        form = self.config.form
-        steps = f"2^{form.least_exponent} to 2^{form.greatest_exponent}"
-        return {
-            "numbers": f"{form.number}, {self.config.lanes} per beat: {self.bytes_per_cycle:g} bytes per cycle",
-            "integers": f"{form.bits} bits, {-form.limit} to {form.limit}, in steps of {steps}",
-            "zero": "made of zero alone" if form.keep_nonzero else "",
-        }
+def stage_characteristics(block: str, config: StageConfig) -> Characteristics:
+    """Those of the stage ``block``."""
+    form, rate = config.form, f"{config.number_bytes} bytes per cycle"
+    quantises = block == STAGES[0]
+    facts = {
+        "numbers": rate,
+        "latency": "2 cycles" if quantises else "1 cycle",
+        "packets": "one cycle more for each" if quantises else "back to back",
+        "error": "at most half a step, or reported" if quantises else "none",
+    }
+    steps = f"2^{form.least_exponent} to 2^{form.greatest_exponent}"
+    rows = {
+        "numbers": f"{form.number}, {config.lanes} per beat: {rate}",
+        "integers": f"{form.bits} bits, {-form.limit} to {form.limit}, in steps of {steps}",
+        "zero": "made of zero alone" if form.keep_nonzero else "",
+    }
+    return Characteristics(f"error-bounded {block}", config.number_bytes, config.settings(), facts, rows)

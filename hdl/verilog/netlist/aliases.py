@@ -1,6 +1,6 @@
-"""Drops wires that are other names of a wire, and wires without bits.
+"""Drops aliases of wires, and wires of width 0.
 
-In: a module as it was parsed. Out: the same module without them.
+In: a parsed module. Out: the module without them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["drop_aliases", "drop_empty"]
 
 
 def drop_empty(module: Module) -> None:
-    """Drops wires and ports without bits, which Verilog does not have."""
+    """Drops wires and ports of width 0, which Verilog does not have."""
     module.wires = {name: wire for name, wire in module.wires.items() if wire.width}
     for cell in module.cells:
         if not cell.kind.startswith("$"):
@@ -22,9 +22,9 @@ def drop_empty(module: Module) -> None:
 
 
 def drop_aliases(module: Module, is_alias: Callable[[str], bool]) -> None:
-    """Drops public wires that only are another name of a whole public wire, where ``is_alias`` holds for the name.
+    """Drops public wires that alias a whole public wire, where ``is_alias`` holds for the name.
 
-    Nothing else in the module refers to such a wire.
+    Nothing else in the module may refer to such a wire.
     """
     dropped: set[str] = set()
     for left, right in module.connects:

@@ -1,7 +1,7 @@
-"""Keeps one of several modules that are the same.
+"""Merges equal modules.
 
-In: the modules of a design, of which Amaranth writes one for each instance. Out: the same design, in which instances of
-equal modules are instances of one.
+In: the modules of a design, one for each instance, as Amaranth writes them. Out: the same design, with one module for all
+instances of equal ones.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _SERIAL = re.compile(r"((?:port)?\$)\d+")
 
 
 def merge_equal(modules: dict[str, Module]) -> dict[str, list[str]]:
-    """Removes every module that equals an earlier one; gives for each that stays the names of all that it stands for."""
+    """Removes every duplicate of an earlier module; returns the names of the merged modules for each that stays."""
     kept: dict[str, _Numbered] = {}
-    # What an instance of each module is from now on.
+    # The module that replaces each one, and its ports by their old names.
     stays: dict[str, tuple[str, dict[str, str]]] = {}
     # A submodule comes before the modules that it stands in, because those are equal only if it is.
     for name in _inside_out(modules):
@@ -42,7 +42,7 @@ def merge_equal(modules: dict[str, Module]) -> dict[str, list[str]]:
 
 
 class _Numbered:
-    """A module without the serial numbers of Amaranth's, which go through the whole design.
+    """A module without Amaranth's serial numbers, which run through the whole design.
 
     ``text``
         Its contents: two modules share it if they differ in serial numbers and the order of their wires alone.
@@ -76,7 +76,7 @@ def _unnumbered(text: str) -> str:
 
 
 def _inside_out(modules: Mapping[str, Module]) -> list[str]:
-    """All modules, each after those whose instances it has."""
+    """All modules in topological order: submodules come first."""
     order: dict[str, None] = {}
 
     def visit(name: str) -> None:

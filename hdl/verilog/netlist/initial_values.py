@@ -1,6 +1,6 @@
 """Removes initial values.
 
-In: a module. Out: the same module, in which no register and no memory has an initial value.
+In: a module. Out: the same module, without initial values of registers and memories.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["drop_initial_values"]
 
 
 def drop_initial_values(module: Module) -> None:
-    """Removes the initial values; refuses a memory that is never written, which is nothing without its contents."""
+    """Removes the initial values; refuses a read-only memory, which needs its contents."""
     written = {cell.parameters["\\MEMID"] for cell in module.cells if cell.kind == "$memwr_v2"}
     for cell in module.cells:
         if cell.kind == "$meminit_v2" and cell.parameters["\\MEMID"] not in written:

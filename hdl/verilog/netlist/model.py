@@ -1,6 +1,6 @@
 """RTLIL as data: modules of wires, cells, processes and connections.
 
-It has what Amaranth's back end writes, and no more.
+Only the subset of RTLIL that Amaranth's back end writes.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ def constant(bits: str) -> Slice:
 
 
 def constant_bits(text: str) -> str:
-    """The bits of a constant as RTLIL writes it: Yosys writes one of 32 bits as a number, and one x for a row of them."""
+    """The bits of an RTLIL constant. Yosys writes 32 bits as a decimal number, and a run of x as a single x."""
     width, quote, bits = text.partition("'")
     return bits.rjust(int(width), bits[0]) if quote else f"{int(text) & 0xFFFFFFFF:032b}"
 
 
 def width_of(signal: Signal) -> int:
-    """The bits of a signal."""
+    """The width of a signal."""
     return sum(piece.width for piece in signal)
 
 
@@ -121,7 +121,7 @@ class Statement:
 
 @dataclass
 class Module:
-    """A module. Names are as in the text: public ones start with a backslash, those of the back end with $."""
+    """A module. Names are as in RTLIL: public ones start with a backslash, generated ones with $."""
 
     name: str
     wires: dict[str, Wire] = field(default_factory=dict)
@@ -136,7 +136,7 @@ class Module:
             yield from process
 
     def whole_wire(self, signal: Signal) -> str | None:
-        """The wire that ``signal`` is, if it is one wire with all of its bits."""
+        """The name of the wire, if ``signal`` is exactly one whole wire."""
         if (
             len(signal) == 1
             and signal[0].bits is None

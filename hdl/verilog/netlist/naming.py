@@ -1,7 +1,7 @@
-"""Finds the names that modules, wires, cells and memories get in the Verilog.
+"""Legal Verilog names of modules, wires, cells and memories.
 
-In: modules whose names have dots, brackets and serial numbers of Amaranth's. Out: for each old name a legal one; a
-wire between submodules is called after the instance and the port that drive it.
+In: modules with dots, brackets and Amaranth's serial numbers in their names. Out: a legal name for each old one. A wire
+between submodules is named after its driving instance and port.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["module_names", "names_within"]
 def module_names(paths: Mapping[str, Sequence[str]], top: str, prefix: str) -> dict[str, str]:
     """The name of each module: ``top`` keeps its own, the names of the others start with ``prefix``.
 
-    ``paths`` has what each module was called at every place where it stands. It is called after what they have in common.
+    ``paths`` has the hierarchical names of each module's instances. The common part of these becomes its name.
     """
     names = {top: top[1:]}
     # A prefix may end in underscores, and the top may be called like a submodule.
@@ -47,13 +47,13 @@ def module_names(paths: Mapping[str, Sequence[str]], top: str, prefix: str) -> d
 
 
 def _common(left: list[str], right: list[str]) -> list[str]:
-    """The words that two rows of words have in common, in their order."""
+    """The common words of two lists of words, in order."""
     blocks = SequenceMatcher(None, left, right, autojunk=False).get_matching_blocks()
     return [word for block in blocks for word in left[block.a : block.a + block.size]]
 
 
 def names_within(module: Module, modules: Mapping[str, Module]) -> dict[str, str]:
-    """The names of everything public in a module; ports come first, so that they keep theirs."""
+    """The names of all public objects of a module; ports come first, so that they keep theirs."""
     used: set[str] = set()
     names: dict[str, str] = {}
 
@@ -77,13 +77,13 @@ def names_within(module: Module, modules: Mapping[str, Module]) -> dict[str, str
 
 
 def _plain(name: str) -> str:
-    """What a wire is to be called, before it is made legal: without serial numbers, and for the fields of a
-    stream's payload without the word payload."""
+    """The wanted name of a wire, before it is made legal: without serial numbers, and without the word payload
+    in the fields of a stream."""
     return re.sub(r"\$\d+", "", name[1:]).replace("__payload.", "_")
 
 
 def _driven(module: Module, modules: Mapping[str, Module]) -> dict[str, str]:
-    """Wires that are nothing but an output of a submodule: what they are to be called."""
+    """The wanted names of wires that a submodule's output drives alone."""
     result: dict[str, str] = {}
     for cell in module.cells:
         if cell.kind not in modules:

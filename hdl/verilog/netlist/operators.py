@@ -1,8 +1,7 @@
-"""Gives operators the widths that linters ask for.
+"""Adapts the widths of operators to the rules of linters.
 
-In: a module as it was parsed, in which the widths of operands and results differ. Out: the same module, where no
-operator computes bits that nobody reads, operands are as wide as Verilog computes, and no comparison or shift is one
-at which a linter frowns.
+In: a parsed module, with operands and results of different widths. Out: the same module, without unused result bits, with
+operands extended to Verilog's context width, and without the comparisons and shifts that linters report.
 
 Yosys's ``wreduce`` is no substitute: it narrows each operand to its own bits, so that ``4'd3 + 6'd1`` comes out as
 ``2'd3 + 1'd1``, and linters then complain that the widths differ.
@@ -29,7 +28,7 @@ _AT_LIMIT = {"$gt": ("1", "0"), "$le": ("1", "1"), "$lt": ("0", "0"), "$ge": ("0
 
 
 def fit_operators(module: Module) -> None:
-    """Changes the operators of a module as the head of this file says."""
+    """Adapts all operators of a module."""
     for cell in module.cells:
         _match_widths(cell)
     _drop_unused_bits(module)
@@ -38,7 +37,7 @@ def fit_operators(module: Module) -> None:
 
 
 def _match_widths(cell: Cell) -> None:
-    """Gives operands the width that Verilog computes in; Amaranth cuts off their leading zeros."""
+    """Extends operands to Verilog's context width; Amaranth cuts off their leading zeros."""
     if cell.kind not in _LOW_FROM_LOW | _SAME_AS_EACH_OTHER:
         return
     operands = [port for port in ("\\A", "\\B") if port in cell.ports]
@@ -65,7 +64,7 @@ def _resized(signal: Signal, width: int, signed: bool) -> Signal:
 
 
 def _drop_unused_bits(module: Module) -> None:
-    """Narrows operators to the bits of their results that are used: no carry that nobody reads."""
+    """Narrows operators to the used bits of their results, which saves unused carries."""
     changed = True
     while changed:
         changed = False
@@ -86,7 +85,7 @@ def _drop_unused_bits(module: Module) -> None:
 
 
 def _uses(module: Module) -> Iterator[Slice]:
-    """Every slice of a wire that something reads."""
+    """Every slice of a wire that is read."""
     for cell in module.cells:
         for port, signal in cell.ports.items():
             if not (cell.kind.startswith("$") and port == "\\Y"):
@@ -99,7 +98,7 @@ def _uses(module: Module) -> Iterator[Slice]:
 
 
 def _fold_limits(module: Module) -> None:
-    """Replaces comparisons that the range of an unsigned operand decides, at which linters frown."""
+    """Replaces comparisons that are constant by the range of an unsigned operand, which linters report."""
     kept: list[Cell] = []
     for cell in module.cells:
         limit = cell.ports.get("\\B", [])
@@ -113,7 +112,7 @@ def _fold_limits(module: Module) -> None:
 
 
 def _widen_shifts(module: Module) -> None:
-    """Gives a shift to the right a result as wide as its operand, of which the lowest bits then are taken."""
+    """Extends the result of a right shift to the width of its operand, and takes its lowest bits."""
     for cell in module.cells:
         if cell.kind not in _SHIFTS_RIGHT:
             continue

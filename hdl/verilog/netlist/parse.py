@@ -1,6 +1,6 @@
-"""Parses the text of Amaranth's back end and of Yosys, where a line is one declaration, connection or statement.
+"""Parses RTLIL as Amaranth's back end and Yosys write it: one declaration, connection or statement a line.
 
-In: RTLIL text. Out: its modules in their order.
+In: RTLIL text. Out: its modules, in order.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _cell(module: Module, heading: str, lines: Iterator[str], attributes: dict[s
 
 
 def _process(module: Module, name: str, lines: Iterator[str]) -> Iterator[Statement]:
-    """The lines of a process, its first and its last among them."""
+    """The lines of a process, including the first and the last."""
     yield Statement("process", [], name)
     depth = 1
     for line in lines:
@@ -96,7 +96,7 @@ def _process(module: Module, name: str, lines: Iterator[str]) -> Iterator[Statem
 
 
 def _signals(module: Module, text: str) -> list[Signal]:
-    """The signals that follow one another in ``text``."""
+    """The signals in ``text``, in order."""
     whole = module.wires.get(text)
     if whole is not None and whole.width:
         return [[Slice(text, 0, whole.width)]]

@@ -1,11 +1,11 @@
 """Makes Amaranth's RTLIL readable before it becomes Verilog.
 
-In: the RTLIL text of a design. Out: RTLIL text of the same design, that Yosys writes as Verilog with plain names.
+In: the RTLIL text of a design. Out: RTLIL text of the same design with plain names.
 
-Amaranth writes a module for every instance, gives every structure one vector and every name that occurs twice a serial
-number, and calls modules by a dotted path; in Verilog a structure reads as ``input__payload[264]`` and the names need
-escapes. Here equal modules become one, structures become one wire per field, wires between submodules are called after
-the instance and the port that drive them, and every name becomes a plain identifier.
+Amaranth writes one module for each instance, one vector for each structure, serial numbers in repeated names, and dotted
+paths as names of modules. In Verilog a structure would read as ``input__payload[264]``, and names would need escapes. Here
+equal modules are merged, structures become one wire per field, wires between submodules are named after their drivers, and
+every name becomes a plain identifier.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["readable"]
 
 
 def readable(rtlil: str, *, prefix: str, ports: Sequence[str], init: bool) -> str:
-    """Rewrites the RTLIL of a design whose top is its first module.
+    """Rewrites the RTLIL of a design; its first module is the top.
 
     The top keeps its name and its ports, in the order of ``ports``; the names of the other modules start with
     ``prefix``. Without ``init``, no register and no memory has an initial value.

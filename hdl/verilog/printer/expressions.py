@@ -1,8 +1,8 @@
-"""Expressions of Verilog as trees, in which every operator has operands of the width that it computes in.
+"""Verilog expressions as trees with explicit widths.
 
-Verilog computes an operator in the width of what surrounds it. Here the operands of an operator are as wide as its result
-or, for comparisons, as each other, and whoever reads an expression reads all of its bits. So the surroundings never widen
-or cut anything, an expression can stand wherever a net of its width could, and every function here asserts the widths.
+Verilog computes an operator in the width of its context. Here all operands have the width of the result or, in
+comparisons, the same width, and every reader takes all bits. So the context never extends or truncates anything, and an
+expression can replace any net of its width. Every function here asserts the widths.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Node(NamedTuple):
     ``text``
         The text of a leaf, the bits of a constant, most significant first, the count of a replication.
     ``size``
-        How many leaves and constants it has.
+        The number of leaves and constants.
     """
 
     kind: str
@@ -60,7 +60,7 @@ class Node(NamedTuple):
 
     @property
     def is_unknown(self) -> bool:
-        """Whether it is a constant whose bits may be anything."""
+        """Whether it is a constant of don't-care bits."""
         return self.kind == "constant" and set(self.text) == {"x"}
 
     def size(self) -> int:
@@ -101,7 +101,7 @@ def signed(part: Node) -> Node:
 
 
 def select(net: Node, index: Node, width: int) -> Node:
-    """``width`` bits of a net from bit ``index`` on, which exist for every index that occurs."""
+    """``width`` bits of a net from bit ``index`` on; no index that occurs is out of range."""
     assert net.kind == "leaf", net
     return Node("select", width, (net, index))
 

@@ -1,7 +1,7 @@
-"""Decides which results become nets and which are written inside the expression that reads them.
+"""Decides which results become nets and which are folded into their reader.
 
-A result without a name of its own is written where it is read if it is read once, as a whole, and the expression stays
-short; a complement of a net is written wherever it is read. Every other result becomes a net.
+A nameless result is folded if it has one reader, which takes all its bits, and the expression stays short. A complement
+of a net is always folded. Every other result becomes a net.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _LARGEST_AT_PORT = 3
 
 @dataclass(frozen=True)
 class Use:
-    """A place where a wire is read: ``role`` of ``target``, for example the port of an instance.
+    """A use of a wire as the ``role`` of ``target``, for example a port of an instance.
 
     ``target``
-        The wire that an operator or a register drives, or the name of an instance or a memory.
+        The output wire of an operator or register, or the name of an instance or memory.
     ``role``
         ``operand``, ``next``, ``enable``, ``reset`` or the name of a port.
     ``whole``
-        Whether all bits are read, and nothing but an expression is asked for.
+        Whether all bits are read, as an expression.
     """
 
     target: str
@@ -46,10 +46,10 @@ class Use:
 
 @dataclass
 class Folded:
-    """What is decided for a module.
+    """The decisions for a module.
 
     ``drivers``
-        The operator that drives a wire.
+        The driving operator of each wire.
     ``nets``
         The nameless wires that become nets, in the order of their drivers.
     ``uses``
@@ -91,7 +91,7 @@ class Folded:
 
 
 def fold(module: Module, modules: Mapping[str, Module]) -> Folded:
-    """Decides for a module that has been prepared."""
+    """Decides for a prepared module."""
     operators = [cell for cell in module.cells if is_operator(cell, modules)]
     drivers = {cell.ports["\\Y"][0].wire: cell for cell in operators}
     memories = [memory_of(cell) for cell in module.cells if cell.kind == "$mem_v2"]
@@ -142,7 +142,7 @@ def _count_uses(folded: Folded, operators: Iterable[Cell], modules: Mapping[str,
 
 
 def _choose(folded: Folded, operators: list[Cell]) -> None:
-    """Makes nets of everything that cannot be written where it is read, then of the largest parts of what is too long."""
+    """Makes nets of all results that cannot be folded, then of the largest parts of expressions that are too long."""
     hidden: dict[str, Node] = {}
     done: set[str] = set()
 

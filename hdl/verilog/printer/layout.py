@@ -1,4 +1,4 @@
-"""Expressions as text: as few parentheses as a reader can do with, and no line longer than a limit."""
+"""Expressions as text, with few parentheses and within a limit of line length."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _operand(node: Node, position: int) -> str:
 
 
 def _in_parentheses(node: Node, position: int) -> bool:
-    """Whether an operand of an operator needs parentheses, for Verilog or for a reader who does not know all ranks."""
+    """Whether an operand needs parentheses, by Verilog's precedence or for a reader who does not know all of it."""
     part = node.parts[position]
     if part.kind in ("leaf", "constant", "concat", "replicate", "signed", "select"):
         return False
@@ -68,11 +68,9 @@ def _in_parentheses(node: Node, position: int) -> bool:
 
 
 def wrapped(node: Node, indent: int, start: int, end: int = 1, in_chain: bool = False) -> list[str]:
-    """The lines of an expression whose first line begins in column ``start``, and the others are indented.
+    """The lines of an expression; the first begins in column ``start`` and is not indented, the others are.
 
-    A choice that is ``in_chain`` has a line for each of its cases, as those before it have.
-
-    ``end`` is the number of characters that follow in the last line. The first line comes without what is before it.
+    ``end`` is the number of characters that follow in the last line. A choice ``in_chain`` has a line for each case.
     """
     text = flat(node)
     if start + len(text) + end <= LINE and not in_chain:
@@ -123,12 +121,12 @@ def wrapped(node: Node, indent: int, start: int, end: int = 1, in_chain: bool = 
 
 
 def _room(lines: list[str], start: int, indent: int) -> int:
-    """The characters that the last line still has."""
+    """The free characters of the last line."""
     return LINE - len(lines[-1]) - (start if len(lines) == 1 else 0)
 
 
 def _terms(node: Node) -> list[tuple[Node, int]]:
-    """The operands of a chain of one associative operator, each as an operand of the operator that it belongs to."""
+    """The operands of a chain of one associative operator, each with its own operator and position."""
     result: list[tuple[Node, int]] = []
     for position, part in enumerate(node.parts):
         if part.kind == node.kind and len(part.parts) == 2 and node.kind in ASSOCIATIVE:
@@ -139,7 +137,7 @@ def _terms(node: Node) -> list[tuple[Node, int]]:
 
 
 def _child(node: Node, position: int, indent: int, start: int, end: int) -> list[str]:
-    """The lines of an operand, in parentheses where it needs them."""
+    """The lines of an operand, with its parentheses."""
     part = node.parts[position]
     if not _in_parentheses(node, position):
         return wrapped(part, indent + (2 if part.kind != "?:" else 0), start, end)
@@ -150,7 +148,7 @@ def _child(node: Node, position: int, indent: int, start: int, end: int) -> list
 
 
 def _row(parts: list[Node], before: str, after: str, indent: int, end: int) -> list[str]:
-    """Parts between braces, as many to a line as it holds."""
+    """Parts between braces, in full lines."""
     pad = " " * (indent + 2)
     lines = [before]
     for number, part in enumerate(parts):
@@ -166,9 +164,9 @@ def _row(parts: list[Node], before: str, after: str, indent: int, end: int) -> l
 
 
 def assignment(before: str, node: Node, indent: int) -> list[str]:
-    """The lines of an assignment; ``before`` is what stands before the expression, without its last space.
+    """The lines of an assignment; ``before`` precedes the expression, without its last space.
 
-    Where the first line is too long for two names, the expression begins in a line of its own.
+    If the first line has no room, the expression begins on the next.
     """
     pad = " " * indent
     if len(pad) + len(before) + 1 + len(text := flat(node)) + 1 <= LINE:
@@ -185,7 +183,7 @@ def assignment(before: str, node: Node, indent: int) -> list[str]:
 
 
 def condition(before: str, node: Node, indent: int) -> list[str]:
-    """The lines of the beginning of a block under a condition; ``before`` ends in the opening parenthesis."""
+    """The opening lines of a conditional block; ``before`` ends in the opening parenthesis."""
     lines = wrapped(node, indent + 4, len(before), len(") begin"))
     lines[0] = f"{before}{lines[0]}"
     lines[-1] += ") begin"

@@ -1,9 +1,9 @@
-"""Memories: what shape each has, and the module that stands for all memories of a shape.
+"""Memories: their shapes, and one wrapper module for each shape.
 
-In: the memory cell that Yosys collects from a memory and its ports. Out: its shape and its ports, and for each shape the
-text of a module, which a macro of the same function can replace.
+In: a memory cell as Yosys collects it. Out: its shape and its ports, and for each shape the text of a wrapper, which a
+macro of the same function can replace.
 
-A read of the word that is written in the same cycle gives the word from before.
+Reads come before writes: a read of an address that is written in the same cycle gives the old word.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ _STYLES = {
 
 @dataclass(frozen=True)
 class Shape:
-    """What memories with the same module have in common.
+    """The properties that memories of one wrapper share.
 
     ``depth``, ``width``
         Words, and bits of a word.
     ``reads``
-        For each read port whether it is clocked; an asynchronous one gives a word in the cycle of its address.
+        For each read port, whether it is synchronous.
     ``writes``
         Number of write ports.
     ``granule``
-        Bits that a write enable writes; ``width`` if a write port has one enable.
+        Bits per write enable; ``width`` for a single enable.
     ``contents``
         The initial words, most significant bit first, if any is not 0; None if there are initial values of 0; an empty tuple
         if there are no initial values.
     ``style``
-        What an FPGA is to make it of: ``distributed`` for look-up tables, or ``block`` for block RAM, and then nothing
-        depends on what a read gives of the word that is written in the same cycle; empty if that is left to synthesis.
+        The FPGA's memory: ``distributed`` for look-up tables; ``block`` for block RAM, where a read that collides with a
+        write may give any word; empty for synthesis to choose.
     """
 
     depth: int
@@ -59,7 +59,7 @@ class Shape:
 
     @property
     def name(self) -> str:
-        """The shape in a word, for example ``ram_1w1r_64x289_sync``."""
+        """The name of the shape, for example ``ram_1w1r_64x289_sync``."""
         ports = f"{self.writes}w{len(self.reads)}r" if self.writes else f"{len(self.reads)}r"
         kind = "ram" if self.writes else "rom"
         part = "" if self.granule == self.width else f"_by{self.granule}"
@@ -69,7 +69,7 @@ class Shape:
 
     @property
     def address_bits(self) -> int:
-        """The bits of an address."""
+        """The width of an address."""
         return max(1, (self.depth - 1).bit_length())
 
 
@@ -103,13 +103,13 @@ class Memory:
     reads: tuple[ReadPort, ...]
 
     def inputs(self) -> Iterator[tuple[str, Signal]]:
-        """What the memory reads, by the names of the ports of its module."""
+        """The signals at the inputs of the wrapper, by port."""
         for port, signal, is_input, _ in self.pins():
             if is_input and port != "clk":
                 yield port, signal
 
     def pins(self) -> Iterator[tuple[str, Signal, bool, int]]:
-        """The ports of the module of its shape, with what is connected to each, whether it is an input, and its bits."""
+        """The ports of the wrapper: name, connected signal, whether it is an input, and width."""
         clocks = [write.clock for write in self.writes] + [read.clock for read in self.reads if read.clock]
         if clocks:
             assert all(clock == clocks[0] for clock in clocks), self.name
@@ -128,7 +128,7 @@ class Memory:
 
 
 def memory_of(cell: Cell) -> Memory:
-    """The memory that a memory cell is."""
+    """The memory of a memory cell."""
     number = {name[1:]: int(value) for name, value in cell.parameters.items() if value.isdigit()}
     depth, width, address_bits = number["SIZE"], number["WIDTH"], number["ABITS"]
     read_count, write_count = number["RD_PORTS"], number["WR_PORTS"]
@@ -183,7 +183,7 @@ def memory_of(cell: Cell) -> Memory:
 
 
 def _runs(enable: Signal) -> list[int]:
-    """How many bits in turn have the same enable."""
+    """The lengths of the runs of bits with the same enable."""
     bits = [piece.cut(index, 1) for piece in enable for index in range(piece.width)]
     return [len(list(run)) for _, run in groupby(bits)]
 
@@ -199,17 +199,17 @@ def _contents(cell: Cell, depth: int, width: int) -> tuple[str, ...] | None:
 
 
 def wrapper_ports(memory: Memory) -> list[tuple[str, bool, int]]:
-    """Name, whether it is an input, and width of each port of the module of a memory's shape."""
+    """Name, whether it is an input, and width of each port of a memory's wrapper."""
     return [(name, is_input, width) for name, _, is_input, width in memory.pins()]
 
 
 def read_data(memory: Memory) -> list[str]:
-    """The names of the ports at which words are read."""
+    """The names of the read data ports."""
     return [name for name, _, is_input, _ in memory.pins() if not is_input]
 
 
 def initial_values(shape: Shape, name: str) -> list[str]:
-    """The lines that give a memory its initial words."""
+    """The lines of a memory's initial contents."""
     if shape.contents == ():
         return []
     if shape.contents is None:
@@ -227,7 +227,7 @@ def initial_values(shape: Shape, name: str) -> list[str]:
 
 
 def wrapper(module: str, memory: Memory) -> list[str]:
-    """The lines of the module of a memory's shape."""
+    """The lines of a memory's wrapper."""
     shape = memory.shape
     ports = wrapper_ports(memory)
     registered = {name for name, clocked in zip(read_data(memory), shape.reads, strict=True) if clocked}
@@ -254,7 +254,7 @@ def _description(shape: Shape) -> str:
 
 
 def infer(memory: Memory, name: str, part: Callable[[str, int, int], Node]) -> list[str]:
-    """The lines of a memory called ``name``; ``part`` gives some bits of a port: its name, the lowest bit, their number."""
+    """The lines of an inferred memory; ``part`` gives bits of a port by its name, the lowest bit and their number."""
     shape = memory.shape
     lines = [_STYLES[shape.style]] if shape.style else []
     lines += [f"  reg [{shape.width - 1}:0] {name} [0:{shape.depth - 1}];", *initial_values(shape, name)]

@@ -1,7 +1,7 @@
 """One module as Verilog.
 
-In: a module of Yosys's that has been prepared and folded. Out: the lines of its text: ports, nets, initial values,
-assignments, registers, memories, instances.
+In: a prepared and folded module. Out: the lines of its text: ports, nets, initial values, assignments, registers,
+memories, instances.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def print_module(
 ) -> list[str]:
     """The lines of a module; ``ports`` are its ports in their order.
 
-    ``wrappers`` gives the name of the module that stands for a memory. Without it, memories are written into the module.
+    ``wrappers`` gives the name of a memory's wrapper. Without it, memories are inferred in the module.
     """
     return list(_Printer(folded, modules, wrappers).lines(ports))
 
@@ -50,7 +50,7 @@ class _Printer:
                 self._own_registers(memory)
 
     def _own_registers(self, memory: Memory) -> None:
-        """Notes the nets that a memory's words are read into."""
+        """Notes the read data registers of a memory."""
         for read in memory.reads:
             if read.clock:
                 self.registers.update(piece.wire for piece in read.data)
@@ -78,7 +78,7 @@ class _Printer:
         yield "endmodule"
 
     def _nets(self) -> Iterator[str]:
-        """The wires that are declared."""
+        """The declared wires."""
         for name in self.module.wires:
             if name in self.names:
                 yield name
@@ -112,14 +112,14 @@ class _Printer:
             yield from assignment(f"assign {self._text(left)} =", self.folded.node(right, self.names), 2)
 
     def _assign(self, target: Signal, cell: Cell) -> Iterator[str]:
-        """The assignment to a net, after those to the nets that only it needs."""
+        """The assignment to a net, after those of the nets that it reads."""
         for port, signal in cell.ports.items():
             if port != "\\Y":
                 yield from self._needed(signal)
         yield from assignment(f"assign {self._text(target)} =", self.folded.result(cell, self.names), 2)
 
     def _needed(self, signal: Signal) -> Iterator[str]:
-        """The assignments to nameless nets that a signal is made of and that have not been printed."""
+        """The outstanding assignments of the nameless nets in a signal."""
         for piece in signal:
             wire = piece.wire
             if wire not in self.folded.drivers or is_named(wire) or wire in self.printed:
@@ -197,7 +197,7 @@ class _Printer:
 
 
 def _instance(module: str, name: str, pins: Mapping[str, Node | None]) -> Iterator[str]:
-    """An instance; a port with None is not connected."""
+    """An instance; None leaves a port open."""
     yield f"  {module} {name} ("
     for index, (port, node) in enumerate(pins.items()):
         after = ")," if index < len(pins) - 1 else ")"

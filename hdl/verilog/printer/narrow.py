@@ -1,7 +1,7 @@
-"""Narrows operators to the bits of their results that are read, so that no carry is computed for nobody.
+"""Narrows operators to the used bits of their results, which saves unused carries.
 
-In: a module that has been prepared. Out: the same module, in which the operators whose bit k depends on bits 0 to k of
-their operands alone, and choices between signals, have no upper bits that nothing reads.
+In: a prepared module. Out: the same module, without unused upper bits of multiplexers and of operators whose bit k depends
+on operand bits 0 to k alone.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _NARROWED = frozenset(
 
 
 def narrow(module: Module, modules: Mapping[str, Module]) -> None:
-    """Changes a module as the head of this file says."""
+    """Narrows all operators of a module."""
     while _narrow_once(module, modules):
         pass
 
 
 def _narrow_once(module: Module, modules: Mapping[str, Module]) -> bool:
-    """Narrows every operator once; gives whether one has changed, so that another may follow."""
+    """Narrows every operator once; returns whether one has changed, so that another may follow."""
     used: dict[str, int] = {}
 
     def note(signal: Signal) -> Node:

@@ -1,8 +1,8 @@
-"""Names for the results that became nets and have no name from the source.
+"""Names of nameless nets.
 
-A net is called after what it is, where that is short: ``state_is_3``, ``valid_and_ready``, ``any_error``. Otherwise it is
-called after what it is for: ``count_next`` is the next value of a register, ``count_enable`` loads it, ``queue_write_data``
-goes to a port of an instance, and ``count_term`` is a part of what drives ``count``.
+A net with a short expression is named after it: ``state_is_3``, ``valid_and_ready``, ``any_error``. Any other is named
+after its use: ``count_next`` is the next value of a register, ``count_enable`` its enable, ``queue_write_data`` goes to a
+port of an instance, and ``count_term`` is a part of the driver of ``count``.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def net_names(folded: Folded, modules: Mapping[str, Module]) -> dict[str, str]:
 
 
 def _described(folded: Folded, wire: str, names: Mapping[str, str]) -> str | None:
-    """A name that says what an operator computes, if all of its operands have short names."""
+    """A name after the expression of an operator, if all its operands have short names."""
     cell = folded.drivers[wire]
     uses = folded.uses.get(wire, [])
     if uses and all(use.role == "next" for use in uses):
@@ -123,7 +123,7 @@ def _described(folded: Folded, wire: str, names: Mapping[str, str]) -> str | Non
 
 
 def _operand(cell: Cell, port: str, names: Mapping[str, str]) -> str | None:
-    """What an operand is called within a name."""
+    """The part of a name for an operand."""
     signal: Signal = cell.ports[port]
     while len(signal) > 1 and signal[-1].bits is not None and "1" not in signal[-1].bits:
         # Leading zeros only make it as wide as the other operand.

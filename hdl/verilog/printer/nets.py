@@ -1,8 +1,8 @@
-"""Prepares a module of Yosys's for printing: what nobody named is driven whole, and registers drive whole nets or bits.
+"""Prepares a module for printing: one driver for each nameless wire, and no wire driven by registers in part.
 
-In: a module of operators, registers, memories and instances. Out: the same module, in which a wire without a name of its
-own is one result of one cell with all of its bits, or has no driver; connections drive named wires only; and a named wire
-is driven by registers in all of its bits or in none.
+In: a module of operators, registers, memories and instances. Out: the same module with three properties. A nameless wire is
+the whole result of one cell, or has no driver. Connections drive named wires only. Registers drive all bits of a named wire
+or none.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ REGISTERS = frozenset({"$dff", "$dffe", "$sdff", "$sdffe", "$sdffce"})
 
 
 def is_named(wire: str) -> bool:
-    """Whether a wire has a name from the source; Yosys's and Amaranth's own start with a dollar."""
+    """Whether a wire has a name from the source; generated names start with a dollar."""
     return wire.startswith("\\")
 
 
@@ -28,7 +28,7 @@ def is_operator(cell: Cell, modules: Mapping[str, Module]) -> bool:
 
 
 def result_ports(cell: Cell, modules: Mapping[str, Module]) -> list[str]:
-    """The ports on which a cell drives something."""
+    """The output ports of a cell."""
     if cell.kind in modules:
         return [port for port in cell.ports if modules[cell.kind].wires[port].direction == "output"]
     if cell.kind in REGISTERS:
@@ -37,7 +37,7 @@ def result_ports(cell: Cell, modules: Mapping[str, Module]) -> list[str]:
 
 
 def joined(signal: Signal) -> Signal:
-    """The same bits with neighbouring bits of a wire as one slice, and neighbouring constants as one."""
+    """The signal with adjacent slices and adjacent constants merged."""
     result: Signal = []
     for piece in signal:
         last = result[-1] if result else None
@@ -56,7 +56,7 @@ def joined(signal: Signal) -> Signal:
 
 
 def prepare(module: Module, modules: Mapping[str, Module]) -> None:
-    """Changes a module as the head of this file says."""
+    """Gives a module these properties."""
     module.cells = [part for cell in module.cells for part in _single_results(cell)]
     parts: dict[str, list[tuple[int, int, Signal]]] = {}
     for cell in module.cells:
@@ -80,7 +80,7 @@ def prepare(module: Module, modules: Mapping[str, Module]) -> None:
 
 
 def _single_results(cell: Cell) -> Iterator[Cell]:
-    """A register as one for each wire that it drives bits of."""
+    """A register split into one for each driven wire."""
     if cell.kind not in REGISTERS or len(cell.ports["\\Q"]) == 1:
         yield cell
         return
@@ -99,7 +99,7 @@ def _single_results(cell: Cell) -> Iterator[Cell]:
 def _whole_results(
     module: Module, cell: Cell, port: str, parts: dict[str, list[tuple[int, int, Signal]]]
 ) -> Signal:
-    """What a cell drives: new wires where it drives parts of nameless wires, or an operator several wires."""
+    """The outputs of a cell: new wires in place of parts of nameless wires, and of an operator's several wires."""
     signal = cell.ports[port]
     if cell.kind.startswith("$") and cell.kind != "$mem_v2" and len(signal) > 1:
         whole = f"{cell.name}$whole"
@@ -125,7 +125,7 @@ def _whole_results(
 
 
 def _resolved(piece: Slice, parts: Mapping[str, list[tuple[int, int, Signal]]]) -> Iterator[Slice]:
-    """The bits that a slice of a wire is connected to."""
+    """The source bits of a slice."""
     if piece.bits is not None or piece.wire not in parts:
         yield piece
         return
@@ -145,7 +145,7 @@ def _resolved(piece: Slice, parts: Mapping[str, list[tuple[int, int, Signal]]]) 
 
 
 def _separate_registers(module: Module) -> None:
-    """Gives registers a wire of their own where other bits of theirs come from elsewhere."""
+    """Gives registers their own wire where something else drives other bits of it."""
     registers = [cell for cell in module.cells if cell.kind in REGISTERS]
     held: dict[str, int] = {}
     for cell in registers:
@@ -168,7 +168,7 @@ def _separate_registers(module: Module) -> None:
 
 
 def _own_wire(module: Module, piece: Slice) -> Slice:
-    """A new wire for some bits of a wire, called after them."""
+    """A new wire for some bits of a wire, named after them."""
     high = piece.low + piece.width - 1
     name = f"{piece.wire}_{piece.low}" if piece.width == 1 else f"{piece.wire}_{high}_{piece.low}"
     while name in module.wires:

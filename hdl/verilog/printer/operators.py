@@ -1,6 +1,6 @@
 """Yosys's operators as expressions.
 
-In: an operator, and a function that gives the expression of each of its operands. Out: the expression of its result.
+In: an operator, and a function from operand to expression. Out: the expression of its result.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SHIFTS_RIGHT = ("$shr", "$shift", "$shiftx")
 
 
 def selects_from_net(cell: Cell) -> bool:
-    """Whether a shift to the right takes bits that exist whatever the distance: then it is written as an index."""
+    """Whether a right shift is in range for every distance, and so can be written as an index."""
     if cell.kind not in _SHIFTS_RIGHT or len(cell.ports["\\A"]) != 1 or cell.ports["\\A"][0].bits is not None:
         return False
     farthest = 0
@@ -45,7 +45,7 @@ def selects_from_net(cell: Cell) -> bool:
 
 
 def expression(cell: Cell, operand: Operand) -> Node:
-    """The expression of what an operator computes, as wide as its result."""
+    """The expression of an operator, as wide as its result."""
     kind, width = cell.kind, width_of(cell.ports["\\Y"])
 
     def is_signed(port: str) -> bool:
@@ -100,7 +100,7 @@ def expression(cell: Cell, operand: Operand) -> Node:
 
 
 def _reduced(cell: Cell, operand: Operand) -> Node:
-    """A reduction; of one net, whether it is not 0."""
+    """A reduction; an or of one net becomes a comparison with 0."""
     signal = cell.ports["\\A"]
     if len(signal) == 1 and width_of(signal) > 1 and cell.kind in ("$reduce_or", "$reduce_bool"):
         return unary("~", equal_zero(operand(signal)))
@@ -109,7 +109,7 @@ def _reduced(cell: Cell, operand: Operand) -> Node:
 
 
 def _is_zero(signal: Signal, operand: Operand) -> Node:
-    """Whether a signal is 0; of a row of single bits, that none of them is set."""
+    """Whether a signal is 0; for single bits, that none is set."""
     if len(signal) > 1 and all(piece.width == 1 for piece in signal):
         return unary("~", _chain("|", [operand([piece]) for piece in reversed(signal)]))
     return equal_zero(operand(signal))
@@ -120,7 +120,7 @@ def _chain(operator: str, nodes: list[Node]) -> Node:
 
 
 def _resized(signal: Signal, width: int, is_signed: bool) -> Signal:
-    """A signal without its upper bits, or with more of them."""
+    """A signal, truncated or extended to a width."""
     missing = width - width_of(signal)
     if missing <= 0:
         return cut(signal, 0, width) if missing else signal

@@ -1,4 +1,4 @@
-"""Registers, by the clock, reset and enable that they share: each group is one always block.
+"""Registers grouped by clock, reset and enable: each group is one always block.
 
 In: the registers of a module. Out: groups, in the order of the registers.
 """
@@ -16,7 +16,7 @@ __all__ = ["Group", "Register", "groups_of"]
 
 @dataclass(frozen=True)
 class Register:
-    """What is assigned at an edge: ``value`` to ``target``, and in reset the bits ``at_reset``."""
+    """A clocked assignment of ``value`` to ``target``; in reset of the bits ``at_reset``."""
 
     target: Slice
     value: Signal
@@ -32,7 +32,7 @@ class Group:
     ``reset_low``, ``enable_low``
         Whether they are active low.
     ``reset_first``
-        Whether the reset works without the enable.
+        Whether the reset has priority over the enable.
     """
 
     clock: Signal

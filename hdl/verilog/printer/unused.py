@@ -1,7 +1,7 @@
-"""Removes what nothing reads: ports, operators, registers and memories that reach no output of the design.
+"""Removes dead logic: ports, operators, registers and memories that reach no output of the design.
 
-In: modules that have been prepared. Out: the same modules without them. Yosys removes them within a module; a port of a
-submodule that nobody reads keeps them alive there.
+In: prepared modules. Out: the same modules without dead logic. Yosys removes it within a module, but an unused port of a
+submodule keeps it alive there.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["drop_unused"]
 
 
 def drop_unused(modules: dict[str, Module], top: str) -> None:
-    """Removes what no output of the module ``top`` depends on."""
+    """Removes all logic that no output of the module ``top`` depends on."""
     live = _live(modules, top)
     before = {name: module.wires for name, module in modules.items()}
     live[top] |= {wire for wire, shape in modules[top].wires.items() if shape.direction}
@@ -45,7 +45,7 @@ def drop_unused(modules: dict[str, Module], top: str) -> None:
 
 
 def _is_read(port: str, signal: Signal, ports: Mapping[str, Wire], live: Container[str]) -> bool:
-    """Whether a port is an input, or a result that something reads: of a module with several instances not all need be."""
+    """Whether a port is an input or a used output; each instance of a module may use others."""
     return ports[port].direction == "input" or any(piece.wire in live for piece in signal)
 
 
@@ -54,7 +54,7 @@ def _results(cell: Cell, modules: Mapping[str, Module]) -> set[str]:
 
 
 def _live(modules: Mapping[str, Module], top: str) -> dict[str, set[str]]:
-    """For each module the wires on which an output of the design depends."""
+    """The live wires of each module: an output of the design depends on them."""
     drivers: dict[str, dict[str, list[tuple[Cell, str]]]] = {name: {} for name in modules}
     sources: dict[str, dict[str, list[str]]] = {name: {} for name in modules}
     parents: dict[str, list[tuple[str, Cell]]] = {name: [] for name in modules}

@@ -81,17 +81,7 @@ def test_memories(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_settings_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings = tmp_path / "codec.toml"
     settings.write_text("word_bits = 8\nwindow = 8\nlanes = 4\nvalues = [7]\n")
-    command = [
-        "generate",
-        "compressor",
-        "--config",
-        str(settings),
-        "--lanes",
-        "2",
-        "--json",
-        "-o",
-        str(tmp_path),
-    ]
+    command = f"generate compressor --config {settings} --lanes 2 --json -o {tmp_path}".split()
     assert main(command) == 0
     summary = json.loads(capsys.readouterr().out)
     # The command line wins.

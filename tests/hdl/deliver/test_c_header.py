@@ -24,10 +24,6 @@ def test_c_header_compiles_alone_without_a_warning(config, dialect, tmp_path):
         f"-std={dialect}",
         "-x",
         language,
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-pedantic",
-        "-fsyntax-only",
+        *["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only"],
     ]
     subprocess.run([*command, "twice.c"], cwd=tmp_path, check=True)

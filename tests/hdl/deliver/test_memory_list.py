@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from cdma.hdl.codec.generate import codec_design
-from cdma.hdl.deliver.memory_list import MemoryGroup, memory_document, memory_groups, memory_row
+from cdma.hdl.deliver.memory_document import memory_document
+from cdma.hdl.deliver.memory_list import MemoryGroup, memory_groups, memory_row
 from cdma.hdl.engine.generate import engine_design
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig

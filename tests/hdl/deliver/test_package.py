@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -14,15 +17,28 @@ import pytest
 import yaml
 from ipyxact.ipyxact import Component
 
+from cdma.commands.generate.made import make
+from cdma.commands.generate.report import missing_file
+from cdma.commands.generate.software import software_files
 from cdma.hdl.deliver.bender import bender_manifest, listed_files
+from cdma.hdl.deliver.block import Block
 from cdma.hdl.deliver.buses import buses_of
 from cdma.hdl.deliver.package import package_files
 from cdma.hdl.deliver.testbench import testbench as bench_of
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.stage import StageConfig
 from cdma.hdl.verilog.names import legal_name
 from cdma.synth.asic.timing import find_opensta
 from tests.support.icarus import needs_icarus
-from tests.support.packages import BLOCKS, made
 from tests.support.paths import TINY
+
+_TINY = CodecConfig(Format(8, 8, 2), lanes=2, runtime_values=True)
+_ENGINE = EngineConfig(
+    Format(16), lanes=4, dev_data_bits=64, host_data_bits=64, latency=16, descriptors=2, ring_entries=16
+)
+_CONFIGS = {"compressor": _TINY, "decompressor": _TINY, "quantiser": StageConfig(lanes=2), "engine": _ENGINE}
 
 _IPXACT = "{http://www.accellera.org/XMLSchema/IPXACT/1685-2014}"
 
@@ -44,7 +60,16 @@ _ORDER = {
 }
 
 
-@pytest.fixture(scope="module", params=BLOCKS)
+@cache
+def made(block: str) -> Block:
+    """The block with the name ``mine``, and no initial values."""
+    asked = Namespace(
+        block=block, name="mine", prefix=None, init=False, memories="wrap", period=2.5, area=None
+    )
+    return make(asked, _CONFIGS[block]).block
+
+
+@pytest.fixture(scope="module", params=_CONFIGS)
 def block(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -52,7 +77,7 @@ def block(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="module")
 def folder(block: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp(block)
-    for name, text in package_files(made(block).block).items():
+    for name, text in package_files(made(block)).items():
         (path / name).write_text(text)
     return path
 
@@ -60,37 +85,25 @@ def folder(block: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_name_begins_with_that_of_the_block(block: str, folder: Path) -> None:
     names = {path.name for path in folder.iterdir()}
     assert all(re.fullmatch(r"mine(_[a-z]+)?\.[a-z]+", name) for name in names), names
-    assert {
-        "mine.v",
-        "mine.sdc",
-        "mine.xdc",
-        "mine.vlt",
-        "mine.core",
-        "mine_component.xml",
-        "mine_tb.v",
-    } <= names
-    assert ("mine_memories.md" in names) == bool(made(block).block.design.memories)
+    ends = (".v", ".sdc", ".xdc", ".vlt", ".core", "_component.xml", "_tb.v")
+    assert {f"mine{end}" for end in ends} <= names
+    assert ("mine_memories.md" in names) == bool(made(block).design.memories)
     assert ("mine_regs.h" in names) == ("mine.h" in names) == (block == "engine")
 
 
 def test_every_port_is_in_one_bus_or_stands_alone(block: str) -> None:
-    ports = made(block).block.ports
+    ports = made(block).ports
     buses, single = buses_of(ports)
     listed = [port.name for bus in buses for port in bus.signals.values()] + [port.name for port in single]
     assert sorted(listed) == sorted(port.name for port in ports)
-    expected = {
-        "compressor": {"values"},
-        "decompressor": {"values"},
-        "quantiser": {"step"},
-        "engine": set(),
-    }
-    assert {port.name for port in single} == expected[block]
+    alone = {"compressor": {"values"}, "decompressor": {"values"}, "quantiser": {"step"}, "engine": set()}
+    assert {port.name for port in single} == alone[block]
 
 
-def test_ipxact(block: str, folder: Path) -> None:
+def test_ipxact_has_ports_buses_and_files_of_the_block(block: str, folder: Path) -> None:
     component = Component()
     component.load(str(folder / "mine_component.xml"))
-    ports = made(block).block.ports
+    ports = made(block).ports
     listed = {}
     for port in component.model.ports.port:
         vectors = port.wire.vectors.vector if port.wire.vectors else []
@@ -117,8 +130,8 @@ def test_ipxact_has_the_order_of_the_schema(folder: Path) -> None:
 
 
 def test_ipxact_has_the_registers() -> None:
-    xml = ElementTree.fromstring(package_files(made("engine").block)["mine_component.xml"])
-    registers = made("engine").registers()
+    xml = ElementTree.fromstring(package_files(made("engine"))["mine_component.xml"])
+    registers = made("engine").registers
     assert registers is not None
     found = {}
     for entry in xml.iter(f"{_IPXACT}addressBlock"):
@@ -134,7 +147,7 @@ def test_ipxact_has_the_registers() -> None:
     }
 
 
-def test_fusesoc(block: str, folder: Path) -> None:
+def test_fusesoc_lists_every_file_once_and_its_targets(block: str, folder: Path) -> None:
     text = (folder / "mine.core").read_text()
     assert text.startswith("CAPI=2:\n")
     core = yaml.safe_load(text)
@@ -165,7 +178,7 @@ def test_the_bench_passes_and_fails(block: str, folder: Path, tmp_path: Path) ->
 
     assert "mine: reset passed" in said(folder / "mine.v")
     # A module that offers from the beginning, and whose other outputs nobody drives.
-    ports = made(block).block.ports
+    ports = made(block).ports
     offer = next(port.name for port in ports if port.direction == "output" and port.name.endswith("valid"))
     listed = ", ".join(f"{port.direction} wire {port.range}{port.name}" for port in ports)
     broken = tmp_path / "broken.v"
@@ -174,7 +187,7 @@ def test_the_bench_passes_and_fails(block: str, folder: Path, tmp_path: Path) ->
 
 
 def test_the_bench_names_every_port_once(block: str) -> None:
-    ports = made(block).block.ports
+    ports = made(block).ports
     text = bench_of("mine", ports)
     assert re.findall(r"^    \.(\w+) +\(", text, re.MULTILINE) == [port.name for port in ports]
 
@@ -185,7 +198,7 @@ def test_constraints_say_something_of_every_port(block: str, folder: Path, kind:
     assert "set period 2.5\n" in text
     groups = re.findall(r"^(\w+).*\[get_ports (?:\{ )?(.+?)(?: \})?\]$", text, re.MULTILINE)
     named = {name: set(ports.replace("[*]", "").split()) for name, ports in groups}
-    ports = made(block).block.ports
+    ports = made(block).ports
     assert named == {
         "create_clock": {"aclk"},
         "set_input_delay": {port.name for port in ports if port.direction == "input"} - {"aclk"},
@@ -197,7 +210,7 @@ def test_opensta_reads_the_constraints(block: str, folder: Path, tmp_path: Path)
     tool = find_opensta()
     if tool is None:
         pytest.skip("OpenSTA is not installed: apt install opensta")
-    ports = made(block).block.ports
+    ports = made(block).ports
     listed = ", ".join(port.name for port in ports)
     declared = "".join(f"  {port.direction} {port.range}{port.name};\n" for port in ports)
     (tmp_path / "ports.v").write_text(f"module mine({listed});\n{declared}endmodule\n")
@@ -241,13 +254,13 @@ def _rows(markdown: str) -> Iterator[list[int]]:
             table = []
 
 
-def test_datasheet(block: str, folder: Path) -> None:
+def test_the_datasheet_names_ports_and_files_that_are_there(block: str, folder: Path) -> None:
     page = _Tags()
     page.feed((folder / "mine_datasheet.html").read_text())
     assert not page.open
     assert {"svg", "table", "h1"} <= page.seen
     text = (folder / "mine_datasheet.md").read_text()
-    for port in made(block).block.ports:
+    for port in made(block).ports:
         assert f"| `{port.name}` | {port.direction} | {port.width} |" in text
     assert all(len(set(cells)) == 1 for cells in _rows(text))
     drawings = re.findall(r"\]\((\w+\.svg)\)", text)
@@ -258,7 +271,7 @@ def test_datasheet(block: str, folder: Path) -> None:
         assert (folder / file).is_file(), file
 
 
-def test_bender() -> None:
+def test_bender_lists_each_file_once() -> None:
     text = bender_manifest("RTL of mine", ["b.v", "a.v", "b.v"])
     manifest = yaml.safe_load(text)
     assert manifest == {"package": {"name": "rtl_of_mine"}, "sources": ["a.v", "b.v"]}
@@ -269,7 +282,7 @@ def test_bender() -> None:
 def test_the_model_for_uvm_is_of_these_registers() -> None:
     import pyslang
 
-    block = made("engine").block
+    block = made("engine")
     assert block.registers is not None
     text = block.texts["mine_uvm.sv"].replace('`include "uvm_macros.svh"', "")
     tree = pyslang.syntax.SyntaxTree.fromText(text)
@@ -279,24 +292,20 @@ def test_the_model_for_uvm_is_of_these_registers() -> None:
 
 
 def test_without_peakrdl_the_model_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert missing_file(made("engine")) == ""
     monkeypatch.setitem(sys.modules, "peakrdl_uvm", None)
-    engine = made.__wrapped__("engine")
-    design = made("engine").block.design
-    monkeypatch.setattr("cdma.commands.generate.made.block_design", lambda *_, **__: design)
-    assert "mine_uvm.sv" not in engine.block.texts
-    assert engine.missing().startswith(
+    engine = replace(made("engine"), texts=software_files(_ENGINE, "mine"))
+    assert "mine.h" in engine.texts
+    assert missing_file(engine).startswith(
         "mine_uvm.sv, the register model for UVM, which PeakRDL makes: pip install"
     )
-    assert made("engine").missing() == ""
 
 
-def test_the_page_of_the_registers_has_what_the_document_has() -> None:
-    files = package_files(made("engine").block)
-    page, document = files["mine_registers.html"], files["mine_registers.md"]
-    assert page.count("<table>") == len(re.findall(r"^\|[-|]+$", document, re.MULTILINE))
-    assert page.count("<h3") == document.count("\n### ")
-    places = set(re.findall(r'id="([^"]+)"', page))
-    assert set(re.findall(r'href="#([^"]+)"', page)) <= places
+def test_links_in_the_page_of_the_registers_lead_to_places() -> None:
+    page = package_files(made("engine"))["mine_registers.html"]
+    links = set(re.findall(r'href="#([^"]+)"', page))
+    assert links
+    assert links <= set(re.findall(r'id="([^"]+)"', page))
     tags = _Tags()
     tags.feed(page)
     assert tags.open == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from cdma.hdl.deliver.document import as_markdown
 from cdma.hdl.deliver.register_document import register_document
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
@@ -11,7 +12,7 @@ from cdma.hdl.spec.registers.map import register_map
 
 def test_the_document_shows_every_register_and_field():
     registers = register_map(EngineConfig())
-    text = register_document(registers)
+    text = as_markdown(register_document(registers))
     for block in registers.blocks:
         for item in block.registers:
             title = item.name if not item.count else f"{item.name}[{item.count}]"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from cdma.hdl.spec.registers.description import Access, Block, Field, Register, RegisterMap
 
@@ -20,49 +20,49 @@ _PROPERTIES = {
 
 def register_rdl(registers: RegisterMap, name: str = "cdma") -> str:
     """The text, ending with a newline; ``name`` is that of its top-level ``addrmap``."""
-    lines = [
-        f"addrmap {name} {{",
-        f"    desc = {_text(registers.doc)};",
-        "    default regwidth = 32;",
-        "    default accesswidth = 32;",
-        "    littleendian;",
-        "    lsb0;",
-    ]
-    for block in registers.blocks:
-        lines += ["", *("    " + line if line else "" for line in _block(block))]
-    lines.append("};")
-    return "\n".join(lines) + "\n"
+    head = (
+        f"desc = {_text(registers.doc)};",
+        "default regwidth = 32;",
+        "default accesswidth = 32;",
+        "littleendian;",
+        "lsb0;",
+    )
+    lines = [*head, *(line for block in registers.blocks for line in ("", *_block(block)))]
+    return "\n".join((f"addrmap {name} {{", *_inside(lines), "};")) + "\n"
+
+
+def _inside(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        yield f"    {line}" if line else ""
 
 
 def _block(block: Block) -> Iterator[str]:
     yield f"regfile {block.name}_t {{"
-    yield f"    name = {_text(block.name)};"
-    yield f"    desc = {_text(block.doc)};"
+    yield from _inside((f"name = {_text(block.name)};", f"desc = {_text(block.doc)};"))
     for register in block.registers:
         yield ""
-        for line in _register(register):
-            yield f"    {line}"
-    locks = [
-        f"    {register.name}{index}.{field.name}->swwel = {register.locked_by};"
-        for register in block.registers
-        if register.locked_by
-        for index in ([f"[{k}]" for k in range(register.count)] if register.count else [""])
-        for field in register.fields
-        if field.access.writable
-    ]
-    yield from [""] * bool(locks)
-    yield from locks
+        yield from _inside(_register(register))
+    locks = list(_locks(block))
+    yield from ("", *_inside(locks)) if locks else ()
     yield "};"
     for instance, base in block.instances:
         yield f"{block.name}_t {instance} @ {base:#x};"
+
+
+def _locks(block: Block) -> Iterator[str]:
+    for register in block.registers:
+        if register.locked_by:
+            for index in [f"[{k}]" for k in range(register.count)] or [""]:
+                for field in register.fields:
+                    if field.access.writable:
+                        yield f"{register.name}{index}.{field.name}->swwel = {register.locked_by};"
 
 
 def _register(register: Register) -> Iterator[str]:
     yield "reg {"
     yield f"    desc = {_text(register.doc)};"
     for field in register.fields:
-        for line in _field(field):
-            yield f"    {line}"
+        yield from _inside(_field(field))
     array = f"[{register.count}]" if register.count else ""
     yield f"}} {register.name}{array} @ {register.offset:#x};"
 
@@ -70,13 +70,11 @@ def _register(register: Register) -> Iterator[str]:
 def _field(field: Field) -> Iterator[str]:
     if field.choices:
         yield f"enum {field.name}_e {{"
-        for name, value in field.choices:
-            yield f"    {name} = {field.bits}'h{value:x};"
+        yield from _inside(f"{name} = {field.bits}'h{value:x};" for name, value in field.choices)
         yield "};"
     yield "field {"
     yield f"    desc = {_text(field.doc)};"
-    for item in _PROPERTIES[field.access]:
-        yield f"    {item};"
+    yield from _inside(f"{item};" for item in _PROPERTIES[field.access])
     if field.access is Access.PULSE and field.bits == 1:
         yield "    singlepulse;"
     if field.choices:

@@ -1,4 +1,4 @@
-"""What concerns a folder of blocks as a whole."""
+"""The manifest of a folder of blocks for Bender."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from systemrdl import RDLCompiler
 from systemrdl.node import FieldNode, RegfileNode, RegNode
 
 from cdma.hdl.deliver.c_header import c_header
-from cdma.hdl.deliver.rdl import register_rdl
+from cdma.hdl.deliver.systemrdl import register_rdl
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import Mode, Status
 from cdma.hdl.spec.registers.description import Access
@@ -78,9 +78,8 @@ def test_systemrdl_and_c_header_agree_with_the_map_and_each_other(config, tmp_pa
 
 
 def peakrdl(*arguments: str) -> None:
-    subprocess.run(
-        [sys.executable, "-m", "peakrdl", *arguments], check=True, capture_output=True, timeout=120
-    )
+    command = [sys.executable, "-m", "peakrdl", *arguments]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
 
 
 def test_peakrdl_exports_the_systemrdl(tmp_path):

@@ -1,0 +1,43 @@
+"""The document of a module's memories, for whoever replaces them by macros."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cdma.hdl.verilog.printer.design import PlacedMemory
+
+from .document import Heading, Paragraph, Table, as_markdown
+from .memory_list import memory_ports
+
+__all__ = ["memory_document"]
+
+_RULES = """\
+A synchronous port gives a word in the cycle after its address if its enable is high, and keeps it until the next.
+An asynchronous one gives it in the same cycle, as register files and look-up tables do. A read of the word that
+is written in the same cycle gives the word from before; nothing depends on that where the module's name ends with
+_block. What a memory holds needs no reset."""
+_TITLES = ("instance", "module", "words x bits", "ports", "reads", "bits per write enable", "bits", "for")
+
+
+def memory_document(name: str, memories: Sequence[PlacedMemory]) -> str:
+    """A table in Markdown of all memories of the module ``name``."""
+    bits = sum(memory.bits for memory in memories)
+    rows = [
+        (
+            f"`{memory.path}`",
+            f"`{memory.module}`" if memory.module else "",
+            f"{memory.shape.depth} x {memory.shape.width}",
+            *memory_ports(memory),
+            str(memory.shape.granule),
+            f"{memory.bits:,}",
+            memory.purpose,
+        )
+        for memory in memories
+    ]
+    head = f"{len(memories)} memories, {bits:,} bits, all at the clock of the design."
+    parts = (
+        Heading(f"Memories of {name}", 1),
+        Paragraph(f"{head}\n{_RULES}"),
+        Table(_TITLES, rows, numbers=(2, 5, 6)),
+    )
+    return as_markdown(parts)

@@ -140,8 +140,9 @@ class Saved:
 
     def _keep(self, tensor: Tensor) -> _Packed:
         name, module = self._calls.running[-1] if self._calls.running else (_OUTSIDE, None)
+        where = _OUTSIDE if module is None else f"in {name}"
         if not is_plain(tensor) or self._is_own(tensor) or self._is_cast(tensor):
-            held = watch(tensor, name, memory=True)
+            held = watch(tensor, where, memory=True)
             return _Packed(held.counter, None, held)
         began = time.perf_counter()
         flat, size, stride = layout_of(elements := in_memory(tensor))
@@ -162,7 +163,7 @@ class Saved:
         packed = _Packed(
             kept,
             Layout(size, stride, tensor.is_neg(), tensor.is_conj()),
-            watch(elements, name, memory=False),
+            watch(elements, where, memory=False),
         )
         self.report.seconds += time.perf_counter() - began
         return packed

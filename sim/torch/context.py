@@ -56,7 +56,8 @@ class Saved:
         self._handles: list[Any] = []
         # What is kept now, by its place in memory.
         self._there: dict[Place, tuple[weakref.ref[Any], weakref.ref[_Kept]]] = {}
-        self._own: set[int] = set()
+        # The model's memory, by its address, as long as it is there.
+        self._own: dict[int, weakref.ref[Any]] = {}
         # The modules that read what a module was the first to keep, by the module and how many it kept before that.
         self._readers: dict[tuple[str, int], set[nn.Module]] = {}
         self._counts: dict[str, int] = {}
@@ -139,8 +140,9 @@ class Saved:
 
     def _keep(self, tensor: Tensor) -> _Packed:
         name, module = self._calls.running[-1] if self._calls.running else (_OUTSIDE, None)
+        where = _OUTSIDE if module is None else f"in {name}"
         if not is_plain(tensor) or self._is_own(tensor) or self._is_cast(tensor):
-            held = watch(tensor, name, memory=True)
+            held = watch(tensor, where, memory=True)
             return _Packed(held.counter, None, held)
         began = time.perf_counter()
         flat, size, stride = layout_of(elements := in_memory(tensor))
@@ -161,7 +163,7 @@ class Saved:
         packed = _Packed(
             kept,
             Layout(size, stride, tensor.is_neg(), tensor.is_conj()),
-            watch(elements, name, memory=False),
+            watch(elements, where, memory=False),
         )
         self.report.seconds += time.perf_counter() - began
         return packed
@@ -228,8 +230,9 @@ class Saved:
             return True
         # A module that runs may have a new buffer.
         buffers = [one for _, module in self._calls.running for one in module.buffers(recurse=False)]
-        memory = tensor.untyped_storage().data_ptr()
-        return memory in self._own or memory in _memory_of(buffers)
+        address = tensor.untyped_storage().data_ptr()
+        own = self._own.get(address)
+        return (own is not None and own() is not None) or address in _memory_of(buffers)
 
     def _is_cast(self, tensor: Tensor) -> bool:
         """Whether a tensor is a parameter of the running module in another number type, as autocast makes it."""
@@ -245,8 +248,9 @@ class Saved:
         return False
 
 
-def _memory_of(tensors: list[Tensor]) -> set[int]:
-    return {tensor.untyped_storage().data_ptr() for tensor in tensors if is_plain(tensor)}
+def _memory_of(tensors: list[Tensor]) -> dict[int, weakref.ref[Any]]:
+    storages = [tensor.untyped_storage() for tensor in tensors if is_plain(tensor)]
+    return {storage.data_ptr(): weakref.ref(storage) for storage in storages}
 
 
 class _Calls(threading.local):

@@ -15,14 +15,14 @@ class Watch:
 
     ``counter``
         A tensor with the same count.
-    ``reader``
-        Who kept the tensor, for the message.
+    ``where``
+        What runs when the tensor is kept, for the message.
     """
 
     counter: Tensor
     version: int
     shape: str
-    reader: str
+    where: str
 
     def check(self) -> None:
         """Raises the error that PyTorch raises if the tensor was written to."""
@@ -30,13 +30,13 @@ class Watch:
         if now != self.version:
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                f"[{self.counter.type()} {self.shape}], which {self.reader} kept, is at version {now}; expected "
+                f"[{self.counter.type()} {self.shape}], which was kept {self.where} and is at version {now}; expected "
                 f"version {self.version} instead. Hint: enable anomaly detection to find the operation that failed to "
                 "compute its gradient, with torch.autograd.set_detect_anomaly(True)."
             )
 
 
-def watch(tensor: Tensor, reader: str, memory: bool) -> Watch:
+def watch(tensor: Tensor, where: str, memory: bool) -> Watch:
     """Watches a tensor; without ``memory`` its elements are not held."""
     counter = tensor.detach()
     if not memory:
@@ -44,4 +44,4 @@ def watch(tensor: Tensor, reader: str, memory: bool) -> Watch:
         counter.data = counter.new_empty(0)
     # Of a nested tensor the shape is no one list.
     shape = "nested" if tensor.is_nested else str(list(tensor.shape))
-    return Watch(counter, tensor._version, shape, reader)
+    return Watch(counter, tensor._version, shape, where)

@@ -364,6 +364,16 @@ def test_views_of_buffers_are_left_alone(enter: Callable[[Scales, Tensor], Tenso
     assert context.report.raw == 0
 
 
+def test_memory_that_is_no_longer_the_models_is_compressed() -> None:
+    memory = bytearray(4096)
+    model, inputs = Scales(), torch.ones(1024, requires_grad=True)
+    model.scale = torch.frombuffer(memory, dtype=torch.float32)
+    with saved(model) as context:
+        model.scale = torch.zeros(())
+        inputs * torch.frombuffer(memory, dtype=torch.float32)
+    assert context.report.tensors == 1
+
+
 def test_parameters_that_are_replaced_within_the_block_are_left_alone() -> None:
     model = Coder()
     inputs = torch.randn(64, 64)

@@ -111,7 +111,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from .report import show, summary_of
 
     made = _made(arguments)
-    if waste := made.waste():
+    for waste in made.waste():
         warn(waste)
     ready_directory(arguments.output)
     with status() as say, no_collection():

@@ -40,7 +40,7 @@ class MadeEngine(Made):
     def bytes_per_cycle(self) -> float:
         return min(self.config.codec.data_bits, self.config.dev_data_bits) // 8
 
-    def waste(self) -> str:
+    def waste(self) -> tuple[str, ...]:
         return self.config.waste()
 
     def registers(self) -> RegisterMap | None:

@@ -57,9 +57,9 @@ class Made(ABC):
         """Whether it is made for an FPGA."""
         return False
 
-    def waste(self) -> str:
-        """What of it cannot be used, to warn of; empty if there is nothing."""
-        return ""
+    def waste(self) -> tuple[str, ...]:
+        """What of it cannot be used, to warn of."""
+        return ()
 
     def registers(self) -> RegisterMap | None:
         """The registers behind its AXI4-Lite port."""

@@ -3,6 +3,10 @@
 Everything else about the package stands in pyproject.toml, where such a list cannot be computed.
 """
 
+import atexit
+import shutil
+import tempfile
+
 from setuptools import Extension, find_packages, setup
 
 parts = ["cdma", *(f"cdma.{name}" for name in find_packages("cli"))]
@@ -22,4 +26,16 @@ native = Extension(
     optional=True,
 )
 
-setup(packages=parts, ext_modules=[native], options={"bdist_wheel": {"py_limited_api": "cp310"}})
+# What a build leaves behind would end in the next wheel, also when its source is gone; so nothing stays in the checkout.
+scratch = tempfile.mkdtemp(prefix="cdma-build-")
+atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+
+setup(
+    packages=parts,
+    ext_modules=[native],
+    options={
+        "bdist_wheel": {"py_limited_api": "cp310"},
+        "build": {"build_base": scratch},
+        "egg_info": {"egg_base": scratch},
+    },
+)

@@ -10,6 +10,7 @@ import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 from cdma.base.errors import CdmaError
@@ -62,6 +63,7 @@ class _Parser(argparse.ArgumentParser):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **{"formatter_class": _Help, **options})
+        self.register("type", Path, _path)
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {plain(message)} (try {self.prog} --help)\n")
@@ -72,6 +74,13 @@ class _Parser(argparse.ArgumentParser):
             file = file or sys.stderr
             file.write(message)
             file.flush()
+
+
+def _path(text: str) -> Path:
+    if not text:
+        # For pathlib this is the current directory.
+        raise argparse.ArgumentTypeError("'' is no name of a file or a directory")
+    return Path(text)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -228,7 +228,12 @@ def _given(
     found = _read(arguments.config, settings, names) if arguments.config is not None else {}
     if (name := getattr(arguments, "format", None)) is not None:
         found |= Format.preset(name).settings()
-    return found | {name: value for name in names if (value := getattr(arguments, name, None)) is not None}
+    found |= {name: value for name in names if (value := getattr(arguments, name, None)) is not None}
+    if found.get("word_bits") == 2:
+        raise ParameterError(
+            "word_bits is 2; it must be one of 4, 8, 16, 32, because words of 2 bits are for proofs alone"
+        )
+    return found
 
 
 def _read(path: Path, settings: Sequence[Setting], names: Sequence[str]) -> dict[str, Any]:

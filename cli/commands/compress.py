@@ -28,7 +28,9 @@ def register(subparsers: Any) -> None:
         "that says all about itself.",
     )
     parser.add_argument(
-        "input", type=Path, help="a .npy file of integers or floating-point numbers, or a .safetensors file"
+        "input",
+        type=Path,
+        help="a .npy file of integers, floating-point or complex numbers, or a .safetensors file",
     )
     parser.add_argument("output", type=Path, help="the .cdma file to write")
     add_format_options(parser)

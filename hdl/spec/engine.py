@@ -366,15 +366,29 @@ class EngineConfig:
         """Whether sources and destinations may lie amid a beat."""
         return self.alignment == "word"
 
-    def waste(self) -> str:
-        """Says what of the engine no data can use, in a sentence, or nothing."""
+    def waste(self) -> tuple[str, ...]:
+        """Says what of the engine no data can use, a sentence for each cause."""
         codec, port = self.codec.data_bits, self.dev_data_bits
-        if codec <= port:
-            return ""
-        return (
-            f"the codec takes {codec} bits per cycle and its device port gives {port}: {port // self.format.word_bits} "
-            "lanes are as fast, in less area"
-        )
+        found = []
+        if codec > port:
+            found.append(
+                f"the codec takes {codec} bits per cycle and its device port gives {port}: {port // self.format.word_bits} "
+                "lanes are as fast, in less area"
+            )
+        if 2 * codec < port:
+            found.append(
+                f"the codec takes {codec // 8} of the {port // 8} bytes per cycle of its device port; more lanes, or a "
+                "narrower port, fit one another"
+            )
+        for name, side in (("device", "dev"), ("host", "host")):
+            in_flight, size = self.outstanding * self.burst(side), self.data_bits(side) // 8
+            if in_flight < self.latency:
+                found.append(
+                    f"reads of the {name} port have {in_flight} beats in flight, and memory answers after {self.latency} "
+                    f"cycles (latency): {size * in_flight / self.latency:.2g} of {size} bytes per cycle; outstanding and "
+                    "burst_beats say how many"
+                )
+        return tuple(found)
 
     def data_bits(self, port: str) -> int:
         """Bits of the data of the port ``"dev"`` or ``"host"``."""

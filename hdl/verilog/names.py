@@ -34,6 +34,29 @@ wire with within wor xnor xor
 #: Reserved words of IEEE 1364-2005 and IEEE 1800-2017.
 RESERVED_WORDS = frozenset(_WORDS.split())
 
+_VHDL = """
+abs access after alias all and architecture array assert assume assume_guarantee attribute begin block body buffer
+bus case component configuration constant context cover default disconnect downto else elsif end entity exit
+fairness file for force function generate generic group guarded if impure in inertial inout is label library
+linkage literal loop map mod nand new next nor not null of on open or others out package parameter port postponed
+private procedure process property protected pure range record register reject release rem report restrict
+restrict_guarantee return rol ror select sequence severity shared signal sla sll sra srl strong subtype then to
+transport type unaffected units until use variable view vmode vprop vunit wait when while with xnor xor
+"""
+
+_TCL = """
+after append apply array bgerror binary break catch cd chan clock close concat continue coroutine dict encoding eof
+error eval exec exit expr fblocked fconfigure fcopy file fileevent flush for foreach format gets glob global history
+if incr info interp join lappend lassign lindex linsert list llength lmap load lrange lrepeat lreplace lreverse
+lsearch lset lsort namespace open package pid proc puts pwd read regexp regsub rename return scan seek set socket
+source split string subst switch tailcall tell throw time trace try unload unset update uplevel upvar variable vwait
+while yield yieldto
+"""
+
+#: What else a user's name may not be, with the languages, whose own tools would have to escape it: of VHDL (IEEE 1076-2019),
+#: which takes capitals for small letters, and the commands of Tcl.
+_FOREIGN_WORDS = {"VHDL": frozenset(_VHDL.split()), "Tcl": frozenset(_TCL.split())}
+
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 #: The longest given name: tools must accept 1024 characters (IEEE 1364-2005, 3.7), file systems 255, and names of
@@ -47,6 +70,11 @@ def check_identifier(what: str, name: object) -> str:
     assert isinstance(name, str)
     if name in RESERVED_WORDS:
         raise ParameterError(f"{what} is {name!r}, which is a reserved word of Verilog or SystemVerilog")
+    for language, words in _FOREIGN_WORDS.items():
+        if (name.lower() if language == "VHDL" else name) in words:
+            raise ParameterError(
+                f"{what} is {name!r}, which is a word of {language}; its tools could not use the module"
+            )
     return name
 
 

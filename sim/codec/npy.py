@@ -32,7 +32,7 @@ class Tensor:
     def __post_init__(self) -> None:
         if self.dtype.kind not in "biufc":
             raise NotATensor(
-                f"it holds elements of type {self.dtype}, not integers or floating-point numbers "
+                f"it holds elements of type {self.dtype}, not integers, floating-point or complex numbers "
                 "(save other types, such as bfloat16, viewed as unsigned integers)"
             )
         if any(size < 0 for size in self.shape):

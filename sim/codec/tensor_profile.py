@@ -69,7 +69,9 @@ def profile(
     ``progress`` is called with bytes that have been counted; together they are, up to rounding, those of the tensor.
     """
     if array.dtype.kind not in "biufc":
-        raise ParameterError(f"tensor {name!r} holds {array.dtype}, not integers or floating-point numbers")
+        raise ParameterError(
+            f"tensor {name!r} holds {array.dtype}, not integers, floating-point or complex numbers"
+        )
     if not array.size:
         raise NothingToProfile(f"tensor {name!r} has the shape {array.shape}, and so no elements")
     # The order of elements does not change their size in these formats, and that in memory is the quickest.

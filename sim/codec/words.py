@@ -88,7 +88,7 @@ def words_of(array: ArrayLike, format: WordFormat) -> Words:
     tensor = _tensor(array)
     if tensor.dtype.kind not in "biufc":
         raise ParameterError(
-            f"the array holds {tensor.dtype}; it must hold integers or floating-point numbers"
+            f"the array holds {tensor.dtype}; it must hold integers, floating-point or complex numbers"
         )
     if tensor.dtype.itemsize % word.itemsize:
         raise ParameterError(

@@ -195,6 +195,9 @@ _REFUSED = [
     ("generate compressor --values 1 --runtime-values", "values and runtime-values are both given"),
     ("generate compressor --config EMPTY", "is empty"),
     ("generate engine --config EMPTY", "is empty"),
+    ("generate engine --name entity", "name is 'entity', which is a word of VHDL"),
+    ("generate compressor --word-bits 2", "word_bits is 2; it must be one of 4, 8, 16, 32"),
+    ("bench codec --word-bits 2", "word_bits is 2; it must be one of 4, 8, 16, 32"),
     ("wave compressor --words 0", "words is 0; it must be 1 or more"),
     ("area compressor --liberty none.lib", "the library none.lib cannot be read: No such file or directory"),
     ("area compressor --liberty EMPTY", "is not a Liberty library: it does not begin with"),
@@ -269,6 +272,43 @@ def test_wide_codec_warns(tmp_path: Path, capsys) -> None:
         "cdma: warning: the codec takes 512 bits per cycle and its device port gives 64: 2 lanes are as fast, "
         "in less area\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"),
+    [
+        (
+            "--lanes 1 --dev-data-bits 1024",
+            "the codec takes 4 of the 128 bytes per cycle of its device port; ",
+        ),
+        (
+            "--outstanding 1 --burst-beats 4",
+            "(latency): 0.37 of 32 bytes per cycle; outstanding and burst_beats",
+        ),
+    ],
+)
+def test_slow_engines_warn(shape: str, said: str, tmp_path: Path, capsys) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    assert main(["generate", "engine", *shape.split(), "-o", str(file)]) == 2
+    captured = capsys.readouterr().err
+    assert captured.startswith("cdma: warning: ")
+    assert said in captured
+
+
+def test_the_library_is_read_before_yosys_is_looked_for(monkeypatch, capsys) -> None:
+    monkeypatch.setattr("cdma.synth.yosys.find_spec", lambda module: None)
+    for command in ("area compressor --liberty none.lib", "area compressor --compare 45 --liberty none.lib"):
+        assert "the library none.lib cannot be read" in _refused(capsys, *command.split())
+
+
+@pytest.mark.parametrize(
+    "command", ["generate compressor -o", "wave engine -o", "compress a.npy", "generate engine --config"]
+)
+def test_an_empty_name_is_none_of_a_file(command: str, capsys) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main([*command.split(), ""])
+    assert "'' is no name of a file or a directory" in capsys.readouterr().err
 
 
 def test_escapes_in_names(tmp_path: Path, capsys) -> None:

@@ -7,6 +7,7 @@ import shutil
 import site
 import subprocess
 import sys
+import sysconfig
 import venv
 import zipfile
 from pathlib import Path
@@ -27,6 +28,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in _SOURCES:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, source / name)
+    # As a build of an older revision would have left it.
+    for folder in ("lib", f"lib.{sysconfig.get_platform()}-{sys.implementation.cache_tag}"):
+        stale = source / "build" / folder / "cdma" / "stale.py"
+        stale.parent.mkdir(parents=True)
+        stale.touch()
     subprocess.run(
         [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", place, source],
         check=True,
@@ -50,6 +56,14 @@ def test_the_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
     # One file for every version of Python, where there is a compiler.
     assert kernels == ({"cdma/sim/codec/_native.abi3.so"} if compiler() else set())
     assert "cdma/hdl/verilog/waivers.vlt" in held
+
+
+def test_a_build_leaves_the_checkout_as_it_was(wheel: Path) -> None:
+    """No ``build/`` but the one from before, and no ``*.egg-info``."""
+    source = wheel.parent / "source"
+    assert {path.name for path in source.iterdir()} == {*_SOURCES, "build"}
+    left = [path.name for path in source.rglob("*") if path.is_file() and "build" in path.parts]
+    assert set(left) == {"stale.py"}
 
 
 @pytest.mark.slow

@@ -24,10 +24,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise ParameterError("--compare scales µm²; give the library with --liberty")
     check_feature_size(arguments.compare)
     config = codec_config_from(arguments)
+    library = request.library(arguments)
     yosys = find_yosys(arguments.yosys)
     with status() as say:
-        say("reading the library")
-        library = request.library(arguments)
         measured: dict[str, Measurement] = {}
         for block in BLOCKS:
             measured[block] = measure_block(

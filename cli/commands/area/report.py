@@ -30,10 +30,9 @@ _PATHS = {
 def run(arguments: argparse.Namespace) -> int:
     """Measures the block and prints what it costs."""
     check_between("--depth", arguments.depth, 1, 20)
+    library = request.library(arguments)
     yosys = find_yosys(arguments.yosys)
     with status() as say:
-        say("reading the library")
-        library = request.library(arguments)
         options = request.options(arguments, library)
         measurement = measure_block(
             arguments.block,

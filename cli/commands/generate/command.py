@@ -111,7 +111,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from .report import show, summary_of
 
     config = _config(arguments)
-    if isinstance(config, EngineConfig) and (waste := config.waste()):
+    for waste in config.waste() if isinstance(config, EngineConfig) else ():
         warn(waste)
     ready_directory(arguments.output)
     with status() as say:

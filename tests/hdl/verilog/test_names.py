@@ -12,6 +12,9 @@ from cdma.hdl.verilog.names import RESERVED_WORDS, check_identifier, check_prefi
     ("name", "message"),
     [
         ("table", "name is 'table', which is a reserved word of Verilog or SystemVerilog"),
+        ("entity", "name is 'entity', which is a word of VHDL; its tools could not use the module"),
+        ("Buffer", "name is 'Buffer', which is a word of VHDL; .*"),
+        ("puts", "name is 'puts', which is a word of Tcl; .*"),
         ("9lives", "name is '9lives'; it must be a letter followed by letters, digits and underscores, .*"),
         ("a b", "name is 'a b'; it must be .*"),
         ("../x", r"name is '\.\./x'; it must be .*"),
@@ -23,6 +26,10 @@ from cdma.hdl.verilog.names import RESERVED_WORDS, check_identifier, check_prefi
 def test_illegal_names_are_refused(name: object, message: str) -> None:
     with pytest.raises(ParameterError, match=f"^{message}$"):
         check_identifier("name", name)
+
+
+def test_a_word_of_tcl_has_small_letters() -> None:
+    assert check_identifier("name", "Puts") == "Puts"
 
 
 def test_a_prefix_may_be_a_reserved_word() -> None:

@@ -28,6 +28,7 @@ TENSORS = {
     "float64": np.linspace(-1, 1, 50),
     "big-endian": np.arange(41, dtype=">i4"),
     "complex64": np.arange(9, dtype=np.complex64),
+    "complex128": np.arange(9, dtype=np.complex128) * 1j,
     "bool": np.arange(99) % 7 == 0,
     "fortran": np.asfortranarray(np.arange(60, dtype=np.int16).reshape(6, 10)),
     "scalar": np.array(2.5, np.float32),
@@ -175,9 +176,12 @@ def npy(tensor):
         (npy(np.zeros(9)) + b"!", "more bytes follow its data of 72 bytes"),
         (
             npy(np.array([None, 1])),
-            "it holds elements of type object, not integers or floating-point numbers",
+            "it holds elements of type object, not integers, floating-point or complex numbers",
         ),
-        (npy(np.array(["a"])), "it holds elements of type <U1, not integers or floating-point numbers"),
+        (
+            npy(np.array(["a"])),
+            "it holds elements of type <U1, not integers, floating-point or complex numbers",
+        ),
         (npy(np.zeros(2, [("x", "f4")])), "it holds elements of type [('x', '<f4')], not integers"),
         (b"\x93NUMPY\3\0" + npy(np.zeros(2))[8:], "it is a .npy file of version 3.0, "),
     ],

@@ -271,7 +271,7 @@ def test_absurd_counts_are_refused_without_memory():
         (
             np.array(["a"]),
             cdma.Format(),
-            "the array holds <U1; it must hold integers or floating-point numbers",
+            "the array holds <U1; it must hold integers, floating-point or complex numbers",
         ),
         (np.array([None]), cdma.Format(), "the array holds object; it must hold integers"),
         (

@@ -91,5 +91,5 @@ class TestTensor:
     def test_refusals(self):
         with pytest.raises(NothingToProfile, match=r"tensor 't' has the shape \(0, 3\), and so no elements"):
             profile("t", np.zeros((0, 3)))
-        with pytest.raises(ParameterError, match="tensor 't' holds object, not integers or floating-point"):
+        with pytest.raises(ParameterError, match="tensor 't' holds object, not integers, floating-point"):
             profile("t", np.array([None]))

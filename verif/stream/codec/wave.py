@@ -66,7 +66,8 @@ def _diagram(design: CodecDesign, trace: Trace) -> dict[str, object]:
         "s_axis": Speller(design, raw=raw_in).beat,
         **({"s_length": str} if design.decompresses else {}),
         "m_axis": Speller(design, raw=not raw_in).beat,
-        "m_report": lambda data: f"{data & 0xFFFFFFFF} in, {data >> 32 & 0xFFFFFFFF} out",
+        # Longer words would not fit into the box of a cycle.
+        "m_report": lambda data: f"{data & 0xFFFFFFFF} → {data >> 32 & 0xFFFFFFFF}",
     }
-    text = f"{design}: H header word, L literal, . frequent value, - no word"
+    text = f"{design}: H header word, L literal, . frequent value, - no word; reports have words in → out"
     return diagram(cycles, text, spell, scale=2)

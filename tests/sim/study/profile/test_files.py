@@ -114,7 +114,7 @@ class TestFiles:
     def test_text_and_void_types(self, tmp_path):
         np.save(tmp_path / "s.npy", np.array(["a", "b"]))
         with pytest.raises(
-            BadTensorFile, match="holds elements of type <U1, not integers or floating-point numbers"
+            BadTensorFile, match="holds elements of type <U1, not integers, floating-point or complex numbers"
         ):
             find_tensors(tmp_path / "s.npy")
         np.save(tmp_path / "v.npy", np.zeros(4, "V2"))

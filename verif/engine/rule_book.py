@@ -177,10 +177,13 @@ class RuleBook:
         ]
         raise AxiViolation("; ".join(found))
 
+    def busy(self) -> list[str]:
+        """The ports with an open transaction, or with anything that is offered."""
+        return [port for port in self.ports if not self._show(port, "idle")]
+
     def finish(self) -> None:
-        """Objects if a transaction is still open, or anything is offered."""
-        busy = [port for port in self.ports if not self._show(port, "idle")]
-        if busy:
+        """Objects to a port that is busy."""
+        if busy := self.busy():
             raise AxiViolation(f"accesses are still open on {', '.join(busy)}")
 
     def handshakes(self) -> Iterator[tuple[str, str, bool]]:

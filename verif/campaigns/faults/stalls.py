@@ -22,7 +22,7 @@ __all__ = ["stall_cases"]
 #: Cycles of the watchdog: more than the memories take, and than the software leaves the ring of completions full.
 _WATCHDOG = 400
 #: Cycles after the watchdog within which its error is in the registers: those of a completion, and of reading them.
-_LOGGED = 100
+_LOGGED = 120
 #: Cycles within which everything must end that has nothing to wait for.
 _LIMIT = 4000
 

@@ -30,7 +30,7 @@ def test_both_drivers_run_the_engine_and_the_model_agrees(tmp_path, monkeypatch,
         os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(":"),
     )
     design = EngineDesign(config)
-    executable = build_simulation(design.verilog(), design.top, design.port_names)
+    executable = build_simulation(design.watched(design.verilog()), design.top, design.port_names)
     settings = {"design": design.to_json(), "packets": 60, "seed": 1, "library": str(library)}
     drivers = ["python_driver", "python_driver_faults", "c_driver", "c_driver_faults"]
     tests = [*drivers, "engine_model"]

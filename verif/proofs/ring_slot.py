@@ -77,7 +77,7 @@ class Finding(Bench):
         inside = (address >= low) & (address <= high)
         over = (cycle > takes - 1) & (cycle < takes + 1)
         m.d.comb += [
-            Assert((cycle < 3) | (dut.done == (cycle >= takes))),
+            Assert((cycle < 1) | (dut.done == (cycle >= takes - 2))),
             Assert(~over | (dut.allowed == inside)),
             Assert(~(over & dut.allowed) | (dut.address == address)),
             Cover(over & dut.allowed & (place > 1)),

@@ -60,7 +60,7 @@ class ChannelCounting(wiring.Signature):
     ``input``, ``words``, ``coded``
         A completion, its raw words, and whether they passed through the codec: only then they count.
     ``output``
-        The completion, once all its numbers are added.
+        The completion, at once. All its numbers are added at most 38 cycles later, and it stays at the input until then.
     ``extra_error``
         Pulse: an error that has no completion.
     ``hold``
@@ -100,7 +100,7 @@ class Counters(wiring.Component):
     """Counts the events of both channels, and completions as they pass.
 
     The rows are visited round and round, one per cycle. Events wait in a few bits of their own until their counter is
-    visited. A completion waits until all of its counters are visited, at most 38 cycles.
+    visited. A completion goes on at once, and the next one waits until all of its counters are visited, at most 38 cycles.
 
     A visit is a pipeline. In its first stage what is to be added is collected; after that a limb is added in each
     stage, the lowest first, and its carry is kept for the next stage. Each limb has memories of its own, because all
@@ -275,7 +275,9 @@ class Counters(wiring.Component):
     ) -> _Terms:
         """Adds the numbers of a completion, which stays at the input while its counters are visited."""
         completion = channel.input.payload
-        waits, adding, added = (Signal(name=f"{name}_{what}") for what in ("waits", "adding", "added"))
+        waits, adding, added, given = (
+            Signal(name=f"{name}_{what}") for what in ("waits", "adding", "added", "given")
+        )
         begins = Signal(name=f"{name}_begins")
         now = Signal(name=f"{name}_now")
         m.d.comb += [
@@ -283,15 +285,18 @@ class Counters(wiring.Component):
             begins.eq(waits & at[_OF_COMPLETIONS[0]]),
             now.eq(begins | adding),
             channel.output.payload.eq(completion),
-            channel.output.valid.eq(channel.input.valid & added),
-            channel.input.ready.eq(channel.output.ready & added),
+            channel.output.valid.eq(channel.input.valid & ~given),
+            channel.input.ready.eq(added & (given | channel.output.ready)),
         ]
         last = at[_OF_COMPLETIONS[-1]]
         m.d.sync += adding.eq(now & ~last)
-        with m.If(now & last):
-            m.d.sync += added.eq(1)
-        with m.Elif(channel.output.valid & channel.output.ready):
-            m.d.sync += added.eq(0)
+        with m.If(channel.input.valid & channel.input.ready):
+            m.d.sync += [added.eq(0), given.eq(0)]
+        with m.Else():
+            m.d.sync += [
+                added.eq(added | (now & last)),
+                given.eq(given | (channel.output.valid & channel.output.ready)),
+            ]
         numbers = {
             "bytes_read": completion.bytes_read[:LENGTH_BITS],
             "bytes_written": completion.bytes_written[:LENGTH_BITS],

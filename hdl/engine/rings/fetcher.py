@@ -211,7 +211,8 @@ class Fetcher(wiring.Component):
         ]
         with m.If(running):
             m.d.sync += running.eq(inside)
-        with m.Elif(self.enable & ~self.in_flight & ~self.stop):
+        # A descriptor that is requested in this cycle is not in flight yet.
+        with m.Elif(self.enable & ~self.in_flight & ~self.ask & ~self.stop):
             m.d.sync += running.eq(1)
         m.d.sync += [
             in_flight.eq(next_in_flight),

@@ -156,14 +156,13 @@ class Rings(wiring.Component):
         m.d.comb += b.ready.eq(ports[0].completions.answer | ports[1].completions.answer)
 
     def _find_slot(self, m: Module, sequencer: Sequencer, ports: list[RingPort], slot: RingSlot) -> Signal:
-        """Gives a signal that is high once the address of the job's record is known, or if the job needs none; not in the
-        first cycle of the job. It comes from a register."""
+        """Gives a signal that is high from the cycle before the address of the job's record is known, or if the job needs
+        none; not in the first cycle of the job. It comes from a register."""
         is_, by = sequencer.is_, sequencer.by
         needs_slot = Signal()
         found = Signal()
         # The index is selected in the first cycle of a job. The search has begun by then: it reads the registers first.
         index = Signal.like(slot.index, reset_less=True)
-        second = Signal()
         of_send = by[Cause.ANSWER] | by[Cause.SEND_LOST]
         m.d.comb += [
             needs_slot.eq(
@@ -175,9 +174,7 @@ class Rings(wiring.Component):
             slot.ring_log2.eq(sequencer.of_channel(port.control.ring_log2 for port in ports)),
             slot.index.eq(index),
         ]
-        m.d.sync += second.eq(sequencer.fresh)
-        known = (~needs_slot | (slot.done & ~second)) & ~sequencer.fresh
-        m.d.sync += found.eq(known & ~sequencer.begins)
+        m.d.sync += found.eq((~needs_slot | slot.done) & ~sequencer.fresh & ~sequencer.begins)
         for active, indexes in (
             (is_[Job.FETCH], [port.fetcher.asked for port in ports]),
             (is_[Job.SEND], [port.completions.index for port in ports]),
@@ -210,7 +207,9 @@ class Rings(wiring.Component):
         pushed = Signal()
         reports = Signal()
         writes = Signal(2)
+        addressed = Signal()
         m.d.sync += [
+            addressed.eq(found & ~sequencer.begins),
             pause.eq(Cat(sequencer.advance | sequencer.fresh, pause)),
             writes.eq(Cat(is_[Job.SEND] & sequencer.advance, writes)),
             pushed.eq(pushes & ~arriving.valid),
@@ -218,14 +217,20 @@ class Rings(wiring.Component):
         ]
         m.d.comb += [
             free.eq(~sequencer.fresh & ~pause.any() & ~sequencer.copied),
-            reports.eq(free & (is_[Job.SHOW] | (is_[Job.LOG] & found & ~sequencer.skipped))),
+            reports.eq(free & (is_[Job.SHOW] | (is_[Job.LOG] & addressed & ~sequencer.skipped))),
         ]
         reported = words.report(m, self.report, reports)
         m.d.comb += [
             sequencer.advance.eq((is_[Job.SEND] & ~sequencer.copied) | pushed | reported),
-            # The last word of a completion is in its place when the job is over.
             sequencer.ends.eq(
-                found & ~sequencer.fresh & (sequencer.copied | is_[Job.FETCH] | sequencer.unlogged)
+                found
+                & ~sequencer.fresh
+                & (
+                    sequencer.copied
+                    | (sequencer.last_word & is_[Job.SEND])
+                    | is_[Job.FETCH]
+                    | sequencer.unlogged
+                )
             ),
             writer.word_valid.eq(writes[-1]),
             writer.word.eq(words.number),
@@ -252,21 +257,23 @@ class Rings(wiring.Component):
             sequencer.of_channel(port.fetcher.wanted for port in ports),
             sequencer.of_channel(port.completions.may_begin for port in ports),
         )
-        valid = sequencer.holds(m, wanted)
         in_flight = sequencer.of_channel(port.completions.in_flight for port in ports)
+        holds = Signal()
+        alone = Signal()
         sent = Signal()
         asks = Signal()
         bad = Signal()
         refused = Signal()
-        m.d.sync += [
-            sent.eq(valid & slot.allowed & is_[Job.SEND]),
-            asks.eq(valid & slot.allowed & is_[Job.FETCH]),
-            bad.eq(valid & ~slot.allowed),
-            refused.eq(valid & ~slot.allowed & is_[Job.SEND] & ~in_flight),
-        ]
+        m.d.sync += [holds.eq(sequencer.holds(m, wanted)), alone.eq(~in_flight)]
         m.d.comb += [
-            writer.commit.eq(sent),
-            writer.channel.eq(sequencer.channel),
+            sent.eq(holds & slot.allowed & is_[Job.SEND]),
+            asks.eq(holds & slot.allowed & is_[Job.FETCH]),
+            bad.eq(holds & ~slot.allowed),
+            refused.eq(bad & is_[Job.SEND] & alone),
+        ]
+        # The last word of a completion is in its place a cycle after its job.
+        m.d.sync += [writer.commit.eq(sent), writer.channel.eq(sequencer.channel)]
+        m.d.comb += [
             writer.address.eq(slot.address),
             asking.input.valid.eq(asks),
             asking.input.payload.channel.eq(sequencer.channel),

@@ -33,8 +33,8 @@ class Sequencer:
     """The job in hand, as signals of one module. The methods add the statements that drive them, each once.
 
     A job begins with a cycle in which ``fresh`` is high, and ends with one in which ``over`` is high. That of the other
-    channel may begin two cycles after ``over``. The wishes and the choice go through a register each, so the same channel's
-    begins three cycles later at the earliest.
+    channel may begin in the cycle after ``over``. The wishes and the choice go through a register each, so the same
+    channel's begins four cycles after ``over`` at the earliest.
 
     ``begins``
         High in the cycle before ``fresh``.
@@ -50,6 +50,8 @@ class Sequencer:
         Number of the word that is moved next.
     ``advance``
         High in each cycle that moves a word.
+    ``last_word``
+        High in the cycle that moves the last word.
     ``copied``
         High once all words are moved.
     ``stale``
@@ -73,6 +75,7 @@ class Sequencer:
         self.turn = Signal()
         self.word = Signal(range(RECORD_WORDS))
         self.advance = Signal()
+        self.last_word = Signal()
         self.copied = Signal()
         self.stale = Signal()
         self.begins = Signal()
@@ -106,12 +109,12 @@ class Sequencer:
         for number, wish in enumerate(kept):
             mine = self.channel == number
             idle = ~self.busy & ~(ended & mine)
-            m.d.comb += able[number].eq(wish.valid & (idle | (self.over & ~mine & ~self.refused)) & ~waits)
+            m.d.comb += able[number].eq(wish.valid & (idle | (self.ends & ~self.over & ~mine)) & ~waits)
         next_chosen = Mux(self.turn, able[1], ~able[0])
         picked = Signal(Wish)
         next_picked = Mux(next_chosen, Value.cast(kept[1]), Value.cast(kept[0]))
         m.d.sync += [waits.eq(able.any()), chosen.eq(next_chosen), picked.eq(next_picked)]
-        m.d.comb += self.begins.eq(waits & ~stop)
+        m.d.comb += self.begins.eq(waits & ~stop & ~self.refused)
         m.d.sync += [self.fresh.eq(self.begins), ended.eq(self.over), self.over.eq(self.ends & ~self.over)]
         with m.If(self.begins):
             m.d.sync += [
@@ -128,10 +131,11 @@ class Sequencer:
 
     def step(self, m: Module) -> None:
         """Counts the words that ``advance`` moves."""
+        m.d.comb += self.last_word.eq(self.advance & (self.word == RECORD_WORDS - 1))
         with m.If(self.begins):
             m.d.sync += [self.word.eq(0), self.copied.eq(0), self.stale.eq(0)]
         with m.Elif(self.advance):
-            m.d.sync += [self.word.eq(self.word + 1), self.copied.eq(self.word == RECORD_WORDS - 1)]
+            m.d.sync += [self.word.eq(self.word + 1), self.copied.eq(self.last_word)]
 
     def holds(self, m: Module, wanted: Value) -> Value:
         """High in the cycle before the last one of a job that was ``wanted`` all the time."""

@@ -54,7 +54,7 @@ class RingSlot(wiring.Component):
     ``word``
         What these gave: in a pipelined engine a cycle later.
     ``done``
-        High from the cycle in which ``address`` and ``allowed`` are valid, until the next ``start``.
+        High from two cycles before ``address`` and ``allowed`` are valid, until the next ``start``.
     ``address``
         Where the record lies.
     ``allowed``
@@ -104,6 +104,16 @@ class RingSlot(wiring.Component):
         total = self._add(m, selects, turning, carry)
 
         beyond = total[self.address_bits - (limbs - 1) * _LIMB :].any()
+        # Where a search is given up, its steps may still come until the next one loads its offset.
+        loads = Signal(2 + self.config.pipelined)
+        m.d.sync += loads.eq(Cat(self.start, loads))
+        finishes = Signal()
+        known = Signal()
+        m.d.comb += [
+            finishes.eq(selects.busy & selects.last_limb & (selects.phase == _HIGHEST) & ~loads.any()),
+            self.done.eq(finishes | known),
+        ]
+        m.d.sync += known.eq(~self.start & self.done)
         with m.If(adds.busy):
             into = Mux(adds.phase == _BASE, total[:_LIMB], turning[:_LIMB])
             m.d.sync += [turning.eq(Cat(turning[_LIMB:], into)), carry.eq(total[_LIMB])]
@@ -112,19 +122,12 @@ class RingSlot(wiring.Component):
                     # A sum begins without a carry; a comparison, which subtracts, begins with one.
                     carry.eq(1),
                     outside.eq(outside | Mux(adds.phase == _BASE, beyond, ~total[_LIMB])),
-                    self.done.eq(adds.phase == _HIGHEST),
                 ]
-        with m.If(self.start):
-            m.d.sync += self.done.eq(0)
-        # The steps of a search that is given up may still come until then.
-        loads = Signal(2 + self.config.pipelined)
-        m.d.sync += loads.eq(Cat(self.start, loads))
         with m.If(loads[1:].any()):
             m.d.sync += [
                 turning.eq(offset),
                 carry.eq(0),
                 outside.eq(offset[limbs * _LIMB :].any()),
-                self.done.eq(0),
             ]
         m.d.comb += [self.address.eq(turning[: self.address_bits]), self.allowed.eq(~outside)]
         return m

@@ -48,6 +48,7 @@ class Bench:
         self.ctx, self.dut, self.rng, self.rate = ctx, dut, rng, rate
         self.want = {channel: dict.fromkeys(NAMES, 0) for channel in CHANNELS}
         self.offered: dict[str, dict[str, int] | None] = dict.fromkeys(CHANNELS)
+        self.given = dict.fromkeys(CHANNELS, False)
         self.waited = dict.fromkeys(CHANNELS, 0)
         self.completions = 0
 
@@ -79,15 +80,20 @@ class Bench:
             made = self.offered[channel]
             ctx.set(port.input.valid, made is not None)
             ctx.set(port.output.ready, rng.random() < 0.7)
-            if made is not None and ctx.get(port.output.valid) and ctx.get(port.output.ready):
+            # It goes on at once, and once.
+            assert ctx.get(port.output.valid) == (made is not None and not self.given[channel])
+            if ctx.get(port.output.valid) and ctx.get(port.output.ready):
+                assert ctx.get(port.output.payload.literals) == made["literals"]
+                self.given[channel] = True
+            if made is not None and ctx.get(port.input.ready):
+                assert self.given[channel]
                 for name in NUMBERS:
                     want[name] += made[name]
                 want["raw_words"] += made["words"] * made["coded"]
                 want["descriptors"] += 1
                 want["errors"] += made["status"] != Status.OK
-                assert ctx.get(port.input.ready)
-                assert ctx.get(port.output.payload.literals) == made["literals"]
                 self.offered[channel] = None
+                self.given[channel] = False
                 self.completions += 1
             self.waited[channel] += 1
             assert self.waited[channel] < 60 or made is None, "a completion waits for ever"
@@ -260,7 +266,7 @@ def test_a_read_while_it_counts_sees_the_limbs_of_one_visit() -> None:
 
         async def cycle() -> None:
             nonlocal completions
-            completions += bool(ctx.get(port.output.valid))
+            completions += bool(ctx.get(port.input.ready))
             await ctx.tick()
 
         seen = set()

@@ -30,14 +30,14 @@ _PACKETS = 4
 def _run(
     config: CodecConfig,
     packets: list[Words],
-    late: bool,
+    pipelined: bool,
     gap: Pause,
     take: Pause,
     *,
     empty_ends: bool = False,
 ) -> tuple[list[int], list[int], list[int]]:
     """Lets packets of stream words pass; returns the cycles of their last beats, those of their CRCs, and the CRCs."""
-    dut = Checksum(config, _PACKETS, late=late)
+    dut = Checksum(config, _PACKETS, pipelined=pipelined)
     bench = StreamBench(dut)
     found = bench.collect("crc", len(packets), take)
     ends: list[int] = []
@@ -74,9 +74,9 @@ def _run(
     return ends, [cycle for cycle, _ in found], [crc for _, crc in found]
 
 
-@pytest.mark.parametrize("late", [False, True], ids=["early", "late"])
+@pytest.mark.parametrize("pipelined", [False, True], ids=["plain", "pipelined"])
 @pytest.mark.parametrize("name", _CONFIGS)
-def test_every_length(name, late):
+def test_every_length(name, pipelined):
     config = _CONFIGS[name]
     rng = random.Random(1)
     bits, parts = config.format.stream_bits, config.format.parts
@@ -86,13 +86,13 @@ def test_every_length(name, late):
         for length in lengths
     ]
     for gap, take in ((never, never), (sometimes(1, 0.5), sometimes(2, 0.5)), (never, sometimes(3, 0.9))):
-        _, _, crcs = _run(config, packets, late, gap, take, empty_ends=late)
+        _, _, crcs = _run(config, packets, pipelined, gap, take, empty_ends=pipelined)
         assert crcs == [crc32c(to_memory(packet, bits)) for packet in packets]
 
 
 def test_latency():
     config = _CONFIGS["words"]
     for words in range(1, config.lanes + 1):
-        for late in (False, True):
-            (end,), (taken,), _ = _run(config, [np.zeros(words, np.uint32)], late, never, never)
+        for pipelined in (False, True):
+            (end,), (taken,), _ = _run(config, [np.zeros(words, np.uint32)], pipelined, never, never)
             assert taken - end <= config.lanes - words + 7

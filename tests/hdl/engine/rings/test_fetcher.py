@@ -261,3 +261,34 @@ def test_a_disabled_ring_is_forgotten_but_not_the_request_in_hand(pipelined: boo
         assert ctx.get(dut.asked) == 0
 
     run(EngineConfig(pipelined=pipelined), "disable", body)
+
+
+@pytest.mark.parametrize("gap", [1, 2, 3])
+def test_a_ring_that_is_disabled_while_its_descriptor_is_requested_begins_anew_once_that_has_come(
+    gap: int,
+) -> None:
+    """The request follows ``wanted`` by up to two cycles; the descriptor is none of the new ring's."""
+
+    async def body(ctx: Any, dut: Fetcher, bench: Bench) -> None:
+        ctx.set(dut.enable, 1)
+        ctx.set(dut.tail, 1)
+        await ctx.tick().until(dut.wanted)
+        ctx.set(dut.enable, 0)
+        await ctx.tick()
+        ctx.set(dut.ask, 1)
+        ctx.set(dut.enable, gap == 1)
+        await ctx.tick()
+        ctx.set(dut.ask, 0)
+        for cycle in range(2, 12):
+            ctx.set(dut.enable, cycle >= gap)
+            assert not ctx.get(dut.wanted)
+            await ctx.tick()
+        ctx.set(dut.beat, 1)
+        for last in range(2):
+            ctx.set(dut.last, last)
+            await ctx.tick()
+        ctx.set(dut.beat, 0)
+        await ctx.tick().until(dut.wanted)
+        assert (ctx.get(dut.asked), ctx.get(dut.head), ctx.get(dut.arrived)) == (0, 0, 0)
+
+    run(EngineConfig(), "anew", body)

@@ -59,12 +59,14 @@ class Bench:
             ctx.set(port, value)
         ctx.set(dut.start, 1)
         self.cycles = 0
-        while True:
-            await self.step()
-            # The owner does not look at once.
-            if self.cycles > 2 and ctx.get(dut.done):
-                return ctx.get(dut.address), bool(ctx.get(dut.allowed))
+        await self.step()
+        while not ctx.get(dut.done):
             assert self.cycles < 20
+            await self.step()
+        for _ in range(2):
+            await self.step()
+            assert ctx.get(dut.done)
+        return ctx.get(dut.address), bool(ctx.get(dut.allowed))
 
 
 def run(config: EngineConfig, body: Any) -> None:

@@ -1,4 +1,4 @@
-"""Run lengths and compressed sparse rows: as docs/codecs.md has them, word for word, and what they refuse."""
+"""Run lengths and compressed sparse rows: as docs/study/codecs.md has them, word for word, and what they refuse."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from cdma.sim.study.compare.csr import CsrFormat
 from cdma.sim.study.compare.rl import RunFormat
 from tests.support.paths import DOCS
 
-DOCUMENT = DOCS / "codecs.md"
+DOCUMENT = DOCS / "study" / "codecs.md"
 NUMBER = {8: "B", 16: "H", 32: "I"}
 
 
 def run_lengths(words, format):
-    """Zero run-length coding from the text of docs/codecs.md, one word at a time."""
+    """Zero run-length coding from the text of docs/study/codecs.md, one word at a time."""
     stream, place = [], 0
     while place < len(words):
         run = 0
@@ -38,7 +38,7 @@ def run_lengths(words, format):
 
 
 def sparse_rows(words, format):
-    """Compressed sparse rows from the text of docs/codecs.md, one literal at a time."""
+    """Compressed sparse rows from the text of docs/study/codecs.md, one literal at a time."""
     pointers, columns, literals = [0], [], []
     for row in range(0, len(words), format.columns):
         for column, word in enumerate(words[row : row + format.columns]):

@@ -79,7 +79,7 @@ class Status(enum.IntEnum):
     RESERVED = 9
     #: ``source`` or ``destination`` is not aligned; ``address`` is the one that is not.
     ALIGNMENT = 10
-    #: ``length`` is 0, or ``compressed_length`` where the mode needs it.
+    #: ``length`` is 0, or ``compressed_length`` of a prefetch in a codec's mode or with a step.
     ZERO_LENGTH = 11
     #: A length is not a whole number of words (``compressed_length``: of stream words), is too long, or is given in a
     #: mode that has no use for it. With a step ``length`` is of numbers, and a raw copy's ``compressed_length`` is that of
@@ -105,8 +105,19 @@ class Status(enum.IntEnum):
     #: The CRC of the raw bytes is not the one that the descriptor has.
     CRC_MISMATCH = 21
     #: Numbers of an offload with a step are NaN, infinite or too large for it; ``range_count`` and ``range_first`` say more.
-    #: All data are written; of several causes this is the last.
+    #: All data are written.
     LOSSY_RANGE = 22
+
+
+#: What a descriptor that was not refused can end with, in the order in which it counts. Those of a group exclude each other.
+CAUSES = (
+    (Status.READ_SLVERR, Status.READ_DECERR),
+    (Status.STREAM_TRUNCATED, Status.STREAM_TRAILING, Status.STREAM_CODE, Status.STREAM_PADDING),
+    (Status.WRITE_SLVERR, Status.WRITE_DECERR),
+    (Status.CAPACITY,),
+    (Status.CRC_MISMATCH,),
+    (Status.LOSSY_RANGE,),
+)
 
 
 @dataclass(frozen=True)

@@ -126,14 +126,14 @@ class TransferRules:
             result = self._restored(descriptor, words)
         status, address = _STREAM_STATUS[report.error], 0
         crc = crc32c(to_memory(words, bits)) if self.config.crc else 0
-        if status is Status.OK and descriptor["check_crc"] and crc != descriptor["crc"]:
-            status = Status.CRC_MISMATCH
         if len(result) > descriptor["capacity"]:
             beat, start = self.config.data_bits(self.sink) // 8, descriptor["destination"]
             end = (start + descriptor["capacity"]) // beat * beat
             result = result[: max(0, end - start)]
             if status is Status.OK:
                 status, address = Status.CAPACITY, start + len(result)
+        if status is Status.OK and descriptor["check_crc"] and crc != descriptor["crc"]:
+            status = Status.CRC_MISMATCH
         count, first = (0, 0) if quantised is None else (quantised.reported, quantised.first)
         if status is Status.OK and count:
             status = Status.LOSSY_RANGE

@@ -110,6 +110,11 @@ _CHANNELS = (
         "the model's error and data, and nothing past the end",
     ),
     TestPoint(
+        "causes",
+        "transfers that fail for two or three causes at once: reads, streams, writes, capacity, CRC, bounds",
+        "the first in the order of the guide, with its address; the next descriptor runs",
+    ),
+    TestPoint(
         "padding",
         "streams with padding that is not 0",
         "reported as such, and the next descriptor runs",
@@ -259,6 +264,7 @@ ENGINE_PLAN = TestPlan(
             "limits",
             "refusals",
             "errors",
+            "causes",
             "crc",
             "lossy",
             "stops",

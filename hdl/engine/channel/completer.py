@@ -49,9 +49,8 @@ class Completer(wiring.Component):
     """One completion per ticket. A descriptor that was started is complete when its reader, its writer and, unless its
     data passed around the codec, the codec have reported.
 
-    The first cause in the order of the data's flow counts: a read that failed, a corrupt stream, a wrong CRC, a write
-    that failed, a capacity that was exceeded after what was written. Numbers that are not within the bound count last: all
-    data are written.
+    The first cause in the order of :data:`~cdma.hdl.spec.records.CAUSES` counts. What tells where data are missing goes
+    before what tells that all are there and are not to be trusted.
 
     The numbers of a completion are calculated a byte at a time, with one subtractor, and kept with the ticket. A
     completion is shown 13 cycles after its ticket can be completed, straight from the ticket, which goes a cycle after
@@ -294,9 +293,6 @@ class Completer(wiring.Component):
                 if self.padded or error != Error.PADDING:
                     with m.Case(error):
                         m.d.sync += status.eq(cause)
-        if self.summed:
-            with m.Elif(wrong_crc):
-                m.d.sync += status.eq(Status.CRC_MISMATCH)
         with m.Elif(ticket.write_resp != Response.OKAY):
             m.d.sync += [
                 status.eq(
@@ -306,6 +302,9 @@ class Completer(wiring.Component):
             ]
         with m.Elif(ticket.overflow):
             m.d.sync += [status.eq(Status.CAPACITY), from_write.eq(1)]
+        if self.summed:
+            with m.Elif(wrong_crc):
+                m.d.sync += status.eq(Status.CRC_MISMATCH)
         if self.ranged:
             with m.Elif(beyond):
                 m.d.sync += status.eq(Status.LOSSY_RANGE)

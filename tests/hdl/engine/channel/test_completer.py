@@ -74,13 +74,13 @@ class Case:
                 Error.CODE: Status.STREAM_CODE,
                 Error.PADDING: Status.STREAM_PADDING,
             }[self.error], 0
-        if Bench.summed and self.check_crc and self.wanted_crc != self.crc:
-            return Status.CRC_MISMATCH, 0
         if self.write_resp is not Response.OKAY:
             decoding = self.write_resp is Response.DECERR
             return (Status.WRITE_DECERR if decoding else Status.WRITE_SLVERR), self.write_address or 0
         if self.overflow:
             return Status.CAPACITY, self.write_address or 0
+        if Bench.summed and self.check_crc and self.wanted_crc != self.crc:
+            return Status.CRC_MISMATCH, 0
         return Status.OK, 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from amaranth.hdl import Elaboratable, Fragment
 
 from cdma.hdl.spec.presets import PRESETS
 from tests.support.documents import blocks
@@ -29,7 +30,12 @@ def test_the_examples_run(
     if "import torch" in examples:
         pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)
-    exec(compile(examples, document.name, "exec"), {})
+    made: dict[str, object] = {}
+    exec(compile(examples, document.name, "exec"), made)
+    for each in made.values():
+        # What an example makes for the reader's design is hardware.
+        if isinstance(each, Elaboratable):
+            Fragment.get(each, None)
     assert PRINTED.get(document.stem, "") in capsys.readouterr().out
 
 

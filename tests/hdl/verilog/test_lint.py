@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 from cdma.hdl.codec.generate import codec_verilog
 from cdma.hdl.engine.generate import engine_verilog
@@ -76,11 +77,17 @@ _SLANG_WITHOUT = {
 }
 
 
-@pytest.fixture(
-    scope="module",
-    params=[*_DESIGNS, *(pytest.param(design, marks=pytest.mark.slow) for design in _ENGINE_DESIGNS)],
-    ids="-".join,
-)
+#: Whose constructs others have as well.
+_THOROUGH = ("narrow", "runtime", "wide", "pipelined_narrow", "streams")
+
+
+def _param(design: tuple[str, str, str]) -> ParameterSet:
+    kind, key, _ = design
+    marks = [pytest.mark.slow] if kind == "engine" else []
+    return pytest.param(design, marks=[*marks, *([pytest.mark.thorough] if key in _THOROUGH else [])])
+
+
+@pytest.fixture(scope="module", params=[_param(each) for each in (*_DESIGNS, *_ENGINE_DESIGNS)], ids="-".join)
 def design(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     kind, key, memories = request.param
     path = tmp_path_factory.mktemp("lint") / f"{kind}_{key}.v"

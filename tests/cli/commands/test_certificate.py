@@ -59,6 +59,7 @@ def test_a_tiny_codec(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 @pytest.mark.verilator
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_a_tiny_quantiser(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     block = ["quantiser", "--lanes", "1", "--number", "bf16", "--bits", "4", "--tests", "fills", "special"]
     command = ["verify", *block, "--packets", "10", "-o", str(tmp_path), "--prove", "--mutate", "2", "--json"]

@@ -120,6 +120,8 @@ THOROUGH = {
     "half-bytes-to-a-byte",
     "narrow-three-bits",
     "slices-of-outputs",
+    "to-a-byte",
+    "units-with-fields",
 }
 
 

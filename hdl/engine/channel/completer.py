@@ -49,8 +49,8 @@ class Completer(wiring.Component):
     """One completion per ticket. A descriptor that was started is complete when its reader, its writer and, unless its
     data passed around the codec, the codec have reported.
 
-    The first cause in the order of :data:`~cdma.hdl.spec.records.CAUSES` counts. What tells where data are missing goes
-    before what tells that all are there and are not to be trusted.
+    The first cause in the order of :data:`~cdma.hdl.spec.records.CAUSES` counts: causes that leave data
+    unwritten rank above those of data that are written and wrong.
 
     The numbers of a completion are calculated a byte at a time, with one subtractor, and kept with the ticket. A
     completion is shown 13 cycles after its ticket can be completed, straight from the ticket, which goes a cycle after

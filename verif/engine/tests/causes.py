@@ -74,10 +74,13 @@ async def _one(bench: EngineBench, channel: str, chosen: tuple[int, ...]) -> Non
     rules, end = bench.rules[channel], bench.channels[channel]
     source, destination = made.descriptor["source"], made.descriptor["destination"]
     responses = {cause: rng.choice((AxiResp.SLVERR, AxiResp.DECERR)) for cause in (_READ, _WRITE)}
+    if not made.expected.written:
+        # Nothing is written whose answer could be an error.
+        chosen = tuple(cause for cause in chosen if cause != _WRITE)
     bad = {}
     if _READ in chosen:
         bad[bench.memory[rules.source]] = source, responses[_READ]
-    if _WRITE in chosen and made.expected.written:
+    if _WRITE in chosen:
         bad[bench.memory[rules.sink]] = destination, responses[_WRITE]
     for memory, (at, response) in bad.items():
         memory.bad[at] = response

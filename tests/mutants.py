@@ -1,8 +1,8 @@
 """Faults put into the sources, one at a time: do the tests see them? For work on the tests, that must not make them blind.
 
     python -m tests.mutants draw --seed 40 --count 40             # once: chooses faults and writes tests/mutants.json
-    python -m tests.mutants run --record old.json                 # which of them the tests of this checkout find
-    python -m tests.mutants run --revision 78da7f2 --record old.json
+    python -m tests.mutants run --record new.json                 # which of them the tests of this checkout find
+    python -m tests.mutants run --revision 78da7f2 --survivors-of new.json --record old.json
     python -m tests.mutants compare old.json new.json             # status 1 if a fault is no longer found
 
 A mutant is one changed line of one function. It is found again by the function's name and the line, so that a file may
@@ -87,6 +87,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     run.add_argument(
         "--record", type=Path, required=True, help="what was found; mutants in it are not tried again"
     )
+    run.add_argument(
+        "--survivors-of", type=Path, metavar="RECORD", help="tries only mutants that survived in this one"
+    )
     run.add_argument("--timeout", type=float, default=900, help="seconds for the tests of one mutant")
     compare = commands.add_parser("compare")
     compare.add_argument("before", type=Path)
@@ -164,9 +167,12 @@ def _change(node: ast.AST, lines: Sequence[str]) -> tuple[int, str] | None:
 
 def _run(arguments: argparse.Namespace) -> int:
     record = json.loads(arguments.record.read_text()) if arguments.record.exists() else {}
+    others = json.loads(arguments.survivors_of.read_text()) if arguments.survivors_of else None
     for row in json.loads(LIST.read_text()):
         each = Mutant(**row)
         name = f"{each.file}:{each.function}: {each.before} -> {each.after}"
+        if others is not None and others[name] != "survived":
+            continue
         if name not in record:
             record[name] = verdict(each, arguments.revision, arguments.timeout)
             arguments.record.write_text(json.dumps(record, indent=1) + "\n")

@@ -41,7 +41,7 @@ CONFIGS = {
         alignment="word",
         crc=True,
     ),
-    "units": dataclasses.replace(_SMALL, units=4, stripe_bytes=256),
+    "units": dataclasses.replace(_SMALL, units=2, stripe_bytes=256),
     "pipelined": dataclasses.replace(
         _SMALL,
         format=Format(),

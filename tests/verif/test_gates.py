@@ -44,6 +44,7 @@ def test_from_random_start_values() -> None:
 
 @pytest.mark.verilator
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_an_engine() -> None:
     """All of it but its memories, with resets and errors: gates from random start values."""
     design = EngineDesign(SMALL, init=False)

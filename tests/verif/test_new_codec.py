@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import numpy as np
 import pytest
@@ -102,36 +103,16 @@ def test_area(capsys: pytest.CaptureFixture[str], tmp_path, monkeypatch: pytest.
 
 
 #: A small engine around the codec.
-_ENGINE = (
-    *(
-        "--codec",
-        "verbatim",
-        "--word-bits",
-        "16",
-        "--lanes",
-        "4",
-        "--dev-data-bits",
-        "64",
-        "--host-data-bits",
-        "128",
-    ),
-    *(
-        "--burst-beats",
-        "8",
-        "--outstanding",
-        "4",
-        "--latency",
-        "16",
-        "--ring-entries",
-        "8",
-        "--descriptors",
-        "4",
-    ),
+_ENGINE = shlex.split(
+    "--codec verbatim --word-bits 16 --lanes 4 --dev-data-bits 64 --host-data-bits 128 --burst-beats 8"
+    " --outstanding 4 --latency 16 --ring-entries 8 --descriptors 4"
 )
 
 
 @pytest.mark.verilator
-@pytest.mark.parametrize("registers", ["--registers", "--no-registers"])
+@pytest.mark.parametrize(
+    "registers", ["--registers", pytest.param("--no-registers", marks=pytest.mark.thorough)]
+)
 def test_an_engine_has_it(registers: str, tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
     made = run(capsys, "generate", "engine", *_ENGINE, registers, "-o", str(tmp_path))
     assert not any("values" in port for port in made["ports"])

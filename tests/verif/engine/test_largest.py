@@ -81,6 +81,7 @@ def _check(verilog: str, offload: int, prefetch: int) -> None:
         assert completion["address"] == 0
 
 
+@pytest.mark.thorough
 def test_the_largest_descriptors(verilog: str) -> None:
     """4 GiB and a word less, with streams beyond 4 GiB: every bit of every length is needed."""
     assert _compressed(MAX_BYTES) >> LENGTH_BITS - 1 == 1

@@ -305,9 +305,13 @@ class SoonFetching(Fetching):
         m.d.comb += Cover(self.rings.offload.requests.valid)
 
 
-def test_a_wrong_slot_of_a_ring(tmp_path, monkeypatch):
+def test_a_wrong_slot_of_a_ring(tmp_path):
     config = EngineConfig()
     refuted(lambda: Finding(Unwatched(config)), tmp_path, "ring_slot.py", method="bmc", depth=20)
+
+
+@pytest.mark.thorough
+def test_rings_with_a_wrong_slot(tmp_path, monkeypatch):
     monkeypatch.setattr("cdma.hdl.engine.rings.rings.RingSlot", Unwatched)
     refuted(
         lambda: SoonFetching(Rings(SMALL_RINGS)),

@@ -94,7 +94,7 @@ def _run(part: Part, broken: str | None = None) -> Tally:
 
 @pytest.mark.parametrize("campaign", CAMPAIGNS)
 def test_the_engine_passes(campaign: str) -> None:
-    every = {"stalls": 37, "aborts": 31, "resets": 31}.get(campaign, 5)
+    every = {"stalls": 37, "aborts": 31, "resets": 31}.get(campaign, 13)
     tally = Tally()
     for part in _parts(campaign, every, 280):
         tally.merge(_run(part))
@@ -124,11 +124,11 @@ def test_counts(broken: str) -> None:
 
 
 def test_with_a_crc_nothing_is_undetectable() -> None:
-    (part,) = parts_of("streams", EngineDesign(), seed=3, count=280, formats=["own+crc"])
+    (part,) = parts_of("streams", EngineDesign(), seed=3, count=100, formats=["own+crc"])
     tally = run_part(part)
     assert not tally.failures
     assert set(tally.counts) == {f"{kind}, CRC" for kind in (*KINDS, "copies")}
-    assert sum(row["detected"] for row in tally.counts.values()) > 270
+    assert sum(row["detected"] for row in tally.counts.values()) > 90
     assert not any(row["undetectable"] for row in tally.counts.values())
 
 

@@ -94,14 +94,14 @@ RANDOM = {f"{design.block} {design.options()}": design for design in random_code
 @pytest.mark.slow
 @pytest.mark.parametrize("design", CASES)
 def test_matrix(design: CodecDesign) -> None:
-    check(design, packets=min(200, 50 * design.config.lanes))
+    check(design, packets=min(100, 25 * design.config.lanes))
 
 
 @pytest.mark.verilator
 @pytest.mark.slow
 @pytest.mark.parametrize("design", RANDOM.values(), ids=RANDOM)
 def test_random_shapes_of_this_revision(design: CodecDesign) -> None:
-    check(design, packets=100)
+    check(design, packets=50)
 
 
 def check(design: CodecDesign, packets: int) -> None:

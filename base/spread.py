@@ -19,6 +19,8 @@ Item = TypeVar("Item")
 
 #: Seconds without a single worker after which a cluster counts as gone.
 _PATIENCE = 60.0
+#: Seconds in which a scheduler answers.
+_CONNECTING = 10.0
 #: A job alone is tried twice: the scheduler may not know yet that the job before has killed a worker.
 _ATTEMPTS_ALONE = 2
 #: Seconds between looks at what is done.
@@ -86,7 +88,7 @@ def _on_cluster(
     except ImportError:
         raise ToolError(f"Dask is not installed; it comes with: {install_command('dask')}") from None
     try:
-        client = Client(scheduler, timeout=10, set_as_default=False)
+        client = Client(scheduler, timeout=min(_CONNECTING, patience), set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         raise ToolError(f"there is no Dask scheduler at {scheduler}: {error}") from None
     with client:

@@ -29,7 +29,7 @@ __all__ = ["main", "parser"]
 #: quick: what is heavy to import is imported by ``run``.
 _COMMANDS = (
     "commands.demo",
-    "commands.generate",
+    "commands.generate.command",
     "commands.verify",
     "commands.coverage",
     "commands.prove",
@@ -37,12 +37,12 @@ _COMMANDS = (
     "commands.faults",
     "commands.soak",
     "commands.wave",
-    "commands.area",
+    "commands.area.command",
     "commands.fpga",
     "commands.compress",
     "commands.decompress",
     "commands.formats",
-    "commands.bench",
+    "commands.bench.command",
     "study.profile",
     "study.characterise",
     "study.model",

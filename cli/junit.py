@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from .files import FileError, write_text
+from .files import ready_file, write_text
 
 __all__ = ["Case", "Suite", "add_junit_option", "junit_file", "junit_text", "write_junit"]
 
@@ -60,10 +60,8 @@ def add_junit_option(group: Any) -> None:
 def junit_file(arguments: argparse.Namespace) -> Path | None:
     """The file to write, refused before anything runs where it could not be written at the end."""
     path: Path | None = arguments.junit
-    if path is not None and path.is_dir():
-        raise FileError(f"cannot write {path}: it is a directory")
-    if path is not None and not path.parent.is_dir():
-        raise FileError(f"cannot write {path}: there is no directory {path.parent}")
+    if path is not None:
+        ready_file(path)
     return path
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,17 +32,19 @@ __all__ = [
     "ENGINE",
     "add_block_options",
     "add_format_options",
+    "add_jobs_option",
     "add_spread_options",
     "add_tool_options",
     "cache_from",
     "check_between",
-    "check_jobs",
+    "check_one_or_more",
     "codec_config_from",
     "config_from",
     "engine_config_from",
     "format_from",
     "settings_given",
     "stage_config_from",
+    "word_bits_for",
 ]
 
 #: The block that is no codec.
@@ -83,12 +86,28 @@ def add_spread_options(group: Any, *aliases: str) -> None:
     )
 
 
+def add_jobs_option(group: Any, what: str) -> None:
+    """Adds the option that says how many of ``what`` there are at once."""
+    group.add_argument(
+        "--jobs",
+        type=int,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help=f"{what} at once (default: one per processor)",
+    )
+
+
 def format_from(arguments: argparse.Namespace, **otherwise: int) -> StreamFormat:
     """The format that the parsed ``arguments`` ask for, with the settings ``otherwise`` where they do not say."""
     given = _given(arguments, _settings(CodecConfig))
     shape = {setting.name for setting in settings_of(CodecConfig)}
     rest = {name: value for name, value in given.items() if name not in shape}
     return format_from_settings(otherwise | rest)
+
+
+def word_bits_for(item_bytes: int) -> int:
+    """The largest word that elements of so many bytes are a whole number of."""
+    return next(bits for bits in (32, 16, 8) if item_bytes * 8 % bits == 0)
 
 
 def codec_config_from(arguments: argparse.Namespace, **otherwise: int) -> CodecConfig:
@@ -134,10 +153,12 @@ def check_between(name: str, value: float, low: float, high: float, unit: str = 
         raise ParameterError(f"{name} is {value}; it must be from {low} to {high}{unit}")
 
 
-def check_jobs(jobs: int) -> None:
-    """Refuses a number of processes that is none."""
-    if jobs < 1:
-        raise ParameterError(f"jobs is {jobs}; it must be 1 or more")
+def check_one_or_more(arguments: argparse.Namespace, *names: str) -> None:
+    """Refuses arguments that are given and less than 1."""
+    for name in names:
+        value = getattr(arguments, name)
+        if value is not None and value < 1:
+            raise ParameterError(f"{name} is {value}; it must be 1 or more")
 
 
 def settings_given(arguments: argparse.Namespace) -> bool:

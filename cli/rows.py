@@ -1,23 +1,61 @@
-"""Rows of measurements as a table, as JSON or as Markdown."""
+"""Tables for people, as JSON and as Markdown, and rows of measurements in them."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Columns", "Row", "add_row_options", "show_rows"]
+__all__ = ["Columns", "Row", "Table", "add_row_options", "column", "named", "show_rows", "tell"]
 
 Row = dict[str, Any]
 #: What a table shows of a row, by the title of the column.
 Columns = Mapping[str, Callable[[Row], str]]
 
 
-def add_row_options(parser: argparse.ArgumentParser) -> None:
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells, whose first ``texts`` columns are words; a line stands above the rows with the numbers ``lines``."""
+
+    titles: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    texts: int = 1
+    lines: Collection[int] = ()
+
+    def show(self) -> None:
+        """Prints it for people. Cells may have the markup of rich."""
+        from cdma.output import new_table, output
+
+        table = new_table(*self.titles, texts=self.texts)
+        for number, row in enumerate(self.rows):
+            if number in self.lines:
+                table.add_section()
+            table.add_row(*row)
+        output().print(table)
+
+    def markdown(self) -> None:
+        """Prints it as Markdown."""
+        print(f"| {' | '.join(self.titles)} |")
+        print("|" + "---|" * self.texts + "---:|" * (len(self.titles) - self.texts))
+        for row in self.rows:
+            print(f"| {' | '.join(row)} |")
+
+
+def column(key: str, form: str = "") -> Callable[[Row], str]:
+    """The value of a row, in the ``form`` that :func:`format` takes; nothing where it is None."""
+    return lambda row: "" if row[key] is None else format(row[key], form)
+
+
+def named(*keys: str) -> Columns:
+    """Columns that show values of a row as they are, under their own names."""
+    return {key: column(key) for key in keys}
+
+
+def add_row_options(group: Any) -> None:
     """Adds the options that :func:`show_rows` reads."""
-    output = parser.add_mutually_exclusive_group()
+    output = group.add_mutually_exclusive_group()
     output.add_argument("--json", action="store_true", help="print the rows as JSON")
     output.add_argument("--markdown", action="store_true", help="print a Markdown table, as in the documents")
 
@@ -44,19 +82,31 @@ def show_rows(
     if arguments.json:
         print(json.dumps(rows, indent=2))
         return
-    lines = [[cell(row) for cell in columns.values()] for row in rows]
+    cells = [[cell(row) for cell in columns.values()] for row in rows]
     if arguments.markdown:
-        for number, cells in enumerate(markdown(rows) if markdown else [list(columns), *lines]):
-            print("| " + " | ".join(cells) + " |")
-            if number == 0:
-                print("|" + "---|" * texts + "---:|" * (len(cells) - texts))
+        titles, *lines = markdown(rows) if markdown else [list(columns), *cells]
+        Table(titles, lines, texts).markdown()
         return
 
-    from cdma.output import new_table, output
+    from cdma.output import cell as shown
 
-    table = new_table(*columns, texts=texts)
-    for _, members in groupby(zip(rows, lines, strict=True), lambda each: group(each[0])):
-        for _, cells in members:
-            table.add_row(*cells)
-        table.add_section()
-    output().print(table)
+    breaks = {number for number in range(1, len(rows)) if group(rows[number]) != group(rows[number - 1])}
+    Table(list(columns), [[*map(shown, line)] for line in cells], texts, breaks).show()
+
+
+def tell(
+    arguments: argparse.Namespace,
+    holds: bool,
+    *,
+    json_of: Callable[[], Any],
+    show: Callable[[], None],
+    markdown: Callable[[], None] | None = None,
+) -> int:
+    """Prints JSON, Markdown or what is for people, as was asked for; the status of the command."""
+    if arguments.json:
+        print(json.dumps(json_of(), indent=2))
+    elif markdown is not None and arguments.markdown:
+        markdown()
+    else:
+        show()
+    return 0 if holds else 1

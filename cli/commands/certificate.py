@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cdma.files import FileError, write_text
-
-from .campaign import check_one_or_more
+from cdma.files import ready_directory, write_text
+from cdma.options import check_one_or_more
 
 if TYPE_CHECKING:
     from cdma.verif.campaigns.certificate.certificate import Certificate, Shown
@@ -66,13 +64,7 @@ def check_certificate_options(arguments: argparse.Namespace) -> bool:
         getattr(arguments, name) is not None for name in ("output", "prove", "mutate")
     )
     if asked:
-        folder = arguments.output or Path()
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(f"cannot create the directory {folder}: {error.strerror}") from None
-        if not os.access(folder, os.W_OK):
-            raise FileError(f"cannot write into {folder}")
+        ready_directory(arguments.output or Path())
     _check_tools(arguments)
     return asked
 

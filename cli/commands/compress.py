@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.stream_format import StreamFormat
-from cdma.options import add_format_options, format_from, settings_given
+from cdma.options import add_format_options, format_from, settings_given, word_bits_for
 
 if TYPE_CHECKING:
     import numpy as np
@@ -128,7 +128,7 @@ def _format_for(
     from cdma.sim.codec.fit import fit, sampled
     from cdma.sim.codec.tensor_profile import profile
 
-    format = format_from(arguments, word_bits=_word_bits_for(dtype.itemsize))
+    format = format_from(arguments, word_bits=word_bits_for(dtype.itemsize))
     if not arguments.fit and not arguments.best:
         return format
     if arguments.fit:
@@ -152,8 +152,3 @@ def _check_fit(arguments: argparse.Namespace, format: StreamFormat) -> None:
         raise ParameterError("--fit learns the frequent values and --values gives them; take one of the two")
     if not isinstance(format, Format):
         raise ParameterError(f"--fit learns frequent values; the codec {format.codec} has none")
-
-
-def _word_bits_for(item_bytes: int) -> int:
-    """The largest word that elements are a whole number of."""
-    return next(bits for bits in (32, 16, 8) if item_bytes * 8 % bits == 0)

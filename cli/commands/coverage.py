@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.stage import STAGES
-from cdma.options import ENGINE, add_block_options
-
-from .campaign import Rows, add_jobs_option, tell
+from cdma.options import ENGINE, add_block_options, add_jobs_option
+from cdma.rows import Table, tell
 
 if TYPE_CHECKING:
     from cdma.verif.campaigns.coverage.code import Share
@@ -135,24 +134,25 @@ def _cell(share: Share) -> str:
 def _print_markdown(found: Coverage) -> None:
     from cdma.verif.campaigns.coverage.code import KINDS
 
-    Rows(("block", *KINDS), [[f"`{name}`", *cells] for name, *cells in _rows(found)]).markdown()
+    Table(("block", *KINDS), [[f"`{name}`", *cells] for name, *cells in _rows(found)]).markdown()
     print()
     goals = [
         [each.goal.name, str(len(each.counts)), str(each.hit), each.goal.statement] for each in found.reached
     ]
-    Rows(("goal", "bins", "met", "what"), goals).markdown()
+    Table(("goal", "bins", "met", "what"), goals).markdown()
 
 
 def _show(found: Coverage, written: Sequence[Path]) -> None:
     from cdma.verif.campaigns.coverage.code import KINDS
 
     print(f"{found.regression.design}, seed {found.regression.seed}")
-    Rows(("block", *KINDS), _rows(found), total=True).show()
+    rows = _rows(found)
+    Table(("block", *KINDS), rows, lines=(len(rows) - 1,)).show()
     goals = [
         [each.goal.name, str(len(each.counts)), str(each.hit), f"{min(each.counts.values(), default=0):,}"]
         for each in found.reached
     ]
-    Rows(("goal", "bins", "met", "fewest"), goals).show()
+    Table(("goal", "bins", "met", "fewest"), goals).show()
     missing = found.code.missing()
     for point in missing[:_SHOWN]:
         print(f"never: {found.code.describe(point)}")

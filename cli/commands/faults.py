@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.base.errors import ParameterError
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
-from cdma.options import ENGINE, add_spread_options
+from cdma.options import ENGINE, add_jobs_option, add_spread_options, check_one_or_more
+from cdma.rows import Table, tell
 
-from .campaign import Rows, add_jobs_option, check_one_or_more, tell
 from .designs import design_from, with_rings
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _run(arguments: argparse.Namespace) -> int:
             for failure in tally.failures:
                 failure["replay"] = _replay(arguments, part.campaign, f"{part.name}: {failure['case']}")
             tallies[part.campaign].merge(tally)
-    table = Rows(
+    table = Table(
         ("campaign", "fault", *_COLUMNS[:-1], "bytes outside"),
         [
             (campaign, kind, *(f"{counts[name]:,}" for name in _COLUMNS))
@@ -138,7 +138,7 @@ def _run(arguments: argparse.Namespace) -> int:
         not any(tally.failed for tally in tallies.values()),
         json_of=lambda: {name: vars(tally) for name, tally in tallies.items()},
         show=show,
-        markdown=lambda: table.markdown("---:|"),
+        markdown=table.markdown,
     )
     if arguments.case is not None and not any(tally.counts for tally in tallies.values()):
         raise ParameterError(f"case is {arguments.case!r}, which {campaigns[0]} has not")

@@ -13,7 +13,7 @@ from cdma.options import (
     add_tool_options,
     cache_from,
     check_between,
-    check_jobs,
+    check_one_or_more,
     config_from,
 )
 
@@ -100,7 +100,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.synth.yosys import find_yosys
 
     check_between("--seeds", arguments.seeds, 1, 100)
-    check_jobs(arguments.jobs)
+    check_one_or_more(arguments, "jobs")
     if arguments.timeout is not None and arguments.timeout < 1:
         raise ParameterError(f"--timeout is {arguments.timeout}; it must be 1 second or more")
     check_between("--frequency", arguments.frequency, 1, 2000, " MHz")

@@ -13,9 +13,9 @@ from cdma.base.errors import ParameterError
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.stage import STAGES
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
-from cdma.options import ENGINE, add_spread_options
+from cdma.options import ENGINE, add_jobs_option, add_spread_options, check_one_or_more
+from cdma.rows import Table, tell
 
-from .campaign import Rows, add_jobs_option, check_one_or_more, tell
 from .designs import design_from
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _show(design: Design, verdicts: list[Verdict], block: str) -> None:
 
     rows = [score.cells() for score in scores(verdicts, block)]
     print(design)
-    Rows(SCORE_TITLES, rows, total=len(rows) > 1).show()
+    Table(SCORE_TITLES, rows, lines=(len(rows) - 1,)).show()
     text = design.verilog().splitlines()
     for verdict in verdicts:
         if verdict.result == "survived":

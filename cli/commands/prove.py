@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
-
-from .campaign import Rows, tell
+from cdma.options import check_one_or_more
+from cdma.rows import Table, tell
 
 if TYPE_CHECKING:
     from cdma.verif.proofs.proof import Claim
@@ -54,16 +54,13 @@ def register(subparsers: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from cdma.base.errors import ParameterError
     from cdma.base.threads import tool_threads
     from cdma.output import step_progress
     from cdma.verif.proofs.choice import choose
     from cdma.verif.proofs.result import HOLDS
     from cdma.verif.proofs.runner import run_proof
 
-    for option in ("jobs", "timeout"):
-        if getattr(arguments, option) < 1:
-            raise ParameterError(f"--{option} is {getattr(arguments, option)}; it must be at least 1")
+    check_one_or_more(arguments, "jobs", "timeout")
     proofs = choose(arguments.names, quick=arguments.quick)
     if arguments.list:
         _list(proofs, arguments.json)
@@ -118,7 +115,7 @@ def _print_markdown(results: Sequence[Result]) -> None:
         ]
         for result in results
     ]
-    Rows(_TITLES, rows).markdown()
+    Table(_TITLES, rows, texts=3).markdown()
 
 
 def _show(results: Sequence[Result]) -> None:
@@ -133,7 +130,7 @@ def _show(results: Sequence[Result]) -> None:
                 *(f"[{colour}]{result.status}[/]", f"{result.seconds:.1f}"),
             ]
         )
-    Rows(_TITLES, rows, texts=3).show()
+    Table(_TITLES, rows, texts=3).show()
     for result in results:
         if result.status not in HOLDS:
             print(f"\n{result.property} ({result.config}) {result.status}: {result.claim}")

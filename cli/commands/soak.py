@@ -9,9 +9,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from cdma.base.errors import ParameterError
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
-from cdma.options import add_spread_options
-
-from .campaign import tell
+from cdma.options import add_spread_options, check_one_or_more
+from cdma.rows import tell
 
 if TYPE_CHECKING:
     from cdma.verif.campaigns.soak.soak import Result
@@ -67,10 +66,9 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.output import status
     from cdma.verif.campaigns.soak.soak import reduce, soak
 
-    for name in ("minutes", "first", "jobs"):
-        value = getattr(arguments, name)
-        if not value > 0:
-            raise ParameterError(f"{name} is {value:g}; it must be more than 0")
+    check_one_or_more(arguments, "first", "jobs")
+    if not arguments.minutes > 0:
+        raise ParameterError(f"minutes is {arguments.minutes:g}; it must be more than 0")
     junit, suite = junit_file(arguments), []
     log, done = None, set()
     if arguments.log is not None:

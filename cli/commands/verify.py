@@ -14,9 +14,9 @@ from cdma.base.errors import ParameterError
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.stage import STAGES
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
-from cdma.options import ENGINE, add_block_options, add_spread_options, check_jobs
+from cdma.options import ENGINE, add_block_options, add_jobs_option, add_spread_options, check_one_or_more
+from cdma.rows import Table, tell
 
-from .campaign import Rows, add_jobs_option, tell
 from .certificate import add_certificate_options, certify, check_certificate_options
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     from .designs import design_from
 
-    check_jobs(arguments.jobs)
+    check_one_or_more(arguments, "jobs")
     gates = arguments.netlist == "gates"
     if arguments.liberty and not gates:
         raise ParameterError("--liberty is given without --netlist gates, which it is for")
@@ -203,7 +203,7 @@ def _show(result: Regression, arguments: argparse.Namespace) -> None:
     ]
     titles = ("test", "result", plan_of(result.design).unit, *COUNTS[1:], "seconds")
     print(f"{result.design}, seed {result.seed}")
-    Rows(titles, [*rows, whole], texts=2, total=True).show()
+    Table(titles, [*rows, whole], texts=2, lines=(len(rows),)).show()
     for outcome in failed:
         print(f"\n{outcome.test} failed: {outcome.failure}")
         print(f"  again, with waves: {_again(result, outcome, arguments)} --waves")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.codecs import BLOCKS
-from cdma.options import ENGINE, add_block_options, codec_config_from
+from cdma.options import ENGINE, add_block_options, codec_config_from, word_bits_for
 
 if TYPE_CHECKING:
     from cdma.sim.codec.words import Words
@@ -155,9 +155,6 @@ def _codec_and_words(arguments: argparse.Namespace) -> tuple[CodecDesign, Words 
             data = read_npy(file, 4 * (arguments.words or _FIRST))
         except NotATensor as error:
             raise NotATensor(f"cannot show {arguments.input}: {error}") from None
-    item_bits = data.dtype.itemsize * 8
-    config = codec_config_from(
-        arguments, word_bits=next(bits for bits in (32, 16, 8) if item_bits % bits == 0)
-    )
+    config = codec_config_from(arguments, word_bits=word_bits_for(data.dtype.itemsize))
     number = arguments.words or _WINDOWS * config.format.window
     return CodecDesign(arguments.block, config), words_of(data, config.format)[:number]

@@ -60,7 +60,7 @@ def test_failures_on_the_cluster_say_why(cluster):
 def test_no_scheduler():
     pytest.importorskip("distributed")
     with pytest.raises(ToolError, match=r"^there is no Dask scheduler at tcp://127\.0\.0\.1:1: "):
-        list(spread(abs, [1], scheduler="tcp://127.0.0.1:1"))
+        list(spread(abs, [1], scheduler="tcp://127.0.0.1:1", patience=1.0))
 
 
 def test_a_cluster_without_workers():

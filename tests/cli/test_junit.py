@@ -108,6 +108,10 @@ def test_a_soak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_file_that_cannot_be_written_is_refused_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for file in (tmp_path, tmp_path / "none" / "r.xml"):
+    missing = tmp_path / "none" / "r.xml"
+    for file, said in (
+        (tmp_path, f"{tmp_path} exists and is not a regular file"),
+        (missing, f"cannot write {missing}: there is no directory"),
+    ):
         assert main(["verify", "compressor", "--junit", str(file)]) == 2
-        assert capsys.readouterr().err.startswith(f"cdma: cannot write {file}: ")
+        assert capsys.readouterr().err.startswith(f"cdma: {said}")

@@ -1,5 +1,0 @@
-"""``cdma area``: area and clock on standard cells."""
-
-from .command import register
-
-__all__ = ["register"]

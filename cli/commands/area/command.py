@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 from typing import Any
 
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.stage import STAGES
-from cdma.options import ENGINE, add_block_options, add_spread_options, add_tool_options
+from cdma.options import ENGINE, add_block_options, add_jobs_option, add_spread_options, add_tool_options
 
 __all__ = ["register"]
 
@@ -23,18 +22,16 @@ def register(subparsers: Any) -> None:
         "without one, in gate equivalents of a table of the project's own.",
     )
     blocks = parser.add_subparsers(title="blocks", metavar="BLOCK", required=True)
-    for block in BLOCKS:
-        codec = blocks.add_parser(block, help=f"the {block} by itself", description=f"Measure the {block}.")
-        add_block_options(codec, block)
-        _add_synthesis(codec, depth=3)
-        _add_questions(codec)
-        codec.set_defaults(run=_run)
-    others = {block: f"the {block} by itself" for block in STAGES} | {ENGINE: "the whole engine"}
-    for block, summary in others.items():
-        other = blocks.add_parser(block, help=summary, description=f"Measure the {block}.")
-        add_block_options(other, block)
-        _add_synthesis(other, depth=4 if block == ENGINE else 3)
-        other.set_defaults(run=_run, sweep=None, compare=None, scheduler=None, output=None)
+    for block in (*BLOCKS, *STAGES, ENGINE):
+        summary = "the whole engine" if block == ENGINE else f"the {block} by itself"
+        inner = blocks.add_parser(block, help=summary, description=f"Measure the {block}.")
+        add_block_options(inner, block)
+        _add_synthesis(inner, depth=4 if block == ENGINE else 3)
+        if block in BLOCKS:
+            _add_questions(inner)
+        else:
+            inner.set_defaults(sweep=None, compare=None, scheduler=None, output=None)
+        inner.set_defaults(run=_run)
 
 
 def _add_synthesis(parser: argparse.ArgumentParser, depth: int) -> None:
@@ -89,13 +86,7 @@ def _add_questions(parser: argparse.ArgumentParser) -> None:
         help="measure at each of these values; may be given again for every combination. NAME is a "
         "parameter of the codec (lanes, word_bits, window, code_bits, runtime_values, pipelined) or the period",
     )
-    group.add_argument(
-        "--jobs",
-        type=int,
-        default=os.cpu_count() or 1,
-        metavar="N",
-        help="at once (default: one per processor)",
-    )
+    add_jobs_option(group, "points")
     add_spread_options(group, "--scheduler")
     group.add_argument(
         "-o",

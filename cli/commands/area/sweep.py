@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from cdma.base.errors import ParameterError
 from cdma.files import making_directory, ready_directory
-from cdma.options import cache_from, check_jobs, codec_config_from
+from cdma.options import cache_from, check_one_or_more, codec_config_from
 from cdma.output import new_table, output, step_progress
 from cdma.synth.asic.sweep.plots import plot_sweep, require_matplotlib
 from cdma.synth.asic.sweep.points import parse_axis, points
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
         if name in axes:
             raise ParameterError(f"--sweep names {name} twice")
         axes[name] = values
-    check_jobs(arguments.jobs)
+    check_one_or_more(arguments, "jobs")
     if arguments.output is not None:
         require_matplotlib()
         ready_directory(arguments.output)

@@ -8,21 +8,21 @@ from typing import Any
 
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.options import add_block_options, codec_config_from, settings_given
-from cdma.rows import Columns, Row, add_row_options, show_rows
+from cdma.rows import Columns, Row, add_row_options, column, show_rows
 
 __all__ = ["register"]
 
 _COLUMNS: Columns = {
-    "direction": lambda row: row["direction"],
+    "direction": column("direction"),
     "lanes x bits": lambda row: _shape(row),
-    "density": lambda row: f"{row['density']:g}" if "coverage" in row else f"{row['density']:.1f}",
-    "beats in": lambda row: str(row["in_beats"]),
-    "beats out": lambda row: str(row["out_beats"]),
-    "cycles": lambda row: str(row["cycles"]),
-    "bound": lambda row: str(row["bound"]),
-    "port": lambda row: f"{row['port']:.1%}",
-    "bytes/cycle": lambda row: f"{row['bytes_per_cycle']:.2f}",
-    "latency": lambda row: str(row["latency"]),
+    "density": column("density", "g"),
+    "beats in": column("in_beats"),
+    "beats out": column("out_beats"),
+    "cycles": column("cycles"),
+    "bound": column("bound"),
+    "port": column("port", ".1%"),
+    "bytes/cycle": column("bytes_per_cycle", ".2f"),
+    "latency": column("latency"),
 }
 #: The densities that the documents show.
 _SHOWN = (0.0, 0.2, 0.5, 0.8, 1.0)
@@ -72,12 +72,8 @@ def _columns(rows: Sequence[Row]) -> Columns:
     if "coverage" in rows[0]:
         first = list(columns)[:3]
         later = {title: columns.pop(title) for title in list(columns)[3:]}
-        columns = {title: columns[title] for title in first} | {"coverage": _coverage} | later
+        columns = {title: columns[title] for title in first} | {"coverage": column("coverage", "g")} | later
     return columns
-
-
-def _coverage(row: Row) -> str:
-    return f"{row['coverage']:g}"
 
 
 def _shape(row: Row) -> str:

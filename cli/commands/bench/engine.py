@@ -11,7 +11,7 @@ from cdma.commands.designs import design_from, with_rings
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.quantisation import NUMBERS
 from cdma.options import ENGINE, add_block_options, check_between, engine_config_from
-from cdma.rows import Columns, Row, add_row_options, show_rows
+from cdma.rows import Columns, Row, add_row_options, column, show_rows
 
 from .cases import add_case_options, add_plot_option, check_densities, check_latencies, check_plot
 
@@ -26,14 +26,14 @@ _MODES = ("zvc", "lossy", "raw")
 _COLUMNS: Columns = {
     "ports": lambda row: _ports(row),
     "direction": lambda row: _label(row),
-    "mode": lambda row: row["mode"],
-    "density": lambda row: f"{row['density']:.2f}",
-    "bytes": lambda row: f"{row['bytes']:,}",
-    "latency": lambda row: str(row["memory_latency"]),
-    "descriptors": lambda row: str(row["descriptors"]),
-    "cycles": lambda row: f"{row['cycles']:,}",
-    "bytes/cycle": lambda row: f"{row['bytes_per_cycle']:.2f}",
-    "utilisation": lambda row: f"{row['utilisation']:.1%}",
+    "mode": column("mode"),
+    "density": column("density", ".2f"),
+    "bytes": column("bytes", ","),
+    "latency": column("memory_latency"),
+    "descriptors": column("descriptors"),
+    "cycles": column("cycles", ","),
+    "bytes/cycle": column("bytes_per_cycle", ".2f"),
+    "utilisation": column("utilisation", ".1%"),
 }
 
 

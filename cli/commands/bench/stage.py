@@ -7,21 +7,21 @@ from typing import Any
 
 from cdma.hdl.spec.stage import STAGES
 from cdma.options import add_block_options, stage_config_from
-from cdma.rows import Columns, Row, add_row_options, show_rows
+from cdma.rows import Columns, Row, add_row_options, column, show_rows
 
 __all__ = ["register"]
 
 _COLUMNS: Columns = {
-    "block": lambda row: row["block"],
+    "block": column("block"),
     "numbers": lambda row: f"{row['lanes']} x {row['number']}",
     "integers": lambda row: f"{row['bits']} bits",
-    "beats of a packet": lambda row: str(row["beats"]),
-    "packets": lambda row: str(row["packets"]),
-    "cycles": lambda row: str(row["cycles"]),
-    "bound": lambda row: str(row["bound"]),
-    "beats/cycle": lambda row: f"{row['beats_per_cycle']:.1%}",
-    "bytes/cycle": lambda row: f"{row['bytes_per_cycle']:.2f}",
-    "latency": lambda row: str(row["latency"]),
+    "beats of a packet": column("beats"),
+    "packets": column("packets"),
+    "cycles": column("cycles"),
+    "bound": column("bound"),
+    "beats/cycle": column("beats_per_cycle", ".1%"),
+    "bytes/cycle": column("bytes_per_cycle", ".2f"),
+    "latency": column("latency"),
 }
 
 
@@ -50,5 +50,5 @@ def _run(arguments: argparse.Namespace) -> int:
     with step_progress("building and measuring", len(STAGES) * len(BEATS)) as advance:
         for block in STAGES:
             rows += measure_stage(StageDesign(block, config), arguments.seed, advance)
-    show_rows(arguments, rows, columns=_COLUMNS, texts=3, group=lambda row: row["block"])
+    show_rows(arguments, rows, columns=_COLUMNS, texts=3, group=column("block"))
     return 0 if all(row["cycles"] <= row["bound"] for row in rows) else 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cdma.base.errors import ParameterError
 from cdma.commands.designs import design_from, with_rings
 from cdma.options import ENGINE, add_block_options, check_between
-from cdma.rows import Columns, Row, add_row_options, show_rows
+from cdma.rows import Columns, Row, add_row_options, column, show_rows
 
 from .cases import add_case_options, add_plot_option, check_densities, check_latencies, check_plot
 
@@ -22,16 +22,16 @@ __all__ = ["register"]
 _DIRECTIONS = ("offload", "prefetch")
 
 _COLUMNS: Columns = {
-    "direction": lambda row: row["direction"],
-    "literals": lambda row: row["pattern"],
-    "units": lambda row: str(row["units"]),
-    "density": lambda row: f"{row['density']:.3f}",
-    "ratio": lambda row: f"{row['ratio']:.2f}",
-    "bytes": lambda row: f"{row['bytes']:,}",
-    "cycles": lambda row: f"{row['cycles']:,}",
-    "bound": lambda row: f"{row['bound']:,}",
-    "of the bound": lambda row: f"{row['share']:.1%}",
-    "link": lambda row: f"{row['link_utilisation']:.1%}",
+    "direction": column("direction"),
+    "literals": column("pattern"),
+    "units": column("units"),
+    "density": column("density", ".3f"),
+    "ratio": column("ratio", ".2f"),
+    "bytes": column("bytes", ","),
+    "cycles": column("cycles", ","),
+    "bound": column("bound", ","),
+    "of the bound": column("share", ".1%"),
+    "link": column("link_utilisation", ".1%"),
 }
 
 

@@ -12,12 +12,9 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.spec.stage import StageConfig
 
-from .characteristics import Characteristics
-from .codec import codec_characteristics
-from .engine import engine_characteristics
+from .characteristics import Characteristics, characteristics
 from .measured import measured
 from .software import software_files
-from .stage import stage_characteristics
 
 __all__ = ["Made", "make"]
 
@@ -37,7 +34,7 @@ class Made:
 def make(asked: argparse.Namespace, config: Config) -> Made:
     """The block that the arguments name and ``config`` describes."""
     area = {} if asked.area is None else measured(asked.area, asked.block, config.settings())
-    said = _characteristics(asked.block, config)
+    said = characteristics(asked.block, config)
     pipelined = not isinstance(config, StageConfig) and config.pipelined
     registers, texts = None, {}
     if isinstance(config, EngineConfig) and config.registers:
@@ -63,11 +60,3 @@ def make(asked: argparse.Namespace, config: Config) -> Made:
         area=area,
     )
     return Made(asked, said, block)
-
-
-def _characteristics(block: str, config: Config) -> Characteristics:
-    if isinstance(config, EngineConfig):
-        return engine_characteristics(config)
-    if isinstance(config, StageConfig):
-        return stage_characteristics(block, config)
-    return codec_characteristics(block, config)

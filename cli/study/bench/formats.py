@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cdma.base.errors import ParameterError
-from cdma.rows import Columns, Row, add_row_options
-
-from .tables import show_table
+from cdma.rows import Columns, Row, add_row_options, column, show_rows
 
 __all__ = ["register"]
 
@@ -58,12 +56,8 @@ def _run(arguments: argparse.Namespace) -> int:
         print(json.dumps(found, indent=2))
         return 0
     columns = _columns(found)
-    show_table(
-        arguments,
-        _by_data(found),
-        columns,
-        texts=1,
-        group=lambda row: row["name"].split(".")[0],
+    show_rows(
+        arguments, _by_data(found), columns=columns, texts=1, group=lambda row: row["name"].split(".")[0]
     )
     return 0
 
@@ -108,13 +102,11 @@ def _name(row: Row) -> str:
     return f"{row['name']} ({row['type']})"
 
 
-def _density(row: Row) -> str:
-    return f"{row['density']:.2f}"
-
-
 def _cell(codec: str) -> Callable[[Row], str]:
     return lambda row: f"{row[codec]:.2f}" if codec in row else ""
 
 
 def _columns(rows: Sequence[Row]) -> Columns:
-    return {"data": _name, "density": _density} | {codec: _cell(codec) for codec in _codecs(rows)}
+    return {"data": _name, "density": column("density", ".2f")} | {
+        codec: _cell(codec) for codec in _codecs(rows)
+    }

@@ -7,9 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cdma.rows import Columns, Row, add_row_options
-
-from .tables import show_table
+from cdma.rows import Columns, Row, add_row_options, column, show_rows
 
 __all__ = ["register"]
 
@@ -54,18 +52,8 @@ def _run(arguments: argparse.Namespace) -> int:
             found.append(one)
             advance(what=f"{one.network}, {one.policy}, seed {one.seed}")
     table = [asdict(row) for row in rows(found)]
-    show_table(
-        arguments,
-        table,
-        _COLUMNS,
-        texts=2,
-        group=lambda row: row["network"],
-    )
+    show_rows(arguments, table, columns=_COLUMNS, texts=2, group=column("network"))
     return 0
-
-
-def _ratio(name: str) -> Any:
-    return lambda row: "" if row[name] is None else f"{row[name]:.2f}"
 
 
 def _accuracy(row: Row) -> str:
@@ -79,10 +67,10 @@ def _difference(row: Row) -> str:
 
 
 _COLUMNS: Columns = {
-    "network": lambda row: row["network"],
-    "policy": lambda row: row["policy"],
-    "convolutions": _ratio("ratio_conv"),
-    "all": _ratio("ratio"),
+    "network": column("network"),
+    "policy": column("policy"),
+    "convolutions": column("ratio_conv", ".2f"),
+    "all": column("ratio", ".2f"),
     "accuracy": _accuracy,
     "points": _difference,
 }

@@ -12,9 +12,7 @@ from typing import Any
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.format import Format
-from cdma.rows import Columns, Row, add_row_options
-
-from .tables import show_table
+from cdma.rows import Columns, Row, add_row_options, column, show_rows
 
 __all__ = ["register"]
 
@@ -56,7 +54,7 @@ def _run(arguments: argparse.Namespace) -> int:
                 if arguments.liberty:
                     row |= _area(block, config, arguments.liberty)
                 rows.append(row)
-    show_table(arguments, rows, _columns(rows), texts=3, group=_group)
+    show_rows(arguments, rows, columns=_columns(rows), texts=3, group=_group)
     return 0
 
 
@@ -78,26 +76,22 @@ def _area(block: str, config: CodecConfig, liberty: list[Path]) -> Row:
 
 def _columns(rows: Sequence[Row]) -> Columns:
     columns: dict[str, Any] = {
-        "block": lambda row: row["block"],
+        "block": column("block"),
         "lanes x bits": _shape,
-        "queue": lambda row: str(row["queue"]),
+        "queue": column("queue"),
     }
     if "kge" in rows[0]:
         columns |= {
-            "kGE": lambda row: _figure(row["kge"], 2),
-            "clock gating": lambda row: _figure(row["kge_clock_gating"], 2),
-            "period, ns": lambda row: _figure(row["period_ns"], 3),
+            "kGE": column("kge", ".2f"),
+            "clock gating": column("kge_clock_gating", ".2f"),
+            "period, ns": column("period_ns", ".3f"),
         }
-    columns["activations"] = lambda row: f"{row['activations']:.2%}"
-    columns["least"] = lambda row: f"{row['least']:.1%}"
+    columns["activations"] = column("activations", ".2%")
+    columns["least"] = column("least", ".1%")
     for density in rows[0]["random"]:
         columns[f"random {density}"] = lambda row, density=density: f"{row['random'][density]:.2%}"
-    columns["worst"] = lambda row: f"{row['worst']:.1%}"
+    columns["worst"] = column("worst", ".1%")
     return columns
-
-
-def _figure(value: float | None, digits: int) -> str:
-    return "" if value is None else f"{value:.{digits}f}"
 
 
 def _group(row: Row) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cdma.base.errors import ParameterError
 from cdma.base.install import install_command
 from cdma.hdl.spec.stream_format import StreamFormat
-from cdma.options import add_format_options, format_from
+from cdma.options import add_format_options, format_from, word_bits_for
 
 if TYPE_CHECKING:
     import numpy as np
@@ -90,13 +90,8 @@ def _tensors(arguments: argparse.Namespace) -> Any:
                 data = read_npy(file)
             except NotATensor as error:
                 raise NotATensor(f"cannot measure on {arguments.input}: {error}") from None
-        item_bits = data.dtype.itemsize * 8
-        word_bits = next(bits for bits in (32, 16, 8) if item_bits % bits == 0)
-        yield (
-            arguments.input.name,
-            data,
-            format_from(arguments, word_bits=word_bits),
-        )
+        form = format_from(arguments, word_bits=word_bits_for(data.dtype.itemsize))
+        yield arguments.input.name, data, form
         return
     format = format_from(arguments)
     if not 0 < arguments.size <= 10_000:

@@ -6,21 +6,19 @@ import argparse
 from dataclasses import asdict
 from typing import Any
 
-from cdma.rows import Columns, add_row_options
-
-from .tables import show_table
+from cdma.rows import Columns, add_row_options, column, show_rows
 
 __all__ = ["register"]
 
 _COLUMNS: Columns = {
-    "numbers": lambda row: str(row["number_type"]),
-    "word bits": lambda row: str(row["word_bits"]),
-    "window": lambda row: str(row["window"]),
-    "code bits": lambda row: str(row["code_bits"]),
-    "ratio": lambda row: f"{row['ratio']:.2f}",
-    "bytes at density 0": lambda row: f"{row['base']:.3f}",
-    "per density": lambda row: f"{row['slope']:.3f}",
-    "at most off": lambda row: f"{row['error']:.3f}",
+    "numbers": column("number_type"),
+    "word bits": column("word_bits"),
+    "window": column("window"),
+    "code bits": column("code_bits"),
+    "ratio": column("ratio", ".2f"),
+    "bytes at density 0": column("base", ".3f"),
+    "per density": column("slope", ".3f"),
+    "at most off": column("error", ".3f"),
 }
 
 
@@ -40,10 +38,10 @@ def register(subparsers: Any) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.sim.study.compare.word_bench import word_laws
 
-    show_table(
+    show_rows(
         arguments,
         [asdict(law) for law in word_laws()],
-        _COLUMNS,
+        columns=_COLUMNS,
         texts=1,
         group=lambda row: (row["number_type"], row["word_bits"]),
     )

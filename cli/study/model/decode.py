@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Any
 
 from cdma.base.errors import ParameterError
-from cdma.rows import Columns
+from cdma.rows import Columns, add_row_options, column, named, show_rows
 
-from .output import named, print_rows
 from .question import add_algorithms, add_question, models_of
 
 __all__ = ["register"]
@@ -17,12 +15,12 @@ __all__ = ["register"]
 _COLUMNS: Columns = {
     **named("network", "machine", "policy", "algorithm", "bottleneck"),
     "fits": lambda row: "yes" if row["fits"] else "no",
-    "context": lambda row: f"{row['context']:,}",
+    "context": column("context", ","),
     "cache GiB": lambda row: f"{row['cache_bytes'] / 2**30:.1f}",
-    "in the device": lambda row: f"{row['resident']:.0%}",
-    "ratio": lambda row: f"{row['ratio']:.2f}",
+    "in the device": column("resident", ".0%"),
+    "ratio": column("ratio", ".2f"),
     "ms/token": lambda row: f"{1e3 * row['token_s']:.1f}",
-    "tokens/s": lambda row: f"{row['tokens_per_s']:.0f}",
+    "tokens/s": column("tokens_per_s", ".0f"),
 }
 
 
@@ -38,7 +36,7 @@ def register(modes: Any) -> None:
     group = add_question(parser)
     group.add_argument("--policy", nargs="+", metavar="P", help="only these policies (default: all)")
     add_algorithms(group)
-    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    add_row_options(parser)
     parser.set_defaults(run=_run)
 
 
@@ -61,10 +59,15 @@ def _run(arguments: argparse.Namespace) -> int:
             for policy, algorithm in usable(arguments.policy or DECODING_POLICIES, arguments.algorithm):
                 row = decoding(model, context, policy, algorithm).as_dict()
                 rows.append({**row, "longest_resident": length})
+    show_rows(
+        arguments,
+        rows,
+        columns=_COLUMNS,
+        texts=6,
+        group=lambda row: (row["network"], row["machine"], row["context"]),
+    )
     if arguments.json:
-        print(json.dumps(rows, indent=1))
         return 0
-    print_rows(rows, _COLUMNS, texts=6, group=lambda row: (row["network"], row["machine"], row["context"]))
     for (network, machine, batch), length in {
         (row["network"], row["machine"], row["batch"]): row["longest_resident"] for row in rows
     }.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import product
@@ -11,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from cdma.files import write_text
-from cdma.rows import Columns
+from cdma.rows import Columns, add_row_options, column, named, show_rows
 
-from .output import named, print_rows, ready_output
+from .output import ready_output
 from .question import add_algorithms, add_question, models_of
 
 __all__ = ["register"]
@@ -22,13 +21,13 @@ _POLICIES = ("vdnn_all", "cdma")
 
 _COLUMNS: Columns = {
     **named("network", "machine", "policy", "algorithm", "bottleneck"),
-    "the next one": lambda row: row["next_bottleneck"],
-    "devices": lambda row: str(row["devices"]),
-    "links": lambda row: str(row["links"]),
+    "the next one": column("next_bottleneck"),
+    "devices": column("devices"),
+    "links": column("links"),
     "ms/step": lambda row: f"{1e3 * row['step_s']:.1f}",
-    "images/s": lambda row: f"{row['images_per_s']:.0f}",
-    "computing": lambda row: f"{row['efficiency']:.0%}",
-    "links busy": lambda row: f"{row['link_use']:.0%}",
+    "images/s": column("images_per_s", ".0f"),
+    "computing": column("efficiency", ".0%"),
+    "links busy": column("link_use", ".0%"),
 }
 #: What rows between two lines have in common.
 _GROUP = ("network", "machine", "policy", "algorithm")
@@ -52,7 +51,7 @@ def register(modes: Any) -> None:
     )
     add_algorithms(group)
     group = parser.add_argument_group("output")
-    group.add_argument("--json", action="store_true", help="print the rows as JSON")
+    add_row_options(group)
     group.add_argument(
         "--plot",
         type=Path,
@@ -79,10 +78,7 @@ def _run(arguments: argparse.Namespace) -> int:
                     rows.append(asdict(several(model, policy, algorithm, devices, links)))
     if arguments.plot is not None:
         write_text(arguments.plot.parent, arguments.plot.name, _picture(rows))
-    if arguments.json:
-        print(json.dumps(rows, indent=1))
-    else:
-        print_rows(rows, _COLUMNS, texts=6, group=lambda row: [row[name] for name in _GROUP])
+    show_rows(arguments, rows, columns=_COLUMNS, texts=6, group=lambda row: [row[name] for name in _GROUP])
     return 0
 
 

@@ -8,9 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.rows import Columns
+from cdma.rows import Columns, add_row_options, column, named, show_rows
 
-from .output import named, print_rows, ready_output
+from .output import ready_output
 from .question import add_algorithms, add_question, models_of
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ __all__ = ["register"]
 
 _STEPS: Columns = {
     **named("network", "machine", "policy", "algorithm"),
-    "ratio": lambda row: f"{row['ratio']:.2f}",
+    "ratio": column("ratio", ".2f"),
     "GB/step": lambda row: f"{row['traffic_bytes'] / 1e9:.2f}",
     "ms/step": lambda row: f"{1e3 * row['step_s']:.1f}",
-    "over vDNN": lambda row: f"{row['speedup_over_vdnn']:.2f}",
+    "over vDNN": column("speedup_over_vdnn", ".2f"),
     "peak GiB": lambda row: f"{row['peak_bytes'] / 2**30:.2f}",
     "fits": lambda row: "yes" if row["fits"] else "no",
 }
@@ -31,8 +31,8 @@ _STEPS: Columns = {
 _TENSORS: Columns = {
     **named("network", "machine", "tensor", "algorithm"),
     "MB": lambda row: f"{row['bytes'] / 1e6:.1f}",
-    "density": lambda row: f"{row['density']:.2f}",
-    "ratio": lambda row: f"{row['ratio']:.2f}",
+    "density": column("density", ".2f"),
+    "ratio": column("ratio", ".2f"),
     "CSWAP compresses": lambda row: f"{100 * row['cswap_compresses']:.0f} %",
     "by engine": lambda row: f"{100 * row['engine_compresses']:.0f} %",
 }
@@ -49,7 +49,7 @@ def register(modes: Any) -> None:
     group = add_question(parser)
     group.add_argument("--policy", nargs="+", metavar="P", help="only these policies (default: all)")
     add_algorithms(group)
-    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    add_row_options(parser)
     parser.set_defaults(run=_step)
     parser = modes.add_parser(
         "tensors",
@@ -58,7 +58,7 @@ def register(modes: Any) -> None:
         "to compress it, by CSWAP's equations and by the engine.",
     )
     add_algorithms(add_question(parser))
-    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    add_row_options(parser)
     parser.set_defaults(run=_tensors)
     parser = modes.add_parser(
         "trace",
@@ -95,11 +95,8 @@ def _step(arguments: argparse.Namespace) -> int:
             say(f"{model.network.name} on {model.machine.name}: verdict")
             verdicts.append(verdict(model, policies, arguments.algorithm))
             rows += [{**asdict(row), "verdict": asdict(verdicts[-1])} for row in found]
-    if arguments.json:
-        print(json.dumps(rows, indent=1))
-        return 0
-    print_rows(rows, _STEPS, texts=4, group=_network_and_machine)
-    for one in verdicts:
+    show_rows(arguments, rows, columns=_STEPS, texts=4, group=_network_and_machine)
+    for one in verdicts if not arguments.json else ():
         print(one)
     return 0
 
@@ -115,10 +112,7 @@ def _tensors(arguments: argparse.Namespace) -> int:
             say(model.network.name)
             for algorithm in arguments.algorithm:
                 rows += tensor_rows(model, algorithm)
-    if arguments.json:
-        print(json.dumps(rows, indent=1))
-    else:
-        print_rows(rows, _TENSORS, texts=4, group=_network_and_machine)
+    show_rows(arguments, rows, columns=_TENSORS, texts=4, group=_network_and_machine)
     return 0
 
 

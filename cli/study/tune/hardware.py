@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.base.errors import CdmaError, ParameterError
-from cdma.options import add_spread_options, check_jobs
+from cdma.options import add_spread_options, check_one_or_more
 
 from .searching import Compared, Plan, add_search_options, as_json, explore, plan, say_compared
 
@@ -74,7 +74,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.sim.study.system.objective import best, objective, pareto_front
     from cdma.sim.study.tuner.evaluations import Kept
 
-    check_jobs(arguments.jobs)
+    check_one_or_more(arguments, "jobs")
     for name in ("area", "clock"):
         if getattr(arguments, name) <= 0:
             raise ParameterError(f"{name} is {getattr(arguments, name)}; it must be more than 0")

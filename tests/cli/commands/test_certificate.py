@@ -26,7 +26,7 @@ def test_impossible_requests_are_refused_before_the_tests_run(
     file = tmp_path / "file"
     file.touch()
     assert main(["verify", "compressor", "-o", str(file)]) == 2
-    assert f"cannot create the directory {file}" in capsys.readouterr().err
+    assert f"cannot write to the directory {file}" in capsys.readouterr().err
     assert main(["verify", "compressor", "--prove", "0"]) == 2
     assert "prove is 0; it must be 1 or more" in capsys.readouterr().err
     assert main(["verify", "quantiser", "--mutate", "0"]) == 2
@@ -37,10 +37,10 @@ def test_impossible_requests_are_refused_before_the_tests_run(
 @pytest.mark.verilator
 @pytest.mark.slow
 def test_a_tiny_codec(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    block = ["compressor", "--lanes", "2", "--word-bits", "8", "--window", "8"]
+    block = ["compressor", "--lanes", "1", "--word-bits", "8", "--window", "8"]
     assert main(["generate", *block, "-o", str(tmp_path)]) == 0
-    command = ["verify", *block, "--tests", "lengths", "soak", "--packets", "10"]
-    command += ["-o", str(tmp_path), "--mutate", "2", "--json"]
+    command = ["verify", *block, "--tests", "lengths", "--packets", "5"]
+    command += ["-o", str(tmp_path), "--mutate", "1", "--json"]
     capsys.readouterr()
     status = main(command)
     printed = json.loads(capsys.readouterr().out)
@@ -48,7 +48,7 @@ def test_a_tiny_codec(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert kept == printed
     text = (tmp_path / "cdma_compressor.v").read_bytes()
     assert kept["sha256"] == hashlib.sha256(text).hexdigest()
-    assert kept["mutation"]["mutants"] == 2
+    assert kept["mutation"]["mutants"] == 1
     assert kept["holds"] == (kept["mutation"]["score"] >= 95) == (status == 0)
     assert {"compressing-dma", "amaranth", "verilator"} <= set(kept["tools"])
     assert kept["sha256"] in (tmp_path / "cdma_compressor_certificate.md").read_text()

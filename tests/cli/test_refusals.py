@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import shlex
 import signal
 import struct
 import subprocess
@@ -189,9 +190,47 @@ def test_plots(bench: str, tmp_path: Path, monkeypatch, capsys) -> None:
         assert "matplotlib is not installed" in _refused(capsys, *command, *last)
 
 
-#: Command lines, and what is said of each: what was given and what is allowed. ``LIB`` is a cell library.
+#: Command lines, and what is said of each: what was given and what is allowed. ``LIB`` is a cell library, ``EMPTY`` and
+#: ``CODEC`` are files of settings, of which one names a codec.
 _REFUSED = [
+    ("generate compressor --name module", "name is 'module', which is a reserved word of Verilog "),
+    (
+        "generate compressor --name a/b",
+        "name is 'a/b'; it must be a letter followed by letters, digits and underscores",
+    ),
+    ("generate compressor --prefix -", "prefix is '-'; it must be a letter"),
+    (
+        "generate compressor --pipelined --lanes 16",
+        "lanes is 16 with a window of 32 words; a pipelined codec needs ",
+    ),
+    ("generate compressor --lanes 3", "lanes is 3; it must be one of 1, 2, 4, 8, 16, 32, 64: "),
+    ("generate quantiser --number fp16 --bits 16", "bits is 16; it must be one of 4, 8"),
+    ("generate quantiser --config CODEC", "has the unknown key 'codec'"),
+    (
+        "mutate --block codec",
+        "must be compressor, decompressor, quantiser, dequantiser, engine or a block of one of",
+    ),
+    (
+        "mutate --block compressor.core.pucker",
+        "block is 'compressor.core.pucker'; the blocks of the design are",
+    ),
+    ("mutate --count 0", "count is 0; it must be 1 or more"),
+    ("mutate --jobs 0", "jobs is 0; it must be 1 or more"),
+    ("mutate --goal 101", "goal is 101; it must be 0 to 100 percent"),
+    ("faults --count 0", "count is 0; it must be 1 or more"),
+    ("faults rain", "campaign is 'rain'; it must be one of responses, stalls, aborts, resets, streams"),
+    ("faults --case 'own: 1'", "case needs the one campaign"),
+    ("faults streams --case 4", "must begin with one of aie-ml, bf16, own, own+crc, zvc32, zvc8 and a colon"),
+    ("prove fido", "there is no proof 'fido'; did you mean fifo"),
+    ("prove --jobs 0", "jobs is 0; it must be 1 or more"),
+    ("prove --timeout 0.5", "timeout is 0.5; it must be 1 or more"),
+    ("soak --minutes 0", "minutes is 0; it must be more than 0"),
+    ("soak --first 0", "first is 0; it must be 1 or more"),
+    ("soak --log none/log", "log is 'none/log': No such file or directory"),
+    ("verify engine --tests bound", "tests has 'bound'; the tests of the engine are soak, lengths, dense,"),
     ("verify compressor --jobs 0", "jobs is 0; it must be 1 or more"),
+    ("verify compressor --prove 0", "prove is 0; it must be 1 or more"),
+    ("verify quantiser --mutate 0", "mutate is 0; it must be 1 or more"),
     ("generate compressor --values 1 --runtime-values", "values and runtime-values are both given"),
     ("generate compressor --config EMPTY", "is empty"),
     ("generate engine --config EMPTY", "is empty"),
@@ -232,10 +271,15 @@ _REFUSED = [
 
 
 @pytest.mark.parametrize(("command", "message"), _REFUSED, ids=[command for command, _ in _REFUSED])
-def test_a_command_line_that_cannot_be(command: str, message: str, tmp_path: Path, capsys) -> None:
-    path = tmp_path / "empty"
-    path.touch()
-    assert message in _refused(capsys, *command.replace("EMPTY", str(path)).replace("LIB", str(TINY)).split())
+def test_a_command_line_that_cannot_be(
+    command: str, message: str, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    """Refused before anything is written."""
+    monkeypatch.chdir(tmp_path)
+    Path("EMPTY").touch()
+    Path("CODEC").write_text("codec = 1\n")
+    assert message in _refused(capsys, *shlex.split(command.replace("LIB", str(TINY))))
+    assert {path.name for path in tmp_path.iterdir()} == {"EMPTY", "CODEC"}
 
 
 def test_densities(tmp_path: Path, capsys) -> None:

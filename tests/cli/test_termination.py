@@ -12,8 +12,8 @@ import pytest
 
 #: Commands whose tools take long, with what is in the command line of the first one that a thread waits for.
 COMMANDS = {
-    "area": (["area", "engine", "--no-breakdown", "--no-cache"], "pyosys"),
-    "fpga": (["fpga", "compressor", "--lanes", "2", "--no-cache"], "nextpnr"),
+    "area": (["area", "compressor", "--lanes", "32", "--no-breakdown", "--no-cache"], "pyosys"),
+    "fpga": (["fpga", "decompressor", "--word-bits", "8", "--lanes", "2", "--no-cache"], "nextpnr"),
     "prove": (["prove", "axi_writer", "--no-cache"], "sby"),
     "prove printed": (["prove", "engine_modules", "--no-cache"], "pyosys"),
     "verify": (["verify", "compressor", "--packets", "100000"], "sim"),

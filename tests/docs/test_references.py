@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from cdma import app
+from cdma.options import config_from
 from tests.support.paths import DOCS, ROOT
 
 DOCUMENTS = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
@@ -94,8 +95,12 @@ def test_names_of_the_package_exist(document: Path) -> None:
 
 @by_document
 def test_commands_are_understood(document: Path) -> None:
+    """Their options are there, and what they ask to generate can be."""
+    parser = app.parser()
     for words in commands_in(document.read_text(encoding="utf-8")):
-        app.parser().parse_args(words)
+        arguments = parser.parse_args(words)
+        if words[0] == "generate" and not {"--codec", "--config"} & {*words}:
+            assert config_from(arguments).settings(), words
 
 
 def test_broken_references_are_found() -> None:

@@ -68,15 +68,15 @@ def test_every_document_is_a_page() -> None:
     assert {name for name in found if not name.endswith("-sweep")} == set(documents())
 
 
-@pytest.mark.parametrize(("link", "fine"), [("other.md#there", True), ("other.md#gone", False)])
-def test_a_link_that_leads_nowhere_is_refused(tmp_path: Path, link: str, fine: bool) -> None:
+def test_a_link_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
     sources = tmp_path / "sources"
     sources.mkdir()
-    (sources / "index.md").write_text(f"# One\n\n[two]({link})\n\n```{{toctree}}\nother\n```\n")
+    (sources / "index.md").write_text("# One\n\n[two](other.md#gone)\n\n```{toctree}\nother\n```\n")
     (sources / "other.md").write_text("# Two\n\n## There\n")
     code = "import sys; from pathlib import Path; from docs.site.build import render; render(*map(Path, sys.argv[1:]))"
     done = _python(code, sources, tmp_path / "out", tmp_path / "scratch")
-    assert (done.returncode == 0) == fine, done.stderr
+    assert done.returncode
+    assert "gone" in done.stderr
 
 
 def test_loads_from_other_sites_are_found(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+
 from tests.support.imports import modules_in
 from tests.support.paths import PACKAGES, ROOT
 
@@ -20,6 +22,7 @@ def test_every_module_is_installed_and_is_the_file_of_this_repository() -> None:
     assert installed == {module: ROOT / file for module, file in modules_in(ROOT, PACKAGES).items()}
 
 
+@pytest.mark.slow
 def test_a_type_checker_finds_the_package_from_any_folder(tmp_path: Path) -> None:
     """Type checkers and editors follow links and folders; they do not run the import hooks of other editable installs."""
     code = "from cdma.hdl.spec.format import Format\nreveal_type(Format())"

@@ -98,15 +98,14 @@ def test_the_table_says_what_became_of_the_stages() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_tests_of_this_project_run_so() -> None:
     chosen = [
-        "tests/verif/campaigns/mutation/test_campaign.py::test_refusals",
-        "tests/verif/proofs/test_choice.py::test_the_list",
         "tests/cli/test_junit.py",
         "tests/hdl/verilog/test_names.py",
     ]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n", "2", "--dist", "worksteal"]
     done = subprocess.run([*command, *chosen], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
-    rows = [line.split() for line in done.stdout.partition("= stages =")[2].splitlines()[2:6]]
-    assert [row[0] for row in rows] == ["elaboration", "units", "proofs", "mutants"]
+    rows = [line.split() for line in done.stdout.partition("= stages =")[2].splitlines()[2:4]]
+    assert [row[0] for row in rows] == ["elaboration", "units"]

@@ -16,257 +16,118 @@ import pytest
 from tests.support.imports import Import, circles, imports_of, modules_in, room_of
 from tests.support.paths import PACKAGES, ROOT
 
+
+def _table(text: str) -> dict[str, list[str]]:
+    """The words of each line behind its first one and a colon; an indented line goes on, and comments begin with a #."""
+    rows = [line for line in text.replace("\n    ", " ").splitlines() if line and not line.startswith("#")]
+    return {name: words.split() for name, _, words in (row.partition(":") for row in rows)}
+
+
 #: The rooms from the ground up, each with the rooms that it may import from. An arrow to a room does not include the
 #: rooms inside it: each is named by itself. A new import may need a new arrow here; an arrow without an import goes.
-ARROWS: dict[str, list[str]] = {
-    # What runs work: caches, threads, jobs on other machines, TOML, errors. It knows nothing of what the work is.
-    "base": [],
-    # Parameters, records, registers: plain data, on which everything else stands.
-    "hdl/spec": ["base"],
-    "hdl/spec/registers": ["base", "hdl/spec"],
-    # What any design could use, and what turns designs into Verilog.
-    "hdl/blocks": [],
-    "hdl/verilog": ["base"],
-    # The codec: its two kinds of parts never import one another.
-    "hdl/codec/parts": ["hdl/spec", "hdl/blocks"],
-    "hdl/codec/plain": ["hdl/spec", "hdl/blocks", "hdl/codec/parts"],
-    "hdl/codec/pipelined": ["hdl/spec", "hdl/blocks", "hdl/codec/parts"],
-    "hdl/codec": [
-        "hdl/spec",
-        "hdl/blocks",
-        "hdl/verilog",
-        "hdl/codec/parts",
-        "hdl/codec/plain",
-        "hdl/codec/pipelined",
-    ],
-    # The stage in front of the codec that bounds an error.
-    "hdl/lossy": ["hdl/spec", "hdl/blocks", "hdl/verilog"],
-    # The engine: rings on control on channels, channels on the paths of their data, and these on the AXI ports and on what
-    # codecs are connected by. The codec itself is loaded by the name in its description.
-    "hdl/axi": ["hdl/spec", "hdl/blocks"],
-    "hdl/engine/path": ["hdl/spec", "hdl/blocks", "hdl/codec/parts", "hdl/lossy", "hdl/axi"],
-    "hdl/engine/units": ["hdl/spec", "hdl/blocks", "hdl/codec/parts", "hdl/axi", "hdl/engine/path"],
-    "hdl/engine/channel": [
-        "hdl/spec",
-        "hdl/spec/registers",
-        "hdl/blocks",
-        "hdl/codec/parts",
-        "hdl/lossy",
-        "hdl/axi",
-        "hdl/engine/path",
-        "hdl/engine/units",
-    ],
-    "hdl/engine/control": ["hdl/spec", "hdl/spec/registers", "hdl/blocks", "hdl/axi", "hdl/engine/channel"],
-    "hdl/engine/rings": [
-        "hdl/spec",
-        "hdl/spec/registers",
-        "hdl/blocks",
-        "hdl/axi",
-        "hdl/engine/channel",
-        "hdl/engine/control",
-    ],
-    "hdl/engine": [
-        "hdl/spec",
-        "hdl/spec/registers",
-        "hdl/blocks",
-        "hdl/verilog",
-        "hdl/codec/parts",
-        "hdl/axi",
-        "hdl/engine/channel",
-        "hdl/engine/control",
-        "hdl/engine/rings",
-    ],
-    # What a user gets: the Verilog of any block by its name, texts of its registers, its package, the core of LiteX.
-    "hdl/deliver": [
-        "base",
-        "hdl/spec",
-        "hdl/spec/registers",
-        "hdl/verilog",
-        "hdl/codec",
-        "hdl/lossy",
-        "hdl/engine",
-    ],
-    # The public names of cdma.hdl. They are imported by name on first use, and no room imports through them.
-    "hdl": ["base", "hdl/spec", "hdl/blocks", "hdl/codec/parts", "hdl/codec", "hdl/engine"],
-    # The software of the same bits: codec, error bounds, the engine's model with its drivers, and what autograd keeps.
-    "sim/codec": ["base", "hdl/spec"],
-    "sim/lossy": ["base", "hdl/spec"],
-    "sim/engine": ["base", "hdl/spec", "hdl/spec/registers", "sim/codec", "sim/lossy"],
-    "sim/engine/driver": ["base", "hdl/spec", "hdl/spec/registers", "sim/engine"],
-    "sim/torch": ["base", "hdl/spec", "sim/codec"],
-    "sim": ["base", "sim/codec", "sim/engine", "sim/engine/driver"],
-    # The study: models of networks and of papers. Nothing but its door in front imports it.
-    "sim/study": ["base"],
-    "sim/study/tuner": ["base"],
-    "sim/study/compare": ["base", "hdl/spec", "sim/codec", "sim/study", "sim/study/tuner"],
-    "sim/study/system": ["base", "hdl/spec", "sim/torch", "sim/study", "sim/study/tuner"],
-    "sim/study/training": [
-        "base",
-        "hdl/spec",
-        "sim/codec",
-        "sim/torch",
-        "sim/study",
-        "sim/study/compare",
-        "sim/study/system",
-    ],
-    "sim/study/profile": ["base", "hdl/spec", "sim/codec", "sim/torch", "sim/study", "sim/study/system"],
-    # The benches: that of streams and that of engines stand beside each other, on the simulator and the monitors.
-    "verif/simulator/monitors": ["hdl/verilog"],
-    "verif/simulator": ["base", "hdl/spec", "hdl/verilog", "hdl/deliver", "verif/simulator/monitors"],
-    "verif/stream": ["hdl/spec", "sim/codec", "sim/lossy", "verif/simulator/monitors", "verif/simulator"],
-    "verif/engine": [
-        "base",
-        "hdl/spec",
-        "hdl/spec/registers",
-        "sim/codec",
-        "sim/lossy",
-        "sim/engine",
-        "verif/simulator/monitors",
-        "verif/simulator",
-    ],
-    # A SoC of LiteX whose CPU runs the driver.
-    "verif/engine/litex": ["base", "hdl/spec", "hdl/deliver", "verif/simulator"],
-    # The proofs hold single blocks and the Verilog of whole designs, and simulate nothing.
-    "verif/proofs": [
-        "base",
-        "hdl/spec",
-        "hdl/spec/registers",
-        "hdl/blocks",
-        "hdl/verilog",
-        "hdl/codec/parts",
-        "hdl/codec/plain",
-        "hdl/codec",
-        "hdl/lossy",
-        "hdl/axi",
-        "hdl/engine/channel",
-        "hdl/engine/control",
-        "hdl/engine/rings",
-        "hdl/engine",
-        "synth",
-    ],
-    "verif": ["base", "hdl/spec", "verif/simulator", "verif/stream", "verif/engine"],
-    # Campaigns, in one frame: what the regression reaches, random designs, faults put into designs, faults at the ports of
-    # an engine, and the certificate of one design.
-    "verif/campaigns": ["base", "verif/simulator", "verif"],
-    "verif/campaigns/coverage": [
-        "base",
-        "hdl/spec",
-        "sim/codec",
-        "verif/simulator",
-        "verif/stream",
-        "verif/engine",
-        "verif",
-    ],
-    "verif/campaigns/soak": ["base", "hdl/spec", "verif/simulator", "verif", "verif/campaigns"],
-    "verif/campaigns/mutation": [
-        "base",
-        "hdl/spec",
-        "hdl/verilog",
-        "verif/simulator/monitors",
-        "verif/simulator",
-        "verif/proofs",
-        "verif",
-        "verif/campaigns",
-        "synth",
-    ],
-    "verif/campaigns/faults": [
-        "base",
-        "hdl/spec",
-        "hdl/spec/registers",
-        "sim/engine",
-        "verif/simulator",
-        "verif/engine",
-        "verif/campaigns",
-    ],
-    "verif/campaigns/certificate": [
-        "base",
-        "verif/simulator",
-        "verif/proofs",
-        "verif",
-        "verif/campaigns/coverage",
-        "verif/campaigns/mutation",
-    ],
-    # Area and clock.
-    "synth": ["base", "hdl/deliver"],
-    "synth/asic/library": ["synth"],
-    "synth/asic": ["base", "hdl/spec", "synth", "synth/asic/library"],
-    "synth/asic/sweep": ["base", "hdl/spec", "synth", "synth/asic/library", "synth/asic"],
-    "synth/fpga": ["base", "synth"],
-    # The command and the public names of cdma.
-    "cli": ["base", "hdl/spec", "hdl/deliver", "sim/codec", "sim/engine", "sim/engine/driver", "sim/torch"],
-    "cli/commands": [
-        "base",
-        "hdl/spec",
-        "hdl/spec/registers",
-        "hdl/deliver",
-        "sim/codec",
-        "sim/engine/driver",
-        "verif/simulator",
-        "verif/stream",
-        "verif/engine",
-        "verif/proofs",
-        "verif",
-        "verif/campaigns",
-        "verif/campaigns/coverage",
-        "verif/campaigns/soak",
-        "verif/campaigns/mutation",
-        "verif/campaigns/faults",
-        "verif/campaigns/certificate",
-        "synth",
-        "synth/asic/library",
-        "synth/asic",
-        "synth/asic/sweep",
-        "synth/fpga",
-        "cli",
-    ],
-    "cli/study": [
-        "base",
-        "hdl/spec",
-        "sim/codec",
-        "sim/study",
-        "sim/study/tuner",
-        "sim/study/compare",
-        "sim/study/system",
-        "sim/study/training",
-        "sim/study/profile",
-        "verif",
-        "synth/asic/library",
-        "synth/asic",
-        "cli",
-    ],
-}
+ARROWS = _table("""
+# What runs work: caches, threads, jobs on other machines, TOML, errors. It knows nothing of what the work is.
+base:
+# Parameters, records, registers: plain data, on which everything else stands.
+hdl/spec: base
+hdl/spec/registers: base hdl/spec
+# What any design could use, and what turns designs into Verilog.
+hdl/blocks:
+hdl/verilog: base
+# The codec: its two kinds of parts never import one another.
+hdl/codec/parts: hdl/spec hdl/blocks
+hdl/codec/plain: hdl/spec hdl/blocks hdl/codec/parts
+hdl/codec/pipelined: hdl/spec hdl/blocks hdl/codec/parts
+hdl/codec: hdl/spec hdl/blocks hdl/verilog hdl/codec/parts hdl/codec/plain hdl/codec/pipelined
+# The stage in front of the codec that bounds an error.
+hdl/lossy: hdl/spec hdl/blocks hdl/verilog
+# The engine: rings on control on channels, channels on the paths of their data, and these on the AXI ports and on what
+# codecs are connected by. The codec itself is loaded by the name in its description.
+hdl/axi: hdl/spec hdl/blocks
+hdl/engine/path: hdl/spec hdl/blocks hdl/codec/parts hdl/lossy hdl/axi
+hdl/engine/units: hdl/spec hdl/blocks hdl/codec/parts hdl/axi hdl/engine/path
+hdl/engine/channel: hdl/spec hdl/spec/registers hdl/blocks hdl/codec/parts hdl/lossy hdl/axi hdl/engine/path
+    hdl/engine/units
+hdl/engine/control: hdl/spec hdl/spec/registers hdl/blocks hdl/axi hdl/engine/channel
+hdl/engine/rings: hdl/spec hdl/spec/registers hdl/blocks hdl/axi hdl/engine/channel hdl/engine/control
+hdl/engine: hdl/spec hdl/spec/registers hdl/blocks hdl/verilog hdl/codec/parts hdl/axi hdl/engine/channel
+    hdl/engine/control hdl/engine/rings
+# What a user gets: the Verilog of any block by its name, texts of its registers, its package, the core of LiteX.
+hdl/deliver: base hdl/spec hdl/spec/registers hdl/verilog hdl/codec hdl/lossy hdl/engine
+# The public names of cdma.hdl. They are imported by name on first use, and no room imports through them.
+hdl: base hdl/spec hdl/blocks hdl/codec/parts hdl/codec hdl/engine
+# The software of the same bits: codec, error bounds, the engine's model with its drivers, and what autograd keeps.
+sim/codec: base hdl/spec
+sim/lossy: base hdl/spec
+sim/engine: base hdl/spec hdl/spec/registers sim/codec sim/lossy
+sim/engine/driver: base hdl/spec hdl/spec/registers sim/engine
+sim/torch: base hdl/spec sim/codec
+sim: base sim/codec sim/engine sim/engine/driver
+# The study: models of networks and of papers. Nothing but its door in front imports it.
+sim/study: base
+sim/study/tuner: base
+sim/study/compare: base hdl/spec sim/codec sim/study sim/study/tuner
+sim/study/system: base hdl/spec sim/torch sim/study sim/study/tuner
+sim/study/training: base hdl/spec sim/codec sim/torch sim/study sim/study/compare sim/study/system
+sim/study/profile: base hdl/spec sim/codec sim/torch sim/study sim/study/system
+# The benches: that of streams and that of engines stand beside each other, on the simulator and the monitors.
+verif/simulator/monitors: hdl/verilog
+verif/simulator: base hdl/spec hdl/verilog hdl/deliver verif/simulator/monitors
+verif/stream: hdl/spec sim/codec sim/lossy verif/simulator/monitors verif/simulator
+verif/engine: base hdl/spec hdl/spec/registers sim/codec sim/lossy sim/engine verif/simulator/monitors verif/simulator
+# A SoC of LiteX whose CPU runs the driver.
+verif/engine/litex: base hdl/spec hdl/deliver verif/simulator
+# The proofs hold single blocks and the Verilog of whole designs, and simulate nothing.
+verif/proofs: base hdl/spec hdl/spec/registers hdl/blocks hdl/verilog hdl/codec/parts hdl/codec/plain hdl/codec
+    hdl/lossy hdl/axi hdl/engine/channel hdl/engine/control hdl/engine/rings hdl/engine synth
+verif: base hdl/spec verif/simulator verif/stream verif/engine
+# Campaigns, in one frame: what the regression reaches, random designs, faults put into designs, faults at the ports of
+# an engine, and the certificate of one design.
+verif/campaigns: base verif/simulator verif
+verif/campaigns/coverage: base hdl/spec sim/codec verif/simulator verif/stream verif/engine verif
+verif/campaigns/soak: base hdl/spec verif/simulator verif verif/campaigns
+verif/campaigns/mutation: base hdl/spec hdl/verilog verif/simulator/monitors verif/simulator verif/proofs verif
+    verif/campaigns synth
+verif/campaigns/faults: base hdl/spec hdl/spec/registers sim/engine verif/simulator verif/engine verif/campaigns
+verif/campaigns/certificate: base verif/simulator verif/proofs verif verif/campaigns/coverage verif/campaigns/mutation
+# Area and clock.
+synth: base hdl/deliver
+synth/asic/library: synth
+synth/asic: base hdl/spec synth synth/asic/library
+synth/asic/sweep: base hdl/spec synth synth/asic/library synth/asic
+synth/fpga: base synth
+# The command and the public names of cdma.
+cli: base hdl/spec hdl/deliver sim/codec sim/engine sim/engine/driver sim/torch
+cli/commands: base hdl/spec hdl/spec/registers hdl/deliver sim/codec sim/engine/driver verif/simulator verif/stream
+    verif/engine verif/proofs verif verif/campaigns verif/campaigns/coverage verif/campaigns/soak
+    verif/campaigns/mutation verif/campaigns/faults verif/campaigns/certificate synth synth/asic/library synth/asic
+    synth/asic/sweep synth/fpga cli
+cli/study: base hdl/spec sim/codec sim/study sim/study/tuner sim/study/compare sim/study/system sim/study/training
+    sim/study/profile verif synth/asic/library synth/asic cli
+""")
 
 #: The libraries that the package imports, each with the rooms that may import it, including the rooms inside those.
-LIBRARIES: dict[str, list[str]] = {
-    "amaranth": [
-        "hdl/blocks",
-        "hdl/verilog",
-        "hdl/codec",
-        "hdl/lossy",
-        "hdl/axi",
-        "hdl/engine",
-        "verif/proofs",
-        "cli/commands",
-    ],
-    "numpy": ["sim", "verif", "synth", "cli/commands", "cli/study"],
-    "litex": ["hdl/deliver", "verif/engine/litex"],
-    "migen": ["hdl/deliver"],
-    "rich": ["cli"],
-    "shtab": ["cli/commands"],
-    "tomli": ["base"],
-    "lz4": ["sim/study/compare"],
-    "torch": ["sim/study/training", "sim/study/profile", "sim/torch", "cli"],
-    "cocotb": ["verif"],
-    "cocotb_tools": ["verif/simulator"],
-    "cocotbext": ["verif"],
-    "find_libpython": ["verif/simulator"],
-    "vcd": ["verif"],
-    "wavedrom": ["verif"],
-    "matplotlib": ["synth", "cli/commands", "cli/study"],
-    "peakrdl_uvm": ["hdl/deliver"],
-    "systemrdl": ["hdl/deliver"],
-    "distributed": ["base"],
-}
+LIBRARIES = _table("""
+amaranth: hdl/blocks hdl/verilog hdl/codec hdl/lossy hdl/axi hdl/engine verif/proofs cli/commands
+numpy: sim verif synth cli/commands cli/study
+litex: hdl/deliver verif/engine/litex
+migen: hdl/deliver
+rich: cli
+shtab: cli/commands
+tomli: base
+lz4: sim/study/compare
+torch: sim/study/training sim/study/profile sim/torch cli
+cocotb: verif
+cocotb_tools: verif/simulator
+cocotbext: verif
+find_libpython: verif/simulator
+vcd: verif
+wavedrom: verif
+matplotlib: synth cli/commands cli/study
+peakrdl_uvm: hdl/deliver
+systemrdl: hdl/deliver
+distributed: base
+""")
 
 
 def broken_walls(imports: list[Import], arrows: Mapping[str, list[str]]) -> list[str]:
@@ -458,6 +319,7 @@ _WITH_TORCH = (
 )
 
 
+@pytest.mark.slow
 def test_the_models_do_not_load_amaranth() -> None:
     names = [name for name in modules_in(ROOT, {"sim": "cdma.sim"}) if not name.endswith(_WITH_TORCH)]
     assert _loads("import " + ", ".join(names), "amaranth", "numpy", "cocotb") == ["numpy"]

@@ -17,6 +17,8 @@ import pytest
 from tests.support.native_build import compiler
 from tests.support.paths import PACKAGES, ROOT
 
+pytestmark = pytest.mark.slow
+
 _SOURCES = (*PACKAGES, "pyproject.toml", "setup.py", "LICENSE", "README.md")
 
 
@@ -66,7 +68,6 @@ def test_a_build_leaves_the_checkout_as_it_was(wheel: Path) -> None:
     assert set(left) == {"stale.py"}
 
 
-@pytest.mark.slow
 def test_the_installed_wheel_generates_verilog(wheel: Path, tmp_path: Path) -> None:
     environment = tmp_path / "environment"
     venv.create(environment, with_pip=False, symlinks=True)

@@ -47,17 +47,3 @@ def test_junit(found, tmp_path, capsys):
     assert 'name="cdma faults aborts"' in text
     assert "{'silent': 102}: OK" in text
     assert "cdma faults streams --seed 1 --case" in text
-
-
-def test_refusals(found, capsys):
-    for arguments, message in (
-        (["--count", "0"], "count is 0; it must be 1 or more"),
-        (["rain"], "campaign is 'rain'; it must be one of responses, stalls, aborts, resets, streams"),
-        (["--case", "own: 1"], "case needs the one campaign"),
-        (
-            ["streams", "--case", "4"],
-            "it must begin with one of aie-ml, bf16, own, own+crc, zvc32, zvc8 and a colon",
-        ),
-    ):
-        assert main(["faults", *arguments]) == 2
-        assert message in capsys.readouterr().err

@@ -19,13 +19,6 @@ def test_list(capsys):
     assert {"property", "config", "method", "claim"} == set(json.loads(capsys.readouterr().out)[0])
 
 
-def test_refusals(capsys):
-    assert main(["prove", "fido"]) == 2
-    assert "there is no proof 'fido'; did you mean fifo" in capsys.readouterr().err
-    assert main(["prove", "--jobs", "0"]) == 2
-    assert main(["prove", "--timeout", "0.5"]) == 2
-
-
 def test_proves_and_keeps(capsys, tmp_path):
     assert main(["prove", "stream_register", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)

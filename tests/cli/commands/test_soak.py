@@ -36,10 +36,3 @@ def test_json(failing_at_two, capsys):
     assert main(["soak", "--minutes", "1e-9", "--first", "5", "--keep-going", "--json"]) == 1
     (failure,) = json.loads(capsys.readouterr().out)["failures"]
     assert (failure["case"], failure["failure"]) == (5, "a word is missing")
-
-
-def test_refusals(tmp_path, capsys):
-    assert main(["soak", "--minutes", "0"]) == 2
-    assert "minutes is 0; it must be more than 0" in capsys.readouterr().err
-    assert main(["soak", "--log", str(tmp_path / "no" / "log")]) == 2
-    assert "No such file" in capsys.readouterr().err

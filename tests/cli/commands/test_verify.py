@@ -95,9 +95,3 @@ def test_list(block: str, asked: dict[str, Any], capsys: pytest.CaptureFixture[s
     assert main(["verify", block, "--list", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert rows == [{"test": each.name, "stimulus": each.stimulus, "check": each.check} for each in points]
-
-
-def test_an_unknown_test(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["verify", "engine", "--tests", "bound"]) == 2
-    err = capsys.readouterr().err
-    assert err.startswith("cdma: tests has 'bound'; the tests of the engine are soak, lengths, dense,")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cdma.app import main
 from cdma.sim.study.recorded import DATA
+from cdma.verif.engine import measure
+from cdma.verif.engine.design import EngineDesign
 
 SMALL = [
     *("--latency", "32", "--burst-beats", "8", "--dev-address-bits", "32", "--host-address-bits", "32"),
@@ -17,12 +21,16 @@ SMALL = [
 TINY = ["--cycles", "512", "--memory-latency", "10", "--densities", "0", "1", "--patterns", "one-unit"]
 
 
-@pytest.mark.verilator
-@pytest.mark.slow
-def test_rows(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    picture = tmp_path / "units.svg"
-    command = ["bench", "units", *SMALL, *TINY, "--unit-counts", "1", "2", "--plot", str(picture)]
-    assert main([*command, "--json"]) == 0
+def test_an_engine_for_each_number_of_units(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With one unit literals are nowhere but scattered."""
+
+    def asked(design: EngineDesign, cases: Sequence[dict[str, Any]], report: Callable[[int], None]) -> Any:
+        return [case | {"compressed_bytes": 1, "cycles": 1} for case in cases]
+
+    monkeypatch.setattr(measure, "measure_engine", asked)
+    assert main(["bench", "units", *SMALL, *TINY, "--unit-counts", "1", "2", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert [(row["direction"], row["pattern"], row["units"], row["density"]) for row in rows] == [
         (direction, *rest)
@@ -35,6 +43,14 @@ def test_rows(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
             ("one unit", 2, 0.5),
         )
     ]
+
+
+@pytest.mark.verilator
+@pytest.mark.slow
+def test_rows_add_up_and_are_shown_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["bench", "units", *SMALL, *TINY, "--units", "2", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert len(rows) == 6
     for row in rows:
         assert row["ratio"] == pytest.approx(row["bytes"] / row["compressed_bytes"], abs=1e-3)
         link, device = row["compressed_bytes"] / 8, row["bytes"] / 8 / row["units"]
@@ -43,18 +59,13 @@ def test_rows(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         assert row["share"] == pytest.approx(row["bound"] / row["cycles"], abs=1e-4)
         assert row["link_utilisation"] == pytest.approx(link / row["cycles"], abs=1e-4)
         assert 0.6 < row["share"] < 1
-    assert picture.read_text(encoding="utf-8").count("<svg") == 1
-
-
-@pytest.mark.verilator
-@pytest.mark.slow
-def test_table(capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["bench", "units", *SMALL, *TINY, "--units", "2", "--directions", "prefetch", "--markdown"]
-    assert main(command) == 0
+    file = tmp_path / "rows.json"
+    file.write_text(json.dumps({"units": rows}))
+    assert main(["bench", "units", "--rows", str(file), "--markdown"]) == 0
     title, rule, *lines = capsys.readouterr().out.splitlines()
     assert title == "| direction | literals | ratio | 2 units |"
     assert rule == "|---|---|---:|---:|"
-    assert [line.rpartition("|")[0].rpartition("|")[0] for line in lines] == [
+    assert [line.rpartition("|")[0].rpartition("|")[0] for line in lines[3:]] == [
         "| prefetch | 0.0% of the words | 32.00 ",
         "| prefetch | 100.0% of the words | 0.97 ",
         "| prefetch | in the stripes of one unit | 1.88 ",

@@ -9,6 +9,7 @@ import pytest
 from cdma.app import main
 
 
+@pytest.mark.slow
 def test_rows(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "queue", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
@@ -30,6 +31,7 @@ def test_rows(capsys: pytest.CaptureFixture[str]) -> None:
     assert without["random"]["0.95"] >= 0.99
 
 
+@pytest.mark.slow
 def test_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "queue", "--markdown"]) == 0
     title, rule, *rows = capsys.readouterr().out.splitlines()

@@ -70,6 +70,7 @@ def test_a_codec_that_loses_something_is_caught():
         list(software_bench.measure(np.arange(4, dtype=np.float32), [liar], 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

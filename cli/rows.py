@@ -35,12 +35,11 @@ class Table:
             table.add_row(*row)
         output().print(table)
 
-    def markdown(self) -> None:
-        """Prints it as Markdown."""
-        print(f"| {' | '.join(self.titles)} |")
-        print("|" + "---|" * self.texts + "---:|" * (len(self.titles) - self.texts))
-        for row in self.rows:
-            print(f"| {' | '.join(row)} |")
+    def markdown(self) -> str:
+        """It as Markdown."""
+        rule = "|" + "---|" * self.texts + "---:|" * (len(self.titles) - self.texts)
+        titles, *rows = (f"| {' | '.join(row)} |" for row in (self.titles, *self.rows))
+        return "\n".join([titles, rule, *rows])
 
 
 def column(key: str, form: str = "") -> Callable[[Row], str]:
@@ -85,7 +84,7 @@ def show_rows(
     cells = [[cell(row) for cell in columns.values()] for row in rows]
     if arguments.markdown:
         titles, *lines = markdown(rows) if markdown else [list(columns), *cells]
-        Table(titles, lines, texts).markdown()
+        print(Table(titles, lines, texts).markdown())
         return
 
     from cdma.output import cell as shown
@@ -100,13 +99,13 @@ def tell(
     *,
     json_of: Callable[[], Any],
     show: Callable[[], None],
-    markdown: Callable[[], None] | None = None,
+    markdown: Callable[[], str] | None = None,
 ) -> int:
     """Prints JSON, Markdown or what is for people, as was asked for; the status of the command."""
     if arguments.json:
         print(json.dumps(json_of(), indent=2))
     elif markdown is not None and arguments.markdown:
-        markdown()
+        print(markdown())
     else:
         show()
     return 0 if holds else 1

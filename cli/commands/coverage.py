@@ -111,7 +111,7 @@ def _run(arguments: argparse.Namespace) -> int:
         found.passed,
         json_of=found.to_dict,
         show=lambda: _show(found, written),
-        markdown=lambda: _print_markdown(found),
+        markdown=lambda: _markdown(found),
     )
 
 
@@ -131,15 +131,15 @@ def _cell(share: Share) -> str:
     return f"{share.hit} / {share.total - share.excluded}{excluded}"
 
 
-def _print_markdown(found: Coverage) -> None:
+def _markdown(found: Coverage) -> str:
     from cdma.verif.campaigns.coverage.code import KINDS
 
-    Table(("block", *KINDS), [[f"`{name}`", *cells] for name, *cells in _rows(found)]).markdown()
-    print()
+    blocks = [[f"`{name}`", *cells] for name, *cells in _rows(found)]
     goals = [
         [each.goal.name, str(len(each.counts)), str(each.hit), each.goal.statement] for each in found.reached
     ]
-    Table(("goal", "bins", "met", "what"), goals).markdown()
+    tables = (Table(("block", *KINDS), blocks), Table(("goal", "bins", "met", "what"), goals))
+    return "\n\n".join(table.markdown() for table in tables)
 
 
 def _show(found: Coverage, written: Sequence[Path]) -> None:

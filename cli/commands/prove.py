@@ -85,7 +85,7 @@ def _run(arguments: argparse.Namespace) -> int:
         all(result.status in HOLDS for result in results),
         json_of=lambda: [asdict(result) for result in results],
         show=lambda: _show(results),
-        markdown=lambda: _print_markdown(results),
+        markdown=lambda: _markdown(results),
     )
 
 
@@ -107,7 +107,7 @@ def _list(proofs: Sequence[Claim], as_json: bool) -> None:
 _TITLES = ("property", "config", "method", "depth", "status", "seconds")
 
 
-def _print_markdown(results: Sequence[Result]) -> None:
+def _markdown(results: Sequence[Result]) -> str:
     rows = [
         [
             *(f"`{result.property}`", result.config, result.method, str(result.depth or "")),
@@ -115,7 +115,7 @@ def _print_markdown(results: Sequence[Result]) -> None:
         ]
         for result in results
     ]
-    Table(_TITLES, rows, texts=3).markdown()
+    return Table(_TITLES, rows, texts=3).markdown()
 
 
 def _show(results: Sequence[Result]) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from cdma.synth.asic.library.library import Library
 from cdma.synth.circuits import Circuit
-from cdma.synth.yosys import Progress, Yosys, find_yosys
+from cdma.synth.yosys import Progress, Yosys
 
 from .netlist import CellCount, Netlist, synthesise
 from .recipe import Options
@@ -34,11 +34,10 @@ def breakdown(
     options: Options,
     *,
     depth: int,
-    yosys: Yosys | None = None,
-    progress: Progress | None = None,
+    yosys: Yosys,
+    progress: Progress | None,
 ) -> list[InstanceCount]:
     """Counts the blocks of ``circuit`` down to ``depth`` levels of instances, in the order of their paths."""
-    yosys = yosys or find_yosys()
     keep = block_modules(circuit, yosys, depth)
     netlist = synthesise(circuit, library, options, keep=keep, yosys=yosys, progress=progress)
     return [InstanceCount(path, netlist.count(library, module)) for path, module in _instances(netlist)]

@@ -21,18 +21,7 @@ from dataclasses import dataclass
 
 from cdma.synth.errors import MeasureError
 
-__all__ = [
-    "BUFFER_BYTES",
-    "PAPER_MM2",
-    "PEERS",
-    "RULES",
-    "Peer",
-    "Rule",
-    "ScaledArea",
-    "buffer_mm2",
-    "check_feature_size",
-    "scale_to_paper",
-]
+__all__ = ["PAPER_MM2", "PEERS", "Peer", "Rule", "ScaledArea", "check_feature_size", "scale_to_paper"]
 
 PAPER_MM2 = 1.5
 PAPER_NM = 28.0
@@ -93,15 +82,10 @@ def scale_to_paper(unit_um2: float, feature_nm: float) -> list[ScaledArea]:
         ScaledArea(
             rule,
             UNITS * unit_um2 * (PAPER_NM / feature_nm) ** rule.exponent / rule.row_use / 1e6,
-            buffer_mm2(8 * BUFFER_BYTES, rule),
+            8 * BUFFER_BYTES * _SRAM_BIT_UM2 / rule.buffer_use / 1e6,
         )
         for rule in RULES
     ]
-
-
-def buffer_mm2(bits: int, rule: Rule) -> float:
-    """The area of a buffer of so many bits at the paper's feature size."""
-    return bits * _SRAM_BIT_UM2 / rule.buffer_use / 1e6
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,12 @@ def _runs(pid: int) -> bool:
 @pytest.mark.verilator
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds processes in /proc, as Linux has it")
 @pytest.mark.parametrize(
-    ("name", "number"), [*((name, signal.SIGTERM) for name in COMMANDS), ("prove", signal.SIGINT)]
+    ("name", "number"),
+    [
+        *((name, signal.SIGTERM) for name in ("area", "fpga", "prove", "verify")),
+        ("prove", signal.SIGINT),
+        pytest.param("prove printed", signal.SIGTERM, marks=pytest.mark.thorough),
+    ],
 )
 def test_tools_end_with_the_command(name: str, number: signal.Signals) -> None:
     """At once, although the tool says nothing by itself and could go on for minutes."""

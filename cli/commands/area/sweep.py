@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from rich.markup import escape
@@ -13,7 +14,8 @@ from rich.markup import escape
 from cdma.base.errors import ParameterError
 from cdma.files import making_directory, ready_directory
 from cdma.options import cache_from, check_one_or_more, codec_config_from
-from cdma.output import new_table, output, step_progress
+from cdma.output import output, step_progress
+from cdma.rows import Table
 from cdma.synth.asic.sweep.plots import plot_sweep, require_matplotlib
 from cdma.synth.asic.sweep.points import parse_axis, points
 from cdma.synth.asic.sweep.sweep import Outcome, Sweep, run_sweep
@@ -85,10 +87,7 @@ def _show(sweep: Sweep, assumption: str) -> None:
     console.print(f"{sweep.block} on {sweep.library}")
     if assumption:
         console.print(f"Assumed: {assumption}.")
-    table = new_table(*(name.replace("_", " ") for name in sweep.axes), *_HEADINGS, texts=0)
-    for outcome in sweep.outcomes:
-        table.add_row(*map(str, outcome.point.axes.values()), *(_cells(outcome) or ["-"] * len(_HEADINGS)))
-    console.print(table)
+    _table(sweep, sweep.outcomes).show()
     for outcome in sweep.outcomes:
         if outcome.reason:
             where = ", ".join(f"{name} {value}" for name, value in outcome.point.axes.items())
@@ -99,15 +98,17 @@ def _write(sweep: Sweep, rows: str, folder: Path) -> None:
     with making_directory(folder), tempfile.TemporaryDirectory(dir=folder, prefix=".sweep-") as temporary:
         scratch = Path(temporary)
         (scratch / f"{sweep.block}-sweep.json").write_text(rows + "\n")
-        (scratch / f"{sweep.block}-sweep.md").write_text(_markdown(sweep))
+        (scratch / f"{sweep.block}-sweep.md").write_text(_table(sweep, sweep.measured).markdown() + "\n")
         plot_sweep(sweep, scratch)
         for path in sorted(scratch.iterdir()):
             os.replace(path, folder / path.name)
 
 
-def _markdown(sweep: Sweep) -> str:
-    headings = [*(name.replace("_", " ") for name in sweep.axes), *_HEADINGS]
-    lines = [" | ".join(headings), " | ".join("---:" for _ in headings)]
-    for outcome in sweep.measured:
-        lines.append(" | ".join([*map(str, outcome.point.axes.values()), *_cells(outcome)]))
-    return "".join(f"| {line} |\n" for line in lines)
+def _table(sweep: Sweep, outcomes: Iterable[Outcome]) -> Table:
+    """A row for each outcome, with dashes where nothing was measured."""
+    titles = [*(name.replace("_", " ") for name in sweep.axes), *_HEADINGS]
+    rows = [
+        [*map(str, outcome.point.axes.values()), *(_cells(outcome) or ["-"] * len(_HEADINGS))]
+        for outcome in outcomes
+    ]
+    return Table(titles, rows, texts=0)

@@ -10,22 +10,7 @@ from cdma.synth.fpga.routing import Routed
 
 
 @pytest.mark.slow
-def test_command(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("CDMA_CACHE", str(tmp_path))
-    small = ["--word-bits", "8", "--window", "8", "--lanes", "1"]
-    assert main(["fpga", "decompressor", *small, "--target", "xilinx", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert list(found) == [
-        *("block", "config", "target", "device", "luts", "flip_flops", "ram_blocks", "ram_bits", "cells"),
-        *("fmax_mhz", "routed", "tools"),
-    ]
-    assert found["luts"] > 50
-    assert found["flip_flops"] > 50
-    assert (found["fmax_mhz"], found["routed"]) == (None, [])
-
-
-@pytest.mark.slow
-def test_a_seed_without_a_route(tmp_path, capsys, monkeypatch):
+def test_figures_and_a_seed_without_a_route(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("CDMA_CACHE", str(tmp_path))
     runs = [Routed(1, 100.0, "a", "b"), Routed(2, None, "", "")]
     monkeypatch.setattr(measure_module, "place_and_route", lambda *_: runs)
@@ -34,6 +19,15 @@ def test_a_seed_without_a_route(tmp_path, capsys, monkeypatch):
     shown = capsys.readouterr().out
     assert "clock" not in shown
     assert shown.endswith("seed 1: 100.0 MHz, a → b\nseed 2: not routed in the time\n")
+    assert main(["fpga", *small, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert list(found) == [
+        *("block", "config", "target", "device", "luts", "flip_flops", "ram_blocks", "ram_bits", "cells"),
+        *("fmax_mhz", "routed", "tools"),
+    ]
+    assert found["luts"] > 50
+    assert found["flip_flops"] > 50
+    assert (found["fmax_mhz"], len(found["routed"])) == (None, 2)
 
 
 @pytest.mark.slow

@@ -47,7 +47,7 @@ def test_generate(tmp_path: Path, capsys: pytest.CaptureFixture[str], bare: bool
     assert all(re.search(rf"\.{port} +\({port}\)", instance) for port in ports)
 
     # A size is said in the place of 0, which stands for what follows from others.
-    config = EngineConfig(Format(16), lanes=4, dev_data_bits=64, host_data_bits=64)
+    config = EngineConfig(Format(16), lanes=4, registers=not bare, dev_data_bits=64, host_data_bits=64)
     for name in {each.name for each in (*fields(EngineConfig), *fields(Sideband))} - {"format", "sideband"}:
         assert name in summary, name
     assert summary["host_axcache"] == 15

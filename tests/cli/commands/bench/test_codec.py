@@ -1,9 +1,8 @@
-"""``cdma bench codec`` and ``cdma demo``: rows as documented, numbers that add up."""
+"""``cdma bench codec``: rows as documented, numbers that add up."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from cdma import CodecConfig, Format
 from cdma.app import main
 from cdma.hdl.spec.codecs import BLOCKS
-from cdma.sim.codec import stimuli
 from cdma.sim.codec.model import ZVC, analyse
 from cdma.sim.codec.stimuli import activations
 from cdma.verif.stream.codec.design import CodecDesign
@@ -96,20 +94,3 @@ def test_a_tensor_goes_through(block: str) -> None:
     assert run.stream_bytes == 4 * analyse(tensor, ZVC).compressed_words
     assert run.raw_bytes / 32 <= run.cycles <= run.raw_bytes / 32 + 60
     assert run.bytes_per_cycle == run.raw_bytes / run.cycles
-
-
-@pytest.mark.verilator
-@pytest.mark.slow
-def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    tensor = activations(1, 0.4)[:, :2, :40]
-    monkeypatch.setattr(stimuli, "activations", lambda size, density: tensor)
-    assert main(["demo", "-o", str(tmp_path), "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert report["tensor"]["bytes"] == tensor.nbytes
-    assert [step["block"] for step in report["steps"]] == [*BLOCKS, "engine"]
-    for step in report["steps"]:
-        assert step["ratio"] == round(tensor.nbytes / step["compressed_bytes"], 3)
-        assert step["compressed_bytes"] == 4 * analyse(tensor, ZVC).compressed_words
-        assert step["bytes_per_cycle"] > 20
-        assert Path(step["verilog"]).read_text().count("endmodule") > 1
-        assert all(Path(path).stat().st_size for path in step["waveform"])

@@ -15,7 +15,7 @@ SMALL = CodecConfig(Format(word_bits=8, window=8), lanes=1)
 
 @pytest.mark.slow
 def test_a_sweep_goes_on_where_it_stopped(tiny, tmp_path, monkeypatch):
-    wanted = list(points(SMALL, Options(), {"lanes": (1, 2, 4)}))
+    wanted = list(points(SMALL, Options(), {"lanes": (1, 2)}))
     synthesised = []
     real = measure_module.synthesise
 
@@ -31,10 +31,10 @@ def test_a_sweep_goes_on_where_it_stopped(tiny, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         run_sweep("decompressor", tiny, wanted, jobs=1, cache=Cache(tmp_path), on_done=interrupt)
     before = len(synthesised)
-    assert 1 <= before < 3
+    assert before == 1
     outcomes = run_sweep("decompressor", tiny, wanted, jobs=2, cache=Cache(tmp_path))
-    assert sorted(synthesised) == [1, 2, 4]
-    assert [outcome.point.axes["lanes"] for outcome in outcomes] == [1, 2, 4]
+    assert sorted(synthesised) == [1, 2]
+    assert [outcome.point.axes["lanes"] for outcome in outcomes] == [1, 2]
     areas = [outcome.measurement.plain.kge for outcome in outcomes]
     assert areas == sorted(areas)
     assert outcomes[1].ge_per_byte == pytest.approx(1000 * areas[1] / 2)
@@ -48,7 +48,7 @@ def figures(outcome):
 
 @pytest.mark.slow
 def test_cluster_gives_the_same_figures(cluster, tiny, tmp_path):
-    wanted = list(points(SMALL, Options(), {"lanes": (1, 2, 16)}))
+    wanted = list(points(SMALL, Options(), {"lanes": (1, 16)}))
     here = run_sweep("decompressor", tiny, wanted, cache=Cache(tmp_path / "here"))
     there = run_sweep(
         "decompressor", tiny, wanted, scheduler=cluster.scheduler_address, cache=Cache(tmp_path / "there")

@@ -41,6 +41,7 @@ def test_writes_one_file_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert _period(directory) == "1"
 
 
+@pytest.mark.slow
 def test_every_option_arrives(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--word-bits", "8", "--window", "8", "--lanes", "4", "--code-bits", "2", "--runtime-values"]
     names = ["--name", "mine", "--prefix", "soc_", "--no-init", "--period", "1.5", "--json"]
@@ -59,6 +60,7 @@ def test_every_option_arrives(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert _period(tmp_path, "mine") == "1.5"
 
 
+@pytest.mark.slow
 def test_a_pipelined_codec_and_its_memories(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["generate", "compressor", *_SMALL, "--pipelined"]
     assert main([*options, "--memories", "infer", "--json", "-o", str(tmp_path)]) == 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,87 +12,89 @@ from cdma.hdl.codec.compressor import Compressor
 from cdma.hdl.codec.decompressor import Decompressor
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.sim.codec.model import decode_packet, encode_packet
+from cdma.sim.codec.results import PacketResult
 
-from .pauses import never, sometimes
-from .stream_bench import Packet, StreamBench, beats_of
+from .codec_packets import Stream
+from .pauses import Pause, by_phases, never
+from .stream_bench import StreamBench, beats_of
 
-__all__ = ["compress_packets", "cycles_taken", "decompress_packets"]
+__all__ = ["Passed", "compress_packets", "decompress_packets", "in_phases"]
 
 
-def _pauses(number: int, share: float, seed: object) -> list:
-    return [sometimes((seed, i), share) if share else never for i in range(number)]
+class Passed(NamedTuple):
+    """A packet that came out, and the cycles from its first beat in to its first and to its last beat out."""
+
+    words: list[int]
+    latency: int
+    cycles: int
+
+
+def in_phases(seed: object) -> dict[str, Pause]:
+    """Every stream rests never, sometimes or mostly, in phases of its own."""
+    return {name: by_phases((seed, name)) for name in ("input", "length", "output", "report")}
+
+
+class _Alone:
+    """Rests before each packet until the one before has been reported, and some cycles more."""
+
+    def __init__(self, bench: StreamBench, ends: list[int], reported: list[Any]) -> None:
+        self.bench, self.reported = bench, reported
+        self.before = {beat: number + 1 for number, beat in enumerate(ends)}
+        self.number = self.left = 0
+
+    def __call__(self) -> bool:
+        before = self.before.get(len(self.bench.accepted["input"]), 0)
+        if before > self.number:
+            self.number, self.left = before, 40
+        if self.left and len(self.reported) >= before:
+            self.left -= 1
+        return self.left > 0
 
 
 def compress_packets(
-    config: CodecConfig,
-    packets: Sequence[Sequence[int]],
-    *,
-    pauses: float = 0,
-    report_pauses: float | None = None,
-    seed: object = 0,
-) -> tuple[StreamBench, list[Packet]]:
-    """Compresses ``packets``; checks that data and reports are the model's."""
+    config: CodecConfig, packets: Sequence[Sequence[int]], pauses: Mapping[str, Pause] | None = None
+) -> list[Passed]:
+    """Compresses ``packets``, one by one unless there are ``pauses``; checks that data and reports are the model's."""
     bench = StreamBench(Compressor(config))
-    source, sink, reports = _pauses(3, pauses, seed)
-    if report_pauses is not None:
-        reports = sometimes((seed, "reports"), report_pauses)
-    bench.source("input", [beat for packet in packets for beat in beats_of(packet, config.lanes)], source)
-    received = bench.packets("output", len(packets), sink)
-    reported = bench.collect("report", len(packets), reports)
-    bench.run(_limit(sum(map(len, packets)), len(packets), config))
-    for number, (packet, got, (_, report)) in enumerate(zip(packets, received, reported, strict=True)):
-        want = encode_packet(np.array(packet, dtype=np.uint32), config.format)
-        assert got.words == want.words.tolist(), f"packet {number} of {len(packet)} words"
-        assert (report.words_in, report.words_out, report.literals, report.error.value) == (
-            want.report.words_in,
-            want.report.words_out,
-            want.report.literals,
-            want.report.error,
-        ), f"report of packet {number}"
-    return bench, received
+    want = [encode_packet(np.array(packet, np.uint32), config.format) for packet in packets]
+    return _pass(bench, packets, config.lanes, want, pauses)
 
 
 def decompress_packets(
-    config: CodecConfig,
-    packets: Sequence[tuple[Sequence[int], int]],
-    *,
-    pauses: float = 0,
-    output_pauses: float | None = None,
-    report_pauses: float | None = None,
-    seed: object = 0,
-) -> tuple[StreamBench, list[Packet]]:
-    """Decompresses ``packets`` (stream, number of words); checks that data and reports are the model's."""
+    config: CodecConfig, packets: Sequence[Stream], pauses: Mapping[str, Pause] | None = None
+) -> list[Passed]:
+    """Decompresses ``packets``, one by one unless there are ``pauses``; checks that data and reports are the model's."""
     bench = StreamBench(Decompressor(config))
-    source, sink, reports, lengths = _pauses(4, pauses, seed)
-    if output_pauses is not None:
-        sink = sometimes((seed, "output"), output_pauses)
-    if report_pauses is not None:
-        reports = sometimes((seed, "reports"), report_pauses)
-    bench.source("input", [beat for stream, _ in packets for beat in beats_of(stream, config.units)], source)
-    bench.source("length", [length for _, length in packets], lengths)
-    received = bench.packets("output", len(packets), sink)
-    reported = bench.collect("report", len(packets), reports)
-    most = sum(len(stream) + min(length, len(stream) * config.format.window) for stream, length in packets)
-    bench.run(_limit(most, len(packets), config))
-    for number, ((stream, length), got, (_, report)) in enumerate(
-        zip(packets, received, reported, strict=True)
-    ):
-        want = decode_packet(np.array(stream, dtype=np.uint32), length, config.format, config.lanes)
-        what = f"packet {number}: {len(stream)} words for {length}"
-        assert (report.words_in, report.words_out, report.literals, report.error.value) == (
-            want.report.words_in,
-            want.report.words_out,
-            want.report.literals,
-            int(want.report.error),
-        ), what
-        assert got.words == want.words.tolist(), what
-    return bench, received
+    bench.source("length", [length for _, length in packets], (pauses or {}).get("length", never))
+    want = [
+        decode_packet(np.array(stream, np.uint32), length, config.format, config.lanes)
+        for stream, length in packets
+    ]
+    return _pass(bench, [stream for stream, _ in packets], config.units, want, pauses)
 
 
-def _limit(words: int, packets: int, config: CodecConfig) -> int:
-    return 40 * (words // config.lanes + packets * (config.format.window + 8)) + 1000
-
-
-def cycles_taken(bench: StreamBench, packet: Packet) -> int:
-    """Counts the cycles from the first beat in to the last beat out."""
-    return packet.cycles[-1] - bench.accepted["input"][0] + 1
+def _pass(
+    bench: StreamBench,
+    packets: Sequence[Sequence[int]],
+    lanes: int,
+    want: Sequence[PacketResult],
+    pauses: Mapping[str, Pause] | None,
+) -> list[Passed]:
+    beats = [beats_of(packet, lanes) for packet in packets]
+    ends = list(accumulate(map(len, beats)))
+    given = pauses or {}
+    received = bench.packets("output", len(packets), given.get("output", never))
+    reported = bench.collect("report", len(packets), given.get("report", never))
+    pause = _Alone(bench, ends, reported) if pauses is None else given.get("input", never)
+    bench.source("input", [beat for each in beats for beat in each], pause)
+    bench.run(1000 + 100 * ends[-1] + 100 * sum(len(each.words) // lanes + 50 for each in want))
+    passed = []
+    for number, (got, (_, report), each) in enumerate(zip(received, reported, want, strict=True)):
+        what = f"packet {number} of {len(packets[number])} words"
+        said = (report.words_in, report.words_out, report.literals, report.error.value)
+        expected = each.report
+        assert said == (expected.words_in, expected.words_out, expected.literals, int(expected.error)), what
+        assert got.words == each.words.tolist(), what
+        first = bench.accepted["input"][ends[number] - len(beats[number])]
+        passed.append(Passed(got.words, got.cycles[0] - first, got.cycles[-1] - first + 1))
+    return passed

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable
 
-__all__ = ["PAIRS", "WILLING", "Pause", "never", "sometimes"]
+__all__ = ["PAIRS", "WILLING", "Pause", "by_phases", "never", "sometimes"]
 
 #: Asked once per cycle: whether to rest in it.
 Pause = Callable[[], bool]
@@ -20,6 +21,14 @@ def sometimes(seed: object, share: float) -> Pause:
     """Pauses at random, for the given share of cycles."""
     source = random.Random(repr(seed))
     return lambda: source.random() < share
+
+
+def by_phases(seed: object) -> Pause:
+    """Pauses never, sometimes or mostly, in phases of 25 decisions."""
+    source = random.Random(repr(seed))
+    phases = (source.choice((0, 0, 0.3, 0.8)) for _ in itertools.count())
+    shares = itertools.chain.from_iterable([share] * 25 for share in phases)
+    return lambda: source.random() < next(shares)
 
 
 #: How willing a side is to send or to receive, by a source of chance and the cycle: at random, or in phases that are

@@ -9,8 +9,8 @@ from cdma.hdl.blocks.counter import WideCounter
 from tests.support.simulate import simulate
 
 
-@pytest.mark.parametrize(("most", "width"), [(1, 12), (8, 16), (16, 14), (64, 20)])
-@pytest.mark.parametrize(("full", "clears"), [(True, 0), (False, 0.002), (False, 0.2), (True, 0.03)])
+@pytest.mark.parametrize(("most", "width"), [(1, 12), (16, 14), (64, 20)])
+@pytest.mark.parametrize(("full", "clears"), [(True, 0), (False, 0.02)])
 @pytest.mark.parametrize("pipelined", [False, True], ids=["plain", "pipelined"])
 def test_counts_like_an_integer(most: int, width: int, full: bool, clears: float, pipelined: bool) -> None:
     """With ``full``, the largest amount is always added, so that the lowest part overflows as often as it can."""

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
-from amaranth.back import rtlil
 from amaranth.hdl import ClockDomain, ClockSignal, Elaboratable, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.reset_tree import reset_with
-from cdma.synth.yosys import find_yosys, scratch
 from tests.support.simulate import simulate
+from tests.support.synthesis import cells_of
 
 
 class _Count(wiring.Component):
@@ -89,11 +86,7 @@ class _Two(wiring.Component):
 
 
 def test_synthesis_for_an_fpga_keeps_a_flip_flop_for_each_part() -> None:
-    with scratch() as folder:
-        Path(folder, "two.il").write_text(rtlil.convert(_Two(), name="two", emit_src=False))
-        find_yosys().run("read_rtlil two.il\nsynth_ecp5 -noiopad -top two\nwrite_json two.json\n", folder)
-        cells = json.loads(Path(folder, "two.json").read_text())["modules"]["two"]["cells"].values()
-    flip_flops = [cell for cell in cells if cell["type"] == "TRELLIS_FF"]
+    flip_flops = [cell for cell in cells_of(_Two()) if cell["type"] == "TRELLIS_FF"]
     by_reset = Counter(tuple(cell["connections"]["LSR"]) for cell in flip_flops)
     # Two counts of eight bits, each with its reset, and the flip-flops of those.
     assert sorted(by_reset.values())[-2:] == [8, 8], by_reset

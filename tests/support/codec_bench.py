@@ -87,7 +87,7 @@ def _pass(
     reported = bench.collect("report", len(packets), given.get("report", never))
     pause = _Alone(bench, ends, reported) if pauses is None else given.get("input", never)
     bench.source("input", [beat for each in beats for beat in each], pause)
-    bench.run(1000 + 100 * ends[-1] + 100 * sum(len(each.words) // lanes + 50 for each in want))
+    bench.run(1000 + 40 * ends[-1] + 40 * sum(len(each.words) // lanes + 50 for each in want))
     passed = []
     for number, (got, (_, report), each) in enumerate(zip(received, reported, want, strict=True)):
         what = f"packet {number} of {len(packets[number])} words"

@@ -9,8 +9,14 @@ import pytest
 
 from cdma.hdl.codec.pipelined.words_left import WordsLeft
 from cdma.hdl.spec.codec import CodecConfig
-from tests.support.pipelined_codecs import CONFIGS
+from cdma.hdl.spec.format import Format
 from tests.support.simulate import simulate
+
+CONFIGS = [
+    CodecConfig(lanes=8, pipelined=True),
+    CodecConfig(Format(8, 32, 2, (0, 1)), 1, pipelined=True),
+    CodecConfig(Format(16, 64, 2, (0, 1, 2)), 16, pipelined=True),
+]
 
 
 def thermometer(value: int) -> int:

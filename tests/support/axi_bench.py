@@ -12,10 +12,16 @@ from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
 from tests.outside.axi_rules import PortRules
 
-__all__ = ["GUARD", "PORTS", "AxiMemory", "outcomes", "port_shape"]
+__all__ = ["GUARD", "PORTS", "AxiMemory", "offsets_in", "outcomes", "port_shape"]
 
-#: Data bits, longest burst, and the share of cycles in which a channel rests: bursts of 4 KiB are among them.
-PORTS = [(64, 16, 0.4), (128, 256, 0.0), (512, 64, 0.0), (1024, 8, 0.4)]
+#: Data bits, longest burst, the share of cycles in which a channel rests, and whether it is pipelined: bursts of 4 KiB are
+#: among them, and every kind of block with pauses and without.
+PORTS = [(64, 16, 0.4, True), (128, 256, 0.0, False), (512, 64, 0.0, True), (1024, 8, 0.4, False)]
+
+
+def offsets_in(beat: int) -> list[int]:
+    """Where words begin in a beat of so many bytes: at its ends, and in between at up to sixteen places."""
+    return sorted({*range(0, beat, max(4, beat // 16)), 4, beat - 4})
 
 
 def port_shape(

@@ -77,7 +77,7 @@ def test_data_come_back_to_the_client_that_asked(pause: float) -> None:
         bench = Addresses(ctx, [client.ar for client in clients], dut.port.ar, rng, pause)
         taken = [0, 0]
         passed = 0
-        for _ in range(2000):
+        for _ in range(1000):
             bench.drive(True)
             id = rng.randrange(3)
             valid, data = rng.random() < 0.5, rng.getrandbits(64)
@@ -97,13 +97,12 @@ def test_data_come_back_to_the_client_that_asked(pause: float) -> None:
                 passed = passed + 1 if found[0] == 0 and bench.asking[1] is not None else 0
                 assert passed <= 1, "the rings wait for more than one address"
             await ctx.tick()
-        assert min(taken) > 50
+        assert min(taken) > 20
 
     simulate(dut, testbench)
 
 
-@pytest.mark.parametrize("pipelined", [False, True], ids=["", "pipelined"])
-@pytest.mark.parametrize("pause", [0.0, 0.3, 0.8])
+@pytest.mark.parametrize(("pause", "pipelined"), [(0.0, True), (0.3, False), (0.8, True), (0.8, False)])
 def test_data_follow_addresses_and_answers_find_their_client(pause: float, pipelined: bool) -> None:
     dut = WriteArbiter(IDS, 64, 40, 32, ID_BITS, pipelined=pipelined)
 
@@ -117,8 +116,8 @@ def test_data_follow_addresses_and_answers_find_their_client(pause: float, pipel
         answers: deque[int] = deque()
         due: list[deque[int]] = [deque(), deque()]
         bursts = 0
-        for cycle in range(3000):
-            bench.drive(cycle < 2500)
+        for cycle in range(1500):
+            bench.drive(cycle < 1200)
             for number, client in enumerate(clients):
                 ctx.set(client.w.valid, bool(sending[number]))
                 if sending[number]:
@@ -152,6 +151,6 @@ def test_data_follow_addresses_and_answers_find_their_client(pause: float, pipel
                 bursts += 1
         assert not expected
         assert not any(due)
-        assert bursts > 150
+        assert bursts > 60
 
     simulate(dut, testbench)

@@ -135,23 +135,33 @@ def test_packets_that_come_early_follow_each_other_without_a_gap(place: int, bea
     assert cycles == count * beats + 1
 
 
-@pytest.mark.parametrize("admit", [1.0, 0.5])
-@pytest.mark.parametrize("empty_ends", [False, True])
-@pytest.mark.parametrize(("burst", "late"), [(_BURST, 0), (_BURST, 1), (64, 0), (64, 1)])
+@pytest.mark.parametrize(
+    ("burst", "late", "empty_ends", "admit"),
+    # Every pair of two values.
+    [
+        (_BURST, 0, False, 0.5),
+        (_BURST, 1, True, 1.0),
+        (64, 0, True, 1.0),
+        (64, 1, False, 0.5),
+        (_BURST, 0, True, 0.5),
+        (64, 1, False, 1.0),
+    ],
+)
 def test_coming_early_changes_no_burst(burst: int, late: int, empty_ends: bool, admit: float) -> None:
     """Packets of any length, begin and capacity, early or not."""
     rng = random.Random(burst)
     packets = []
-    for _ in range(100):
+    for _ in range(60):
         words = rng.choice((1, 2, 3, 4, 5, 6, 7, rng.randrange(1, 4 * burst), 2 * burst, 2 * burst + 1))
         first = 4096 + _BEAT * (rng.choice((0, EARLY, 2 * EARLY, rng.randrange(64))))
-        room = rng.choice((4 * words, 4 * words + 4, 4096, max(8, rng.randrange(4 * words))))
+        short = max(8, rng.randrange(4 * words))
+        room = rng.choice((4 * words, 4 * words + 4, 4096, short, short))
         packets.append((first, words, max(room, EARLY * _BEAT) if rng.random() < 0.7 else room))
-    assert sum(_early(*packet[::2]) for packet in packets) > 24
+    assert sum(_early(*packet[::2]) for packet in packets) > 14
     assert sum(4 * words > room for _, words, room in packets) > 2
     dut = Gather(port_shape(64, burst))
     *apart, slower = _run(dut, packets, admit, empty_ends=empty_ends, late=late)
     dut = Gather(port_shape(64, burst))
     *close, faster = _run(dut, packets, admit, ahead=True, empty_ends=empty_ends, late=late)
     assert close == apart
-    assert faster < slower - 20 * admit
+    assert faster < slower - 12 * admit

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cdma.hdl.axi.reader import AxiReader
-from tests.support.axi_bench import PORTS, AxiMemory, outcomes, port_shape
+from tests.support.axi_bench import PORTS, AxiMemory, offsets_in, outcomes, port_shape
 from tests.support.handshake import send, take
 from tests.support.simulate import simulate
 
@@ -47,8 +47,7 @@ def _read(
     return packets, statuses
 
 
-@pytest.mark.parametrize("pipelined", [False, True])
-@pytest.mark.parametrize(("data_bits", "burst", "pause"), PORTS)
+@pytest.mark.parametrize(("data_bits", "burst", "pause", "pipelined"), PORTS)
 def test_reader_reads_any_length(data_bits: int, burst: int, pause: float, pipelined: bool) -> None:
     """Around beats, bursts and pages, from any aligned address: the bytes, in bursts that end at multiples of
     their length.
@@ -69,18 +68,18 @@ def test_reader_reads_any_length(data_bits: int, burst: int, pause: float, pipel
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("data_bits", "burst", "pause"), PORTS)
-def test_reader_realigns(data_bits: int, burst: int, pause: float) -> None:
-    """From every word of a beat, around beats, bursts and pages: the bytes from there on, in no more beats than they lie
+@pytest.mark.parametrize(("data_bits", "burst", "pause", "pipelined"), PORTS)
+def test_reader_realigns(data_bits: int, burst: int, pause: float, pipelined: bool) -> None:
+    """From words all over a beat, around beats, bursts and pages: the bytes from there on, in no more beats than they lie
     in."""
     rng = random.Random(data_bits)
     beat = data_bits // 8
     block = burst * beat
-    dut = AxiReader(port_shape(data_bits, burst, realign=True))
+    dut = AxiReader(port_shape(data_bits, burst, realign=True, pipelined=pipelined))
     memory = AxiMemory(read=dut.port, pause=pause, seed=1, longest=burst, outstanding=3)
     memory.bytes[:] = rng.randbytes(len(memory.bytes))
     commands = []
-    for offset in range(0, beat, 4):
+    for offset in offsets_in(beat):
         commands += [(8192 - beat + offset, size) for size in (4, beat - 4, beat, beat + 4, 3 * beat)]
         # To the last word before a burst's end and a page's, and to the first after it.
         commands += [(end - beat + offset, beat - offset + step) for end in (block, 4096) for step in (0, 4)]

@@ -19,10 +19,12 @@ from cdma.hdl.verilog.printer.design import PlacedMemory
 from tests.support.paths import ROOT
 from tests.support.verilog_designs import DESIGNS, verilog_of
 
+_CODEC = CodecConfig(Format(8, 16), lanes=2, pipelined=True)
+
 
 @cache
 def _codec(kind: str) -> Verilog:
-    return codec_design(kind, CodecConfig(Format(8, 16), lanes=2, pipelined=True))
+    return codec_design(kind, _CODEC)
 
 
 def test_purposes_of_one_shape_are_each_said_once() -> None:
@@ -44,6 +46,10 @@ def test_memories_of_codecs(key: str) -> None:
         assert ("assign read" in body[0]) == (row["read_latency"] == 0)
         assert row["bits"] == row["depth"] * row["width"]
         assert design.text.count(f"  {row['module']} ") >= 1
+    inferred = codec_design(key, _CODEC, memories="infer")
+    assert [memory.path for memory in inferred.memories] == [memory.path for memory in design.memories]
+    assert " contents [" not in inferred.text
+    assert re.search(r"\breg +\[\d+:0\] (\w+) \[0:\d+\];", inferred.text)
     assert {row["read_latency"] for row in rows} == ({1} if key == "compressor" else {0, 1})
     listed = memory_document("top", design.memories)
     assert all(f"`{memory.path}`" in listed for memory in design.memories)

@@ -16,7 +16,7 @@ from amaranth.lib import data
 from amaranth.lib.memory import Memory
 
 from cdma.base.errors import CdmaError, ParameterError
-from cdma.hdl.codec.generate import codec_design, codec_verilog
+from cdma.hdl.codec.generate import codec_verilog
 from cdma.hdl.engine.generate import engine_verilog
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
@@ -90,21 +90,6 @@ def test_no_initial_values(kind: str, config: CodecConfig) -> None:
     declaration = re.compile(r"\breg\b[^;,\n]*=|\binitial\b(?! values)")
     assert declaration.search(verilog(kind, config))
     assert not declaration.search(verilog(kind, config, init=False))
-
-
-@pytest.mark.parametrize("kind", ["compressor", "decompressor"])
-def test_memories_of_a_pipelined_codec(kind: str) -> None:
-    """They are memories in the Verilog, so that tools find them, and the reset is not needed for what is in them."""
-    memory = re.compile(r"\breg +\[\d+:0\] (\w+) \[0:\d+\];")
-    # A module with two instances has its memory once.
-    number, written = {"compressor": (5, 4), "decompressor": (8, 8)}[kind]
-    wrapped = codec_design(kind, _PIPELINED, init=False)
-    assert len(wrapped.memories) == number
-    assert len(memory.findall(wrapped.text)) == len({placed.module for placed in wrapped.memories})
-    inferred = codec_design(kind, _PIPELINED, init=False, memories="infer")
-    assert [placed.path for placed in inferred.memories] == [placed.path for placed in wrapped.memories]
-    assert len(memory.findall(inferred.text)) == written
-    assert not memory.search(verilog(kind, _SMALL, init=False))
 
 
 @pytest.mark.parametrize(

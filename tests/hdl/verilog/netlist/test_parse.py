@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from cdma.hdl.verilog.netlist.model import Cell, MemoryDeclaration, Slice, Statement, Wire, constant
 from cdma.hdl.verilog.netlist.parse import parse
 from cdma.hdl.verilog.netlist.write import write
 
@@ -33,40 +32,6 @@ module \\top
   connect \\q $1 [3:0]
 end
 """
-
-
-def test_parse() -> None:
-    (module,) = parse(_TEXT)
-    assert module.name == "\\top"
-    assert module.memories == [MemoryDeclaration("\\store", "width 8 size 4", {"\\ram_style": '"block"'})]
-    assert module.wires == {
-        "\\q": Wire(4, False, None, "0101"),
-        "$1": Wire(9, True, None),
-        "\\d": Wire(4, False, "input"),
-        "\\aclk": Wire(1, False, "input"),
-    }
-    operand = [Slice("\\q", 1, 3), Slice("\\d", 2, 1), constant("01xz")]
-    assert module.cells == [
-        Cell(
-            "$add",
-            "$2",
-            {"\\A_SIGNED": "0", "\\Y_WIDTH": "9"},
-            {"\\A": operand, "\\Y": [Slice("$1", 0, 9)]},
-        )
-    ]
-    assert module.processes == [
-        [
-            Statement("process", [], "$3"),
-            Statement("assign", [[Slice("$1", 0, 4)], [constant("0000")]]),
-            Statement("switch", [[Slice("\\q", 0, 1), Slice("\\d", 0, 1)]]),
-            Statement("case", [], "2'1-"),
-            Statement("assign", [[Slice("$1", 0, 4)], [Slice("\\q", 0, 4)]]),
-            Statement("case", []),
-            Statement("end", []),
-            Statement("end", []),
-        ]
-    ]
-    assert module.connects == [([Slice("\\q", 0, 4)], [Slice("$1", 0, 4)])]
 
 
 def test_written_netlists_parse_to_the_same() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from amaranth.hdl import Cat, Elaboratable, Module, Mux, ResetInserter, Signal, Value
+from amaranth.hdl import Elaboratable, Module, ResetInserter, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -51,32 +51,6 @@ class FlatSlice(wiring.Component):
         return m
 
 
-class Copies(wiring.Component):
-    """An elastic buffer that is wide enough for three parts, with a payload that has its ``bits`` in each many times."""
-
-    def __init__(self, bits: int) -> None:
-        self.copies = 300 // bits
-        super().__init__({"input": In(stream.Signature(bits)), "output": Out(stream.Signature(bits))})
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        width = len(self.input.payload)
-        m.submodules.buffer = buffer = ElasticBuffer(self.copies * width)
-        copies = [buffer.output.payload.word_select(copy, width) for copy in range(self.copies)]
-        m.d.comb += [
-            buffer.input.valid.eq(self.input.valid),
-            buffer.input.payload.eq(self.input.payload.replicate(self.copies)),
-            self.input.ready.eq(buffer.input.ready),
-            self.output.valid.eq(buffer.output.valid),
-            buffer.output.ready.eq(self.output.ready),
-            # Something else as soon as one copy differs.
-            self.output.payload.eq(
-                Mux(Cat(copy == copies[0] for copy in copies).all(), copies[0], ~copies[0])
-            ),
-        ]
-        return m
-
-
 class Counted(Elaboratable):
     """A queue and the credit of its writer, connected as all their users connect them."""
 
@@ -101,7 +75,6 @@ QUEUES: dict[str, tuple[Callable[[], Any], int]] = {
     "skid buffer": (lambda: SkidBuffer(16), 1),
     "elastic buffer": (lambda: ElasticBuffer(16), 1),
     "slice for beats": (lambda: FlatSlice(16), 1),
-    "elastic buffer in three parts": (lambda: Copies(16), 1),
     "memory queue": (lambda: Counted(8), 3),
     "FIFO of two": (lambda: Fifo(16, 2), 2),
     "FIFO of eight": (lambda: Fifo(16, 8), 2),
@@ -113,7 +86,7 @@ QUEUES: dict[str, tuple[Callable[[], Any], int]] = {
         4,
     ),
 }
-BUFFERS = ["skid buffer", "elastic buffer", "slice for beats", "elastic buffer in three parts"]
+BUFFERS = ["skid buffer", "elastic buffer", "slice for beats"]
 
 
 @pytest.mark.parametrize("name", QUEUES)

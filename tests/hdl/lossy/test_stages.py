@@ -14,21 +14,16 @@ from cdma.hdl.lossy.quantiser import Quantiser
 from cdma.hdl.spec.quantisation import Quantisation
 from cdma.sim.lossy.quantise import dequantise, quantise
 from cdma.verif.stream.stage.numbers import any_words
-from tests.support.pauses import Pause, never, sometimes
+from tests.support.pauses import Pause, by_phases, never
 from tests.support.stream_bench import Packet, StreamBench, beats_of
 
+#: Each with lanes and the exponent of a step: the least and the greatest are among them. Every number and step is proven.
 SHAPES = [
-    (Quantisation(), 8),
-    (Quantisation("bf16", 8), 4),
-    (Quantisation("fp16", 4, keep_nonzero=True), 2),
-    (Quantisation(bits=16), 1),
+    (Quantisation(), 8, -3),
+    (Quantisation("bf16", 8), 4, Quantisation("bf16", 8).least_exponent),
+    (Quantisation("fp16", 4, keep_nonzero=True), 2, Quantisation("fp16", 4).greatest_exponent),
+    (Quantisation(bits=16), 1, 0),
 ]
-PAUSES = {
-    "no pauses": (never, never, never),
-    "pauses": (sometimes(1, 0.5), sometimes(2, 0.5), sometimes(3, 0.8)),
-    "slow sink": (never, sometimes(4, 0.9), never),
-    "slow source": (sometimes(5, 0.9), never, never),
-}
 
 
 def _packets(form: Quantisation, lanes: int, exponent: int) -> list[list[int]]:
@@ -40,13 +35,11 @@ def _packets(form: Quantisation, lanes: int, exponent: int) -> list[list[int]]:
     return packets
 
 
-@pytest.mark.parametrize("pauses", PAUSES)
-@pytest.mark.parametrize(("form", "lanes"), SHAPES, ids=str)
-def test_quantiser(form: Quantisation, lanes: int, pauses: str) -> None:
-    exponent = -3
+@pytest.mark.parametrize(("form", "lanes", "exponent"), SHAPES, ids=str)
+def test_quantiser(form: Quantisation, lanes: int, exponent: int) -> None:
     packets = _packets(form, lanes, exponent)
-    send, receive, report = PAUSES[pauses]
-    bench, received, reports = _quantise(form, lanes, exponent, packets, send, receive, report)
+    phases = (by_phases(side) for side in ("input", "output", "report"))
+    bench, received, reports = _quantise(form, lanes, exponent, packets, *phases)
     bench.run(20_000)
     bits = f"u{form.number_type.bits // 8}"
     for words, packet, (_, said) in zip(packets, received, reports, strict=True):
@@ -98,10 +91,8 @@ def test_quantiser_takes_a_beat_per_cycle() -> None:
     assert accepted[-1] - accepted[0] <= 3 * 32 - 1 + 2
 
 
-@pytest.mark.parametrize("pauses", PAUSES)
-@pytest.mark.parametrize(("form", "lanes"), SHAPES, ids=str)
-def test_dequantiser(form: Quantisation, lanes: int, pauses: str) -> None:
-    exponent = 2
+@pytest.mark.parametrize(("form", "lanes", "exponent"), SHAPES, ids=str)
+def test_dequantiser(form: Quantisation, lanes: int, exponent: int) -> None:
     source = random.Random(8)
     packets = [
         [source.getrandbits(form.bits) for _ in range(length)]
@@ -110,14 +101,14 @@ def test_dequantiser(form: Quantisation, lanes: int, pauses: str) -> None:
     dut = Dequantiser(form, lanes)
     bench = StreamBench(dut)
     bench.simulator.add_testbench(_with_step(dut, exponent + form.number_type.bias))
-    send, receive, _ = PAUSES[pauses]
+    send, receive = (never, never) if lanes == 8 else (by_phases("input"), by_phases("output"))
     bench.source("input", [beat for words in packets for beat in beats_of(words, lanes)], send)
     received = bench.packets("output", len(packets), receive)
     bench.run(20_000)
     for words, packet in zip(packets, received, strict=True):
         signed = np.array([word - (word >> (form.bits - 1) << form.bits) for word in words])
         assert packet.words == list(map(int, dequantise(signed, exponent, form)))
-    if pauses == "no pauses":
+    if send is never:
         cycles = [cycle for packet in received for cycle in packet.cycles]
         assert cycles[0] - bench.accepted["input"][0] == 1
         assert cycles[-1] - cycles[0] == len(cycles) - 1

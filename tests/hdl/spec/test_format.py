@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import re
 import subprocess
 import sys
@@ -85,26 +84,12 @@ def test_defaults_are_zero_value_compression():
     assert CodecConfig() == CodecConfig(Format(), lanes=8, runtime_values=False, pipelined=False, queue=2)
 
 
-def test_a_pipelined_codec_needs_four_beats():
-    assert CodecConfig(lanes=8, pipelined=True).beats == 4
-    assert CodecConfig(Format(window=64), lanes=16, pipelined=True).beats == 4
-    with pytest.raises(ParameterError):
-        CodecConfig(Format(window=64), lanes=32, pipelined=True)
-
-
 def test_frozen_hashable_and_values_of_any_sequence():
     format = Format(code_bits=2, values=[0, 5])
     assert format.values == (0, 5)
     assert hash(format) == hash(Format(code_bits=2, values=(0, 5)))
     with pytest.raises(dataclasses.FrozenInstanceError):
         format.window = 64
-
-
-def test_every_user_format_has_whole_header_words():
-    for word_bits, window, code_bits in itertools.product((8, 16, 32), (32, 64), (1, 2, 4)):
-        format = Format(word_bits, window, code_bits)
-        assert format.header_words * word_bits == window * code_bits
-        assert format.literal_code == 2**code_bits - 1
 
 
 @pytest.mark.parametrize(
@@ -145,12 +130,6 @@ def test_settings_name_fields_and_padding_where_there_are_any():
 def test_refused_bounds(words):
     with pytest.raises(ParameterError, match=f"words is {words!r}; it must be a whole number of words, 0 or"):
         Format().bound(words)
-
-
-def test_derived_sizes_of_a_codec():
-    config = CodecConfig(Format(word_bits=16, window=64, code_bits=2), lanes=16)
-    assert (config.beats, config.data_bits, config.table_size) == (4, 256, 1)
-    assert dataclasses.replace(config, runtime_values=True).table_size == 3
 
 
 def test_software_needs_no_amaranth():

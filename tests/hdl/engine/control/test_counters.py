@@ -135,10 +135,10 @@ def run(rate: float, seed: int, body: Any) -> None:
     simulate(dut, testbench)
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("rate", [0.3, 1.0])
 def test_everything_is_counted_once(rate: float) -> None:
     async def body(bench: Bench) -> None:
-        for _ in range(1500):
+        for _ in range(800):
             await bench.cycle()
         await bench.drain()
         assert bench.completions > 50
@@ -162,7 +162,7 @@ def test_held_counters_are_of_one_moment_and_lose_no_count() -> None:
     async def body(bench: Bench) -> None:
         for channel in CHANNELS:
             port = getattr(bench.dut, channel)
-            for _ in range(12):
+            for _ in range(4):
                 for _ in range(bench.rng.randrange(80)):
                     await bench.cycle()
                 bench.ctx.set(port.hold, 1)
@@ -232,7 +232,7 @@ def test_clearing_while_counting_and_holding() -> None:
     run(0.5, 4, body)
 
 
-@pytest.mark.parametrize("wait", range(0, 40, 3))
+@pytest.mark.parametrize("wait", [0, 13, 30])
 def test_a_hold_right_after_a_clear_sees_zeros(wait: int) -> None:
     async def body(bench: Bench) -> None:
         ctx, dut = bench.ctx, bench.dut
@@ -270,7 +270,7 @@ def test_a_read_while_it_counts_sees_the_limbs_of_one_visit() -> None:
             await ctx.tick()
 
         seen = set()
-        for number in range(200):
+        for number in range(100):
             # A counter follows its completion by a few cycles at most, and never goes before it by more than one.
             earliest = completions - 1
             value = 0
@@ -287,6 +287,6 @@ def test_a_read_while_it_counts_sees_the_limbs_of_one_visit() -> None:
             assert value % amount == 0, f"{value:#x} has limbs of two visits"
             assert earliest <= value // amount <= completions + 1
             seen.add(value)
-        assert len(seen) > 40
+        assert len(seen) > 20
 
     run(0.0, 6, body)

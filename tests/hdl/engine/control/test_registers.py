@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 from amaranth.hdl import Module
 
 from cdma.hdl.engine.control.registers import RegisterBlock
 from cdma.hdl.engine.control.windows import StoredWindows
-from cdma.hdl.spec.counters import COUNTERS
 from cdma.hdl.spec.engine import EngineConfig
 from tests.support.register_configs import each_config
 from tests.support.simulate import simulate
@@ -304,60 +301,6 @@ def test_channel_registers_reach_the_engine_and_back(config):
             assert await bus.read(f"{name}.error_address_high") == 0xFEDCBA98
 
     run(config, bench)
-
-
-def test_a_completion_without_a_ring_is_read_and_popped():
-    async def bench(ctx, block, bus):
-        channel = block.control.offload
-        registers = [p for p in block.registers.placed() if p.name.startswith("offload.completion_")][4:]
-        rng = random.Random(5)
-        for _ in range(3):
-            words = [rng.getrandbits(32) for _ in range(16)]
-            for placed in registers:
-                visible = sum(f.mask for f in placed.register.fields)
-                await report(ctx, block, placed.name, words[(placed.address - 0x2C0) // 4] & visible)
-            ctx.set(channel.completion_waiting, 1)
-            assert await bus.read("offload.status") == 1 << 8
-            for placed in registers:
-                visible = sum(f.mask for f in placed.register.fields)
-                assert await bus.read(placed.name) == words[(placed.address - 0x2C0) // 4] & visible, (
-                    placed.name
-                )
-            assert not ctx.get(channel.pop)
-            assert await bus.pulses("offload.command", 8, channel.pop) == 1
-            ctx.set(channel.completion_waiting, 0)
-            assert await bus.read("offload.status") == 0
-
-    run(EngineConfig(), bench)
-
-
-def test_counters_are_read_through_their_port():
-    async def bench(ctx, block, bus):
-        port = block.control.prefetch_counters
-        await bus.read("engine.ident")
-
-        for number, (name, _) in enumerate(COUNTERS):
-            for half, suffix in enumerate(("low", "high")):
-                ctx.set(block.bus.araddr, block.registers[f"prefetch_counters.{name}_{suffix}"].address)
-                ctx.set(block.bus.arvalid, 1)
-                ctx.set(block.bus.rready, 1)
-                await ctx.tick().until(block.bus.arready)
-                ctx.set(block.bus.arvalid, 0)
-                for _ in range(number):
-                    assert ctx.get(port.request)
-                    assert not ctx.get(block.bus.rvalid)
-                    await ctx.tick()
-                assert ctx.get(port.word) == 2 * number + half
-                assert not ctx.get(block.control.offload_counters.request)
-                ctx.set(port.data, 1000 * number + half)
-                ctx.set(port.done, 1)
-                await ctx.tick()
-                ctx.set(port.done, 0)
-                assert ctx.get(block.bus.rvalid)
-                assert ctx.get(block.bus.rdata) == 1000 * number + half
-                await ctx.tick()
-
-    run(EngineConfig(), bench)
 
 
 @each_config

@@ -14,7 +14,7 @@ from cdma.sim.codec.packed import from_memory, to_memory
 from cdma.sim.lossy.quantise import dequantise, quantise
 from cdma.sim.lossy.words import words_of
 from cdma.verif.stream.stage.numbers import any_words
-from tests.support.pauses import never, sometimes
+from tests.support.pauses import by_phases
 from tests.support.stream_bench import StreamBench, beats_of
 
 #: Numbers and integers, bits of a stream word, and how many a beat of raw data and one of the codec have.
@@ -26,21 +26,16 @@ SHAPES = [
     (Quantisation("fp32", 4), 4, 64, 8),
     (Quantisation("bf16", 4), 4, 16, 8),
 ]
-PAUSES = {
-    "no pauses": (never, never, never),
-    "pauses": (sometimes(1, 0.5), sometimes(2, 0.5), sometimes(3, 0.8)),
-}
 
 
 def _cut(value: bytes, bits: int) -> list[int]:
     return from_memory(value, bits).tolist()
 
 
-@pytest.mark.parametrize("pauses", PAUSES)
 @pytest.mark.parametrize("quantises", [True, False], ids=["numbers", "integers"])
 @pytest.mark.parametrize(("form", "words", "lanes", "codec_lanes"), SHAPES, ids=str)
 def test_packets_of_any_step(
-    form: Quantisation, words: int, lanes: int, codec_lanes: int, quantises: bool, pauses: str
+    form: Quantisation, words: int, lanes: int, codec_lanes: int, quantises: bool
 ) -> None:
     rng = random.Random(4)
     number_bits, bias = form.number_type.bits, form.number_type.bias
@@ -61,13 +56,12 @@ def test_packets_of_any_step(
         sent.append(source)
         expected.append(result if step else source)
         reports += [(made.reported, made.first)] if step else []
-    send, receive, report = PAUSES[pauses]
     bench = StreamBench(LossySwitch(form, words, lanes, codec_lanes, quantises=quantises))
     width = lanes if quantises else codec_lanes
-    bench.source("step", steps, send)
-    bench.source("input", [beat for packet in sent for beat in beats_of(packet, width)], send)
-    received = bench.packets("output", len(sent), receive)
-    said = bench.collect("report", len(reports), report) if quantises else []
+    bench.source("step", steps, by_phases("step"))
+    bench.source("input", [beat for packet in sent for beat in beats_of(packet, width)], by_phases("input"))
+    received = bench.packets("output", len(sent), by_phases("output"))
+    said = bench.collect("report", len(reports), by_phases("report")) if quantises else []
     bench.run(20_000)
     assert [packet.words for packet in received] == expected
     if quantises:

@@ -76,9 +76,10 @@ def test_never_without_a_time() -> None:
     assert times({5}, 2, 0, 3000) == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("channel", ["offload", "prefetch"])
-@pytest.mark.parametrize("cycles", [1, 2, 5, 6, 12, 13, 14, 15, 16, 17, 100, 255, 256, 257])
+@pytest.mark.parametrize(
+    ("cycles", "channel"),
+    [(1, "offload"), (2, "prefetch"), (13, "offload"), (16, "prefetch"), (100, "offload"), (256, "prefetch")],
+)
 def test_a_time_after_the_first(cycles: int, channel: str) -> None:
     for start in range(0, 8, 3):
         options = {"channel": channel, "start": start}
@@ -97,14 +98,14 @@ def test_one_event_makes_one_interrupt_by_count_or_by_time() -> None:
 
 def test_the_time_begins_anew_after_an_interrupt_by_count() -> None:
     """Whenever it comes, with the next event right after it."""
-    for second in range(6, 30):
+    for second in range(6, 30, 3):
         found = times({5, second, second + 1}, 2, 40, second + 120)
         assert found[0] == second + 1
         assert len(found) == 2
         assert second + 41 <= found[1] <= second + 41 + LATE
 
 
-@pytest.mark.parametrize("cycles", [0x1_0007, 0x100_0001, *range(0xFFFF_FFF8, 1 << 32)])
+@pytest.mark.parametrize("cycles", [0x1_0007, 0x100_0001, *range(0xFFFF_FFF9, 1 << 32, 3)])
 def test_long_times_end(cycles: int) -> None:
     """As if the first event were long ago. What no longer fits the memory is not taken for a short time."""
     long_ago = (cycles - 300 & ~7) + 5

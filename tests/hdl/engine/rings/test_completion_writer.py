@@ -13,9 +13,18 @@ from cdma.hdl.spec.engine import EngineConfig
 from tests.support.simulate import simulate
 
 
-@pytest.mark.parametrize("pipelined", [False, True])
-@pytest.mark.parametrize("pause", [0.0, 0.5, 0.9])
-@pytest.mark.parametrize("bits", [64, 256, 512, 1024])
+@pytest.mark.parametrize(
+    ("bits", "pause", "pipelined"),
+    # Every width with a pause, both kinds with every pause, and records of a part of a beat with both.
+    [
+        (64, 0.0, False),
+        (256, 0.5, True),
+        (256, 0.9, False),
+        (512, 0.0, True),
+        (1024, 0.5, False),
+        (1024, 0.9, True),
+    ],
+)
 def test_each_record_is_one_burst_at_its_address(bits: int, pause: float, pipelined: bool) -> None:
     dut = CompletionWriter(EngineConfig(host_data_bits=bits, pipelined=pipelined))
     part = min(bits, 512)
@@ -29,8 +38,8 @@ def test_each_record_is_one_burst_at_its_address(bits: int, pause: float, pipeli
         written = 0
         #: Bursts whose address is taken, and whose data are not: data come after it.
         opened = 0
-        for cycle in range(3500):
-            begins = word == 16 and cycle < 2500 and ctx.get(dut.room)
+        for cycle in range(2500):
+            begins = word == 16 and cycle < 1700 and ctx.get(dut.room)
             if begins:
                 record, word = rng.getrandbits(512), 0
                 address, channel = rng.getrandbits(58) << 6, rng.randrange(2)

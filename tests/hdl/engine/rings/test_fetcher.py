@@ -154,10 +154,19 @@ def run(config: EngineConfig, seed: str, body: Any) -> None:
 
 
 @pytest.mark.slow
-@PIPELINED
-@pytest.mark.parametrize("pause", [0.0, 0.3, 0.8])
 @pytest.mark.parametrize(
-    ("bits", "entries", "depth"), [(256, 1024, 8), (64, 2, 8), (512, 8, 2), (128, 16, 32)]
+    ("bits", "entries", "depth", "pause", "pipelined"),
+    # Each shape of a ring with two pauses, and each pause with both kinds of memories.
+    [
+        (256, 1024, 8, 0.0, False),
+        (256, 1024, 8, 0.8, True),
+        (64, 2, 8, 0.0, True),
+        (64, 2, 8, 0.3, False),
+        (512, 8, 2, 0.3, True),
+        (512, 8, 2, 0.8, False),
+        (128, 16, 32, 0.3, False),
+        (128, 16, 32, 0.0, True),
+    ],
 )
 def test_order_faults_and_pushes(bits: int, entries: int, depth: int, pause: float, pipelined: bool) -> None:
     config = EngineConfig(host_data_bits=bits, ring_entries=entries, descriptors=depth, pipelined=pipelined)

@@ -89,22 +89,6 @@ def test_begins_nothing_while_it_is_stopped_but_ends_the_job_in_hand() -> None:
     simulate(bench.module, drive)
 
 
-def test_a_wish_that_its_job_has_fulfilled_begins_no_other() -> None:
-    """It is gone in the cycle after the job's last one, and the register has it a cycle longer."""
-    bench = _Bench()
-
-    async def drive(ctx: Any) -> None:
-        bench.wish(ctx, 0, Job.FETCH)
-        await ctx.tick().until(bench.sequencer.busy)
-        await bench.end(ctx)
-        bench.wish(ctx, 0, None)
-        for _ in range(4):
-            assert not ctx.get(bench.sequencer.busy)
-            await ctx.tick()
-
-    simulate(bench.module, drive)
-
-
 @pytest.mark.parametrize("refused", [False, True])
 @pytest.mark.parametrize("wanted_last", [0, 1])
 def test_a_job_of_the_other_channel_follows_at_once(wanted_last: int, refused: bool) -> None:
@@ -184,29 +168,6 @@ def test_a_job_whose_ring_was_disabled_comes_to_nothing(cycle: int | None) -> No
                 await ctx.tick()
             ctx.set(bench.wanted, 1)
             assert await bench.end(ctx) == good
-
-    simulate(bench.module, drive)
-
-
-def test_a_refused_job_becomes_the_log_of_that() -> None:
-    bench = _Bench()
-
-    async def drive(ctx: Any) -> None:
-        sequencer = bench.sequencer
-        bench.wish(ctx, 1, Job.SEND)
-        await ctx.tick().until(sequencer.busy)
-        bench.wish(ctx, 1, None)
-        ctx.set(sequencer.advance, 1)
-        await ctx.tick().repeat(RECORD_WORDS)
-        ctx.set(sequencer.advance, 0)
-        ctx.set(bench.refused, 1)
-        await bench.end(ctx)
-        ctx.set(bench.refused, 0)
-        assert ctx.get(sequencer.busy)
-        assert ctx.get(sequencer.by[Cause.REFUSED])
-        assert (ctx.get(sequencer.channel), ctx.get(sequencer.word), ctx.get(sequencer.copied)) == (1, 0, 0)
-        await bench.end(ctx)
-        assert not ctx.get(sequencer.busy)
 
     simulate(bench.module, drive)
 

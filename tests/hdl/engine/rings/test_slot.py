@@ -78,9 +78,19 @@ def run(config: EngineConfig, body: Any) -> None:
     simulate(dut, testbench)
 
 
-@pytest.mark.parametrize("pipelined", [False, True])
-@pytest.mark.parametrize("bits", [64, 48, 40, 33, 32, 20, 16, 13])
-@pytest.mark.parametrize("entries", [2, 1024, 32768])
+@pytest.mark.parametrize(
+    ("bits", "entries", "pipelined"),
+    # 40 and 64 bits are proven; the others are the edges of the adder's 16 bits.
+    [
+        (64, 1024, True),
+        (48, 2, False),
+        (33, 32768, True),
+        (32, 1024, False),
+        (20, 2, True),
+        (16, 1024, False),
+        (13, 2, True),
+    ],
+)
 def test_any_slot_against_any_window(bits: int, entries: int, pipelined: bool) -> None:
     config = EngineConfig(host_address_bits=bits, ring_entries=entries, pipelined=pipelined)
     top = 1 << bits

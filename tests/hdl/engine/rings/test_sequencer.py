@@ -133,27 +133,6 @@ def test_a_job_of_the_other_channel_follows_at_once(wanted_last: int, refused: b
     simulate(bench.module, drive)
 
 
-def test_counts_the_words_of_each_job() -> None:
-    bench = _Bench()
-
-    async def drive(ctx: Any) -> None:
-        sequencer = bench.sequencer
-        bench.wish(ctx, 1, Job.SEND)
-        for _ in range(2):
-            await ctx.tick().until(sequencer.busy)
-            for word in range(RECORD_WORDS):
-                assert (ctx.get(sequencer.word), ctx.get(sequencer.copied)) == (word, 0)
-                ctx.set(sequencer.advance, 0)
-                await ctx.tick()
-                ctx.set(sequencer.advance, 1)
-                await ctx.tick()
-            ctx.set(sequencer.advance, 0)
-            assert ctx.get(sequencer.copied)
-            await bench.end(ctx)
-
-    simulate(bench.module, drive)
-
-
 @pytest.mark.parametrize("cycle", [None, 0, 3, 6])
 def test_a_job_whose_ring_was_disabled_comes_to_nothing(cycle: int | None) -> None:
     """However shortly, at whichever cycle; the next job is good again."""

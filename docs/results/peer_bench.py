@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import random
+
 import cocotb
 import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
 
-from cdma.verif.engine.paced_memory import DESTINATION, SOURCE, PacedMemory
-from cdma.verif.engine.ports_bench import PERIOD_NS
+from cdma.verif.engine.memory import Memory
+from cdma.verif.engine.memory_pins import PERIOD_NS, connect_memory
+from cdma.verif.engine.paced_bench import DESTINATION, SIZE, SOURCE
 from cdma.verif.simulator.result import bench_settings, leave_row, leaving_result
 
 __all__: list[str] = []
@@ -28,7 +31,8 @@ async def _copy(dut: object, length: int) -> None:
     def pin(name: str) -> object:
         return getattr(dut, name)
 
-    memory = PacedMemory()
+    memory = Memory(random.Random(1), SIZE)
+    memory.allow(0, SIZE)
     beat = len(pin("m_axi_wstrb"))
     memory.latency = _LATENCY
     data = np.random.default_rng(1).bytes(length)
@@ -40,8 +44,9 @@ async def _copy(dut: object, length: int) -> None:
     Clock(pin("aclk"), PERIOD_NS, unit="ns").start()
     await ClockCycles(pin("aclk"), 8)
     pin("aresetn").value = 1
-    for serve in (memory.serve_reads, memory.serve_writes):
-        cocotb.start_soon(serve(dut, "m_axi"))
+    _, *served = connect_memory(memory, dut, "m_axi")
+    for job in served:
+        cocotb.start_soon(job)
     waiting = {"read", "write"}
     for direction in waiting:
         pin(f"s_axis_{direction}_desc_valid").value = 1

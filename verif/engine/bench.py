@@ -74,8 +74,6 @@ class EngineBench(PortsBench):
         await ClockCycles(self.dut.aclk, cycles)
         for end in self.channels.values():
             end.forget()
-        for memory in self.memory.values():
-            memory.forget()
         self.dut.aresetn.value = 1
         await ClockCycles(self.dut.aclk, 2)
 
@@ -136,7 +134,7 @@ class EngineBench(PortsBench):
         sizes = {"source": len(made.source), "destination": made.descriptor["capacity"]}
         bases = {
             field: self.memory[port].place(
-                rng, offsets[port] + sizes[field], max(bits[port] // 8, config.align(port))
+                offsets[port] + sizes[field], max(bits[port] // 8, config.align(port))
             )
             for field, port in (("source", read), ("destination", write))
         }
@@ -159,7 +157,7 @@ class EngineBench(PortsBench):
         memory = self.memory["host" if channel == "offload" else "dev"]
         start, capacity = memory.place_of(made.descriptor["destination"]), made.descriptor["capacity"]
         around = 128
-        got = bytes(memory.read(start - around, capacity + 2 * around))
+        got = memory.read(start - around, capacity + 2 * around)
         written = made.expected.written
         inner = written + bytes([GUARD]) * (capacity - len(written))
         want = bytes([GUARD]) * around + inner + bytes([GUARD]) * around

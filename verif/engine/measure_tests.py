@@ -14,7 +14,7 @@ from cdma.verif.simulator.result import bench_settings, leave_row
 
 from .context import engine_test
 from .measurement import Measurement
-from .paced_memory import DESTINATION, SOURCE, PacedBench
+from .paced_bench import DESTINATION, SOURCE, PacedBench
 
 __all__: list[str] = []
 

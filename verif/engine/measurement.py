@@ -20,7 +20,8 @@ from cdma.sim.lossy.words import integers_of
 from .bench import CHANNELS
 from .literals import literal_words
 from .measure import MOST_DESCRIPTORS
-from .paced_memory import DESTINATION, SOURCE, PacedBench, PacedMemory
+from .memory import Memory
+from .paced_bench import DESTINATION, SOURCE, PacedBench
 
 __all__ = ["Measurement"]
 
@@ -71,7 +72,7 @@ class Measurement:
             return raw, raw
         return raw, to_memory(compress_words(words, self._format), config.format.stream_bits)
 
-    def _ends(self, direction: str) -> tuple[PacedMemory, bytes, PacedMemory, bytes]:
+    def _ends(self, direction: str) -> tuple[Memory, bytes, Memory, bytes]:
         """The memory that is read and the data in it, the memory that is written and what it must hold."""
         dev, host = self.bench.memory["dev"], self.bench.memory["host"]
         if direction == "offload":

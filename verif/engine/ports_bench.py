@@ -7,7 +7,7 @@ import functools
 import logging
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Iterator
 from typing import Any
 
 import cocotb
@@ -21,17 +21,19 @@ from cdma.sim.engine.transfer import DIRECTIONS
 from cdma.verif.simulator.monitors.unknowns import UNKNOWN, Unknowns
 
 from .design import EngineDesign
-from .memory import SIZE, EngineMemory
+from .memory import SIZE, Memory
+from .memory_pins import PERIOD_NS, connect_memory
+from .memory_port import Port
 from .rule_book import RuleBook
 
-__all__ = ["PERIOD_NS", "PortsBench"]
+__all__ = ["PortsBench"]
 
-#: Of the clock.
-PERIOD_NS = 10
+#: Bursts in flight beyond which a port takes no address.
+_DEPTH = 3
 
 
 class PortsBench:
-    """An engine between two memories of cocotbext-axi.
+    """An engine between two memories.
 
     ``cycles``
         Counts clock cycles.
@@ -54,6 +56,8 @@ class PortsBench:
             }
             for channel in DIRECTIONS
         }
+        #: The ports of each memory.
+        self.ports: dict[str, list[Port]] = {"dev": [], "host": []}
         self.unknowns = Unknowns(design.ports) if hasattr(dut, UNKNOWN) else None
         self.cycles = 0
         self.failure: BaseException | None = None
@@ -70,7 +74,8 @@ class PortsBench:
             logging.getLogger(name).setLevel(logging.WARNING)
         dut.aresetn.value = 0
         cocotb.start_soon(Clock(dut.aclk, PERIOD_NS, unit="ns").start())
-        self.memory = {name: self.make_memory(name) for name in ("dev", "host")}
+        self.memory = {name: self.make_memory() for name in ("dev", "host")}
+        self._connect_memories()
         self.connect()
         await ClockCycles(dut.aclk, 2)
         cocotb.start_soon(self.blame(self._watch()))
@@ -89,17 +94,14 @@ class PortsBench:
             said = self.said[DIRECTIONS[(way == "ar") != (port == "dev")]][port]
         return {"lock": 0, **said}
 
-    def _see_burst(self, name: str, port: str, way: str, burst: Any) -> None:
+    def _see_burst(
+        self, name: str, port: str, way: str, id: int, address: int, beats: int, beat_bytes: int
+    ) -> None:
         """Counts a burst at a port of a memory, and looks at what its address has beside."""
-
-        def get(member: str) -> int:
-            return int(getattr(burst, f"{way}{member}"))
-
-        id, beats = get("id"), get("len") + 1
         for member, want in self._beside(name, way, id).items():
-            got = get(member)
+            got = int(getattr(self.dut, f"m_axi_{port}_{way}{member}").value)
             assert got == want, f"{port}: {way}{member} is {got:#x} with ID {id}, not {want:#x}"
-        ends_page = not (get("addr") + (beats << get("size"))) % 4096
+        ends_page = not (address + beats * beat_bytes) % 4096
         self.bursts[port, "read" if way == "ar" else "write", id, beats, ends_page] += 1
 
     def high(self, port: str) -> int:
@@ -114,41 +116,27 @@ class PortsBench:
         """Connects everything beside the two memories, before reset ends."""
         raise NotImplementedError
 
-    @property
-    def port_names(self) -> dict[str, tuple[str, ...]]:
-        """The ports of each memory."""
-        return {"dev": self.config.dev_ports, "host": ("host",)}
+    def make_memory(self) -> Memory:
+        """Makes a memory, without ports."""
+        memory = Memory(self.rng)
+        memory.depth = _DEPTH
+        return memory
 
-    def make_memory(self, name: str) -> Any:
-        """Makes a memory with all of its ports; each of several answers for its own stripes."""
-        config, names = self.config, self.port_names[name]
-        first: EngineMemory | None = None
-        for unit, port in enumerate(names):
-            made = EngineMemory(self.dut, f"m_axi_{port}", self.rng, self.blaming, first)
-            first = first or made
-            if config.striped(name):
-                made.owns = functools.partial(_in_stripes_of, unit, config)
-            made.see_burst = functools.partial(self._see_burst, name, port)
-        return first
-
-    def sampler(self, prefix: str) -> Callable[[str], int]:
-        """Reads the ports of a bus, by what follows the prefix."""
-        handles: dict[str, Any] = {}
-
-        def sample(name: str) -> int:
-            handle = handles.get(name)
-            if handle is None:
-                handle = handles[name] = getattr(self.dut, f"{prefix}_{name}")
-            return int(handle.value)
-
-        return sample
+    def _connect_memories(self) -> None:
+        """Gives the memories their ports; each of several answers for its own stripes."""
+        for name, ports in (("dev", self.config.dev_ports), ("host", ("host",))):
+            for unit, port in enumerate(ports):
+                made, *served = connect_memory(self.memory[name], self.dut, f"m_axi_{port}")
+                if self.config.striped(name):
+                    made.owns = functools.partial(_in_stripes_of, unit, self.config)
+                made.see_burst = functools.partial(self._see_burst, name, port)
+                self.ports[name].append(made)
+                for job in served:
+                    cocotb.start_soon(self.blame(job))
 
     @contextlib.contextmanager
     def blaming(self) -> Iterator[None]:
-        """Keeps the first failure of what is done inside.
-
-        The test itself only sees that it is cancelled, and a memory of cocotbext-axi answers instead of failing.
-        """
+        """Keeps the first failure of what is done inside: the test itself only sees that it is cancelled."""
         try:
             yield
         except Exception as error:
@@ -163,15 +151,16 @@ class PortsBench:
     async def _watch(self) -> None:
         # With register slices, outputs fall at the first edge in reset, and not before it.
         first = True
+        edge, resetn = RisingEdge(self.dut.aclk), self.dut.aresetn
         while True:
-            await RisingEdge(self.dut.aclk)
+            await edge
             self.cycles += 1
             if self.failure is not None:
                 raise self.failure
             if self.unknowns is not None:
-                self.unknowns.cycle(int(getattr(self.dut, UNKNOWN).value), not int(self.dut.aresetn.value))
+                self.unknowns.cycle(int(getattr(self.dut, UNKNOWN).value), not int(resetn.value))
             self.rules_of_axi.check()
-            if int(self.dut.aresetn.value):
+            if int(resetn.value):
                 first = True
             else:
                 self.check_reset(silent=not (first and self.slices))
@@ -180,33 +169,14 @@ class PortsBench:
     def check_reset(self, *, silent: bool) -> None:
         """Looks at one rising edge in reset, at which the outputs are low if ``silent``."""
 
-    def pausable(self) -> list[Any]:
-        """The sides of all AXI channels that the bench has."""
-        return [
-            channel
-            for memory in self.memory.values()
-            for port in memory.ports
-            for channel in (
-                port.read_if.ar_channel,
-                port.read_if.r_channel,
-                port.write_if.aw_channel,
-                port.write_if.w_channel,
-                port.write_if.b_channel,
-            )
-        ]
-
     def some_share(self, share: float | None) -> float:
         """``share``, or a random one."""
         return self.rng.choice((0.0, 0.1, 0.5, 0.8)) if share is None else share
 
     def pauses(self, share: float | None = None) -> None:
         """Random back-pressure on all channels, each with a share of its own; None draws the shares."""
-        for channel in self.pausable():
-            wanted = self.some_share(share)
-            channel.clear_pause_generator()
-            channel.pause = False
-            if wanted:
-                channel.set_pause_generator(_shares(random.Random(self.rng.random()), wanted))
+        for port in (*self.ports["dev"], *self.ports["host"]):
+            port.pauses = {channel: self.some_share(share) for channel in port.pauses}
 
     def explain(self, error: BaseException) -> str:
         """What a failure is, in a sentence: the first one of those that the bench has kept."""
@@ -221,8 +191,3 @@ class PortsBench:
 
 def _in_stripes_of(unit: int, config: EngineConfig, address: int) -> bool:
     return address // config.stripe_bytes % config.units == unit
-
-
-def _shares(rng: random.Random, share: float) -> Any:
-    while True:
-        yield rng.random() < share

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cocotb.triggers import ClockCycles
@@ -175,10 +175,18 @@ class RingBench(EngineBench):
         for half in (self.bus.read_if, self.bus.write_if):
             half.log.setLevel(logging.ERROR)
 
-    def pausable(self) -> list[Any]:
+    def pauses(self, share: float | None = None) -> None:
+        super().pauses(share)
         write, read = self.bus.write_if, self.bus.read_if
-        lite = [write.aw_channel, write.w_channel, write.b_channel, read.ar_channel, read.r_channel]
-        return [*super().pausable(), *lite]
+        for channel in (
+            *(write.aw_channel, write.w_channel, write.b_channel),
+            *(read.ar_channel, read.r_channel),
+        ):
+            wanted = self.some_share(share)
+            channel.clear_pause_generator()
+            channel.pause = False
+            if wanted:
+                channel.set_pause_generator(_shares(random.Random(self.rng.random()), wanted))
 
     async def poke(self, name: str, **fields: int) -> None:
         """Writes a register, fields that are not named as 0."""
@@ -208,3 +216,8 @@ class RingBench(EngineBench):
     def check_reset(self, *, silent: bool) -> None:
         super().check_reset(silent=silent)
         assert not silent or not int(self.dut.irq.value), "irq is high in reset"
+
+
+def _shares(rng: random.Random, share: float) -> Iterator[bool]:
+    while True:
+        yield rng.random() < share

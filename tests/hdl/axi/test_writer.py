@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from cdma.hdl.axi.writer import AxiWriter
-from tests.support.axi_bench import GUARD, PORTS, AxiMemory, offsets_in, outcomes, port_shape
+from cdma.verif.engine.memory import GUARD
+from tests.support.axi_bench import PORTS, AxiMemory, offsets_in, outcomes, port_shape
 from tests.support.handshake import send
 from tests.support.simulate import simulate
 from tests.support.stream_bench import beats_of
@@ -94,20 +95,15 @@ def test_addresses_do_not_go_farther_ahead_than_their_lengths_are_kept(pipelined
     assert memory.rules.idle
 
 
-class _Asleep(AxiMemory):
-    """A memory that takes and gives nothing for hundreds of cycles, again and again."""
-
-    def _rests(self) -> bool:
-        return self.cycle % 400 < 300
-
-
 @pytest.mark.parametrize(
     ("words", "pipelined"), [(2, False), (2, True), (6, True), (32, False), (400, False), (400, True)]
 )
 def test_a_full_buffer_loses_nothing(words: int, pipelined: bool) -> None:
     """Beats and bursts come until none is taken any more, while nothing leaves."""
     dut = AxiWriter(port_shape(64, 16, outstanding=4, pipelined=pipelined))
-    memory = _Asleep(write=dut.port, longest=16, outstanding=4)
+    memory = AxiMemory(write=dut.port, longest=16, outstanding=4)
+    # It takes and gives nothing for hundreds of cycles, again and again.
+    memory.port.rests = lambda channel: memory.cycle % 400 < 300  # type: ignore[method-assign]
     size = -(-words // 2) * 8
     packets = [(4096 + size * number, words, size) for number in range(max(1, 400 // words))]
     statuses = _write(dut, memory, packets)
@@ -190,7 +186,7 @@ def test_writer_that_realigns_reports_where_a_burst_begins() -> None:
     """The first with its first word."""
     dut = AxiWriter(port_shape(128, 8, realign=True))
     memory = AxiMemory(write=dut.port)
-    memory.faults = {140: 2, 512: 3, 1024: 2}
+    memory.bad = {140: 2, 512: 3, 1024: 2}
     statuses = _write(dut, memory, [(132, 40, 4096), (504, 4, 4096), (900, 60, 4096)])
     assert [(status["resp"], status["address"]) for status in statuses] == [(2, 132), (3, 512), (2, 1024)]
 
@@ -211,7 +207,7 @@ def test_writer_takes_an_empty_last_beat(words: int) -> None:
 def test_writer_reports_the_first_fault_and_goes_on() -> None:
     dut = AxiWriter(port_shape(64, 8))
     memory = AxiMemory(write=dut.port)
-    memory.faults = {64: 2, 130: 3, 1030: 3}
+    memory.bad = {64: 2, 130: 3, 1030: 3}
     statuses = _write(dut, memory, [(0, 80, 4096), (512, 4, 4096), (1024, 4, 4096)])
     assert [(status["resp"], status["bytes"]) for status in statuses] == [(2, 320), (0, 16), (3, 16)]
     assert (statuses[0]["address"], statuses[2]["address"]) == (64, 1024)

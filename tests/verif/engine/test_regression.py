@@ -1,4 +1,4 @@
-"""The engine under Verilator, between two memories of cocotbext-axi, with our checker on every cycle of both
+"""The engine under Verilator, between two memories, with our checker on every cycle of both
 ports.
 """
 

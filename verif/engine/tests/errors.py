@@ -201,15 +201,15 @@ async def capacity(bench: EngineBench, budget: int) -> None:
 async def _answered_at_once(bench: EngineBench) -> None:
     """The host holds its responses back until those of several packets can come without a gap, with ends of packets that
     did not fit, and that need no response, in between."""
-    offload, answers = bench.channels["offload"], bench.memory["host"].write_if.b_channel
+    offload, host = bench.channels["offload"], bench.ports["host"][0]
     bench.pauses(0.0)
     for _ in range(10):
         made = [bench.transfer("offload", 60, mode=Mode.ZVC, capacity=bench.rng.randint(1, 80))]
         made += [bench.transfer("offload", bench.rng.randint(1, 20)) for _ in range(2)]
         made = made[: offload.size]
-        answers.pause = True
+        host.pauses["b"] = 1.0
         await offload.submit([each.record() for each in made])
         await ClockCycles(bench.dut.aclk, 600)
-        answers.pause = False
+        host.pauses["b"] = 0.0
         for each in made:
             bench.check("offload", each, await offload.next())

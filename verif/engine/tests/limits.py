@@ -105,7 +105,7 @@ async def _cut(bench: EngineBench, channel: str, mode: Mode, size: int) -> None:
     assert (got["status"], got["tag"]) == (Status.ABORTED, tag), got
     source.far = sink.far = None
     bench.transfers += 1
-    bench.checks += look // sink.write_if.byte_lanes
+    bench.checks += look // bench.ports[rules.sink][0].bus_bytes
 
 
 async def _refuse(bench: EngineBench, channel: str, **fields: int) -> None:

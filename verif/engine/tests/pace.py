@@ -10,7 +10,7 @@ from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.verif.engine.bench import CHANNELS
 from cdma.verif.engine.context import engine_test
 from cdma.verif.engine.measurement import Measurement
-from cdma.verif.engine.paced_memory import PacedBench
+from cdma.verif.engine.paced_bench import PacedBench
 
 __all__: list[str] = []
 

@@ -24,7 +24,7 @@ async def aborts(bench: EngineBench, budget: int) -> None:
     for round_ in range(max(6, budget // 20)):
         bench.pauses()
         for memory in bench.memory.values():
-            memory.latency = bench.rng.choice((0, 40))
+            memory.delay = bench.rng.choice((0, 40))
 
         async def job(channel: str, round_: int = round_) -> None:
             end = bench.channels[channel]
@@ -97,7 +97,7 @@ async def hard_resets(bench: EngineBench, budget: int) -> None:
     for _ in range(max(6, budget // 20)):
         bench.pauses()
         for memory in bench.memory.values():
-            memory.latency = bench.rng.choice((0, 40))
+            memory.delay = bench.rng.choice((0, 40))
         in_flight: dict[str, list[Transfer]] = {}
 
         async def begin(channel: str, in_flight: dict[str, list[Transfer]] = in_flight) -> None:

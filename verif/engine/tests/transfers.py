@@ -18,7 +18,7 @@ async def soak(bench: EngineBench, budget: int) -> None:
         left -= count
         bench.pauses(bench.rng.choice((0.0, None, None)))
         for memory in bench.memory.values():
-            memory.latency = bench.rng.choice((0, 10, 60))
+            memory.delay = bench.rng.choice((0, 10, 60))
 
         async def job(channel: str, count: int = count) -> None:
             await bench.set_table(channel, some_table(bench))

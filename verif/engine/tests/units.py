@@ -32,7 +32,7 @@ def _one_sided(bench: EngineBench, unit: int, words: int) -> bytes:
 async def uneven(bench: EngineBench, budget: int) -> None:
     units = bench.config.units
     bench.pauses(0.1)
-    ports = bench.memory["dev"].ports
+    ports = bench.ports["dev"]
     for channel in CHANNELS:
         await bench.channels[channel].enable()
     for unit in range(units):
@@ -62,7 +62,7 @@ async def silent_unit(bench: EngineBench, budget: int) -> None:
     for channel in CHANNELS:
         end = bench.channels[channel]
         await end.enable()
-        for port in bench.memory["dev"].ports:
+        for port in bench.ports["dev"]:
             port.silent = True
             words = _stripes(bench, 2 * config.units)
             made: Transfer = bench.transfer(channel, words, mode=Mode.RAW)

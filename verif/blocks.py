@@ -15,7 +15,7 @@ from cdma.verif.stream.codec.plan import CODEC_PLAN
 from cdma.verif.stream.stage.design import StageDesign
 from cdma.verif.stream.stage.plan import STAGE_PLAN
 
-__all__ = ["design_from_json", "design_of", "plan_of"]
+__all__ = ["design_of", "plan_of"]
 
 
 def design_of(block: str, config: CodecConfig | StageConfig | EngineConfig, *, init: bool = True) -> Design:
@@ -25,12 +25,6 @@ def design_of(block: str, config: CodecConfig | StageConfig | EngineConfig, *, i
     if isinstance(config, StageConfig):
         return StageDesign(block, config, init)
     return CodecDesign(block, config, init)
-
-
-def design_from_json(block: str, text: str) -> Design:
-    """The design of a block that its ``to_json`` wrote."""
-    kind: type[Design] = CodecDesign if block in BLOCKS else StageDesign if block in STAGES else EngineDesign
-    return kind.from_json(text)
 
 
 def plan_of(design: Design) -> TestPlan:

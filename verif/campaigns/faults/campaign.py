@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -46,10 +46,8 @@ _PART = 36 * BATCH
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a campaign, independent of the machine that made it.
+    """A part of a campaign.
 
-    ``design``
-        The engine, as JSON.
     ``name``
         The scene, or the format of the streams.
     ``every``
@@ -61,7 +59,7 @@ class Part:
     """
 
     campaign: str
-    design: str
+    design: EngineDesign
     name: str
     seed: int
     every: int = 1
@@ -87,14 +85,13 @@ def parts_of(
     wanted, _, case = (only or "").partition(": ")
     made: list[Part] = []
     if campaign in _SCENES:
-        text = design.to_json()
-        made = [Part(campaign, text, name, seed, every) for name in scene_names(design.config)]
+        made = [Part(campaign, design, name, seed, every) for name in scene_names(design.config)]
     else:
         for index, name in enumerate(formats):
-            text = _with_format(design, name).to_json()
+            other = _with_format(design, name)
             share = count // len(formats) + (index < count % len(formats))
             for first in range(0, share, _PART):
-                made.append(Part(campaign, text, name, seed, 1, first, min(_PART, share - first)))
+                made.append(Part(campaign, other, name, seed, 1, first, min(_PART, share - first)))
     if only is None:
         return made
     chosen = [replace(part, only=case, first=0, count=BATCH) for part in made if part.name == wanted][:1]
@@ -116,8 +113,7 @@ def _with_format(design: EngineDesign, name: str) -> EngineDesign:
 
 def run_part(part: Part, verilog: str | None = None, plusargs: tuple[str, ...] = ()) -> Tally:
     """Runs a part. ``verilog`` stands for the design's own, ``plusargs`` are arguments of its simulation."""
-    design = EngineDesign.from_json(part.design)
-    with Machine(design, verilog, plusargs) as machine:
+    with Machine(part.design, verilog, plusargs) as machine:
         if part.campaign in _SCENES:
             scene = Scene(machine, part.name, part.seed)
             return Tally.of(_guarded(scene, _SCENES[part.campaign](scene, part.every, part.only)))
@@ -141,17 +137,16 @@ def run_parts(
     parts: Sequence[Part], *, jobs: int = 1, scheduler: str | None = None
 ) -> Iterator[tuple[Part, Tally]]:
     """The tallies of parts, those that are kept first."""
-    designs = {part.design: EngineDesign.from_json(part.design) for part in parts}
 
     def build(waiting: Sequence[Part]) -> None:
         """Once, and not by each thread at the same time."""
         for design in {part.design: None for part in waiting}:
-            Machine(designs[design]).close()
+            Machine(design).close()
 
     campaign: Campaign[Part] = Campaign(
         "faults",
         _counts,
-        key=lambda part: (designs[part.design].verilog(), repr(astuple(part))),
+        key=lambda part: (part.design.verilog(), repr(part)),
         prepare=build,
     )
     for part, found in campaign.results(parts, jobs=jobs, scheduler=scheduler):

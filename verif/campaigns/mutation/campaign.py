@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdma.base.errors import CdmaError, ParameterError
-from cdma.verif.blocks import design_from_json, plan_of
+from cdma.verif.blocks import plan_of
 from cdma.verif.campaigns.campaign import Campaign
 from cdma.verif.regression import verify
 from cdma.verif.simulator.design import Design
@@ -94,10 +94,9 @@ class _Stage:
 
 @dataclass(frozen=True)
 class _Job:
-    """What a worker needs, independent of the machine that made it. ``number`` chooses the mutant."""
+    """What a worker needs. ``number`` chooses the mutant in the ``text`` of all."""
 
-    block: str
-    design: str
+    design: Design
     text: str
     mutant: Mutant
     number: int
@@ -143,8 +142,7 @@ def run_campaign(
         "mutation", _try_mutant, key=lambda job: (design.verilog(), asked, job.mutant.command)
     )
     parts = [
-        _Job(design.block, design.to_json(), text, mutant, number, stages, prove)
-        for number, mutant in enumerate(mutants, start=1)
+        _Job(design, text, mutant, number, stages, prove) for number, mutant in enumerate(mutants, start=1)
     ]
     verdicts: dict[int, Verdict] = {}
     for job, fields in campaign.results(parts, jobs=jobs, scheduler=scheduler):
@@ -173,7 +171,7 @@ def _stages(design: Design, text: str, seed: int, whole: int) -> tuple[_Stage, .
 
 def _try_mutant(job: _Job) -> tuple[str, str, str]:
     """The fields of a verdict."""
-    design = design_from_json(job.block, job.design)
+    design = job.design
 
     def stop(outcome: Outcome) -> None:
         if outcome.failure is not None:

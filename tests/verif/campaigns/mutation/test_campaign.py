@@ -166,7 +166,7 @@ def test_a_proof_finds_a_mutant_that_breaks_the_rules_at_the_ports() -> None:
 
 
 def test_surviving_mutants_meet_the_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
-    job = campaign._Job("compressor", DESIGN.to_json(), "", COUNT, 1, (), 5)
+    job = campaign._Job(DESIGN, "", COUNT, 1, (), 5)
     verdicts = []
     for same, broken in ((True, "unasked"), (False, "axi_stream.sv:9"), (False, ""), (None, "")):
         monkeypatch.setattr(campaign, "is_equivalent", lambda *_, same=same: same)

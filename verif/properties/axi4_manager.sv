@@ -90,16 +90,17 @@ module axi4_manager #(
     localparam INCR = 2'b01, WRAP = 2'b10, EXOKAY = 2'b01;
 
     // A rule has its bit, and says in which way it is broken.
-    wire [26:0] holds;
+`define AXI4_RULE(number, rule) assign broken[number] = (rule) !== 1'b1;
 `ifdef FORMAL
-`define AXI4_MANAGER(number, broken_if, rule) assign holds[number] = rule; \
-    always @* if (MANAGER_ASSUMED) assume (holds[number]); else assert (holds[number]);
-`define AXI4_SUBORDINATE(number, broken_if, rule) assign holds[number] = rule; \
-    always @* if (SUBORDINATE_ASSERTED) assert (holds[number]); else assume (holds[number]);
+`define AXI4_MANAGER(number, broken_if, rule) `AXI4_RULE(number, rule) \
+    always @* if (MANAGER_ASSUMED) assume (!broken[number]); else assert (!broken[number]);
+`define AXI4_SUBORDINATE(number, broken_if, rule) `AXI4_RULE(number, rule) \
+    always @* if (SUBORDINATE_ASSERTED) assert (!broken[number]); else assume (!broken[number]);
 `else
-`define AXI4_MANAGER(number, broken_if, rule) assign holds[number] = rule;
-`define AXI4_SUBORDINATE(number, broken_if, rule) assign holds[number] = rule;
+`define AXI4_MANAGER(number, broken_if, rule) `AXI4_RULE(number, rule)
+`define AXI4_SUBORDINATE(number, broken_if, rule) `AXI4_RULE(number, rule)
 `endif
+    assign broken[31:27] = 0;
 
     // ---- Handshakes: what is offered stays, unchanged, until it is taken. Nothing is offered in reset.
 
@@ -325,19 +326,11 @@ module axi4_manager #(
             `AXI4_MANAGER(25, "read data wait too long", (r_time < TAKEN_WITHIN))
             `AXI4_MANAGER(26, "a write response waits too long", (b_time < TAKEN_WITHIN))
         end else begin : patient
-            assign holds[26:25] = 2'b11;
+            assign broken[26:25] = 0;
         end
     endgenerate
 
 `ifndef FORMAL
-    genvar k;
-    generate
-        for (k = 0; k < 27; k = k + 1) begin : judged
-            assign broken[k] = holds[k] !== 1'b1;
-        end
-    endgenerate
-    assign broken[31:27] = 0;
-
     initial passed = 0;
     always @(posedge clk) begin
         if (resetn) begin
@@ -350,6 +343,7 @@ module axi4_manager #(
     end
 `endif
 
+`undef AXI4_RULE
 `undef AXI4_MANAGER
 `undef AXI4_SUBORDINATE
 endmodule

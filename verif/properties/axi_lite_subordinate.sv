@@ -47,16 +47,17 @@ module axi_lite_subordinate #(
     output reg [9:0] passed
 );
     // A rule has its bit, and says in which way it is broken.
-    wire [15:0] holds;
+`define LITE_RULE(number, rule) assign broken[number] = (rule) !== 1'b1;
 `ifdef FORMAL
-`define LITE_MANAGER(number, broken_if, rule) assign holds[number] = rule; \
-    always @* if (MANAGER_ASSERTED) assert (holds[number]); else assume (holds[number]);
-`define LITE_SUBORDINATE(number, broken_if, rule) assign holds[number] = rule; \
-    always @* if (SUBORDINATE_ASSUMED) assume (holds[number]); else assert (holds[number]);
+`define LITE_MANAGER(number, broken_if, rule) `LITE_RULE(number, rule) \
+    always @* if (MANAGER_ASSERTED) assert (!broken[number]); else assume (!broken[number]);
+`define LITE_SUBORDINATE(number, broken_if, rule) `LITE_RULE(number, rule) \
+    always @* if (SUBORDINATE_ASSUMED) assume (!broken[number]); else assert (!broken[number]);
 `else
-`define LITE_MANAGER(number, broken_if, rule) assign holds[number] = rule;
-`define LITE_SUBORDINATE(number, broken_if, rule) assign holds[number] = rule;
+`define LITE_MANAGER(number, broken_if, rule) `LITE_RULE(number, rule)
+`define LITE_SUBORDINATE(number, broken_if, rule) `LITE_RULE(number, rule)
 `endif
+    assign broken[31:16] = 0;
 
     localparam COUNT_BITS = $clog2(OUTSTANDING + 1) + 1;
     localparam EXOKAY = 2'b01;
@@ -124,19 +125,11 @@ module axi_lite_subordinate #(
             `LITE_SUBORDINATE(14, "no bvalid although a response is due", (write_time < ANSWERED_WITHIN))
             `LITE_SUBORDINATE(15, "no rvalid although a response is due", (read_time < ANSWERED_WITHIN))
         end else begin : no_patience
-            assign holds[15:14] = 2'b11;
+            assign broken[15:14] = 0;
         end
     endgenerate
 
 `ifndef FORMAL
-    genvar k;
-    generate
-        for (k = 0; k < 16; k = k + 1) begin : judged
-            assign broken[k] = holds[k] !== 1'b1;
-        end
-    endgenerate
-    assign broken[31:16] = 0;
-
     initial passed = 0;
     always @(posedge clk) begin
         if (resetn) begin
@@ -149,6 +142,7 @@ module axi_lite_subordinate #(
     end
 `endif
 
+`undef LITE_RULE
 `undef LITE_MANAGER
 `undef LITE_SUBORDINATE
 endmodule

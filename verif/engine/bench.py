@@ -24,7 +24,15 @@ from .design import EngineDesign
 from .memory import GUARD
 from .ports_bench import PortsBench
 from .promises import check_promises
-from .transfer import Transfer, random_numbers, random_step, random_words, transfer
+from .transfer import (
+    AROUND,
+    Transfer,
+    difference,
+    random_numbers,
+    random_step,
+    random_words,
+    transfer,
+)
 
 __all__ = ["CHANNELS", "EngineBench"]
 
@@ -156,22 +164,15 @@ class EngineBench(PortsBench):
         """Checks what lies at the destination, then clears it. Without ``exact`` only the guards count."""
         memory = self.memory["host" if channel == "offload" else "dev"]
         start, capacity = memory.place_of(made.descriptor["destination"]), made.descriptor["capacity"]
-        around = 128
-        got = memory.read(start - around, capacity + 2 * around)
-        written = made.expected.written
-        inner = written + bytes([GUARD]) * (capacity - len(written))
-        want = bytes([GUARD]) * around + inner + bytes([GUARD]) * around
+        got, want = memory.read(start - AROUND, capacity + 2 * AROUND), made.image()
         if not exact:
-            want = want[:around] + got[around:-around] + want[-around:]
+            want = want[:AROUND] + got[AROUND:-AROUND] + want[-AROUND:]
         elif channel == "prefetch" and self.config.units > 1 and made.expected.status != Status.OK:
             # Units after the one with an error may have written their stripes.
-            after = around + len(written), around + made.descriptor["length"]
+            after = AROUND + len(made.expected.written), AROUND + made.descriptor["length"]
             want = want[: after[0]] + got[slice(*after)] + want[after[1] :]
-        if got != want:
-            at = next(index for index in range(len(want)) if got[index] != want[index])
-            raise AssertionError(
-                f"{made.descriptor}: byte {at - around} of the destination is {got[at]:#x}, not {want[at]:#x}"
-            )
+        if found := difference(got, want):
+            raise AssertionError(f"{made.descriptor}: {found}")
         self.checks += 1
         memory.write(start, bytes([GUARD]) * capacity)
         memory.allow(start, capacity, False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,7 +21,21 @@ from cdma.sim.engine.transfer import Outcome, TransferRules
 from cdma.sim.lossy.quantise import quantise
 from cdma.sim.lossy.words import words_of
 
-__all__ = ["Transfer", "random_numbers", "random_step", "random_words", "stream_of", "transfer"]
+from .memory import GUARD
+
+__all__ = [
+    "AROUND",
+    "Transfer",
+    "difference",
+    "random_numbers",
+    "random_step",
+    "random_words",
+    "stream_of",
+    "transfer",
+]
+
+#: Bytes on both sides of a destination that are looked at.
+AROUND = 128
 
 
 @dataclass
@@ -43,11 +58,16 @@ class Transfer:
         if self.expected.status == Status.CAPACITY:
             self.expected = replace(self.expected, address=self.expected.address + destination)
 
-    def check(self, completion: bytes) -> int:
-        """Compares a completion with the expected outcome; returns the number of fields compared."""
-        got = unpack(COMPLETION, completion)
-        self.completion = got
-        want = {
+    def wrong(self, completion: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+        """The fields of a completion that are not as expected: what they are, and what they should be."""
+        return {
+            name: (completion[name], value)
+            for name, value in self._wanted().items()
+            if completion[name] != value
+        }
+
+    def _wanted(self) -> dict[str, int]:
+        return {
             "tag": self.descriptor["tag"],
             "status": int(self.expected.status),
             "bytes_read": self.expected.bytes_read,
@@ -60,11 +80,28 @@ class Transfer:
             "reserved": 0,
             "reserved_status": 0,
         }
-        wrong = {name: (hex(got[name]), hex(value)) for name, value in want.items() if got[name] != value}
+
+    def check(self, completion: bytes) -> int:
+        """Compares a completion with the expected outcome; returns the number of fields compared."""
+        got = self.completion = unpack(COMPLETION, completion)
+        wrong = {name: tuple(map(hex, values)) for name, values in self.wrong(got).items()}
         if wrong:
             status = Status(got["status"]).name if got["status"] in list(Status) else got["status"]
             raise AssertionError(f"completion of {self.descriptor}: got {status}; (got, want) {wrong}")
-        return len(want)
+        return len(self._wanted())
+
+    def image(self) -> bytes:
+        """The destination as it must be, and the bytes :data:`AROUND` it, which are guards."""
+        written, guard = self.expected.written, bytes([GUARD])
+        return guard * AROUND + written + guard * (self.descriptor["capacity"] - len(written) + AROUND)
+
+
+def difference(got: bytes, image: bytes) -> str:
+    """What is wrong with a destination and the bytes :data:`AROUND` it; nothing where it is the ``image``."""
+    if got == image:
+        return ""
+    at = next(index for index in range(len(image)) if got[index] != image[index])
+    return f"byte {at - AROUND} of the destination is {got[at]:#x}, not {image[at]:#x}"
 
 
 def transfer(

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from cdma.hdl.spec.records import Mode, Status
+from cdma.verif.engine.memory import GUARD
 from cdma.verif.engine.transfer import Transfer
 
 from .machine import Channel, Event
-from .scene import GUARD, Scene
+from .scene import Scene
 from .software import ErrorRecord
 from .verdict import Silent, Verdict, Wrong
 

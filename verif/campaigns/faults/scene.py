@@ -10,21 +10,18 @@ import numpy as np
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import Mode, Status
 from cdma.sim.engine.transfer import TransferRules
+from cdma.verif.engine.memory import GUARD
 from cdma.verif.engine.promises import check_promises
-from cdma.verif.engine.transfer import Transfer, random_words, transfer
+from cdma.verif.engine.transfer import AROUND, Transfer, difference, random_words, transfer
 
 from .machine import Event, Machine, Pace, Side, State
 from .software import WAYS, Software
 from .verdict import Silent, Verdict, Wrong, judged
 
-__all__ = ["GUARD", "Scene", "scene_names"]
+__all__ = ["Scene", "compare", "scene_names"]
 
-#: What memory holds where nobody has written.
-GUARD = 0xA5
 #: Transfers in flight through a ring; through registers there is one. One more follows when the fault is over.
 _TRANSFERS = 2
-#: Bytes around a destination that are looked at.
-_AROUND = 128
 #: Where the data of a transfer begin, short of the edge of a page so that bursts end there; and how far the next lie.
 _DATA, _STEP = 0x11000, 0x8000
 _PACES = {"fast": Pace(latency=4), "slow": Pace(latency=20, pause=80, seed=5)}
@@ -40,6 +37,13 @@ def scene_names(config: EngineConfig) -> list[str]:
         for way in WAYS
         for pace in _PACES
     ]
+
+
+def compare(made: Transfer, completion: Mapping[str, int]) -> None:
+    """Raises :class:`Wrong` where a completion is not as expected, and :class:`Silent` where it is of a success."""
+    if wrong := made.wrong(completion):
+        silent = completion["status"] == Status.OK != made.expected.status
+        raise (Silent if silent else Wrong)(f"a completion has (got, want) {wrong}")
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,7 @@ class Scene:
             destination=places[self.sides.write],
             tag=0x1000 + index,
         )
-        assert len(raw) + _AROUND < _STEP // 2
+        assert len(raw) + AROUND < _STEP // 2
         return made
 
     # -- Running.
@@ -128,7 +132,7 @@ class Scene:
         machine, write = self.machine, self.sides.write
         destination, capacity = made.descriptor["destination"], made.descriptor["capacity"]
         machine.write(self.sides.read, made.descriptor["source"], made.source)
-        machine.fill(write, destination - _AROUND, capacity + 2 * _AROUND, GUARD)
+        machine.fill(write, destination - AROUND, capacity + 2 * AROUND, GUARD)
         self.allow(made)
 
     def allow(self, made: Transfer, allowed: bool = True) -> None:
@@ -202,20 +206,8 @@ class Scene:
 
     def completes(self, made: Transfer, completion: Mapping[str, int]) -> None:
         """Compares a completion and the destination with what the specification says of a transfer without a fault."""
-        got = dict(completion)
-        want = {
-            "tag": made.descriptor["tag"],
-            "status": int(made.expected.status),
-            "bytes_read": made.expected.bytes_read,
-            "bytes_written": made.expected.bytes_written,
-            "literals": made.expected.literals,
-            "address": made.expected.address,
-        }
-        wrong = {name: (got[name], value) for name, value in want.items() if got[name] != value}
-        if wrong:
-            silent = got["status"] == Status.OK != made.expected.status
-            raise (Silent if silent else Wrong)(f"a completion has (got, want) {wrong}")
-        check_promises(self.config, self.channel, made.descriptor, got)
+        compare(made, completion)
+        check_promises(self.config, self.channel, made.descriptor, completion)
         self.holds(made)
 
     def ends(self, made: Transfer, completion: Mapping[str, int], cut: tuple[Status, ...]) -> bool:
@@ -232,13 +224,9 @@ class Scene:
     def holds(self, made: Transfer) -> None:
         """Compares every byte of a destination, and those around it."""
         start, capacity = made.descriptor["destination"], made.descriptor["capacity"]
-        got = self.machine.read(self.sides.write, start - _AROUND, capacity + 2 * _AROUND)
-        written = made.expected.written
-        guard = bytes([GUARD])
-        want = guard * _AROUND + written + guard * (capacity - len(written) + _AROUND)
-        if got != want:
-            at = next(index for index in range(len(want)) if got[index] != want[index])
-            raise Silent(f"byte {at - _AROUND} of a destination is {got[at]:#x}, not {want[at]:#x}")
+        got = self.machine.read(self.sides.write, start - AROUND, capacity + 2 * AROUND)
+        if found := difference(got, made.image()):
+            raise Silent(found)
 
     def follow(self) -> None:
         """The transfer after the fault, which must be complete and right."""

@@ -18,11 +18,12 @@ from cdma.sim.engine.crc import crc32c
 from cdma.sim.engine.descriptors import unpack
 from cdma.sim.engine.port import AddressSpace
 from cdma.sim.engine.transfer import Outcome, TransferRules
+from cdma.verif.engine.memory import GUARD
 from cdma.verif.engine.transfer import Transfer
 
 from .damage import INTACT, Damaged, damaged_stream, some_stream
 from .machine import Machine, Pace
-from .scene import GUARD
+from .scene import compare
 from .software import Software
 from .verdict import Silent, Verdict, Wrong
 
@@ -184,19 +185,7 @@ class _Bench:
 
     def _compare(self, slot: _Slot, completion: dict[str, int], memory: bytes) -> None:
         made, expected = slot.made, slot.made.expected
-        want = {
-            "tag": made.descriptor["tag"],
-            "status": int(expected.status),
-            "bytes_read": expected.bytes_read,
-            "bytes_written": expected.bytes_written,
-            "literals": expected.literals,
-            "address": expected.address,
-            "crc": expected.crc,
-        }
-        wrong = {name: (completion[name], value) for name, value in want.items() if completion[name] != value}
-        if wrong:
-            silent = completion["status"] == Status.OK != expected.status
-            raise (Silent if silent else Wrong)(f"a completion has (got, want) {wrong}")
+        compare(made, completion)
         place = made.descriptor["tag"] - 1
         got = memory[place * _PITCH : (place + 1) * _PITCH]
         start = made.descriptor["destination"] - _DATA - place * _PITCH

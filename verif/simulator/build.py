@@ -27,7 +27,7 @@ from cdma.base.errors import CdmaError
 
 from . import toolchain
 
-__all__ = ["BuildError", "build", "build_with_main"]
+__all__ = ["BuildError", "build", "build_with_main", "run_tool"]
 
 #: What ``cdma --verbose`` shows.
 _log = logging.getLogger(__name__)
@@ -143,7 +143,7 @@ class _Builder:
             *program.options,
             "design.sv",
         ]
-        _run(command, folder, f"Verilator on {top}", self.tool.environment)
+        run_tool(command, folder, f"Verilator on {top}", self.tool.environment)
         lots: dict[str, list[str]] = {}
         for part in sorted(path.name for path in folder.glob("Vtop*.cpp")):
             lots.setdefault(_SELDOM if part.endswith("Slow.cpp") else self.optimise, []).append(part)
@@ -152,7 +152,7 @@ class _Builder:
             self._compile(folder, f"the simulation of {top}", f"design{level}", sources, level)
         objects = [*(f"design{level}.o" for level in lots), str(runtime / "runtime.o")]
         command = [self.tool.compiler, "-o", "sim", *objects, *program.link, "-pthread"]
-        _run(command, folder, f"linking the simulation of {top}")
+        run_tool(command, folder, f"linking the simulation of {top}")
         for path in folder.iterdir():
             if path.name not in ("sim", "design.sv"):
                 path.unlink()
@@ -170,12 +170,13 @@ class _Builder:
         include = self.tool.include
         places = ["-I.", f"-I{include}", f"-I{include / 'vltstd'}"]
         command = [self.tool.compiler, level, *self._flags, *places, "-c", "-o", f"{name}.o", f"{name}.cpp"]
-        _run(command, folder, f"compiling {what}")
+        run_tool(command, folder, f"compiling {what}")
 
 
-def _run(
+def run_tool(
     command: Sequence[str], folder: Path, what: str, environment: Mapping[str, str] | None = None
 ) -> None:
+    """Runs a tool in a folder; raises :class:`BuildError` with what it says where it fails."""
     _log.info("%s: %s", what, shlex.join(map(str, command)))
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, errors="replace"

@@ -16,7 +16,7 @@ import cocotb_tools.config
 from cdma.base.cache import content_key, kept_folder
 from cdma.hdl.verilog.ports import Port
 
-from .build import BuildError
+from .build import run_tool
 from .four_state import four_state_name, four_state_text
 from .toolchain import ToolchainError
 
@@ -66,10 +66,7 @@ def build_four_state(verilog: str, top: str, ports: Sequence[Port], *, trace: bo
     def make(folder: Path) -> None:
         (folder / "design.v").write_text(text)
         command = [tool.compiler, "-g2012", "-s", four_state_name(top), "-o", "sim", "design.v"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace")
-        if done.returncode:
-            said = "\n".join((done.stderr or done.stdout).strip().splitlines()[:20])
-            raise BuildError(f"Icarus Verilog on {top} failed with status {done.returncode}:\n{said}")
+        run_tool(command, folder, f"Icarus Verilog on {top}")
 
     return kept_folder("four-state", key, make) / "sim"
 

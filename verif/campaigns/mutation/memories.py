@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from cdma.hdl.verilog.ports import Direction, Port
-from cdma.synth.yosys import find_yosys, scratch
 
-from .mutants import READ
+from .mutants import read_netlist
 
 __all__ = ["Socket", "flatten", "memory_modules", "sockets"]
 
@@ -83,9 +82,7 @@ def sockets(text: str, top: str, modules: Sequence[str]) -> list[Socket]:
     """Where the memories were that these modules are."""
     if not modules:
         return []
-    with scratch() as folder:
-        (folder / "design.v").write_text(text)
-        log = find_yosys().run(f"{READ.format(top=top)}{flatten(modules)}portlist {top}\n", folder)
+    log = read_netlist(text, top, f"{flatten(modules)}portlist {top}\n")
     found: dict[str, Socket] = {}
     for direction, high, path, name in _LISTED.findall(log):
         socket = found.setdefault(path, Socket(path))

@@ -15,7 +15,7 @@ from cdma.base.errors import ParameterError
 from cdma.synth.yosys import find_yosys, scratch
 from cdma.verif.simulator.design import Design
 
-__all__ = ["READ", "Mutant", "blocks_of", "draw", "mutated_verilog"]
+__all__ = ["READ", "Mutant", "blocks_of", "draw", "mutated_verilog", "read_netlist"]
 
 #: Reads ``design.v`` as the netlist that is mutated.
 READ = "read_verilog design.v\nhierarchy -top {top}\nproc\nmemory -nomap\nopt_clean\n"
@@ -58,12 +58,18 @@ class Mutant:
     what: str
 
 
+def read_netlist(text: str, top: str, script: str, made: str | None = None) -> str:
+    """What Yosys says when it reads a design as a netlist and runs a script on it, or the file that the script has made."""
+    with scratch() as folder:
+        (folder / "design.v").write_text(text)
+        said = find_yosys().run(READ.format(top=top) + script, folder)
+        return said if made is None else (folder / made).read_text()
+
+
 def blocks_of(design: Design) -> dict[str, str]:
     """The path of every module of a design, and the module's name. Of several instances the first one counts."""
-    with scratch() as folder:
-        (folder / "design.v").write_text(design.verilog())
-        find_yosys().run(READ.format(top=design.top) + "write_json design.json\n", folder)
-        modules = json.loads((folder / "design.json").read_text())["modules"]
+    written = read_netlist(design.verilog(), design.top, "write_json design.json\n", "design.json")
+    modules = json.loads(written)["modules"]
     blocks: dict[str, str] = {}
 
     def walk(path: str, module: str) -> None:
@@ -88,14 +94,10 @@ def draw(design: Design, block: str, count: int, seed: int) -> list[Mutant]:
     }
     if not chosen:
         raise ParameterError(f"block is {block!r}; the blocks of the design are {', '.join(blocks)}")
-    with scratch() as folder:
-        (folder / "design.v").write_text(design.verilog())
-        # Some are left out below.
-        wanted = f"mutate -list {2 * count + 20} -seed {seed} -o mutants {' '.join(chosen)}\n"
-        find_yosys().run(READ.format(top=design.top) + wanted, folder)
-        lines = (folder / "mutants").read_text().splitlines()
+    # Some are left out below.
+    wanted = f"mutate -list {2 * count + 20} -seed {seed} -o mutants {' '.join(chosen)}\n"
     mutants: dict[str, Mutant] = {}
-    for line in lines:
+    for line in read_netlist(design.verilog(), design.top, wanted, "mutants").splitlines():
         command = _TOLD.sub("", line)
         if "-module" in line and not _CLOCKS.search(line):
             mutants.setdefault(command, _mutant(line, command, chosen))
@@ -119,16 +121,12 @@ def _mutant(line: str, command: str, blocks: dict[str, str]) -> Mutant:
 def mutated_verilog(design: Design, mutants: Sequence[Mutant]) -> str:
     """The design with all ``mutants``; ``+mutant=N`` chooses the N-th, counted from 1, and without it there is none."""
     inner = f"{design.top}_mutants"
-    script = [READ.format(top=design.top)]
-    script += [
+    script = [
         f"{mutant.command} -ctrl mutant {_SELECT_BITS} {number}"
         for number, mutant in enumerate(mutants, start=1)
     ]
     script += ["opt_clean", f"rename {design.top} {inner}", "write_verilog -noattr mutated.v", ""]
-    with scratch() as folder:
-        (folder / "design.v").write_text(design.verilog())
-        find_yosys().run("\n".join(script), folder)
-        text = (folder / "mutated.v").read_text()
+    text = read_netlist(design.verilog(), design.top, "\n".join(script), "mutated.v")
     return "\n".join(
         [
             text,

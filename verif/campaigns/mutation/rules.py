@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from cdma.hdl.spec.codecs import BLOCKS
-from cdma.synth.yosys import find_yosys, scratch
 from cdma.verif.proofs.ports import short_ports_proof
 from cdma.verif.proofs.result import FAILED
 from cdma.verif.proofs.runner import run_proof
 from cdma.verif.simulator.design import Design
 
-from .mutants import READ, Mutant
+from .mutants import Mutant, read_netlist
 
 __all__ = ["broken_rules"]
 
@@ -27,8 +26,5 @@ def broken_rules(design: Design, mutant: Mutant, seconds: int = 60) -> str:
 
 def _alone(design: Design, mutant: Mutant) -> str:
     """The Verilog of the design with this fault."""
-    script = [READ.format(top=design.top), mutant.command, "opt_clean", "write_verilog -noattr mutated.v", ""]
-    with scratch() as folder:
-        (folder / "design.v").write_text(design.verilog())
-        find_yosys().run("\n".join(script), folder)
-        return (folder / "mutated.v").read_text()
+    script = f"{mutant.command}\nopt_clean\nwrite_verilog -noattr mutated.v\n"
+    return read_netlist(design.verilog(), design.top, script, "mutated.v")

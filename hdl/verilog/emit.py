@@ -14,13 +14,12 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from types import MappingProxyType
 
-from amaranth.back import rtlil
-
 from cdma.base.errors import CdmaError, ParameterError
 from cdma.base.install import DISTRIBUTION
 from cdma.base.tracebacks import last_words
 
 from .collector import no_collection
+from .elaborate import elaborate
 from .names import check_identifier, check_prefix
 from .netlist.readable import readable
 from .printer.design import PlacedMemory, print_design
@@ -117,7 +116,7 @@ def module_prefix(name: str, prefix: str | None) -> str:
 def netlist(shell: Shell, name: str, *, prefix: str, init: bool) -> str:
     """RTLIL of operators, registers and memories, with the names of the Verilog."""
     ports = [port.name for port in shell.ports()]
-    text = readable(rtlil.convert(shell, name=name, emit_src=False), prefix=prefix, ports=ports, init=init)
+    text = readable(elaborate(shell, name), prefix=prefix, ports=ports, init=init)
     return _yosys(text, name)
 
 

@@ -1,0 +1,79 @@
+"""RTLIL of a shell, by Amaranth.
+
+In: a shell. Out: the text of its design, in which a module calculates an expression once, however many statements have it.
+
+Amaranth alone writes an expression again for each statement. Yosys merges what is equal, but then everything up to there
+has taken as much longer.
+"""
+
+from __future__ import annotations
+
+from amaranth.back import rtlil
+from amaranth.hdl import ClockDomain, Fragment, Signal, Value
+from amaranth.hdl._ast import Concat, Const, Operator, Part, Slice, SwitchValue
+from amaranth.hdl._ir import Design, PortDirection
+from amaranth.hdl._xfrm import DomainLowerer
+
+from .shell import Shell
+
+__all__ = ["elaborate"]
+
+
+def elaborate(shell: Shell, name: str) -> str:
+    """The RTLIL of ``shell``, whose top is called ``name``."""
+    fragment = Fragment.get(shell, None)
+    # What ``Fragment.prepare`` does, with another transformer.
+    fragment._propagate_domains(ClockDomain)
+    directions = {"input": PortDirection.Input, "output": PortDirection.Output}
+    ports = [(port.name, shell.port(port.name), directions[port.direction]) for port in shell.ports()]
+    design = Design(_Sharing()(fragment), ports, hierarchy=(name,))
+    text, _ = rtlil.convert_fragment(design, name=name, emit_src=False)
+    return text
+
+
+class _Sharing(DomainLowerer):
+    """Puts one object in place of equal expressions of a module: Amaranth calculates an object once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._forget()
+
+    def _forget(self) -> None:
+        # What stands for each value of the design, by its identity, and each new value by what it consists of.
+        self._done: dict[int, Value] = {}
+        self._made: dict[tuple[object, ...], Value] = {}
+
+    def map_statements(self, fragment: Fragment, new_fragment: Fragment) -> None:
+        self._forget()
+        super().map_statements(fragment, new_fragment)
+
+    def map_memory_ports(self, fragment: Fragment, new_fragment: Fragment) -> None:
+        self._forget()
+        super().map_memory_ports(fragment, new_fragment)
+
+    def on_value(self, value: Value) -> Value:
+        if isinstance(value, Signal):
+            return value
+        if id(value) not in self._done:
+            new = super().on_value(value)
+            self._done[id(value)] = self._made.setdefault(_contents(new), new)
+        return self._done[id(value)]
+
+
+def _contents(value: Value) -> tuple[object, ...]:
+    """What a value consists of, whose parts are shared already."""
+    match value:
+        case Const():
+            return Const, value.value, len(value), value.shape().signed
+        case Slice():
+            return Slice, id(value.value), value.start, value.stop
+        case Operator():
+            return value.operator, *map(id, value.operands)
+        case Concat():
+            return Concat, *map(id, value.parts)
+        case Part():
+            return Part, id(value.value), id(value.offset), value.width, value.stride
+        case SwitchValue():
+            return id(value.test), *((patterns, id(part)) for patterns, part in value.cases)
+        case _:
+            return (id(value),)

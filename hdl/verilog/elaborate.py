@@ -1,9 +1,10 @@
 """RTLIL of a shell, by Amaranth.
 
 In: a shell. Out: the text of its design, in which a module calculates an expression once, however many statements have it.
+A memory of zeros has no initial words; :func:`.fill_memories` writes them.
 
-Amaranth alone writes an expression again for each statement. Yosys merges what is equal, but then everything up to there
-has taken as much longer.
+Amaranth alone writes an expression again for each statement, and every bit of a memory. Yosys merges what is equal, but
+then everything up to there has taken as much longer.
 """
 
 from __future__ import annotations
@@ -50,6 +51,9 @@ class _Sharing(DomainLowerer):
     def map_memory_ports(self, fragment: Fragment, new_fragment: Fragment) -> None:
         self._forget()
         super().map_memory_ports(fragment, new_fragment)
+        words = fragment._data._init._raw
+        if not any(words):
+            words.clear()
 
     def on_value(self, value: Value) -> Value:
         if isinstance(value, Signal):

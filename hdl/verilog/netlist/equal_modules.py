@@ -7,6 +7,7 @@ instances of equal ones.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 
 from .model import Module
@@ -22,6 +23,7 @@ def merge_equal(modules: dict[str, Module]) -> dict[str, list[str]]:
     kept: dict[str, _Numbered] = {}
     # The module that replaces each one, and its ports by their old names.
     stays: dict[str, tuple[str, dict[str, str]]] = {}
+    sizes = Counter(map(_size, modules.values()))
     # A submodule comes before the modules that it stands in, because those are equal only if it is.
     for name in _inside_out(modules):
         module = modules[name]
@@ -29,16 +31,23 @@ def merge_equal(modules: dict[str, Module]) -> dict[str, list[str]]:
             if cell.kind in stays:
                 cell.kind, ports = stays[cell.kind]
                 cell.ports = {ports[port]: signal for port, signal in cell.ports.items()}
+        if sizes[_size(module)] == 1:
+            continue
         numbered = _Numbered(module)
         other = kept.setdefault(numbered.text, numbered)
         stays[name] = other.module.name, {wire: other.wires[own] for own, wire in numbered.wires.items()}
     merged: dict[str, list[str]] = {}
     for name in list(modules):
-        stay, _ = stays[name]
+        stay, _ = stays.get(name, (name, {}))
         merged.setdefault(stay, []).append(name)
         if stay != name:
             del modules[name]
     return merged
+
+
+def _size(module: Module) -> tuple[int, ...]:
+    """What is the same in equal modules, and told at once."""
+    return len(module.wires), len(module.cells), len(module.connects), len(module.processes)
 
 
 class _Numbered:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from .aliases import drop_aliases, drop_empty
 from .equal_modules import merge_equal
-from .initial_values import drop_initial_values
+from .initial_values import drop_initial_values, fill_memories
 from .naming import module_names, names_within
 from .operators import fit_operators
 from .parse import parse
@@ -39,8 +39,10 @@ def readable(rtlil: str, *, prefix: str, ports: Sequence[str], init: bool) -> st
         drop_aliases(module, lambda name: not re.search(r"[.[]", name))
         fit_operators(module)
     split_structures(modules, top)
-    if not init:
-        for module in modules.values():
+    for module in modules.values():
+        if init:
+            fill_memories(module)
+        else:
             drop_initial_values(module)
     new_names = module_names(paths, top, prefix)
     names = {name: names_within(module, modules) for name, module in modules.items()}

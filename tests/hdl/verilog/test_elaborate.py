@@ -4,12 +4,30 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib.memory import Memory
 
 from cdma.hdl.verilog.elaborate import elaborate
+from cdma.hdl.verilog.netlist.model import width_of
 from cdma.hdl.verilog.netlist.parse import parse
 from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port
 from cdma.hdl.verilog.shell import Shell
+
+
+class _Store(Shell):
+    """A memory of four words."""
+
+    def __init__(self, words: list[int]) -> None:
+        super().__init__((*CLOCK_AND_RESET, Port("y", "output", 8)))
+        self.words = words
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        self.add_domain(m)
+        m.submodules.store = store = Memory(shape=8, depth=4, init=self.words)
+        m.d.comb += self.port("y").eq(store.read_port().data)
+        return m
 
 
 class _Block(Shell):
@@ -55,6 +73,13 @@ def test_each_module_calculates_its_own() -> None:
     top, *parts = _kinds(2)
     assert top["$add"] == 2
     assert [part["$add"] for part in parts] == [1, 1]
+
+
+@pytest.mark.parametrize(("words", "bits"), [([], 0), ([0, 0, 1], 32)])
+def test_only_words_that_are_not_all_zero_are_written(words: list[int], bits: int) -> None:
+    modules = parse(elaborate(_Store(words), "top"))
+    (cell,) = (cell for module in modules for cell in module.cells if cell.kind == "$meminit_v2")
+    assert (width_of(cell.ports["\\DATA"]), cell.parameters["\\WORDS"]) == (bits, "4")
 
 
 def test_the_top_has_the_ports_of_the_shell() -> None:

@@ -16,6 +16,8 @@ PURPOSES = {
     r"path\.(unit_\d+\.)?writer\.lengths\.memory": "lengths of bursts whose data follows",
     r"path\.(unit_\d+\.)?writer\.opened\.memory": "bursts that a writer has in flight",
     r"path\.reports\.memory": "results of the codec, until the completion is made",
+    r"path\.ranges\.memory": "how many numbers of a packet are out of range, until the completion is made",
+    r"path\.checksum\.ended\.memory": "CRCs of packets that have ended, until their words of zeros are taken back",
     r"path\.unit_\d+\.pieces\.beats\.memory": "compressed words of a unit, until their turn or until they are expanded",
     r"path\.unit_\d+\.(commands|routes)\.memory": "stripes of a unit in flight",
     r"path\.unit_\d+\.next_stripe\.stripes\.memory": "whether a unit's next stripe is whole",

@@ -57,6 +57,8 @@ _ENGINES = {
             latency=16,
             descriptors=4,
             pipelined=True,
+            crc=True,
+            lossy="fp32",
         ),
         prefix="z_",
     ),

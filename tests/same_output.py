@@ -157,9 +157,15 @@ def made_by(commands: Sequence[Sequence[str]], package: Path) -> dict[str, str]:
             printed += done.stdout
             if done.returncode:
                 raise SystemExit(f"{' '.join(command)[:200]} failed: {done.stderr.decode()[-2000:]}")
-        made = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+        made = {path.name: _contents(path) for path in sorted(folder.iterdir())}
         made["standard output"] = printed
         return {name: hashlib.sha256(text).hexdigest() for name, text in made.items()}
+
+
+def _contents(file: Path) -> bytes:
+    """What is in a file; of Verilog without the lines of comments, which come from docstrings."""
+    lines = file.read_bytes().splitlines(keepends=True)
+    return b"".join(line for line in lines if file.suffix != ".v" or not line.lstrip().startswith(b"//"))
 
 
 def link_package(root: Path, folder: Path) -> Path:

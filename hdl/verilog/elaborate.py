@@ -9,6 +9,9 @@ then everything up to there has taken as much longer.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from amaranth.back import rtlil
 from amaranth.hdl import ClockDomain, Fragment, Signal, Value
 from amaranth.hdl._ast import Concat, Const, Operator, Part, Slice, SwitchValue
@@ -17,11 +20,18 @@ from amaranth.hdl._xfrm import DomainLowerer
 
 from .shell import Shell
 
-__all__ = ["elaborate"]
+__all__ = ["Elaborated", "elaborate"]
 
 
-def elaborate(shell: Shell, name: str) -> str:
-    """The RTLIL of ``shell``, whose top is called ``name``."""
+class Elaborated(NamedTuple):
+    """The RTLIL of a design, and the objects that each of its modules was made of, by the module's name there."""
+
+    text: str
+    origins: dict[str, Sequence[object]]
+
+
+def elaborate(shell: Shell, name: str) -> Elaborated:
+    """The design of ``shell``, whose top is called ``name``."""
     fragment = Fragment.get(shell, None)
     # What ``Fragment.prepare`` does, with another transformer.
     fragment._propagate_domains(ClockDomain)
@@ -29,7 +39,12 @@ def elaborate(shell: Shell, name: str) -> str:
     ports = [(port.name, shell.port(port.name), directions[port.direction]) for port in shell.ports()]
     design = Design(_Sharing()(fragment), ports, hierarchy=(name,))
     text, _ = rtlil.convert_fragment(design, name=name, emit_src=False)
-    return text
+    origins = {
+        f"\\{'.'.join(info.name)}": fragment.origins
+        for fragment, info in design.fragments.items()
+        if fragment.origins
+    }
+    return Elaborated(text, origins)
 
 
 class _Sharing(DomainLowerer):

@@ -13,19 +13,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from types import MappingProxyType
+from typing import NamedTuple
 
 from cdma.base.errors import CdmaError, ParameterError
 from cdma.base.install import DISTRIBUTION
 from cdma.base.tracebacks import last_words
 
 from .collector import no_collection
+from .contracts import contract
 from .elaborate import elaborate
 from .names import check_identifier, check_prefix
 from .netlist.readable import readable
 from .printer.design import PlacedMemory, print_design
 from .shell import Shell
 
-__all__ = ["MEMORIES", "Verilog", "emit", "module_prefix", "netlist", "purpose_of"]
+__all__ = ["MEMORIES", "Netlist", "Verilog", "emit", "module_prefix", "netlist", "purpose_of"]
 
 #: The style of memories: instances of wrapper modules, or inferred in place.
 MEMORIES = ("wrap", "infer")
@@ -113,12 +115,21 @@ def module_prefix(name: str, prefix: str | None) -> str:
     return f"{name}_" if prefix is None else check_prefix("prefix", prefix)
 
 
+class Netlist(NamedTuple):
+    """RTLIL of operators, registers and memories, with the names of the Verilog, and the comment above each module."""
+
+    text: str
+    comments: dict[str, list[str]]
+
+
 @no_collection()
-def netlist(shell: Shell, name: str, *, prefix: str, init: bool) -> str:
-    """RTLIL of operators, registers and memories, with the names of the Verilog."""
+def netlist(shell: Shell, name: str, *, prefix: str, init: bool) -> Netlist:
+    """The design of ``shell`` as a module called ``name``; the names of the others start with ``prefix``."""
+    design = elaborate(shell, name)
     ports = [port.name for port in shell.ports()]
-    text = readable(elaborate(shell, name), prefix=prefix, ports=ports, init=init)
-    return _yosys(text, name)
+    text, names = readable(design.text, prefix=prefix, ports=ports, init=init)
+    comments = {names[old]: contract(origins) for old, origins in design.origins.items() if old in names}
+    return Netlist(_yosys(text, name), comments)
 
 
 @no_collection()
@@ -142,12 +153,14 @@ def emit(
     if memories not in MEMORIES:
         raise ParameterError(f"memories is {memories!r}; it must be one of {', '.join(MEMORIES)}")
     start = module_prefix(name, prefix)
+    source = netlist(shell, name, prefix=start, init=init)
     design = print_design(
-        netlist(shell, name, prefix=start, init=init),
+        source.text,
         top=name,
         ports=[port.name for port in shell.ports()],
         prefix=start,
         wrap=memories == "wrap",
+        comments=source.comments,
     )
     placed = tuple(replace(memory, purpose=purpose_of(memory.path, purposes)) for memory in design.memories)
     body = "\n\n".join("\n".join(lines) for lines in design.modules)

@@ -148,7 +148,7 @@ delete gold gate equiv
 
 def printed(shell: Shell) -> Printed:
     """The two sides of a design's modules, memories standing where they are used."""
-    source = netlist(shell, "top", prefix="top_", init=False)
+    source = netlist(shell, "top", prefix="top_", init=False).text
     ports = [port.name for port in shell.ports()]
     design = print_design(source, top="top", ports=ports, prefix="top_", wrap=False)
     return Printed(source, "\n".join(line for module in design.modules for line in module))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from .aliases import drop_aliases, drop_empty
 from .equal_modules import merge_equal
@@ -22,10 +23,17 @@ from .parse import parse
 from .structures import split_structures
 from .write import write
 
-__all__ = ["readable"]
+__all__ = ["Readable", "readable"]
 
 
-def readable(rtlil: str, *, prefix: str, ports: Sequence[str], init: bool) -> str:
+class Readable(NamedTuple):
+    """The RTLIL of a design, and the name of each of its modules by the one that it had before."""
+
+    text: str
+    names: dict[str, str]
+
+
+def readable(rtlil: str, *, prefix: str, ports: Sequence[str], init: bool) -> Readable:
     """Rewrites the RTLIL of a design; its first module is the top.
 
     The top keeps its name and its ports, in the order of ``ports``; the names of the other modules start with
@@ -46,8 +54,9 @@ def readable(rtlil: str, *, prefix: str, ports: Sequence[str], init: bool) -> st
             drop_initial_values(module)
     new_names = module_names(paths, top, prefix)
     names = {name: names_within(module, modules) for name, module in modules.items()}
-    return "\n".join(
+    text = "\n".join(
         line
         for name, module in modules.items()
         for line in write(module, new_names, names, ports if name == top else None)
     )
+    return Readable(text, new_names)

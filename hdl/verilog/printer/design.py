@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from cdma.hdl.verilog.netlist.model import Module
 from cdma.hdl.verilog.netlist.parse import parse
@@ -52,8 +53,16 @@ class Printed:
     memories: tuple[PlacedMemory, ...]
 
 
-def print_design(rtlil: str, *, top: str, ports: Sequence[str], prefix: str, wrap: bool) -> Printed:
-    """The text of a design; ``ports`` are those of the module ``top`` in their order.
+def print_design(
+    rtlil: str,
+    *,
+    top: str,
+    ports: Sequence[str],
+    prefix: str,
+    wrap: bool,
+    comments: Mapping[str, list[str]] = MappingProxyType({}),
+) -> Printed:
+    """The text of a design; ``ports`` are those of the module ``top`` in their order; ``comments`` stand above modules.
 
     With ``wrap``, each memory is an instance of a wrapper module, named with ``prefix``; otherwise it is inferred in place.
     """
@@ -81,7 +90,12 @@ def print_design(rtlil: str, *, top: str, ports: Sequence[str], prefix: str, wra
 
     named: Callable[[Memory], str] | None = wrapper_of if wrap else None
     texts = [
-        print_module(folded[name], modules, _port_order(module, ports if name[1:] == top else None), named)
+        [
+            *comments.get(name[1:], ()),
+            *print_module(
+                folded[name], modules, _port_order(module, ports if name[1:] == top else None), named
+            ),
+        ]
         for name, module in modules.items()
     ]
     texts += [wrapper(name, memory) for name, memory in wrappers.values()]

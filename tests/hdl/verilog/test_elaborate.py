@@ -56,7 +56,9 @@ class _Block(Shell):
 
 def _kinds(parts: int) -> list[Counter[str]]:
     """For each module, how often it has each kind of cell."""
-    return [Counter(cell.kind for cell in module.cells) for module in parse(elaborate(_Block(parts), "top"))]
+    return [
+        Counter(cell.kind for cell in module.cells) for module in parse(elaborate(_Block(parts), "top").text)
+    ]
 
 
 def test_equal_expressions_are_calculated_once() -> None:
@@ -83,7 +85,7 @@ def test_only_words_that_are_not_all_zero_are_written(words: list[int], bits: in
 
 
 def test_the_top_has_the_ports_of_the_shell() -> None:
-    (module,) = parse(elaborate(_Block(0), "top"))
+    (module,) = parse(elaborate(_Block(0), "top").text)
     directions = {name[1:]: wire.direction for name, wire in module.wires.items() if wire.direction}
     assert directions == {
         "aclk": "input",

@@ -10,6 +10,7 @@ then everything up to there has taken as much longer.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from amaranth.back import rtlil
@@ -38,6 +39,9 @@ def elaborate(shell: Shell, name: str) -> Elaborated:
     directions = {"input": PortDirection.Input, "output": PortDirection.Output}
     ports = [(port.name, shell.port(port.name), directions[port.direction]) for port in shell.ports()]
     design = Design(_Sharing()(fragment), ports, hierarchy=(name,))
+    for info in design.fragments.values():
+        for signal in info.signal_names:
+            _name_states(signal)
     text, _ = rtlil.convert_fragment(design, name=name, emit_src=False)
     origins = {
         f"\\{'.'.join(info.name)}": fragment.origins
@@ -45,6 +49,16 @@ def elaborate(shell: Shell, name: str) -> Elaborated:
         if fragment.origins
     }
     return Elaborated(text, origins)
+
+
+def _name_states(signal: Signal) -> None:
+    """Says of the signal of a state machine what its states are called, as Amaranth says it of enumerations."""
+    if callable(signal.decoder):
+        for number in range(1 << len(signal)):
+            with suppress(KeyError):
+                # The number follows the name.
+                name = signal.decoder(number).rpartition("/")[0]
+                signal.attrs[f"enum_value_{number:0{len(signal)}b}"] = name
 
 
 class _Sharing(DomainLowerer):

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 __all__ = [
+    "ENUMERATION",
+    "VALUE",
     "Cell",
     "MemoryDeclaration",
     "Module",
@@ -22,6 +24,9 @@ __all__ = [
     "cut",
     "width_of",
 ]
+
+#: The attributes of a wire that say what its values are called: together, and each, with its bits behind.
+ENUMERATION, VALUE = "\\enum_base_type", "\\enum_value_"
 
 
 class Slice(NamedTuple):
@@ -78,12 +83,18 @@ def cut(signal: Signal, low: int, width: int) -> Signal:
 
 @dataclass
 class Wire:
-    """A wire, and a port if it has a ``direction``; ``init`` has the initial bits, most significant first."""
+    """A wire, and a port if it has a ``direction``; ``init`` has the initial bits, most significant first.
+
+    ``enumeration``, ``values``
+        What its values are called together, if not after the wire; and each, by its bits.
+    """
 
     width: int
     signed: bool
     direction: str | None
     init: str | None = None
+    enumeration: str = ""
+    values: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass

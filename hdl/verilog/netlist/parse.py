@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator
 
 from .model import (
+    ENUMERATION,
+    VALUE,
     Cell,
     MemoryDeclaration,
     Module,
@@ -44,7 +46,18 @@ def parse(text: str) -> list[Module]:
             match = _WIRE.match(words)
             assert match is not None, words
             init = constant_bits(attributes["\\init"]) if "\\init" in attributes else None
-            modules[-1].wires[match[4]] = Wire(int(match[1] or 1), match[3] is not None, match[2], init)
+            modules[-1].wires[match[4]] = Wire(
+                int(match[1] or 1),
+                match[3] is not None,
+                match[2],
+                init,
+                attributes.get(ENUMERATION, "").strip('"'),
+                {
+                    name.removeprefix(VALUE): value.strip('"')
+                    for name, value in attributes.items()
+                    if name.startswith(VALUE)
+                },
+            )
         elif keyword == "memory":
             shape, _, name = rest.rpartition(" ")
             modules[-1].memories.append(MemoryDeclaration(name, shape, attributes))

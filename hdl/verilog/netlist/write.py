@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from .model import Cell, Module, Signal, Slice
+from .model import ENUMERATION, VALUE, Cell, Module, Signal, Slice
 
 __all__ = ["write"]
 
@@ -33,6 +33,10 @@ def write(
     for name, wire in module.wires.items():
         if wire.init is not None:
             yield f"attribute \\init {wire.width}'{wire.init}"
+        if wire.enumeration:
+            yield f'attribute {ENUMERATION} "{wire.enumeration}"'
+        for bits, value in wire.values.items():
+            yield f'attribute {VALUE}{bits} "{value}"'
         direction = f" {wire.direction} {ports.index(name) + 1}" if wire.direction else ""
         signed = " signed" if wire.signed else ""
         yield f"wire width {wire.width}{direction}{signed} {_renamed(name, own)}"

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Wire, cut
+from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Slice, Wire, cut
 
-from .expressions import Node, unary
+from .expressions import Node, constant, unary
 from .folding import Folded
-from .layout import LINE, assignment, condition, constant_text, flat, wrapped
+from .layout import LINE, assignment, condition, flat, wrapped
 from .memories import Memory, infer
 from .net_names import net_names
 from .nets import is_named, is_operator, result_ports
 from .statements import Group
+from .values import Values
 
 __all__ = ["print_module"]
 
@@ -43,6 +44,7 @@ class _Printer:
         self.modules = modules
         self.wrappers = wrappers
         self.names = net_names(folded, modules)
+        self.values = Values(folded.module.wires, self.names)
         self.registers = {register.target.wire for group in folded.groups for register in group.registers}
         self.printed: set[str] = set()
         if wrappers is None:
@@ -60,12 +62,19 @@ class _Printer:
         for index, port in enumerate(ports):
             yield f"  {self._declaration(port, self.module.wires[port])}{',' if index < len(ports) - 1 else ''}"
         yield ");"
+        body = list(self._body())
+        yield from self.values.parameters()
         wires = sorted(
             (name for name in self._nets() if self.module.wires[name].direction is None),
             key=lambda name: self.names[name],
         )
         for name in wires:
             yield f"  {self._declaration(name, self.module.wires[name])};"
+        yield from body
+        yield "endmodule"
+
+    def _body(self) -> Iterator[str]:
+        """What comes after the declarations."""
         yield from self._initial()
         yield from self._assignments()
         for group in self.folded.groups:
@@ -75,7 +84,6 @@ class _Printer:
         for cell in self.module.cells:
             if cell.kind in self.modules:
                 yield from self._instance(cell)
-        yield "endmodule"
 
     def _nets(self) -> Iterator[str]:
         """The declared wires."""
@@ -98,7 +106,8 @@ class _Printer:
         if values:
             yield "  initial begin"
             for name, bits in values.items():
-                yield f"    {self.names[name]} = {constant_text(bits)};"
+                whole = [Slice(name, 0, len(bits))]
+                yield f"    {self.names[name]} = {flat(self.values.named(constant(bits), whole))};"
             yield "  end"
 
     def _assignments(self) -> Iterator[str]:
@@ -109,14 +118,15 @@ class _Printer:
                     yield from self._assign(cell.ports["\\Y"], cell)
         for left, right in self.module.connects:
             yield from self._needed(right)
-            yield from assignment(f"assign {self._text(left)} =", self.folded.node(right, self.names), 2)
+            yield from assignment(f"assign {self._text(left)} =", self._node(right, left), 2)
 
     def _assign(self, target: Signal, cell: Cell) -> Iterator[str]:
         """The assignment to a net, after those of the nets that it reads."""
         for port, signal in cell.ports.items():
             if port != "\\Y":
                 yield from self._needed(signal)
-        yield from assignment(f"assign {self._text(target)} =", self.folded.result(cell, self.names), 2)
+        value = self.values.named(self.folded.result(cell, self.names), target)
+        yield from assignment(f"assign {self._text(target)} =", value, 2)
 
     def _needed(self, signal: Signal) -> Iterator[str]:
         """The outstanding assignments of the nameless nets in a signal."""
@@ -146,14 +156,15 @@ class _Printer:
         if reset is not None:
             yield from condition(f"{' ' * indent}if (", reset, indent)
             for register in group.registers:
-                yield f"{' ' * (indent + 2)}{self._text([register.target])} <= {constant_text(register.at_reset)};"
+                value = self.values.named(constant(register.at_reset), [register.target])
+                yield f"{' ' * (indent + 2)}{self._text([register.target])} <= {flat(value)};"
             if enable is not None and group.reset_first:
                 yield from condition(f"{' ' * indent}end else if (", enable, indent)
             else:
                 yield f"{' ' * indent}end else begin"
             indent += 2
         for register in group.registers:
-            value = self.folded.node(register.value, self.names)
+            value = self._node(register.value, [register.target])
             yield from assignment(f"{self._text([register.target])} <=", value, indent)
         while indent > 4:
             indent -= 2
@@ -163,7 +174,7 @@ class _Printer:
     def _condition(self, signal: Signal, low: bool) -> Node | None:
         if not signal:
             return None
-        node = self.folded.node(signal, self.names)
+        node = self._node(signal)
         return unary("~", node) if low else node
 
     def _memory(self, memory: Memory) -> Iterator[str]:
@@ -172,13 +183,13 @@ class _Printer:
         signals = {port: signal for port, signal, _, _ in memory.pins()}
         name = memory.name[1:]
         if self.wrappers is not None:
-            pins = {port: self.folded.node(signal, self.names) for port, signal in signals.items()}
+            pins = {port: self._node(signal) for port, signal in signals.items()}
             yield from _instance(self.wrappers(memory), name, pins)
             return
         yield from infer(
             memory,
             name,
-            lambda port, low, width: self.folded.node(cut(signals[port], low, width), self.names),
+            lambda port, low, width: self._node(cut(signals[port], low, width)),
         )
 
     def _instance(self, cell: Cell) -> Iterator[str]:
@@ -189,8 +200,12 @@ class _Printer:
         pins: dict[str, Node | None] = {}
         for port, signal in cell.ports.items():
             unread = port in results and all(piece.wire not in self.names for piece in signal)
-            pins[port[1:]] = None if unread else self.folded.node(signal, self.names)
+            pins[port[1:]] = None if unread else self._node(signal)
         yield from _instance(cell.kind[1:], cell.name[1:], pins)
+
+    def _node(self, signal: Signal, target: Signal | None = None) -> Node:
+        """The expression of a signal, which may be given to a ``target``."""
+        return self.values.named(self.folded.node(signal, self.names), target)
 
     def _text(self, signal: Signal) -> str:
         return flat(self.folded.node(signal, self.names))

@@ -15,6 +15,7 @@ from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, width_of
 
 from .folding import Folded, Use
 from .nets import is_named, result_ports
+from .values import value_name
 
 __all__ = ["net_names"]
 
@@ -108,18 +109,30 @@ def _described(folded: Folded, wire: str, names: Mapping[str, str]) -> str | Non
     if uses and all(use.role == "next" for use in uses):
         return None
     operands = [_operand(cell, port, names) for port in ("\\A", "\\B") if port in cell.ports]
+    value = _value(folded.module, cell)
     if None in operands:
         return None
     first = operands[0]
     if cell.kind in _BETWEEN and len(operands) == 2:
-        name = f"{first}_{_BETWEEN[cell.kind]}_{operands[1]}"
+        name = f"{first}_{_BETWEEN[cell.kind]}_{value or operands[1]}"
     elif cell.kind == "$logic_not" and width_of(cell.ports["\\A"]) > 1:
-        name = f"{first}_is_0"
+        name = f"{first}_is_{value or 0}"
     elif cell.kind in _BEFORE and len(operands) == 1:
         name = f"{_BEFORE[cell.kind]}_{first}"
     else:
         return None
     return name if len(name) <= _LONGEST else None
+
+
+def _value(module: Module, cell: Cell) -> str | None:
+    """The name of the value that a net with named values is compared with."""
+    net = module.whole_wire(cell.ports["\\A"])
+    if net is None or cell.kind not in ("$eq", "$ne", "$logic_not"):
+        return None
+    wire = module.wires[net]
+    bits = "".join(piece.bits or "?" for piece in reversed(cell.ports.get("\\B", [])))
+    name = value_name(wire, bits.rjust(wire.width, "0"))
+    return name and name.lower()
 
 
 def _operand(cell: Cell, port: str, names: Mapping[str, str]) -> str | None:

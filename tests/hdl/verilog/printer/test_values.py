@@ -1,0 +1,61 @@
+"""States and enumerations have the names of the source in the Verilog."""
+
+from __future__ import annotations
+
+import enum
+
+from amaranth.hdl import Module, Signal
+
+from cdma.hdl.verilog.emit import emit
+from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port
+from cdma.hdl.verilog.shell import Shell
+
+
+class BusReply(enum.Enum):
+    FINE = 0
+    LATE = 1
+    WRONG = 2
+
+
+class _Block(Shell):
+    """Waits, then answers."""
+
+    def __init__(self) -> None:
+        ports = [Port("ask", "input", 1), Port("late", "input", 1), Port("told", "output", 1)]
+        super().__init__([*CLOCK_AND_RESET, *ports])
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        self.add_domain(m)
+        reply = Signal(BusReply, init=BusReply.WRONG)
+        with m.FSM(name="turn"):
+            with m.State("IDLE"):
+                with m.If(self.port("ask")):
+                    m.next = "WAIT"
+            with m.State("WAIT"):
+                m.d.sync += reply.eq(BusReply.LATE)
+                m.next = "ANSWER"
+            with m.State("ANSWER"):
+                with m.If(self.port("late")):
+                    m.d.sync += reply.eq(BusReply.FINE)
+                m.next = "IDLE"
+        m.d.comb += self.port("told").eq(reply == BusReply.LATE)
+        return m
+
+
+def test_constants_are_local_parameters_of_that_name() -> None:
+    lines = [line.strip() for line in emit(_Block(), "answers").text.splitlines()]
+    assert [line for line in lines if line.startswith("localparam")] == [
+        "localparam [1:0] BUS_REPLY_FINE = 2'd0;",
+        "localparam [1:0] BUS_REPLY_LATE = 2'd1;",
+        "localparam [1:0] BUS_REPLY_WRONG = 2'd2;",
+        "localparam [1:0] TURN_STATE_IDLE = 2'd0;",
+        "localparam [1:0] TURN_STATE_WAIT = 2'd1;",
+        "localparam [1:0] TURN_STATE_ANSWER = 2'd2;",
+    ]
+    text = "\n".join(lines)
+    assert "told = reply == BUS_REPLY_LATE;" in text
+    assert "turn_state_is_wait" in text
+    assert "turn_state = TURN_STATE_IDLE;" in text, "the initial value"
+    assert "reply <= BUS_REPLY_WRONG;" in text, "the value at reset"
+    assert text.count("2'd") == 6, "every other constant has its name"

@@ -9,6 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .numbers import count, positive, time
+
 if TYPE_CHECKING:
     from cdma.sim.codec.tensor_profile import TensorProfile
     from cdma.sim.study.profile.files import StoredTensor
@@ -33,33 +35,33 @@ def register(subparsers: Any) -> None:
     group = parser.add_argument_group("link and engine")
     group.add_argument(
         "--link",
-        type=_positive,
+        type=positive,
         default=12.8,
         metavar="GB/S",
         help="effective rate of the link to the host (default 12.8, PCIe 3 x16)",
     )
     group.add_argument(
-        "--link-back", type=_positive, metavar="GB/S", help="rate from the host back (default: the same)"
+        "--link-back", type=positive, metavar="GB/S", help="rate from the host back (default: the same)"
     )
     group.add_argument(
         "--unit-rate",
-        type=_positive,
+        type=positive,
         default=32.0,
         metavar="GB/S",
         help="raw data per second of one unit (default 32: 8 words of 32 bits at 1 GHz)",
     )
-    group.add_argument("--units", type=_count, default=1, metavar="N", help="units of the engine (default 1)")
+    group.add_argument("--units", type=count, default=1, metavar="N", help="units of the engine (default 1)")
     group = parser.add_argument_group("computation beside the transfers")
     group.add_argument(
         "--hidden-forward",
-        type=_time,
+        type=time,
         default=0.0,
         metavar="MS",
         help="time of each tensor's offload that computation hides (default 0)",
     )
     group.add_argument(
         "--hidden-backward",
-        type=_time,
+        type=time,
         default=0.0,
         metavar="MS",
         help="time of each tensor's prefetch that computation hides (default 0)",
@@ -72,13 +74,13 @@ def register(subparsers: Any) -> None:
     )
     group.add_argument(
         "--kernel-rate",
-        type=_positive,
+        type=positive,
         metavar="GB/S",
         help="one rate of CSWAP's kernels, in the place of the measured times",
     )
     group.add_argument(
         "--memory",
-        type=_positive,
+        type=positive,
         default=547.7,
         metavar="GB/S",
         help="bandwidth of the device's memory, whose copies the measured times of CSWAP's kernels are told in "
@@ -88,34 +90,6 @@ def register(subparsers: Any) -> None:
     group.add_argument("--json", action="store_true", help="print the report as JSON")
     group.add_argument("--html", type=Path, metavar="FILE", help="write the report as one HTML page")
     parser.set_defaults(run=_run)
-
-
-def _positive(text: str) -> float:
-    return _number(text, zero=False)
-
-
-def _time(text: str) -> float:
-    return _number(text, zero=True)
-
-
-def _number(text: str, *, zero: bool) -> float:
-    import math
-
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value) or value < 0 or (value == 0 and not zero):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a number, {'0 or more' if zero else 'more than 0'}"
-        )
-    return value
-
-
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 1 or more")
-    return int(text)
 
 
 def _run(arguments: argparse.Namespace) -> int:

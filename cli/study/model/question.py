@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.base.errors import ParameterError
+from cdma.study.numbers import positive
 
 if TYPE_CHECKING:
     from cdma.sim.study.system.density_table import DensityTable
@@ -53,6 +54,13 @@ def add_question(parser: argparse.ArgumentParser, *, one: bool = False) -> Any:
         help=f"{'a name, or a TOML file' if one else 'names, or TOML files'} (default titan_xp)",
     )
     group.add_argument("--link", **several, metavar="LINK", help="in the place of the machine's own link")
+    for name, way in (("d2h", "from the device to the host"), ("h2d", "from the host back")):
+        group.add_argument(
+            f"--{name}",
+            type=positive,
+            metavar="GB/S",
+            help=f"peak rate of the link {way} (default: the link's)",
+        )
     group.add_argument("--batch", type=int, metavar="N", help="images of a step (default: the network's)")
     add_assumptions(group)
     return group
@@ -120,6 +128,10 @@ def models_of(arguments: argparse.Namespace) -> list[Model]:
     if arguments.link:
         links = [load_link(name) for name in _listed(arguments.link)]
         machines = [machine.with_link(link) for machine in machines for link in links]
+    if arguments.d2h is not None or arguments.h2d is not None:
+        machines = [
+            machine.with_link(machine.link.with_rates(arguments.d2h, arguments.h2d)) for machine in machines
+        ]
     return [
         Model(network, machine, assumptions, densities, lines) for machine in machines for network in networks
     ]

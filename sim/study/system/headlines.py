@@ -154,7 +154,7 @@ def headlines(
     """
     ratios = [rows[name].ratio for name in PAPER_NETWORKS]
     speedups = [rows[name].speedup_over_vdnn for name in PAPER_NETWORKS]
-    arriving = load_link("pcie3").bytes_per_s * assumptions.link.efficiency
+    arriving = load_link("pcie3").d2h_bytes_per_s * assumptions.link.efficiency
     result = {
         "ratio_average": _mean(ratios),
         "ratio_maximum": best,

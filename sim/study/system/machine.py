@@ -3,7 +3,8 @@
 A machine is a TOML file::
 
     name = "my_card"
-    link = "pcie4"             # or a table: link = {name = "mine", GBps = 40.0}
+    link = "pcie4"             # or a table: link = {name = "mine", GBps = 40.0}, or with
+                               # d2h_GBps and h2d_GBps if it is not as fast both ways
 
     [gpu]
     tflops = 20.0
@@ -27,7 +28,7 @@ from __future__ import annotations
 from dataclasses import MISSING, dataclass, field, replace
 from typing import Any
 
-from cdma.base.toml_table import TableError, read_toml
+from cdma.base.toml_table import Table, TableError, read_toml
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.sim.study.recorded import DATA, table_named, table_names
@@ -58,8 +59,20 @@ class Link:
     """The connection of device and host, which transfers in both directions at once."""
 
     name: str
-    #: The peak rate of one direction.
-    bytes_per_s: float = _read("GBps", 1e9)
+    #: The peak rate from the device to the host, and that back.
+    d2h_bytes_per_s: float
+    h2d_bytes_per_s: float
+
+    def with_rates(self, d2h_GBps: float | None, h2d_GBps: float | None) -> Link:
+        """Returns the link with other rates; None leaves one as it is."""
+        d2h = self.d2h_bytes_per_s if d2h_GBps is None else d2h_GBps * 1e9
+        h2d = self.h2d_bytes_per_s if h2d_GBps is None else h2d_GBps * 1e9
+        return Link(f"{d2h / 1e9:g}+{h2d / 1e9:g}GBps", d2h, h2d)
+
+    def at(self, d2h_bytes_per_s: float) -> Link:
+        """Returns the link with this rate to the host, and that back in the same proportion."""
+        ratio = self.h2d_bytes_per_s / self.d2h_bytes_per_s
+        return Link(self.name, d2h_bytes_per_s, d2h_bytes_per_s * ratio)
 
 
 @dataclass(frozen=True)
@@ -98,7 +111,8 @@ class Machine:
         """Of the engine's host port. If it is not given, it is as wide as one unit, and no slower than one link."""
         codec = self.engine.codec
         unit = codec.lanes * codec.format.word_bits / 8 * self.engine.clock_hz
-        return self.engine.port_bytes_per_s or max(unit, self.link.bytes_per_s)
+        fastest = max(unit, self.link.d2h_bytes_per_s, self.link.h2d_bytes_per_s)
+        return self.engine.port_bytes_per_s or fastest
 
     @property
     def crossbar_bytes_per_s(self) -> float:
@@ -140,7 +154,7 @@ def load_link(name: str) -> Link:
     links = read_toml(DATA / "links.toml")
     if name not in links:
         raise TableError(f"link is {name!r}; it must be one of {', '.join(links.names())}")
-    return links.table(name).read(Link, name=name)
+    return _link(name, links.table(name))
 
 
 def load_machine(name: str) -> Machine:
@@ -152,8 +166,20 @@ def load_machine(name: str) -> Machine:
         table.table("gpu").read(Gpu),
         load_link(table.text("link"))
         if isinstance(table.get("link"), str)
-        else table.table("link").read(Link),
+        else _own_link(table.table("link")),
         engine.read(Engine, codec=CodecConfig(Format(), engine.whole("lanes"))),
     )
     table.done()
     return machine
+
+
+def _own_link(table: Table) -> Link:
+    return _link(table.text("name"), table)
+
+
+def _link(name: str, table: Table) -> Link:
+    """The link in a table with ``GBps``, of both directions, or with ``d2h_GBps`` and ``h2d_GBps``."""
+    keys = ("GBps", "GBps") if "GBps" in table else ("d2h_GBps", "h2d_GBps")
+    d2h, h2d = (table.number(key, above=0) * 1e9 for key in keys)
+    table.done()
+    return Link(name, d2h, h2d)

@@ -40,9 +40,10 @@ class StepPlanner:
         return self.machine.gpu.dram_bytes_per_s * self.assumptions.compute.dram_efficiency
 
     @property
-    def link_bytes_per_s(self) -> float:
-        """Bytes per second that all links together transfer in one direction."""
-        return self.machine.links * self.machine.link.bytes_per_s * self.assumptions.link.efficiency
+    def link_rates(self) -> tuple[float, float]:
+        """Bytes per second that all links together transfer from the device to the host, and back."""
+        link, part = self.machine.link, self.machine.links * self.assumptions.link.efficiency
+        return link.d2h_bytes_per_s * part, link.h2d_bytes_per_s * part
 
     @property
     def always_bytes(self) -> float:

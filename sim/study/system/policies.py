@@ -61,11 +61,6 @@ class Situation:
         return replace(self, progress=progress)
 
     @property
-    def link_bytes_per_s(self) -> float:
-        """Bytes per second that all links together transfer in one direction."""
-        return self.planner.link_bytes_per_s
-
-    @property
     def link_latency_s(self) -> float:
         """Seconds to start a transfer."""
         return self.planner.assumptions.link.latency_us * 1e-6
@@ -83,20 +78,20 @@ class Situation:
         """Returns the part of a map's words that is not zero."""
         return self.compression.density(item, self.progress)
 
-    def _outside(self, moved: float) -> dict[str, float]:
-        """Returns the seconds for which bytes keep busy what is between the codecs and the host."""
+    def _outside(self, moved: float) -> list[dict[str, float]]:
+        """Returns the seconds for which bytes keep busy what is between the codecs and the host, out and back."""
         machine = self.planner.machine
-        return {
-            "link": moved / self.link_bytes_per_s,
+        ports = {
             "host port": moved / machine.port_bytes_per_s,
             "crossbar": moved / machine.crossbar_bytes_per_s,
         }
+        return [{"link": moved / rate, **ports} for rate in self.planner.link_rates]
 
     def plain(self, item: FeatureMap) -> Transfer:
         """Returns the transfer of a map without compression."""
         raw = self.planner.bytes_of(item)
-        cost = passage(self._outside(raw), self.link_latency_s, raw, raw)
-        return Transfer(raw, raw, cost, cost, host_bytes=raw)
+        offload, prefetch = (passage(limits, self.link_latency_s, raw, raw) for limits in self._outside(raw))
+        return Transfer(raw, raw, offload, prefetch, host_bytes=raw)
 
     def by_engine(self, item: FeatureMap) -> Transfer:
         """Returns the transfer of a map that the engine compresses on its way out and decompresses on its way in."""
@@ -107,9 +102,8 @@ class Situation:
         if self.compression.algorithm == "zl_hw":
             slow = self.planner.assumptions.codecs.zl_hw_GBps * 1e9
             rates = [min(rate, slow) for rate in rates]
-        outside = self._outside(link)
         costs = []
-        for direction, rate in zip(DIRECTIONS, rates, strict=True):
+        for direction, rate, outside in zip(DIRECTIONS, rates, self._outside(link), strict=True):
             # What units lose to their order they lose on both sides, whichever is the slower one.
             share = measured_shares()[direction].at(engine.units, density)
             limits = {
@@ -127,17 +121,20 @@ class Situation:
     def by_kernel(self, item: FeatureMap) -> Transfer:
         """Returns the transfer of a map that kernels of the device compress before it, and decompress after it."""
         raw, link = self.planner.bytes_of(item), self.link_bytes(item)
-        on_link = passage(self._outside(link), self.link_latency_s, link, link)
+        offload, prefetch = (
+            passage(limits, self.link_latency_s, link, link) for limits in self._outside(link)
+        )
         there, back = (
             self.kernel_times.cost(direction, raw, self.density(item), link) for direction in DIRECTIONS
         )
-        return Transfer(raw, link, on_link, on_link, there, back, host_bytes=link)
+        return Transfer(raw, link, offload, prefetch, there, back, host_bytes=link)
 
     def by_host(self, item: FeatureMap) -> Transfer:
         """Returns the transfer of a map that the host compresses as it arrives, and decompresses as it leaves."""
         raw, cpu = self.planner.bytes_of(item), self.planner.assumptions.cpu
-        out = max(raw / self.link_bytes_per_s, raw / (cpu.compress_GBps * 1e9))
-        back = max(raw / self.link_bytes_per_s, raw / (cpu.decompress_GBps * 1e9))
+        d2h, h2d = self.planner.link_rates
+        out = max(raw / d2h, raw / (cpu.compress_GBps * 1e9))
+        back = max(raw / h2d, raw / (cpu.decompress_GBps * 1e9))
         latency = self.link_latency_s
         return Transfer(
             raw, raw, Cost(out + latency, raw), Cost(back + latency, raw), host_bytes=self.link_bytes(item)
@@ -183,8 +180,7 @@ class Situation:
                 CostModel(
                     self.planner.bytes_of(item),
                     self.density(item),
-                    self.link_bytes_per_s,
-                    self.link_bytes_per_s,
+                    *self.planner.link_rates,
                     *hidden[item.name],
                 ),
             )

@@ -94,7 +94,7 @@ def several(model: Model, policy: str, algorithm: str, devices: int, links: int)
         devices * model.network.batch / seconds,
         model.compute_seconds / seconds,
         traffic,
-        traffic / 2 / here.planner.link_bytes_per_s / seconds,
+        traffic / 2 * _mean([1 / rate for rate in here.planner.link_rates]) / seconds,
         {part: _mean([step.least(part) for step in steps]) for part in _ALL},
         first,
         _bottleneck(without_s[first], then),
@@ -115,7 +115,7 @@ class _Step:
         self._model = model
         self._transfers = transfers
         self._devices = devices
-        self._rate = model.planner.link_bytes_per_s
+        self._rates = model.planner.link_rates
 
     @property
     def link_bytes(self) -> float:
@@ -134,7 +134,7 @@ class _Step:
             ]
         if "device memory" in relieved:
             tasks = [replace(task, dram_bytes=0.0) for task in tasks]
-        spans = simulate_devices([tasks] * self._devices, planner.dram_bytes_per_s, self._rate)
+        spans = simulate_devices([tasks] * self._devices, planner.dram_bytes_per_s, self._rates)
         return max((span.end for spans_of in spans for span in spans_of), default=0.0)
 
     def least(self, part: str) -> float:

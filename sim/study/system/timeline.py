@@ -52,17 +52,20 @@ def simulate(tasks: Sequence[Task], dram_bytes_per_s: float) -> list[Span]:
 
 
 def simulate_devices(
-    devices: Sequence[Sequence[Task]], dram_bytes_per_s: float, link_bytes_per_s: float = inf
+    devices: Sequence[Sequence[Task]],
+    dram_bytes_per_s: float,
+    link_rates: tuple[float, float] = (inf, inf),
 ) -> list[list[Span]]:
     """Returns when each task of each device runs, all of which begin together.
 
-    Each device has a memory of its own with ``dram_bytes_per_s``. All together have links with ``link_bytes_per_s`` in
-    each direction.
+    Each device has a memory of its own with ``dram_bytes_per_s``. All together have links with so many bytes per second
+    for offloads and for prefetches.
     """
+    link = dict(zip(("offload", "prefetch"), link_rates, strict=True)) | {"compute": inf}
     work = {(device, index): task for device, tasks in enumerate(devices) for index, task in enumerate(tasks)}
     # No task is quicker than the memory and the links are with its bytes.
     alone = {
-        key: max(task.seconds, task.dram_bytes / dram_bytes_per_s, task.link_bytes / link_bytes_per_s)
+        key: max(task.seconds, task.dram_bytes / dram_bytes_per_s, task.link_bytes / link[task.queue])
         for key, task in work.items()
     }
     waiting: dict[tuple[int, str], list[_Key]] = {
@@ -71,7 +74,7 @@ def simulate_devices(
     for key, task in reversed(work.items()):
         waiting[key[0], task.queue].append(key)
     capacity: dict[_Shared, float] = {("dram", device): dram_bytes_per_s for device in range(len(devices))}
-    capacity |= {(queue, -1): link_bytes_per_s for queue in QUEUES}
+    capacity |= {(queue, -1): rate for queue, rate in link.items()}
     start: dict[_Key, float] = {}
     end: dict[_Key, float] = {}
     running: dict[_Key, float] = {}  # Seconds left, without other users.

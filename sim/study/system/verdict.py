@@ -70,7 +70,7 @@ class Verdict:
     policy: str | None
     algorithm: str | None
     reason: str
-    #: The present values of ``batch``, ``memory_GiB`` and ``link_GBps``, the link's peak rate in one direction.
+    #: The present values of ``batch``, ``memory_GiB`` and ``link_GBps``, the link's peak rate to the host.
     present: dict[str, float]
     #: By the same names; None if the action is the same from 1/64 to 64 times of the present value.
     changes_at: dict[str, Change | None]
@@ -125,11 +125,9 @@ def verdict(
         "link_GBps": None
         if choice and choice.policy == "none"
         else nearest(
-            round(link.bytes_per_s / _LINK_GRAIN),
+            round(link.d2h_bytes_per_s / _LINK_GRAIN),
             0.01,
-            lambda count: model.on(
-                replace(model.machine, link=replace(link, bytes_per_s=count * _LINK_GRAIN))
-            ),
+            lambda count: model.on(replace(model.machine, link=link.at(count * _LINK_GRAIN))),
         ),
     }
     return Verdict(
@@ -143,7 +141,7 @@ def verdict(
         {
             "batch": model.network.batch,
             "memory_GiB": gpu.memory_bytes / 2**30,
-            "link_GBps": link.bytes_per_s / 1e9,
+            "link_GBps": link.d2h_bytes_per_s / 1e9,
         },
         changes,
     )

@@ -71,9 +71,7 @@ def test_a_cache_in_the_host_waits_for_the_link() -> None:
     # The link carries fewer bytes by the ratio, and nothing else is in the way.
     assert raw.token_s / packed.token_s == pytest.approx(packed.ratio, rel=0.01)
     away = (1 - raw.resident) * raw.cache_bytes
-    assert raw.token_s == pytest.approx(
-        away / (model.machine.link.bytes_per_s * model.planner.assumptions.link.efficiency), rel=0.01
-    )
+    assert raw.token_s == pytest.approx(away / (model.planner.link_rates[1]), rel=0.01)
 
 
 def test_a_cache_that_fits_takes_the_same_time_under_every_policy() -> None:

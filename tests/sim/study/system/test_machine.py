@@ -8,15 +8,24 @@ import pytest
 
 from cdma.base.errors import ParameterError
 from cdma.base.toml_table import TableError
-from cdma.sim.study.system.machine import link_names, load_link, load_machine, machine_names
+from cdma.sim.study.system.machine import Link, link_names, load_link, load_machine, machine_names
 from tests.support.toml_files import MACHINE, written
 
 
 def test_machine_of_ones_own(tmp_path: Path) -> None:
     machine = load_machine(written(tmp_path, MACHINE))
-    assert machine.link.bytes_per_s == 40e9
+    assert machine.link == Link("short", 40e9, 40e9)
     assert machine.engine.fetch_bytes_per_s == pytest.approx(20e3 / 300e-9)
     assert machine.with_read_bandwidth(200e9).engine.fetch_bytes_per_s == pytest.approx(200e9)
+
+
+def test_a_link_of_two_rates(tmp_path: Path) -> None:
+    text = MACHINE.replace("GBps = 40.0", "d2h_GBps = 12.0, h2d_GBps = 10.0")
+    link = load_machine(written(tmp_path, text)).link
+    assert link == Link("short", 12e9, 10e9)
+    assert link.with_rates(None, 6.0) == Link("12+6GBps", 12e9, 6e9)
+    assert link.with_rates(6.0, None) == Link("6+10GBps", 6e9, 10e9)
+    assert link.at(24e9) == Link("short", 24e9, 20e9)
 
 
 def test_bundled_machines_and_links() -> None:
@@ -34,6 +43,12 @@ def test_bundled_machines_and_links() -> None:
         ("lanes = 8", "lanes = 7", "lanes is 7; it must be one of 1, 2, 4"),
         ("latency_ns = 300", "latency_ns = -3", "latency_ns = -3; it must be a finite number and at least 0"),
         ("units = 4", "units = 4\ncolour = 3", "engine has the unknown key 'colour'; it may have buffer_KB"),
+        (
+            "GBps = 40.0}",
+            "GBps = 40.0, h2d_GBps = 3}",
+            "link has the unknown key 'h2d_GBps'; it may have GBps, name",
+        ),
+        ("GBps = 40.0}", "d2h_GBps = 40.0}", "link has no 'h2d_GBps', which it needs"),
         ('{name = "short", GBps = 40.0}', '"pcie9"', "link is 'pcie9'; it must be one of pcie3, pcie4"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,11 +11,13 @@ import pytest
 from cdma.sim.study.system.compression import Compression
 from cdma.sim.study.system.density_table import DensityTable, LayerRecord
 from cdma.sim.study.system.engine_rate import measured_engine_laws
+from cdma.sim.study.system.feature_maps import FeatureMap
 from cdma.sim.study.system.machine import Link, load_machine
 from cdma.sim.study.system.networks import load_network
 from cdma.sim.study.system.planner import StepPlanner
 from cdma.sim.study.system.policies import POLICIES, Situation, plan
 from cdma.sim.study.system.roofline import Cost
+from cdma.sim.study.system.step import Transfer
 from tests.support.small_networks import BASE, CHAIN, RECORDED, situation
 
 
@@ -27,7 +30,7 @@ def test_every_policy_computes_as_long_and_moves_its_transfers(network: str, pol
     computed = here.planner.run({}).seconds
     assert step.seconds >= computed * (1 - 1e-9)
     if policy != "oracle":
-        assert step.seconds >= step.link_bytes / 2 / here.link_bytes_per_s
+        assert step.seconds >= step.link_bytes / 2 / min(here.planner.link_rates)
     assert step.link_bytes == pytest.approx(2 * sum(item.link_bytes for item in transfers.values()))
     assert set(transfers) <= {item.name for item in here.planner.offloadable}
     assert step.busy("compute") >= computed * (1 - 1e-9)
@@ -115,6 +118,34 @@ def test_transfers_by_hand() -> None:
     assert engine.offload == Cost(pytest.approx(raw * fraction / link + latency + start), raw)
 
 
+@pytest.mark.parametrize(
+    "make", [Situation.plain, Situation.by_engine, Situation.by_kernel, Situation.by_host]
+)
+def test_each_way_over_the_link_has_its_rate(make: Callable[[Situation, FeatureMap], Transfer]) -> None:
+    def transfer(d2h: float, h2d: float) -> Transfer:
+        machine = load_machine("titan_xp").with_link(Link("uneven", d2h, h2d))
+        planner = StepPlanner(CHAIN, machine, BASE)
+        here = Situation(planner, Compression(CHAIN, RECORDED, "zv", RECORDED), 0.5)
+        return make(here, planner.offloadable[0])
+
+    even, slow_out, slow_back = transfer(2e9, 2e9), transfer(1e9, 2e9), transfer(2e9, 1e9)
+    assert slow_out.offload.seconds > 1.9 * even.offload.seconds
+    assert slow_out.prefetch == even.prefetch
+    assert slow_back.prefetch.seconds > 1.9 * even.prefetch.seconds
+    assert slow_back.offload == even.offload
+
+
+def test_cswaps_equations_have_both_rates() -> None:
+    machine = load_machine("v100").with_link(Link("uneven", 8e9, 2e9))
+    planner = StepPlanner(CHAIN, machine, BASE)
+    here = Situation(planner, Compression(CHAIN, RECORDED, "zv", RECORDED), 0.5)
+    item = planner.offloadable[0]
+    forward, backward = planner.hidden({one.name for one in planner.offloadable})[item.name]
+    raw, part = planner.bytes_of(item), BASE.link.efficiency
+    plain = max(raw / (8e9 * part) - forward, 0) + max(raw / (2e9 * part) - backward, 0)
+    assert here.exposed()[0][1] == pytest.approx(plain)
+
+
 def test_slow_zlib_is_slower_than_none() -> None:
     network = load_network("squeezenet")
     assert seconds("cdma", situation(network, "zl")) < seconds("vdnn_all", situation(network))
@@ -144,7 +175,7 @@ def test_engine_takes_dense_maps_as_they_are() -> None:
 
 
 def test_engine_does_not_expand_what_is_hidden_anyway() -> None:
-    machine = load_machine("titan_xp").with_link(Link("light", 1e15))
+    machine = load_machine("titan_xp").with_link(Link("light", 1e15, 1e15))
     network = load_network("resnet50")
     planner = StepPlanner(network, machine, BASE)
     here = Situation(planner, Compression(network, RECORDED, "zv", RECORDED), 0.5)

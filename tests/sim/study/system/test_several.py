@@ -10,7 +10,7 @@ import pytest
 from cdma.base.errors import ParameterError
 from cdma.sim.study.system.assumptions import load_assumptions
 from cdma.sim.study.system.density_table import load_densities
-from cdma.sim.study.system.machine import load_machine
+from cdma.sim.study.system.machine import Link, load_machine
 from cdma.sim.study.system.model import Model
 from cdma.sim.study.system.networks import load_network
 from cdma.sim.study.system.passage import PARTS
@@ -57,8 +57,17 @@ def test_no_part_is_faster_than_it_can_be(policy: str, devices: int, links: int)
 def test_every_device_moves_its_bytes(policy: str) -> None:
     assert step(policy, 4, 2).traffic_bytes == pytest.approx(4 * step(policy, 1, 1).traffic_bytes)
     row = step(policy, 4, 2)
-    rate = model().with_links(2).planner.link_bytes_per_s
+    rate, _ = model().with_links(2).planner.link_rates
     assert row.traffic_bytes == pytest.approx(2 * row.link_use * rate * row.step_s)
+
+
+def test_the_use_of_links_is_that_of_both_ways() -> None:
+    here = model()
+    uneven = here.on(here.machine.with_link(Link("uneven", 16e9, 4e9)))
+    row = several(uneven, "vdnn_all", "zv", 1, 1)
+    out, back = (row.traffic_bytes / 2 / rate / row.step_s for rate in uneven.planner.link_rates)
+    assert row.link_use == pytest.approx((out + back) / 2)
+    assert row.least_s["link"] == pytest.approx(back * row.step_s)
 
 
 @pytest.mark.parametrize("policy", ["vdnn_all", "cdma", "static"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from math import inf
 
 import pytest
 from hypothesis import given
@@ -72,16 +73,18 @@ def test_no_task_is_early_and_no_queue_runs_two(tasks: list[Task], bandwidth: fl
 def test_devices_share_the_links_but_not_their_memories() -> None:
     """Two offloads of 10 bytes each at 10 per second of 10, and a prefetch, which has the other direction for itself."""
     offload, prefetch = Task("a", "offload", 1, 10, link_bytes=10), Task("b", "prefetch", 1, link_bytes=10)
-    first, second = simulate_devices([[offload, prefetch], [offload]], 10, 10)
+    first, second = simulate_devices([[offload, prefetch], [offload]], 10, (10, 10))
     assert first == [Span(0, 2), Span(0, 1)]
     assert second == [Span(0, 2)]
+    (_, back), _ = simulate_devices([[offload, prefetch], [offload]], 10, (10, 5))
+    assert back == Span(0, 2), "the way back has half the rate"
 
 
 def test_bandwidth_that_one_device_cannot_use_goes_to_the_others() -> None:
     """The first device's memory lets its offload use a fifth of the link; the other one gets the rest."""
     slow = [Task("a", "offload", 1, 50, link_bytes=10), Task("c", "compute", 1, 50)]
     quick = [Task("b", "offload", 1, link_bytes=10)]
-    (first, _), (second,) = simulate_devices([slow, quick], 20, 12)
+    (first, _), (second,) = simulate_devices([slow, quick], 20, (12, 12))
     assert second.end == pytest.approx(1.0)
     assert first.end == pytest.approx(5.0)
 
@@ -96,10 +99,10 @@ _SIZES = st.integers(0, 10)
         max_size=3,
     ),
     st.integers(1, 20),
-    st.integers(1, 20),
+    st.tuples(st.integers(1, 20), st.integers(1, 20)),
 )
 def test_no_memory_and_no_link_gives_more_than_it_has(
-    devices: list[list[tuple[str, int, int, int]]], memory: int, link: int
+    devices: list[list[tuple[str, int, int, int]]], memory: int, rates: tuple[int, int]
 ) -> None:
     tasks = [
         [
@@ -108,14 +111,14 @@ def test_no_memory_and_no_link_gives_more_than_it_has(
         ]
         for listed in devices
     ]
-    spans = simulate_devices(tasks, memory, link)
+    spans = simulate_devices(tasks, memory, rates)
+    link = {"compute": inf, "offload": rates[0], "prefetch": rates[1]}
     end = max((span.end for listed in spans for span in listed), default=0.0) * (1 + 1e-6)
     for listed, times in zip(tasks, spans, strict=True):
         assert sum(task.dram_bytes for task in listed) <= memory * end
         for task, span in zip(listed, times, strict=True):
-            least = max(task.seconds, task.dram_bytes / memory, task.link_bytes / link)
+            least = max(task.seconds, task.dram_bytes / memory, task.link_bytes / link[task.queue])
             assert span.end - span.start >= least * (1 - 1e-6)
     for queue in QUEUES:
-        assert (
-            sum(task.link_bytes for listed in tasks for task in listed if task.queue == queue) <= link * end
-        )
+        moved = sum(task.link_bytes for listed in tasks for task in listed if task.queue == queue)
+        assert moved / link[queue] <= end

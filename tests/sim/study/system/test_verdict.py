@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cdma.sim.study.system.machine import Link
 from cdma.sim.study.system.model import Model
 from cdma.sim.study.system.policies import POLICIES
 from cdma.sim.study.system.verdict import ACTIONS, NOTHING_FITS, verdict
@@ -99,7 +100,7 @@ def test_the_action_is_the_fastest_policy_that_fits(
     batch: int, memory: float, link: float, density: float
 ) -> None:
     one = with_memory(Model(CHAIN, model().machine, QUICK, flat(density)).with_batch(batch), memory * 2**30)
-    one = one.on(replace(one.machine, link=replace(one.machine.link, bytes_per_s=link * 1e9)))
+    one = one.on(replace(one.machine, link=Link("any", link * 1e9, link * 1e9)))
     found = verdict(one, ALL, ("zv",))
     fitting = [row for row in one.evaluate_all(tuple(ACTIONS), ("zv",)) if row.fits]
     if not fitting:

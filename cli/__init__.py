@@ -3,11 +3,8 @@
 The names here are imported on first use: ``cdma.compress`` needs numpy, but not Amaranth.
 """
 
-from typing import TYPE_CHECKING
-
-from cdma.base.lazy import names_of
-
-from ._version import __version__
+# Not that of typing: what is imported here comes before the command can answer an interrupt (start.py).
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from cdma.base.errors import CdmaError, ParameterError
@@ -20,6 +17,8 @@ if TYPE_CHECKING:
     from cdma.sim.engine.descriptors import Completion, Descriptor
     from cdma.sim.engine.driver.driver import Driver
 
+    from ._version import __version__
+
 _HOME = {
     "Analysis": ".sim.codec.results",
     "CdmaError": ".base.errors",
@@ -30,6 +29,7 @@ _HOME = {
     "Driver": ".sim.engine.driver.driver",
     "Format": ".hdl.spec.format",
     "ParameterError": ".base.errors",
+    "__version__": "._version",
     "analyse": ".sim.codec.model",
     "backend": ".sim.codec.software",
     "compress": ".sim.codec.software",
@@ -55,4 +55,8 @@ __all__ = [
     "fit",
 ]
 
-__getattr__ = names_of(__name__, _HOME)
+
+def __getattr__(name: str) -> object:
+    from cdma.base.lazy import names_of
+
+    return names_of(__name__, _HOME)(name)

@@ -55,16 +55,14 @@ def register(subparsers: Any) -> None:
     group.add_argument(
         "--hidden-forward",
         type=time,
-        default=0.0,
         metavar="MS",
-        help="time of each tensor's offload that computation hides (default 0)",
+        help="time of each tensor's offload that computation hides; there is no verdict without it",
     )
     group.add_argument(
         "--hidden-backward",
         type=time,
-        default=0.0,
         metavar="MS",
-        help="time of each tensor's prefetch that computation hides (default 0)",
+        help="time of each tensor's prefetch that computation hides; there is no verdict without it",
     )
     group.add_argument(
         "--hidden",
@@ -119,10 +117,11 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     giga = {
         name: getattr(arguments, name) for name in ("link", "link_back", "unit_rate", "memory", "kernel_rate")
     }
+    given = [arguments.hidden_forward, arguments.hidden_backward]
     return Settings(
         **{name: rate and rate * 1e9 for name, rate in giga.items()},
         units=arguments.units,
-        hidden=Hidden(arguments.hidden_forward * 1e-3, arguments.hidden_backward * 1e-3),
+        hidden=None if given == [None, None] else Hidden(*(1e-3 * (time or 0) for time in given)),
         hidden_by_name=_hidden(arguments.hidden) if arguments.hidden is not None else {},
     )
 
@@ -152,26 +151,26 @@ def _print(report: Report, verdict: str) -> None:
     from rich.table import Table
 
     from cdma.output import cell, output
+    from cdma.sim.study.profile.report import worth
 
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("tensor", overflow="fold")
-    for name in ("MB", "density", "ratio"):
+    for name in ("MB", "density", "ratio", "us saved", "worth", "CSWAP", "units", "alone"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("format", no_wrap=True)
-    for name in ("us saved", "worth", "CSWAP", "units"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("suits", no_wrap=True)
     for transfer in report.transfers:
         tensor = transfer.tensor
         table.add_row(
             cell(tensor.name),
             f"{tensor.raw / 1e6:,.3f}",
             f"{tensor.density:.3f}",
+            f"{transfer.ratio:.2f}",
+            f"{(sum(transfer.plain) - sum(transfer.compressed())) * 1e6:,.1f}",
+            worth(transfer.ours),
+            worth(transfer.cswap),
+            str(transfer.units),
             f"{tensor.ratio:.2f}",
             str(tensor.best),
-            f"{(sum(transfer.plain) - sum(transfer.compressed())) * 1e6:,.1f}",
-            "yes" if transfer.ours.worth else "no",
-            "yes" if transfer.cswap.worth else "no",
-            str(transfer.units),
         )
     console = output()
     console.print(table)
@@ -182,17 +181,20 @@ def _print(report: Report, verdict: str) -> None:
 def _answers(report: Report) -> list[str]:
     settings = report.settings
     plain, compressed = (report.link_seconds(compressed=which) * 1e3 for which in (False, True))
-    engine = report.formats()[0]
     answers = [
-        f"{report.raw / 1e6:,.3f} MB become {report.compressed / 1e6:,.3f} MB, ratio "
-        f"{report.raw / report.compressed:.2f}.",
+        f"One engine for all tensors, {report.engine}, with a table for each: {report.raw / 1e6:,.3f} MB become "
+        f"{report.compressed / 1e6:,.3f} MB, ratio {report.ratio:.2f}.",
         f"On the link, both ways: {plain:.4g} ms without compression, {compressed:.4g} ms compressed with "
         f"{settings.units} unit(s): {report.speedup:.2f} times as fast.",
-        f"Compressing only what is worth it, waits are {report.speedup_selected:.2f} times shorter.",
         f"Units for this link: {report.units_enough} are enough in all, {report.units_at_peak} so that no "
         "tensor is limited by them.",
-        f"One engine for all tensors, with a table for each: {engine}, ratio {report.raw / engine.compressed:.2f}.",
+        f"If each tensor had the format that suits it (alone, suits), which no one engine has: ratio "
+        f"{report.raw / report.apart:.2f}.",
     ]
+    if report.speedup_selected is not None:
+        answers.insert(
+            2, f"Compressing only what is worth it, waits are {report.speedup_selected:.2f} times shorter."
+        )
     minus = sum(tensor.minus_zeros for tensor in report.tensors)
     if minus:
         answers.append(f"{minus:,} elements are -0.0: not zero to the codec, because it is lossless.")

@@ -95,3 +95,36 @@ sys.exit(app.main(["formats"]))
 def test_an_interrupt_is_one_line(code: str, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (130, "cdma: interrupted\n")
+
+
+#: Raises an interrupt as the module that is to be imported is looked for, after the package itself.
+_INTERRUPTED = """
+import os, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if path is not None and name != "cdma.start" and sys.argv.pop(1) == "now":
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupting())
+from cdma.start import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("before", [0, 1, 5, 30])
+def test_an_interrupt_while_the_command_is_loaded_is_one_line(before: int, tmp_path: Path) -> None:
+    """From the first import on: the package itself imports nothing before the command can answer."""
+    when = [*["later"] * before, "now"]
+    done = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED, *when], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (130, "cdma: interrupted\n")
+
+
+def test_the_package_alone_imports_nothing(tmp_path: Path) -> None:
+    code = "import sys; before = set(sys.modules); import cdma; print(set(sys.modules) - before)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout == "{'cdma'}\n"

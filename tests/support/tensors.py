@@ -5,7 +5,10 @@ import struct
 
 import numpy as np
 
-__all__ = ["noise", "rectified", "safetensors", "tensor"]
+from cdma.sim.codec.number_types import quantise
+from cdma.sim.codec.tensor_profile import profile
+
+__all__ = ["noise", "rectified", "safetensors", "tensor", "unlike_tensors"]
 
 
 def tensor(density=0.25, size=4096, seed=1, dtype=np.float32):
@@ -30,6 +33,12 @@ def noise(density=0.25, size=4096, seed=1):
     places = random.permutation(size)[: round(density * size)]
     flat[places] = random.integers(1, 1 << 32, len(places))
     return flat
+
+
+def unlike_tensors():
+    """Profiles of tensors that no one format suits: an engine for both has words of 8 bits."""
+    quantised, _ = quantise(tensor(0.3), affine=True)
+    return profile("f", tensor(0.2)), profile("q", quantised)
 
 
 def safetensors(header, data=b""):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from cdma.base.errors import ParameterError
+from cdma.sim.codec.format_fits import Fit
 from cdma.sim.codec.tensor_profile import TensorProfile
 from cdma.sim.study.system.assumptions import load_assumptions
 from cdma.sim.study.system.cswap import KernelTimes
@@ -54,8 +55,9 @@ class Settings:
     memory: float = 547.7e9
     #: One rate of these kernels in the place of measured copies.
     kernel_rate: float | None = None
-    #: What computation hides: of every tensor, and of single tensors by name.
-    hidden: Hidden = Hidden()
+    #: What computation hides: of every tensor, and of single tensors by name. Without the first, every tensor needs its own
+    #: for a verdict.
+    hidden: Hidden | None = None
     hidden_by_name: Mapping[str, Hidden] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -99,10 +101,16 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Transfer:
-    """The offload and the prefetch of one tensor, in its best fit."""
+    """The offload and the prefetch of one tensor, in the format ``fit`` of the engine."""
 
     tensor: TensorProfile
     settings: Settings
+    fit: Fit
+
+    @property
+    def ratio(self) -> float:
+        """Raw bytes per compressed byte."""
+        return self.tensor.raw / self.fit.compressed
 
     @property
     def plain(self) -> tuple[float, float]:
@@ -113,29 +121,38 @@ class Transfer:
     def compressed(self, units: float | None = None) -> tuple[float, float]:
         """Returns seconds of offload and prefetch: those of the link, or of the units if they are slower."""
         most = self.settings.unit_rate * (self.settings.units if units is None else units)
-        size, raw = self.tensor.best.compressed, self.tensor.raw / most
+        size, raw = self.fit.compressed, self.tensor.raw / most
         out, back = self.settings.rates
         return max(size / out, raw), max(size / back, raw)
 
     @property
-    def ours(self) -> Verdict:
-        """Compression overlaps with the transfer, and the stream has its headers."""
-        return Verdict(self._wait(self.plain), self._wait(self.compressed()))
+    def hidden(self) -> Hidden | None:
+        """What computation hides; None if that is not given."""
+        return self.settings.hidden_by_name.get(self.tensor.name, self.settings.hidden)
 
     @property
-    def cswap(self) -> Verdict:
+    def ours(self) -> Verdict | None:
+        """Compression overlaps with the transfer, and the stream has its headers; None without what computation hides."""
+        return self.hidden and Verdict(_wait(self.plain, self.hidden), _wait(self.compressed(), self.hidden))
+
+    @property
+    def cswap(self) -> Verdict | None:
         """CSWAP's inequality: first compression, then the transfer of the elements that are not zero, without a mask."""
+        if self.hidden is None:
+            return None
         out, back = self.plain
         density = self.tensor.density
         work = self.settings.kernel_seconds(self.tensor.raw, density)
-        return Verdict(self._wait(self.plain), work + self._wait((out * density, back * density)))
+        compressed = work + _wait((out * density, back * density), self.hidden)
+        return Verdict(_wait(self.plain, self.hidden), compressed)
 
     @property
     def units(self) -> int:
         """The fewest units with which the link, not they, limits both transfers."""
-        rate = max(self.settings.rates) * self.tensor.ratio
+        rate = max(self.settings.rates) * self.ratio
         return max(1, math.ceil(rate / self.settings.unit_rate - 1e-9))
 
-    def _wait(self, seconds: tuple[float, float]) -> float:
-        hidden = self.settings.hidden_by_name.get(self.tensor.name, self.settings.hidden)
-        return max(seconds[0] - hidden.forward, 0.0) + max(seconds[1] - hidden.backward, 0.0)
+
+def _wait(seconds: tuple[float, float], hidden: Hidden) -> float:
+    """What is left of a transfer's seconds beside the computation."""
+    return max(seconds[0] - hidden.forward, 0.0) + max(seconds[1] - hidden.backward, 0.0)

@@ -7,7 +7,7 @@ from html import escape
 from cdma.sim.study.svg import Line, bar_chart, line_chart
 
 from .link import Transfer
-from .report import Report
+from .report import Report, worth
 
 __all__ = ["page"]
 
@@ -35,15 +35,15 @@ svg { max-width: 100%; height: auto; }
 
 def page(report: Report, title: str) -> str:
     """Returns the page; ``title`` says what was profiled."""
-    settings, engine = report.settings, report.formats()[0]
+    settings, engine = report.settings, report.engine
     answers = [
-        (f"{report.raw / report.compressed:.2f}", "compression ratio, all tensors"),
+        (f"{report.ratio:.2f}", "compression ratio of one engine, all tensors"),
         (
             f"{report.speedup:.2f} x",
             f"speedup of all transfers, with {settings.units} unit(s)",
         ),
         (str(report.units_enough), "units that this link needs"),
-        (str(engine), "format of an engine for all of them, with a table for each"),
+        (str(engine), "format of that engine, with a table for each tensor"),
     ]
     rows = "\n".join(_row(transfer) for transfer in report.transfers)
     heads = (
@@ -53,7 +53,8 @@ def page(report: Report, title: str) -> str:
         "MB",
         "density",
         "ratio",
-        "format",
+        "alone",
+        "suits",
         "link, ms",
         "compressed, ms",
         "worth it",
@@ -98,7 +99,8 @@ def _settings(report: Report) -> str:
     return (
         f"{len(report.tensors)} tensors of {report.raw / 1e6:,.3f} MB in all, over a link of "
         f"{out / 1e9:g} GB/s to the host and {back / 1e9:g} GB/s back. Worth it: the device waits less when "
-        "compression overlaps with the transfer. CSWAP says: its inequality, compression before the transfer."
+        "compression overlaps with the transfer; ?: what computation hides is not given. CSWAP says: its inequality, "
+        "compression before the transfer. Alone: the ratio in the format that suits a tensor, not in that of the engine."
     )
 
 
@@ -112,7 +114,8 @@ def _ratios(report: Report) -> str:
         "Compression ratio",
         [transfer.tensor.name for transfer in shown],
         {
-            "best format": [transfer.tensor.ratio for transfer in shown],
+            "in the engine": [transfer.ratio for transfer in shown],
+            "alone": [transfer.tensor.ratio for transfer in shown],
             "zero value": [transfer.tensor.raw / transfer.tensor.zvc.compressed for transfer in shown],
         },
         y_label="ratio",
@@ -158,14 +161,14 @@ def _row(transfer: Transfer) -> str:
     numbers = (
         f"{tensor.raw / 1e6:,.3f}",
         f"{tensor.density:.3f}",
+        f"{transfer.ratio:.2f}",
         f"{tensor.ratio:.2f}",
         str(tensor.best),
         f"{sum(transfer.plain) * 1e3:.4g}",
         f"{sum(transfer.compressed()) * 1e3:.4g}",
     )
     verdicts = "".join(
-        f'<td class="{word}">{word}</td>'
-        for word in ("yes" if verdict.worth else "no" for verdict in (transfer.ours, transfer.cswap))
+        f'<td class="{word}">{word}</td>' for word in (worth(transfer.ours), worth(transfer.cswap))
     )
     shape = " x ".join(map(str, tensor.shape))
     return (

@@ -1,4 +1,4 @@
-"""What to do with the tensors of a report, in one line, and how far that holds."""
+"""What to do with the tensors of a report, in one line, what that rests on, and how far it holds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from .link import Transfer
 from .report import Report
 
 __all__ = ["Advice", "advise"]
@@ -14,69 +15,111 @@ _STAY = "do not offload"
 _PLAIN = "offload without compression"
 _COMPRESS = "offload, compress in the engine"
 #: Links are searched from the present rate divided by this to the present rate multiplied by it.
-_REACH = 64.0
+_REACH = 64
 
 
 @dataclass(frozen=True)
 class Advice:
-    """What to do with all tensors, once they do not all stay on the device."""
+    """What to do with all tensors, once they do not all stay on the device, with one engine for all of them."""
 
-    action: str
+    #: None if that depends on how much computation hides, which was not given.
+    action: str | None
     reason: str
+    #: The engine, the link and what computation hides.
+    rests_on: str
     #: ``batch`` is None, because a file of tensors does not say what else is in the memory. ``memory_GiB`` is what has to be
-    #: free for the tensors to stay, ``link_GBps`` the nearest rate to the host and back at which the action is another one.
+    #: free for the tensors to stay, ``link_GBps`` the nearest rate to the host (with that back in proportion) at which the
+    #: action is another one, and ``hidden_ms`` what computation has to hide of each transfer, if that is not given.
     changes_at: dict[str, dict[str, Any] | None]
 
     def __str__(self) -> str:
-        memory, link = self.changes_at["memory_GiB"], self.changes_at["link_GBps"]
+        memory, link, hidden = (self.changes_at[name] for name in ("memory_GiB", "link_GBps", "hidden_ms"))
         assert memory is not None
-        on_link = (
-            f"with a link of {link['value']:.4g} GB/s: {link['action']}" if link else "no link changes it"
-        )
-        return f"Verdict: {self.action}: {self.reason}; with {memory['value']:.4g} GiB free for them: {_STAY}; {on_link}."
+        parts = [
+            f"Verdict: {self.action or 'none yet'}: {self.reason}",
+            f"with {memory['value']:.4g} GiB free for them: {_STAY}",
+        ]
+        if hidden:
+            parts.append(f"if computation hides {hidden['value']:.4g} ms of each or more: {hidden['action']}")
+        if link:
+            parts.append(
+                f"with a link of {link['value']:.4g} GB/s: {link['action'] or 'it depends on what computation hides'}"
+            )
+        else:
+            parts.append(f"no link from 1/{_REACH} to {_REACH} times as fast changes it")
+        return f"{'; '.join(parts)}. It rests on {self.rests_on}."
 
 
 def advise(report: Report) -> Advice:
-    """Says whether to compress what is offloaded: whether the computation waits for less time if it is compressed."""
-    here = _action(report, 1.0)
-    plain, chosen = _waits(report, 1.0)
-    if here == _COMPRESS:
-        worth = sum(transfer.ours.worth for transfer in report.transfers)
-        reason = (
-            f"{worth} of {len(report.tensors)} tensors are worth it, and computation waits "
-            f"{1e3 * chosen:.4g} ms in the place of {1e3 * plain:.4g}"
+    """Says whether to compress what is offloaded: whether the computation waits for less time if it is compressed.
+
+    Where a tensor gets over the link sooner and it is not given what computation hides, it does not say: without that, all
+    that shrinks would be worth it.
+    """
+    action = _action(report, 1.0)
+    factor, hidden = _crossing(report, action), None
+    if action is None:
+        hidden = {"value": 1e3 * max(map(_saves_until, report.transfers)), "action": _PLAIN}
+    link = None
+    if factor is not None:
+        link = {"value": report.settings.link / 1e9 * factor, "action": _action(report, factor)}
+    memory = {"value": report.raw / 2**30, "action": _STAY}
+    changes = {"batch": None, "memory_GiB": memory, "link_GBps": link, "hidden_ms": hidden}
+    return Advice(action, _reason(report, action), _basis(report), changes)
+
+
+def _saves_until(transfer: Transfer) -> float:
+    """Returns the seconds of a transfer's ways that computation has to hide so that compression saves nothing."""
+    ways = zip(transfer.plain, transfer.compressed(), strict=True)
+    return max((plain for plain, compressed in ways if compressed < plain), default=0.0)
+
+
+def _reason(report: Report, action: str | None) -> str:
+    of = f"of {len(report.tensors)} tensors"
+    if action is None:
+        sooner = sum(_saves_until(transfer) > 0 for transfer in report.transfers)
+        return (
+            f"{sooner} {of} get over the link sooner, which is worth it where computation does not hide the transfer, and "
+            "what it hides is not given (--hidden-forward and --hidden-backward, or --hidden)"
         )
-    elif plain == 0:
-        reason = "computation hides all transfers as they are"
+    if not any(map(_saves_until, report.transfers)):
+        return "no tensor gets over the link sooner"
+    plain, chosen = report.waits
+    if plain == 0:
+        return "computation hides all transfers as they are"
+    if action == _PLAIN:
+        return "computation hides what compression would save"
+    worth = sum(transfer.ours is not None and transfer.ours.worth for transfer in report.transfers)
+    return f"{worth} {of} are worth it, and computation waits {1e3 * chosen:.4g} ms in the place of {1e3 * plain:.4g}"
+
+
+def _basis(report: Report) -> str:
+    settings = report.settings
+    out, back = settings.rates
+    link = f"{out / 1e9:g} GB/s" if out == back else f"{out / 1e9:g} GB/s to the host and {back / 1e9:g} back"
+    if settings.hidden_by_name:
+        hidden = "what the file says that computation hides"
+    elif settings.hidden is not None:
+        forward, backward = 1e3 * settings.hidden.forward, 1e3 * settings.hidden.backward
+        hidden = f"computation that hides {forward:g} ms of each offload and {backward:g} of each prefetch"
     else:
-        reason = "no tensor gets over the link sooner"
-    factor = _crossing(report, here)
-    link = report.settings.link / 1e9
-    return Advice(
-        here,
-        reason,
-        {
-            "batch": None,
-            "memory_GiB": {"value": report.raw / 2**30, "action": _STAY},
-            "link_GBps": None
-            if factor is None
-            else {"value": link * factor, "action": _action(report, factor)},
-        },
+        hidden = "nothing about what computation hides"
+    return (
+        f"one engine for all tensors, {report.engine}, ratio {report.ratio:.2f}, {settings.units} unit(s) of "
+        f"{settings.unit_rate / 1e9:g} GB/s, a link of {link}, and {hidden}"
     )
 
 
-def _waits(report: Report, factor: float) -> tuple[float, float]:
-    """Returns seconds of waiting on a link ``factor`` times as fast, plain and with what is worth it compressed."""
-    waits = [transfer.ours for transfer in report.on_link(factor).transfers]
-    return sum(wait.plain for wait in waits), sum(min(wait.plain, wait.compressed) for wait in waits)
+def _action(report: Report, factor: float) -> str | None:
+    """What to do on a link ``factor`` times as fast; None if that depends on what computation hides."""
+    there = report.on_link(factor)
+    if there.hidden_given:
+        plain, chosen = there.waits
+        return _COMPRESS if chosen < plain * (1 - 1e-9) else _PLAIN
+    return None if any(map(_saves_until, there.transfers)) else _PLAIN
 
 
-def _action(report: Report, factor: float) -> str:
-    plain, chosen = _waits(report, factor)
-    return _COMPRESS if chosen < plain * (1 - 1e-9) else _PLAIN
-
-
-def _crossing(report: Report, here: str) -> float | None:
+def _crossing(report: Report, here: str | None) -> float | None:
     """Returns the factor, nearest to 1, of the link's rate at which the action is not ``here``, to a thousandth."""
     same = {2.0: 1.0, 0.5: 1.0}
     while max(same.values()) < _REACH:
@@ -91,7 +134,7 @@ def _crossing(report: Report, here: str) -> float | None:
     return None
 
 
-def _bisect(report: Report, here: str, inside: float, outside: float) -> float:
+def _bisect(report: Report, here: str | None, inside: float, outside: float) -> float:
     while abs(math.log(outside / inside)) > 1e-3:
         middle = math.sqrt(inside * outside)
         if _action(report, middle) == here:

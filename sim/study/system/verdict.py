@@ -30,8 +30,8 @@ ACTIONS = {
     "cswap": "offload, compress with kernels",
 }
 
-#: Values that are searched reach from the present one divided by 2 ** _DOUBLINGS to it multiplied by that.
-_DOUBLINGS = 6
+#: Values that are searched reach from the present one divided by _REACH to it multiplied by that, in doublings.
+_REACH, _DOUBLINGS = 64, 6
 #: Steps are equally long if they differ by this part: by how sums were rounded.
 _EQUAL = 1e-9
 #: Whole numbers of these are searched.
@@ -81,7 +81,8 @@ class Verdict:
         ]
         fixed = [name for name, change in self.changes_at.items() if change is None]
         if fixed:
-            changes.append(f"no {' and no '.join(name.partition('_')[0] for name in fixed)} changes it")
+            named = " and no ".join(name.partition("_")[0] for name in fixed)
+            changes.append(f"no {named} from 1/{_REACH} to {_REACH} times as large changes it")
         return (
             f"{self.network} on {self.machine}, batch {self.batch}: {self.action}: {self.reason}; "
             f"{'; '.join(changes)}."

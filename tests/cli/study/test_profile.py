@@ -23,8 +23,13 @@ class TestCommand:
         out = " ".join(capsys.readouterr().out.split())
         assert "relu0" in out
         assert " fp32 " in out
-        assert "for each: fp32, c=2, ratio 3.13." in out
+        assert "One engine for all tensors, fp32, c=2, with a table for each:" in out
+        assert "Verdict: none yet: 2 of 2 tensors get over the link sooner" in out
         assert "-0.0" not in out
+        assert main(["profile", str(path), "--hidden-backward", "0"]) == 0
+        out = " ".join(capsys.readouterr().out.split())
+        assert "Verdict: offload, compress in the engine: 2 of 2 tensors are worth it" in out
+        assert "hides 0 ms of each offload and 0 of each prefetch." in out
 
     def test_json(self, path, capsys):
         assert (
@@ -47,13 +52,14 @@ class TestCommand:
     def test_hidden_times(self, path, tmp_path, capsys):
         times = tmp_path / "hidden.toml"
         times.write_text("[relu0]\nforward = 1000\nbackward = 1000\n", encoding="utf-8")
-        assert main(["profile", str(path), "--json", "--hidden", str(times)]) == 0
+        assert main(["profile", str(path), "--json", "--hidden", str(times), "--hidden-forward", "0"]) == 0
         rows = json.loads(capsys.readouterr().out)["tensors"]
         assert [row["worth"] for row in rows] == [False, True]
         for text, message in (
             ("[relu0]\nforwards = 1\n", "has the unknown key 'forwards'; it may have backward, forward"),
             ("[relu0]\nforward = -1\n", "has forward = -1; it must be a finite number and at least 0"),
             ("[relu0]\nforward = nan\n", "has forward = nan"),
+            ("[relu0]\nforward = 1\n", "but not for 'relu1' and not for all"),
             ("[relu7]\nforward = 1\n", "hidden times are given for 'relu7'"),
             ("relu0 = 1\n", "relu0 is 1; it must be a table"),
             ("", "is empty"),

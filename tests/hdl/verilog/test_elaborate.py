@@ -79,7 +79,7 @@ def test_each_module_calculates_its_own() -> None:
 
 @pytest.mark.parametrize(("words", "bits"), [([], 0), ([0, 0, 1], 32)])
 def test_only_words_that_are_not_all_zero_are_written(words: list[int], bits: int) -> None:
-    modules = parse(elaborate(_Store(words), "top"))
+    modules = parse(elaborate(_Store(words), "top").text)
     (cell,) = (cell for module in modules for cell in module.cells if cell.kind == "$meminit_v2")
     assert (width_of(cell.ports["\\DATA"]), cell.parameters["\\WORDS"]) == (bits, "4")
 

@@ -30,7 +30,7 @@ def test_a_network_that_fits_is_not_offloaded() -> None:
     line = str(found)
     assert line.startswith("vgg16 on titan_xp, batch 128: do not offload: it fits, 9.14 GiB of 12.00 GiB")
     assert "\n" not in line
-    assert "no link changes it" in line
+    assert "no link from 1/64 to 64 times as large changes it" in line
 
 
 def test_the_answer_changes_where_the_verdict_says() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes as ct
 import subprocess
+import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import cache
 from pathlib import Path
 
 from cdma.hdl.spec.counters import COUNTERS
@@ -50,6 +52,7 @@ __all__ = [
     "Result",
     "Transfer",
     "build",
+    "built",
     "load",
 ]
 
@@ -151,6 +154,13 @@ def build(folder: Path, dialect: str, source: str | Path, include: Path = SIM) -
     return load(library)
 
 
+@cache
+def built(dialect: str = "c99") -> ct.CDLL:
+    """The driver, compiled once for all tests."""
+    with tempfile.TemporaryDirectory() as folder:
+        return build(Path(folder), dialect, SOURCE)
+
+
 def load(library: Path) -> ct.CDLL:
     """Loads a library that :func:`build` has made, and sets the types of its functions."""
     loaded = ct.CDLL(str(library))
@@ -198,6 +208,9 @@ class CDriver:
     def soft_reset(self) -> None:
         _refuse(self.library.c_soft_reset(self.engine, 1000))
 
+    def clear_counters(self) -> None:
+        self.library.c_clear_counters(self.engine)
+
 
 def _refuse(status: int) -> None:
     if status != OK:
@@ -213,11 +226,18 @@ class CChannel:
         self.channel = ct.c_void_p(self.library.c_channel(driver.engine, number))
 
     def start(
-        self, rings: RingMemory, entries: int, *, halt_on_error: bool = False, interrupts: bool = False
+        self,
+        rings: RingMemory,
+        entries: int,
+        *,
+        halt_on_error: bool = False,
+        interrupts: bool = False,
+        coalesce: tuple[int, int] = (1, 0),
     ) -> None:
         self.memory = (ct.c_ubyte * len(rings.buffer)).from_buffer(rings.buffer)
         options = HALT_ON_ERROR * halt_on_error | WITH_IRQ * interrupts
         _refuse(self.library.c_start(self.channel, self.memory, ct.c_uint64(rings.address), entries, options))
+        _refuse(self.library.c_set_coalescing(self.channel, *coalesce))
         self.rings = True
 
     def start_direct(self, *, halt_on_error: bool = False, interrupts: bool = False) -> None:
@@ -239,32 +259,30 @@ class CChannel:
         jobs = (Transfer * len(descriptors))(*map(_transfer, descriptors))
         _refuse(self.library.c_submit(self.channel, jobs, len(descriptors)))
 
-    def wait(self, count: int = 1, how: str = "memory") -> list[Completion]:
-        results = (Result * count)()
-        number = {"memory": MEMORY, "registers": REGISTERS, "interrupt": IRQ}[how]
-        _refuse(self.library.c_wait(self.channel, number, results, count, 1000, None))
-        return [
-            Completion(
-                r.tag,
-                Status(r.status),
-                r.bytes_read,
-                r.bytes_written,
-                r.literals,
-                r.cycles,
-                r.address,
-                r.crc,
-                r.range_count,
-                r.range_first,
-            )
-            for r in results
-        ]
+    def push(self, descriptor: Descriptor) -> None:
+        _refuse(self.library.c_push(self.channel, ct.byref(_transfer(descriptor)), 100))
+
+    @property
+    def room(self) -> int:
+        return self.library.c_room(self.channel)
+
+    def wait(self, count: int = 1, how: str = "memory", timeout: float = 1.0) -> list[Completion]:
+        results, patience = (Result * count)(), int(1000 * timeout)
+        _refuse(self.library.c_wait(self.channel, _HOW[how], results, count, patience, None))
+        return [_completion(result) for result in results]
+
+    def poll(self, how: str = "memory", most: int = 16) -> list[Completion]:
+        results = (Result * most)()
+        found = self.library.c_poll(self.channel, _HOW[how], results, most)
+        _refuse(min(found, OK))
+        return [_completion(result) for result in results[:found]]
 
     def transfer(self, descriptor: Descriptor, how: str = "memory") -> Completion:
         descriptor = replace(descriptor, interrupt=how == "interrupt")
         if self.rings:
             self.submit(descriptor)
         else:
-            _refuse(self.library.c_push(self.channel, ct.byref(_transfer(descriptor)), 100))
+            self.push(descriptor)
         return self.wait(1, how)[0]
 
     @property
@@ -291,6 +309,15 @@ class CChannel:
         found = {name: self.library.c_counter(self.channel, 8 * n) for n, (name, _) in enumerate(COUNTERS)}
         self.library.c_release_counters(self.channel)
         return found
+
+
+_HOW = {"memory": MEMORY, "registers": REGISTERS, "interrupt": IRQ}
+
+
+def _completion(result: Result) -> Completion:
+    names = [field.name for field in fields(Completion)]
+    found = {name: getattr(result, name) for name in names}
+    return Completion(**found | {"status": Status(result.status)})
 
 
 def _transfer(d: Descriptor) -> Transfer:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 
 from cdma.hdl.spec.engine import EngineConfig
@@ -10,6 +13,8 @@ from cdma.hdl.spec.sideband import Sideband
 from cdma.sim.engine.driver import Driver, Mode, RingMemory
 from cdma.sim.engine.memory import Memory
 from cdma.sim.engine.model import EngineModel
+
+from .c_driver_library import CDriver, built
 
 __all__ = [
     "BACK",
@@ -85,11 +90,12 @@ class GuardedModel:
 
 
 class ModelBench(GuardedModel):
-    """A model with the Python driver on it."""
+    """A model with a driver on it: that in Python, or that in C, which has the same methods here."""
 
-    def __init__(self, config: EngineConfig) -> None:
+    def __init__(self, config: EngineConfig, driver: str = "python") -> None:
         super().__init__(config)
-        self.driver = Driver(self.model, idle=self.model.step, wait_irq=self.wait_irq)
+        make = Driver if driver == "python" else partial(CDriver, built())
+        self.driver: Any = make(self.model, idle=self.model.step, wait_irq=self.wait_irq)
         self.rings = {
             "offload": RingMemory(HOST, memoryview(self.host_bytes)[:RINGS]),
             "prefetch": RingMemory(HOST + RINGS, memoryview(self.host_bytes)[RINGS : 2 * RINGS]),

@@ -33,6 +33,14 @@ def refusal(direction: str, config: EngineConfig = CONFIG, **fields: int) -> Out
     return TransferRules(config, direction).refusal(descriptor(**fields), EVERYWHERE, EVERYWHERE)
 
 
+def test_completions_survive_memory() -> None:
+    done = Completion(0xFFFFFFFF, Status.ABORTED, 1 << 33, 3, 4, 5, 1 << 63)
+    for phase in (0, 1):
+        raw = done.pack(phase)
+        assert raw[63] >> 7 == phase
+        assert Completion.unpack(raw) == done
+
+
 @pytest.mark.parametrize(
     ("fields", "status", "address"),
     [

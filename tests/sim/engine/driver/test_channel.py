@@ -1,14 +1,17 @@
-"""Transfers on one channel: there and back, refused, failed, waited for, counted."""
+"""Transfers on one channel by both drivers: there and back, refused, failed, waited for, counted."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from cdma.base.errors import CdmaError
+from cdma.hdl.spec.registers.map import register_map
 from cdma.sim.codec.model import analyse, compress
+from cdma.sim.codec.words import word_dtype
 from cdma.sim.engine.descriptors import Descriptor
-from cdma.sim.engine.driver import DriverError, EngineError, Mode, RingMemory, Status
+from cdma.sim.engine.driver import DriverError, EngineError, Mode, Status
 from tests.support.model_bench import (
     BACK,
     CONFIGS,
@@ -22,11 +25,6 @@ from tests.support.model_bench import (
     stream_format,
     tensor,
 )
-
-
-@pytest.fixture(params=CONFIGS.values(), ids=CONFIGS)
-def bench(request) -> ModelBench:
-    return ModelBench(request.param)
 
 
 @pytest.mark.parametrize("how", ["memory", "registers", "interrupt"])
@@ -46,51 +44,31 @@ def test_there_and_back(bench, how, rings, mode):
     expected = raw if mode is Mode.RAW else compress(words, stream_format(bench.config, mode))
 
     done = bench.driver.offload.transfer(Descriptor(DEV, OUT, len(raw), SIZE // 4, mode, tag=77), how)
-    assert (done.tag, done.status, done.bytes_read, done.bytes_written) == (
-        77,
-        Status.OK,
-        len(raw),
-        len(expected),
-    )
+    assert (done.tag, done.status) == (77, Status.OK)
+    assert (done.bytes_read, done.bytes_written) == (len(raw), len(expected))
     assert bench.peek(bench.host, OUT, len(expected)) == expected
     assert bench.peek(bench.host, OUT + len(expected), 64) == bytes([GUARD]) * 64
     if mode is Mode.ZVC:
         assert done.literals == analyse(words, stream_format(bench.config, mode)).literals
 
-    back = Descriptor(
-        OUT,
-        BACK,
-        len(raw),
-        len(raw),
-        mode,
-        compressed_length=0 if mode is Mode.RAW else len(expected),
-        tag=78,
-    )
+    length = 0 if mode is Mode.RAW else len(expected)
+    back = Descriptor(OUT, BACK, len(raw), len(raw), mode, compressed_length=length, tag=0xFEDCBA98)
     done = bench.driver.prefetch.transfer(back, how)
-    assert (done.tag, done.status, done.bytes_read, done.bytes_written) == (
-        78,
-        Status.OK,
-        len(expected),
-        len(raw),
-    )
+    assert (done.tag, done.status) == (0xFEDCBA98, Status.OK)
+    assert (done.bytes_read, done.bytes_written) == (len(expected), len(raw))
     assert bench.peek(bench.dev, BACK, len(raw)) == raw
     assert bench.peek(bench.dev, BACK + len(raw), 64) == bytes([GUARD]) * 64
     assert (bench.irq_waits > 0) == (how == "interrupt")
     assert not bench.model.irq
 
 
+#: The rules have a test of their own (test_transfer.py); here is how the drivers tell of them.
 REFUSED = {
     "reserved mode": ({"mode": 3}, Status.RESERVED, 0),
-    "no length": ({"length": 0}, Status.ZERO_LENGTH, 0),
     "odd length": ({"length": 65}, Status.LENGTH, 0),
-    "too long": ({"length": (1 << 32) + 64}, Status.LENGTH, 0),
-    "compressed length on offload": ({"compressed_length": 64}, Status.LENGTH, 0),
-    "no capacity": ({"capacity": 0}, Status.CAPACITY, OUT),
     "raw into too little": ({"mode": Mode.RAW, "capacity": 32}, Status.CAPACITY, OUT + 32),
-    "source not aligned": ({"source": DEV + 4}, Status.ALIGNMENT, DEV + 4),
     "destination not aligned": ({"destination": OUT + 4}, Status.ALIGNMENT, OUT + 4),
     "source outside": ({"source": DEV + SIZE}, Status.WINDOW, DEV + SIZE),
-    "destination outside": ({"destination": 0}, Status.WINDOW, 0),
     "capacity reaches outside": ({"capacity": SIZE}, Status.WINDOW, OUT),
 }
 
@@ -152,8 +130,8 @@ CORRUPT = {
 
 
 @pytest.mark.parametrize(("corrupt", "status"), CORRUPT.values(), ids=CORRUPT)
-def test_corrupt_streams_end_with_their_kind(corrupt, status):
-    bench = ModelBench(CONFIGS["default"])
+def test_corrupt_streams_end_with_their_kind(driver, corrupt, status):
+    bench = ModelBench(CONFIGS["default"], driver)
     bench.start()
     raw = tensor(bench.config, 300)
     words = np.frombuffer(raw, "u4")
@@ -187,27 +165,10 @@ def test_counters_add_up_and_clear(bench):
     assert not any(channel.counters().values())
 
 
-def test_held_counters_stand_still_while_they_count_on(bench):
-    bench.start(8)
-    channel = bench.driver.offload
-    raw = tensor(bench.config, 64)
-    bench.dev.write(DEV, raw)
-    job = Descriptor(DEV, OUT, len(raw), 8192)
-    channel.transfer(job)
-    before = channel.counters()
-    registers = bench.driver.registers
-    registers.set("offload.counter_hold", hold=1)
-    assert registers.fields("offload.counter_hold")["held"]
-    channel.transfer(job)
-    assert registers.read64("offload_counters.descriptors") == before["descriptors"] == 1
-    registers.set("offload.counter_hold", hold=0)
-    assert registers.read64("offload_counters.descriptors") == 2
-    assert registers.read64("offload_counters.bytes_read") == 2 * before["bytes_read"]
-
-
 def test_a_counter_past_32_bits_is_read_whole(bench):
-    bench.model.channels["prefetch"].counters["bytes_read"] = 0x12345678_9ABCDEF0
-    assert bench.driver.prefetch.counters()["bytes_read"] == 0x12345678_9ABCDEF0
+    for value in (0x1_FFFFFFFF, 0x12345678_9ABCDEF0):
+        bench.model.channels["prefetch"].counters["bytes_read"] = value
+        assert bench.driver.prefetch.counters()["bytes_read"] == value
 
 
 def test_interrupts_are_coalesced_by_count_and_by_time(bench):
@@ -231,58 +192,62 @@ def test_interrupts_are_coalesced_by_count_and_by_time(bench):
     assert bench.model.irq, "by count"
 
 
-def test_completions_that_came_before_a_timeout_are_kept(bench):
+def test_a_push_waits_for_the_one_before_and_goes_ahead_of_the_ring(bench):
     bench.start(8)
     channel = bench.driver.offload
     channel.submit(Descriptor(DEV, OUT, 64, 4096, tag=1))
-    bench.model.run()
-    bench.model.channels["offload"].halted = True
-    channel.submit(Descriptor(DEV, OUT, 64, 4096, tag=2))
-    with pytest.raises(DriverError, match="1 came"):
-        channel.wait(2, timeout=0.01)
-    channel.resume()
-    assert [done.tag for done in channel.wait(2)] == [1, 2]
+    channel.push(Descriptor(DEV, OUT, 64, 4096, tag=2))
+    bench.model.write32(register_map(bench.config)["push.tag"].address, 99)
+    channel.push(Descriptor(DEV, OUT, 64, 4096, tag=3))
+    assert [done.tag for done in channel.wait(3)] == [2, 3, 1]
+    assert bench.driver.prefetch.counters()["descriptors"] == 0
 
 
-WRONG = {
-    "entries": (
-        lambda b: b.start(3),
-        "the rings are to have 3 entries; a power of two from 2 to 16 is allowed",
-    ),
-    "too many": (lambda b: b.start(32), "the rings are to have 32 entries"),
-    "buffer": (
-        lambda b: b.driver.offload.start(RingMemory(HOST, bytearray(100)), 4),
-        "two rings of 4 entries take 512 bytes; the buffer has 100",
-    ),
-    "address": (
-        lambda b: b.driver.offload.start(RingMemory(HOST + 8, bytearray(1000)), 4),
-        "the rings are to be at 0x200000008; a multiple of 64 is needed",
-    ),
-    "coalesce": (lambda b: b.start(coalesce=(256, 0)), "coalesce is \\(256, 0\\)"),
-    "table size": (lambda b: b.driver.offload.set_table([]), "the table has 0 values"),
-    "table value": (lambda b: b.driver.offload.set_table([-1]), "its values must fit"),
-    "no ring": (lambda b: b.driver.offload.submit(Descriptor(0, 0, 4, 4)), "offload has no ring"),
-    "nothing owed": (
-        lambda b: b.driver.offload.wait(),
-        "1 completions are awaited from offload, which owes 0",
-    ),
-    "watchdog": (lambda b: b.driver.set_watchdog(-1), "the watchdog is -1 cycles"),
-    "field": (
-        lambda b: Descriptor(1 << 64, 0, 4, 4).pack(),
-        "source is 18446744073709551616; the field has 64 bits",
-    ),
-}
+def test_direct_completions_are_taken_one_by_one(bench):
+    channel = bench.driver.offload
+    channel.start_direct()
+    for tag in range(5):
+        assert channel.transfer(Descriptor(DEV, OUT, 64, 4096, tag=tag)).tag == tag
+    channel.push(Descriptor(DEV, OUT, 64, 4096, tag=8))
+    channel.push(Descriptor(DEV, OUT, 64, 4096, tag=9))
+    assert [done.tag for done in channel.wait(2)] == [8, 9]
 
 
-@pytest.mark.parametrize(("act", "message"), WRONG.values(), ids=WRONG)
-def test_invalid_calls_are_refused_with_the_reason(bench, act, message):
-    with pytest.raises(CdmaError, match=message):
-        act(bench)
-
-
-def test_waiting_by_interrupt_needs_both_ends():
-    bench = ModelBench(CONFIGS["default"])
+def test_abort_stands_until_resume_and_soft_reset_forgets(bench):
     bench.start()
-    bench.driver.offload.submit(Descriptor(DEV, OUT, 64, 4096))
-    with pytest.raises(DriverError, match="needs a driver with wait_irq"):
-        bench.driver.offload.wait(how="interrupt")
+    channel = bench.driver.offload
+    channel.abort()
+    assert channel.halted
+    channel.submit(Descriptor(DEV, OUT, 64, 4096))
+    with pytest.raises(DriverError):
+        channel.wait(timeout=0.01)
+    channel.resume()
+    assert channel.wait()[0].status is Status.OK
+    channel.submit(Descriptor(DEV, OUT, 64, 4096))
+    with pytest.raises(DriverError):
+        channel.start(bench.rings["offload"], 4)
+    bench.driver.soft_reset()
+    channel.start(bench.rings["offload"], 4)
+    assert channel.transfer(Descriptor(DEV, OUT, 64, 4096, tag=9)).tag == 9
+
+
+def test_soft_reset_forgets_the_table(driver):
+    """Words then come back wrong and nothing says so, as docs/engine.md warns, until the table is written again."""
+    bench = ModelBench(CONFIGS["fvc"], driver)
+    bench.start()
+    raw = tensor(bench.config, 1000)
+    bench.dev.write(DEV, raw)
+
+    def length_of_a_transfer():
+        descriptor = Descriptor(DEV, OUT, len(raw), SIZE // 4, Mode.FVC)
+        return bench.driver.offload.transfer(descriptor).bytes_written
+
+    bench.driver.offload.set_table(bench.config.format.values)
+    expected = len(compress(np.frombuffer(raw, word_dtype(bench.config.format)), bench.config.format))
+    assert length_of_a_transfer() == expected
+    bench.driver.soft_reset()
+    bench.start()
+    first = replace(bench.config.format, values=bench.config.format.values[:1])
+    assert length_of_a_transfer() == len(compress(np.frombuffer(raw, word_dtype(first)), first)) > expected
+    bench.driver.offload.set_table(bench.config.format.values)
+    assert length_of_a_transfer() == expected

@@ -1,73 +1,67 @@
-"""What the driver reads of an engine before anything else."""
+"""What the drivers read of an engine before anything else, and what follows from it."""
 
 from __future__ import annotations
+
+import ctypes as ct
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 
-from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.engine import LOSSY, EngineConfig
 from cdma.sim.codec.model import compress
 from cdma.sim.engine.descriptors import Descriptor
-from cdma.sim.engine.driver import Driver, DriverError, Geometry, Status
-from tests.support.model_bench import (
-    BACK,
-    CONFIGS,
-    DEV,
-    OUT,
-    ModelBench,
-    tensor,
-)
+from cdma.sim.engine.driver import Status
+from tests.support.c_driver_library import Geometry
+from tests.support.model_bench import BACK, CONFIGS, DEV, OUT, ModelBench, tensor
 
 
-@pytest.fixture(params=CONFIGS.values(), ids=CONFIGS)
-def bench(request) -> ModelBench:
-    return ModelBench(request.param)
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_geometry_is_read_at_run_time(config: EngineConfig) -> None:
+    expected = {
+        "version": (1, 5),
+        "word_bits": config.format.word_bits,
+        "window": 32,
+        "code_bits": config.format.code_bits,
+        "table_size": config.codec.table_size,
+        "lanes": 8,
+        "field_bits": config.format.field_bits,
+        "rotate": config.format.rotate,
+        "zero": config.format.zero,
+        "align": config.format.align,
+        "dev_data_bits": config.dev_data_bits,
+        "dev_address_bits": config.dev_address_bits,
+        "dev_align": config.dev_data_bits // 8,
+        "host_data_bits": config.host_data_bits,
+        "host_address_bits": config.host_address_bits,
+        "host_align": config.host_data_bits // 8,
+        "burst_beats": config.burst_beats,
+        "outstanding": 16,
+        "ring_entries": 16,
+        "units": 1,
+        "stripe_bytes": 4096,
+        "crc": config.crc,
+        "lossy": config.lossy,
+        "keep_nonzero": config.keep_nonzero,
+        "sideband": config.sideband_registers,
+        "user_bits": config.sideband.axuser_bits if config.sideband_registers else 0,
+    }
+    assert asdict(ModelBench(config).driver.geometry) == expected
+    c_driver = ModelBench(config, "c").driver
+    geometry = c_driver.library.c_geometry(c_driver.engine).contents
+    major, minor = expected.pop("version")
+    expected |= {"version_major": major, "version_minor": minor, "lossy": LOSSY.index(config.lossy)}
+    assert {name: getattr(geometry, name) for name, _ in Geometry._fields_} == expected
+    assert ct.sizeof(Geometry) == 4 * len(expected)
 
 
-def test_geometry_is_read_at_run_time(bench):
-    config = bench.config
-    assert bench.driver.geometry == Geometry(
-        version=(1, 5),
-        word_bits=config.format.word_bits,
-        window=32,
-        code_bits=config.format.code_bits,
-        table_size=config.codec.table_size,
-        lanes=8,
-        field_bits=config.format.field_bits,
-        rotate=config.format.rotate,
-        zero=config.format.zero,
-        align=config.format.align,
-        dev_data_bits=config.dev_data_bits,
-        dev_address_bits=config.dev_address_bits,
-        dev_align=config.dev_data_bits // 8,
-        host_data_bits=config.host_data_bits,
-        host_address_bits=config.host_address_bits,
-        host_align=config.host_data_bits // 8,
-        burst_beats=config.burst_beats,
-        outstanding=16,
-        ring_entries=16,
-        units=1,
-        stripe_bytes=4096,
-        crc=config.crc,
-        lossy=config.lossy,
-        keep_nonzero=config.keep_nonzero,
-        sideband=config.sideband_registers,
-        user_bits=config.sideband.axuser_bits if config.sideband_registers else 0,
-    )
+def test_an_engine_with_several_units_says_so_and_moves_whole_windows() -> None:
+    geometry = ModelBench(EngineConfig(ring_entries=16, units=4, stripe_bytes=1024)).driver.geometry
+    assert (geometry.units, geometry.stripe_bytes) == (4, 1024)
+    assert (geometry.dev_align, geometry.host_align) == (128, 32)
 
 
-def test_an_engine_with_several_units_says_so_and_moves_whole_windows():
-    bench = ModelBench(EngineConfig(ring_entries=16, units=4, stripe_bytes=1024))
-    geometry = bench.driver.geometry
-    assert (geometry.units, geometry.stripe_bytes, geometry.dev_align, geometry.host_align) == (
-        4,
-        1024,
-        128,
-        32,
-    )
-
-
-def test_an_engine_that_realigns_says_so_and_takes_any_word():
+def test_an_engine_that_realigns_says_so_and_takes_any_word() -> None:
     bench = ModelBench(EngineConfig(ring_entries=16, alignment="word"))
     assert (bench.driver.geometry.dev_align, bench.driver.geometry.host_align) == (4, 4)
     bench.start()
@@ -89,20 +83,3 @@ def test_an_engine_that_realigns_says_so_and_takes_any_word():
     assert (done.status, done.bytes_written, done.address) == (Status.CAPACITY, 12, OUT + 32)
     odd = bench.driver.offload.transfer(Descriptor(DEV + 2, OUT, 20, 4096))
     assert (odd.status, odd.address) == (Status.ALIGNMENT, DEV + 2)
-
-
-def test_another_device_or_version_is_not_driven(bench):
-    class Other:
-        def __init__(self, address, value):
-            self.address, self.value = address, value
-
-        def read32(self, address):
-            return self.value if address == self.address else bench.model.read32(address)
-
-        def write32(self, address, value):
-            raise AssertionError("nothing may be written")
-
-    with pytest.raises(DriverError, match="no engine here: the first register reads 0xdeadbeef"):
-        Driver(Other(0, 0xDEADBEEF))
-    with pytest.raises(DriverError, match=r"version 2\.1 of the register map; this driver knows version 1"):
-        Driver(Other(4, 0x20001))

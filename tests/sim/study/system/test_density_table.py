@@ -1,4 +1,4 @@
-"""Recorded densities: looked up, interpolated, refused."""
+"""Recorded densities: looked up, interpolated, refused; and the compressed size of maps that follows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 from cdma.base.toml_table import TableError
+from cdma.sim.study.system.compression import Compression
 from cdma.sim.study.system.density_table import DensityTable, LayerRecord, bundled_densities, load_densities
+from cdma.sim.study.system.feature_maps import feature_maps
+from tests.support.small_networks import CHAIN, CONV, RECORDED, small
 
 LAYER = {"name": "relu0", "kind": "relu", "progress": [0.0, 1.0], "density": [0.5, 0.25]}
 
@@ -19,9 +22,7 @@ LAYER = {"name": "relu0", "kind": "relu", "progress": [0.0, 1.0], "density": [0.
     ("networks", "message"),
     [
         ({}, "has no network"),
-        ({"vgg": {"layers": []}}, "has layers = []; it must be a list of at least one table"),
         ({"vgg": {"layers": [LAYER | {"kind": "conv"}]}}, "kind = 'conv'; it must be one of relu, fc, pool"),
-        ({"vgg": {"layers": [LAYER | {"kind": "pool"}]}}, "has no layer of kind 'relu'"),
         ({"vgg": {"layers": [LAYER | {"density": [0.5]}]}}, "has 1 values of density and 2 of progress"),
         ({"vgg": {"layers": [LAYER | {"density": [0.5, 1.5]}]}}, "has a density of 1.5"),
         ({"vgg": {"layers": [LAYER | {"density": [0.5, float("nan")]}]}}, "entry 2 = nan"),
@@ -65,5 +66,21 @@ def test_slides_stand_for_every_network() -> None:
     assert slides.look_up("vgg", "pool", 1.0, 0.9) == 0.31
 
 
-def test_paths_of_bundled_densities_exist() -> None:
-    assert all(isinstance(path, Path) and path.is_file() for path in bundled_densities().values())
+def test_dense_maps_do_not_shrink() -> None:
+    network = small({"name": "a", **CONV}, {"name": "b", **CONV})
+    (item,) = [item for item in feature_maps(network) if item.name == "a"]
+    fractions = {
+        name: Compression(network, RECORDED, name, RECORDED).fraction(item, 0.5) for name in ("zv", "rl")
+    }
+    assert fractions == {"zv": 33 / 32, "rl": 1.0}
+
+
+def test_recorded_ratios_are_taken_where_there_are_any() -> None:
+    compression = Compression(CHAIN, RECORDED, "zl", RECORDED)
+    first = feature_maps(CHAIN)[1]
+    (record, *_) = [layer for layer in RECORDED.networks["vgg"] if layer.kind == "relu"]
+    assert compression.fraction(first, 0.37) == pytest.approx(record.at(0.37, "zl"))
+    slides = load_densities(bundled_densities()["slides"])
+    base, slope = RECORDED.line("zl")
+    guessed = Compression(CHAIN, slides, "zl", RECORDED).fraction(first, 0.37)
+    assert guessed == pytest.approx(base + slope * 0.49)

@@ -1,4 +1,4 @@
-"""Bands around the headlines, and the ranges that they come from."""
+"""Assumptions, their ranges, and the bands around the headlines that come from these."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cdma.base.toml_table import TableError
+from cdma.sim.study.system.assumptions import default_assumptions_path, load_assumptions
 from cdma.sim.study.system.headlines import CSWAP_MACHINES, CSWAP_POLICIES, Band, Span, bands
 from cdma.sim.study.system.ranges import draws, load_ranges, variations
 from tests.support.small_networks import BASE, QUICK, RECORDED, flat
@@ -56,7 +57,6 @@ def test_own_ranges(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ('[range.link]\nspeed = {least = 1, most = 2, reason = "r"}', "range.link has 'speed', which is no"),
-        ('[range.wire]\nspeed = {least = 1, most = 2, reason = "r"}', "range.wire has 'speed', which is no"),
         ('[range.link]\nefficiency = {least = 1, most = 0.5, reason = "r"}', "most = 0.5"),
         ("[range.link]\nefficiency = {least = 1, most = 1}", "reason"),
     ],
@@ -99,3 +99,26 @@ def test_a_band_is_that_of_the_assumptions() -> None:
     assert band.joint == (1, 9)
     assert (band.least, band.most) == (1.9, 2.5)
     assert [span.name for span in band.widest] == ["b", "a"]
+
+
+def test_assumptions_may_be_given_in_part(tmp_path: Path) -> None:
+    assumptions = load_assumptions(Path(written(tmp_path, "[link]\nefficiency = 0.5\n")))
+    assert assumptions.link.efficiency == 0.5
+    assert assumptions.link.latency_us == BASE.link.latency_us
+    assert replace(assumptions, link=BASE.link) == BASE
+    assert load_assumptions(default_assumptions_path()) == BASE
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[link]\nefficiency = 1.5", "link has efficiency = 1.5; it must be a finite number and more than 0"),
+        ("[link]\nspeed = 1", "link has the unknown key 'speed'; it may have efficiency, latency_us"),
+        ("[links]\nefficiency = 0.5", "has the unknown key 'links'; it may have codecs, compute"),
+        ("[training]\nmoments = 0", "moments = 0; it must be a whole number, 1 or more"),
+    ],
+)
+def test_refused_assumptions(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(TableError) as caught:
+        load_assumptions(Path(written(tmp_path, text)))
+    assert message in str(caught.value)

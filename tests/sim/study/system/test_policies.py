@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from cdma.sim.study.system.compression import Compression
+from cdma.sim.study.system.cswap import CostModel, KernelTimes
 from cdma.sim.study.system.density_table import DensityTable, LayerRecord
 from cdma.sim.study.system.engine_rate import measured_engine_laws
 from cdma.sim.study.system.feature_maps import FeatureMap
 from cdma.sim.study.system.machine import Link, load_machine
-from cdma.sim.study.system.networks import load_network
+from cdma.sim.study.system.networks import Network, load_network
 from cdma.sim.study.system.planner import StepPlanner
 from cdma.sim.study.system.policies import POLICIES, Situation, plan
 from cdma.sim.study.system.roofline import Cost
@@ -21,10 +22,10 @@ from cdma.sim.study.system.step import Transfer
 from tests.support.small_networks import BASE, CHAIN, RECORDED, situation
 
 
-@pytest.mark.parametrize("network", ["alexnet", "squeezenet", "resnet50"])
+# One network with joined maps; chains and sums are in the tests below.
 @pytest.mark.parametrize("policy", POLICIES)
-def test_every_policy_computes_as_long_and_moves_its_transfers(network: str, policy: str) -> None:
-    here = situation(load_network(network))
+def test_every_policy_computes_as_long_and_moves_its_transfers(policy: str) -> None:
+    here = situation(load_network("squeezenet"))
     step = here.planner.run(plan(policy, here))
     transfers = plan(policy, here)
     computed = here.planner.run({}).seconds
@@ -34,6 +35,12 @@ def test_every_policy_computes_as_long_and_moves_its_transfers(network: str, pol
     assert step.link_bytes == pytest.approx(2 * sum(item.link_bytes for item in transfers.values()))
     assert set(transfers) <= {item.name for item in here.planner.offloadable}
     assert step.busy("compute") >= computed * (1 - 1e-9)
+
+
+def over(link: Link, network: Network = CHAIN, machine: str = "titan_xp") -> Situation:
+    """A network with that link in the middle of its training."""
+    planner = StepPlanner(network, load_machine(machine).with_link(link), BASE)
+    return Situation(planner, Compression(network, RECORDED, "zv", RECORDED), 0.5)
 
 
 def seconds(policy: str, here: Situation) -> float:
@@ -123,10 +130,8 @@ def test_transfers_by_hand() -> None:
 )
 def test_each_way_over_the_link_has_its_rate(make: Callable[[Situation, FeatureMap], Transfer]) -> None:
     def transfer(d2h: float, h2d: float) -> Transfer:
-        machine = load_machine("titan_xp").with_link(Link("uneven", d2h, h2d))
-        planner = StepPlanner(CHAIN, machine, BASE)
-        here = Situation(planner, Compression(CHAIN, RECORDED, "zv", RECORDED), 0.5)
-        return make(here, planner.offloadable[0])
+        here = over(Link("uneven", d2h, h2d))
+        return make(here, here.planner.offloadable[0])
 
     even, slow_out, slow_back = transfer(2e9, 2e9), transfer(1e9, 2e9), transfer(2e9, 1e9)
     assert slow_out.offload.seconds > 1.9 * even.offload.seconds
@@ -136,9 +141,8 @@ def test_each_way_over_the_link_has_its_rate(make: Callable[[Situation, FeatureM
 
 
 def test_cswaps_equations_have_both_rates() -> None:
-    machine = load_machine("v100").with_link(Link("uneven", 8e9, 2e9))
-    planner = StepPlanner(CHAIN, machine, BASE)
-    here = Situation(planner, Compression(CHAIN, RECORDED, "zv", RECORDED), 0.5)
+    here = over(Link("uneven", 8e9, 2e9), machine="v100")
+    planner = here.planner
     item = planner.offloadable[0]
     forward, backward = planner.hidden({one.name for one in planner.offloadable})[item.name]
     raw, part = planner.bytes_of(item), BASE.link.efficiency
@@ -175,13 +179,9 @@ def test_engine_takes_dense_maps_as_they_are() -> None:
 
 
 def test_engine_does_not_expand_what_is_hidden_anyway() -> None:
-    machine = load_machine("titan_xp").with_link(Link("light", 1e15, 1e15))
-    network = load_network("resnet50")
-    planner = StepPlanner(network, machine, BASE)
-    here = Situation(planner, Compression(network, RECORDED, "zv", RECORDED), 0.5)
-    assert plan("cdma_select", here)["stage0/0/conv1"] == here.plain(
-        next(item for item in planner.offloadable if item.name == "stage0/0/conv1")
-    )
+    here = over(Link("light", 1e15, 1e15), load_network("resnet50"))
+    (item,) = [item for item in here.planner.offloadable if item.name == "stage0/0/conv1"]
+    assert plan("cdma_select", here)["stage0/0/conv1"] == here.plain(item)
 
 
 def test_decisions_hold_for_an_epoch() -> None:
@@ -199,3 +199,20 @@ def test_decisions_hold_for_an_epoch() -> None:
     assert compressed(0.5) == compressed(0.99)
     assert compressed(0.0) == compressed(0.49)
     assert compressed(0.0) < compressed(0.5)
+
+
+def test_cswaps_equations_by_hand() -> None:
+    model = CostModel(1000.0, 0.25, 10.0, 20.0, hidden_forward=30.0, hidden_backward=10.0)
+    assert model.plain == pytest.approx((100 - 30) + (50 - 10))
+    assert model.compressed(4.0, 5.0) == pytest.approx(4 + 5 + 0 + (12.5 - 10))
+    hidden = CostModel(1000.0, 0.25, 10.0, 20.0, hidden_forward=200.0, hidden_backward=200.0)
+    assert (hidden.plain, hidden.compressed(3.0, 0.0)) == (0, 3)
+
+
+def test_a_kernel_takes_some_copies_and_a_launch() -> None:
+    times = KernelTimes(replace(BASE.kernels, dram_share=0.5, launch_us=10.0), 400e9)
+    # A copy of a gigabyte moves two, at half of 400 GB/s; half of the words are not zero.
+    assert times.seconds("compress", 1e9, 0.5) == pytest.approx(0.993 * 10e-3 + 10e-6)
+    cost = times.cost("decompress", 1e9, 0.45, 5e8)
+    assert cost.seconds == pytest.approx((0.722 + 0.797) / 2 * 10e-3 + 10e-6), "between two densities"
+    assert cost.dram_bytes == 1.5e9

@@ -16,7 +16,8 @@ from cdma.sim.study.system.networks import load_network
 from cdma.sim.study.system.passage import PARTS
 from cdma.sim.study.system.several import COMPUTATION, Several, several
 
-_POLICIES = ("vdnn_all", "cdma", "cdma_select", "static")
+# One policy of each kind: no compression, by the engine map by map, by kernels.
+_POLICIES = ("vdnn_all", "cdma_select", "static")
 _EPSILON = 1e-9
 
 
@@ -33,7 +34,7 @@ def step(policy: str, devices: int, links: int) -> Several:
     return several(model(), policy, "zv", devices, links)
 
 
-@pytest.mark.parametrize("policy", [*_POLICIES, "none", "oracle"])
+@pytest.mark.parametrize("policy", [*_POLICIES, "none"])
 def test_one_device_on_one_link_is_the_model(policy: str) -> None:
     one, known = several(model(), policy, "zv", 1, 1), model().evaluate(policy)
     assert one.step_s == pytest.approx(known.step_s, rel=1e-12)
@@ -42,7 +43,7 @@ def test_one_device_on_one_link_is_the_model(policy: str) -> None:
 
 
 @pytest.mark.parametrize("policy", _POLICIES)
-@pytest.mark.parametrize(("devices", "links"), [(1, 1), (3, 1), (1, 3), (4, 2), (2, 16)])
+@pytest.mark.parametrize(("devices", "links"), [(3, 1), (1, 3), (4, 2)])
 def test_no_part_is_faster_than_it_can_be(policy: str, devices: int, links: int) -> None:
     row = step(policy, devices, links)
     assert set(row.least_s) == set(row.without_s) == {COMPUTATION, *PARTS}
@@ -70,16 +71,14 @@ def test_the_use_of_links_is_that_of_both_ways() -> None:
     assert row.least_s["link"] == pytest.approx(back * row.step_s)
 
 
-@pytest.mark.parametrize("policy", ["vdnn_all", "cdma", "static"])
+@pytest.mark.parametrize("policy", ["cdma", "static"])
 def test_more_links_are_never_slower_and_more_devices_never_faster(policy: str) -> None:
     """Unlike with ``cdma_select``, which chooses for each number of links other maps, as if a device had them alone."""
-    by_links = [step(policy, 4, links).step_s for links in (1, 2, 4, 8, 16)]
+    by_links = [step(policy, 4, links).step_s for links in (1, 2, 4, 16)]
     assert by_links == sorted(by_links, reverse=True)
     by_devices = [step(policy, devices, 1).step_s for devices in (1, 2, 4)]
     assert by_devices == sorted(by_devices)
-
-
-def test_a_link_for_each_device_is_no_worse_than_one_for_one() -> None:
+    # A link for each device is no worse than one for one.
     assert step("cdma", 4, 4).step_s <= step("cdma", 1, 1).step_s * (1 + _EPSILON)
 
 

@@ -57,7 +57,6 @@ def test_the_answer_changes_where_the_verdict_says() -> None:
         (("vdnn_all", "cdma"), 0.3, "offload, compress in the engine", "cdma"),
         # Data that do not shrink.
         (("vdnn_all", "cdma"), 1.0, "offload without compression", "vdnn_all"),
-        (("vdnn++",), 0.3, "offload, compress in the host", "vdnn++"),
         (("static",), 0.3, "offload, compress with kernels", "static"),
     ],
 )
@@ -95,7 +94,7 @@ def test_a_faster_link_makes_compression_needless() -> None:
     link=st.floats(0.5, 500),
     density=st.sampled_from([0.0, 0.3, 0.9, 1.0]),
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_the_action_is_the_fastest_policy_that_fits(
     batch: int, memory: float, link: float, density: float
 ) -> None:

@@ -18,8 +18,7 @@ def bits_of(tensor):
     return tensor.view({2: torch.int16, 4: torch.int32}[size]).numpy().view(f"u{size}")
 
 
-@pytest.mark.parametrize("keep_nonzero", [False, True])
-@pytest.mark.parametrize("code_bits", [(1,), (2,)])
+@pytest.mark.parametrize(("keep_nonzero", "code_bits"), [(False, (1,)), (True, (2,))])
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
 def test_integers_are_those_of_the_specification(dtype, code_bits, keep_nonzero):
     number = TYPES[NUMBERS[dtype]]

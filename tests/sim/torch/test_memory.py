@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -12,8 +12,9 @@ torch = pytest.importorskip("torch")
 from torch import Tensor, nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
+from cdma.sim.torch.ledger import Report  # noqa: E402
 from cdma.sim.torch.memory import is_plain  # noqa: E402
-from cdma.torch import Bound, Comet, saved  # noqa: E402
+from cdma.torch import Bound, Comet, Policy, saved  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -46,69 +47,79 @@ def given_back(kept: Tensor) -> tuple[Tensor, int]:
     return seen[0], context.report.tensors
 
 
+def same_gradients(
+    function: Callable[[], Tensor],
+    inputs: Sequence[Tensor],
+    model: nn.Module | None = None,
+    policy: Policy | None = None,
+) -> Report:
+    """Holds the gradients of a function within a context against those of torch, and returns the context's report."""
+    expected = torch.autograd.grad(function(), inputs)
+    with saved(model or nn.Module(), policy) as context:
+        result = function()
+    found = torch.autograd.grad(result, inputs)
+    for one, other in zip(expected, found, strict=True):
+        pairs = zip(one.unbind(), other.unbind(), strict=True) if one.is_nested else [(one, other)]
+        assert all(torch.equal(*pair) for pair in pairs)
+    return context.report
+
+
 #: Zeros among the numbers, so that they shrink.
 def numbers(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
     return torch.randn(*shape, dtype=dtype) * (torch.rand(*shape) < 0.3)
 
 
 def spectrum(inputs: Tensor) -> Tensor:
-    """The power spectrum."""
     found = torch.fft.rfft(inputs)
     return (found * found.conj()).real
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        spectrum,
-        lambda x: torch.complex(x, 2 * x).conj() * torch.complex(x, 2 * x),
-        lambda x: torch._neg_view(x) * x,
-        lambda x: torch._neg_view(x * x).exp() * x,
-        lambda x: torch.complex(x, 2 * x).conj().imag * x,
-        lambda x: torch._neg_view(torch.complex(x, x * x).conj()) ** 2,
-        lambda x: torch.complex(x, x * x).mH @ torch.complex(x, x),
-        lambda x: torch.complex(x, x * x).conj()[:, ::3].exp(),
-    ],
-    ids=[
-        "power spectrum",
-        "conjugated",
-        "negated",
-        "negated, dense",
-        "imaginary part",
-        "both",
-        "adjoint",
-        "every third",
-    ],
-)
-@pytest.mark.parametrize("dense", [False, True])
-def test_gradients_of_lazy_views_are_those_of_torch(
-    function: Callable[[Tensor], Tensor], dense: bool
-) -> None:
-    inputs = (torch.randn(64, 64) if dense else numbers(64, 64)).requires_grad_()
-    (expected,) = torch.autograd.grad(function(inputs).abs().sum(), inputs)
-    with saved(nn.Module()):
-        result = function(inputs).abs().sum()
-    (found,) = torch.autograd.grad(result, inputs)
-    assert torch.equal(expected, found)
+LAZY = {
+    "power spectrum": spectrum,
+    "conjugated": lambda x: torch.complex(x, 2 * x).conj() * torch.complex(x, 2 * x),
+    "negated": lambda x: torch._neg_view(x) * x,
+    "negated, dense": lambda x: torch._neg_view(x * x).exp() * x,
+    "imaginary part": lambda x: torch.complex(x, 2 * x).conj().imag * x,
+    "both": lambda x: torch._neg_view(torch.complex(x, x * x).conj()) ** 2,
+    "adjoint": lambda x: torch.complex(x, x * x).mH @ torch.complex(x, x),
+    "every third": lambda x: torch.complex(x, x * x).conj()[:, ::3].exp(),
+}
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_gradients_of_lazy_views_are_those_of_torch(name: str) -> None:
+    for inputs in (torch.randn(64, 64), numbers(64, 64)):
+        inputs.requires_grad_()
+        same_gradients(lambda inputs=inputs: LAZY[name](inputs).abs().sum(), [inputs])
 
 
 def test_negated_numbers_keep_their_bound() -> None:
     model, inputs = nn.Linear(512, 1), torch.randn(1, 512)
-    bound = Bound(relative=-3, keep_nonzero=False)
-    with saved(model, bound) as context:
+    with saved(model, Bound(relative=-3, keep_nonzero=False)) as context:
         result = model(torch._neg_view(inputs)).sum()
     result.backward()
     assert context.report.bits
     assert 0 < (model.weight.grad + inputs).abs().max() <= 2.0**-3 * inputs.abs().max()
 
 
-FORMS = {
+class Subclass(Tensor):
+    """A class of a program's own."""
+
+
+TYPES = (
+    *(torch.bool, torch.uint8, torch.int16, torch.int64, torch.float8_e4m3fn, torch.float8_e5m2),
+    *(torch.float16, torch.bfloat16, torch.float64, torch.complex64, torch.complex128),
+)
+COMPRESSED = {
     "strided": lambda: numbers(64, 64)[::2, 1::3],
     "expanded": lambda: numbers(64, 1).expand(64, 64),
     "expanded and strided": lambda: numbers(64, 64)[:, ::2].unsqueeze(1).expand(64, 9, 32),
     "overlapping": lambda: numbers(4096).unfold(0, 64, 1),
     "overlapping with gaps": lambda: numbers(4096).as_strided((30, 64), (128, 3)),
     "in the middle of another": lambda: numbers(8192)[1001:5001],
+    **{str(dtype): lambda dtype=dtype: (numbers(64, 64) * 9).to(dtype) for dtype in TYPES},
+}
+KEPT_AS_THEY_ARE = {
     "without elements": lambda: torch.zeros(0, 5),
     "without memory": lambda: torch._efficientzerotensor((64, 64)),
     "meta": lambda: torch.zeros(64, 64, device="meta"),
@@ -124,51 +135,15 @@ FORMS = {
     "oneDNN": lambda: numbers(64, 64).to_mkldnn(),
     "half complex": lambda: numbers(64, 64).to(torch.complex32),
     "subclass": lambda: numbers(64, 64).as_subclass(Subclass),
-    **{
-        str(dtype): lambda dtype=dtype: (numbers(64, 64) * 9).to(dtype)
-        for dtype in (
-            torch.bool,
-            torch.uint8,
-            torch.int16,
-            torch.int64,
-            torch.float8_e4m3fn,
-            torch.float8_e5m2,
-            torch.float16,
-            torch.bfloat16,
-            torch.float64,
-            torch.complex64,
-            torch.complex128,
-        )
-    },
 }
 
 
-class Subclass(Tensor):
-    """A class of a program's own."""
-
-
-#: Those that are kept as they are.
-AS_THEY_ARE = (
-    "without elements",
-    "without memory",
-    "meta",
-    "sparse",
-    "sparse rows",
-    "quantised",
-    "quantised by channel",
-    "nested, jagged",
-    "oneDNN",
-    "half complex",
-    "subclass",
-)
-
-
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [*COMPRESSED, *KEPT_AS_THEY_ARE])
 def test_a_tensor_of_any_form_comes_back(form: str) -> None:
-    kept = FORMS[form]()
+    kept = (COMPRESSED | KEPT_AS_THEY_ARE)[form]()
     found, counted = given_back(kept)
-    assert counted == (form not in AS_THEY_ARE)
+    assert counted == (form in COMPRESSED)
     assert (type(found), found.dtype, found.layout) == (type(kept), kept.dtype, kept.layout)
     for one, other in zip(parts(found), parts(kept), strict=True):
         assert one.shape == other.shape
@@ -186,21 +161,6 @@ def parts(tensor: Tensor) -> list[Tensor]:
     if tensor.dtype == torch.complex32:
         return [torch.view_as_real(tensor)]
     return [tensor.float() if tensor.itemsize == 1 else tensor.to_dense()]
-
-
-@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
-def test_nested_tensors_come_back() -> None:
-    """Those whose layout is called strided, too."""
-    inputs = torch.nested.nested_tensor([numbers(40, 8), numbers(30, 8)], requires_grad=True)
-
-    def function() -> Tensor:
-        return torch.nested.to_padded_tensor((inputs * inputs).sin(), 0.0).sum()
-
-    (expected,) = torch.autograd.grad(function(), inputs)
-    with saved(nn.Module()):
-        result = function()
-    (found,) = torch.autograd.grad(result, inputs)
-    assert all(torch.equal(*pair) for pair in zip(expected.unbind(), found.unbind(), strict=True))
 
 
 def test_views_of_the_same_memory_are_not_mistaken_for_each_other() -> None:
@@ -240,29 +200,26 @@ def test_windows_that_overlap_are_held_once() -> None:
     result.backward()
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
-def test_inside_vmap_and_forward_mode() -> None:
+@pytest.mark.filterwarnings("ignore")
+def test_gradients_of_nested_tensors_vmap_forward_mode_and_second_order_are_those_of_torch() -> None:
+    nested = torch.nested.nested_tensor([numbers(40, 8), numbers(30, 8)], requires_grad=True)
+    same_gradients(lambda: torch.nested.to_padded_tensor((nested * nested).sin(), 0.0).sum(), [nested])
     inputs, tangent = numbers(8, 512).requires_grad_(), torch.ones(8, 512)
-
-    def function(row: Tensor) -> Tensor:
-        return (row.sin() * row).sum()
-
-    (expected,) = torch.autograd.grad(torch.func.vmap(function)(inputs).sum(), inputs)
-    with saved(nn.Module()):
-        result = torch.func.vmap(function)(inputs).sum()
-    (found,) = torch.autograd.grad(result, inputs)
-    assert torch.equal(expected, found)
+    same_gradients(lambda: torch.func.vmap(lambda row: (row.sin() * row).sum())(inputs).sum(), [inputs])
 
     def forward() -> Tensor:
         with torch.autograd.forward_ad.dual_level():
             dual = torch.autograd.forward_ad.make_dual(inputs, tangent)
             return torch.autograd.forward_ad.unpack_dual(dual.sin() * dual).tangent.sum()
 
-    (expected,) = torch.autograd.grad(forward(), inputs)
-    with saved(nn.Module()):
-        result = forward()
-    (found,) = torch.autograd.grad(result, inputs)
-    assert torch.equal(expected, found)
+    same_gradients(forward, [inputs])
+    model = nn.Linear(512, 512)
+
+    def second() -> Tensor:
+        (gradient,) = torch.autograd.grad(model(inputs).sin().sum(), inputs, create_graph=True)
+        return gradient.square().sum()
+
+    same_gradients(second, [inputs, model.weight], model)
 
 
 def test_gradients_by_function_are_refused_by_torch() -> None:
@@ -284,20 +241,6 @@ def test_wrappers_are_no_elements_in_memory() -> None:
     found.append(is_plain(torch._to_functional_tensor(inputs.detach())))
     assert found == [False, False]
     assert is_plain(inputs)
-
-
-def test_second_derivatives() -> None:
-    model, inputs = nn.Linear(512, 512), numbers(8, 512).requires_grad_()
-
-    def function() -> Tensor:
-        (gradient,) = torch.autograd.grad(model(inputs).sin().sum(), inputs, create_graph=True)
-        return gradient.square().sum()
-
-    expected = torch.autograd.grad(function(), [inputs, model.weight])
-    with saved(model):
-        result = function()
-    found = torch.autograd.grad(result, [inputs, model.weight])
-    assert all(torch.equal(*pair) for pair in zip(expected, found, strict=True))
 
 
 class Coder(nn.Module):
@@ -330,13 +273,9 @@ def test_parameters_and_buffers_are_left_alone_however_the_model_is_entered(
     """The gradient of the input has no other factors."""
     model, inputs = Coder(), torch.randn(64, 64, requires_grad=True)
     for _ in range(3):
-        (expected,) = torch.autograd.grad(enter(model, inputs), inputs)
-        with saved(model, policy) as context:
-            result = enter(model, inputs)
-        (found,) = torch.autograd.grad(result, inputs)
-        assert torch.equal(expected, found)
+        report = same_gradients(lambda: enter(model, inputs), [inputs], model, policy)
         # The input, what the first layer makes of it, what it gives, and the product behind.
-        assert context.report.raw <= 3 * inputs.nbytes + inputs.nbytes // 2
+        assert report.raw <= 3 * inputs.nbytes + inputs.nbytes // 2
 
 
 class Scales(nn.Module):

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import weakref
+from collections.abc import Callable
 from operator import methodcaller
 from typing import Any
 
@@ -24,6 +25,13 @@ from cdma.torch import AcGc, Comet, Policy, saved  # noqa: E402
 
 def network() -> nn.Sequential:
     return nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64))
+
+
+def in_thread(work: Callable[[], object]) -> None:
+    """Does it on another thread, and waits for it."""
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
 
 
 def hooks_of(model: nn.Module) -> int:
@@ -49,29 +57,20 @@ def test_without_a_backward_pass_no_hooks_are_left(policy: Policy, passes: int) 
     assert context.now == (0, 0)
 
 
-def test_a_backward_pass_takes_its_hooks_with_it() -> None:
-    model, inputs = network(), torch.randn(8, 64)
-    with saved(model, Comet(refresh=1)) as context:
-        first = model(inputs).sum()
-        second = model(inputs).sum()
-    assert hooks_of(model) == 4
-    second.backward()
-    assert hooks_of(model) == 0
-    assert len(context._observer.statistics) == 2
-    first.backward()
-
-
-def test_hooks_of_the_program_stay() -> None:
+def test_a_backward_pass_takes_its_hooks_with_it_and_those_of_the_program_stay() -> None:
     model, inputs = network(), torch.randn(8, 64)
     seen: list[Any] = []
     model[0].weight.register_hook(seen.append)
-    with saved(model, Comet()):
-        loss = model(inputs).sum()
+    with saved(model, Comet(refresh=1)) as context:
+        first = model(inputs).sum()
+        second = model(inputs).sum()
     model[2].weight.register_hook(seen.append)
-    del loss
-    assert hooks_of(model) == 2
-    model(inputs).sum().backward()
-    assert len(seen) == 2
+    assert hooks_of(model) == 4 + 2
+    second.backward()
+    assert hooks_of(model) == len(seen) == 2
+    assert len(context._observer.statistics) == 2
+    first.backward()
+    assert (hooks_of(model), len(seen)) == (2, 4)
 
 
 @pytest.mark.parametrize("policy", [None, Comet()], ids=["lossless", "comet"])
@@ -145,11 +144,8 @@ def test_calls_on_other_threads_are_counted_and_compress_nothing() -> None:
 
     with saved(model) as context:
         assert "other threads" not in str(context.report)
-        threads = [threading.Thread(target=work) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        for _ in range(3):
+            in_thread(work)
         assert (context.report.elsewhere, context.report.passes, context.report.tensors) == (3, 0, 0)
         loss = model(inputs).square().sum()
     assert "3 calls on other threads, of which nothing is compressed" in str(context.report)
@@ -169,9 +165,7 @@ def test_a_block_on_another_thread_compresses_there() -> None:
         loss.backward()
         reports.append(context.report)
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
+    in_thread(work)
     (report,) = reports
     assert (report.passes, report.elsewhere) == (1, 0)
     assert report.ratio > 1.1
@@ -208,9 +202,7 @@ def test_a_checkpoint_in_the_block_is_no_call_on_another_thread() -> None:
     with saved(model) as context:
         checkpoint(model, inputs, use_reentrant=False).sum().backward()
         loss = checkpoint(model, inputs, use_reentrant=False).sum()
-        thread = threading.Thread(target=loss.backward)
-        thread.start()
-        thread.join()
+        in_thread(loss.backward)
     assert context.report.elsewhere == 0
 
 
@@ -220,8 +212,6 @@ def test_calls_on_other_threads_are_not_observed() -> None:
     with saved(model, Comet(refresh=1)) as context:
         results.append(model(inputs))
         hooks = hooks_of(model)
-        thread = threading.Thread(target=lambda: results.append(model(inputs)))
-        thread.start()
-        thread.join()
+        in_thread(lambda: results.append(model(inputs)))
         assert (len(results), hooks_of(model)) == (2, hooks)
     assert context.report.elsewhere == 1

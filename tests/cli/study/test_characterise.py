@@ -6,8 +6,10 @@ import re
 import pytest
 
 from cdma.app import main
+from cdma.sim.study.training import record
 from cdma.sim.study.training.ratios import load_ratios
-from tests.support.paths import DOCS
+from cdma.sim.study.training.record import RECORDS
+from tests.support.paths import DATA, DOCS
 
 
 def test_json(capsys):
@@ -61,16 +63,20 @@ def test_the_document_shows_the_figures_that_the_command_draws(tmp_path):
     assert all(f"figures/{name}" in text for name in drawn)
 
 
-@pytest.mark.slow
-def test_trains(tmp_path, capsys):
-    pytest.importorskip("torch")
-    pytest.importorskip("sklearn")
+def test_options_of_the_training_arrive_and_its_records_are_read(tmp_path, capsys, monkeypatch):
+    """The training itself is in tests/sim/study/training/test_train.py."""
+    asked = []
+
+    def made(schedule, networks, progress):
+        asked.append((schedule.epochs, schedule.seed, schedule.learning_rate, networks))
+        return {name: (DATA / name).read_bytes() for name in RECORDS}
+
+    monkeypatch.setattr(record, "record", made)
     options = ["--networks", "alexnet", "--epochs", "1", "--seed", "3", "--learning-rate", "1e-3", "--json"]
     assert main(["characterise", "--train", str(tmp_path), *options]) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert {row["network"] for row in report["tensors"]} == {"alexnet"}
-    schedule = json.loads((tmp_path / "densities.json").read_text(encoding="utf-8"))["schedule"]
-    assert (schedule["epochs"], schedule["seed"], schedule["learning_rate"]) == (1, 3, 1e-3)
+    assert asked == [(1, 3, 1e-3, ["alexnet"])]
+    assert len(json.loads(capsys.readouterr().out)["tensors"]) == len(load_ratios())
+    assert {path.name for path in tmp_path.iterdir()} == set(RECORDS)
 
 
 def test_refuses_an_unknown_network(tmp_path, capsys):

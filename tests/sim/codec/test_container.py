@@ -1,15 +1,17 @@
-"""``cdma compress`` and ``cdma decompress``: files come back whole, or are refused with the reason."""
+"""``cdma compress`` and ``cdma decompress``: .npy and safetensors files come back byte for byte, or are refused."""
 
 from __future__ import annotations
 
 import io
 import json
 import os
+import re
 import signal
 import struct
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from unittest.mock import ANY
 from zlib import crc32
 
@@ -20,6 +22,7 @@ import cdma
 from cdma.app import main
 from cdma.sim.codec import container
 from cdma.sim.codec.npy import Tensor
+from tests.support.tensors import noise, safetensors, tensor
 
 TENSORS = {
     "float32": np.maximum(np.random.default_rng(1).standard_normal((9, 5, 33)), 0).astype(np.float32),
@@ -36,45 +39,85 @@ TENSORS = {
 }
 
 
+_HALVES = (tensor(1.0, 600).view(np.uint32) >> 16).astype("<u2")
+
+
+def model():
+    """A file with tensors of several types, one of them empty, whose header is not in the order of the data."""
+    data = _HALVES.tobytes() + noise(0.3, 200).tobytes() + np.arange(7, dtype=np.uint8).tobytes()
+    header = {
+        "__metadata__": {"format": "pt"},
+        "bytes": {"dtype": "F8_E4M3", "shape": [7], "data_offsets": [2000, 2007]},
+        "none": {"dtype": "F32", "shape": [0, 3], "data_offsets": [1200, 1200]},
+        "norm": {"dtype": "F32", "shape": [10, 20], "data_offsets": [1200, 2000]},
+        "weight": {"dtype": "BF16", "shape": [30, 20], "data_offsets": [0, 1200]},
+    }
+    return safetensors(header, data)
+
+
 @pytest.fixture
 def small_chunks(monkeypatch):
     monkeypatch.setattr(container, "CHUNK_BYTES", 512)
 
 
+def npy(array):
+    file = io.BytesIO()
+    np.save(file, array, allow_pickle=True)
+    return file.getvalue()
+
+
 def run(capsys, *arguments):
     status = main([str(argument) for argument in arguments])
-    return status, *capsys.readouterr()
+    out, err = capsys.readouterr()
+    return status, out, " ".join(err.split())
 
 
-@pytest.mark.parametrize("name", TENSORS)
+#: Files with the options that they are compressed with: every kind of element, and formats that travel in the file.
+FILES = {
+    **{name: (npy(array), []) for name, array in TENSORS.items()},
+    "words of 8 bits": (npy(TENSORS["float32"]), ["--word-bits", "8"]),
+    "table": (npy(TENSORS["float32"]), ["--word-bits", "16", "--code-bits", "2", "--values", "0", "0x3f80"]),
+    "several tensors": (model(), []),
+    "several, fitted": (model(), ["--fit"]),
+    "several, each in its best format": (model(), ["--best"]),
+    "without tensors": (safetensors({"__metadata__": {}}), []),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
 @pytest.mark.usefixtures("small_chunks")
 def test_files_come_back_byte_for_byte(name, tmp_path, capsys):
-    original, packed, restored = tmp_path / "in.npy", tmp_path / "x.cdma", tmp_path / "out.npy"
-    np.save(original, TENSORS[name])
-    assert run(capsys, "compress", original, packed)[0] == 0
-    assert run(capsys, "decompress", packed, restored)[0] == 0
-    assert restored.read_bytes() == original.read_bytes()
-    assert sorted(os.listdir(tmp_path)) == ["in.npy", "out.npy", "x.cdma"]
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--word-bits", "8"],
-        ["--window", "64"],
-        ["--word-bits", "16", "--code-bits", "2", "--values", "0", "0x3f80"],
-    ],
-    ids=" ".join,
-)
-def test_format_travels_in_the_file(options, tmp_path, capsys):
-    original, packed, restored = tmp_path / "in.npy", tmp_path / "x.cdma", tmp_path / "out.npy"
-    np.save(original, TENSORS["float32"])
+    data, options = FILES[name]
+    original, packed, restored = tmp_path / "in", tmp_path / "x.cdma", tmp_path / "out"
+    original = original.with_suffix(".npy" if data.startswith(b"\x93NUMPY") else ".safetensors")
+    original.write_bytes(data)
     assert run(capsys, "compress", original, packed, *options)[0] == 0
-    with packed.open("rb") as file:
-        format = container.read_header(file).format
-    assert format != cdma.Format()
-    assert run(capsys, "decompress", packed, restored)[0] == 0
-    assert restored.read_bytes() == original.read_bytes()
+    status, said, _ = run(capsys, "decompress", packed, restored)
+    assert (status, restored.read_bytes()) == (0, data)
+    assert sorted(os.listdir(tmp_path)) == [original.name, "out", "x.cdma"]
+    if name.startswith("several"):
+        assert said.startswith(f"{restored}: 3 tensors, 2,007 bytes, in ")
+    elif options:
+        with packed.open("rb") as file:
+            assert container.read_header(file).format != cdma.Format()
+
+
+def test_every_tensor_has_its_best_format(tmp_path, capsys):
+    original, packed = tmp_path / "in.safetensors", tmp_path / "x.cdma"
+    original.write_bytes(model())
+    summary = json.loads(run(capsys, "compress", original, packed, "--best", "--json")[1])
+    assert summary["file_bytes"] == packed.stat().st_size
+    assert summary["raw_bytes"] == 2007
+    weight, norm, numbers = summary["tensors"]
+    assert [tensor["name"] for tensor in summary["tensors"]] == ["weight", "norm", "bytes"]
+    fitted = cdma.fit(_HALVES, replace(cdma.Format.preset("bf16"), zero=False))
+    assert (weight["field_bits"], set(weight["values"])) == (8, set(fitted.values))
+    assert (norm["word_bits"], norm["code_bits"], norm["values"]) == (32, 1, [0])
+    assert numbers["word_bits"] == 8
+    one = tmp_path / "one.npy"
+    np.save(one, _HALVES)
+    alone = json.loads(run(capsys, "compress", one, packed, "--best", "--json")[1])
+    assert {**alone, "name": "weight"}.items() >= weight.items()
 
 
 def packed_bytes():
@@ -104,6 +147,25 @@ def test_no_flipped_bit_and_no_cut_goes_unnoticed(tmp_path):
             read(good[:size])
 
 
+@pytest.mark.usefixtures("small_chunks")
+def test_no_flipped_bit_and_no_cut_of_several_tensors_goes_unnoticed(tmp_path, capsys):
+    """Of each part of the file: its head, its safetensors header, and each tensor."""
+    original, packed = tmp_path / "in.safetensors", tmp_path / "x.cdma"
+    original.write_bytes(model())
+    run(capsys, "compress", original, packed)
+    data = packed.read_bytes()
+    random = np.random.default_rng(1)
+    damaged = [data[:cut] for cut in random.integers(0, len(data), 20)] + [data + b"\0"]
+    for place in random.integers(0, 8 * len(data), 60):
+        flipped = bytearray(data)
+        flipped[place // 8] ^= 1 << place % 8
+        damaged.append(bytes(flipped))
+    for bad in damaged:
+        packed.write_bytes(bad)
+        status, _, err = run(capsys, "decompress", packed, tmp_path / "out")
+        assert (status, "Traceback" in err, (tmp_path / "out").exists()) == (2, False, False)
+
+
 def rewritten(data, **changes):
     """The file with another description, and a right checksum for it."""
     size = struct.unpack("<I", data[12:16])[0]
@@ -113,116 +175,122 @@ def rewritten(data, **changes):
     return head + struct.pack("<I", crc32(head)) + data[16 + size + 4 :]
 
 
-def with_damaged_literal(data):
-    return data[:-1] + bytes([data[-1] ^ 0x10])
+def description(**changes):
+    """The beginning of a file, with a checksum that is right."""
+    file = io.BytesIO()
+    found = {"head_bytes": 2, "data_bytes": 1, "tensors": 1, **changes}
+    container.write_description(file, 2, found)
+    return file.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (lambda data: b"", "it is not a cDMA file"),
-        (lambda data: b"PK\3\4 something else", "it is not a cDMA file"),
-        (lambda data: data[:10], "it is truncated: it ends in the header"),
-        (
-            lambda data: data[:8] + b"\3" + data[9:],
-            "it has version 3 of the file format; this program reads versions 1 and 2",
-        ),
-        (
-            lambda data: data[:12] + b"\xff\xff\xff\xff" + data[16:],
-            "it is damaged: its header claims 4294967295 bytes, more than the 65536 allowed",
-        ),
-        (
-            lambda data: data[:20] + b"X" + data[21:],
-            "it is damaged: the checksum of the header is wrong",
-        ),
-        (lambda data: data[:-1], "it is truncated: it ends in chunk 1 of 1"),
-        (with_damaged_literal, "it is damaged: the checksum of chunk 1 of 1 is wrong"),
-        (lambda data: data + b"!", "it is damaged: there is something after its last chunk"),
-        (
-            lambda data: rewritten(data, dtype="|O"),
-            "its header makes no sense: it holds elements of type object",
-        ),
-        (lambda data: rewritten(data, window=31), "its header makes no sense: window is 31"),
-        (lambda data: rewritten(data, shape=[-1]), "its header makes no sense: the shape is (-1,)"),
-        (lambda data: rewritten(data, chunk_words=0), "its header makes no sense: chunk_words is 0"),
-        (lambda data: rewritten(data, chunk_words=1 << 40), "its header makes no sense: chunk_words is"),
-        (lambda data: rewritten(data, word_bits=4), "its header makes no sense: the tensor holds float32"),
-        (lambda data: rewritten(data, shape=[9, 5, 32]), "it is damaged: in chunk 1 of 1 "),
-        (lambda data: rewritten(data, shape=[1]), "it is damaged: chunk 1 of 1 claims"),
-    ],
-)
-def test_refused_with_the_reason(change, reason, tmp_path, capsys):
+def with_byte(data, place, value):
+    data[place] = value
+    return data
+
+
+GOOD = packed_bytes()
+#: Files that are not decompressed, each with the reason.
+BAD_FILES = [
+    (b"", "it is not a cDMA file"),
+    (b"PK\3\4 something else", "it is not a cDMA file"),
+    (GOOD[:10], "it is truncated: it ends in the header"),
+    (with_byte(bytearray(GOOD), 8, 3), "it has version 3 of the file format; this program reads"),
+    (
+        GOOD[:12] + b"\xff\xff\xff\xff" + GOOD[16:],
+        "it is damaged: its header claims 4294967295 bytes, more than the 65536 allowed",
+    ),
+    (with_byte(bytearray(GOOD), 20, 88), "it is damaged: the checksum of the header is wrong"),
+    (GOOD[:-1], "it is truncated: it ends in chunk 1 of 1"),
+    (
+        with_byte(bytearray(GOOD), -1, GOOD[-1] ^ 16),
+        "it is damaged: the checksum of chunk 1 of 1 is wrong",
+    ),
+    (GOOD + b"!", "it is damaged: there is something after its last chunk"),
+    (rewritten(GOOD, dtype="|O"), "its header makes no sense: it holds elements of type object"),
+    (rewritten(GOOD, window=31), "its header makes no sense: window is 31"),
+    (rewritten(GOOD, shape=[-1]), "its header makes no sense: the shape is (-1,)"),
+    (rewritten(GOOD, chunk_words=0), "its header makes no sense: chunk_words is 0"),
+    (rewritten(GOOD, chunk_words=1 << 40), "its header makes no sense: chunk_words is"),
+    (rewritten(GOOD, word_bits=4), "its header makes no sense: the tensor holds float32"),
+    (rewritten(GOOD, shape=[9, 5, 32]), "it is damaged: in chunk 1 of 1 "),
+    (rewritten(GOOD, shape=[1]), "it is damaged: chunk 1 of 1 claims"),
+    (description(tensors=-1), "its header makes no sense: it says Bundle(head_bytes=2"),
+    (description(head_bytes=1 << 40), "its header makes no sense"),
+    (description(), "it is truncated: it ends in the head of the safetensors file"),
+    (description(head_bytes=0) + bytes(4), "it is not a cDMA file"),
+    (description(head_bytes=0, tensors=0) + bytes(4), "its tensors do not have the 1 bytes that its header"),
+    (description(head_bytes=0) + bytes(4) + description(), "tensor 1 of 1 is a file of several tensors"),
+]
+
+
+@pytest.mark.parametrize(("data", "reason"), BAD_FILES, ids=[reason[:40] for _, reason in BAD_FILES])
+def test_what_is_no_whole_file_is_refused_with_the_reason(data, reason, tmp_path, capsys):
     packed, restored = tmp_path / "x.cdma", tmp_path / "out.npy"
-    packed.write_bytes(change(packed_bytes()))
+    packed.write_bytes(data)
     restored.write_bytes(b"precious")
     status, out, err = run(capsys, "decompress", packed, restored)
     assert (status, out) == (2, "")
-    assert err.startswith(f"cdma: cannot decompress {packed}: {reason}")
+    assert err.startswith(f"cdma: cannot decompress {packed}:")
+    assert reason in err
     assert restored.read_bytes() == b"precious"
     assert sorted(os.listdir(tmp_path)) == ["out.npy", "x.cdma"]
 
 
-def npy(tensor):
-    file = io.BytesIO()
-    np.save(file, tensor, allow_pickle=True)
-    return file.getvalue()
+def parts(*offsets):
+    """The header of a safetensors file with tensors of two bytes there."""
+    return {
+        name: {"dtype": "U8", "shape": [2], "data_offsets": [at, at + 2]}
+        for name, at in zip("ab", offsets, strict=False)
+    }
 
 
-@pytest.mark.parametrize(
-    ("data", "reason"),
-    [
-        (b"no", "it is not a .npy file: "),
-        (npy(np.zeros(9))[:-1], "it ends 1 bytes before its data of 72 bytes does"),
-        (npy(np.zeros(9)) + b"!", "more bytes follow its data of 72 bytes"),
-        (
-            npy(np.array([None, 1])),
-            "it holds elements of type object, not integers, floating-point or complex numbers",
-        ),
-        (
-            npy(np.array(["a"])),
-            "it holds elements of type <U1, not integers, floating-point or complex numbers",
-        ),
-        (npy(np.zeros(2, [("x", "f4")])), "it holds elements of type [('x', '<f4')], not integers"),
-        (b"\x93NUMPY\3\0" + npy(np.zeros(2))[8:], "it is a .npy file of version 3.0, "),
-    ],
-    ids=["foreign", "short", "long", "objects", "text", "records", "version"],
-)
-def test_refused_inputs(data, reason, tmp_path, capsys):
-    original, packed = tmp_path / "in.npy", tmp_path / "x.cdma"
+#: Inputs that are not compressed, by their suffix and the reason.
+BAD_INPUTS = [
+    (".npy", b"no", "it is not a .npy file: "),
+    (".npy", npy(np.zeros(9))[:-1], "it ends 1 bytes before its data of 72 bytes does"),
+    (".npy", npy(np.zeros(9)) + b"!", "more bytes follow its data of 72 bytes"),
+    (".npy", npy(np.array([None, 1])), "it holds elements of type object, not integers, floating-point"),
+    (".npy", npy(np.array(["a"])), "it holds elements of type <U1, not integers"),
+    (".npy", npy(np.zeros(2, [("x", "f4")])), "it holds elements of type [('x', '<f4')], not integers"),
+    (".npy", b"\x93NUMPY\3\0" + npy(np.zeros(2))[8:], "it is a .npy file of version 3.0, "),
+    (".safetensors", safetensors(parts(1), bytes(3)), "data before its tensor 'a' is left out"),
+    (".safetensors", safetensors(parts(0, 1), bytes(3)), "the data before its tensor 'b' is shared"),
+    (".safetensors", safetensors(parts(0), bytes(5)), "3 bytes follow the data of its last"),
+    (".safetensors", safetensors([]), "it has a header that is not a JSON object"),
+]
+
+
+@pytest.mark.parametrize(("suffix", "data", "reason"), BAD_INPUTS, ids=[row[2][:40] for row in BAD_INPUTS])
+def test_inputs_that_are_refused(suffix, data, reason, tmp_path, capsys):
+    original = tmp_path / f"in{suffix}"
     original.write_bytes(data)
-    status, _, err = run(capsys, "compress", original, packed)
+    status, _, err = run(capsys, "compress", original, tmp_path / "x.cdma")
     assert status == 2
-    assert err.startswith(f"cdma: cannot compress {original}: {reason}")
-    assert os.listdir(tmp_path) == ["in.npy"]
+    assert re.search(f"^cdma: cannot compress .*{re.escape(reason)}", err)
+    assert os.listdir(tmp_path) == [original.name]
 
 
-def test_refused_paths(tmp_path, capsys):
-    original = tmp_path / "in.npy"
+def test_paths_and_options_that_are_refused(tmp_path, capsys):
+    original, alias, several = tmp_path / "in.npy", tmp_path / "alias.npy", tmp_path / "in.safetensors"
     np.save(original, TENSORS["int8"])
-    alias = tmp_path / "alias.npy"
     alias.symlink_to(original)
-    for output in (original, alias):
-        status, _, err = run(capsys, "compress", original, output)
-        assert (status, err) == (2, f"cdma: {output} is the input; the output must be another file\n")
-    status, _, err = run(capsys, "compress", original, tmp_path)
-    assert (status, err) == (
-        2,
-        f"cdma: {tmp_path} exists and is not a regular file, so it cannot be replaced\n",
-    )
-    status, _, err = run(capsys, "compress", original, tmp_path / "no" / "x.cdma")
-    assert (status, err) == (2, f"cdma: cannot write {tmp_path}/no/x.cdma: No such file or directory\n")
-    status, _, err = run(capsys, "decompress", tmp_path / "none", tmp_path / "x")
-    assert (status, err) == (2, f"cdma: cannot read {tmp_path}/none: No such file or directory\n")
-
-
-def test_words_must_divide_elements(tmp_path, capsys):
-    original = tmp_path / "in.npy"
-    np.save(original, TENSORS["int8"])
-    status, _, err = run(capsys, "compress", original, tmp_path / "x.cdma", "--word-bits", "32")
-    assert (status, err) == (
-        2,
-        "cdma: the tensor holds int8, 8 bits; that is not a whole number of words of 32 bits\n",
-    )
+    several.write_bytes(model())
+    packed = tmp_path / "x.cdma"
+    for arguments, reason in (
+        (["compress", original, original], f"{original} is the input; the output must be another file"),
+        (["compress", original, alias], f"{alias} is the input; the output must be another file"),
+        (["compress", original, tmp_path], f"{tmp_path} exists and is not a regular file, so it cannot be"),
+        (["compress", original, tmp_path / "no" / "x"], f"cannot write {tmp_path}/no/x: No such file"),
+        (["decompress", tmp_path / "none", packed], f"cannot read {tmp_path}/none: No such file"),
+        (["compress", original, packed, "--word-bits", "32"], "the tensor holds int8, 8 bits; that is not a"),
+        (["compress", several, packed, "--word-bits", "16"], "not a whole number of words of 16 bits"),
+        (["compress", several, packed, "--best", "--fit"], "--best chooses the format, so it takes no --fit"),
+        (["compress", several, packed, "--best", "--window", "64"], "--best chooses the format, so it takes"),
+    ):
+        status, _, err = run(capsys, *arguments)
+        assert status == 2
+        assert reason in err
+    assert not packed.exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -69,7 +69,7 @@ def test_a_sample_or_the_whole(monkeypatch):
 
 
 def test_on_the_command_line(tmp_path, capsys):
-    original, packed, restored = tmp_path / "in.npy", tmp_path / "x.cdma", tmp_path / "out.npy"
+    original, packed = tmp_path / "in.npy", tmp_path / "x.cdma"
     np.save(original, weights(100))
     sizes = {}
     for fit in ([], ["--fit"]):
@@ -77,8 +77,6 @@ def test_on_the_command_line(tmp_path, capsys):
         sizes[len(fit)] = json.loads(capsys.readouterr().out)
     assert sizes[1]["file_bytes"] < 0.9 * 200_000 < sizes[0]["file_bytes"]
     assert sizes[1]["values"] == list(cdma.fit(weights(100), cdma.Format.preset("fp32")).values)
-    assert main(["decompress", str(packed), str(restored)]) == 0
-    assert restored.read_bytes() == original.read_bytes()
     assert main(["compress", str(original), str(packed), "--fit", "--values", "1"]) == 2
     assert "take one of the two" in capsys.readouterr().err
     np.save(original, np.zeros(0, np.float32))
@@ -90,9 +88,6 @@ def test_frequent_values_are_the_most_frequent_and_of_equals_the_least():
     assert frequent_values(words, 3) == (9, 1, 3)
     many = np.random.default_rng(2).choice(np.array([5, 70_000, 0], np.uint32), 2_000_000, p=[0.2, 0.3, 0.5])
     assert frequent_values(many, 2) == (0, 70_000)
-
-
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
-def test_frequent_values_of_nothing_and_of_few(dtype):
-    assert frequent_values(np.zeros(0, dtype), 3) == (0,)
-    assert frequent_values(np.full(5, 200, dtype), 3) == (200,)
+    for dtype in (np.uint8, np.uint16, np.uint32):
+        assert frequent_values(np.zeros(0, dtype), 3) == (0,)
+        assert frequent_values(np.full(5, 200, dtype), 3) == (200,)

@@ -9,6 +9,7 @@ from cdma.sim.codec import nibbles
 from cdma.sim.codec.model import compress_words
 from cdma.sim.codec.native import Kernels
 from cdma.sim.codec.nibbles import compress_nibbles, decompress_nibbles
+from cdma.sim.codec.packed import from_memory, to_memory
 from cdma.sim.codec.results import CorruptStream
 from tests.support.native_build import build, compiler, load
 
@@ -68,9 +69,31 @@ def test_every_wrong_stream_is_refused(way):
 
 
 def test_other_words_are_refused(way):
-    with pytest.raises(ParameterError, match="16"):
-        compress_nibbles([16], FORMATS[0])
-    with pytest.raises(ParameterError, match="words of 4 bits"):
-        compress_nibbles([1], Format())
-    with pytest.raises(ParameterError, match="words of 4 bits"):
-        decompress_nibbles(b"", 0, Format())
+    for call, message in (
+        (lambda: compress_nibbles([16], FORMATS[0]), "16"),
+        (lambda: compress_nibbles([1], Format()), "words of 4 bits"),
+        (lambda: decompress_nibbles(b"", 0, Format()), "words of 4 bits"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("bits", "words", "data"),
+    [
+        (4, [1, 2, 15], "21 0f"),
+        (4, [1, 2, 15, 8], "21 8f"),
+        (4, [], ""),
+        (8, [1, 255], "01 ff"),
+        (16, [0x1234], "34 12"),
+        (32, [0x12345678], "78 56 34 12"),
+    ],
+)
+def test_the_low_word_comes_first(bits, words, data):
+    array = np.array(words, f"u{max(8, bits) // 8}")
+    assert to_memory(array, bits) == bytes.fromhex(data)
+    assert from_memory(bytes.fromhex(data), bits)[: len(words)].tolist() == words
+
+
+def test_a_word_that_is_not_whole_is_ignored():
+    assert from_memory(b"\1\2\3", 16).tolist() == [0x0201]

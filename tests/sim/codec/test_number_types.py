@@ -9,31 +9,21 @@ from cdma import ParameterError
 from cdma.sim.codec.number_types import arrange, bfloat16_bits, convert, quantise
 
 
-def activations(shape=(4, 8, 6, 6), density=0.4, seed=1):
-    random = np.random.default_rng(seed)
-    return (random.exponential(1, shape) * (random.random(shape) < density)).astype(np.float32)
-
-
 class TestTensors:
-    def test_affine_keeps_zero_exact(self):
-        tensor = np.array([-1.0, 0.0, 3.0], np.float32)
-        quantised, zero_point = quantise(tensor, affine=True)
-        assert quantised.tolist() == [-128, zero_point, 127]
-        assert zero_point == -64
-
-    def test_symmetric(self):
-        quantised, zero_point = quantise(np.array([-2.0, 0.0, 1.0], np.float32), affine=False)
-        assert (quantised.tolist(), zero_point) == ([-127, 0, 64], 0)
-
-    @pytest.mark.parametrize("affine", [True, False])
-    @pytest.mark.parametrize("tensor", [np.zeros(4, np.float32), np.zeros(0, np.float32)])
-    def test_all_zero(self, tensor, affine):
-        quantised, zero_point = quantise(tensor, affine=affine)
-        assert quantised.tolist() == [zero_point] * len(tensor)
-
-    def test_not_finite(self):
-        with pytest.raises(ParameterError, match="not finite, which have no 8-bit scale"):
-            quantise(np.array([np.inf], np.float32), affine=False)
+    @pytest.mark.parametrize(
+        ("values", "affine", "expected", "zero_point"),
+        [
+            ([-1.0, 0.0, 3.0], True, [-128, -64, 127], -64),
+            ([-2.0, 0.0, 1.0], False, [-127, 0, 64], 0),
+            ([0.0] * 4, False, [0] * 4, 0),
+            ([], False, [], 0),
+        ],
+    )
+    def test_zero_stays_exact(self, values, affine, expected, zero_point):
+        quantised, zero = quantise(np.array(values, np.float32), affine=affine)
+        assert (quantised.tolist(), zero) == (expected, zero_point)
+        empty, zero = quantise(np.zeros(len(values), np.float32), affine=True)
+        assert empty.tolist() == [zero] * len(values)
 
     @pytest.mark.parametrize(
         ("value", "bits"),
@@ -69,10 +59,18 @@ class TestTensors:
         assert arrange(flat, "CHWN").reshape(-1)[1] == flat[1, 0]
         assert arrange(flat, "NHWC").reshape(-1)[1] == flat[0, 1]
 
-    def test_refusals(self):
-        with pytest.raises(ParameterError, match=r"shape \(3,\); layouts are for"):
-            arrange(np.zeros(3), "NCHW")
-        with pytest.raises(ParameterError, match="layout is 'HWCN'; it must be one of NCHW, NHWC, CHWN"):
-            arrange(np.zeros((1, 1)), "HWCN")
-        with pytest.raises(ParameterError, match="number type is 'fp8'; it must be one of float32"):
-            convert(np.zeros(1, np.float32), "fp8")
+    @pytest.mark.parametrize(
+        ("call", "message"),
+        [
+            (
+                lambda: quantise(np.array([np.inf], np.float32), affine=False),
+                "not finite, which have no 8-bit",
+            ),
+            (lambda: arrange(np.zeros(3), "NCHW"), r"shape \(3,\); layouts are for"),
+            (lambda: arrange(np.zeros((1, 1)), "HWCN"), "layout is 'HWCN'; it must be one of NCHW, NHWC"),
+            (lambda: convert(np.zeros(1, np.float32), "fp8"), "number type is 'fp8'; it must be one of"),
+        ],
+    )
+    def test_refusals(self, call, message):
+        with pytest.raises(ParameterError, match=message):
+            call()

@@ -1,7 +1,8 @@
-"""The cycles of a compressor by the depth of its queue: the bound of each depth, and what it costs on data."""
+"""The cycles of a compressor by the depth of its queue, and of a decompressor that stores one beat: bounds, and data."""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from cdma import CodecConfig, Format
 from cdma.sim.codec.number_types import LAYOUTS, arrange, convert
 from cdma.sim.codec.packing import packing_cycles, shared_cycles, worst_windows
+from cdma.sim.codec.unpacking import unpacking_cycles, worst_streams
 from cdma.verif.stream.codec import stimulus
 from tests.support.packet_shapes import packet_shape
 from tests.support.samples import load_samples
@@ -33,7 +35,7 @@ CONFIGS = [
 
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.summary())
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_bound_of_each_depth(config: CodecConfig, seed: int) -> None:
     rng = np.random.default_rng(seed)
     shape = packet_shape(rng, config, periodic=bool(seed % 2))
@@ -66,14 +68,42 @@ def test_costly_windows_are_the_worst() -> None:
         )
 
 
+@pytest.mark.parametrize("config", CONFIGS[:5], ids=lambda config: config.summary())
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=50, deadline=None)
+def test_a_window_costs_at_most_a_cycle_more(config: CodecConfig, seed: int) -> None:
+    shape = packet_shape(np.random.default_rng(seed), config, periodic=bool(seed % 2))
+    windows = -(-len(shape) // config.format.window)
+    config = replace(config, queue=0)
+    assert unpacking_cycles(shape, config) <= shared_cycles(shape, config) + windows + 2
+
+
+def test_no_windows_cost_a_decompressor_more() -> None:
+    """9 cycles where the contract has 8.125."""
+    config = replace(STANDARD, queue=0)
+    worst = worst_streams(config, 200)
+    assert unpacking_cycles(worst, config) / shared_cycles(worst, config) == pytest.approx(
+        9 / 8.125, abs=0.005
+    )
+    lane, dense = np.arange(config.lanes), np.ones(config.format.window, bool)
+    # Beats with a word, all words and all but one.
+    for counts in itertools.product((1, 7, 8), repeat=config.beats):
+        window = np.concatenate([lane < count for count in counts])
+        for second in (dense, window[::-1]):
+            pairs = np.tile(np.concatenate([window, second]), 16)
+            assert unpacking_cycles(pairs, config) <= 9 / 8.125 * shared_cycles(pairs, config) + 2
+
+
 @pytest.mark.parametrize("number_type", ["float32", "float16", "int8"])
-def test_activations_reach_99_percent_without_a_queue(number_type: str) -> None:
+def test_activations_reach_99_percent_without_a_queue_and_with_one_stored_beat(number_type: str) -> None:
     word_bits = convert(np.zeros((1, 1), np.float32), number_type).itemsize * 8
     config = CodecConfig(Format(word_bits), 256 // word_bits, queue=0)
-    cycles = least = 0.0
+    packing = unpacking = least = 0.0
     for tensor in load_samples().values():
         for layout in LAYOUTS:
             stored = arrange(convert(tensor, number_type), layout).ravel() != 0
-            cycles += packing_cycles(stored, config)
+            packing += packing_cycles(stored, config)
+            unpacking += unpacking_cycles(stored, config)
             least += shared_cycles(stored, config)
-    assert least / cycles >= 0.99
+    assert least / packing >= 0.99
+    assert least / unpacking >= 0.99

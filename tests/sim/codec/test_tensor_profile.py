@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from cdma import Format, ParameterError, compress
+from cdma import ParameterError, compress
 from cdma.sim.codec.number_types import quantise
 from cdma.sim.codec.tensor_profile import NothingToProfile, profile
 from tests.support.tensors import noise, tensor
@@ -24,16 +22,10 @@ class TestTensor:
             table = 0 if format.values == (0,) else len(format.values) * entry_bytes
             assert fit.compressed == len(compress(array, format)) + table
 
-    @given(st.lists(st.sampled_from([0, 0, 1, 2, 3, 70_000]), min_size=1, max_size=200))
-    def test_zero_value_compression_comes_first(self, words):
-        array = np.array(words, np.uint32)
-        result = profile("t", array)
-        assert result.zvc.format == Format()
-        assert result.best.compressed <= result.zvc.compressed
-
     def test_dense_and_sparse_choose_zero_value_compression(self):
         for density in (0.05, 0.5):
-            assert str(profile("t", noise(density)).best) == "zvc32"
+            result = profile("t", noise(density))
+            assert str(result.best) == str(result.zvc) == "zvc32"
 
     def test_exponents_choose_a_field(self):
         assert str(profile("t", tensor(0.9)).best) == "fp32"
@@ -59,10 +51,9 @@ class TestTensor:
         result = profile("t", array)
         assert (result.best.format.word_bits, result.best.format.code_bits) == (32, 4)
         assert set(result.best.format.values) == set(range(1000, 1015))
-
-    def test_small_numbers_in_large_words_choose_smaller_words(self):
-        array = np.random.default_rng(1).integers(1, 255, 20_000).astype(np.uint32)
-        assert profile("t", array).best.format.word_bits == 8
+        # Small numbers in large words choose smaller words.
+        small = np.random.default_rng(1).integers(1, 255, 20_000).astype(np.uint32)
+        assert profile("t", small).best.format.word_bits == 8
 
     def test_a_table_is_not_free(self):
         # Fifteen different words, each once: a table would hold the whole tensor.

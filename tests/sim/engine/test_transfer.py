@@ -107,11 +107,14 @@ def test_data_that_do_not_fit_are_written_in_whole_beats() -> None:
             assert (found.status, found.address) == (Status.CAPACITY, start + written)
 
 
-def test_a_stream_that_ends_early() -> None:
+def test_corrupt_streams_end_with_their_kind() -> None:
     rules = TransferRules(CONFIG, "prefetch")
     fields = descriptor(mode=Mode.ZVC, length=64, compressed_length=4)
     assert rules.outcome(fields, b"\x01\x00\x00\x00", (0,)).status is Status.STREAM_TRUNCATED
     assert rules.outcome(fields, bytes(6), (0,)).status is Status.STREAM_TRAILING
+    # A packet of one word, whose codes after it must be 0; what is written is what came before the fault.
+    lone = descriptor(mode=Mode.ZVC, length=2, compressed_length=6)
+    assert rules.outcome(lone, b"\1\0\0\x80\7\0", (0,)).status is Status.STREAM_CODE
 
 
 HALVES = EngineConfig(format=Format(4, align=2), alignment="word", lossy="bf16", crc=True)

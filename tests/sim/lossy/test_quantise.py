@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.quantisation import NUMBERS, Quantisation
 from cdma.sim.lossy.quantise import dequantise, quantise
+from cdma.sim.lossy.words import integers_of, words_of
 
 FORMS = [
     Quantisation(number, bits, keep)
@@ -124,10 +125,7 @@ def test_examples() -> None:
         (lambda: Quantisation("fp64"), "number is 'fp64'; it must be one of fp32, bf16, fp16"),
         (lambda: Quantisation("bf16", 16), "bits is 16; it must be one of 4, 8: "),
         (lambda: Quantisation(keep_nonzero=1), "keep_nonzero is 1; it must be true or false"),  # type: ignore[arg-type]
-        (
-            lambda: quantise(np.zeros(1, np.uint32), 121, Quantisation()),
-            "exponent is 121; it must be .* -126 to 120",
-        ),
+        (lambda: quantise(np.zeros(1, np.uint32), 121, Quantisation()), "exponent is 121; .* -126 to 120"),
         (
             lambda: quantise(np.zeros(1, np.float32), 0, Quantisation()),
             "type float32; they must be .* uint32",
@@ -138,3 +136,12 @@ def test_examples() -> None:
 def test_refusals(refused: Any, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         refused()
+
+
+@pytest.mark.parametrize("bits", [4, 8, 16])
+def test_every_integer_is_a_word(bits: int) -> None:
+    limit = 1 << bits - 1
+    integers = np.arange(-limit, limit).astype(f"i{max(8, bits) // 8}")
+    words = words_of(integers, bits)
+    assert words.tolist() == [integer % (1 << bits) for integer in range(-limit, limit)]
+    assert integers_of(words, bits).tolist() == integers.tolist()

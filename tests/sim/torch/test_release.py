@@ -1,15 +1,11 @@
-"""What a context leaves behind: no hooks, no lost interrupts, nothing on other threads."""
+"""What a context leaves behind: no hooks, nothing that could lose an interrupt, nothing on other threads."""
 
 from __future__ import annotations
 
-import ctypes
 import gc
-import signal
 import sys
 import threading
-import weakref
 from collections.abc import Callable
-from operator import methodcaller
 from typing import Any
 
 import pytest
@@ -19,7 +15,6 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
-from cdma.sim.torch.context import _Kept  # noqa: E402
 from cdma.torch import AcGc, Comet, Policy, saved  # noqa: E402
 
 
@@ -100,39 +95,6 @@ def test_the_most_that_is_held_is_that_of_one_pass_where_passes_follow_each_othe
             model(inputs).sum().backward()
     report = context.report
     assert (report.peak_raw, report.peak_held) == (report.raw // 3, report.held // 3)
-
-
-class Sending(weakref.ref):  # type: ignore[type-arg]
-    """Sends a signal when what it refers to goes, and runs no Python for it, where the signal would be handled."""
-
-    __slots__ = ("send",)
-
-    def __new__(cls, kept: object) -> Sending:
-        return super().__new__(cls, kept, methodcaller("send", int(signal.SIGTERM)))
-
-    def __init__(self, kept: object) -> None:
-        super().__init__(kept, None)
-        self.send = ctypes.CDLL(None)["raise"]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="the C library has no name there")
-def test_a_signal_that_arrives_while_tensors_are_freed_is_handled() -> None:
-    model, inputs = network(), torch.randn(64, 64)
-    with saved(model) as context:
-        graph = [model(inputs).sum()]
-    sending = [Sending(item) for item in gc.get_objects() if type(item) is _Kept]
-    assert len(sending) == context.report.tensors > 1
-
-    def stop(*_: object) -> None:
-        raise SystemExit
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        with pytest.raises(SystemExit):
-            graph.clear()
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    assert context.now == (0, 0)
 
 
 def test_calls_on_other_threads_are_counted_and_compress_nothing() -> None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from cdma.app import main
+from cdma.sim.study.training import transformer
 
 pytest.importorskip("lz4")
 pytest.importorskip("zstandard")
@@ -24,15 +28,24 @@ def test_rows_and_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(line.count("|") == rule.count("|") for line in lines)
 
 
-@pytest.mark.slow
-def test_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("torch")
-    pytest.importorskip("sklearn")
+def test_samples_of_a_training_are_kept_and_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The training itself is in tests/sim/study/training/test_transformer.py."""
+    asked: list[dict[str, Any]] = []
+
+    def trained(**given: Any) -> SimpleNamespace:
+        asked.append(given)
+        return SimpleNamespace(samples={"mine": np.arange(4096, dtype=np.uint16)})
+
+    monkeypatch.setattr(transformer, "train_transformer", trained)
     samples = tmp_path / "mine.npz"
     assert main(["bench", "formats", "--train", str(samples), "--epochs", "1", "--json"]) == 0
-    trained = json.loads(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)
+    assert (asked[0]["epochs"], "seed" in asked[0]) == (1, False)
+    assert "mine" in {row["data"] for row in found}
     assert main(["bench", "formats", "--samples", str(samples), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == trained
+    assert json.loads(capsys.readouterr().out) == found
 
 
 @pytest.mark.parametrize(

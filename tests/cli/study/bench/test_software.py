@@ -77,7 +77,10 @@ def test_a_codec_that_loses_something_is_caught():
         (["--density", 1.5], "density is 1.5; it is the fraction of words that are not 0, from 0 to 1"),
         (["--rounds", 0], "rounds is 0; at least one is needed"),
         (["--size", 0], "size is 0.0 MB; it must be above 0 and at most 10000"),
-        (["--word-bits", 4, "--window", 16], "word_bits is 4; bytes hold words of 8, 16 or 32 bits"),
+        (
+            ["--word-bits", 4, "--window", 16, "--size", 0.1],
+            "word_bits is 4; bytes hold words of 8, 16 or 32 bits",
+        ),
         (["--input", "/nowhere.npy"], "cannot read /nowhere.npy: No such file or directory"),
     ],
 )

@@ -119,35 +119,6 @@ def test_errors_on_the_way_halt_or_not(bench, halt):
     assert channel.error() == EngineError(Status.READ_SLVERR, 1, (DEV + 100) // beat * beat)
 
 
-CORRUPT = {
-    "cut": (lambda stream, last: stream[:-4], Status.STREAM_TRUNCATED),
-    "too long": (lambda stream, last: stream + bytes(4), Status.STREAM_TRAILING),
-    "code past the end": (
-        lambda stream, last: stream[: last + 3] + bytes([stream[last + 3] | 0x80]) + stream[last + 4 :],
-        Status.STREAM_CODE,
-    ),
-}
-
-
-@pytest.mark.parametrize(("corrupt", "status"), CORRUPT.values(), ids=CORRUPT)
-def test_corrupt_streams_end_with_their_kind(driver, corrupt, status):
-    bench = ModelBench(CONFIGS["default"], driver)
-    bench.start()
-    raw = tensor(bench.config, 300)
-    words = np.frombuffer(raw, "u4")
-    form = stream_format(bench.config, Mode.ZVC)
-    # The last window begins, with its header, after the whole ones.
-    stream = corrupt(compress(words, form), len(compress(words[:288], form)))
-    bench.host.write(OUT, stream)
-    done = bench.driver.prefetch.transfer(
-        Descriptor(OUT, BACK, len(raw), len(raw), Mode.ZVC, compressed_length=len(stream), tag=3)
-    )
-    assert (done.tag, done.status) == (3, status)
-    assert done.bytes_written <= len(raw)
-    assert bench.peek(bench.dev, BACK, done.bytes_written) == raw[: done.bytes_written]
-    assert bench.peek(bench.dev, BACK + len(raw), 64) == bytes([GUARD]) * 64
-
-
 def test_counters_add_up_and_clear(bench):
     bench.start(8)
     channel = bench.driver.offload

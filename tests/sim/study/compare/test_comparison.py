@@ -16,10 +16,8 @@ class TestComparison:
             comparison.compare(tensor, network="n", layer="l", kind="relu", names=("zv", "rl", "fvc1"))
         )
 
-    def test_every_type_and_layout(self, rows):
+    def test_every_type_and_layout_has_its_row_and_zeros_do_not_see_the_layout(self, rows):
         assert len({(row.number_type, row.layout) for row in rows}) == len(rows) == 15
-
-    def test_zero_value_compression_does_not_see_the_layout(self, rows):
         for number_type in ("float32", "int8"):
             assert len({row.ratio["zv"] for row in rows if row.number_type == number_type}) == 1
 

@@ -16,16 +16,11 @@ from tests.support.tensors import rectified
 
 
 class TestBounds:
-    def test_entropy(self):
-        assert entropy_bits(np.array([1, 1, 1, 1])) == 2
-        assert entropy_bits(np.array([7, 0])) == 0
-        assert entropy_bits(np.array([], int)) == 0
-
-    def test_huffman(self):
-        assert huffman_bits(np.array([1, 1, 1, 1])) == 2
-        assert huffman_bits(np.array([4, 2, 1, 1])) == pytest.approx(1.75)
-        assert huffman_bits(np.array([7, 0])) == 1
-        assert huffman_bits(np.array([], int)) == 0
+    def test_entropy_and_huffman_by_hand(self):
+        for counts, entropy, huffman in (([1, 1, 1, 1], 2, 2), ([4, 2, 1, 1], 1.75, 1.75), ([7, 0], 0, 1)):
+            assert entropy_bits(np.array(counts)) == pytest.approx(entropy)
+            assert huffman_bits(np.array(counts)) == pytest.approx(huffman)
+        assert entropy_bits(np.array([], int)) == huffman_bits(np.array([], int)) == 0
 
     @given(st.lists(st.integers(0, 1000), min_size=1, max_size=40))
     def test_huffman_is_within_a_bit_of_the_entropy(self, counts):
@@ -43,14 +38,11 @@ class TestBounds:
         assert table_bound(words | 1, Format()) == 1
         assert table_bound(words & 0, Format()) == math.inf
 
-    def test_zero_value_compression_stays_below_its_bound(self):
-        for density in (0.01, 0.3, 0.5, 0.97):
-            words = rectified(density=density).reshape(-1).view(np.uint32)
-            codec = codecs.make("zv", 32, words)
-            assert words.nbytes / codec.size(words) <= table_bound(words, Format())
-
     @pytest.mark.parametrize("code_bits", [1, 2, 4])
-    def test_frequent_values_stay_below_their_bound(self, code_bits):
+    def test_codecs_stay_below_their_bound(self, code_bits):
+        for density in (0.01, 0.3, 0.97):
+            words = rectified(density=density).reshape(-1).view(np.uint32)
+            assert words.nbytes / codecs.make("zv", 32, words).size(words) <= table_bound(words, Format())
         words = quantise(rectified(), affine=True)[0].reshape(-1).view(np.uint8)
         codec = codecs.make(f"fvc{code_bits}", 8, words)
         assert words.nbytes / codec.size(words) <= table_bound(words, learn_format(words, 8, code_bits))

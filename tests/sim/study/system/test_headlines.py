@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cdma.base.toml_table import TableError
+from cdma.sim.study.system import headlines as module
 from cdma.sim.study.system.assumptions import default_assumptions_path, load_assumptions
 from cdma.sim.study.system.headlines import CSWAP_MACHINES, CSWAP_POLICIES, Band, Span, bands
 from cdma.sim.study.system.ranges import draws, load_ranges, variations
@@ -18,14 +19,11 @@ from tests.support.toml_files import written
 SINGLE = replace(QUICK, training=replace(QUICK.training, moments=1))
 
 
-def test_a_range_holds_what_is_assumed_and_says_why() -> None:
+def test_a_range_holds_what_is_assumed_and_rates_of_the_host_vary_together() -> None:
     for one in load_ranges():
         assert one.least <= getattr(getattr(BASE, one.section), one.key) <= one.most
         assert one.least < one.most
         assert len(one.reason) > 10
-
-
-def test_rates_of_the_host_vary_together() -> None:
     (host,) = [one for one in variations(BASE, load_ranges()) if one.section == "cpu"]
     assert [(end.cpu.compress_GBps, end.cpu.decompress_GBps) for end in host.ends] == [(2, 4), (16, 32)]
     assert all(replace(end, cpu=BASE.cpu) == BASE for end in host.ends)
@@ -67,7 +65,8 @@ def test_refused_ranges(tmp_path: Path, text: str, message: str) -> None:
     assert message in str(caught.value)
 
 
-def test_each_band_comes_from_what_moves_it() -> None:
+def test_each_band_comes_from_what_moves_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_DRAWS", 6)
     wanted = [one for one in load_ranges() if (one.section, one.key) == ("compute", "conv_efficiency")]
     wanted += [one for one in load_ranges() if one.section == "cpu"]
     found = bands(SINGLE, wanted, RECORDED, RECORDED, {"empty": flat(0.0)})

@@ -73,27 +73,20 @@ def test_convolutions_compute() -> None:
     both = backward(NETWORK, layer("second"), GPU, RATES)
     assert both.seconds == pytest.approx(2 * cost.seconds)
     assert both.dram_bytes == 2 * cost.dram_bytes
-
-
-def test_only_small_kernels_gain() -> None:
-    cost = forward(NETWORK, layer("large"), GPU, RATES)
-    assert cost.seconds == pytest.approx(2 * BATCH * layer("large").macs / (1e12 * RATES.conv_efficiency))
-
-
-def test_images_need_no_gradient() -> None:
-    first = layer("first")
+    # Only small kernels gain, and images need no gradient.
+    large, first = layer("large"), layer("first")
+    seconds = forward(NETWORK, large, GPU, RATES).seconds
+    assert seconds == pytest.approx(2 * BATCH * large.macs / (1e12 * RATES.conv_efficiency))
     assert backward(NETWORK, first, GPU, RATES) == forward(NETWORK, first, GPU, RATES)
 
 
 def test_the_slower_of_arithmetic_and_memory_decides() -> None:
-    starved = Gpu(1e12, 1e6, 1e9)
-    cost = forward(NETWORK, layer("second"), starved, RATES)
+    cost = forward(NETWORK, layer("second"), Gpu(1e12, 1e6, 1e9), RATES)
     assert cost.seconds == pytest.approx(cost.dram_bytes / (1e6 * RATES.dram_efficiency))
-
-
-def test_fully_connected_layers_read_their_weights() -> None:
+    # Fully connected layers read their weights, an update parameter, gradient and momentum.
     weights = 8 * 16 * 1000 * 4
     assert forward(NETWORK, layer("fc"), GPU, RATES).dram_bytes == QUARTER + FLAT + weights
+    assert update(NETWORK, GPU, RATES) == of_memory(5 * 4 * NETWORK.parameters)
 
 
 def test_joins_and_sums_cost_what_is_copied() -> None:
@@ -114,7 +107,3 @@ def test_every_kernel_has_its_start() -> None:
     slow = replace(RATES, launch_us=1e6)
     assert forward(NETWORK, layer("relu"), GPU, slow).seconds == pytest.approx(1, abs=1e-3)
     assert backward(NETWORK, layer("second"), GPU, slow).seconds == pytest.approx(2, abs=1e-3)
-
-
-def test_update_touches_parameter_gradient_and_momentum() -> None:
-    assert update(NETWORK, GPU, RATES) == of_memory(5 * 4 * NETWORK.parameters)

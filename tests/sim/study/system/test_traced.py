@@ -72,12 +72,6 @@ def test_attention() -> None:
     assert network.layers[3].macs == network.layers[5].macs == 6 * 6 * 8
 
 
-@pytest.mark.slow
-def test_an_operation_without_a_kind_is_refused() -> None:
-    with pytest.raises(ParameterError, match="computes cumsum"):
-        trace(Sums(), (4,), False, 1, "sums", "vgg")
-
-
 class Sums(nn.Module):
     """Computes what no layer does."""
 
@@ -85,15 +79,18 @@ class Sums(nn.Module):
         return values.cumsum(1)
 
 
-def test_inputs() -> None:
+@pytest.mark.slow
+def test_an_operation_without_a_kind_is_refused() -> None:
+    with pytest.raises(ParameterError, match="computes cumsum"):
+        trace(Sums(), (4,), False, 1, "sums", "vgg")
+
+
+def test_inputs_and_modules_that_are_refused() -> None:
     assert parse_input("3x224x224") == ((3, 224, 224), False)
     assert parse_input("128:int") == ((128,), True)
     for text in ("", "3x", "0x4", "4:float", "3,4"):
         with pytest.raises(ParameterError, match="3x224x224"):
             parse_input(text)
-
-
-def test_modules_that_do_not_exist() -> None:
     for name in ("nothing_here:f", "math:nothing", "math"):
         with pytest.raises(ParameterError, match="package:factory"):
             trace_named(name, "3", 1, "vgg")

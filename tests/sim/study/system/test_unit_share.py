@@ -24,12 +24,7 @@ def _rows(*rows: dict[str, Any]) -> list[Table]:
     ]
 
 
-def test_start_and_end_are_left_out() -> None:
-    shares = fit_shares(_rows({"units": 2, "density": 0.5, "bound": 900, "cycles": 1250}), _LAWS)
-    assert shares["compress"].at(2, 0.5) == pytest.approx(0.9)
-
-
-def test_only_scattered_literals_count() -> None:
+def test_start_and_end_are_left_out_and_only_scattered_literals_count() -> None:
     rows = _rows(
         {"units": 2, "density": 0.5, "bound": 900, "cycles": 1250},
         {"units": 2, "density": 0.5, "bound": 600, "cycles": 1250, "pattern": "one unit"},

@@ -7,8 +7,12 @@ import pytest
 
 from cdma import ParameterError
 from cdma.sim.study.system.density_table import load_densities
+from cdma.sim.study.training.digits import digits
+from cdma.sim.study.training.ratios import load_ratios
+from cdma.sim.study.training.record import record
 from cdma.sim.study.training.schedule import Schedule
 from cdma.sim.study.training.train import NETWORKS, train
+from tests.support.samples import load_samples
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("sklearn")
@@ -16,7 +20,14 @@ pytest.importorskip("sklearn")
 QUICK = Schedule(epochs=1, batch=500, probe=4, points=3)
 
 
-@pytest.mark.parametrize("network", NETWORKS)
+# One with poolings and one with sums; the test of records has vgg.
+@pytest.mark.parametrize(
+    "network",
+    [
+        name if name in ("alexnet", "resnet") else pytest.param(name, marks=pytest.mark.thorough)
+        for name in NETWORKS
+    ],
+)
 def test_every_network_shows_its_layers(network):
     snapshots = list(train(network, QUICK))
     assert [snapshot.step for snapshot in snapshots] == [0, 1, 3]
@@ -33,8 +44,15 @@ def test_every_network_shows_its_layers(network):
 
 
 @pytest.mark.slow
-def test_is_the_same_again_whatever_the_caller_does():
+def test_is_the_same_again_whatever_the_caller_does_and_leaves_torch_as_it_was():
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    threads = torch.get_num_threads()
     first = [snapshot.activations for snapshot in train("alexnet", QUICK)]
+    assert torch.equal(torch.rand(3), expected)
+    assert torch.get_num_threads() == threads
+    assert not torch.are_deterministic_algorithms_enabled()
     second = []
     for snapshot in train("alexnet", QUICK):
         second.append(snapshot.activations)
@@ -50,17 +68,6 @@ def test_seed():
     assert (one["relu0"] != other["relu0"]).any()
 
 
-def test_leaves_torch_as_it_was():
-    torch.manual_seed(5)
-    expected = torch.rand(3)
-    torch.manual_seed(5)
-    threads = torch.get_num_threads()
-    list(train("alexnet", QUICK))
-    assert torch.equal(torch.rand(3), expected)
-    assert torch.get_num_threads() == threads
-    assert not torch.are_deterministic_algorithms_enabled()
-
-
 @pytest.mark.slow
 def test_density_falls_in_training():
     snapshots = list(train("alexnet", Schedule(epochs=2, probe=16, points=2)))
@@ -71,3 +78,42 @@ def test_density_falls_in_training():
 def test_unknown_network():
     with pytest.raises(ParameterError, match="network is 'lenet'; it must be one of alexnet, vgg"):
         next(train("lenet"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epochs": 0}, "epochs is 0; it must be a whole number, 1 or more"),
+        ({"points": 1}, "points is 1; it must be a whole number, 2 or more"),
+        ({"batch": 1501}, "batch is 1501; there are 1500 training images"),
+        ({"learning_rate": math.nan}, "learning_rate is nan; it must be more than 0"),
+    ],
+)
+def test_schedules_that_are_refused(settings, message):
+    with pytest.raises(ParameterError, match=message):
+        Schedule(**settings)
+
+
+def test_the_images_are_normalised():
+    images, classes = digits()
+    assert images.shape == (1797, 1, 32, 32)
+    assert images[:1500].mean() == pytest.approx(0, abs=1e-5)
+    assert images[:1500].std() == pytest.approx(1, abs=1e-5)
+    assert set(classes.tolist()) == set(range(10))
+
+
+def test_a_record_is_what_the_readers_read(tmp_path):
+    said = []
+    schedule = Schedule(epochs=1, batch=500, probe=4, points=3)
+    records = record(schedule, ["vgg"], lambda what, part: said.append((what, part)))
+    for name, data in records.items():
+        (tmp_path / name).write_bytes(data)
+    table = load_densities(tmp_path / "densities.json")
+    assert list(table.networks) == ["vgg"]
+    rows = load_ratios(tmp_path / "ratios.json")
+    assert len(rows) == 15 * len(table.networks["vgg"])
+    samples = load_samples(tmp_path / "samples.npz")
+    assert samples["vgg.pool1"].shape == (4, 32, 8, 8)
+    parts = [part for _, part in said]
+    assert parts == sorted(parts)
+    assert parts[-1] == pytest.approx(1)

@@ -30,14 +30,12 @@ def costs(sampler: str, trials: int = 20, **more: int) -> list[float]:
     return search(lengths, SPACE, lambda length: length or 0.0, sampler, trials, seed=1, **more)
 
 
-def test_a_space_is_all_that_is_possible() -> None:
+def test_a_space_is_all_that_is_possible_once() -> None:
     assert len(list(SPACE)) == 4 * 5
     assert Point(8, 5, 7) not in SPACE
-
-
-def test_a_choice_that_several_values_make_is_there_once() -> None:
     alike = Space(lambda x, y: Point(x, y if x else 0, 0), {"x": (0, 1), "y": (1, 2, 3)})
     assert list(alike) == [Point(0, 0, 0), Point(1, 1, 0), Point(1, 2, 0), Point(1, 3, 0)]
+    assert costs("grid") == lengths(list(SPACE))
 
 
 @pytest.mark.parametrize(
@@ -53,10 +51,8 @@ def test_samplers_find_the_best(sampler: str, trials: int) -> None:
     assert len(found) == trials
     assert found == costs(sampler, trials)
     assert until_within(found, 1.0) == found.index(1.0) + 1
-
-
-def test_the_grid_is_each_choice_once() -> None:
-    assert costs("grid") == lengths(list(SPACE))
+    assert until_within([5.0, 4.0, 3.1], 3.0) is None
+    assert until_within([5.0, 4.0, 3.1], 3.0, 0.05) == 3
 
 
 def test_lots_do_not_change_what_chance_chooses() -> None:
@@ -69,11 +65,6 @@ def test_lots_do_not_change_what_chance_chooses() -> None:
     found = search(seen, SPACE, lambda length: length or 0.0, "random", 10, seed=1, at_once=4)
     assert lots == [4, 4, 2]
     assert found == costs("random", 10)
-
-
-def test_none_may_be_near() -> None:
-    assert until_within([5.0, 4.0], 3.0) is None
-    assert until_within([5.0, 4.0, 3.1], 3.0, 0.05) == 3
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from cdma.base.errors import ParameterError
 from cdma.sim.codec.format_fits import Fit
 from cdma.sim.codec.tensor_profile import TensorProfile
 from cdma.sim.study.system.assumptions import load_assumptions
-from cdma.sim.study.system.cswap import KernelTimes
+from cdma.sim.study.system.cswap import CostModel, KernelTimes
 from cdma.sim.study.system.engine_rate import DIRECTIONS
 
 __all__ = ["Hidden", "Settings", "Transfer", "Verdict"]
@@ -140,11 +140,11 @@ class Transfer:
         """CSWAP's inequality: first compression, then the transfer of the elements that are not zero, without a mask."""
         if self.hidden is None:
             return None
-        out, back = self.plain
-        density = self.tensor.density
-        work = self.settings.kernel_seconds(self.tensor.raw, density)
-        compressed = work + _wait((out * density, back * density), self.hidden)
-        return Verdict(_wait(self.plain, self.hidden), compressed)
+        raw, density = self.tensor.raw, self.tensor.density
+        hidden = self.hidden.forward, self.hidden.backward
+        model = CostModel(raw, density, *self.settings.rates, *hidden)
+        work = self.settings.kernel_seconds(raw, density)
+        return Verdict(model.plain, model.compressed(work, 0.0))
 
     @property
     def units(self) -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
+
+from cdma.sim.study.nearest import REACH, nearest_change
 
 from .link import Transfer
 from .report import Report
@@ -14,8 +15,8 @@ __all__ = ["Advice", "advise"]
 _STAY = "do not offload"
 _PLAIN = "offload without compression"
 _COMPRESS = "offload, compress in the engine"
-#: Links are searched from the present rate divided by this to the present rate multiplied by it.
-_REACH = 64
+#: The present rate of the link, of which whole numbers are searched.
+_PRESENT = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Advice:
                 f"with a link of {link['value']:.4g} GB/s: {link['action'] or 'it depends on what computation hides'}"
             )
         else:
-            parts.append(f"no link from 1/{_REACH} to {_REACH} times as fast changes it")
+            parts.append(f"no link from 1/{REACH} to {REACH} times as fast changes it")
         return f"{'; '.join(parts)}. It rests on {self.rests_on}."
 
 
@@ -57,11 +58,13 @@ def advise(report: Report) -> Advice:
     that shrinks would be worth it.
     """
     action = _action(report, 1.0)
-    factor, hidden = _crossing(report, action), None
+    place = nearest_change(_PRESENT, lambda place: _action(report, place / _PRESENT) != action)
+    hidden = None
     if action is None:
         hidden = {"value": 1e3 * max(map(_saves_until, report.transfers)), "action": _PLAIN}
     link = None
-    if factor is not None:
+    if place is not None:
+        factor = place / _PRESENT
         link = {"value": report.settings.link / 1e9 * factor, "action": _action(report, factor)}
     memory = {"value": report.raw / 2**30, "action": _STAY}
     changes = {"batch": None, "memory_GiB": memory, "link_GBps": link, "hidden_ms": hidden}
@@ -117,28 +120,3 @@ def _action(report: Report, factor: float) -> str | None:
         plain, chosen = there.waits
         return _COMPRESS if chosen < plain * (1 - 1e-9) else _PLAIN
     return None if any(map(_saves_until, there.transfers)) else _PLAIN
-
-
-def _crossing(report: Report, here: str | None) -> float | None:
-    """Returns the factor, nearest to 1, of the link's rate at which the action is not ``here``, to a thousandth."""
-    same = {2.0: 1.0, 0.5: 1.0}
-    while max(same.values()) < _REACH:
-        found = []
-        for step, inside in same.items():
-            outside = inside * step
-            if _action(report, outside) != here:
-                found.append(_bisect(report, here, inside, outside))
-            same[step] = outside
-        if found:
-            return min(found, key=lambda factor: abs(math.log(factor)))
-    return None
-
-
-def _bisect(report: Report, here: str | None, inside: float, outside: float) -> float:
-    while abs(math.log(outside / inside)) > 1e-3:
-        middle = math.sqrt(inside * outside)
-        if _action(report, middle) == here:
-            inside = middle
-        else:
-            outside = middle
-    return outside

@@ -33,6 +33,7 @@ from cdma.sim.study.recorded import DATA
 from .machine import Engine
 
 __all__ = [
+    "CODEC_DIRECTIONS",
     "DIRECTIONS",
     "CycleLaw",
     "EngineLaw",
@@ -47,7 +48,8 @@ __all__ = [
 #: Device to host, and back.
 DIRECTIONS = ("compress", "decompress")
 
-_ENGINE_DIRECTIONS = ("offload", "prefetch")
+#: What the codec does in each direction of an engine.
+CODEC_DIRECTIONS = dict(zip(("offload", "prefetch"), DIRECTIONS, strict=True))
 _MEASURED = DATA / "engine_cycles.json"
 
 
@@ -144,7 +146,7 @@ def fit_engine(rows: Sequence[Table]) -> Mapping[str, EngineLaw]:
     """
     points: dict[str, list[tuple[float, float, float]]] = {direction: [] for direction in DIRECTIONS}
     for row in rows:
-        direction = DIRECTIONS[_ENGINE_DIRECTIONS.index(row.choice("direction", _ENGINE_DIRECTIONS))]
+        direction = CODEC_DIRECTIONS[row.choice("direction", tuple(CODEC_DIRECTIONS))]
         raw = row.whole("bytes") * row.whole("descriptors") / row.whole("port_bytes")
         work = scattered_work(
             row.number("density", least=0, most=1), Format(word_bits=row.whole("word_bits"))

@@ -17,11 +17,9 @@ import numpy as np
 from cdma.base.toml_table import Table, TableError, read_json
 from cdma.sim.study.recorded import DATA
 
-from .engine_rate import DIRECTIONS, EngineLaw, measured_engine_laws
+from .engine_rate import CODEC_DIRECTIONS, DIRECTIONS, EngineLaw, measured_engine_laws
 
 __all__ = ["UnitShares", "fit_shares", "measured_shares"]
-
-_ENGINE_DIRECTIONS = ("offload", "prefetch")
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ def fit_shares(rows: Sequence[Table], laws: Mapping[str, EngineLaw]) -> Mapping[
     for row in rows:
         if row.text("pattern") != "scattered":
             continue
-        direction = DIRECTIONS[_ENGINE_DIRECTIONS.index(row.choice("direction", _ENGINE_DIRECTIONS))]
+        direction = CODEC_DIRECTIONS[row.choice("direction", tuple(CODEC_DIRECTIONS))]
         start = laws[direction].start_up(row.number("memory_latency", least=0))
         busy = row.number("cycles", above=0) - start
         bound = row.number("bound", above=0)

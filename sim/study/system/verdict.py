@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from cdma.sim.study.nearest import REACH, nearest_change
+
 from .model import NO_ALGORITHM, Model, moments, usable
 from .policies import COMPRESSING
 
@@ -30,8 +32,6 @@ ACTIONS = {
     "cswap": "offload, compress with kernels",
 }
 
-#: Values that are searched reach from the present one divided by _REACH to it multiplied by that, in doublings.
-_REACH, _DOUBLINGS = 64, 6
 #: Steps are equally long if they differ by this part: by how sums were rounded.
 _EQUAL = 1e-9
 #: Whole numbers of these are searched.
@@ -82,7 +82,7 @@ class Verdict:
         fixed = [name for name, change in self.changes_at.items() if change is None]
         if fixed:
             named = " and no ".join(name.partition("_")[0] for name in fixed)
-            changes.append(f"no {named} from 1/{_REACH} to {_REACH} times as large changes it")
+            changes.append(f"no {named} from 1/{REACH} to {REACH} times as large changes it")
         return (
             f"{self.network} on {self.machine}, batch {self.batch}: {self.action}: {self.reason}; "
             f"{'; '.join(changes)}."
@@ -106,7 +106,7 @@ def verdict(
     quick = candidates[:1] if choice and choice.policy == "none" else candidates
 
     def nearest(present: int, grain: float, changed: Callable[[int], Model]) -> Change | None:
-        found = _nearest(present, lambda count: _action(fastest(changed(count), quick)) != action)
+        found = nearest_change(present, lambda count: _action(fastest(changed(count), quick)) != action)
         if found is None:
             return None
         there = fastest(changed(found), candidates)
@@ -186,34 +186,6 @@ def _run(model: Model, policy: str, algorithm: str, limit: float) -> Fastest | N
         if sum(seconds) + (count - len(seconds)) * least >= limit * count:
             return None
     return Fastest(policy, algorithm if policy in COMPRESSING else NO_ALGORITHM, sum(seconds) / count, peak)
-
-
-def _nearest(present: int, other: Callable[[int], bool]) -> int | None:
-    """Returns the value nearest to ``present``, by their ratio, for which ``other`` is true.
-
-    It doubles and halves until one is found and then bisects, so that next to it, towards ``present``, it is false.
-    """
-    inside = {1: present, -1: present}
-    for doubling in range(1, _DOUBLINGS + 1):
-        found = []
-        for direction, same in list(inside.items()):
-            value = present << doubling if direction == 1 else max(present >> doubling, 1)
-            if value != same and other(value):
-                found.append(_bisect(same, value, other))
-            inside[direction] = value
-        if found:
-            return min(found, key=lambda value: max(value / present, present / value))
-    return None
-
-
-def _bisect(same: int, changed: int, other: Callable[[int], bool]) -> int:
-    while abs(changed - same) > 1:
-        middle = (same + changed) // 2
-        if other(middle):
-            changed = middle
-        else:
-            same = middle
-    return changed
 
 
 def _action(choice: Fastest | None) -> str:

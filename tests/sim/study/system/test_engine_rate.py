@@ -17,6 +17,7 @@ from cdma.hdl.spec.format import Format
 from cdma.sim.codec.headers import codes_of
 from cdma.sim.codec.words import Words
 from cdma.sim.study.system.engine_rate import (
+    CODEC_DIRECTIONS,
     fit,
     fit_engine,
     measured_engine_laws,
@@ -32,7 +33,6 @@ from tests.support.stream_bench import StreamBench, beats_of
 CONFIG = CodecConfig()
 WINDOWS = 40
 IDLE = 16
-SIDES = {"offload": "compress", "prefetch": "decompress"}
 
 
 def window_work(words: Words, format: Format) -> int:
@@ -112,7 +112,9 @@ def predicted(row: Table) -> float:
     """The cycles of a row of an engine, by the law."""
     work = scattered_work(row.get("density"), Format(word_bits=row.get("word_bits")))
     beats = row.get("bytes") * row.get("descriptors") / row.get("port_bytes") * work
-    return measured_engine_laws()[SIDES[row.get("direction")]].cycles(beats, row.get("memory_latency"))
+    return measured_engine_laws()[CODEC_DIRECTIONS[row.get("direction")]].cycles(
+        beats, row.get("memory_latency")
+    )
 
 
 @pytest.mark.verilator
@@ -143,7 +145,7 @@ def test_several_units_have_the_sum_of_their_rates() -> None:
     machine = replace(load_machine("titan_xp").engine, units=2)
     cases = unit_cases(config, (0.1, 0.8), patterns=("scattered",))
     for row in measure_engine(EngineDesign(config), cases):
-        direction = SIDES[row["direction"]]
+        direction = CODEC_DIRECTIONS[row["direction"]]
         rate = unit_bytes_per_s(machine, direction, row["density"]) / machine.clock_hz
         link = row["compressed_bytes"] * 8 / config.host_data_bits
         start = measured_engine_laws()[direction].start_up(row["memory_latency"])
@@ -184,7 +186,7 @@ ENGINE_ROW = {"word_bits": 32, "port_bytes": 32, "density": 0.0, "descriptors": 
 def test_fits_find_the_constants() -> None:
     rows = [
         Table("row", ROW | {"direction": direction, "in_beats": n, "out_beats": n, "cycles": 1.5 * n + 7})
-        for direction in SIDES.values()
+        for direction in CODEC_DIRECTIONS.values()
         for n in (16, 64, 256)
     ]
     for law in fit(rows).values():
@@ -196,7 +198,7 @@ def test_fits_find_the_constants() -> None:
             | {"direction": direction, "bytes": 32 * n, "memory_latency": late}
             | {"cycles": 1.25 * 2 * n + 3 * late + 20},
         )
-        for direction in SIDES
+        for direction in CODEC_DIRECTIONS
         for n, late in ((16, 10), (64, 10), (256, 50))
     ]
     for engine in fit_engine(engine_rows).values():

@@ -7,6 +7,7 @@ The names here are imported on first use: ``cdma.compress`` needs numpy, but not
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from cdma._version import __version__
     from cdma.base.errors import CdmaError, ParameterError
     from cdma.hdl.spec.codec import CodecConfig
     from cdma.hdl.spec.format import Format
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from cdma.sim.engine.descriptors import Completion, Descriptor
     from cdma.sim.engine.driver.driver import Driver
 
-    from ._version import __version__
 
 _HOME = {
     "Analysis": ".sim.codec.results",

@@ -38,6 +38,6 @@ def test_editors_see_what_programs_get(package: str, folder: str) -> None:
     module = import_module(package)
     homes = {name: resolve_name(home, package) for name, home in module._HOME.items()}
     assert _for_type_checkers(folder) == homes
-    assert set(homes) == set(module.__all__) - {"__version__"}
+    assert set(homes) == set(module.__all__)
     for name in homes:
         assert getattr(module, name) is not None

@@ -62,10 +62,11 @@ def test_a_sample_or_the_whole(monkeypatch):
     monkeypatch.setattr(fitting, "_SAMPLE", 64)
     monkeypatch.setattr(fitting, "_RUN", 8)
     words = np.tile(np.array([1, 2], np.uint16).repeat(16), 100)
-    words[5:25] = 3
+    words[10:30], words[-20] = 3, 4
     assert len(fitting.sampled(words)) == 64
+    assert set(fitting.sampled(words)) == {1, 2}
     assert set(cdma.fit(words, cdma.Format(16, code_bits=2)).values) >= {1, 2}
-    assert cdma.fit(words, cdma.Format(16, code_bits=2), whole=True).values[2] == 3
+    assert set(cdma.fit(words, cdma.Format(16, code_bits=3), whole=True).values) == {1, 2, 3, 4}
 
 
 def test_on_the_command_line(tmp_path, capsys):

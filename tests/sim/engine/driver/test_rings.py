@@ -50,16 +50,12 @@ def test_any_pace_keeps_order_round_the_ring(driver, entries, pace):
     assert channel.room == entries
 
 
-def test_long_traffic_wraps_the_index_itself(driver):
+def test_a_full_ring_refuses_and_long_traffic_wraps_the_index_itself(driver):
     bench = ModelBench(EngineConfig(ring_entries=4), driver)
-    bench.start(2)
-    for tag in range(50):
-        assert bench.driver.offload.transfer(Descriptor(DEV, OUT, 4, 64, tag=tag)).tag == tag
-
-
-def test_a_full_ring_and_a_full_completion_ring_refuse(bench):
     bench.start(4)
     channel = bench.driver.offload
+    for tag in range(50):
+        assert channel.transfer(Descriptor(DEV, OUT, 4, 64, tag=tag)).tag == tag
     descriptors = [Descriptor(DEV, OUT, 64, 4096, tag=tag) for tag in range(5)]
     with pytest.raises(DriverError):
         channel.submit(*descriptors)

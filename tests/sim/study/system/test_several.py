@@ -88,6 +88,9 @@ def test_bottlenecks_follow_one_another() -> None:
     assert step("vdnn_all", 4, 1).next_bottleneck == "host port"
     many = step("vdnn_all", 1, 16)
     assert (many.bottleneck, many.next_bottleneck) == ("host port", "crossbar")
+    # Where no part makes the computation wait, none is next.
+    hidden = step("vdnn_conv", 1, 16)
+    assert hidden.bottleneck == hidden.next_bottleneck == COMPUTATION
 
 
 def test_a_narrow_part_is_found() -> None:

@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-from cdma.base.toml_table import read_toml
-from cdma.sim.study.system.assumptions import default_assumptions_path
 from cdma.sim.study.system.figures import model_files
 from cdma.sim.study.system.headlines import CSWAP_MACHINES, CSWAP_POLICIES, Band, Span, best_ratio
 from cdma.sim.study.system.machine import load_machine
@@ -101,11 +99,3 @@ def test_cswap_never_loses_much_and_leaves_maps_alone(studied: Any) -> None:
     for choices in studied.choices.values():
         for choice in choices:
             assert choice.compressed + len(choice.left_alone) == choice.maps
-
-
-def test_reference_table_is_read_strictly() -> None:
-    table = read_toml(default_assumptions_path().with_name("paper.toml"))
-    for row in table.rows("figure"):
-        assert row.number("theirs", above=0)
-        assert {row.text(key) for key in ("quantity", "what", "source", "reason")}
-        row.done()

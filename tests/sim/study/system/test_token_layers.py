@@ -14,7 +14,7 @@ from cdma.sim.study.system.feature_maps import FeatureMap, feature_maps
 from cdma.sim.study.system.machine import load_machine
 from cdma.sim.study.system.model import Model
 from cdma.sim.study.system.networks import Network, load_network, read_network
-from cdma.sim.study.system.roofline import forward
+from cdma.sim.study.system.roofline import backward, forward
 from tests.support.small_networks import BASE, QUICK, RECORDED
 
 ALL = with_transformer(RECORDED)
@@ -99,6 +99,9 @@ def test_number_types_scale_bytes_and_arithmetic() -> None:
     layer = half.layer("q")
     times = [forward(half, layer, one, free).seconds for one in (slow, fast)]
     assert times[0] / times[1] == pytest.approx(125 / 15.7)
+    # Going back, rows of the embedding are read, added to and written.
+    moved = backward(single, single.layer("e"), gpu, free).dram_bytes
+    assert moved == 3 * single.bytes_of("e") * single.batch
 
 
 def test_repetitions() -> None:

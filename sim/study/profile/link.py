@@ -133,7 +133,10 @@ class Transfer:
     @property
     def ours(self) -> Verdict | None:
         """Compression overlaps with the transfer, and the stream has its headers; None without what computation hides."""
-        return self.hidden and Verdict(_wait(self.plain, self.hidden), _wait(self.compressed(), self.hidden))
+        hidden = self.hidden
+        if hidden is None:
+            return None
+        return Verdict(_wait(self.plain, hidden), _wait(self.compressed(), hidden))
 
     @property
     def cswap(self) -> Verdict | None:

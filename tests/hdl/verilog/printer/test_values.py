@@ -29,9 +29,8 @@ class _Block(Shell):
         self.add_domain(m)
         reply = Signal(BusReply, init=BusReply.WRONG)
         with m.FSM(name="turn"):
-            with m.State("IDLE"):
-                with m.If(self.port("ask")):
-                    m.next = "WAIT"
+            with m.State("IDLE"), m.If(self.port("ask")):
+                m.next = "WAIT"
             with m.State("WAIT"):
                 m.d.sync += reply.eq(BusReply.LATE)
                 m.next = "ANSWER"

@@ -32,7 +32,6 @@ class Machine:
         self.bench = bench
         self.irq_waits = 0
         host = bench.memory["host"]
-        host.mem = bytearray(bytes(host.read(0, SIZE)))
         for base in RINGS.values():
             host.allow(base, 2 * ENTRIES * 64)
         host.allow(PACKED, CAPACITY)
@@ -61,4 +60,4 @@ class Machine:
 
     def rings(self, name: str) -> RingMemory:
         base = RINGS[name]
-        return RingMemory(base, memoryview(self.bench.memory["host"].mem)[base : base + 2 * ENTRIES * 64])
+        return RingMemory(base, memoryview(self.bench.memory["host"].bytes)[base : base + 2 * ENTRIES * 64])

@@ -81,11 +81,10 @@ def compare(machine: Machine, driver: Driver, budget: int) -> None:
     """Gives the same descriptors to the hardware and to the model, and compares completions and memories."""
     bench = machine.bench
     dev, host = bench.memory["dev"], bench.memory["host"]
-    dev.mem = bytearray(bytes(dev.read(0, SIZE)))
-    model_dev, model_host = bytearray(dev.mem), bytearray(host.mem)
+    model_dev, model_host = bytearray(dev.bytes), bytearray(host.bytes)
     model = EngineModel(bench.config, Memory(model_dev), Memory(model_host))
     modelled = Driver(model, idle=model.step)
-    for each, memory in ((driver, host.mem), (modelled, model_host)):
+    for each, memory in ((driver, host.bytes), (modelled, model_host)):
         each.set_window("dev", 0x20000, 0x7FFFF)
         each.set_window("host", 0, 0x7FFFF)
         for name, base in RINGS.items():
@@ -96,15 +95,15 @@ def compare(machine: Machine, driver: Driver, budget: int) -> None:
         name = bench.rng.choice(sorted(RINGS))
         descriptor, data = _any_descriptor(bench, name, tag)
         if descriptor.source + len(data) <= SIZE:
-            for memory in (dev.mem, model_dev) if name == "offload" else (host.mem, model_host):
+            for memory in (dev.bytes, model_dev) if name == "offload" else (host.bytes, model_host):
                 memory[descriptor.source : descriptor.source + len(data)] = data
         done = getattr(driver, name).transfer(descriptor)
         expected = getattr(modelled, name).transfer(descriptor)
         story = f"{name}: {descriptor}\n{done}\n{expected}"
         assert replace(done, cycles=0) == replace(expected, cycles=0), story
-        assert dev.mem == model_dev, f"{name}: {descriptor}: the device memory differs"
+        assert dev.bytes == model_dev, f"{name}: {descriptor}: the device memory differs"
         # The rings hold the cycles, which the model does not know.
-        assert host.mem[0x10000:] == model_host[0x10000:], f"{name}: {descriptor}: the host memory differs"
+        assert host.bytes[0x10000:] == model_host[0x10000:], f"{name}: {descriptor}: the host memory differs"
         bench.transfers += 1
         bench.checks += 3
     for name in RINGS:

@@ -4,8 +4,8 @@
   both flattened and side by side with the same inputs: every output bit is the same in every cycle of every run. ABC finds
   the registers and gates that are the same in both.
 - ``equiv`` compares each printed module by itself with the netlist that it was printed from, in any state, and so also
-  suits designs with large buffers. What comes before that netlist is outside of it: the names that it gets, and the passes
-  of Yosys that make operators and registers of Amaranth's processes.
+  suits designs with large buffers. What comes before that netlist is outside of it: equal expressions that become one, the
+  names that it gets, and the passes of Yosys that make operators and registers of Amaranth's processes.
 """
 
 from __future__ import annotations

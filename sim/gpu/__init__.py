@@ -1,0 +1,1 @@
+"""The codec on the card, for tensors that are there: :mod:`cdma.gpu` has the public names (needs the ``gpu`` extra)."""

@@ -1,0 +1,125 @@
+"""Compressing on a card: two passes and a scan between them."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from cdma.base.errors import ParameterError
+from cdma.hdl.spec.checks import check_range
+from cdma.hdl.spec.format import Format
+from cdma.sim.codec.results import Analysis
+
+from .checksum import checksum
+from .compress_kernels import pack_kernel, size_kernel
+from .layout import GROUPS, INDEX_COLUMNS, block_count, code_tables, constants
+from .packed import Packed
+from .plans import plan_for
+from .tensors import UNSIGNED, current, require_format, words_of
+
+__all__ = ["analyse", "compress"]
+
+
+def compress(
+    tensor: Tensor,
+    format: Format,
+    *,
+    out: Tensor | None = None,
+    capacity: int | None = None,
+    crc: bool = False,
+) -> Packed:
+    """The stream of a tensor, where the tensor is; see :class:`.Packed`.
+
+    ``out``, ``capacity``
+        A tensor of bytes for the stream, or the bytes that there shall be for it. With either nothing waits for the card;
+        without them the stream's length comes to the host, and the stream has its exact size.
+    ``crc``
+        Whether to compute the CRC-32C of the raw data, too.
+    """
+    words = words_of(tensor, require_format(format))
+    unit = format.stream_bits // 8
+    if out is not None:
+        _check_out(out, capacity, words, unit)
+    if capacity is not None:
+        check_range("capacity", capacity, 0, 1 << 60, "bytes for the stream")
+    count, device = words.numel(), words.device
+    with current(device):
+        index = torch.empty((block_count(count, format), INDEX_COLUMNS), dtype=torch.int64, device=device)
+        ends = torch.cumsum(_sizes(words, format, index), 0)
+        length = ends[-1] * unit if count else torch.zeros((), dtype=torch.int64, device=device)
+        if out is None:
+            size = int(length) if capacity is None else capacity
+            out = torch.empty(size, dtype=torch.uint8, device=device)
+        if count:
+            _pack(words, format, index, ends, out)
+        return Packed(out, length, count, format, index, checksum(words) if crc else None)
+
+
+def analyse(tensor: Tensor, format: Format) -> Analysis:
+    """Counts what :func:`compress` would store; this waits for the card."""
+    words = words_of(tensor, require_format(format))
+    blocks = block_count(words.numel(), format)
+    with current(words.device):
+        index = torch.empty((blocks, INDEX_COLUMNS), dtype=torch.int64, device=words.device)
+        literals = torch.empty(blocks, dtype=torch.int64, device=words.device)
+        sizes = _sizes(words, format, index, literals)
+        stored, compressed = torch.stack([literals.sum(), sizes.sum()]).tolist()
+    return Analysis(format, words.numel(), stored, -(-words.numel() // format.window), compressed)
+
+
+def _sizes(words: Tensor, format: Format, index: Tensor, literals: Tensor | None = None) -> Tensor:
+    """The stream words of every block; where its groups begin goes to ``index``, and its literals to ``literals``."""
+    sizes = torch.empty(len(index), dtype=torch.int64, device=words.device)
+    if not len(index):
+        return sizes
+    shape, plan = constants(format), plan_for("size", format.word_bits // 8, words.device)
+    size_kernel[(-(-len(index) * GROUPS // plan.rows),)](
+        words,
+        *code_tables(format, words.device),
+        index.view(torch.int16),
+        sizes,
+        sizes if literals is None else literals,
+        words.numel(),
+        len(index),
+        COUNT=literals is not None,
+        GROUPS=GROUPS,
+        **plan.options(shape["GROUP"]),
+        **shape,
+    )
+    return sizes
+
+
+def _pack(words: Tensor, format: Format, index: Tensor, ends: Tensor, out: Tensor) -> None:
+    unit = format.stream_bits // 8
+    target = out[: out.numel() - out.numel() % unit].view(UNSIGNED[unit])
+    shape, plan = constants(format), plan_for("pack", format.word_bits // 8, words.device)
+    pack_kernel[(-(-len(index) * GROUPS // plan.rows),)](
+        words,
+        *code_tables(format, words.device),
+        index,
+        index.view(torch.int16),
+        ends,
+        target,
+        words.numel(),
+        len(index),
+        target.numel(),
+        GROUPS=GROUPS,
+        **plan.options(shape["GROUP"]),
+        **shape,
+    )
+
+
+def _check_out(out: Tensor, capacity: int | None, words: Tensor, unit: int) -> None:
+    if capacity is not None:
+        raise ParameterError("out and capacity are both given; either says what space there is")
+    if out.dtype != torch.uint8 or out.dim() != 1 or not out.is_contiguous():
+        raise ParameterError("out must be a contiguous tensor of uint8 of one dimension")
+    if out.device != words.device:
+        raise ParameterError(
+            f"out is on {out.device} and the tensor on {words.device}; they must be on one device"
+        )
+    if out.data_ptr() % unit:
+        raise ParameterError(f"out begins within a word; it must begin at a multiple of {unit} bytes")
+    end = words.data_ptr() + words.numel() * words.element_size()
+    if out.data_ptr() < end and words.data_ptr() < out.data_ptr() + out.numel():
+        raise ParameterError("out is a part of the tensor; it must be another one")

@@ -1,0 +1,46 @@
+"""What the card needs, imported when something needs it: PyTorch and a Triton that is new enough."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from cdma.base.errors import CdmaError, ToolError
+from cdma.base.install import install_command
+
+__all__ = ["MissingTriton", "kernels_in", "torch"]
+
+#: The least Triton that has run the kernels.
+_LEAST = (3, 6)
+
+
+class MissingTriton(CdmaError, ImportError):
+    """The codec on the card needs an extra that is not installed."""
+
+    def __init__(self, package: str) -> None:
+        super().__init__(f"the codec on the card needs the package {package}: {install_command('gpu')}")
+
+
+def torch() -> Any:
+    """PyTorch."""
+    try:
+        return import_module("torch")
+    except ImportError:
+        raise MissingTriton("torch") from None
+
+
+def kernels_in(module: str) -> Any:
+    """A module of this room that has kernels."""
+    torch()
+    try:
+        found = version("triton")
+        import_module("triton")
+    except (ImportError, PackageNotFoundError):
+        raise MissingTriton("triton") from None
+    if tuple(int(part) for part in found.split(".")[:2]) < _LEAST:
+        least = ".".join(map(str, _LEAST))
+        raise ToolError(
+            f"triton is {found}; the codec on the card needs {least} or newer: {install_command('gpu')}"
+        )
+    return import_module(f".{module}", __package__)

@@ -1,0 +1,44 @@
+"""What compressing a tensor on a card gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from cdma.base.errors import ParameterError
+from cdma.hdl.spec.format import Format
+
+__all__ = ["Packed"]
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A stream on a card, and what stands beside it.
+
+    ``data``
+        Bytes that begin with the stream, if it fits; else they are as they were.
+    ``length``
+        The bytes that the stream has, or would have: one 64-bit number on the card.
+    ``words``
+        Words of the packet.
+    ``index``
+        Where parts of the stream begin, for a faster way back; at most 0.5 % of the raw data, but 40 bytes at least.
+    ``crc``
+        The CRC-32C of the raw data, if it was asked for: one 64-bit number on the card.
+    """
+
+    data: Tensor
+    length: Tensor
+    words: int
+    format: Format
+    index: Tensor
+    crc: Tensor | None = None
+
+    @property
+    def stream(self) -> Tensor:
+        """The stream: a view of ``data``. This waits for the card, which says how long it is."""
+        length = int(self.length)
+        if length > self.data.numel():
+            raise ParameterError(f"the stream has {length} bytes; there was space for {self.data.numel()}")
+        return self.data[:length]

@@ -11,12 +11,11 @@ if TYPE_CHECKING:
     from cdma.base.errors import CdmaError, ParameterError
     from cdma.hdl.spec.codec import CodecConfig
     from cdma.hdl.spec.format import Format
-    from cdma.sim.codec.fit import fit
-    from cdma.sim.codec.model import analyse
     from cdma.sim.codec.results import Analysis, CorruptStream
-    from cdma.sim.codec.software import backend, compress, decompress
+    from cdma.sim.codec.software import backend
     from cdma.sim.engine.descriptors import Completion, Descriptor
     from cdma.sim.engine.driver.driver import Driver
+    from cdma.sim.gpu.door import analyse, compress, decompress, fit
 
 
 _HOME = {
@@ -30,11 +29,11 @@ _HOME = {
     "Format": ".hdl.spec.format",
     "ParameterError": ".base.errors",
     "__version__": "._version",
-    "analyse": ".sim.codec.model",
+    "analyse": ".sim.gpu.door",
     "backend": ".sim.codec.software",
-    "compress": ".sim.codec.software",
-    "decompress": ".sim.codec.software",
-    "fit": ".sim.codec.fit",
+    "compress": ".sim.gpu.door",
+    "decompress": ".sim.gpu.door",
+    "fit": ".sim.gpu.door",
 }
 
 __all__ = [

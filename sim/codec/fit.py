@@ -12,7 +12,7 @@ from cdma.hdl.spec.format import Format
 
 from .words import Words, rotated, words_of
 
-__all__ = ["field_variants", "fit", "frequent_values", "sampled"]
+__all__ = ["field_variants", "fit", "frequent_values", "sampled", "sampled_runs"]
 
 #: Words whose histogram decides; of a larger tensor as many are drawn, always the same ones.
 _SAMPLE = 1 << 20
@@ -56,10 +56,18 @@ def field_variants(preset: Format) -> tuple[Format, ...]:
 
 def sampled(flat: NDArray[Any]) -> NDArray[Any]:
     """Evenly spaced runs of the elements of a tensor of one dimension, a million in all, or all if they are no more."""
-    if len(flat) <= _SAMPLE:
+    runs = sampled_runs(len(flat))
+    if runs is None:
         return flat
-    begins = np.linspace(0, len(flat) - _RUN, _SAMPLE // _RUN).astype(np.intp)
-    return np.concatenate([flat[begin : begin + _RUN] for begin in begins])
+    begins, run = runs
+    return np.concatenate([flat[begin : begin + run] for begin in begins])
+
+
+def sampled_runs(length: int) -> tuple[NDArray[np.intp], int] | None:
+    """Where the runs of a sample begin, and their length; None for a tensor that is its own sample."""
+    if length <= _SAMPLE:
+        return None
+    return np.linspace(0, length - _RUN, _SAMPLE // _RUN).astype(np.intp), _RUN
 
 
 def frequent_values(words: Words, count: int, *, whole: bool = False) -> tuple[int, ...]:

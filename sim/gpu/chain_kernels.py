@@ -11,73 +11,13 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .windows import padded
+from .windows import padded, stored_after
 
 __all__ = ["compose_kernel", "enter_kernel", "mark_kernel", "segment_kernel"]
 
 #: Bits of an entry, and the entry of a chain that has broken off.
 _ENTRY = tl.constexpr(12)
 _DEAD = tl.constexpr(4095)
-
-
-@triton.jit
-def _ones(bits):
-    """How many bits of 32 are 1."""
-    bits = bits - ((bits >> 1) & 0x55555555)
-    bits = (bits & 0x33333333) + ((bits >> 2) & 0x33333333)
-    bits = (bits + (bits >> 4)) & 0x0F0F0F0F
-    return ((bits * 0x01010101) >> 24).to(tl.int32)
-
-
-@triton.jit
-def _piece_of(
-    header, fits, FIRST: tl.constexpr, OFFSET: tl.constexpr, PIECE: tl.constexpr, BITS: tl.constexpr
-):
-    """The ``PIECE`` bits of each header from bit ``OFFSET`` of its stream word ``FIRST`` on; others may follow them."""
-    bits = tl.load(header + FIRST, mask=fits, other=0).to(tl.uint32) >> OFFSET
-    for unit in tl.static_range(1, (OFFSET + PIECE + BITS - 1) // BITS):
-        more = tl.load(header + (FIRST + unit), mask=fits, other=0).to(tl.uint32)
-        bits |= more << (unit * BITS - OFFSET)
-    return bits
-
-
-@triton.jit
-def _length_at(
-    header,
-    fits,
-    WORD: tl.constexpr,
-    UNIT: tl.constexpr,
-    WINDOW: tl.constexpr,
-    CODE: tl.constexpr,
-    HEADER: tl.constexpr,
-    ALIGN: tl.constexpr,
-    FIELD: tl.constexpr,
-    LOW: tl.constexpr,
-    ZERO: tl.constexpr,
-):
-    """The stream words of a whole window, for each header that fits."""
-    BITS: tl.constexpr = 8 * UNIT
-    # Eight codes of three bits need not begin with a stream word; other codes lie in one.
-    PIECE: tl.constexpr = 24 if CODE == 3 else BITS
-    MASK: tl.constexpr = ((1 << PIECE) - 1) // ((1 << CODE) - 1)
-    full = tl.zeros(header.shape, tl.int32)
-    some = tl.zeros(header.shape, tl.int32)
-    for piece in tl.static_range(WINDOW * CODE // PIECE):
-        bits = _piece_of(header, fits, piece * PIECE // BITS, piece * PIECE % BITS, PIECE, BITS)
-        both, either = bits, bits
-        for shift in tl.static_range(1, CODE):
-            both = both & (bits >> shift)
-            either = either | (bits >> shift)
-        full += _ones(both & MASK)
-        if FIELD and ZERO:
-            some += _ones(either & MASK)
-    if FIELD == 0:
-        length = HEADER + full
-    else:
-        if not ZERO:
-            some += WINDOW
-        length = HEADER + some * (LOW // UNIT) + full * (WORD // UNIT - LOW // UNIT)
-    return padded(length, ALIGN)
 
 
 @triton.jit
@@ -108,8 +48,8 @@ def segment_kernel(
     windows = tl.zeros([ENTRIES], tl.int64)
     going = (entry < LONGEST) & (at <= size - HEADER) & (at < end)
     while tl.max(going.to(tl.int32), axis=0) > 0:
-        step = _length_at(stream + at, going, WORD, UNIT, WINDOW, CODE, HEADER, ALIGN, FIELD, LOW, ZERO)
-        at = tl.where(going, at + step, at)
+        stored = stored_after(stream + at, going, WORD, UNIT, WINDOW, CODE, FIELD, LOW, ZERO)
+        at = tl.where(going, at + padded(HEADER + stored, ALIGN), at)
         windows += going.to(tl.int64)
         going = going & (at <= size - HEADER) & (at < end)
     leaves = tl.where((entry < LONGEST) & (at >= end), at - end, _DEAD)
@@ -180,7 +120,7 @@ def mark_kernel(
     going = ((value & _DEAD) != _DEAD) & (at < end) & (at <= size - HEADER) & (window < total)
     while tl.max(going.to(tl.int32), axis=0) > 0:
         tl.store(begins + window // GROUP, at, mask=going & (window % GROUP == 0))
-        step = _length_at(stream + at, going, WORD, UNIT, WINDOW, CODE, HEADER, ALIGN, FIELD, LOW, ZERO)
-        at = tl.where(going, at + step, at)
+        stored = stored_after(stream + at, going, WORD, UNIT, WINDOW, CODE, FIELD, LOW, ZERO)
+        at = tl.where(going, at + padded(HEADER + stored, ALIGN), at)
         window += going.to(tl.int64)
         going = going & (at < end) & (at <= size - HEADER) & (window < total)

@@ -12,12 +12,12 @@ from cdma.sim.codec.results import Analysis
 
 from .checksum import checksum
 from .compress_kernels import pack_kernel, size_kernel
-from .layout import GROUPS, INDEX_COLUMNS, block_count, code_tables, constants
+from .layout import GROUPS, INDEX_COLUMNS, block_count, code_tables, constants, group_count
 from .packed import Packed
 from .plans import plan_for
 from .tensors import UNSIGNED, current, require_format, words_of
 
-__all__ = ["analyse", "compress"]
+__all__ = ["analyse", "compress", "stream_of"]
 
 
 def compress(
@@ -53,6 +53,17 @@ def compress(
         if count:
             _pack(words, format, index, ends, out)
         return Packed(out, length, count, format, index, checksum(words) if crc else None)
+
+
+def stream_of(tensor: Tensor, format: Format, out: Tensor | None = None) -> Tensor:
+    """The stream of a tensor alone; ``out`` must have space for any."""
+    if out is not None:
+        count = words_of(tensor, require_format(format)).numel()
+        if out.numel() * out.element_size() < (bound := format.bound_bytes(count)):
+            raise ParameterError(
+                f"out has {out.numel() * out.element_size()} bytes; the stream of {count} words can have {bound}"
+            )
+    return compress(tensor, format, out=out).stream
 
 
 def analyse(tensor: Tensor, format: Format) -> Analysis:
@@ -93,7 +104,7 @@ def _pack(words: Tensor, format: Format, index: Tensor, ends: Tensor, out: Tenso
     unit = format.stream_bits // 8
     target = out[: out.numel() - out.numel() % unit].view(UNSIGNED[unit])
     shape, plan = constants(format), plan_for("pack", format.word_bits // 8, words.device)
-    pack_kernel[(-(-len(index) * GROUPS // plan.rows),)](
+    pack_kernel[(-(-group_count(words.numel(), format) // plan.rows),)](
         words,
         *code_tables(format, words.device),
         index,

@@ -1,4 +1,4 @@
-"""Words into a stream in two passes: what every group of windows takes; and, when it is known where each begins, the stream."""
+"""Words into a stream in two passes: what every group of windows takes; and, when each has its place, the stream."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from .windows import (
     store_codes,
     stored_of,
     words_of_rows,
+    words_of_tile,
 )
 
 __all__ = ["pack_kernel", "size_kernel"]
@@ -104,7 +105,6 @@ def pack_kernel(
     capacity,
     GROUPS: tl.constexpr,
     ROWS: tl.constexpr,
-    UNROLL: tl.constexpr,
     WORD: tl.constexpr,
     UNIT: tl.constexpr,
     WINDOW: tl.constexpr,
@@ -131,29 +131,31 @@ def pack_kernel(
     known = block < blocks
     begin = tl.load(ends + block - 1, mask=known & (block > 0), other=0)
     tl.store(index + block * (1 + GROUPS // 4), begin, mask=known & (group % GROUPS == 0))
-    behind = tl.load(near + block * (GROUPS + 4) + 4 + group % GROUPS, mask=known, other=0)
-    at = target + (begin + behind)
-    first, left = words_of_rows(group, words, WINDOW, GROUP)
+    begin += tl.load(near + block * (GROUPS + 4) + 4 + group % GROUPS, mask=known, other=0)
+
+    first, left = words_of_tile(words, WINDOW, ROWS * GROUP)
     left = tl.where(tl.load(ends + blocks - 1) <= capacity, left, 0)
-    place = place_in_window(CHUNKS, LANES)
-    origin = (source + first)[:, None, None] + place
-    for step in tl.range(0, GROUP, loop_unroll_factor=UNROLL):
-        limit = left - step * WINDOW
-        inside = place < limit[:, None, None]
-        word = tl.load(origin + step * WINDOW, mask=inside, other=0).to(tl.uint32)
-        code = code_of(word, values, codes, CODE, FIELD, KEY, LOW, WORD, ROTATE, ZERO, DEFINED)
-        code = tl.where(inside, code, 0)
-        stored = stored_of(code, inside, CODE, WORD, UNIT, FIELD, LOW, ZERO)
-        rank, literal = ranks(stored, CHUNKS)
-        store_codes(at, code, limit > 0, CODE, UNIT, CHUNKS, LANES)
-        to = (at + HEADER)[:, None, None] + rank
-        if FIELD == 0:
-            tl.store(to, word.to(target.dtype.element_ty), mask=stored > 0)
-        else:
-            turned = rotated_left(word, ROTATE, WORD)
-            for byte in tl.static_range(WORD):
-                tl.store(to + byte, (turned >> (8 * byte)).to(tl.uint8), mask=stored > byte)
-        length = tl.where(limit > 0, HEADER + literal, 0)
-        for pad in tl.static_range(ALIGN - 1):
-            tl.store(at + length + pad, 0, mask=length + pad < padded(length, ALIGN))
-        at += padded(length, ALIGN)
+    window = tl.arange(0, ROWS * GROUP)
+    place = window[:, None, None] * WINDOW + place_in_window(CHUNKS, LANES)
+    inside = place < left
+    word = tl.load(source + first + place, mask=inside, other=0).to(tl.uint32)
+    code = code_of(word, values, codes, CODE, FIELD, KEY, LOW, WORD, ROTATE, ZERO, DEFINED)
+    code = tl.where(inside, code, 0)
+    stored = stored_of(code, inside, CODE, WORD, UNIT, FIELD, LOW, ZERO)
+    rank, literal = ranks(stored, CHUNKS)
+
+    live = window * WINDOW < left
+    length = tl.where(live, HEADER + literal, 0)
+    taken = tl.reshape(padded(length, ALIGN), [ROWS, GROUP])
+    at = tl.reshape(begin[:, None] + (tl.cumsum(taken, axis=1) - taken), [ROWS * GROUP])
+    header = target + at
+    store_codes(header, code, live, CODE, UNIT, CHUNKS, LANES)
+    to = (header + HEADER)[:, None, None] + rank
+    if FIELD == 0:
+        tl.store(to, word.to(target.dtype.element_ty), mask=stored > 0)
+    else:
+        turned = rotated_left(word, ROTATE, WORD)
+        for byte in tl.static_range(WORD):
+            tl.store(to + byte, (turned >> (8 * byte)).to(tl.uint8), mask=stored > byte)
+    for pad in tl.static_range(ALIGN - 1):
+        tl.store(header + length + pad, 0, mask=length + pad < padded(length, ALIGN))

@@ -87,6 +87,7 @@ def _unpacked(data: Tensor, length: Tensor, format: Format, index: Tensor | None
         length,
         stream.numel(),
         code_tables(format, data.device)[0],
+        index.new_empty(-(-words // format.window), dtype=torch.int16),
         target,
         fault,
         words,

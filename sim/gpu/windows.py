@@ -17,8 +17,10 @@ __all__ = [
     "ranks",
     "rotated_left",
     "store_codes",
+    "stored_after",
     "stored_of",
     "words_of_rows",
+    "words_of_tile",
 ]
 
 
@@ -27,6 +29,13 @@ def words_of_rows(group, words, WINDOW: tl.constexpr, GROUP: tl.constexpr):
     """Where the words of each row begin in the packet, and how many there are."""
     first = group * (GROUP * WINDOW)
     return first, tl.minimum(tl.maximum(words - first, 0), GROUP * WINDOW).to(tl.int32)
+
+
+@triton.jit
+def words_of_tile(words, WINDOW: tl.constexpr, WINDOWS: tl.constexpr):
+    """Where the words of a program with so many windows begin in the packet, and how many there are."""
+    first = tl.program_id(0).to(tl.int64) * (WINDOWS * WINDOW)
+    return first, tl.minimum(words - first, WINDOWS * WINDOW).to(tl.int32)
 
 
 @triton.jit
@@ -111,6 +120,58 @@ def ranks(stored, CHUNKS: tl.constexpr):
         rank += (tl.cumsum(chunk, axis=1) - chunk)[:, :, None]
         window = tl.sum(chunk, axis=1)
     return rank, window
+
+
+@triton.jit
+def _ones(bits):
+    """How many bits of 32 are 1."""
+    bits = bits - ((bits >> 1) & 0x55555555)
+    bits = (bits & 0x33333333) + ((bits >> 2) & 0x33333333)
+    bits = (bits + (bits >> 4)) & 0x0F0F0F0F
+    return ((bits * 0x01010101) >> 24).to(tl.int32)
+
+
+@triton.jit
+def stored_after(
+    header,
+    fits,
+    WORD: tl.constexpr,
+    UNIT: tl.constexpr,
+    WINDOW: tl.constexpr,
+    CODE: tl.constexpr,
+    FIELD: tl.constexpr,
+    LOW: tl.constexpr,
+    ZERO: tl.constexpr,
+):
+    """How many stream words of a whole window follow each header that fits, without padding; codes are counted in pieces."""
+    BITS: tl.constexpr = 8 * UNIT
+    # Eight codes of three bits need not begin with a stream word; other codes lie in one.
+    PIECE: tl.constexpr = 24 if CODE == 3 else BITS
+    UNITS: tl.constexpr = 1 if CODE != 3 else 3 if UNIT == 1 else 2
+    MASK: tl.constexpr = ((1 << PIECE) - 1) // ((1 << CODE) - 1)
+    bit = tl.arange(0, WINDOW * CODE // PIECE)[None, :] * PIECE
+    begin = header[:, None] + bit // BITS
+    bits = tl.load(begin, mask=fits[:, None], other=0).to(tl.uint32) >> (bit % BITS)
+    for unit in tl.static_range(1, UNITS):
+        shift = unit * BITS - bit % BITS
+        more = tl.load(begin + unit, mask=fits[:, None] & (shift < PIECE), other=0).to(tl.uint32)
+        bits |= more << tl.minimum(shift, 31)
+    both = bits
+    either = bits
+    for shift in tl.static_range(1, CODE):
+        both = both & (bits >> shift)
+        either = either | (bits >> shift)
+    full = _ones(both & MASK)
+    if FIELD == 0:
+        stored = tl.sum(full, axis=1)
+    else:
+        stored = full * ((WORD - LOW) // UNIT)
+        if ZERO:
+            stored += _ones(either & MASK) * (LOW // UNIT)
+        stored = tl.sum(stored, axis=1)
+        if not ZERO:
+            stored += WINDOW * (LOW // UNIT)
+    return stored
 
 
 @triton.jit

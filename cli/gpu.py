@@ -1,0 +1,67 @@
+"""The codec on the card, for tensors that are there: streams, their indexes and checksums (needs the ``gpu`` extra).
+
+:func:`cdma.compress` and :func:`cdma.decompress` take tensors on a card, too. Here are what only a card has: a stream that
+nothing waits for, its index, with which it is decompressed faster, and the CRC-32C of the raw data::
+
+    packed = cdma.gpu.compress(tensor, format, capacity=tensor.nbytes)
+    words = cdma.gpu.decompress(packed)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cdma.hdl.spec.format import Format
+from cdma.sim.codec.model import ZVC
+from cdma.sim.gpu.extras import MissingTriton, kernels_in
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from cdma.sim.gpu.packed import Packed
+
+__all__ = ["MissingTriton", "compress", "decompress"]
+
+
+def compress(
+    tensor: Tensor,
+    format: Format = ZVC,
+    *,
+    out: Tensor | None = None,
+    capacity: int | None = None,
+    crc: bool = False,
+) -> Packed:
+    """The stream of a tensor on a card, with its index; in Triton's interpreter the tensor may be on the CPU.
+
+    ``out``, ``capacity``
+        A tensor of bytes for the stream, or the bytes that there shall be for it. With either nothing waits for the card,
+        and ``length`` says there what the stream takes; it is written only if it fits. Without them the length comes to
+        the host, and the stream has its exact size.
+    ``crc``
+        Whether to compute the CRC-32C of the raw data, too.
+    """
+    packed: Packed = kernels_in("compress").compress(tensor, format, out=out, capacity=capacity, crc=crc)
+    return packed
+
+
+def decompress(packed: Packed, *, out: Tensor | None = None, index: bool = True) -> Tensor:
+    """The unsigned words of a packed tensor, where it is; ``.view(dtype).reshape(shape)`` undoes the rest.
+
+    Raises :class:`cdma.CorruptStream` as :func:`cdma.decompress` does, and an error if the words lack the CRC-32C that the
+    packed tensor has.
+
+    ``out``
+        A tensor for the words. After an error it holds anything.
+    ``index``
+        Whether to use the index; without it, or if it is not that of the stream, one is found in the stream.
+    """
+    words: Tensor = kernels_in("decompress").decompress(
+        packed.data,
+        packed.words,
+        packed.format,
+        index=packed.index if index else None,
+        length=packed.length,
+        crc=packed.crc,
+        out=out,
+    )
+    return words

@@ -18,11 +18,11 @@ _FAN, _LANES = 64, 32
 _SHARE = 128
 
 
-def found_index(stream: Tensor, length: Tensor, words: int, format: Format, share: int = _SHARE) -> Tensor:
+def found_index(stream: Tensor, length: Tensor, words: int, format: Format) -> Tensor:
     """The index of the stream in the first ``length`` bytes of a buffer; of what is no stream, any index."""
     longest = format.bound(format.window)
     lanes = 1 << (longest - 1).bit_length()
-    segment = share * lanes
+    segment = _SHARE * lanes
     shape = constants(format)
     header = {
         name: shape[name]

@@ -93,12 +93,11 @@ def test_the_kernel_itself_refuses(format, words, stream, kind, monkeypatch):
 
 
 def test_a_good_stream_with_a_bad_index_comes_back(monkeypatch):
-    words = np.arange(5000, dtype=np.uint32) % 7
+    words = np.arange(2200, dtype=np.uint32) % 7
     packed = compress(torch.from_numpy(words), _ZVC)
     monkeypatch.setattr(decompress, "_by_model", lambda *_: pytest.fail("the kernels refuse a good stream"))
-    swapped = packed.index.flip(0).contiguous()
-    shifted = packed.index + 1
-    for index in (swapped, shifted, torch.zeros_like(packed.index)):
+    monkeypatch.setattr(chain, "_SHARE", 16)
+    for index in (packed.index.flip(0).contiguous(), packed.index + 1):
         back = decompress.decompress(packed.stream, len(words), _ZVC, index=index)
         assert np.array_equal(back.numpy(), words)
 

@@ -1,0 +1,86 @@
+"""``cdma bench gpu``: the codec on a card, beside a copy there and nvCOMP."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.presets import PRESETS
+from cdma.options import check_between
+from cdma.rows import Columns, Row, add_row_options, show_rows
+
+from .cases import check_densities
+
+__all__ = ["register"]
+
+_COLUMNS: Columns = {
+    "card": lambda row: row["card"],
+    "data": lambda row: row["data"],
+    "codec": lambda row: row["codec"],
+    "ratio": lambda row: f"{row['ratio']:.2f}",
+    "compress GB/s": lambda row: f"{row['compress'] / 1e9:.0f}",
+    "decompress GB/s": lambda row: f"{row['decompress'] / 1e9:.0f}",
+    "share": lambda row: f"{row['share']['compress']:.2f}, {row['share']['decompress']:.2f}",
+}
+
+
+def register(subparsers: Any) -> None:
+    """Adds the command's parser."""
+    parser = subparsers.add_parser(
+        "gpu",
+        help="the codec on a GPU beside a copy there and nvCOMP (needs the extra gpu)",
+        description="Time the codec on a card, beside a copy there and, where its package is installed, nvCOMP: ratio, "
+        "GB/s of raw data, and the share that the least possible time, of raw data and stream at the rate of the copy, has "
+        "of the time taken, compressing and decompressing. Times are medians of events on the card.",
+    )
+    parser.add_argument(
+        "--formats",
+        nargs="+",
+        choices=PRESETS,
+        default=["zvc32", "zvc16", "bf16"],
+        metavar="NAME",
+        help=f"some of {', '.join(PRESETS)} (default zvc32 zvc16 bf16)",
+    )
+    parser.add_argument(
+        "--densities",
+        type=float,
+        nargs="+",
+        default=[1, 0.5, 0.3, 0.1],
+        metavar="D",
+        help="shares of numbers that are not zero (default 1 0.5 0.3 0.1)",
+    )
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", default=[1024], metavar="MIB", help="raw data (default 1024)"
+    )
+    parser.add_argument("--rounds", type=int, default=9, metavar="N", help="rounds to time (default 9)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the data (default 1)")
+    add_row_options(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from cdma.output import step_progress
+    from cdma.sim.gpu.extras import kernels_in
+
+    check_densities(arguments.densities)
+    check_between("rounds", arguments.rounds, 1, 1000)
+    for size in arguments.sizes:
+        check_between("sizes", size, 1, 1 << 16)
+    bench = kernels_in("measure")
+    bench.require_cuda()
+    cases = [
+        (name, density, size)
+        for name in arguments.formats
+        for size in arguments.sizes
+        for density in arguments.densities
+    ]
+    rows: list[Row] = []
+    with step_progress("measuring", len(cases)) as advance:
+        for name, density, size in cases:
+            title = f"{name}, {size} MiB"
+            given = Format.preset(name), density, size << 20, arguments.rounds, arguments.seed
+            rows += bench.measure(title, *given)
+            advance()
+    show_rows(arguments, rows, columns=_COLUMNS, texts=3, group=lambda row: row["data"])
+    return 0

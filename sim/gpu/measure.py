@@ -1,0 +1,124 @@
+"""The codec timed on a card, beside a copy there and the codecs of nvCOMP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from cdma.base.errors import CdmaError, ToolError
+from cdma.hdl.spec.format import Format
+
+from .compress import compress
+from .decompress import decompress
+from .fit import fit
+from .rates import Timing, copy_row, row
+from .tensors import UNSIGNED
+
+__all__ = ["measure", "require_cuda"]
+
+#: The algorithms of nvCOMP that are measured, and how its package names the words that they work on.
+_PEERS = {"ANS": "<f2", "Bitcomp": "<u2", "LZ4": None}
+_WARM_UP = 3
+
+
+class WrongRoundTrip(CdmaError):
+    """A codec on the card did not restore the data that it compressed."""
+
+
+def require_cuda() -> None:
+    """Refuses a machine without a card."""
+    if not torch.cuda.is_available():
+        raise ToolError("there is no card here that PyTorch can use; the bench measures on one")
+
+
+def measure(
+    name: str, format: Format, density: float, size: int, rounds: int, seed: int
+) -> Iterator[dict[str, Any]]:
+    """Rows for ``size`` bytes of numbers of which a ``density`` is not zero: the copy, the codec, nvCOMP if it is here."""
+    require_cuda()
+    card, data = torch.cuda.get_device_name(), f"{name}, density {density:g}"
+    tensor = _numbers(format, density, size, seed)
+    raw = tensor.numel() * tensor.element_size()
+    if format.field_bits:
+        format = fit(tensor, format)
+    target = torch.empty_like(tensor)
+    copy = _seconds(lambda: target.copy_(tensor), rounds)
+    yield copy_row(card, data, raw, copy)
+    yield row(card, data, raw, _own(tensor, target, format, rounds), copy)
+    del target
+    for algorithm in _PEERS:
+        try:
+            timing = _peer(algorithm, tensor, rounds)
+        except ImportError:
+            return
+        yield row(card, data, raw, timing, copy)
+
+
+def _own(tensor: Tensor, target: Tensor, format: Format, rounds: int) -> Timing:
+    out = torch.empty(format.bound_bytes(tensor.numel()), dtype=torch.uint8, device=tensor.device)
+    packed = compress(tensor, format, out=out)
+    stream = packed.stream
+
+    def back() -> None:
+        decompress(stream, tensor.numel(), format, index=packed.index, out=target)
+
+    target.zero_()
+    back()
+    if not torch.equal(_bytes(target), _bytes(tensor)):
+        raise WrongRoundTrip("cDMA did not give back what it was given")
+    there = _seconds(lambda: compress(tensor, format, out=out), rounds)
+    return Timing("cDMA", stream.numel(), there, _seconds(back, rounds))
+
+
+def _peer(algorithm: str, tensor: Tensor, rounds: int) -> Timing:
+    nvcomp = import_module("nvidia.nvcomp")
+    kind = _PEERS[algorithm]
+    codec = nvcomp.Codec(algorithm=algorithm, **({"data_type": kind} if kind else {}))
+    source = nvcomp.as_array(_bytes(tensor))
+    encoded = codec.encode(source)
+    if not torch.equal(
+        torch.as_tensor(codec.decode(encoded), device=tensor.device).view(torch.uint8), _bytes(tensor)
+    ):
+        raise WrongRoundTrip(f"nvCOMP's {algorithm} did not give back what it was given")
+    there = _seconds(lambda: codec.encode(source), rounds)
+    return Timing(
+        f"nvCOMP {algorithm}", encoded.buffer_size, there, _seconds(lambda: codec.decode(encoded), rounds)
+    )
+
+
+def _bytes(tensor: Tensor) -> Tensor:
+    return tensor.view(torch.uint8).reshape(-1)
+
+
+def _numbers(format: Format, density: float, size: int, seed: int) -> Tensor:
+    """Normally distributed numbers in the type of the format's words, or their bytes; the others are zero."""
+    made = torch.Generator("cuda").manual_seed(seed)
+    count = size * 8 // format.word_bits
+    numbers = torch.randn(count, device="cuda", generator=made)
+    kept = torch.rand(count, device="cuda", generator=made) < density
+    if format.word_bits == 8:
+        numbers = numbers.mul_(32).clamp_(-127, 127).to(torch.int8)
+        numbers[numbers == 0] = 1
+    elif format.word_bits == 16:
+        numbers = numbers.to(torch.bfloat16)
+    # A product would have negative zeros, which are no zeros.
+    return torch.where(kept, numbers, 0).view(UNSIGNED[format.word_bits // 8])
+
+
+def _seconds(work: Callable[[], object], rounds: int) -> list[float]:
+    """The seconds of each round, by events on the card, after rounds that do not count."""
+    for _ in range(_WARM_UP):
+        work()
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(rounds + 1)]
+    torch.cuda.synchronize()
+    events[0].record()
+    for event in events[1:]:
+        work()
+        event.record()
+    torch.cuda.synchronize()
+    return [begin.elapsed_time(end) / 1e3 for begin, end in pairwise(events)]

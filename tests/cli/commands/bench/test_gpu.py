@@ -1,0 +1,65 @@
+"""``cdma bench gpu``: rows as documented, and one sentence where there is no card."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cdma.app import main
+from cdma.sim.gpu import extras
+from cdma.sim.gpu.rates import Timing, copy_row, row
+
+COLUMNS = ["card", "data", "codec", "ratio", "compress", "decompress", "share"]
+
+
+class _Measured:
+    """Stands for a card."""
+
+    def require_cuda(self):
+        pass
+
+    def measure(self, data, format, density, size, rounds, seed):
+        yield copy_row("a card", f"{data}, {density}", size, [0.001])
+        yield row("a card", f"{data}, {density}", size, Timing("cDMA", size // 2, [0.002], [0.001]), [0.001])
+
+
+@pytest.fixture
+def _with_a_card(monkeypatch):
+    monkeypatch.setattr(extras, "kernels_in", lambda module: _Measured())
+
+
+@pytest.mark.usefixtures("_with_a_card")
+def test_rows_as_documented(capsys):
+    options = ["--formats", "bf16", "--densities", "1", "0.5", "--sizes", "1", "2", "--json"]
+    assert main(["bench", "gpu", *options]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [list(each) for each in rows] == [COLUMNS] * 8
+    assert [each["data"] for each in rows[::2]] == [
+        f"bf16, {size} MiB, {density}" for size in (1, 2) for density in (1.0, 0.5)
+    ]
+    assert main(["bench", "gpu", *options[:-1], "--markdown"]) == 0
+    assert "| cDMA | 2.00 | 1 | 1 | 0.38, 0.75 |" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--densities", "2"], "densities has 2"),
+        (["--rounds", "0"], "rounds is 0"),
+        (["--sizes", "0"], "sizes is 0"),
+    ],
+)
+@pytest.mark.usefixtures("_with_a_card")
+def test_refusals(options, says, capsys):
+    assert main(["bench", "gpu", *options]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_without_a_card_it_says_so(capsys):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("triton")
+    if torch.cuda.is_available():
+        pytest.skip("there is a card")
+    assert main(["bench", "gpu"]) == 2
+    assert "there is no card here that PyTorch can use" in capsys.readouterr().err

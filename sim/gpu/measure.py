@@ -50,7 +50,6 @@ def measure(
     copy = _seconds(lambda: target.copy_(tensor), rounds)
     yield copy_row(card, data, raw, copy)
     yield row(card, data, raw, _own(tensor, target, format, rounds), copy)
-    del target
     for algorithm in _PEERS:
         try:
             timing = _peer(algorithm, tensor, rounds)

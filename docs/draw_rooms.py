@@ -41,6 +41,7 @@ ROOMS = {
     "sim": "public names",
     "sim/engine": "model, drivers",
     "sim/torch": "saved tensors",
+    "sim/gpu": "kernels",
     "sim/codec": "golden model",
     "sim/lossy": "error bounds",
     "hdl": "public names",

@@ -39,7 +39,7 @@ MADE: dict[str, Callable[[], str]] = {
 SECTIONS = (
     Section("Tutorial", ("tutorial",)),
     Section("How to", ("integration", "driver", "litex", "how-to")),
-    Section("Reference", ("commands", "parameters", "registers", "api", "engine", "format", "lossy", "changes")),
+    Section("Reference", ("commands", "parameters", "registers", "api", "engine", "format", "lossy", "gpu", "changes")),
     Section("Explanation", ("architecture", "files", "verification", "tests")),
     Section("Measured", ("results", "history")),
     Section(

@@ -55,6 +55,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "bench words": ("", "--markdown"),
     "bench software": ("", "--input activations.npy"),
     "bench lossy": ("--networks vgg", "--seeds 5 --resume trainings.jsonl"),
+    "bench gpu": ("", "--formats bf16 --densities 1 --json"),
     "profile": ("activations/", "activations.npz --link 25 --units 2 --html report.html"),
     "characterise": ("", "--figures figures"),
     "model step": ("", "--network vgg16 --policy cdma", "--link pcie3 nvlink2 --json"),

@@ -28,7 +28,7 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 #: What a line names that only its reader has, PyTorch included, which takes gigabytes where no small wheel is offered.
 _OWN = (
     r"your_pdk|mine\w*\.toml|\.safetensors|activations/|activations\.npz|weights\.npy|engine\.toml|tcp://|\bDIR\b|"
-    r"\[torch\]|bench lossy|mypackage|in\.npy|\ba\.npy|CHECKOUT|layer\."
+    r"\[torch\]|bench lossy|bench gpu|mypackage|in\.npy|\ba\.npy|CHECKOUT|layer\."
 )
 
 

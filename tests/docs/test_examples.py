@@ -13,8 +13,8 @@ from tests.support.paths import DOCS, ROOT
 
 #: What a document's examples print, where they do.
 PRINTED = {"driver": "4000 bytes became ", "README": "1."}
-#: They need what only a reader has: a SoC, a network.
-OF_THE_READER = ("litex.md", "profile.md")
+#: They need what only a reader has: a SoC, a network, a GPU.
+OF_THE_READER = ("litex.md", "profile.md", "gpu.md")
 DOCUMENTS = [
     path
     for path in (ROOT / "README.md", *sorted(DOCS.rglob("*.md")))

@@ -1,0 +1,29 @@
+"""The kernels compile for a card; none is needed for that."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.interpreted import torch  # skips where the packages are missing
+from tests.support.paths import ROOT
+
+__all__ = ["torch"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [0, 1, 2], ids=["zvc32", "bf16", "codes in two words"])
+def test_every_kernel_compiles_for_an_h100(number, tmp_path):
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    environment |= {"TRITON_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.compiled", str(number)],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert len(done.stdout.split()) == 8

@@ -1,0 +1,76 @@
+"""Compiles the kernels of the card for an H100, which takes no card, and prints the name of each.
+
+The interpreter takes more than the compiler does. Run as a program, for a process knows only one of them.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from triton import compile as compiled
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+import cdma
+from cdma.sim.gpu import chain_kernels, checksum_kernel, compress_kernels, decompress_kernel, plans
+from cdma.sim.gpu.layout import GROUPS, constants
+
+FORMATS = (
+    cdma.Format(),
+    cdma.Format.preset("bf16"),
+    # Codes that lie in two stream words, and padding.
+    cdma.Format(16, window=64, code_bits=3, values=(0, 1, 2), align=8),
+)
+#: The types that do not depend on the format; numbers have 64 bits where a tensor is large.
+_TYPES = {
+    **dict.fromkeys(("values", "octet_table", "row_powers", "powers"), "*u32"),
+    **dict.fromkeys(("sizes", "ends", "literals", "length", "index", "functions", "composed"), "*i64"),
+    **dict.fromkeys(("entered", "entries", "begins"), "*i64"),
+    **dict.fromkeys(("near", "behind"), "*i16"),
+    **dict.fromkeys(("fault", "sum"), "*i32"),
+    "codes": "*u8",
+    **dict.fromkeys(("words", "capacity", "groups", "blocks", "count", "segments", "total"), "i64"),
+    "programs": "i32",
+}
+
+
+def _kernels(format: cdma.Format) -> None:
+    shape = constants(format)
+    word, unit = f"*u{8 * shape['WORD']}", f"*u{8 * shape['UNIT']}"
+    longest = format.bound(format.window)
+    fixed = shape | {"GROUPS": GROUPS, "COUNT": True, "LONGEST": longest, "FAN": 64}
+    fixed["ENTRIES"] = 1 << (longest - 1).bit_length()
+    fixed["SEGMENT"] = 128 * fixed["ENTRIES"]
+    for kernel, name, own in (
+        (compress_kernels.size_kernel, "size", {"source": word, "index": "*i16"}),
+        (compress_kernels.pack_kernel, "pack", {"source": word, "target": unit}),
+        (decompress_kernel.unpack_kernel, "unpack", {"stream": unit, "target": word}),
+        (chain_kernels.segment_kernel, "", {"stream": unit}),
+        (chain_kernels.compose_kernel, "", {}),
+        (chain_kernels.enter_kernel, "", {}),
+        (chain_kernels.mark_kernel, "", {"stream": unit}),
+        (checksum_kernel.crc_kernel, "", {"words": word}),
+    ):
+        options = dict(fixed)
+        warps = 4
+        if name:
+            options |= plans._DEFAULT[name, shape["WORD"]].options(shape["GROUP"])
+            warps = options.pop("num_warps")
+        elif kernel is chain_kernels.mark_kernel:
+            options["LANES"] = 32
+        else:
+            options |= {"ROW": 128, "ROWS": 128}
+        types = _TYPES | own
+        names = kernel.arg_names
+        source = ASTSource(
+            fn=kernel,
+            signature={each: types.get(each, "constexpr") for each in names},
+            constexprs={(place,): options[each] for place, each in enumerate(names) if each not in types},
+        )
+        compiled(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": warps})
+        print(kernel.__name__)
+
+
+if __name__ == "__main__":
+    for number in map(int, sys.argv[1:]):
+        _kernels(FORMATS[number])

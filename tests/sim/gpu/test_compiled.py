@@ -15,7 +15,14 @@ __all__ = ["torch"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [0, 1, 2], ids=["zvc32", "bf16", "codes in two words"])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(0, id="zvc32"),
+        pytest.param(1, id="bf16", marks=pytest.mark.thorough),
+        pytest.param(2, id="codes in two words", marks=pytest.mark.thorough),
+    ],
+)
 def test_every_kernel_compiles_for_an_h100(number, tmp_path):
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     environment |= {"TRITON_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}

@@ -17,6 +17,7 @@ from tests.support.native_fuzz import SHAPES as ALL_SHAPES
 from tests.support.native_fuzz import draw, draw_words
 
 from cdma.sim.gpu import chain, checksum, decompress  # isort: skip
+from cdma.sim.gpu.checksum_kernel import crc_kernel  # isort: skip
 from cdma.sim.gpu.compress import analyse, compress  # isort: skip
 from cdma.sim.gpu.compress_kernels import pack_kernel, size_kernel  # isort: skip
 from cdma.sim.gpu.decompress_kernel import unpack_kernel  # isort: skip
@@ -164,6 +165,19 @@ def test_the_crc_of_words():
     for word in ("u2", "u4"):
         words = np.random.default_rng(1).integers(0, 1 << 16, 700).astype(word)
         assert int(checksum.checksum(torch.from_numpy(words))) == crc32c(words.tobytes())
+
+
+def test_a_stretch_that_many_others_follow():
+    """Only lengths that nothing here could interpret have so many."""
+    data = np.random.default_rng(2).integers(0, 256, 512 * 128, np.uint8)
+    alone = crc32c(data.tobytes()) ^ checksum._times(0xFFFFFFFF, checksum._power(8 * len(data))) ^ 0xFFFFFFFF
+    programs = 0x20304
+    total = torch.zeros((), dtype=torch.int32)
+    words = torch.from_numpy(data).view(torch.uint32)
+    tables = checksum._tables(words.device)
+    crc_kernel[(1,)](words, *tables, total, len(words) * programs, programs, WORD=4, ROW=128, ROWS=128)
+    moved = checksum._times(alone, checksum._power(8 * len(data) * (programs - 1)))
+    assert int(total) & 0xFFFFFFFF == moved
 
 
 def test_positions_above_two_to_the_31(monkeypatch):

@@ -31,19 +31,32 @@ def found_index(stream: Tensor, length: Tensor, words: int, format: Format) -> T
     segments = -(-stream.numel() // segment)
     begins = torch.full((block_count(words, format) * GROUPS,), -1, dtype=torch.int64, device=stream.device)
 
+    warps = min(4, max(1, lanes // 32))
     levels = [begins.new_empty(segments * lanes)]
     segment_kernel[(segments,)](
-        stream, length, stream.numel(), levels[0], LONGEST=longest, ENTRIES=lanes, SEGMENT=segment, **header
+        stream,
+        length,
+        stream.numel(),
+        levels[0],
+        LONGEST=longest,
+        ENTRIES=lanes,
+        SEGMENT=segment,
+        num_warps=warps,
+        **header,
     )
     counts = [segments]
     while counts[-1] > _FAN:
         counts.append(-(-counts[-1] // _FAN))
         levels.append(begins.new_empty(counts[-1] * lanes))
-        compose_kernel[(counts[-1],)](levels[-2], levels[-1], counts[-2], FAN=_FAN, ENTRIES=lanes)
+        compose_kernel[(counts[-1],)](
+            levels[-2], levels[-1], counts[-2], FAN=_FAN, ENTRIES=lanes, num_warps=warps
+        )
     entered = begins.new_zeros(1)
     for functions, count in zip(reversed(levels), reversed(counts), strict=True):
         entries = begins.new_empty(count)
-        enter_kernel[(-(-count // _FAN),)](functions, entered, entries, count, FAN=_FAN, ENTRIES=lanes)
+        enter_kernel[(-(-count // _FAN),)](
+            functions, entered, entries, count, FAN=_FAN, ENTRIES=lanes, num_warps=1
+        )
         entered = entries
     mark_kernel[(-(-segments // _LANES),)](
         stream,

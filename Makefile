@@ -91,11 +91,12 @@ $(STAMP) $(DEMO): $(VENV)/.installed-%: pyproject.toml setup.py
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$*]' --config-settings editable_mode=strict
 	@echo '$(FILES)' > $@
 
-# The wheel of this version for Python 3.11 is for the CPU; other wheels bring gigabytes for graphics cards.
+# The wheel of this version for Python 3.11 is for the CPU; other wheels bring gigabytes for graphics cards. Triton runs
+# the kernels of cards in its interpreter.
 # No network and no wheel are no failure: the tests that need PyTorch skip, and say so.
 torch: $(STAMP)
 	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))'; then \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check 'torch==2.13.0' 'scikit-learn>=1.4' \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check 'torch==2.13.0' 'scikit-learn>=1.4' 'triton>=3.6,<4' \
 	    || echo 'PyTorch cannot be installed here: the tests that train networks are skipped.'; \
 	else \
 	  echo 'PyTorch is installed for Python 3.11 only: the tests that train networks are skipped.'; \

@@ -62,6 +62,8 @@ sim/lossy: base hdl/spec
 sim/engine: base hdl/spec hdl/spec/registers sim/codec sim/lossy
 sim/engine/driver: base hdl/spec hdl/spec/registers sim/engine
 sim/torch: base hdl/spec sim/codec
+# The same codec in Triton, for tensors on a card.
+sim/gpu: base hdl/spec sim/codec
 sim: base sim/codec sim/engine sim/engine/driver
 # The study: models of networks and of papers. Nothing but its door in front imports it.
 sim/study: base
@@ -97,8 +99,8 @@ synth/asic: base hdl/spec synth synth/asic/library
 synth/asic/sweep: base hdl/spec synth synth/asic/library synth/asic
 synth/fpga: base synth
 # The command and the public names of cdma.
-cli: base hdl/spec hdl/deliver sim/codec sim/engine sim/engine/driver sim/torch
-cli/commands: base hdl/spec hdl/spec/registers hdl/deliver sim/codec sim/engine/driver verif/simulator verif/stream
+cli: base hdl/spec hdl/deliver sim/codec sim/engine sim/engine/driver sim/torch sim/gpu
+cli/commands: base hdl/spec hdl/spec/registers hdl/deliver sim/codec sim/engine/driver sim/gpu verif/simulator verif/stream
     verif/engine verif/proofs verif verif/campaigns verif/campaigns/coverage verif/campaigns/soak
     verif/campaigns/mutation verif/campaigns/faults verif/campaigns/certificate synth synth/asic/library synth/asic
     synth/asic/sweep synth/fpga cli
@@ -116,7 +118,8 @@ rich: cli
 shtab: cli/commands
 tomli: base
 lz4: sim/study/compare
-torch: sim/study/training sim/study/profile sim/torch cli
+torch: sim/study/training sim/study/profile sim/torch sim/gpu cli
+triton: sim/gpu
 cocotb: verif
 cocotb_tools: verif/simulator
 cocotbext: verif
@@ -169,7 +172,8 @@ def test_every_import_follows_an_arrow(imports: list[Import]) -> None:
 
 def test_the_generator_imports_nothing_of_the_study(imports: list[Import]) -> None:
     """What no table may grow an arrow for: hardware, its benches and flows, and the software of the same bits."""
-    generator = ("base/", "hdl/", "verif/", "synth/", "sim/codec/", "sim/engine/", "sim/lossy/", "sim/torch/")
+    software = ("sim/codec/", "sim/gpu/", "sim/engine/", "sim/lossy/", "sim/torch/")
+    generator = ("base/", "hdl/", "verif/", "synth/", *software)
     study = ("sim/study/", "cli/study/")
     own = [item for item in imports if item.file.startswith(generator)]
     assert {f"{item.file.split('/')[0]}/" for item in own} >= {"base/", "hdl/", "verif/", "synth/", "sim/"}

@@ -1,17 +1,37 @@
 """Descriptors and completions as Amaranth layouts; what the fields mean stands in :mod:`~cdma.hdl.spec.records`."""
 
+from amaranth.hdl import Const, Format, Shape, ShapeCastable, Value, unsigned
 from amaranth.lib import data
 
 from cdma.hdl.spec.records import RecordField, RecordOptions, Status, completion_fields, descriptor_fields
 
 __all__ = ["Completion", "Descriptor", "Request", "StatusShape"]
 
-#: A :class:`~cdma.hdl.spec.records.Status` in hardware.
-StatusShape = 8
+
+class _StatusShape(ShapeCastable):
+    """A :class:`~cdma.hdl.spec.records.Status` in a byte: a plain value, whose numbers have names in the Verilog."""
+
+    def as_shape(self) -> Shape:
+        return unsigned(8)
+
+    def __call__(self, value: Value) -> Value:
+        return value
+
+    def const(self, init: int | None) -> Const:
+        return Const(init or 0, 8)
+
+    def from_bits(self, raw: int) -> Status:
+        return Status(raw)
+
+    def format(self, value: Value, spec: str) -> Format.Enum:
+        return Format.Enum(value, Status, name="Status")
 
 
-def _members(record: tuple[RecordField, ...]) -> dict[str, int]:
-    return {field.name: field.bits for field in record}
+StatusShape = _StatusShape()
+
+
+def _members(record: tuple[RecordField, ...]) -> dict[str, int | ShapeCastable]:
+    return {field.name: StatusShape if field.name == "status" else field.bits for field in record}
 
 
 class Descriptor(data.StructLayout):
@@ -37,4 +57,4 @@ class Request(data.StructLayout):
         super().__init__({"descriptor": Descriptor(options), "fault": StatusShape, "address": 64})
 
 
-assert max(Status) < 1 << StatusShape
+assert max(Status) < 1 << 8

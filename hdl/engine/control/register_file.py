@@ -249,7 +249,7 @@ class RegisterFile(wiring.Component):
 
     def _write_memory(self, m: Module, write: _Write, here: Callable[[Placed], Value]) -> None:
         """Writes the word of the access into the memory, or what hardware reports. ``here`` says which one it is."""
-        place = Signal.like(self.changes.index, name="place", reset_less=True)
+        place = Signal.like(self.changes.index, name="place", reset_less=True, attrs=self._names())
         writable = Signal(REGISTER_BITS, reset_less=True)
         keeping = Signal(reset_less=True)
         written = [placed for placed in self.registers.kept if placed.register.stored_mask]
@@ -287,6 +287,12 @@ class RegisterFile(wiring.Component):
                 self.changes.data.eq(report.payload.data),
                 self.changes.enable.eq(report.valid.replicate(REGISTER_BYTES)),
             ]
+
+    def _names(self) -> dict[str, str]:
+        """What the places of registers that are kept are called in the Verilog: the attributes of an enumeration."""
+        bits = len(self.changes.index)
+        names = {f"enum_value_{n:0{bits}b}": placed.name for n, placed in enumerate(self.registers.kept)}
+        return {"enum_base_type": "Register", **names}
 
     def _word(self, choice: Sequence[Placed], here: Callable[[Placed], Value]) -> Value:
         """The word of the memory that the register of ``choice`` has which is ``here``."""
@@ -371,7 +377,7 @@ class RegisterFile(wiring.Component):
         finding = Signal()
         reading = Signal()
         hit = Signal(reset_less=True)
-        place = Signal.like(memory.addr, reset_less=True)
+        place = Signal.like(memory.addr, reset_less=True, attrs=self._names())
         keeping = Signal(reset_less=True)
         from_memory = Signal(reset_less=True)
         live = Signal(REGISTER_BITS, reset_less=True)

@@ -143,6 +143,8 @@ def binary(operator: str, left: Node, right: Node) -> Node:
         return Node(operator, left.width, (left, right))
     assert operator in _WIDE, operator
     assert left.width == right.width, (operator, left, right)
+    if operator in "+-" and right == constant("0" * right.width):
+        return left
     return Node(operator, left.width, (left, right))
 
 

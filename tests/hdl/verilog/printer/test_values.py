@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import enum
+import re
 
 from amaranth.hdl import Module, Signal
 
+from cdma.hdl.spec.records import Status
 from cdma.hdl.verilog.emit import emit
 from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port
 from cdma.hdl.verilog.shell import Shell
+from cdma.verif.engine.design import SMALL, EngineDesign
 
 
 class BusReply(enum.Enum):
@@ -58,3 +61,18 @@ def test_constants_are_local_parameters_of_that_name() -> None:
     assert "turn_state = TURN_STATE_IDLE;" in text, "the initial value"
     assert "reply <= BUS_REPLY_WRONG;" in text, "the value at reset"
     assert text.count("2'd") == 6, "every other constant has its name"
+
+
+def test_an_engine_has_the_names_of_its_documents() -> None:
+    """Of status codes and of the registers that it keeps."""
+    text = EngineDesign(SMALL).verilog()
+    codes = set(re.findall(r"localparam \[7:0\] STATUS_(\w+) = 8'[dh](\w+);", text))
+    assert len(codes) > 6
+    for name, number in codes:
+        assert Status[name] == int(number, 16)
+    assert " ? STATUS_ZERO_LENGTH" in text
+    assert re.search(r"place == REGISTER_PUSH_LENGTH_LOW\b", text)
+
+
+def test_nothing_is_added_to_zero() -> None:
+    assert not re.search(r"[-+] \d+'d0\b", EngineDesign(SMALL).verilog())

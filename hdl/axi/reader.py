@@ -91,11 +91,11 @@ class AxiReader(wiring.Component):
         stored_shape = data.StructLayout(
             {"data": shape.lanes * shape.word_bits, "words": words_bits, "last": 1, "part": 1}
         )
+        # A burst is at its end when the first data can come, in the cycle after the address: no arbiter holds them back.
         m.submodules.opened = opened = Fifo(
             opened_shape,
             1 << (in_flight - 1).bit_length(),
             reserved=True,
-            ahead=shape.pipelined,
             late_ready=True,
         )
         shifts = None

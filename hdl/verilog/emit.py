@@ -48,16 +48,15 @@ Copyright (c) 2026, the cDMA authors. SPDX-License-Identifier: BSD-2-Clause
 """
 
 #: ``proc -norom`` turns processes into cells and registers, and no case into a read-only memory. ``opt_dff`` gives registers
-#: reset and enable in place of multiplexers. ``opt_expr -mux_bool`` comes after it, because it makes gates of multiplexers
-#: between 0 and 1. ``opt_clean -purge`` drops aliases.
+#: reset and enable in place of multiplexers, and ``opt_clean -purge`` drops aliases.
 _SCRIPT = """\
 read_rtlil <<rtlil
 {rtlil}
 rtlil
 proc -norom
+opt_expr
 opt_clean
 opt_dff -simple-dffe
-opt_expr -mux_bool
 opt_merge
 memory_collect
 opt_clean -purge

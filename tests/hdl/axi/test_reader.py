@@ -116,6 +116,25 @@ def test_reader_reports_the_first_fault_and_goes_on() -> None:
     assert statuses[2] == (2, 304)
 
 
+class _Impatient(AxiMemory):
+    """A memory whose data come in the cycle after their address, and are never to wait."""
+
+    def _take(self, values: dict[str, int]) -> None:
+        assert values["rready"] or not values["rvalid"]
+        super()._take(values)
+
+
+@pytest.mark.parametrize("pipelined", [False, True])
+def test_reader_is_ready_in_the_cycle_after_an_address(pipelined: bool) -> None:
+    """The arbiter of the host port holds no data back."""
+    dut = AxiReader(port_shape(64, 8, pipelined=pipelined))
+    memory = _Impatient(read=dut.port, latency=0)
+    memory.bytes[:] = random.Random(1).randbytes(len(memory.bytes))
+    commands = [(0, 200), (256, 8), (512, 8)]
+    packets, _ = _read(dut, memory, commands)
+    assert packets == [bytes(memory.bytes[begin : begin + size]) for begin, size in commands]
+
+
 @pytest.mark.parametrize("pipelined", [False, True])
 def test_reader_requests_only_what_its_buffer_can_hold(pipelined: bool) -> None:
     """While nothing takes the data, no more is requested than the buffer holds, and the port never waits."""

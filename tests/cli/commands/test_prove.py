@@ -19,6 +19,7 @@ def test_list(capsys):
     assert {"property", "config", "method", "claim"} == set(json.loads(capsys.readouterr().out)[0])
 
 
+@pytest.mark.slow
 def test_proves_and_keeps(capsys, tmp_path):
     assert main(["prove", "stream_register", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)

@@ -102,6 +102,7 @@ def test_data_come_back_to_the_client_that_asked(pause: float) -> None:
     simulate(dut, testbench)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pause", "pipelined"), [(0.0, True), (0.3, False), (0.8, True), (0.8, False)])
 def test_data_follow_addresses_and_answers_find_their_client(pause: float, pipelined: bool) -> None:
     dut = WriteArbiter(IDS, 64, 40, 32, ID_BITS, pipelined=pipelined)

@@ -135,6 +135,7 @@ def test_packets_that_come_early_follow_each_other_without_a_gap(place: int, bea
     assert cycles == count * beats + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("burst", "late", "empty_ends", "admit"),
     # Every pair of two values.

@@ -95,6 +95,7 @@ def test_addresses_do_not_go_farther_ahead_than_their_lengths_are_kept(pipelined
     assert memory.rules.idle
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "pipelined"), [(2, False), (2, True), (6, True), (32, False), (400, False), (400, True)]
 )

@@ -89,6 +89,7 @@ QUEUES: dict[str, tuple[Callable[[], Any], int]] = {
 BUFFERS = ["skid buffer", "elastic buffer", "slice for beats"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUEUES)
 def test_entries_come_out_as_they_went_in(name: str) -> None:
     """Each in the first possible cycle."""

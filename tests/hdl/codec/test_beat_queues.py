@@ -24,6 +24,7 @@ def _queue(depth: int | None, lanes: int) -> tuple[BeatQueue | BeatMemory, int]:
     return (BeatQueue(config, depth), 1) if depth else (BeatMemory(config), 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("depth", "lanes", "pairs"),
     [

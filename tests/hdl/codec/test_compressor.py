@@ -51,6 +51,7 @@ def test_the_codecs_have_every_value_and_the_pairs_that_matter() -> None:
     assert {c.beats for c in configs if c.pipelined} >= {4, 8}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", CODECS.values(), ids=CODECS)
 def test_packets(config: CodecConfig) -> None:
     """Short ones and long ones, while every stream rests in phases of its own."""
@@ -72,6 +73,7 @@ def test_latency_of_a_dense_window(config: CodecConfig) -> None:
     assert passed.latency == (14 if config.pipelined else 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queue", [0, 1, 2])
 @pytest.mark.parametrize(
     "name", ["the standard", "one lane, header of sixteen beats", "one queued beat, window of a beat"]

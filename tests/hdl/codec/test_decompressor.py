@@ -36,6 +36,7 @@ from tests.support.stream_bench import StreamBench, beats_of
 PIPELINED = STANDARDS[1].values[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", CODECS.values(), ids=CODECS)
 def test_whole_and_corrupt_packets(config: CodecConfig) -> None:
     """Short ones and long ones, while every stream rests in phases of its own."""
@@ -63,6 +64,7 @@ def test_of_two_faults_the_first_is_reported(name: str) -> None:
     decompress_packets(CODECS[name], fault_pairs(CODECS[name]), {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", STANDARDS)
 def test_bound(config: CodecConfig) -> None:
     """With a row too few, two dense windows, and one that makes the sum a whole number of beats, cost a cycle each time."""
@@ -97,6 +99,7 @@ def test_cycles_with_one_stored_beat_are_those_of_the_model(number: str) -> None
         assert passed.cycles == unpacking_cycles(~np.isin(words, config.format.values), config)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", STANDARDS)
 @pytest.mark.parametrize(("keep", "last"), MALFORMED)
 def test_malformed_beat_is_reported(config: CodecConfig, keep: int, last: int) -> None:
@@ -126,6 +129,7 @@ def test_reports_that_wait_stop_the_next_packets() -> None:
     decompress_packets(PIPELINED, packets, {"report": sometimes(1, 0.95)})
 
 
+@pytest.mark.slow
 def test_a_packet_after_a_truncated_header_is_whole() -> None:
     """The packet after it fills the memories while its header is not read, because the output stands still."""
     config = CODECS["pipelined, header of a beat"]

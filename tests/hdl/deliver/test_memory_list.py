@@ -27,6 +27,7 @@ def _codec(kind: str) -> Verilog:
     return codec_design(kind, _CODEC)
 
 
+@pytest.mark.slow
 def test_purposes_of_one_shape_are_each_said_once() -> None:
     shape = _codec("compressor").memories[0].shape
     said = ["jobs: when", "jobs: where", "a buffer", "jobs: when"]
@@ -34,6 +35,7 @@ def test_purposes_of_one_shape_are_each_said_once() -> None:
     assert MemoryGroup(shape, placed).purpose == "jobs: when; where; a buffer"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["compressor", "decompressor"])
 def test_memories_of_codecs(key: str) -> None:
     design = _codec(key)

@@ -82,6 +82,7 @@ def folder(block: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_every_name_begins_with_that_of_the_block(block: str, folder: Path) -> None:
     names = {path.name for path in folder.iterdir()}
     assert all(re.fullmatch(r"mine(_[a-z]+)?\.[a-z]+", name) for name in names), names

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
 from systemrdl import RDLCompiler
 from systemrdl.node import FieldNode, RegfileNode, RegNode
 
@@ -82,6 +83,7 @@ def peakrdl(*arguments: str) -> None:
     subprocess.run(command, check=True, capture_output=True, timeout=120)
 
 
+@pytest.mark.slow
 def test_peakrdl_exports_the_systemrdl(tmp_path):
     registers = register_map(EngineConfig())
     source = str(tmp_path / "cdma_regs.rdl")

@@ -61,6 +61,7 @@ def design(name: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_ports_are_those_that_are_said(name: str) -> None:
     block, config, *_ = DESIGNS[name]
     header = verilog_of(name).text.partition(f"module {name.replace('-', '_')} (\n")[2].partition(");")[0]

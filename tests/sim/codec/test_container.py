@@ -147,6 +147,7 @@ def test_no_flipped_bit_and_no_cut_goes_unnoticed(tmp_path):
             read(good[:size])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_chunks")
 def test_no_flipped_bit_and_no_cut_of_several_tensors_goes_unnoticed(tmp_path, capsys):
     """Of each part of the file: its head, its safetensors header, and each tensor."""

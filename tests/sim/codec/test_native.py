@@ -49,10 +49,12 @@ def test_byte_identical_to_the_golden_model(kernels, shape, seed):
     check(kernels, *draw(rng, shape), rng)
 
 
+@pytest.mark.slow
 def test_every_shape_and_preset(level):
     check_all(Kernels(load(build(SOON)), level), np.random.default_rng(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "format",
     [*map(cdma.Format.preset, PRESETS), cdma.Format(8, 64, align=4), cdma.Format(16, 64, 4, align=8)],

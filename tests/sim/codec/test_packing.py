@@ -78,6 +78,7 @@ def test_a_window_costs_at_most_a_cycle_more(config: CodecConfig, seed: int) -> 
     assert unpacking_cycles(shape, config) <= shared_cycles(shape, config) + windows + 2
 
 
+@pytest.mark.slow
 def test_no_windows_cost_a_decompressor_more() -> None:
     """9 cycles where the contract has 8.125."""
     config = replace(STANDARD, queue=0)

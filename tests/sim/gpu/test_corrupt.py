@@ -38,6 +38,7 @@ def as_tensor(data):
     return torch.frombuffer(bytearray(data), dtype=torch.uint8) if data else torch.empty(0, dtype=torch.uint8)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=25, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
 )
@@ -81,6 +82,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("format", "words", "stream", "kind"), REFUSED)
 def test_the_kernel_itself_refuses(format, words, stream, kind, monkeypatch):
     data = bytes.fromhex(stream)

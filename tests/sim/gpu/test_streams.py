@@ -61,6 +61,7 @@ def there_and_back(format, words):
         assert np.array_equal(back.numpy(), words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_every_kind_of_format(shape):
     rng = np.random.default_rng(sum(shape))

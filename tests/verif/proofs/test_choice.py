@@ -96,6 +96,7 @@ def test_a_codec_is_told_what_is_proven_of_its_blocks_and_no_more() -> None:
     assert stage == {"quantised_bound", "quantiser_verilog", "wide_counter"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("config", "without"),
     [
@@ -143,6 +144,7 @@ def test_only_the_one_of_both_codecs_names_no_block() -> None:
     assert {proof.name for proof in all_proofs() if not proof.blocks} == {"lossless"}
 
 
+@pytest.mark.slow
 def test_each_property_is_about_some_design() -> None:
     designs: list[tuple[str, Config]] = [
         *((block, CodecConfig(pipelined=each)) for block in BLOCKS for each in (False, True)),

@@ -273,6 +273,7 @@ def test_every_field_that_is_reserved_and_every_mode() -> None:
         _compare(case, seen, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("compressing", "stream_word", "mode", "pipelined"),
     # Every direction, size of words and mode with both kinds of checkers.
@@ -335,6 +336,7 @@ def test_words_of_half_a_byte() -> None:
         assert seen.status != Status.OK or seen.words == 2 * length
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("address_bits", "pipelined"), [(13, False), (32, True), (40, False), (64, True)])
 def test_windows_and_the_end_of_the_address_space(address_bits: int, pipelined: bool) -> None:
     """The first and the last byte at either side of a window's ends, with carries through every byte."""

@@ -267,6 +267,7 @@ def _compare(cases: list[Case], completions: list[dict[str, int]]) -> None:
         assert not completion["reserved_status"]
 
 
+@pytest.mark.slow
 def test_the_first_cause_in_the_order_of_the_data_counts() -> None:
     """Every combination of causes, in random order, each with addresses of its own."""
     rng = random.Random(1)

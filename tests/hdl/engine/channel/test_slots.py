@@ -11,6 +11,7 @@ from cdma.hdl.engine.channel.slots import Slots
 from tests.support.simulate import simulate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pipelined", [False, True])
 @pytest.mark.parametrize("depth", [1, 2, 8])
 def test_knows_of_a_command_ahead_whether_it_is_early(depth: int, pipelined: bool) -> None:

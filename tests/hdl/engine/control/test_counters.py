@@ -135,6 +135,7 @@ def run(rate: float, seed: int, body: Any) -> None:
     simulate(dut, testbench)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.3, 1.0])
 def test_everything_is_counted_once(rate: float) -> None:
     async def body(bench: Bench) -> None:
@@ -158,6 +159,7 @@ def test_a_counter_carries_into_its_high_half() -> None:
     run(0.1, 2, body)
 
 
+@pytest.mark.slow
 def test_held_counters_are_of_one_moment_and_lose_no_count() -> None:
     async def body(bench: Bench) -> None:
         for channel in CHANNELS:
@@ -201,6 +203,7 @@ def test_held_counters_are_of_one_moment_and_lose_no_count() -> None:
     run(1.0, 3, ones)
 
 
+@pytest.mark.slow
 def test_clearing_while_counting_and_holding() -> None:
     async def body(bench: Bench) -> None:
         ctx, dut = bench.ctx, bench.dut
@@ -232,6 +235,7 @@ def test_clearing_while_counting_and_holding() -> None:
     run(0.5, 4, body)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wait", [0, 13, 30])
 def test_a_hold_right_after_a_clear_sees_zeros(wait: int) -> None:
     async def body(bench: Bench) -> None:

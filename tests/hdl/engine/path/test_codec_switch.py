@@ -102,6 +102,7 @@ def _run(
     return bench, received
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compressing", [True, False], ids=["compressor", "decompressor"])
 @pytest.mark.parametrize("config", [_CONFIG, _FIELDS, _HALVES], ids=["words", "fields", "half-bytes"])
 def test_packets_of_every_mode(compressing: bool, config: CodecConfig) -> None:

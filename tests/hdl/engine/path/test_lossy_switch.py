@@ -32,6 +32,7 @@ def _cut(value: bytes, bits: int) -> list[int]:
     return from_memory(value, bits).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quantises", [True, False], ids=["numbers", "integers"])
 @pytest.mark.parametrize(("form", "words", "lanes", "codec_lanes"), SHAPES, ids=str)
 def test_packets_of_any_step(

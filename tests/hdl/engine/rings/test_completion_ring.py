@@ -13,6 +13,7 @@ from cdma.hdl.spec.engine import EngineConfig
 from tests.support.simulate import simulate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("entries", "log2"), [(1024, 3), (2, 1), (8, 0), (16, 4)])
 def test_the_ring_is_never_overrun_and_the_phase_turns(entries: int, log2: int) -> None:
     config = EngineConfig(ring_entries=entries)

@@ -13,6 +13,7 @@ from cdma.hdl.spec.engine import EngineConfig
 from tests.support.simulate import simulate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bits", "pause", "pipelined"),
     # Every width with a pause, both kinds with every pause, and records of a part of a beat with both.

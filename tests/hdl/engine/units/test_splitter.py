@@ -112,6 +112,7 @@ def _split(source: random.Random, config: CodecConfig, stripe: int) -> Split:
     return pieces, False, stream
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.summary())
 def test_packets_of_all_kinds(config: CodecConfig) -> None:
     """Sound, damaged and raw ones, with pauses on every side."""
@@ -121,6 +122,7 @@ def test_packets_of_all_kinds(config: CodecConfig) -> None:
     _run(config, splits, stripe_words=3 * config.format.window, seed=config.summary())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", [CONFIGS[1], CONFIGS[4], CONFIGS[8]], ids=lambda config: config.summary())
 def test_a_beat_in_every_cycle(config: CodecConfig) -> None:
     """Also where a beat has many windows and the ends of several pieces, and from one packet to the next."""

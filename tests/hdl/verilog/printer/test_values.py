@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import re
 
+import pytest
 from amaranth.hdl import Module, Signal
 
 from cdma.hdl.spec.records import Status
@@ -63,6 +64,7 @@ def test_constants_are_local_parameters_of_that_name() -> None:
     assert text.count("2'd") == 6, "every other constant has its name"
 
 
+@pytest.mark.slow
 def test_an_engine_has_the_names_of_its_documents() -> None:
     """Of status codes and of the registers that it keeps."""
     text = EngineDesign(SMALL).verilog()

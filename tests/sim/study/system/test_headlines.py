@@ -65,6 +65,7 @@ def test_refused_ranges(tmp_path: Path, text: str, message: str) -> None:
     assert message in str(caught.value)
 
 
+@pytest.mark.slow
 def test_each_band_comes_from_what_moves_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_DRAWS", 6)
     wanted = [one for one in load_ranges() if (one.section, one.key) == ("compute", "conv_efficiency")]

@@ -25,6 +25,7 @@ def studied() -> Any:
     return study(QUICK, RECORDED, RECORDED)
 
 
+@pytest.mark.slow
 def test_figures_are_drawn_and_drawn_alike(studied: Any) -> None:
     comparisons = compare(studied, QUICK)
     found = {one.quantity: Band(one.ours, ()) for one in comparisons}

@@ -21,6 +21,7 @@ QUICK = Schedule(epochs=1, batch=500, probe=4, points=3)
 
 
 # One with poolings and one with sums; the test of records has vgg.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "network",
     [
@@ -102,6 +103,7 @@ def test_the_images_are_normalised():
     assert set(classes.tolist()) == set(range(10))
 
 
+@pytest.mark.slow
 def test_a_record_is_what_the_readers_read(tmp_path):
     said = []
     schedule = Schedule(epochs=1, batch=500, probe=4, points=3)

@@ -15,6 +15,7 @@ from cdma.verif.stream.stage.numbers import any_words
 FORMS = [Quantisation(number, 8) for number in NUMBERS] + [Quantisation("fp32", 4), Quantisation("fp32", 16)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS, ids=str)
 @pytest.mark.parametrize("exponent", ["least", "middle", "greatest"])
 def test_numbers_of_each_class_become_what_it_says(form: Quantisation, exponent: str) -> None:

@@ -1,6 +1,6 @@
 """RTLIL of a shell, by Amaranth.
 
-In: a shell. Out: the text of its design, in which a module calculates an expression once, however many statements have it.
+In: a shell. Out: its design, in which a module calculates an expression once, however many statements have it.
 A memory of zeros has no initial words; :func:`.fill_memories` writes them.
 
 Amaranth alone writes an expression again for each statement, and every bit of a memory. Yosys merges what is equal, but
@@ -19,9 +19,13 @@ from amaranth.hdl._ast import Concat, Const, Operator, Part, Slice, SwitchValue
 from amaranth.hdl._ir import Design, PortDirection
 from amaranth.hdl._xfrm import DomainLowerer
 
+from .netlist.model import VALUE
 from .shell import Shell
 
 __all__ = ["Elaborated", "elaborate"]
+
+#: Begins the attributes with the names of values; in RTLIL a backslash comes before it.
+_VALUE = VALUE.removeprefix("\\")
 
 
 class Elaborated(NamedTuple):
@@ -58,7 +62,7 @@ def _name_states(signal: Signal) -> None:
             with suppress(KeyError):
                 # The number follows the name.
                 name = signal.decoder(number).rpartition("/")[0]
-                signal.attrs[f"enum_value_{number:0{len(signal)}b}"] = name
+                signal.attrs[f"{_VALUE}{number:0{len(signal)}b}"] = name
 
 
 class _Sharing(DomainLowerer):

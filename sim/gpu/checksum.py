@@ -7,12 +7,13 @@ from functools import cache, lru_cache
 import torch
 from torch import Tensor
 
+from cdma.sim.engine.crc import POLYNOMIAL, TABLE
+
 from .checksum_kernel import crc_kernel
 from .tensors import current
 
 __all__ = ["checksum"]
 
-_POLYNOMIAL = 0x82F63B78
 #: Bytes of a lane's row, and lanes of a program.
 _ROW_BYTES, _ROWS = 512, 128
 
@@ -44,7 +45,7 @@ def _times(left: int, right: int) -> int:
     product = 0
     for bit in range(31, -1, -1):
         product ^= right if left >> bit & 1 else 0
-        right = right >> 1 ^ (_POLYNOMIAL if right & 1 else 0)
+        right = right >> 1 ^ (POLYNOMIAL if right & 1 else 0)
     return product
 
 
@@ -71,14 +72,9 @@ def _powers(step: int, count: int) -> list[int]:
 @lru_cache(maxsize=16)
 def _tables(device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
     """What the kernel looks up: by an octet, by a row of a program, and by the programs that follow."""
-    octets = []
-    for octet in range(256):
-        for _ in range(8):
-            octet = octet >> 1 ^ (_POLYNOMIAL if octet & 1 else 0)
-        octets.append(octet)
     row, program = 8 * _ROW_BYTES, 8 * _ROW_BYTES * _ROWS
     powers = [power for table in range(3) for power in _powers(program << 8 * table, 256)]
-    lists = octets, _powers(row, _ROWS)[::-1], powers
+    lists = TABLE, _powers(row, _ROWS)[::-1], powers
     first, second, third = (
         torch.tensor(each, dtype=torch.int64).to(torch.uint32).to(device) for each in lists
     )

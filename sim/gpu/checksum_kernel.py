@@ -5,10 +5,11 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from cdma.sim.engine.crc import POLYNOMIAL
+
 __all__ = ["crc_kernel", "times"]
 
-#: The polynomial 0x1EDC6F41 with its lowest bit at the top.
-_POLYNOMIAL = tl.constexpr(0x82F63B78)
+_POLYNOMIAL = tl.constexpr(POLYNOMIAL)
 
 
 @triton.jit

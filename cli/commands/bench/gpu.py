@@ -8,17 +8,17 @@ from typing import Any
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.presets import PRESETS
 from cdma.options import check_between
-from cdma.rows import Columns, Row, add_row_options, show_rows
+from cdma.rows import Columns, Row, add_row_options, column, show_rows
 
 from .cases import check_densities
 
 __all__ = ["register"]
 
 _COLUMNS: Columns = {
-    "card": lambda row: row["card"],
-    "data": lambda row: row["data"],
-    "codec": lambda row: row["codec"],
-    "ratio": lambda row: f"{row['ratio']:.2f}",
+    "card": column("card"),
+    "data": column("data"),
+    "codec": column("codec"),
+    "ratio": column("ratio", ".2f"),
     "compress GB/s": lambda row: f"{row['compress'] / 1e9:.0f}",
     "decompress GB/s": lambda row: f"{row['decompress'] / 1e9:.0f}",
     "share": lambda row: f"{row['share']['compress']:.2f}, {row['share']['decompress']:.2f}",

@@ -1,36 +1,18 @@
 """Descriptors and completions as Amaranth layouts; what the fields mean stands in :mod:`~cdma.hdl.spec.records`."""
 
-from amaranth.hdl import Const, Format, Shape, ShapeCastable, Value, unsigned
 from amaranth.lib import data
 
+from cdma.hdl.blocks.named_values import NamedValues
 from cdma.hdl.spec.records import RecordField, RecordOptions, Status, completion_fields, descriptor_fields
 
 __all__ = ["Completion", "Descriptor", "Request", "StatusShape"]
 
-
-class _StatusShape(ShapeCastable):
-    """A :class:`~cdma.hdl.spec.records.Status` in a byte: a plain value, whose numbers have names in the Verilog."""
-
-    def as_shape(self) -> Shape:
-        return unsigned(8)
-
-    def __call__(self, value: Value) -> Value:
-        return value
-
-    def const(self, init: int | None) -> Const:
-        return Const(init or 0, 8)
-
-    def from_bits(self, raw: int) -> Status:
-        return Status(raw)
-
-    def format(self, value: Value, spec: str) -> Format.Enum:
-        return Format.Enum(value, Status, name="Status")
+_STATUS_BITS = 8
+#: A :class:`~cdma.hdl.spec.records.Status` in hardware.
+StatusShape = NamedValues(_STATUS_BITS, "Status", Status)
 
 
-StatusShape = _StatusShape()
-
-
-def _members(record: tuple[RecordField, ...]) -> dict[str, int | ShapeCastable]:
+def _members(record: tuple[RecordField, ...]) -> dict[str, int | NamedValues]:
     return {field.name: StatusShape if field.name == "status" else field.bits for field in record}
 
 
@@ -57,4 +39,4 @@ class Request(data.StructLayout):
         super().__init__({"descriptor": Descriptor(options), "fault": StatusShape, "address": 64})
 
 
-assert max(Status) < 1 << 8
+assert max(Status) < 1 << _STATUS_BITS

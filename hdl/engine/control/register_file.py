@@ -32,6 +32,7 @@ from cdma.hdl.axi.lite import AxiLiteSignature
 from cdma.hdl.axi.ports import Response
 from cdma.hdl.blocks.gates import one_of
 from cdma.hdl.blocks.memory_styles import LOOK_UP_TABLES
+from cdma.hdl.blocks.named_values import NamedValues
 from cdma.hdl.spec.registers.description import (
     REGISTER_BITS,
     REGISTER_BYTES,
@@ -249,7 +250,7 @@ class RegisterFile(wiring.Component):
 
     def _write_memory(self, m: Module, write: _Write, here: Callable[[Placed], Value]) -> None:
         """Writes the word of the access into the memory, or what hardware reports. ``here`` says which one it is."""
-        place = Signal.like(self.changes.index, name="place", reset_less=True, attrs=self._names())
+        place = Signal(self._place(), reset_less=True)
         writable = Signal(REGISTER_BITS, reset_less=True)
         keeping = Signal(reset_less=True)
         written = [placed for placed in self.registers.kept if placed.register.stored_mask]
@@ -288,11 +289,10 @@ class RegisterFile(wiring.Component):
                 self.changes.enable.eq(report.valid.replicate(REGISTER_BYTES)),
             ]
 
-    def _names(self) -> dict[str, str]:
-        """What the places of registers that are kept are called in the Verilog: the attributes of an enumeration."""
-        bits = len(self.changes.index)
-        names = {f"enum_value_{n:0{bits}b}": placed.name for n, placed in enumerate(self.registers.kept)}
-        return {"enum_base_type": "Register", **names}
+    def _place(self) -> NamedValues:
+        """The shape of a place in the memory, which is called after the register that is there."""
+        names = {n: placed.name for n, placed in enumerate(self.registers.kept)}
+        return NamedValues(len(self.changes.index), "Register", names)
 
     def _word(self, choice: Sequence[Placed], here: Callable[[Placed], Value]) -> Value:
         """The word of the memory that the register of ``choice`` has which is ``here``."""
@@ -377,7 +377,7 @@ class RegisterFile(wiring.Component):
         finding = Signal()
         reading = Signal()
         hit = Signal(reset_less=True)
-        place = Signal.like(memory.addr, reset_less=True, attrs=self._names())
+        place = Signal(self._place(), reset_less=True)
         keeping = Signal(reset_less=True)
         from_memory = Signal(reset_less=True)
         live = Signal(REGISTER_BITS, reset_less=True)

@@ -10,7 +10,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
 
 from cdma.verif.engine.memory import Memory
-from cdma.verif.engine.memory_pins import PERIOD_NS, connect_memory
+from cdma.verif.engine.memory_pins import PERIOD_NS, MemoryPins
 from cdma.verif.engine.paced_bench import DESTINATION, SIZE, SOURCE
 from cdma.verif.simulator.result import bench_settings, leave_row, leaving_result
 
@@ -44,14 +44,13 @@ async def _copy(dut: object, length: int) -> None:
     Clock(pin("aclk"), PERIOD_NS, unit="ns").start()
     await ClockCycles(pin("aclk"), 8)
     pin("aresetn").value = 1
-    _, *served = connect_memory(memory, dut, "m_axi")
-    for job in served:
-        cocotb.start_soon(job)
+    port = MemoryPins(memory, dut, "m_axi")
     waiting = {"read", "write"}
     for direction in waiting:
         pin(f"s_axis_{direction}_desc_valid").value = 1
-    for _ in range(16 * length // beat):
+    for cycle in range(16 * length // beat):
         await RisingEdge(pin("aclk"))
+        port.step(cycle, in_reset=False)
         for direction in sorted(waiting):
             if int(pin(f"s_axis_{direction}_desc_ready").value):
                 pin(f"s_axis_{direction}_desc_valid").value = 0

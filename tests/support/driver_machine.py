@@ -39,7 +39,7 @@ class Machine:
 
     @resume
     async def read32(self, address: int) -> int:
-        response = await self.bench.bus.read(address, 4)
+        response = await self.bench.bus.read(address)
         assert response.resp == 0, f"the read of {address:#x} answered {response.resp}"
         return int.from_bytes(response.data, "little")
 

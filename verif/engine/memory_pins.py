@@ -4,88 +4,95 @@ from __future__ import annotations
 
 from typing import Any
 
-from cocotb.triggers import RisingEdge
-from cocotb.utils import get_sim_time
+from cdma.verif.simulator.pins import level, number
 
 from .memory import Memory
 from .memory_port import Port
 
-__all__ = ["PERIOD_NS", "connect_memory"]
+__all__ = ["PERIOD_NS", "MemoryPins"]
 
 #: Of the clock.
 PERIOD_NS = 10
 
 
-def connect_memory(memory: Memory, dut: Any, prefix: str) -> tuple[Port, Any, Any]:
-    """Gives a memory a port at the pins that begin with the prefix; the port, and what serves its reads and its writes."""
-    port = Port(memory, len(getattr(dut, f"{prefix}_wstrb")))
-    return port, _serve_reads(port, dut, prefix), _serve_writes(port, dut, prefix)
+class MemoryPins:
+    """Serves the pins that begin with a prefix.
+
+    ``port``
+        Is what answers. Its bus is as wide as the pins.
+    """
+
+    def __init__(self, memory: Memory, dut: Any, prefix: str) -> None:
+        self.port = Port(memory, len(getattr(dut, f"{prefix}_wstrb")))
+        self._reads = _Reads(self.port, dut, prefix)
+        self._writes = _Writes(self.port, dut, prefix)
+
+    def step(self, cycle: int, in_reset: bool) -> None:
+        """Sees one rising edge."""
+        self._reads.step(cycle, in_reset)
+        self._writes.step(cycle, in_reset)
 
 
-class _Pins:
-    """The pins of a bus, each driven only where its value changes."""
+class _Driven:
+    """The pins that a memory drives, each only where its value changes."""
 
-    def __init__(self, dut: Any, prefix: str, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> None:
-        self._pins = {name: getattr(dut, f"{prefix}_{name}") for name in (*inputs, *outputs)}
-        self._driven = dict.fromkeys(outputs, 0)
-        for name in outputs:
-            self._pins[name].value = 0
-
-    def __getitem__(self, name: str) -> int:
-        return int(self._pins[name].value)
-
-    def burst(self, way: str) -> tuple[int, int, int, int]:
-        """The ID, the address, the beats and the bytes of a beat that are on AR or AW."""
-        return self[f"{way}id"], self[f"{way}addr"], self[f"{way}len"] + 1, 1 << self[f"{way}size"]
-
-    def handles(self, *names: str) -> list[Any]:
-        """The pins that are looked at in every cycle."""
-        return [self._pins[name] for name in names]
+    def __init__(self, dut: Any, prefix: str, names: tuple[str, ...]) -> None:
+        self._pins = {name: getattr(dut, f"{prefix}_{name}") for name in names}
+        self._values = dict.fromkeys(names, 0)
+        for pin in self._pins.values():
+            pin.value = 0
 
     def drive(self, name: str, value: int) -> None:
         """Drives a pin."""
-        if self._driven[name] != value:
-            self._driven[name] = value
+        if self._values[name] != value:
+            self._values[name] = value
             self._pins[name].value = value
 
 
-async def _asked(valid: Any) -> int:
-    """Waits for a request: an idle port costs nothing per cycle. Returns the cycles until now."""
-    if valid.value != 1:
-        await RisingEdge(valid)
-    return int(get_sim_time("ns")) // PERIOD_NS
+class _Requests:
+    """The pins of AR or AW."""
+
+    def __init__(self, dut: Any, prefix: str, way: str) -> None:
+        self.valid = level(getattr(dut, f"{prefix}_{way}valid"))
+        self._id, self._address, self._length, self._size = (
+            number(getattr(dut, f"{prefix}_{way}{name}")) for name in ("id", "addr", "len", "size")
+        )
+
+    def burst(self) -> tuple[int, int, int, int]:
+        """The ID, the address, the beats and the bytes of a beat."""
+        return self._id(), self._address(), self._length() + 1, 1 << self._size()
 
 
-async def _serve_reads(port: Port, dut: Any, prefix: str) -> None:
-    pins = _Pins(
-        dut,
-        prefix,
-        ("arvalid", "araddr", "arlen", "arsize", "arid", "rready"),
-        ("arready", "rvalid", "rdata", "rlast", "rresp", "rid"),
-    )
-    edge, resetn = RisingEdge(dut.aclk), dut.aresetn
-    arvalid, rready = pins.handles("arvalid", "rready")
-    cycle, ready, offered = 0, True, False
-    pins.drive("arready", ready)
-    while True:
-        if not offered and not port.reading:
-            cycle = await _asked(arvalid)
-        await edge
-        cycle += 1
-        if not resetn.value:
+class _Reads:
+    """AR and R of a port."""
+
+    def __init__(self, port: Port, dut: Any, prefix: str) -> None:
+        self._port = port
+        self._requests = _Requests(dut, prefix, "ar")
+        self._rready = level(getattr(dut, f"{prefix}_rready"))
+        self._pins = _Driven(dut, prefix, ("arready", "rvalid", "rdata", "rlast", "rresp", "rid"))
+        self._ready, self._offered = True, False
+        self._pins.drive("arready", 1)
+
+    def step(self, cycle: int, in_reset: bool) -> None:
+        port, pins = self._port, self._pins
+        asked = self._requests.valid()
+        if not (asked or self._offered or port.reading):
+            return
+        if in_reset:
             port.forget_reads()
-            offered = False
-            pins.drive("rvalid", offered)
-            continue
-        if ready and arvalid.value:
-            port.ask("ar", cycle, *pins.burst("ar"))
-        ready = port.takes_read()
-        pins.drive("arready", ready)
-        if offered and not rready.value:
-            continue
+            self._offered = False
+            pins.drive("rvalid", 0)
+            return
+        if self._ready and asked:
+            port.ask("ar", cycle, *self._requests.burst())
+        self._ready = port.takes_read()
+        pins.drive("arready", self._ready)
+        if self._offered and not self._rready():
+            return
         beat = port.next_beat(cycle)
-        offered = beat is not None
-        pins.drive("rvalid", offered)
+        self._offered = beat is not None
+        pins.drive("rvalid", self._offered)
         if beat is not None:
             pins.drive("rid", beat.id)
             pins.drive("rdata", beat.data)
@@ -93,40 +100,43 @@ async def _serve_reads(port: Port, dut: Any, prefix: str) -> None:
             pins.drive("rlast", beat.last)
 
 
-async def _serve_writes(port: Port, dut: Any, prefix: str) -> None:
-    pins = _Pins(
-        dut,
-        prefix,
-        ("awvalid", "awaddr", "awlen", "awsize", "awid", "wvalid", "wdata", "wstrb", "bready"),
-        ("awready", "wready", "bvalid", "bresp", "bid"),
-    )
-    edge, resetn = RisingEdge(dut.aclk), dut.aresetn
-    awvalid, wvalid, bready = pins.handles("awvalid", "wvalid", "bready")
-    cycle, ready, takes, offered = 0, True, False, False
-    pins.drive("awready", ready)
-    while True:
-        if not offered and not port.writing:
-            cycle = await _asked(awvalid)
-        await edge
-        cycle += 1
-        if not resetn.value:
+class _Writes:
+    """AW, W and B of a port."""
+
+    def __init__(self, port: Port, dut: Any, prefix: str) -> None:
+        self._port = port
+        self._requests = _Requests(dut, prefix, "aw")
+        self._wvalid, self._bready = (
+            level(getattr(dut, f"{prefix}_{name}")) for name in ("wvalid", "bready")
+        )
+        self._data, self._strobes = (number(getattr(dut, f"{prefix}_{name}")) for name in ("wdata", "wstrb"))
+        self._pins = _Driven(dut, prefix, ("awready", "wready", "bvalid", "bresp", "bid"))
+        self._ready, self._takes, self._offered = True, False, False
+        self._pins.drive("awready", 1)
+
+    def step(self, cycle: int, in_reset: bool) -> None:
+        port, pins = self._port, self._pins
+        asked = self._requests.valid()
+        if not (asked or self._offered or port.writing):
+            return
+        if in_reset:
             port.forget_writes()
-            takes = offered = False
-            pins.drive("wready", takes)
-            pins.drive("bvalid", offered)
-            continue
-        if takes and wvalid.value:
-            port.put(cycle, pins["wdata"], pins["wstrb"])
-        if ready and awvalid.value:
-            port.ask("aw", cycle, *pins.burst("aw"))
-        ready, takes = port.takes_write(), port.takes_data(cycle)
-        pins.drive("awready", ready)
-        pins.drive("wready", takes)
-        if offered and not bready.value:
-            continue
+            self._takes = self._offered = False
+            pins.drive("wready", 0)
+            pins.drive("bvalid", 0)
+            return
+        if self._takes and self._wvalid():
+            port.put(cycle, self._data(), self._strobes())
+        if self._ready and asked:
+            port.ask("aw", cycle, *self._requests.burst())
+        self._ready, self._takes = port.takes_write(), port.takes_data(cycle)
+        pins.drive("awready", self._ready)
+        pins.drive("wready", self._takes)
+        if self._offered and not self._bready():
+            return
         answer = port.next_answer(cycle)
-        offered = answer is not None
-        pins.drive("bvalid", offered)
+        self._offered = answer is not None
+        pins.drive("bvalid", self._offered)
         if answer is not None:
             pins.drive("bid", answer.id)
             pins.drive("bresp", answer.response)

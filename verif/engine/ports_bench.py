@@ -8,33 +8,44 @@ import logging
 import random
 from collections import Counter
 from collections.abc import Awaitable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import cocotb
 from cocotb.clock import Clock
-from cocotb.triggers import ClockCycles, RisingEdge
+from cocotb.triggers import ClockCycles, Event, RisingEdge
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
 from cdma.hdl.spec.slices import has_slices
 from cdma.sim.engine.transfer import DIRECTIONS
 from cdma.verif.simulator.monitors.unknowns import UNKNOWN, Unknowns
+from cdma.verif.simulator.pins import level, number
 
 from .design import EngineDesign
 from .memory import SIZE, Memory
-from .memory_pins import PERIOD_NS, connect_memory
+from .memory_pins import PERIOD_NS, MemoryPins
 from .memory_port import Port
 from .rule_book import RuleBook
 
-__all__ = ["PortsBench"]
+__all__ = ["End", "PortsBench"]
 
 #: Bursts in flight beyond which a port takes no address.
 _DEPTH = 3
 
 
+class End(Protocol):
+    """The bench's end of a port. One coroutine steps all of them: each that woke up by itself would cost as much as all the
+    work of a cycle."""
+
+    def step(self, cycle: int, in_reset: bool) -> None:
+        """Sees one rising edge: reads what it sees, and drives what comes after it."""
+
+
 class PortsBench:
     """An engine between two memories.
 
+    ``ends``
+        Are the bench's ends of all ports.
     ``cycles``
         Counts clock cycles.
     ``failure``
@@ -59,6 +70,8 @@ class PortsBench:
         #: The ports of each memory.
         self.ports: dict[str, list[Port]] = {"dev": [], "host": []}
         self.unknowns = Unknowns(design.ports) if hasattr(dut, UNKNOWN) else None
+        self.ends: list[End] = []
+        self._alarms: dict[int, list[Event]] = {}
         self.cycles = 0
         self.failure: BaseException | None = None
 
@@ -126,13 +139,13 @@ class PortsBench:
         """Gives the memories their ports; each of several answers for its own stripes."""
         for name, ports in (("dev", self.config.dev_ports), ("host", ("host",))):
             for unit, port in enumerate(ports):
-                made, *served = connect_memory(self.memory[name], self.dut, f"m_axi_{port}")
+                pins = MemoryPins(self.memory[name], self.dut, f"m_axi_{port}")
+                self.ends.append(pins)
+                made = pins.port
                 if self.config.striped(name):
                     made.owns = functools.partial(_in_stripes_of, unit, self.config)
                 made.see_burst = functools.partial(self._see_burst, name, port)
                 self.ports[name].append(made)
-                for job in served:
-                    cocotb.start_soon(self.blame(job))
 
     @contextlib.contextmanager
     def blaming(self) -> Iterator[None]:
@@ -151,20 +164,30 @@ class PortsBench:
     async def _watch(self) -> None:
         # With register slices, outputs fall at the first edge in reset, and not before it.
         first = True
-        edge, resetn = RisingEdge(self.dut.aclk), self.dut.aresetn
+        edge, out_of_reset = RisingEdge(self.dut.aclk), level(self.dut.aresetn)
+        unknown = number(getattr(self.dut, UNKNOWN)) if self.unknowns is not None else None
         while True:
             await edge
             self.cycles += 1
             if self.failure is not None:
                 raise self.failure
-            if self.unknowns is not None:
-                self.unknowns.cycle(int(getattr(self.dut, UNKNOWN).value), not int(resetn.value))
+            in_reset = not out_of_reset()
+            if self.unknowns is not None and unknown is not None:
+                self.unknowns.cycle(unknown(), in_reset)
             self.rules_of_axi.check()
-            if int(resetn.value):
-                first = True
-            else:
+            if in_reset:
                 self.check_reset(silent=not (first and self.slices))
-                first = False
+            first = not in_reset
+            for end in self.ends:
+                end.step(self.cycles, in_reset)
+            for alarm in self._alarms.pop(self.cycles, ()):
+                alarm.set()
+
+    async def after(self, cycles: int) -> None:
+        """Waits for some rising edges, and wakes up once; cocotb's ClockCycles wakes up at each of them."""
+        alarm = Event()
+        self._alarms.setdefault(self.cycles + cycles, []).append(alarm)
+        await alarm.wait()
 
     def check_reset(self, *, silent: bool) -> None:
         """Looks at one rising edge in reset, at which the outputs are low if ``silent``."""

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-from cocotb.triggers import ClockCycles
-from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 
 from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Status
 from cdma.hdl.spec.registers.map import register_map
@@ -16,6 +12,7 @@ from cdma.sim.engine.descriptors import unpack
 
 from .bench import CHANNELS, EngineBench
 from .design import EngineDesign
+from .register_bus import RegisterBus
 
 __all__ = ["Ring", "RingBench"]
 
@@ -101,7 +98,7 @@ class Ring:
                 mask = 2 * self.bench.config.ring_entries - 1
                 await self.bench.poke(f"{self.name}.completion_tail", value=self.done & mask)
                 return data
-            await ClockCycles(self.bench.dut.aclk, 4)
+            await self.bench.after(4)
         raise AssertionError(f"{self.name}: no completion {self.done} after {limit} cycles")
 
     def skip(self) -> None:
@@ -168,25 +165,12 @@ class RingBench(EngineBench):
         self.channels = self.rings
 
     def connect(self) -> None:
-        dut = self.dut
-        self.bus = AxiLiteMaster(
-            AxiLiteBus.from_prefix(dut, "s_axil"), dut.aclk, dut.aresetn, reset_active_level=False
-        )
-        for half in (self.bus.read_if, self.bus.write_if):
-            half.log.setLevel(logging.ERROR)
+        self.bus = RegisterBus(self.dut, "s_axil", self.rng)
+        self.ends.append(self.bus)
 
     def pauses(self, share: float | None = None) -> None:
         super().pauses(share)
-        write, read = self.bus.write_if, self.bus.read_if
-        for channel in (
-            *(write.aw_channel, write.w_channel, write.b_channel),
-            *(read.ar_channel, read.r_channel),
-        ):
-            wanted = self.some_share(share)
-            channel.clear_pause_generator()
-            channel.pause = False
-            if wanted:
-                channel.set_pause_generator(_shares(random.Random(self.rng.random()), wanted))
+        self.bus.pauses = {channel: self.some_share(share) for channel in self.bus.pauses}
 
     async def poke(self, name: str, **fields: int) -> None:
         """Writes a register, fields that are not named as 0."""
@@ -198,7 +182,7 @@ class RingBench(EngineBench):
     async def peek(self, name: str, field: str | None = None) -> int:
         """Reads a register, or one field of it."""
         placed = self.registers[name]
-        response = await self.bus.read(placed.address, 4)
+        response = await self.bus.read(placed.address)
         assert response.resp == 0, f"read of {name} answered {response.resp}"
         value = int.from_bytes(response.data, "little")
         return placed.register.field(field).get(value) if field else value
@@ -216,8 +200,3 @@ class RingBench(EngineBench):
     def check_reset(self, *, silent: bool) -> None:
         super().check_reset(silent=silent)
         assert not silent or not int(self.dut.irq.value), "irq is high in reset"
-
-
-def _shares(rng: random.Random, share: float) -> Iterator[bool]:
-    while True:
-        yield rng.random() < share

@@ -16,6 +16,7 @@ from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.spec.slices import has_slices
 from cdma.verif.simulator.design import Design
+from cdma.verif.simulator.pins import level, number
 
 __all__ = ["PREFIX", "REGISTERS", "AxiViolation", "RuleBook", "broken_rules", "with_rules"]
 
@@ -156,17 +157,19 @@ class RuleBook:
         # A simulation with four states has a module around the design.
         scope = dut if hasattr(dut, f"{PREFIX}broken") else dut.dut
         self.ports = (*config.dev_ports, "host", *([REGISTERS] if config.registers else []))
-        self._broken = getattr(scope, f"{PREFIX}broken")
+        self._broken = level(getattr(scope, f"{PREFIX}broken"))
         self._shown = {
-            (port, what): getattr(scope, f"{PREFIX}{port}_{what}") for port in self.ports for what in _SHOWN
+            (port, what): number(getattr(scope, f"{PREFIX}{port}_{what}"))
+            for port in self.ports
+            for what in _SHOWN
         }
 
     def _show(self, port: str, what: str) -> int:
-        return int(self._shown[port, what].value)
+        return self._shown[port, what]()
 
     def check(self) -> None:
         """Raises :class:`AxiViolation` if a rule is broken at this rising edge."""
-        if int(self._broken.value):
+        if self._broken():
             self._object()
 
     def _object(self) -> NoReturn:
@@ -190,6 +193,6 @@ class RuleBook:
         """The port, the channel, and whether it waited, of each kind of transfer that has happened."""
         for port in self.ports:
             passed = self._show(port, "passed")
-            for number in range(2 * len(_CHANNELS)):
-                if passed >> number & 1:
-                    yield port, _CHANNELS[number // 2], bool(number & 1)
+            for place in range(2 * len(_CHANNELS)):
+                if passed >> place & 1:
+                    yield port, _CHANNELS[place // 2], bool(place & 1)

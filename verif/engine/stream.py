@@ -7,12 +7,12 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-import cocotb
 from cocotb.triggers import ClockCycles, RisingEdge
 
 from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Status
 from cdma.sim.engine.descriptors import unpack
 from cdma.verif.simulator.monitors.rules import Beat, StreamRules
+from cdma.verif.simulator.pins import level, number
 
 from .bench import CHANNELS, EngineBench
 from .design import EngineDesign
@@ -34,6 +34,17 @@ class DescriptorStream:
         self.bench, self.name = bench, name
         self.pauses = (0.0, 0.0)
         self._rules = StreamRules(f"{name} completion")
+        self._source, sink = f"s_{name}_descriptor", f"m_{name}_completion"
+        self._takes, self._given = (
+            level(self._pin(f"{self._source}_tready")),
+            level(self._pin(f"{sink}_tvalid")),
+        )
+        self._data = number(self._pin(f"{sink}_tdata"))
+        self._valid, self._ready = self._pin(f"{self._source}_tvalid"), self._pin(f"{sink}_tready")
+        self._record = self._pin(f"{self._source}_tdata")
+        self._offers = self._willing = False
+        # With register slices, outputs fall at the first edge in reset, and not before it.
+        self._falling = bool(bench.slices)
         self.forget()
 
     def forget(self) -> None:
@@ -44,38 +55,36 @@ class DescriptorStream:
     def _pin(self, name: str) -> Any:
         return getattr(self.bench.dut, name)
 
-    async def run(self) -> None:
-        """Drives both streams, and checks every cycle of the one that the engine drives."""
-        dut, rng = self.bench.dut, self.bench.rng
-        source, sink = f"s_{self.name}_descriptor", f"m_{self.name}_completion"
-        offered, takes = self._pin(f"{source}_tvalid"), self._pin(f"{source}_tready")
-        record = self._pin(f"{source}_tdata")
-        valid, ready = self._pin(f"{sink}_tvalid"), self._pin(f"{sink}_tready")
-        data = self._pin(f"{sink}_tdata")
-        # With register slices, outputs fall at the first edge in reset, and not before it.
-        falling = bool(self.bench.slices)
-        while True:
-            await RisingEdge(dut.aclk)
-            if not int(dut.aresetn.value):
-                self._rules.reset(bool(int(valid.value)) and not falling)
-                assert falling or not int(takes.value), f"{source}_tready is high in reset"
-                falling = False
-                offered.value = ready.value = 0
-                continue
-            falling = bool(self.bench.slices)
-            waits = int(offered.value) and not int(takes.value)
-            if int(offered.value) and not waits:
-                self._waiting.popleft()
-            if not waits:
-                offer = bool(self._waiting) and rng.random() >= self.pauses[0]
-                offered.value = offer
-                if offer:
-                    record.value = int.from_bytes(self._waiting[0], "little")
-            beat = Beat(int(data.value)) if int(valid.value) else None
-            self._rules.sample(beat, bool(int(ready.value)))
-            if beat is not None and int(ready.value):
-                self._arrived.append(beat.data.to_bytes(RECORD_BYTES, "little"))
-            ready.value = rng.random() >= self.pauses[1]
+    def step(self, cycle: int, in_reset: bool) -> None:
+        """Drives both streams, and checks the one that the engine drives."""
+        if in_reset:
+            self._rules.reset(self._given() and not self._falling)
+            assert self._falling or not self._takes(), f"{self._source}_tready is high in reset"
+            self._falling = False
+            self._drive(offers=False, willing=False)
+            return
+        self._falling = bool(self.bench.slices)
+        offers, rng = self._offers, self.bench.rng
+        if offers and self._takes():
+            self._waiting.popleft()
+            offers = False
+        if not offers:
+            offers = bool(self._waiting) and rng.random() >= self.pauses[0]
+            if offers:
+                self._record.value = int.from_bytes(self._waiting[0], "little")
+        beat = Beat(self._data()) if self._given() else None
+        self._rules.sample(beat, self._willing)
+        if beat is not None and self._willing:
+            self._arrived.append(beat.data.to_bytes(RECORD_BYTES, "little"))
+        self._drive(offers=offers, willing=rng.random() >= self.pauses[1])
+
+    def _drive(self, *, offers: bool, willing: bool) -> None:
+        if offers != self._offers:
+            self._offers = offers
+            self._valid.value = int(offers)
+        if willing != self._willing:
+            self._willing = willing
+            self._ready.value = int(willing)
 
     async def enable(self, *, halt_on_error: int = 0) -> None:
         """Starts the channel."""
@@ -107,7 +116,7 @@ class DescriptorStream:
                 self.bench.tell_completed(self.name, "stream", data)
                 assert not unpack(COMPLETION, data)["phase"], f"{self.name}: a phase without a ring"
                 return data
-            await ClockCycles(self.bench.dut.aclk, 4)
+            await self.bench.after(4)
         raise AssertionError(f"{self.name}: no completion after {limit} cycles")
 
     async def _pulse(self, name: str) -> None:
@@ -163,7 +172,7 @@ class StreamBench(EngineBench):
                 getattr(dut, f"{name}_{signal}").value = 0
             getattr(dut, f"s_{name}_descriptor_tvalid").value = 0
             getattr(dut, f"m_{name}_completion_tready").value = 0
-            cocotb.start_soon(self.blame(stream.run()))
+            self.ends.append(stream)
 
     def pauses(self, share: float | None = None) -> None:
         super().pauses(share)

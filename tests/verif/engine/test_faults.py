@@ -194,7 +194,7 @@ def test_notices(registers: bool, fault: str) -> None:
     _, test, message = FAULTS[registers][fault]
     number = list(FAULTS[registers]).index(fault) + 1
     (outcome,) = verify(
-        design, tests=[test], seed=2, packets=20, verilog=verilog, plusargs=[f"+fault={number}"]
+        design, tests=[test], seed=2, packets=60, verilog=verilog, plusargs=[f"+fault={number}"]
     ).outcomes
     assert outcome.failure is not None, "the fault was not found"
     assert re.search(message, outcome.failure), outcome.failure

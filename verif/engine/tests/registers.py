@@ -207,7 +207,7 @@ async def register_bus(bench: RingBench, budget: int) -> None:
     # Every address, for reads and for writes, which decode it each on its own. A register gets back what it holds.
     for address in range(0, last + 256, 4):
         wanted = AxiResp.OKAY if address in placed else AxiResp.SLVERR
-        held = await bench.bus.read(address, 4)
+        held = await bench.bus.read(address)
         assert held.resp == wanted, f"a read of {address:#x} is answered {held.resp!r}"
         taken = await bench.bus.write(address, held.data)
         assert taken.resp == wanted, f"a write to {address:#x} is answered {taken.resp!r}"
@@ -228,7 +228,7 @@ async def register_bus(bench: RingBench, budget: int) -> None:
             strobed = ((1 << 8 * len(data)) - 1) << 8 * first & masks[address]
             placed_bits = int.from_bytes(data, "little") << 8 * first & strobed
             stored[address] = stored[address] & ~strobed | placed_bits
-            response = await bench.bus.read(address, 4)
+            response = await bench.bus.read(address)
             got = int.from_bytes(response.data, "little")
             assert got == stored[address], f"{address:#x} reads {got:#x}, not {stored[address]:#x}"
             bench.checks += 1
@@ -236,7 +236,7 @@ async def register_bus(bench: RingBench, budget: int) -> None:
     async def read(count: int) -> None:
         for _ in range(count):
             address = rng.randrange(0, last + 256) & ~3
-            response = await bench.bus.read(address, 4)
+            response = await bench.bus.read(address)
             assert (response.resp == AxiResp.OKAY) == (address in placed), hex(address)
             bench.checks += 1
 

@@ -14,7 +14,7 @@ __all__: list[str] = []
 async def soak(bench: EngineBench, budget: int) -> None:
     left = budget
     while left > 0:
-        count = min(left, bench.rng.randint(10, 60))
+        count = min(left, bench.rng.randint(4, 24))
         left -= count
         bench.pauses(bench.rng.choice((0.0, None, None)))
         for memory in bench.memory.values():

@@ -21,6 +21,7 @@ from cdma.verif.simulator.monitors.rules import Beat, RuleError, StreamRules
 from cdma.verif.simulator.monitors.stream_ends import StreamSink, StreamSource
 from cdma.verif.simulator.monitors.tally import Tally
 from cdma.verif.simulator.monitors.unknowns import UNKNOWN, Unknowns
+from cdma.verif.simulator.pins import number
 
 from .design import StreamDesign
 from .packet import Packet, PacketCheck
@@ -95,6 +96,7 @@ class Bench(Generic[P]):
         self._ends: list[StreamSource | StreamSink] = [*self.sources, *self.sinks]
         self._edge = RisingEdge(dut.aclk)
         self._unknowns = Unknowns(design.ports) if hasattr(dut, UNKNOWN) else None
+        self._unknown = number(getattr(dut, UNKNOWN)) if self._unknowns is not None else None
         self._compare = PacketCheck(streams)
         self._digest = hashlib.sha256()
         #: What is told of a packet, after the one before it, to those who count situations; without it nothing is.
@@ -253,5 +255,5 @@ class Bench(Generic[P]):
             self.side.forget()
 
     def _look_for_unknowns(self, *, reset: bool) -> None:
-        if self._unknowns is not None:
-            self._unknowns.cycle(int(getattr(self.dut, UNKNOWN).value), reset)
+        if self._unknowns is not None and self._unknown is not None:
+            self._unknowns.cycle(self._unknown(), reset)

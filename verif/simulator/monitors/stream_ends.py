@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from cdma.verif.simulator.pins import level, number
+
 from .pauses import Pause, always
 from .rules import Beat, StreamRules
 
@@ -35,7 +37,7 @@ class StreamSource:
         self.name = name
         self._fields = [getattr(dut, f"{name}_t{part}") for part in fields]
         self._valid = getattr(dut, f"{name}_tvalid")
-        self._ready = getattr(dut, f"{name}_tready")
+        self._ready = level(getattr(dut, f"{name}_tready"))
         self.queue: deque[tuple[int, ...]] = deque()
         self.pause: Pause = always(random.Random())
         #: The cycles in which a transfer happened.
@@ -51,7 +53,7 @@ class StreamSource:
     def step(self, cycle: int) -> bool:
         """Sees one clock edge; returns whether a transfer happened."""
         moved = False
-        ready = int(self._ready.value) == 1
+        ready = self._ready()
         if self._offering and ready:
             self.queue.popleft()
             self.taken.append(cycle)
@@ -88,10 +90,10 @@ class StreamSink:
     def __init__(self, dut: Any, name: str, rules: StreamRules, packed: bool) -> None:
         self.name = name
         self.rules = rules
-        self._data = getattr(dut, f"{name}_tdata")
-        self._keep = getattr(dut, f"{name}_tkeep") if packed else None
-        self._last = getattr(dut, f"{name}_tlast") if packed else None
-        self._valid = getattr(dut, f"{name}_tvalid")
+        self._data = number(getattr(dut, f"{name}_tdata"))
+        self._keep = number(getattr(dut, f"{name}_tkeep")) if packed else None
+        self._last = level(getattr(dut, f"{name}_tlast")) if packed else None
+        self._valid = level(getattr(dut, f"{name}_tvalid"))
         self._ready = getattr(dut, f"{name}_tready")
         self.pause: Pause = always(random.Random())
         self.received: list[tuple[int, Beat]] = []
@@ -103,11 +105,10 @@ class StreamSink:
     def step(self, cycle: int) -> Beat | None:
         """Sees one clock edge; returns the beat on offer, whether taken or not."""
         beat = None
-        if int(self._valid.value):
-            data = int(self._data.value)
+        if self._valid():
+            data = self._data()
             if self._keep is not None and self._last is not None:
-                keep = int(self._keep.value)
-                beat = Beat(data, keep, bool(int(self._last.value)))
+                beat = Beat(data, self._keep(), self._last())
             else:
                 beat = Beat(data)
         self.rules.sample(beat, self._willing)
@@ -123,7 +124,7 @@ class StreamSink:
 
     def step_in_reset(self) -> None:
         """Sees one clock edge with reset applied."""
-        self.rules.reset(bool(int(self._valid.value)))
+        self.rules.reset(self._valid())
 
     def clear(self) -> None:
         """Forgets everything, as a neighbour in the same reset does."""

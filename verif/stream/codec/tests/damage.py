@@ -64,7 +64,7 @@ async def malformed(context: Context) -> None:
             good = context.any_packet(context.rng.randint(1, 2 * context.config.lanes))
             beats = [*good.beats[:-1], Beat(good.beats[-1].data, keep, True)]
             await bench.run([malformed_packet(beats, good.length), context.any_packet()])
-    for _ in range(max(30, context.budget // 20)):
+    for _ in range(max(12, context.budget // 20)):
         bench.set_pauses(**(context.any_pauses() if context.rng.random() < 0.7 else {}))
         good = context.any_packet()
         bad = malformed_packet(_break_beats(context, good.beats), good.length)
@@ -131,7 +131,7 @@ async def corrupt(context: Context) -> None:
     bench.set_pauses()
     for packet in _cut_beats(context):
         await bench.run([packet])
-    for _ in range(max(20, context.budget // 40)):
+    for _ in range(max(8, context.budget // 40)):
         context.new_table()
         packets = _corruptions(context)
         for packet in packets:

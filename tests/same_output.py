@@ -17,6 +17,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -163,9 +164,9 @@ def made_by(commands: Sequence[Sequence[str]], package: Path) -> dict[str, str]:
 
 
 def _contents(file: Path) -> bytes:
-    """What is in a file; of Verilog without the lines of comments, which come from docstrings."""
-    lines = file.read_bytes().splitlines(keepends=True)
-    return b"".join(line for line in lines if file.suffix != ".v" or not line.lstrip().startswith(b"//"))
+    """What is in a file; of Verilog without comments, which come from the texts of the source."""
+    text = file.read_bytes()
+    return re.sub(rb"(?m)^ *//.*\n| *//.*", b"", text) if file.suffix == ".v" else text
 
 
 def link_package(root: Path, folder: Path) -> Path:

@@ -6,6 +6,7 @@ from cdma.hdl.spec.checks import check_choice
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.codecs import BLOCKS, codec_of
 from cdma.hdl.verilog.emit import Verilog, emit, module_prefix
+from cdma.hdl.verilog.style import PLAIN, Style
 
 from .parts.memories import PURPOSES
 from .shell import CodecShell
@@ -41,6 +42,7 @@ def codec_design(
     prefix: str | None = None,
     init: bool = True,
     memories: str = "wrap",
+    style: Style = PLAIN,
 ) -> Verilog:
     """The Verilog of a ``compressor`` or ``decompressor``, called ``cdma_KIND`` by default, and its memories."""
     name = f"cdma_{kind}" if name is None else name
@@ -51,6 +53,7 @@ def codec_design(
         prefix=prefix,
         init=init,
         memories=memories,
+        style=style,
         purposes=PURPOSES,
         title=f"streaming {kind} with AXI-Stream ports",
         parameters=config.describe(),

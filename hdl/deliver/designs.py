@@ -18,19 +18,25 @@ __all__ = ["Config", "block_design", "block_ports"]
 Config = CodecConfig | StageConfig | EngineConfig
 
 
-def block_design(block: str, config: Config, **wishes: Any) -> Verilog:
-    """The Verilog of a block, with the name, the prefix, initial values and memories of ``wishes``."""
+def block_design(block: str, config: Config, *, source_lines: bool = False, **wishes: Any) -> Verilog:
+    """The Verilog of a block, with the name, the prefix, initial values and memories of ``wishes``.
+
+    With ``source_lines`` the places of the generator stand in it.
+    """
+    from cdma.hdl.verilog.style import Style
+
+    style = Style(source_lines=source_lines)
     if isinstance(config, EngineConfig):
         from cdma.hdl.engine.generate import engine_design
 
-        return engine_design(config, **wishes)
+        return engine_design(config, style=style, **wishes)
     if isinstance(config, StageConfig):
         from cdma.hdl.lossy.generate import stage_design
 
-        return stage_design(block, config, **wishes)
+        return stage_design(block, config, style=style, **wishes)
     from cdma.hdl.codec.generate import codec_design
 
-    return codec_design(block, config, **wishes)
+    return codec_design(block, config, style=style, **wishes)
 
 
 def block_ports(block: str, config: Config) -> tuple[Port, ...]:

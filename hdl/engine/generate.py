@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.verilog.emit import Verilog, emit, module_prefix
+from cdma.hdl.verilog.style import PLAIN, Style
 
 from .engine import engine_shell
 from .memories import PURPOSES
@@ -30,6 +31,7 @@ def engine_design(
     prefix: str | None = None,
     init: bool = True,
     memories: str = "wrap",
+    style: Style = PLAIN,
 ) -> Verilog:
     """The Verilog of the engine as a module called ``name``, and its memories."""
     module_prefix(name, prefix)
@@ -39,6 +41,7 @@ def engine_design(
         prefix=prefix,
         init=init,
         memories=memories,
+        style=style,
         purposes=PURPOSES,
         title="compressing DMA engine with AXI4 ports",
         parameters=config.describe(),

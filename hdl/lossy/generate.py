@@ -5,6 +5,7 @@ from __future__ import annotations
 from cdma.hdl.spec.checks import check_choice
 from cdma.hdl.spec.stage import STAGES, StageConfig
 from cdma.hdl.verilog.emit import Verilog, emit, module_prefix
+from cdma.hdl.verilog.style import PLAIN, Style
 
 from .shell import StageShell
 
@@ -19,6 +20,7 @@ def stage_design(
     prefix: str | None = None,
     init: bool = True,
     memories: str = "wrap",
+    style: Style = PLAIN,
 ) -> Verilog:
     """The Verilog of a ``quantiser`` or ``dequantiser``, called ``cdma_KIND`` by default."""
     check_choice("kind", kind, STAGES)
@@ -30,6 +32,7 @@ def stage_design(
         prefix=prefix,
         init=init,
         memories=memories,
+        style=style,
         title=f"error-bounded {kind} with AXI-Stream ports",
         parameters=config.describe(),
     )

@@ -21,6 +21,7 @@ from amaranth.hdl._xfrm import DomainLowerer
 
 from .netlist.model import VALUE
 from .shell import Shell
+from .sources import Note, source_notes
 
 __all__ = ["Elaborated", "elaborate"]
 
@@ -29,14 +30,15 @@ _VALUE = VALUE.removeprefix("\\")
 
 
 class Elaborated(NamedTuple):
-    """The RTLIL of a design, and the objects that each of its modules was made of, by the module's name there."""
+    """The RTLIL of a design, and by the names there the objects that each module was made of, and what its source notes."""
 
     text: str
     origins: dict[str, Sequence[object]]
+    notes: dict[str, dict[str, Note]]
 
 
-def elaborate(shell: Shell, name: str) -> Elaborated:
-    """The design of ``shell``, whose top is called ``name``."""
+def elaborate(shell: Shell, name: str, *, source_lines: bool = False) -> Elaborated:
+    """The design of ``shell``, whose top is called ``name``; with ``source_lines`` its notes have places."""
     fragment = Fragment.get(shell, None)
     # What ``Fragment.prepare`` does, with another transformer.
     fragment._propagate_domains(ClockDomain)
@@ -52,7 +54,7 @@ def elaborate(shell: Shell, name: str) -> Elaborated:
         for fragment, info in design.fragments.items()
         if fragment.origins
     }
-    return Elaborated(text, origins)
+    return Elaborated(text, origins, source_notes(design, lines=source_lines))
 
 
 def _name_states(signal: Signal) -> None:

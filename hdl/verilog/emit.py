@@ -26,6 +26,8 @@ from .names import check_identifier, check_prefix
 from .netlist.readable import readable
 from .printer.design import PlacedMemory, print_design
 from .shell import Shell
+from .sources import Note
+from .style import PLAIN, Style
 
 __all__ = ["MEMORIES", "Netlist", "Verilog", "emit", "module_prefix", "netlist", "purpose_of"]
 
@@ -115,20 +117,34 @@ def module_prefix(name: str, prefix: str | None) -> str:
 
 
 class Netlist(NamedTuple):
-    """RTLIL of operators, registers and memories, with the names of the Verilog, and the comment above each module."""
+    """RTLIL of operators, registers and memories, with the names of the Verilog.
+
+    ``comments``, ``notes``
+        The comment above each module, and the notes of its wires and instances.
+    """
 
     text: str
     comments: dict[str, list[str]]
+    notes: dict[str, dict[str, Note]]
 
 
 @no_collection()
-def netlist(shell: Shell, name: str, *, prefix: str, init: bool) -> Netlist:
+def netlist(shell: Shell, name: str, *, prefix: str, init: bool, source_lines: bool = False) -> Netlist:
     """The design of ``shell`` as a module called ``name``; the names of the others start with ``prefix``."""
-    design = elaborate(shell, name)
+    design = elaborate(shell, name, source_lines=source_lines)
     ports = [port.name for port in shell.ports()]
-    text, names = readable(design.text, prefix=prefix, ports=ports, init=init)
+    text, names, within = readable(design.text, prefix=prefix, ports=ports, init=init)
     comments = {names[old]: contract(origins) for old, origins in design.origins.items() if old in names}
-    return Netlist(_yosys(text, name), comments)
+    notes = {names[old]: _renamed(design.notes[old], within[old]) for old in names}
+    return Netlist(_yosys(text, name), comments, notes)
+
+
+def _renamed(notes: Mapping[str, Note], names: Mapping[str, str]) -> dict[str, Note]:
+    """The notes by the new names; a field without a note has that of its structure."""
+    found = {
+        new: notes.get(old) or notes.get(re.split(r"[.[]", old, maxsplit=1)[0]) for old, new in names.items()
+    }
+    return {name: note for name, note in found.items() if note is not None}
 
 
 @no_collection()
@@ -139,6 +155,7 @@ def emit(
     prefix: str | None = None,
     init: bool = True,
     memories: str = "wrap",
+    style: Style = PLAIN,
     purposes: Mapping[str, str] = MappingProxyType({}),
     title: str = "",
     parameters: Mapping[str, object] | None = None,
@@ -147,12 +164,12 @@ def emit(
 
     The names of submodules start with ``prefix``, by default ``name`` and an underscore. Without ``init``, registers and
     memories have no initial values. ``memories`` is one of ``MEMORIES``; ``purposes`` describe them by their paths
-    (:func:`purpose_of`). ``title`` and ``parameters`` go into the head comment.
+    (:func:`purpose_of`). ``style`` says how the text is written. ``title`` and ``parameters`` go into the head comment.
     """
     if memories not in MEMORIES:
         raise ParameterError(f"memories is {memories!r}; it must be one of {', '.join(MEMORIES)}")
     start = module_prefix(name, prefix)
-    source = netlist(shell, name, prefix=start, init=init)
+    source = netlist(shell, name, prefix=start, init=init, source_lines=style.source_lines)
     design = print_design(
         source.text,
         top=name,
@@ -160,6 +177,7 @@ def emit(
         prefix=start,
         wrap=memories == "wrap",
         comments=source.comments,
+        notes=source.notes,
     )
     placed = tuple(replace(memory, purpose=purpose_of(memory.path, purposes)) for memory in design.memories)
     body = "\n\n".join("\n".join(lines) for lines in design.modules)

@@ -68,6 +68,11 @@ def _add_output_options(parser: argparse.ArgumentParser, name: str) -> None:
         "where they are used (default wrap)",
     )
     group.add_argument(
+        "--source-lines",
+        action="store_true",
+        help="beside registers, nets, assignments and instances stand file and line of the generator",
+    )
+    group.add_argument(
         "--period",
         type=_period,
         metavar="NS",

@@ -51,6 +51,7 @@ def make(asked: argparse.Namespace, config: Config) -> Made:
             prefix=asked.prefix,
             init=asked.init,
             memories=asked.memories,
+            source_lines=asked.source_lines,
         ),
         parameters={**config.describe(), "initial values": "yes" if asked.init else "no"},
         facts=said.facts,

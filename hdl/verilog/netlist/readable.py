@@ -27,10 +27,15 @@ __all__ = ["Readable", "readable"]
 
 
 class Readable(NamedTuple):
-    """The RTLIL of a design, and the name of each of its modules by the one that it had before."""
+    """The RTLIL of a design, and the name of each of its modules by the one that it had before.
+
+    ``within``
+        For each module, by its old name, the names of its wires and instances by those that they had before.
+    """
 
     text: str
     names: dict[str, str]
+    within: dict[str, dict[str, str]]
 
 
 def readable(rtlil: str, *, prefix: str, ports: Sequence[str], init: bool) -> Readable:
@@ -59,4 +64,4 @@ def readable(rtlil: str, *, prefix: str, ports: Sequence[str], init: bool) -> Re
         for name, module in modules.items()
         for line in write(module, new_names, names, ports if name == top else None)
     )
-    return Readable(text, new_names)
+    return Readable(text, new_names, names)

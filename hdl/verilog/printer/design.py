@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from cdma.hdl.verilog.netlist.model import Module
 from cdma.hdl.verilog.netlist.parse import parse
+from cdma.hdl.verilog.sources import Note
 
 from .folding import Folded, fold
 from .memories import Memory, Shape, wrapper
@@ -61,8 +62,11 @@ def print_design(
     prefix: str,
     wrap: bool,
     comments: Mapping[str, list[str]] = MappingProxyType({}),
+    notes: Mapping[str, Mapping[str, Note]] = MappingProxyType({}),
 ) -> Printed:
-    """The text of a design; ``ports`` are those of the module ``top`` in their order; ``comments`` stand above modules.
+    """The text of a design; ``ports`` are those of the module ``top`` in their order.
+
+    ``comments`` stand above modules, and the ``notes`` of a module beside its declarations and statements.
 
     With ``wrap``, each memory is an instance of a wrapper module, named with ``prefix``; otherwise it is inferred in place.
     """
@@ -93,7 +97,11 @@ def print_design(
         [
             *comments.get(name[1:], ()),
             *print_module(
-                folded[name], modules, _port_order(module, ports if name[1:] == top else None), named
+                folded[name],
+                modules,
+                _port_order(module, ports if name[1:] == top else None),
+                named,
+                notes.get(name[1:], {}),
             ),
         ]
         for name, module in modules.items()

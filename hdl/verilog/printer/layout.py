@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from .expressions import ASSOCIATIVE, Node
 
-__all__ = ["LINE", "assignment", "condition", "constant_text", "flat", "wrapped"]
+__all__ = ["LINE", "assignment", "condition", "constant_text", "flat", "noted", "wrapped"]
 
 #: The longest line, as most style guides for Verilog have it.
 LINE = 100
@@ -188,3 +190,14 @@ def condition(before: str, node: Node, indent: int) -> list[str]:
     lines[0] = f"{before}{lines[0]}"
     lines[-1] += ") begin"
     return lines
+
+
+def noted(lines: list[str], note: str) -> list[str]:
+    """The lines with a comment: behind the last if it has room there, otherwise above the first."""
+    if not note:
+        return lines
+    if len(lines[-1]) + len(" // ") + len(note) <= LINE:
+        return [*lines[:-1], f"{lines[-1]} // {note}"]
+    pad = " " * (len(lines[0]) - len(lines[0].lstrip()))
+    width = LINE - len(pad) - len("// ")
+    return [*(f"{pad}// {part}" for part in textwrap.wrap(note, width, break_long_words=False)), *lines]

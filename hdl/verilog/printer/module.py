@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Slice, Wire, cut
+from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Slice, cut
+from cdma.hdl.verilog.sources import Note
 
 from .expressions import Node, constant, unary
 from .folding import Folded
-from .layout import LINE, assignment, condition, flat, wrapped
+from .layout import LINE, assignment, condition, flat, noted, wrapped
 from .memories import Memory, infer
 from .net_names import net_names
 from .nets import is_named, is_operator, result_ports
@@ -27,22 +28,29 @@ def print_module(
     modules: Mapping[str, Module],
     ports: Sequence[str],
     wrappers: Callable[[Memory], str] | None,
+    notes: Mapping[str, Note],
 ) -> list[str]:
     """The lines of a module; ``ports`` are its ports in their order.
 
-    ``wrappers`` gives the name of a memory's wrapper. Without it, memories are inferred in the module.
+    ``wrappers`` gives the name of a memory's wrapper. Without it, memories are inferred in the module. The
+    ``notes`` stand beside what they are about.
     """
-    return list(_Printer(folded, modules, wrappers).lines(ports))
+    return list(_Printer(folded, modules, wrappers, notes).lines(ports))
 
 
 class _Printer:
     def __init__(
-        self, folded: Folded, modules: Mapping[str, Module], wrappers: Callable[[Memory], str] | None
+        self,
+        folded: Folded,
+        modules: Mapping[str, Module],
+        wrappers: Callable[[Memory], str] | None,
+        notes: Mapping[str, Note],
     ) -> None:
         self.folded = folded
         self.module = folded.module
         self.modules = modules
         self.wrappers = wrappers
+        self.notes = notes
         self.names = net_names(folded, modules)
         self.values = Values(folded.module.wires, self.names)
         self.registers = {register.target.wire for group in folded.groups for register in group.registers}
@@ -60,7 +68,7 @@ class _Printer:
     def lines(self, ports: Sequence[str]) -> Iterator[str]:
         yield f"module {self.module.name[1:]} ("
         for index, port in enumerate(ports):
-            yield f"  {self._declaration(port, self.module.wires[port])}{',' if index < len(ports) - 1 else ''}"
+            yield from self._declaration(port, "," if index < len(ports) - 1 else "")
         yield ");"
         body = list(self._body())
         yield from self.values.parameters()
@@ -69,7 +77,7 @@ class _Printer:
             key=lambda name: self.names[name],
         )
         for name in wires:
-            yield f"  {self._declaration(name, self.module.wires[name])};"
+            yield from self._declaration(name, ";")
         yield from body
         yield "endmodule"
 
@@ -91,11 +99,16 @@ class _Printer:
             if name in self.names:
                 yield name
 
-    def _declaration(self, name: str, wire: Wire) -> str:
+    def _note(self, name: str) -> Note:
+        return self.notes.get(name[1:], Note())
+
+    def _declaration(self, name: str, end: str) -> list[str]:
+        wire, note = self.module.wires[name], self._note(name)
         kind = "reg" if name in self.registers else "wire"
         direction = f"{wire.direction:6} " if wire.direction else ""
         span = f"[{wire.width - 1}:0] " if wire.width > 1 else ""
-        return f"{direction}{kind:4} {span}{self.names[name]}"
+        line = f"  {direction}{kind:4} {span}{self.names[name]}{end}"
+        return noted([line], " ".join(filter(None, (note.meaning, note.declared))))
 
     def _initial(self) -> Iterator[str]:
         values = {
@@ -118,7 +131,7 @@ class _Printer:
                     yield from self._assign(cell.ports["\\Y"], cell)
         for left, right in self.module.connects:
             yield from self._needed(right)
-            yield from assignment(f"assign {self._text(left)} =", self._node(right, left), 2)
+            yield from self._give(left, f"assign {self._text(left)} =", self._node(right, left), 2)
 
     def _assign(self, target: Signal, cell: Cell) -> Iterator[str]:
         """The assignment to a net, after those of the nets that it reads."""
@@ -126,7 +139,11 @@ class _Printer:
             if port != "\\Y":
                 yield from self._needed(signal)
         value = self.values.named(self.folded.result(cell, self.names), target)
-        yield from assignment(f"assign {self._text(target)} =", value, 2)
+        yield from self._give(target, f"assign {self._text(target)} =", value, 2)
+
+    def _give(self, target: Signal, before: str, value: Node, indent: int) -> list[str]:
+        """The lines of an assignment to ``target``, which has the places of the statements that say so beside it."""
+        return noted(assignment(before, value, indent), self._note(target[0].wire).given)
 
     def _needed(self, signal: Signal) -> Iterator[str]:
         """The outstanding assignments of the nameless nets in a signal."""
@@ -165,7 +182,7 @@ class _Printer:
             indent += 2
         for register in group.registers:
             value = self._node(register.value, [register.target])
-            yield from assignment(f"{self._text([register.target])} <=", value, indent)
+            yield from self._give([register.target], f"{self._text([register.target])} <=", value, indent)
         while indent > 4:
             indent -= 2
             yield f"{' ' * indent}end"
@@ -184,7 +201,7 @@ class _Printer:
         name = memory.name[1:]
         if self.wrappers is not None:
             pins = {port: self._node(signal) for port, signal in signals.items()}
-            yield from _instance(self.wrappers(memory), name, pins)
+            yield from _instance(self.wrappers(memory), name, pins, self._note(memory.name))
             return
         yield from infer(
             memory,
@@ -201,7 +218,7 @@ class _Printer:
         for port, signal in cell.ports.items():
             unread = port in results and all(piece.wire not in self.names for piece in signal)
             pins[port[1:]] = None if unread else self._node(signal)
-        yield from _instance(cell.kind[1:], cell.name[1:], pins)
+        yield from _instance(cell.kind[1:], cell.name[1:], pins, self._note(cell.name))
 
     def _node(self, signal: Signal, target: Signal | None = None) -> Node:
         """The expression of a signal, which may be given to a ``target``."""
@@ -211,9 +228,9 @@ class _Printer:
         return flat(self.folded.node(signal, self.names))
 
 
-def _instance(module: str, name: str, pins: Mapping[str, Node | None]) -> Iterator[str]:
+def _instance(module: str, name: str, pins: Mapping[str, Node | None], note: Note) -> Iterator[str]:
     """An instance; None leaves a port open."""
-    yield f"  {module} {name} ("
+    yield from noted([f"  {module} {name} ("], note.declared)
     for index, (port, node) in enumerate(pins.items()):
         after = ")," if index < len(pins) - 1 else ")"
         if node is None:

@@ -60,6 +60,13 @@ def test_every_option_arrives(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert _period(tmp_path, "mine") == "1.5"
 
 
+def test_source_lines_stand_beside_what_they_are_about(tmp_path: Path) -> None:
+    assert main(["generate", "quantiser", "--source-lines", "-o", str(tmp_path)]) == 0
+    text = (tmp_path / "cdma_quantiser.v").read_text()
+    assert len(re.findall(r"// cdma/hdl/\S+\.py:\d+", text)) > 50
+    assert str(tmp_path) not in text
+
+
 @pytest.mark.slow
 def test_a_pipelined_codec_and_its_memories(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["generate", "compressor", *_SMALL, "--pipelined"]

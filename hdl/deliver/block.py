@@ -9,6 +9,8 @@ from cdma.hdl.spec.registers.description import RegisterMap
 from cdma.hdl.verilog.emit import Verilog
 from cdma.hdl.verilog.ports import Port
 
+from .languages import VERILOG
+
 __all__ = ["Block"]
 
 
@@ -24,6 +26,8 @@ class Block:
         What it was made from, and what it does with that (throughput, latency, ...), as one reads them.
     ``period``
         The clock period in ns that its constraints say.
+    ``language``
+        That of the design which takes it, one of :data:`~cdma.hdl.deliver.languages.LANGUAGES`.
     ``area``
         What was measured of it on a cell library, as one reads it; empty if nothing was.
     ``registers``, ``texts``
@@ -38,6 +42,7 @@ class Block:
     parameters: Mapping[str, object]
     facts: Mapping[str, str]
     period: float = 1.0
+    language: str = VERILOG
     registers: RegisterMap | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
     area: Mapping[str, str] = field(default_factory=dict)

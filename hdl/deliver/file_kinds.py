@@ -28,6 +28,7 @@ KINDS = (
     FileKind("_inst.v", "template", "file_type: user"),
     FileKind("_uvm.sv", "verification", "file_type: systemVerilogSource", "systemVerilogSource"),
     FileKind(".v", "rtl", "file_type: verilogSource-2005", "verilogSource"),
+    FileKind(".vhd", "vhdl", "file_type: vhdlSource", "vhdlSource"),
     FileKind(".vlt", "waivers", "file_type: vlt"),
     FileKind(".h", "software", "file_type: cSource, is_include_file: true", "cSource"),
     FileKind(".xdc", "vivado", "file_type: xdc", "user"),

@@ -12,8 +12,8 @@ __all__ = ["fusesoc_core"]
 _TARGETS = """\
 targets:
   default:
-    description: The Verilog, for a design that depends on it
-    filesets: [rtl]
+    description: The block, for a design that depends on it
+    filesets: [{sources}]
     toplevel: {name}
   lint:
     description: Verilator's complaints, of which there should be none
@@ -54,7 +54,8 @@ def fusesoc_core(block: Block, files: Iterable[str]) -> str:
     sets = "".join(
         f"  {group}:\n    files:\n{''.join(entries)}" for group, entries in groups.items() if entries
     )
+    sources = "rtl, vhdl" if groups["vhdl"] else "rtl"
     return (
         f"CAPI=2:\nname: cdma:dma:{block.name}:{block.version}\ndescription: {block.title}\nfilesets:\n"
-        f"{sets}{_TARGETS.format(name=block.name)}{_SOFTWARE if groups['software'] else ''}"
+        f"{sets}{_TARGETS.format(name=block.name, sources=sources)}{_SOFTWARE if groups['software'] else ''}"
     )

@@ -11,9 +11,11 @@ from .document import Drawing, as_html, as_markdown
 from .fusesoc import fusesoc_core
 from .instance import instance_template
 from .ipxact import ipxact_component
+from .languages import VHDL
 from .memory_document import memory_document
 from .register_document import register_document
 from .testbench import testbench
+from .vhdl import vhdl_files
 
 __all__ = ["package_files"]
 
@@ -25,6 +27,7 @@ def package_files(block: Block) -> dict[str, str]:
     files = {
         f"{name}.v": block.design.text,
         f"{name}_inst.v": instance_template(name, ports),
+        **(vhdl_files(name, ports) if block.language == VHDL else {}),
         f"{name}_tb.v": testbench(name, ports),
         f"{name}.sdc": sdc(name, ports, block.period),
         f"{name}.xdc": xdc(name, ports, block.period),

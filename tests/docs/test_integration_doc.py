@@ -11,6 +11,7 @@ import pytest
 
 from cdma.app import main, parser
 from cdma.hdl.deliver.designs import block_ports
+from cdma.hdl.deliver.languages import LANGUAGES
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.options import codec_config_from
 from tests.support.documents import blocks
@@ -55,6 +56,9 @@ def test_the_folder_has_the_files_that_the_page_lists(
     cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
     listed = {name for cell in cells for name in re.findall(r"`(.+?)`", cell)}
     options = ["--lanes", "2", "--dev-data-bits", "64", "--host-data-bits", "64", "--descriptors", "2"]
-    assert main(["generate", "engine", "--name", "NAME", *options, "--json", "-o", str(tmp_path)]) == 0
-    written = {Path(file).name for file in json.loads(capsys.readouterr().out)["files"]}
+    written = set()
+    for language in LANGUAGES:
+        asked = ["--name", "NAME", "--language", language, *options, "--json", "-o", str(tmp_path / language)]
+        assert main(["generate", "engine", *asked]) == 0
+        written |= {Path(file).name for file in json.loads(capsys.readouterr().out)["files"]}
     assert {name for name in written if not name.endswith(".svg")} == listed

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cdma.base.errors import ParameterError
+from cdma.hdl.deliver.languages import LANGUAGES, VERILOG
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.stage import StageConfig
@@ -66,6 +67,13 @@ def _add_output_options(parser: argparse.ArgumentParser, name: str) -> None:
         default="wrap",
         help="wrap: each memory is an instance of a module of its shape, which a macro can replace; infer: memories stand "
         "where they are used (default wrap)",
+    )
+    group.add_argument(
+        "--language",
+        choices=LANGUAGES,
+        default=VERILOG,
+        help="language of your design: with vhdl a package with the component and a wrapper with records for its buses lie "
+        "beside the Verilog (default verilog)",
     )
     group.add_argument(
         "--source-lines",

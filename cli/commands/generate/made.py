@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from cdma._version import __version__
 from cdma.hdl.deliver.block import Block
 from cdma.hdl.deliver.designs import Config, block_design, block_ports
+from cdma.hdl.deliver.languages import check_name_in
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.spec.stage import StageConfig
@@ -33,6 +34,7 @@ class Made:
 
 def make(asked: argparse.Namespace, config: Config) -> Made:
     """The block that the arguments name and ``config`` describes."""
+    check_name_in(asked.language, asked.name)
     area = {} if asked.area is None else measured(asked.area, asked.block, config.settings())
     said = characteristics(asked.block, config)
     pipelined = not isinstance(config, StageConfig) and config.pipelined
@@ -55,6 +57,7 @@ def make(asked: argparse.Namespace, config: Config) -> Made:
         ),
         parameters={**config.describe(), "initial values": "yes" if asked.init else "no"},
         facts=said.facts,
+        language=asked.language,
         period=asked.period or (_PIPELINED_PERIOD if pipelined else _PERIOD),
         registers=registers,
         texts=texts,

@@ -23,6 +23,7 @@ from cdma.commands.generate.software import software_files
 from cdma.hdl.deliver.bender import bender_manifest, listed_files
 from cdma.hdl.deliver.block import Block
 from cdma.hdl.deliver.buses import buses_of
+from cdma.hdl.deliver.languages import VHDL
 from cdma.hdl.deliver.package import package_files
 from cdma.hdl.deliver.testbench import testbench as bench_of
 from cdma.hdl.spec.codec import CodecConfig
@@ -64,7 +65,15 @@ _ORDER = {
 def made(block: str) -> Block:
     """The block with the name ``mine``, and no initial values."""
     asked = Namespace(
-        block=block, name="mine", prefix=None, init=False, memories="wrap", period=2.5, area=None
+        block=block,
+        name="mine",
+        prefix=None,
+        init=False,
+        memories="wrap",
+        source_lines=False,
+        language=VHDL,
+        period=2.5,
+        area=None,
     )
     return make(asked, _CONFIGS[block]).block
 
@@ -159,7 +168,7 @@ def test_fusesoc_lists_every_file_once_and_its_targets(block: str, folder: Path)
     assert len(files) == len(set(files))
     targets = {name: target["filesets"] for name, target in core["targets"].items()}
     assert targets == {
-        "default": ["rtl"],
+        "default": ["rtl", "vhdl"],
         "lint": ["rtl", "waivers"],
         "sim": ["rtl", "bench"],
         "synth": ["rtl", "vivado"],

@@ -1,0 +1,19 @@
+"""The languages of designs that take a block."""
+
+from __future__ import annotations
+
+from cdma.base.errors import ParameterError
+
+__all__ = ["LANGUAGES", "VERILOG", "VHDL", "check_name_in"]
+
+VERILOG, VHDL = "verilog", "vhdl"
+
+LANGUAGES = (VERILOG, VHDL)
+
+
+def check_name_in(language: str, name: str) -> None:
+    """Refuses the legal name of a module that the language would have to escape."""
+    if language == VHDL and ("__" in name or name.endswith("_")):
+        raise ParameterError(
+            f"name is {name!r}; in VHDL no name has two underscores in a row, or one at its end"
+        )

@@ -20,4 +20,4 @@ def listed_files(manifest: str) -> list[str] | None:
     """The files of a manifest that :func:`bender_manifest` wrote; None for any other."""
     if not manifest.startswith(_OPENING):
         return None
-    return re.findall(r"^  - (\S+\.v)$", manifest, re.MULTILINE)
+    return re.findall(r"^  - (\S+\.s?v)$", manifest, re.MULTILINE)

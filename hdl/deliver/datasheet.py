@@ -10,6 +10,7 @@ from .block import Block
 from .buses import STREAM, buses_of
 from .document import Drawing, Heading, Paragraph, Part, Table
 from .drawing import block_drawing, wave_drawing
+from .languages import ending
 from .memory_list import memory_groups
 
 __all__ = ["datasheet"]
@@ -41,7 +42,8 @@ def datasheet(block: Block) -> list[Part]:
 def _parts(block: Block) -> Iterator[Part]:
     yield Heading(f"{block.name}: {block.title}", 1)
     yield Paragraph(
-        f"Made by cdma {block.version}. This is the datasheet of this one configuration; `{block.name}.v` is its Verilog."
+        f"Made by cdma {block.version}. This is the datasheet of this one configuration; "
+        f"`{block.name}{ending(block.language)}` is its Verilog."
     )
     drawing = block_drawing(block.name, block.title, block.ports)
     yield Drawing(f"{block.name}_block.svg", f"`{block.name}` and its ports", drawing)

@@ -8,6 +8,8 @@ from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.stage import StageConfig
 
+from .languages import SYSTEM_VERILOG, VERILOG
+
 if TYPE_CHECKING:
     from cdma.hdl.verilog.emit import Verilog
     from cdma.hdl.verilog.ports import Port
@@ -18,14 +20,19 @@ __all__ = ["Config", "block_design", "block_ports"]
 Config = CodecConfig | StageConfig | EngineConfig
 
 
-def block_design(block: str, config: Config, *, source_lines: bool = False, **wishes: Any) -> Verilog:
-    """The Verilog of a block, with the name, the prefix, initial values and memories of ``wishes``.
+def block_design(
+    block: str, config: Config, *, language: str = VERILOG, source_lines: bool = False, **wishes: Any
+) -> Verilog:
+    """The Verilog of a block for a design in ``language``.
 
-    With ``source_lines`` the places of the generator stand in it.
+    It has the name, the prefix, the initial values and the memories of ``wishes``, and with ``source_lines`` the places of
+    the generator.
     """
+    from cdma.hdl.verilog.dialect import SYSTEM_VERILOG as TYPED
+    from cdma.hdl.verilog.dialect import VERILOG_2005
     from cdma.hdl.verilog.style import Style
 
-    style = Style(source_lines=source_lines)
+    style = Style(TYPED if language == SYSTEM_VERILOG else VERILOG_2005, source_lines)
     if isinstance(config, EngineConfig):
         from cdma.hdl.engine.generate import engine_design
 

@@ -26,7 +26,9 @@ class FileKind(NamedTuple):
 KINDS = (
     FileKind("_tb.v", "bench", "file_type: verilogSource-2005"),
     FileKind("_inst.v", "template", "file_type: user"),
+    FileKind("_inst.sv", "template", "file_type: user"),
     FileKind("_uvm.sv", "verification", "file_type: systemVerilogSource", "systemVerilogSource"),
+    FileKind(".sv", "rtl", "file_type: systemVerilogSource", "systemVerilogSource"),
     FileKind(".v", "rtl", "file_type: verilogSource-2005", "verilogSource"),
     FileKind(".vhd", "vhdl", "file_type: vhdlSource", "vhdlSource"),
     FileKind(".vlt", "waivers", "file_type: vlt"),

@@ -12,6 +12,7 @@ from cdma.hdl.verilog.ports import Port
 from .block import Block
 from .buses import AXI4, AXI_LITE, CLOCK, INTERRUPT, RESET, STREAM, Bus, buses_of
 from .file_kinds import kind_of
+from .languages import SYSTEM_VERILOG
 
 __all__ = ["ipxact_component"]
 
@@ -54,8 +55,8 @@ def ipxact_component(block: Block, files: Iterable[str]) -> str:
     ]
     maps = [] if block.registers is None else [_memory_map(block.registers)]
     kinds = {file: kind for file in files if (kind := kind_of(file).ipxact)}
-    verilog = {file: kind for file, kind in kinds.items() if kind == "verilogSource"}
-    others = {file: kind for file, kind in kinds.items() if file not in verilog}
+    sources = {file: kind for file, kind in kinds.items() if kind_of(file).group in ("rtl", "vhdl")}
+    others = {file: kind for file, kind in kinds.items() if file not in sources}
     tree = {
         f"@{{{_XSI}}}schemaLocation": f"{_NAMESPACE} {_NAMESPACE}/index.xsd",
         "vendor": "cdma",
@@ -66,7 +67,7 @@ def ipxact_component(block: Block, files: Iterable[str]) -> str:
         "addressSpaces": _several("addressSpace", spaces),
         "memoryMaps": _several("memoryMap", maps),
         "model": _model(block),
-        "fileSets": {"fileSet": [_file_set("source", verilog), _file_set("documents", others)]},
+        "fileSets": {"fileSet": [_file_set("source", sources), _file_set("documents", others)]},
         "description": block.title,
     }
     top = ElementTree.Element(f"{{{_NAMESPACE}}}component")
@@ -184,9 +185,10 @@ def _field(field: Field) -> _Tree:
 
 
 def _model(block: Block) -> _Tree:
+    is_sv = block.language == SYSTEM_VERILOG
     instantiation = {
         "name": "rtl",
-        "language": "verilog",
+        "language": "systemVerilog" if is_sv else "verilog",
         "moduleName": block.name,
         "fileSetRef": {"localName": "source"},
     }

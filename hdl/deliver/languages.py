@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from cdma.base.errors import ParameterError
 
-__all__ = ["LANGUAGES", "VERILOG", "VHDL", "check_name_in"]
+__all__ = ["LANGUAGES", "SYSTEM_VERILOG", "VERILOG", "VHDL", "check_name_in", "ending"]
 
-VERILOG, VHDL = "verilog", "vhdl"
+VERILOG, SYSTEM_VERILOG, VHDL = "verilog", "sv", "vhdl"
 
-LANGUAGES = (VERILOG, VHDL)
+LANGUAGES = (VERILOG, SYSTEM_VERILOG, VHDL)
+
+
+def ending(language: str) -> str:
+    """What the files of a block end with: for a design in VHDL it is in Verilog."""
+    return ".sv" if language == SYSTEM_VERILOG else ".v"
 
 
 def check_name_in(language: str, name: str) -> None:

@@ -11,9 +11,10 @@ from .document import Drawing, as_html, as_markdown
 from .fusesoc import fusesoc_core
 from .instance import instance_template
 from .ipxact import ipxact_component
-from .languages import VHDL
+from .languages import SYSTEM_VERILOG, VHDL, ending
 from .memory_document import memory_document
 from .register_document import register_document
+from .sv_instance import sv_instance
 from .testbench import testbench
 from .vhdl import vhdl_files
 
@@ -23,15 +24,15 @@ __all__ = ["package_files"]
 def package_files(block: Block) -> dict[str, str]:
     """Each text by the name of its file, the Verilog first. Every name begins with that of the block."""
     name, ports, memories = block.name, block.ports, block.design.memories
-    sheet = datasheet(block)
+    sheet, end, is_sv = datasheet(block), ending(block.language), block.language == SYSTEM_VERILOG
     files = {
-        f"{name}.v": block.design.text,
-        f"{name}_inst.v": instance_template(name, ports),
+        f"{name}{end}": block.design.text,
+        f"{name}_inst{end}": sv_instance(name, ports) if is_sv else instance_template(name, ports),
         **(vhdl_files(name, ports) if block.language == VHDL else {}),
-        f"{name}_tb.v": testbench(name, ports),
+        f"{name}_tb.v": testbench(name, ports, f"{name}{end}"),
         f"{name}.sdc": sdc(name, ports, block.period),
         f"{name}.xdc": xdc(name, ports, block.period),
-        f"{name}.vlt": verilator_waivers(),
+        f"{name}.vlt": verilator_waivers(declared_values=is_sv),
         **block.texts,
     }
     if block.registers is not None:

@@ -13,7 +13,7 @@ __all__ = ["testbench"]
 
 _TEXT = """\
 // A first bench for {name}: after a reset with idle inputs every control output is known, and nothing is offered.
-// Any simulator runs it, for example: iverilog -g2005 -o {name}_tb {name}.v {name}_tb.v && vvp {name}_tb
+// Any simulator runs it, for example: iverilog -g2012 -o {name}_tb {file} {name}_tb.v && vvp {name}_tb
 module {name}_tb;
   reg aclk = 0;
   reg aresetn = 0;
@@ -42,8 +42,11 @@ endmodule
 """
 
 
-def testbench(name: str, ports: Sequence[Port]) -> str:
-    """The bench, a module called ``NAME_tb``; what it prints ends with ``reset passed`` or says what failed."""
+def testbench(name: str, ports: Sequence[Port], file: str) -> str:
+    """The bench of the Verilog in ``file``, a module called ``NAME_tb``.
+
+    What it prints ends with ``reset passed`` or says what failed.
+    """
     outputs = [port for port in ports if port.direction == "output"]
     offers = [port.name for port in outputs if port.name.endswith("valid")]
     known = [port.name for port in outputs if port.name.endswith(("valid", "ready")) or port.name == "irq"]
@@ -57,6 +60,7 @@ def testbench(name: str, ports: Sequence[Port]) -> str:
     }
     return _TEXT.format(
         name=name,
+        file=file,
         wires="\n".join(f"  wire {port.range}{port.name};" for port in outputs),
         pins=indent(pin_lines(ports, idle), "  "),
         checks="\n".join(checks),

@@ -178,6 +178,7 @@ def emit(
         wrap=memories == "wrap",
         comments=source.comments,
         notes=source.notes,
+        dialect=style.dialect,
     )
     placed = tuple(replace(memory, purpose=purpose_of(memory.path, purposes)) for memory in design.memories)
     body = "\n\n".join("\n".join(lines) for lines in design.modules)

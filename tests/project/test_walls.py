@@ -53,7 +53,7 @@ hdl/engine/rings: hdl/spec hdl/spec/registers hdl/blocks hdl/axi hdl/engine/chan
 hdl/engine: hdl/spec hdl/spec/registers hdl/blocks hdl/verilog hdl/codec/parts hdl/axi hdl/engine/channel
     hdl/engine/control hdl/engine/rings
 # What a user gets: the Verilog of any block by its name, texts of its registers, its package, the core of LiteX.
-hdl/deliver: base hdl/spec hdl/spec/registers hdl/verilog hdl/codec hdl/lossy hdl/engine
+hdl/deliver: base hdl/spec hdl/spec/registers hdl/verilog hdl/codec/parts hdl/codec hdl/lossy hdl/engine
 # The public names of cdma.hdl. They are imported by name on first use, and no room imports through them.
 hdl: base hdl/spec hdl/blocks hdl/codec/parts hdl/codec hdl/engine
 # The software of the same bits: codec, error bounds, the engine's model with its drivers, and what autograd keeps.

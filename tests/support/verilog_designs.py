@@ -6,6 +6,7 @@ from functools import cache
 from typing import NamedTuple
 
 from cdma.hdl.deliver.designs import Config, block_design
+from cdma.hdl.deliver.languages import SYSTEM_VERILOG, VERILOG
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
@@ -24,6 +25,7 @@ class Design(NamedTuple):
     memories: str = "wrap"
     init: bool = True
     prefix: str | None = None
+    language: str = VERILOG
 
 
 _CODECS = {
@@ -94,6 +96,12 @@ DESIGNS = {
         for key, (config, init) in _CODECS.items()
     },
     "decompressor-infer": Design("decompressor", CodecConfig(pipelined=True), memories="infer"),
+    "compressor-sv": Design("compressor", CodecConfig(), language=SYSTEM_VERILOG),
+    "decompressor-sv": Design("decompressor", CodecConfig(pipelined=True), "infer", language=SYSTEM_VERILOG),
+    "engine-sv": Design("engine", EngineConfig(), language=SYSTEM_VERILOG),
+    "engine-sv_asic": Design(
+        "engine", EngineConfig(Format(16), lanes=4), init=False, language=SYSTEM_VERILOG
+    ),
     **{f"engine-{key}": design for key, design in _ENGINES.items()},
 }
 #: Whose constructs others have as well.
@@ -111,7 +119,13 @@ THOROUGH = {
 @cache
 def verilog_of(name: str) -> Verilog:
     """The Verilog of one of ``DESIGNS``, whose top has its name."""
-    block, config, memories, init, prefix = DESIGNS[name]
+    block, config, memories, init, prefix, language = DESIGNS[name]
     return block_design(
-        block, config, name=name.replace("-", "_"), prefix=prefix, init=init, memories=memories
+        block,
+        config,
+        language=language,
+        name=name.replace("-", "_"),
+        prefix=prefix,
+        init=init,
+        memories=memories,
     )

@@ -19,6 +19,7 @@ from typing import Protocol
 from amaranth.back import rtlil
 
 from cdma.base.errors import ToolError, ToolTimeout
+from cdma.hdl.verilog.dialect import SYSTEM_VERILOG, VERILOG_2005, Dialect
 from cdma.hdl.verilog.emit import netlist
 from cdma.hdl.verilog.printer.design import print_design
 from cdma.hdl.verilog.shell import Shell
@@ -58,7 +59,7 @@ proc -norom
 flatten
 opt_clean
 design -stash gold
-read_verilog gate.v
+{read} gate.v
 hierarchy -check -top {top}
 proc
 flatten
@@ -79,6 +80,7 @@ class Whole:
     shell: Shell
     verilog: str
     top: str
+    dialect: Dialect = VERILOG_2005
 
     @property
     def texts(self) -> tuple[str, str]:
@@ -91,7 +93,11 @@ class Whole:
             (folder / "gold.il").write_text(source)
             (folder / "gate.v").write_text(text)
             try:
-                find_yosys().run(_MITER.format(top=self.top) + WRITE_AIGER, folder, seconds=seconds)
+                find_yosys().run(
+                    _MITER.format(top=self.top, read=_read(self.dialect)) + WRITE_AIGER,
+                    folder,
+                    seconds=seconds,
+                )
             except ToolTimeout as error:
                 return UNKNOWN, bits, str(error)
             except ToolError as error:
@@ -116,7 +122,7 @@ memory_map
 opt_clean
 write_rtlil gold_parts.il
 design -reset
-read_verilog gate.v
+{read} gate.v
 hierarchy -check -top top
 proc
 design -push-copy
@@ -146,12 +152,17 @@ delete gold gate equiv
 """
 
 
-def printed(shell: Shell) -> Printed:
+def _read(dialect: Dialect) -> str:
+    """What Yosys reads a text with."""
+    return "read_verilog -sv" if dialect is SYSTEM_VERILOG else "read_verilog"
+
+
+def printed(shell: Shell, dialect: Dialect = VERILOG_2005) -> Printed:
     """The two sides of a design's modules, memories standing where they are used."""
     source = netlist(shell, "top", prefix="top_", init=False).text
     ports = [port.name for port in shell.ports()]
-    design = print_design(source, top="top", ports=ports, prefix="top_", wrap=False)
-    return Printed(source, "\n".join(line for module in design.modules for line in module))
+    design = print_design(source, top="top", ports=ports, prefix="top_", wrap=False, dialect=dialect)
+    return Printed(source, "\n".join(line for module in design.modules for line in module), dialect)
 
 
 @dataclass(frozen=True)
@@ -160,6 +171,7 @@ class Printed:
 
     netlist: str
     verilog: str
+    dialect: Dialect = VERILOG_2005
 
     @property
     def texts(self) -> tuple[str, str]:
@@ -188,7 +200,7 @@ class Printed:
             for side, names in modules.items()
         }
         yosys = find_yosys()
-        yosys.run(_PARTS.format(**opened), folder, seconds=seconds)
+        yosys.run(_PARTS.format(**opened, read=_read(self.dialect)), folder, seconds=seconds)
         gold, gate = (_ports((folder / f"{side}_parts.il").read_text()) for side in ("gold", "gate"))
         if gate.keys() != set(modules["gate"]):
             raise ToolError("the Verilog has modules that its own top does not reach")

@@ -19,7 +19,7 @@ __all__ = ["four_state_name", "four_state_text"]
 
 #: A register or a memory, as the design declares it.
 _REGISTER = re.compile(
-    r"^ *(?:output +)?reg +(?:\[\d+:\d+\] +)?(?P<name>\w+|\\\S+ )(?: +\[(?P<first>\d+):(?P<last>\d+)\])?;?,?$",
+    r"^ *(?:output +)?reg +(?:\[\d+:\d+\] +)?(?P<name>\w+|\\\S+ )(?: +\[(?P<first>\d+):(?P<last>\d+)\])?;?,?(?: //.*)?$",
     re.MULTILINE,
 )
 

@@ -12,8 +12,8 @@ __all__ = ["manifest"]
 _NAME = "Bender.yml"
 
 
-def manifest(directory: Path, verilog: str) -> dict[str, str]:
-    """The ``Bender.yml`` of a folder that gets the file ``verilog``, by its name; nothing where the user has one."""
+def manifest(directory: Path, sources: list[str]) -> dict[str, str]:
+    """The ``Bender.yml`` of a folder that gets the files ``sources``, by its name; nothing where the user has one."""
     path = directory / _NAME
     try:
         listed = listed_files(path.read_text(encoding="utf-8")) if path.exists() else []
@@ -22,4 +22,4 @@ def manifest(directory: Path, verilog: str) -> dict[str, str]:
     if listed is None:
         return {}
     there = [file for file in listed if (directory / file).exists()]
-    return {_NAME: bender_manifest(directory.resolve().name, [*there, verilog])}
+    return {_NAME: bender_manifest(directory.resolve().name, [*there, *sources])}

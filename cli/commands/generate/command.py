@@ -72,8 +72,8 @@ def _add_output_options(parser: argparse.ArgumentParser, name: str) -> None:
         "--language",
         choices=LANGUAGES,
         default=VERILOG,
-        help="language of your design: with vhdl a package with the component and a wrapper with records for its buses lie "
-        "beside the Verilog (default verilog)",
+        help="language of your design: verilog is that of 2005; sv writes SystemVerilog and a package of types; vhdl puts a "
+        "package with the component and a wrapper with records for buses beside the Verilog (default verilog)",
     )
     group.add_argument(
         "--source-lines",
@@ -116,6 +116,7 @@ def _period(text: str) -> float:
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.files import ready_directory, write_folder
+    from cdma.hdl.deliver.file_kinds import kind_of
     from cdma.hdl.deliver.package import package_files
     from cdma.output import status, warn
 
@@ -131,7 +132,8 @@ def _run(arguments: argparse.Namespace) -> int:
         say(f"generating {arguments.name}")
         made = make(arguments, config)
         files = package_files(made.block)
-    paths = write_folder(arguments.output, {**files, **manifest(arguments.output, f"{arguments.name}.v")})
+    sources = [file for file in files if kind_of(file).group == "rtl"]
+    paths = write_folder(arguments.output, {**files, **manifest(arguments.output, sources)})
     summary = summary_of(made, paths)
     if arguments.json:
         print(json.dumps(summary))

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from cdma._version import __version__
 from cdma.hdl.deliver.block import Block
 from cdma.hdl.deliver.designs import Config, block_design, block_ports
-from cdma.hdl.deliver.languages import check_name_in
+from cdma.hdl.deliver.languages import SYSTEM_VERILOG, check_name_in
+from cdma.hdl.deliver.sv_package import sv_package, sv_package_file
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.spec.stage import StageConfig
@@ -41,6 +42,8 @@ def make(asked: argparse.Namespace, config: Config) -> Made:
     registers, texts = None, {}
     if isinstance(config, EngineConfig) and config.registers:
         registers, texts = register_map(config), software_files(config, asked.name)
+    if asked.language == SYSTEM_VERILOG and (types := sv_package(asked.block, config, asked.name)):
+        texts = {sv_package_file(asked.name): types, **texts}
     block = Block(
         name=asked.name,
         title=said.title,
@@ -53,6 +56,7 @@ def make(asked: argparse.Namespace, config: Config) -> Made:
             prefix=asked.prefix,
             init=asked.init,
             memories=asked.memories,
+            language=asked.language,
             source_lines=asked.source_lines,
         ),
         parameters={**config.describe(), "initial values": "yes" if asked.init else "no"},

@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from cdma.hdl.verilog.dialect import VERILOG_2005, Dialect
 from cdma.hdl.verilog.netlist.model import Module
 from cdma.hdl.verilog.netlist.parse import parse
 from cdma.hdl.verilog.sources import Note
 
 from .folding import Folded, fold
+from .inherited import inherit_values
 from .memories import Memory, Shape, wrapper
 from .module import print_module
 from .narrow import narrow
@@ -63,6 +65,7 @@ def print_design(
     wrap: bool,
     comments: Mapping[str, list[str]] = MappingProxyType({}),
     notes: Mapping[str, Mapping[str, Note]] = MappingProxyType({}),
+    dialect: Dialect = VERILOG_2005,
 ) -> Printed:
     """The text of a design; ``ports`` are those of the module ``top`` in their order.
 
@@ -77,6 +80,7 @@ def print_design(
     drop_unused(modules, f"\\{top}")
     for name, module in modules.items():
         narrow(module, modules)
+        inherit_values(module, modules)
         folded[name] = fold(module, modules)
     wrappers: dict[Shape, tuple[str, Memory]] = {}
     taken = {name[1:] for name in modules}
@@ -102,11 +106,12 @@ def print_design(
                 _port_order(module, ports if name[1:] == top else None),
                 named,
                 notes.get(name[1:], {}),
+                dialect,
             ),
         ]
         for name, module in modules.items()
     ]
-    texts += [wrapper(name, memory) for name, memory in wrappers.values()]
+    texts += [wrapper(name, memory, dialect) for name, memory in wrappers.values()]
     names = {shape: name for shape, (name, _) in wrappers.items()}
     return Printed(tuple(texts), tuple(_placed(folded, f"\\{top}", "", names)))
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 __all__ = [
     "Node",
     "binary",
+    "cast",
     "choose",
     "concat",
     "constant",
@@ -38,10 +39,10 @@ class Node(NamedTuple):
     """An expression.
 
     ``kind``
-        ``leaf``, ``constant``, ``concat``, ``replicate``, ``signed``, ``select``, ``?:``, or an operator; with one operand
-        ``|``, ``&`` and ``^`` are reductions.
+        ``leaf``, ``constant``, ``concat``, ``replicate``, ``signed``, ``cast``, ``select``, ``?:``, or an operator; with one
+        operand ``|``, ``&`` and ``^`` are reductions.
     ``text``
-        The text of a leaf, the bits of a constant, most significant first, the count of a replication.
+        The text of a leaf, the bits of a constant, most significant first, the count of a replication, the type of a cast.
     ``size``
         The number of leaves and constants.
     """
@@ -98,6 +99,11 @@ def concat(parts: Sequence[Node]) -> Node:
 def signed(part: Node) -> Node:
     """The same bits as a signed number."""
     return Node("signed", part.width, (part,))
+
+
+def cast(part: Node, kind: str) -> Node:
+    """The same bits as a value of the type ``kind``."""
+    return Node("cast", part.width, (part,), kind)
 
 
 def select(net: Node, index: Node, width: int) -> Node:

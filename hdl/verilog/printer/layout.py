@@ -38,6 +38,8 @@ def flat(node: Node) -> str:
         return "{" + node.text + "{" + flat(parts[0]) + "}}"
     if node.kind == "signed":
         return f"$signed({flat(parts[0])})"
+    if node.kind == "cast":
+        return f"{node.text}'({flat(parts[0])})"
     if node.kind == "select":
         span = "" if node.width == 1 else f" +: {node.width}"
         return f"{flat(parts[0])}[{flat(parts[1])}{span}]"
@@ -56,7 +58,7 @@ def _operand(node: Node, position: int) -> str:
 def _in_parentheses(node: Node, position: int) -> bool:
     """Whether an operand needs parentheses, by Verilog's precedence or for a reader who does not know all of it."""
     part = node.parts[position]
-    if part.kind in ("leaf", "constant", "concat", "replicate", "signed", "select"):
+    if part.kind in ("leaf", "constant", "concat", "replicate", "signed", "cast", "select"):
         return False
     if len(part.parts) == 1 and len(node.parts) > 1:
         # A reduction beside another operator is easily misread; a complement is not.
@@ -91,11 +93,12 @@ def wrapped(node: Node, indent: int, start: int, end: int = 1, in_chain: bool = 
         else:
             rest = _child(node, 2, indent, indent + 2, end)
         return [*lines, f"{pad}: {rest[0]}", *rest[1:]]
-    if node.kind in ("concat", "replicate", "signed"):
+    if node.kind in ("concat", "replicate", "signed", "cast"):
         before, after = {
             "concat": ("{", "}"),
             "replicate": ("{" + node.text + "{", "}}"),
             "signed": ("$signed(", ")"),
+            "cast": (f"{node.text}'(", ")"),
         }[node.kind]
         return _row([*node.parts], before, after, indent, end)
     if len(node.parts) == 2 and node.kind != "select":

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from math import gcd
 
+from cdma.hdl.verilog.dialect import VERILOG_2005, Dialect
 from cdma.hdl.verilog.netlist.model import Cell, Signal, constant, cut, width_of
 
 from .expressions import Node, leaf
@@ -226,16 +227,17 @@ def initial_values(shape: Shape, name: str) -> list[str]:
     return ["  initial begin", *words, "  end"]
 
 
-def wrapper(module: str, memory: Memory) -> list[str]:
+def wrapper(module: str, memory: Memory, dialect: Dialect) -> list[str]:
     """The lines of a memory's wrapper."""
     shape = memory.shape
     ports = wrapper_ports(memory)
     registered = {name for name, clocked in zip(read_data(memory), shape.reads, strict=True) if clocked}
     lines = [f"// {_description(shape)}", f"module {module} ("]
     for index, (name, is_input, width) in enumerate(ports):
-        kind = "input  wire" if is_input else f"output {'reg ' if name in registered else 'wire'}"
+        kind = dialect.register if name in registered else dialect.net
         span = f"[{width - 1}:0] " if width > 1 else ""
-        lines.append(f"  {kind} {span}{name}{',' if index < len(ports) - 1 else ''}")
+        direction = "input " if is_input else "output"
+        lines.append(f"  {direction} {kind:4} {span}{name}{',' if index < len(ports) - 1 else ''}")
     widths = {name: width for name, _, width in ports}
 
     def part(port: str, low: int, size: int) -> Node:
@@ -243,7 +245,7 @@ def wrapper(module: str, memory: Memory) -> list[str]:
             return leaf(port, size)
         return leaf(f"{port}[{low}]" if size == 1 else f"{port}[{low + size - 1}:{low}]", size)
 
-    lines += [");", *infer(memory, "contents", part), "endmodule"]
+    lines += [");", *infer(memory, "contents", part, dialect), "endmodule"]
     return lines
 
 
@@ -253,17 +255,19 @@ def _description(shape: Shape) -> str:
     return f"{shape.depth} words of {shape.width} bits{enables}; a word is read {latency}."
 
 
-def infer(memory: Memory, name: str, part: Callable[[str, int, int], Node]) -> list[str]:
+def infer(memory: Memory, name: str, part: Callable[[str, int, int], Node], dialect: Dialect) -> list[str]:
     """The lines of an inferred memory; ``part`` gives bits of a port by its name, the lowest bit and their number."""
     shape = memory.shape
     lines = [_STYLES[shape.style]] if shape.style else []
-    lines += [f"  reg [{shape.width - 1}:0] {name} [0:{shape.depth - 1}];", *initial_values(shape, name)]
-    has_clock = shape.writes > 0 or any(shape.reads)
-    clock = f"  always @(posedge {flat(part('clk', 0, 1))}) begin" if has_clock else ""
+    lines.append(f"  {dialect.register} [{shape.width - 1}:0] {name} {dialect.words(shape.depth)};")
+    lines += initial_values(shape, name)
+    # Initial words are written by another process, and each port is one.
+    write_once = shape.writes == 1 and shape.contents == ()
+    edge = f"@(posedge {flat(part('clk', 0, 1))}) begin" if shape.writes > 0 or any(shape.reads) else ""
     for number in range(shape.writes):
         start = "write" if shape.writes == 1 else f"write{number}"
         word = f"{name}[{flat(part(f'{start}_address', 0, shape.address_bits))}]"
-        lines.append(clock)
+        lines.append(f"  {dialect.clocked if write_once else VERILOG_2005.clocked} {edge}")
         for index, low in enumerate(range(0, shape.width, shape.granule)):
             bits = f"[{low}]" if shape.granule == 1 else f"[{low + shape.granule - 1}:{low}]"
             target = word if shape.granule == shape.width else f"{word}{bits}"
@@ -276,7 +280,7 @@ def infer(memory: Memory, name: str, part: Callable[[str, int, int], Node]) -> l
         word = f"{name}[{flat(part(f'{start}_address', 0, shape.address_bits))}]"
         data = part(f"{start}_data", 0, shape.width)
         if clocked:
-            lines += [clock, *condition("    if (", part(f"{start}_enable", 0, 1), 4)]
+            lines += [f"  {dialect.clocked} {edge}", *condition("    if (", part(f"{start}_enable", 0, 1), 4)]
             lines += [*_load(data, f" <= {word};"), "    end", "  end"]
         else:
             lines += [f"  assign {flat(data)} = {word};"]

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from cdma.hdl.verilog.dialect import Dialect
 from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Slice, cut
 from cdma.hdl.verilog.sources import Note
 
 from .expressions import Node, constant, unary
 from .folding import Folded
-from .layout import LINE, assignment, condition, flat, noted, wrapped
+from .layout import LINE, assignment, condition, constant_text, flat, noted, wrapped
 from .memories import Memory, infer
 from .net_names import net_names
 from .nets import is_named, is_operator, result_ports
@@ -29,13 +30,14 @@ def print_module(
     ports: Sequence[str],
     wrappers: Callable[[Memory], str] | None,
     notes: Mapping[str, Note],
+    dialect: Dialect,
 ) -> list[str]:
     """The lines of a module; ``ports`` are its ports in their order.
 
     ``wrappers`` gives the name of a memory's wrapper. Without it, memories are inferred in the module. The
     ``notes`` stand beside what they are about.
     """
-    return list(_Printer(folded, modules, wrappers, notes).lines(ports))
+    return list(_Printer(folded, modules, wrappers, notes, dialect).lines(ports))
 
 
 class _Printer:
@@ -45,15 +47,20 @@ class _Printer:
         modules: Mapping[str, Module],
         wrappers: Callable[[Memory], str] | None,
         notes: Mapping[str, Note],
+        dialect: Dialect,
     ) -> None:
         self.folded = folded
         self.module = folded.module
         self.modules = modules
         self.wrappers = wrappers
         self.notes = notes
+        self.dialect = dialect
         self.names = net_names(folded, modules)
+        targets = [register.target for group in folded.groups for register in group.registers]
+        self.registers = {target.wire for target in targets}
         self.values = Values(folded.module.wires, self.names)
-        self.registers = {register.target.wire for group in folded.groups for register in group.registers}
+        if dialect.has_types:
+            self.values.add_types((target.wire for target in targets), folded.nets)
         self.printed: set[str] = set()
         if wrappers is None:
             for memory in folded.memories:
@@ -70,20 +77,25 @@ class _Printer:
         for index, port in enumerate(ports):
             yield from self._declaration(port, "," if index < len(ports) - 1 else "")
         yield ");"
-        body = list(self._body())
-        yield from self.values.parameters()
+        # What is declared first follows from the rest.
+        rest = [*self._declarations(), *self._body(), "endmodule"]
+        yield from self.values.types()
+        yield from self.values.parameters(self.dialect.constant)
+        yield from rest
+
+    def _declarations(self) -> Iterator[str]:
+        """The nets and registers that are no ports."""
         wires = sorted(
             (name for name in self._nets() if self.module.wires[name].direction is None),
             key=lambda name: self.names[name],
         )
         for name in wires:
             yield from self._declaration(name, ";")
-        yield from body
-        yield "endmodule"
 
     def _body(self) -> Iterator[str]:
         """What comes after the declarations."""
-        yield from self._initial()
+        if not self.dialect.declares_values:
+            yield from self._initial()
         yield from self._assignments()
         for group in self.folded.groups:
             yield from self._group(group)
@@ -104,24 +116,36 @@ class _Printer:
 
     def _declaration(self, name: str, end: str) -> list[str]:
         wire, note = self.module.wires[name], self._note(name)
-        kind = "reg" if name in self.registers else "wire"
+        kind = self.dialect.register if name in self.registers else self.dialect.net
         direction = f"{wire.direction:6} " if wire.direction else ""
         span = f"[{wire.width - 1}:0] " if wire.width > 1 else ""
-        line = f"  {direction}{kind:4} {span}{self.names[name]}{end}"
+        kind_of_state = self.values.type_of(name)
+        shape = f"{kind_of_state} " if kind_of_state else f"{kind:4} {span}"
+        value = self._initial_value(name) if self.dialect.declares_values else None
+        line = f"  {direction}{shape}{self.names[name]}{'' if value is None else f' = {value}'}{end}"
         return noted([line], " ".join(filter(None, (note.meaning, note.declared))))
 
     def _initial(self) -> Iterator[str]:
         values = {
-            name: wire.init
-            for name, wire in self.module.wires.items()
-            if wire.init is not None and name in self.registers and "x" not in wire.init
+            name: value
+            for name in self.module.wires
+            if name in self.registers and (value := self._initial_value(name)) is not None
         }
         if values:
             yield "  initial begin"
-            for name, bits in values.items():
-                whole = [Slice(name, 0, len(bits))]
-                yield f"    {self.names[name]} = {flat(self.values.named(constant(bits), whole))};"
+            for name, value in values.items():
+                yield f"    {self.names[name]} = {value};"
             yield "  end"
+
+    def _initial_value(self, name: str) -> str | None:
+        """What a register is from the start."""
+        bits = self.module.wires[name].init
+        if bits is None or name not in self.registers or "x" in bits:
+            return None
+        if self.dialect.declares_values and self.module.wires[name].direction:
+            # Ports are declared before the names of values.
+            return constant_text(bits)
+        return flat(self.values.named(constant(bits), [Slice(name, 0, len(bits))]))
 
     def _assignments(self) -> Iterator[str]:
         for cell in self.module.cells:
@@ -165,7 +189,7 @@ class _Printer:
             yield from self._needed(signal)
         reset = self._condition(group.reset, group.reset_low)
         enable = self._condition(group.enable, group.enable_low)
-        yield f"  always @(posedge {self._text(group.clock)}) begin"
+        yield f"  {self.dialect.clocked} @(posedge {self._text(group.clock)}) begin"
         indent = 4
         if enable is not None and not (reset is not None and group.reset_first):
             yield from condition(f"{' ' * indent}if (", enable, indent)
@@ -207,6 +231,7 @@ class _Printer:
             memory,
             name,
             lambda port, low, width: self._node(cut(signals[port], low, width)),
+            self.dialect,
         )
 
     def _instance(self, cell: Cell) -> Iterator[str]:

@@ -6,12 +6,12 @@ In: expressions. Out: the same with local parameters of the module in place of s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from cdma.hdl.verilog.names import legal_name
 from cdma.hdl.verilog.netlist.model import Signal, Wire
 
-from .expressions import Node, leaf
+from .expressions import Node, cast, leaf
 from .layout import constant_text
 
 __all__ = ["Values", "value_name"]
@@ -31,17 +31,62 @@ class Values:
         self._taken = set(names.values())
         # The group and the bits of each local parameter that is used.
         self._used: dict[str, tuple[str, str]] = {}
+        # The type of a net, with its values by their names.
+        self._types: dict[str, tuple[str, dict[str, str]]] = {}
 
-    def parameters(self) -> Iterator[str]:
+    def add_types(self, registers: Iterable[str], results: Iterable[str]) -> None:
+        """The states of a machine become a type, of the register that has them and of the results that are given to it."""
+        for name in registers:
+            net = self._names[name]
+            wire = self._wires.get(net)
+            if wire is None or wire.width == 1 or wire.enumeration or wire.direction:
+                continue
+            members = {self._name(wire, net, value): bits for bits, value in wire.values.items()}
+            kind = legal_name(f"{net}_t", self._taken)
+            if self._taken.isdisjoint(members):
+                self._types[net] = kind, members
+                self._taken |= {kind, *members}
+        states = dict(self._types)
+        for name in results:
+            net = self._names[name]
+            wire = self._wires.get(net)
+            if wire is not None and wire.enumeration in states:
+                self._types[net] = states[wire.enumeration]
+
+    def type_of(self, wire: str) -> str | None:
+        """The name of the type of a wire, if it has one."""
+        kind, _ = self._types.get(self._names[wire], (None, {}))
+        return kind
+
+    def types(self) -> Iterator[str]:
+        """The lines of the types."""
+        for kind, members in dict(self._types.values()).items():
+            rows = [f"    {name} = {constant_text(bits)}" for name, bits in members.items()]
+            width = len(next(iter(members.values())))
+            yield f"  typedef enum logic [{width - 1}:0] {{"
+            yield from ",\n".join(rows).split("\n")
+            yield f"  }} {kind};"
+
+    def parameters(self, keywords: str) -> Iterator[str]:
         """The lines of the local parameters that are used."""
         for name, (_, bits) in sorted(self._used.items(), key=lambda item: item[1]):
-            yield f"  localparam [{len(bits) - 1}:0] {name} = {constant_text(bits)};"
+            yield f"  {keywords} [{len(bits) - 1}:0] {name} = {constant_text(bits)};"
 
     def named(self, node: Node, target: Signal | None = None) -> Node:
         """The expression with names for values, also those that a ``target`` is given."""
         if target is not None and len(target) == 1:
-            node = self._given(node, self._names.get(target[0].wire, ""))
+            net = self._names.get(target[0].wire, "")
+            node = self._given(node, net)
+            if net in self._types and not self._has_type(node, net):
+                node = cast(node, self._types[net][0])
         return self._compared(node)
+
+    def _has_type(self, node: Node, net: str) -> bool:
+        """Whether an expression is of the type of a net."""
+        if node.kind == "?:":
+            return all(self._has_type(branch, net) for branch in node.parts[1:])
+        kind, members = self._types[net]
+        return node.kind == "leaf" and (node.text in members or self._types.get(node.text, ("",))[0] == kind)
 
     def _given(self, node: Node, net: str) -> Node:
         if node.kind == "?:":
@@ -62,9 +107,15 @@ class Values:
         value = value_name(wire, node.text)
         if value is None:
             return node
-        group = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", wire.enumeration) or net
-        name = legal_name(f"{group}_{value}", ()).upper()
-        found = (group, node.text)
-        if name in self._taken or self._used.setdefault(name, found) != found:
-            return node
+        name = self._name(wire, net, value)
+        if net not in self._types:
+            found = (wire.enumeration or net, node.text)
+            if name in self._taken or self._used.setdefault(name, found) != found:
+                return node
         return leaf(name, node.width)
+
+    @staticmethod
+    def _name(wire: Wire, net: str, value: str) -> str:
+        """What a value of a net is called, with what its values are called together before it."""
+        group = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", wire.enumeration) or net
+        return legal_name(f"{group}_{value}", ()).upper()

@@ -60,6 +60,22 @@ def test_every_option_arrives(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert _period(tmp_path, "mine") == "1.5"
 
 
+def test_a_folder_in_system_verilog(tmp_path: Path) -> None:
+    assert main(["generate", "compressor", *_SMALL, "--language", "sv", "-o", str(tmp_path)]) == 0
+    names = {file.name for file in tmp_path.iterdir()}
+    assert {"cdma_compressor.sv", "cdma_compressor_pkg.sv", "cdma_compressor_inst.sv"} <= names
+    assert not {"cdma_compressor.v", "cdma_compressor_inst.v"} & names
+    assert "always_ff" in (tmp_path / "cdma_compressor.sv").read_text()
+    sources = "sources:\n  - cdma_compressor.sv\n  - cdma_compressor_pkg.sv\n"
+    assert (tmp_path / "Bender.yml").read_text().endswith(sources)
+    core = (tmp_path / "cdma_compressor.core").read_text()
+    assert "- cdma_compressor.sv: {file_type: systemVerilogSource}" in core
+    component = (tmp_path / "cdma_compressor_component.xml").read_text()
+    assert "<ipxact:language>systemVerilog</ipxact:language>" in component
+    assert "PROCASSINIT" in (tmp_path / "cdma_compressor.vlt").read_text()
+    assert "`cdma_compressor.sv` is its Verilog" in (tmp_path / "cdma_compressor_datasheet.md").read_text()
+
+
 def test_source_lines_stand_beside_what_they_are_about(tmp_path: Path) -> None:
     assert main(["generate", "quantiser", "--source-lines", "-o", str(tmp_path)]) == 0
     text = (tmp_path / "cdma_quantiser.v").read_text()

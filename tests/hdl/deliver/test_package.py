@@ -198,7 +198,7 @@ def test_the_bench_passes_and_fails(block: str, folder: Path, tmp_path: Path) ->
 
 def test_the_bench_names_every_port_once(block: str) -> None:
     ports = made(block).ports
-    text = bench_of("mine", ports)
+    text = bench_of("mine", ports, "mine.v")
     assert re.findall(r"^    \.(\w+) +\(", text, re.MULTILINE) == [port.name for port in ports]
 
 

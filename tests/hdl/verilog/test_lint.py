@@ -7,13 +7,13 @@ import re
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, distribution
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 from cdma.hdl.codec.generate import codec_verilog
 from cdma.hdl.deliver.designs import block_ports
+from cdma.hdl.deliver.languages import ending
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.verilog.waivers import verilator_waivers
@@ -27,10 +27,13 @@ _VERIBLE_WITHOUT = {
     "module-filename": "the file is one self-contained text: the top and all of its submodules",
     "one-module-per-file": "the same",
     "port-name-suffix": "ports have the names of the AXI standards, which have no _i and _o",
-    "unpacked-dimensions-range-ordering": "reg x [N] is SystemVerilog; Verilog 2005 has reg x [0:N-1] alone",
-    "explicit-parameter-storage-type": "localparam logic is SystemVerilog",
     "instance-shadowing": "it takes the port in .aclk(aclk) for a declaration",
 }
+_VERIBLE_VERILOG_WITHOUT = {
+    "unpacked-dimensions-range-ordering": "reg x [N] is SystemVerilog; Verilog 2005 has reg x [0:N-1] alone",
+    "explicit-parameter-storage-type": "localparam logic is SystemVerilog",
+}
+_VERIBLE_SV_WITHOUT = {"dff-name-style": "a register has the name of its source, which has no _q"}
 
 #: slang's warnings that are not asked for, and why.
 _SLANG_WITHOUT = {
@@ -56,7 +59,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def design(name: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("lint") / f"{name.replace('-', '_')}.v"
+    path = tmp_path_factory.mktemp("lint") / f"{name.replace('-', '_')}{ending(DESIGNS[name].language)}"
     path.write_text(verilog_of(name).text)
     return path
 
@@ -65,7 +68,9 @@ def design(name: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_ports_are_those_that_are_said(name: str) -> None:
     block, config, *_ = DESIGNS[name]
     header = verilog_of(name).text.partition(f"module {name.replace('-', '_')} (\n")[2].partition(");")[0]
-    found = re.findall(r"^  (input|output) +(?:wire|reg) +(?:\[(\d+):0\] )?(\w+),?$", header, re.MULTILINE)
+    found = re.findall(
+        r"^  (input|output) +(?:wire|reg|logic) +(?:\[(\d+):0\] )?(\w+)(?: = \S+)?,?$", header, re.MULTILINE
+    )
     assert [(port.direction, port.width, port.name) for port in block_ports(block, config)] == [
         (direction, int(high or 0) + 1, port) for direction, high, port in found
     ]
@@ -80,7 +85,7 @@ def test_names_say_something(name: str) -> None:
     lines = text.splitlines()
     assert sum("_term" in line for line in lines) < 0.12 * len(lines)
     assert max(map(len, lines)) <= 100
-    declared = re.findall(r"^ +(?:reg|wire) (?:\[\d+:\d+\] )?(\w+)", text, flags=re.MULTILINE)
+    declared = re.findall(r"^ +(?:reg|wire|logic) +(?:\[\d+:\d+\] )?(\w+)", text, flags=re.MULTILINE)
     assert not [each for each in declared if re.fullmatch(r"signal(_\d+)?", each)]
 
 
@@ -99,8 +104,13 @@ def test_verilator_has_no_complaint(design: Path) -> None:
 
 def _lint(design: Path) -> tuple[int, str]:
     tool = find_verilator()
-    waivers = files("cdma.hdl.verilog") / "waivers.vlt"
+    waivers = design.with_suffix(".vlt")
+    waivers.write_text(verilator_waivers(declared_values=_is_sv(design)))
     return _run([*tool.command, "--lint-only", "-Wall", "--quiet", waivers, design], tool.environment)
+
+
+def _is_sv(design: Path) -> bool:
+    return design.suffix == ".sv"
 
 
 @pytest.mark.verilator
@@ -130,7 +140,8 @@ def test_slang_has_no_complaint(design: Path) -> None:
         "ok = ok and driver.parseAllSources() and driver.runFullCompilation(); sys.exit(not ok)"
     )
     without = [f"-Wno-{name}" for name in _SLANG_WITHOUT]
-    command = [sys.executable, "-c", program, "--std", "1364-2005", "-Weverything", *without, design]
+    standard = "1800-2017" if _is_sv(design) else "1364-2005"
+    command = [sys.executable, "-c", program, "--std", standard, "-Weverything", *without, design]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -142,7 +153,8 @@ def test_verible_has_no_complaint(design: Path) -> None:
         pytest.skip("the package verible is not installed")
     tool = next(file.locate() for file in files_of if file.name == "verible-verilog-lint")
     # Constants have capital letters, as in the standards of AXI.
-    rules = [*(f"-{name}" for name in _VERIBLE_WITHOUT), "parameter-name-style=localparam_style:ALL_CAPS"]
+    without = {*_VERIBLE_WITHOUT, *(_VERIBLE_SV_WITHOUT if _is_sv(design) else _VERIBLE_VERILOG_WITHOUT)}
+    rules = [*(f"-{name}" for name in sorted(without)), "parameter-name-style=localparam_style:ALL_CAPS"]
     assert _run(
         [tool, "--ruleset=all", f"--rules={','.join(rules)}", "--rules_config_search=false", design]
     ) == (0, "")
@@ -159,7 +171,7 @@ def test_lint_would_notice(tmp_path: Path) -> None:
 
 
 def test_every_waiver_has_a_reason() -> None:
-    lines = verilator_waivers().splitlines()
+    lines = verilator_waivers(declared_values=True).splitlines()
     assert lines[0] == "`verilator_config"
     assert len(lines) > 1
     for reason, waiver in zip(lines[1::2], lines[2::2], strict=True):
@@ -173,7 +185,7 @@ def test_yosys_reads_it(name: str, design: Path) -> None:
         pytest.skip("nothing in it that the others lack, and it takes long")
     libyosys = pytest.importorskip("pyosys.libyosys")
     yosys = libyosys.Design()
-    libyosys.run_pass(f"tee -q read_verilog {design}", yosys)
+    libyosys.run_pass(f"tee -q read_verilog {'-sv' if _is_sv(design) else ''} {design}", yosys)
     libyosys.run_pass(f"tee -q hierarchy -check -top {design.stem}", yosys)
     libyosys.run_pass("tee -q proc", yosys)
     # No latch, no loop, no wire with two drivers or none.
@@ -184,7 +196,10 @@ def test_yosys_reads_it(name: str, design: Path) -> None:
 @pytest.mark.slow
 @needs_icarus
 def test_icarus_reads_it(design: Path) -> None:
-    assert _run(["iverilog", "-g2005", "-Wall", "-t", "null", design]) == (0, "")
+    assert _run(["iverilog", "-g2012" if _is_sv(design) else "-g2005", "-Wall", "-t", "null", design]) == (
+        0,
+        "",
+    )
 
 
 @pytest.mark.verilator

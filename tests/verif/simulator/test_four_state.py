@@ -12,7 +12,7 @@ module part (
   output reg  [1:0] b
 );
   reg kept = 1'h0;
-  reg plain;
+  reg plain; // What it is for.
   reg [7:0] vector;
   reg [7:0] memory [3:0];
   reg \\escaped[0] ;

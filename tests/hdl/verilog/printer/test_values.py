@@ -8,11 +8,16 @@ import re
 import pytest
 from amaranth.hdl import Module, Signal
 
+from cdma.hdl.engine.generate import engine_design
 from cdma.hdl.spec.records import Status
+from cdma.hdl.verilog.dialect import SYSTEM_VERILOG
 from cdma.hdl.verilog.emit import emit
 from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port
 from cdma.hdl.verilog.shell import Shell
+from cdma.hdl.verilog.style import Style
 from cdma.verif.engine.design import SMALL, EngineDesign
+from cdma.verif.proofs.equivalence import Whole
+from cdma.verif.proofs.result import PROVEN
 
 
 class BusReply(enum.Enum):
@@ -62,6 +67,26 @@ def test_constants_are_local_parameters_of_that_name() -> None:
     assert "turn_state = TURN_STATE_IDLE;" in text, "the initial value"
     assert "reply <= BUS_REPLY_WRONG;" in text, "the value at reset"
     assert text.count("2'd") == 6, "every other constant has its name"
+
+
+def test_states_are_a_type_in_system_verilog() -> None:
+    text = emit(_Block(), "answers", style=Style(SYSTEM_VERILOG)).text
+    assert "    TURN_STATE_WAIT = 2'd1,\n" in text
+    assert "\n  turn_state_t turn_state = TURN_STATE_IDLE;\n" in text
+    assert "localparam logic [1:0] BUS_REPLY_LATE = 2'd1;" in text
+    assert "localparam logic [1:0] TURN" not in text
+    assert not re.search(r"\b(?:wire|reg|initial)\b(?! values)", text)
+    assert Whole(_Block(), text, "answers", SYSTEM_VERILOG).compare(60)[0] == PROVEN
+    changed = text.replace("TURN_STATE_IDLE;", "TURN_STATE_WAIT;", 1)
+    assert changed != text
+    assert Whole(_Block(), changed, "answers", SYSTEM_VERILOG).compare(60)[0] != PROVEN
+
+
+def test_what_a_machine_may_become_has_the_names_of_its_states_and_its_type() -> None:
+    text = engine_design(SMALL, style=Style(SYSTEM_VERILOG)).text
+    assert re.search(r"\n  fsm_state_t fsm_state_next_term\w*;\n", text)
+    assert re.search(r"assign fsm_state_next_term\w* = flush \? FSM_STATE_WAIT : FSM_STATE_GIVE;", text)
+    assert "_t'(" not in text
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from functools import reduce
 
 from cdma.hdl.verilog.names import legal_name
 
-from .model import Module
+from .model import Cell, Module, Signal, Slice
 
 __all__ = ["module_names", "names_within"]
 
@@ -69,7 +69,7 @@ def names_within(module: Module, modules: Mapping[str, Module]) -> dict[str, str
         add(cell.name, cell.name[1:])
     for memory in module.memories:
         add(memory.name, memory.name[1:])
-    for name, wanted in _driven(module, modules).items():
+    for name, wanted in {**_of_memories(module), **_driven(module, modules)}.items():
         add(name, wanted)
     for name in module.wires:
         add(name, _plain(name))
@@ -80,6 +80,42 @@ def _plain(name: str) -> str:
     """The wanted name of a wire, before it is made legal: without serial numbers, and without the word payload
     in the fields of a stream."""
     return re.sub(r"\$\d+", "", name[1:]).replace("__payload.", "_")
+
+
+#: The pins of a memory's port: what Yosys calls them, and we.
+_PINS = {"\\ADDR": "address", "\\DATA": "data", "\\EN": "enable"}
+
+#: How the names of the signals end that Amaranth makes for them.
+_OF_PORT = re.compile(r"__(?:addr|data|en)(?:\$\d+)?$")
+
+
+def _of_memories(module: Module) -> dict[str, str]:
+    """The wanted names of these signals: those of the pins of a wrapper, after the name of the memory."""
+    made = {
+        _bits([Slice(name, 0, wire.width)]): name
+        for name, wire in module.wires.items()
+        if _OF_PORT.search(name)
+    }
+    made |= {_bits(right): left[0].wire for left, right in module.connects if _OF_PORT.search(left[0].wire)}
+    ports: dict[tuple[str, str], list[Cell]] = {}
+    for cell in module.cells:
+        if cell.kind in ("$memrd_v2", "$memwr_v2"):
+            memory = cell.parameters["\\MEMID"].strip('"').replace("\\\\", "\\")
+            ports.setdefault((memory[1:], "read" if cell.kind == "$memrd_v2" else "write"), []).append(cell)
+    result: dict[str, str] = {}
+    for (memory, kind), cells in ports.items():
+        for number, cell in enumerate(cells):
+            port = kind if len(cells) == 1 else f"{kind}{number}"
+            for pin, name in _PINS.items():
+                wire = made.get(_bits(cell.ports[pin]))
+                if wire is not None:
+                    result.setdefault(wire, f"{memory}_{port}_{name}")
+    return result
+
+
+def _bits(signal: Signal) -> tuple[Slice, ...]:
+    """The different bits of a signal: an enable of a granule goes to each of its bits."""
+    return tuple(dict.fromkeys(piece.cut(bit, 1) for piece in signal for bit in range(piece.width)))
 
 
 def _driven(module: Module, modules: Mapping[str, Module]) -> dict[str, str]:

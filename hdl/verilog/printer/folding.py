@@ -152,7 +152,7 @@ def _choose(folded: Folded, operators: list[Cell]) -> None:
             return True
         if any(use.target.startswith("\\") and use.role.startswith("\\") for use in uses):
             return node.size() > _LARGEST_AT_PORT or len(uses) > 1
-        if node.kind == "~" and node.parts[0].kind == "leaf":
+        if node.kind in ("~", "==", "!=") and all(part.kind in ("leaf", "constant") for part in node.parts):
             return False
         return len(uses) != 1
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+import re
 
+import pytest
+from amaranth.hdl import Cat, Module
+from amaranth.lib.memory import Memory
+
+from cdma.hdl.verilog.emit import emit
 from cdma.hdl.verilog.netlist.naming import module_names, names_within
 from cdma.hdl.verilog.netlist.parse import parse
+from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port
+from cdma.hdl.verilog.shell import Shell
 
 
 def test_module_names() -> None:
@@ -74,3 +81,35 @@ end
         "\\count$7": "count_2",
         "\\in__payload.last": "in_last",
     }
+
+
+class _Stores(Shell):
+    """Two memories whose ports stand in a list, so that Amaranth finds no names for them."""
+
+    def __init__(self) -> None:
+        super().__init__([*CLOCK_AND_RESET, Port("a", "input", 8), Port("z", "output", 24)])
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        self.add_domain(m)
+        given = []
+        for index in range(2):
+            m.submodules[f"row_{index}"] = row = Memory(shape=8, depth=8, init=[])
+            reads = [row.read_port() for _ in range(1 + index)]
+            ports = [row.write_port(granularity=4), *reads]
+            m.d.sync += [port.addr.eq(port.addr + self.port("a")) for port in ports]
+            m.d.comb += [ports[0].data.eq(self.port("a") + index), ports[0].en.eq(self.port("a")[6:] ^ index)]
+            given += [port.data ^ self.port("a") for port in reads]
+        m.d.comb += self.port("z").eq(Cat(given))
+        return m
+
+
+def test_nets_of_a_memory_are_called_after_it() -> None:
+    text = emit(_Stores(), "stores").text
+    declared = set(re.findall(r"^  (?:reg|wire) +(?:\[\d+:0\] )?(\w+);", text, re.MULTILINE))
+    assert {name for name in declared if name.startswith("row")} == {
+        *("row_0_write_address", "row_0_read_address", "row_0_read_data"),
+        *("row_1_write_address", "row_1_write_data", "row_1_write_enable"),
+        *("row_1_read0_address", "row_1_read0_data", "row_1_read1_address", "row_1_read1_data"),
+    }
+    assert not [name for name in declared if re.search(r"signature|_addr\b|_en\b", name)]

@@ -63,7 +63,8 @@ def test_constants_are_local_parameters_of_that_name() -> None:
     ]
     text = "\n".join(lines)
     assert "told = reply == BUS_REPLY_LATE;" in text
-    assert "turn_state_is_wait" in text
+    assert "(turn_state == TURN_STATE_WAIT)" in text
+    assert "turn_state_is" not in text, "a comparison stands where it is used, however often"
     assert "turn_state = TURN_STATE_IDLE;" in text, "the initial value"
     assert "reply <= BUS_REPLY_WRONG;" in text, "the value at reset"
     assert text.count("2'd") == 6, "every other constant has its name"

@@ -38,7 +38,7 @@ MADE: dict[str, Callable[[], str]] = {
 
 SECTIONS = (
     Section("Tutorial", ("tutorial",)),
-    Section("How to", ("integration", "driver", "litex", "how-to")),
+    Section("How to", ("integration", "verilog", "driver", "litex", "how-to")),
     Section("Reference", ("commands", "parameters", "registers", "api", "engine", "format", "lossy", "gpu", "changes")),
     Section("Explanation", ("architecture", "files", "verification", "tests")),
     Section("Measured", ("results", "history")),

@@ -1,7 +1,7 @@
 """Decides which results become nets and which are folded into their reader.
 
 A nameless result is folded if it has one reader, which takes all its bits, and the expression stays short. A complement
-of a net is always folded. Every other result becomes a net.
+of a net and a comparison with one are always folded. Every other result becomes a net.
 """
 
 from __future__ import annotations

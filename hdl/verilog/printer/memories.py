@@ -8,6 +8,7 @@ Reads come before writes: a read of an address that is written in the same cycle
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -151,7 +152,7 @@ def memory_of(cell: Cell) -> Memory:
     ):
         assert "1" not in cell.parameter_bits(name), (name, cell)
     assert all(piece.bits is not None and "1" not in piece.bits for piece in cell.ports["\\RD_SRST"]), cell
-    reads = tuple(
+    collected = [
         ReadPort(
             part("\\RD_CLK", index, 1) if clocked[index] == "1" else [],
             part("\\RD_EN", index, 1) if clocked[index] == "1" else [],
@@ -159,7 +160,8 @@ def memory_of(cell: Cell) -> Memory:
             part("\\RD_DATA", index, width),
         )
         for index in range(read_count)
-    )
+    ]
+    reads = tuple(_in_order(collected, cell.name))
     enables = [part("\\WR_EN", index, width) for index in range(write_count)]
     granule = gcd(*(length for enable in enables for length in _runs(enable)), width)
     writes = tuple(
@@ -174,13 +176,25 @@ def memory_of(cell: Cell) -> Memory:
     shape = Shape(
         depth,
         width,
-        tuple(bit == "1" for bit in clocked[:read_count]),
+        tuple(bool(port.clock) for port in reads),
         write_count,
         granule,
         _contents(cell, depth, width),
         cell.attributes.get("\\ram_style", "").strip('"'),
     )
     return Memory(cell.name, shape, writes, reads)
+
+
+def _in_order(reads: list[ReadPort], memory: str) -> list[ReadPort]:
+    """Read ports in the order of the numbers in the names of their nets; Yosys has collected them in another."""
+    found: dict[int, int] = {}
+    for place, port in enumerate(reads):
+        for piece in (*port.data, *port.address, *port.enable):
+            if match := re.match(rf"{re.escape(memory)}_read(\d+)_", piece.wire):
+                found[place] = int(match[1])
+    free = iter(sorted({*range(len(reads))} - {*found.values()}))
+    numbers = [found[place] if place in found else next(free) for place in range(len(reads))]
+    return [reads[place] for place in sorted(range(len(reads)), key=numbers.__getitem__)]
 
 
 def _runs(enable: Signal) -> list[int]:

@@ -112,4 +112,7 @@ def test_nets_of_a_memory_are_called_after_it() -> None:
         *("row_1_write_address", "row_1_write_data", "row_1_write_enable"),
         *("row_1_read0_address", "row_1_read0_data", "row_1_read1_address", "row_1_read1_data"),
     }
+    for port in ("read0", "read1"):
+        assert f".{port}_address(row_1_{port}_address)" in text
+        assert f".{port}_data(row_1_{port}_data)" in text
     assert not [name for name in declared if re.search(r"signature|_addr\b|_en\b", name)]

@@ -9,6 +9,7 @@ from cdma.hdl.spec.registers.description import RegisterMap
 from cdma.hdl.verilog.emit import Verilog
 from cdma.hdl.verilog.ports import Port
 
+from .bench.vectors import Vectors
 from .languages import VERILOG
 
 __all__ = ["Block"]
@@ -24,6 +25,8 @@ class Block:
         Its ports, and its Verilog with its memories.
     ``parameters``, ``facts``
         What it was made from, and what it does with that (throughput, latency, ...), as one reads them.
+    ``vectors``
+        What its first bench sends, and what must come of it.
     ``period``
         The clock period in ns that its constraints say.
     ``language``
@@ -41,6 +44,7 @@ class Block:
     design: Verilog
     parameters: Mapping[str, object]
     facts: Mapping[str, str]
+    vectors: Vectors
     period: float = 1.0
     language: str = VERILOG
     registers: RegisterMap | None = None

@@ -22,7 +22,7 @@ targets:
     filesets: [rtl, waivers]
     toplevel: {name}
   sim:
-    description: A reset, after which every output is known and nothing moves
+    description: The first bench, whose last line says PASS or FAIL
     flow: sim
     flow_options: {{tool: icarus, iverilog_options: [-g2005]}}
     filesets: [rtl, bench]

@@ -29,7 +29,7 @@ def package_files(block: Block) -> dict[str, str]:
         f"{name}{end}": block.design.text,
         f"{name}_inst{end}": sv_instance(name, ports) if is_sv else instance_template(name, ports),
         **(vhdl_files(name, ports) if block.language == VHDL else {}),
-        f"{name}_tb.v": testbench(name, ports, f"{name}{end}"),
+        f"{name}_tb.v": testbench(block),
         f"{name}.sdc": sdc(name, ports, block.period),
         f"{name}.xdc": xdc(name, ports, block.period),
         f"{name}.vlt": verilator_waivers(declared_values=is_sv),

@@ -100,10 +100,10 @@ synth/asic/sweep: base hdl/spec synth synth/asic/library synth/asic
 synth/fpga: base synth
 # The command and the public names of cdma.
 cli: base hdl/spec hdl/deliver sim/codec sim/engine sim/engine/driver sim/torch sim/gpu
-cli/commands: base hdl/spec hdl/spec/registers hdl/deliver sim/codec sim/engine/driver sim/gpu verif/simulator verif/stream
-    verif/engine verif/proofs verif verif/campaigns verif/campaigns/coverage verif/campaigns/soak
-    verif/campaigns/mutation verif/campaigns/faults verif/campaigns/certificate synth synth/asic/library synth/asic
-    synth/asic/sweep synth/fpga cli
+cli/commands: base hdl/spec hdl/spec/registers hdl/deliver sim/codec sim/lossy sim/engine sim/engine/driver sim/gpu
+    verif/simulator verif/stream verif/engine verif/proofs verif verif/campaigns verif/campaigns/coverage
+    verif/campaigns/soak verif/campaigns/mutation verif/campaigns/faults verif/campaigns/certificate synth
+    synth/asic/library synth/asic synth/asic/sweep synth/fpga cli
 cli/study: base hdl/spec sim/codec sim/study sim/study/tuner sim/study/compare sim/study/system sim/study/training
     sim/study/profile verif synth/asic/library synth/asic cli
 """)

@@ -15,6 +15,7 @@ from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.spec.stage import StageConfig
 
 from .characteristics import Characteristics, characteristics
+from .golden import golden_vectors
 from .measured import measured
 from .software import software_files
 
@@ -62,6 +63,7 @@ def make(asked: argparse.Namespace, config: Config) -> Made:
         parameters={**config.describe(), "initial values": "yes" if asked.init else "no"},
         facts=said.facts,
         language=asked.language,
+        vectors=golden_vectors(asked.block, config),
         period=asked.period or (_PIPELINED_PERIOD if pipelined else _PERIOD),
         registers=registers,
         texts=texts,

@@ -25,14 +25,12 @@ from cdma.hdl.deliver.block import Block
 from cdma.hdl.deliver.buses import buses_of
 from cdma.hdl.deliver.languages import VHDL
 from cdma.hdl.deliver.package import package_files
-from cdma.hdl.deliver.testbench import testbench as bench_of
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.stage import StageConfig
 from cdma.hdl.verilog.names import legal_name
 from cdma.synth.asic.timing import find_opensta
-from tests.support.icarus import needs_icarus
 from tests.support.paths import TINY
 
 _TINY = CodecConfig(Format(8, 8, 2), lanes=2, runtime_values=True)
@@ -176,30 +174,6 @@ def test_fusesoc_lists_every_file_once_and_its_targets(block: str, folder: Path)
     }
     assert all(group in core["filesets"] for groups in targets.values() for group in groups)
     assert core["targets"]["sim"]["toplevel"] == "mine_tb"
-
-
-@needs_icarus
-def test_the_bench_passes_and_fails(block: str, folder: Path, tmp_path: Path) -> None:
-    def said(verilog: Path) -> str:
-        program = tmp_path / "bench"
-        command = ["iverilog", "-g2005", "-o", program, verilog, folder / "mine_tb.v"]
-        subprocess.run(command, check=True, capture_output=True)
-        return subprocess.run(["vvp", program], check=True, capture_output=True, text=True).stdout
-
-    assert "mine: reset passed" in said(folder / "mine.v")
-    # A module that offers from the beginning, and whose other outputs nobody drives.
-    ports = made(block).ports
-    offer = next(port.name for port in ports if port.direction == "output" and port.name.endswith("valid"))
-    listed = ", ".join(f"{port.direction} wire {port.range}{port.name}" for port in ports)
-    broken = tmp_path / "broken.v"
-    broken.write_text(f"module mine({listed}); assign {offer} = 1; endmodule\n")
-    assert "mine: reset FAILED" in said(broken)
-
-
-def test_the_bench_names_every_port_once(block: str) -> None:
-    ports = made(block).ports
-    text = bench_of("mine", ports, "mine.v")
-    assert re.findall(r"^    \.(\w+) +\(", text, re.MULTILINE) == [port.name for port in ports]
 
 
 @pytest.mark.parametrize("kind", ["sdc", "xdc"])

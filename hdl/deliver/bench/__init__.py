@@ -1,0 +1,1 @@
+"""First benches in plain Verilog, and the vectors that they compare with."""

@@ -1,0 +1,76 @@
+"""What all first benches begin with: clock, reset, a check of idle outputs, and the line at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import fill
+
+from cdma.hdl.verilog.ports import Port
+
+__all__ = ["opening"]
+
+_TEXT = """\
+//
+//   iverilog -g2005 -o {name}_tb {name}.v {name}_tb.v && vvp -N {name}_tb
+//
+// The last line says PASS or FAIL. After a FAIL the simulation stops ($stop) where another one finishes, so that
+// vvp -N, and a program that Verilator has made, end with an error.
+//
+// verilator lint_off WIDTH
+module {name}_tb;
+  reg aclk = 0;
+  reg aresetn = 0;
+  integer cycle = 0;
+  integer wrong = 0;
+
+  always #5 aclk = ~aclk;
+
+  always @(posedge aclk) begin
+    cycle <= cycle + 1;
+    aresetn <= cycle >= 7;
+    // Nothing has gone in so far: no output is unknown, and nothing is offered.
+    if (cycle > 3 && cycle < 12) begin
+      if ({{{offers}}} !== 0 || ^{{{known}}} === 1'bx) begin
+        $display("cycle %0d: a control output is unknown, or something is offered", cycle);
+        complain;
+      end
+    end
+    if (cycle == {limit}) begin
+      $display("cycle %0d: it has not come to its end", cycle);
+      complain;
+      finish;
+    end
+  end
+
+  task complain;
+    wrong = wrong + 1;
+  endtask
+
+  task finish;
+    begin
+      if (wrong == 0) $display("PASS: {name}, %0d cycles", cycle);
+      else begin
+        $display("FAIL: {name}, %0d errors", wrong);
+        $stop;
+      end
+      $finish;
+    end
+  endtask
+"""
+
+
+def opening(name: str, ports: Sequence[Port], what: str, limit: int) -> str:
+    """The head of the bench of the module ``name``.
+
+    ``what`` says in sentences what the bench does; ``limit`` are the cycles after which it gives up. Nothing may go in
+    before cycle 12.
+    """
+    outputs = [port.name for port in ports if port.direction == "output"]
+    offers = [port for port in outputs if port.endswith("valid") or port == "irq"]
+    ready = [port for port in outputs if port.endswith("ready")]
+    about = f"A first bench for {name}, for any simulator. {what}"
+    return (
+        fill(about, 112, initial_indent="// ", subsequent_indent="// ")
+        + "\n"
+        + _TEXT.format(name=name, limit=limit, offers=", ".join(offers), known=", ".join([*offers, *ready]))
+    )

@@ -1,0 +1,253 @@
+"""The first bench: it passes on every block that can be generated, and fails on a block or a vector that is wrong."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from cdma.commands.generate.golden import golden_vectors
+from cdma.hdl.deliver.bench.engine import engine_testbench
+from cdma.hdl.deliver.bench.stream import stream_testbench
+from cdma.hdl.deliver.bench.vectors import StreamVectors, TransferVectors, Vectors
+from cdma.hdl.deliver.designs import Config, block_design, block_ports
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.quantisation import Quantisation
+from cdma.hdl.spec.registers.map import register_map
+from cdma.hdl.spec.stage import StageConfig
+from cdma.hdl.verilog.ports import Port
+from cdma.verif.engine.design import SMALL
+from tests.support.engines import FIELDS, FIELDS_TO_A_WORD, HALF_BYTES, TO_A_WORD
+from tests.support.icarus import needs_icarus
+from tests.support.thorough import cases_of
+from tests.support.verilog_designs import DESIGNS, verilog_of
+
+pytestmark = [needs_icarus]
+
+
+def _bench(block: str, config: Config, name: str, vectors: Vectors | None = None) -> str:
+    """The bench of a block with this name, and with other vectors than those of the golden model."""
+    vectors, ports = vectors or golden_vectors(block, config), block_ports(block, config)
+    if isinstance(vectors, StreamVectors):
+        return stream_testbench(name, ports, vectors)
+    assert isinstance(config, EngineConfig)
+    registers = register_map(config) if config.registers else None
+    return engine_testbench(name, ports, registers, vectors)
+
+
+def _run(folder: Path, verilog: str, bench: str) -> tuple[bool, list[str]]:
+    """Runs a bench as its first lines say: whether it ended well, and what it printed."""
+    (folder / "mine.v").write_text(verilog)
+    (folder / "mine_tb.v").write_text(bench)
+    command = ["iverilog", "-g2005", "-Wall", "-Wno-timescale", "-o", "bench", "mine.v", "mine_tb.v"]
+    built = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert (built.returncode, built.stderr) == (0, "")
+    done = subprocess.run(["vvp", "-N", "bench"], cwd=folder, capture_output=True, text=True, timeout=300)
+    said = [line for line in done.stdout.splitlines() if "$finish" not in line and "$stop" not in line]
+    return done.returncode == 0, said
+
+
+#: Shapes of engines beside those whose Verilog other tools read.
+_ENGINES = {
+    "fields": FIELDS,
+    "fields_to_a_word": FIELDS_TO_A_WORD,
+    "to_a_word": TO_A_WORD,
+    "half_bytes": HALF_BYTES,
+    "small": SMALL,
+    "frequent_values": EngineConfig(Format(32, 32, 2, (0, 0x3F800000)), latency=16, descriptors=2),
+    "units": EngineConfig(units=2, stripe_bytes=256, latency=16, descriptors=2),
+    "many_units": EngineConfig(
+        Format(8), units=6, dev_data_bits=64, latency=16, descriptors=2, registers=False
+    ),
+    "short_addresses": EngineConfig(
+        Format(8),
+        lanes=8,
+        dev_data_bits=1024,
+        host_data_bits=1024,
+        dev_address_bits=13,
+        host_address_bits=13,
+        latency=16,
+        lossy="fp32",
+    ),
+    "slices": EngineConfig(register_slices="in,out", sideband_registers=True, latency=16, descriptors=2),
+}
+#: Whose ways through the bench others have as well.
+_THOROUGH = {"engine-pipelined_wide", "engine-streams", "many_units", "to_a_word", "slices", "fields"}
+
+
+@pytest.mark.parametrize("name", cases_of({name: name for name in DESIGNS}, _THOROUGH & set(DESIGNS)))
+@pytest.mark.slow
+def test_it_passes_on_what_is_generated(name: str, tmp_path: Path) -> None:
+    design, module = DESIGNS[name], name.replace("-", "_")
+    ended, said = _run(tmp_path, verilog_of(name).text, _bench(design.block, design.config, module))
+    assert ended, said
+    assert said[-1].startswith(f"PASS: {module}, ")
+
+
+@pytest.mark.parametrize("config", cases_of(_ENGINES, _THOROUGH & set(_ENGINES)))
+@pytest.mark.slow
+def test_it_passes_on_engines_of_all_kinds(config: EngineConfig, tmp_path: Path) -> None:
+    verilog = block_design("engine", config, name="mine", init=False).text
+    ended, said = _run(tmp_path, verilog, _bench("engine", config, "mine"))
+    assert ended, said
+    assert said[-1].startswith("PASS: mine, ")
+
+
+_STREAMS = {
+    "values": CodecConfig(Format(8, 8, 2, (7, 0)), lanes=2, runtime_values=True),
+    "half_bytes": CodecConfig(Format(4), lanes=8),
+    "slices": CodecConfig(Format(16, 32, 2, (127, 126), field_bits=8, rotate=1, zero=True), lanes=8),
+    "padded": CodecConfig(Format(8, 32, 2, (0,), align=8), lanes=8, register_slices="in,out", queue=0),
+}
+
+
+@pytest.mark.parametrize("block", ["compressor", "decompressor"])
+@pytest.mark.parametrize("config", _STREAMS.values(), ids=_STREAMS)
+@pytest.mark.slow
+def test_it_passes_on_codecs_of_all_kinds(block: str, config: CodecConfig, tmp_path: Path) -> None:
+    ended, said = _run(
+        tmp_path, block_design(block, config, name="mine", init=False).text, _bench(block, config, "mine")
+    )
+    assert ended, said
+
+
+_ENGINE = EngineConfig(
+    Format(16), lanes=4, dev_data_bits=64, host_data_bits=64, latency=16, descriptors=2, ring_entries=16
+)
+_BLOCKS: dict[str, Config] = {
+    "compressor": CodecConfig(Format(8, 8), lanes=2),
+    "decompressor": CodecConfig(Format(8, 8), lanes=2),
+    "quantiser": StageConfig(Quantisation("bf16"), lanes=2),
+    "engine": _ENGINE,
+}
+
+
+@cache
+def _verilog(block: str) -> str:
+    return block_design(block, _BLOCKS[block], name="mine", init=False).text
+
+
+def _faulty(block: str, faults: dict[str, str]) -> str:
+    """A module with the ports of a block around it, which has at some outputs what ``faults`` make of them."""
+    ports = block_ports(block, _BLOCKS[block])
+    listed = ", ".join(f"{port.direction} wire {port.range}{port.name}" for port in ports)
+    pins = ", ".join(f".{port.name}({_inner(port, faults)})" for port in ports)
+    wires = "".join(f"  wire {port.range}{_inner(port, faults)};\n" for port in ports if port.name in faults)
+    assigned = "".join(f"  assign {name} = {expression};\n" for name, expression in faults.items())
+    inside = re.sub(r"\bmodule mine\b", "module mine_inside", _verilog(block))
+    assert inside.count("module mine_inside ") == 1
+    return f"{inside}\nmodule mine({listed});\n{wires}{assigned}  mine_inside inside({pins});\nendmodule\n"
+
+
+def _inner(port: Port, faults: dict[str, str]) -> str:
+    return f"{port.name}_right" if port.name in faults else port.name
+
+
+class _Fault(NamedTuple):
+    """A fault of a block: what an output is instead, and what the bench must say of it."""
+
+    block: str
+    output: str
+    instead: str
+    said: str
+
+
+_FAULTS = {
+    "a bit of the stream": _Fault(
+        "compressor",
+        "m_axis_tdata",
+        "m_axis_tdata_right ^ 16'h100",
+        r"m_axis\[0\]: byte 1 is .., expected ..",
+    ),
+    "an early end": _Fault(
+        "compressor", "m_axis_tlast", "1'b1", r"m_axis\[0\]: tlast and tkeep are 1 and 3, expected 0"
+    ),
+    "a byte too few": _Fault(
+        "decompressor", "m_axis_tkeep", "m_axis_tkeep_right & 2'b01", "tlast and tkeep are"
+    ),
+    "a report": _Fault(
+        "decompressor", "m_report_tdata", "m_report_tdata_right + 1", r"m_report\[0\]: word 0 is"
+    ),
+    "a beat that is not taken": _Fault("quantiser", "s_axis_tready", "1'b0", "has not come to its end"),
+    "a beat without end": _Fault("quantiser", "m_axis_tvalid", "1'b1", "something is offered"),
+    "an unknown": _Fault("quantiser", "m_report_tvalid", "1'bx", "a control output is unknown"),
+    "a bit of host memory": _Fault(
+        "engine",
+        "m_axi_host_wdata",
+        "m_axi_host_wdata_right ^ 64'h4000",
+        r"host memory, address 00000000800000..: found .., expected ..",
+    ),
+    "a bit of device memory": _Fault(
+        "engine",
+        "m_axi_dev_wdata",
+        "m_axi_dev_wdata_right ^ 1",
+        r"device memory, address 00000000100.....: found",
+    ),
+    "bytes beside the tensor": _Fault(
+        "engine", "m_axi_dev_wstrb", "8'hff", "device memory, address .*, expected 5a"
+    ),
+    "another place": _Fault(
+        "engine", "m_axi_host_awaddr", "64'h0", r"the burst at 0+ is not inside the memory"
+    ),
+    "another size": _Fault("engine", "m_axi_dev_arsize", "3'd2", "is not of whole beats"),
+    "an early last beat": _Fault("engine", "m_axi_host_wlast", "1'b1", "WLAST is 1, and"),
+    "a completion": _Fault("engine", "s_axil_rdata", "s_axil_rdata_right ^ 32'h10", r"completion: \w+ is"),
+    "a refusal": _Fault("engine", "s_axil_bresp", "2'b10", "the write to register"),
+    "silence": _Fault("engine", "m_axi_dev_arvalid", "1'b0", "has not come to its end"),
+}
+
+
+@pytest.mark.parametrize("fault", _FAULTS.values(), ids=_FAULTS)
+@pytest.mark.slow
+def test_it_fails_on_a_faulty_block_and_says_where(fault: _Fault, tmp_path: Path) -> None:
+    bench = _bench(fault.block, _BLOCKS[fault.block], "mine")
+    ended, said = _run(tmp_path, _faulty(fault.block, {fault.output: fault.instead}), bench)
+    assert not ended
+    assert said[-1].startswith("FAIL: mine, ")
+    assert re.search(fault.said, "\n".join(said)), said[:5]
+
+
+@pytest.mark.slow
+def test_it_fails_on_another_vector_of_a_codec(tmp_path: Path) -> None:
+    config = _BLOCKS["compressor"]
+    vectors = golden_vectors("compressor", config)
+    assert isinstance(vectors, StreamVectors)
+    *beats, last = vectors.streams["m_axis"]
+    other = {**last, "tdata": last["tdata"] ^ 1}
+    wrong = replace(vectors, streams={**vectors.streams, "m_axis": [*beats, other]})
+    assert _run(tmp_path, _verilog("compressor"), _bench("compressor", config, "mine", vectors))[0]
+    ended, said = _run(tmp_path, _verilog("compressor"), _bench("compressor", config, "mine", wrong))
+    assert not ended
+    right, found = (f"{beat['tdata'] & 255:02x}" for beat in (other, last))
+    assert said[0] == f"m_axis[{len(beats)}]: byte 0 is {found}, expected {right}"
+
+
+@pytest.mark.slow
+def test_it_fails_on_another_vector_of_an_engine(tmp_path: Path) -> None:
+    vectors = golden_vectors("engine", _ENGINE)
+    assert isinstance(vectors, TransferVectors)
+    stream = bytearray(vectors.data["stream"])
+    stream[5] ^= 1
+    wrong = replace(vectors, data={**vectors.data, "stream": bytes(stream)})
+    ended, said = _run(tmp_path, _verilog("engine"), _bench("engine", _ENGINE, "mine", wrong))
+    assert not ended
+    place = vectors.transfers[0].descriptor["destination"] + 5
+    assert f"host memory, address {place:016x}: found {stream[5] ^ 1:02x}, expected {stream[5]:02x}" in said
+
+
+def _wires(bench: str) -> Sequence[str]:
+    return re.findall(r"^    \.(\w+) +\(", bench, re.MULTILINE)
+
+
+@pytest.mark.parametrize("block", _BLOCKS)
+def test_it_connects_every_port_once(block: str) -> None:
+    ports = block_ports(block, _BLOCKS[block])
+    assert _wires(_bench(block, _BLOCKS[block], "mine")) == [port.name for port in ports]

@@ -10,6 +10,7 @@ from cdma.hdl.verilog.emit import Verilog
 from cdma.hdl.verilog.ports import Port
 
 from .bench.vectors import Vectors
+from .designs import Config
 from .languages import VERILOG
 
 __all__ = ["Block"]
@@ -21,10 +22,12 @@ class Block:
 
     ``name``, ``title``, ``version``
         Its name, what it is in a few words, and the version of the generator.
+    ``kind``, ``config``
+        Which block it is, such as ``compressor``, and what it was made from.
     ``ports``, ``design``
         Its ports, and its Verilog with its memories.
     ``parameters``, ``facts``
-        What it was made from, and what it does with that (throughput, latency, ...), as one reads them.
+        The parameters of that, and what it does with that (throughput, latency, ...), as one reads them.
     ``vectors``
         What its first bench sends, and what must come of it.
     ``period``
@@ -40,6 +43,8 @@ class Block:
     name: str
     title: str
     version: str
+    kind: str
+    config: Config
     ports: Sequence[Port]
     design: Verilog
     parameters: Mapping[str, object]

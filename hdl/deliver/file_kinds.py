@@ -25,6 +25,7 @@ class FileKind(NamedTuple):
 #: The first that fits is a file's.
 KINDS = (
     FileKind("_tb.v", "bench", "file_type: verilogSource-2005"),
+    FileKind("_cocotb.py", "documents", "file_type: user"),
     FileKind("_inst.v", "template", "file_type: user"),
     FileKind("_inst.sv", "template", "file_type: user"),
     FileKind("_uvm.sv", "verification", "file_type: systemVerilogSource", "systemVerilogSource"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cdma.hdl.verilog.waivers import verilator_waivers
 
+from .bench.in_cocotb import cocotb_bench
 from .block import Block
 from .constraints import sdc, xdc
 from .datasheet import datasheet
@@ -24,12 +25,14 @@ __all__ = ["package_files"]
 def package_files(block: Block) -> dict[str, str]:
     """Each text by the name of its file, the Verilog first. Every name begins with that of the block."""
     name, ports, memories = block.name, block.ports, block.design.memories
-    sheet, end, is_sv = datasheet(block), ending(block.language), block.language == SYSTEM_VERILOG
+    sheet, in_cocotb = datasheet(block), cocotb_bench(block)
+    end, is_sv = ending(block.language), block.language == SYSTEM_VERILOG
     files = {
         f"{name}{end}": block.design.text,
         f"{name}_inst{end}": sv_instance(name, ports) if is_sv else instance_template(name, ports),
         **(vhdl_files(name, ports) if block.language == VHDL else {}),
         f"{name}_tb.v": testbench(block),
+        **({} if in_cocotb is None else {f"{name}_cocotb.py": in_cocotb}),
         f"{name}.sdc": sdc(name, ports, block.period),
         f"{name}.xdc": xdc(name, ports, block.period),
         f"{name}.vlt": verilator_waivers(declared_values=is_sv),

@@ -15,6 +15,7 @@ import yaml
 
 from cdma import app
 from tests.support.documents import blocks
+from tests.support.icarus import needs_icarus
 from tests.support.paths import DOCS, ROOT
 
 #: The extra that a command needs, by its first words; others need none.
@@ -129,6 +130,19 @@ def test_the_lint_of_the_documents_runs_as_printed(tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make, as the document says")
 def test_the_first_bench_runs_as_printed(tmp_path: Path) -> None:
     assert "PASS: cdma_compressor, " in _as_printed("--binary", tmp_path)
+
+
+@needs_icarus
+def test_the_first_bench_runs_in_icarus_as_printed(tmp_path: Path) -> None:
+    assert _as_printed("vvp -N", tmp_path).splitlines()[-1].startswith("PASS: cdma_compressor, ")
+
+
+@needs_icarus
+@pytest.mark.slow
+def test_the_bench_in_cocotb_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Below pytest cocotb's runner does not come back from a test that fails.
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
+    assert _as_printed("_cocotb.py", tmp_path).splitlines()[-1] == "PASS: cdma_engine, 1 tests"
 
 
 @pytest.mark.verilator

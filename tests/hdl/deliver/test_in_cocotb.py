@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -71,8 +72,15 @@ def _run(bench: Path) -> tuple[int, str]:
     """The status and the output of the command that the bench prints of itself."""
     command = re.search(r"^    python (\S+)$", bench.read_text(), re.MULTILINE)
     assert command
+    # Below pytest cocotb's runner does not come back from a test that fails.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
     done = subprocess.run(
-        [sys.executable, command[1]], cwd=bench.parent, capture_output=True, text=True, timeout=300
+        [sys.executable, command[1]],
+        cwd=bench.parent,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     return done.returncode, done.stderr + done.stdout
 

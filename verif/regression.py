@@ -99,6 +99,7 @@ def verify(
     verilog: str | None = None,
     four_state: bool = False,
     coverage: Path | None = None,
+    samples: Path | None = None,
     plusargs: Sequence[str] = (),
     timeout: float = 1800,
     report: Callable[[Outcome], None] | None = None,
@@ -107,9 +108,9 @@ def verify(
 
     ``packets`` is the budget of the longest test; ``jobs`` is how many simulations may run at once, each for ``timeout``
     seconds; ``waves`` is a directory that takes a VCD of every test; ``four_state`` takes Icarus Verilog instead of
-    Verilator; ``coverage`` is a directory that takes what each simulation covered, for :mod:`cdma.verif.campaigns.coverage`;
-    ``report`` is called with each outcome. ``verilog`` replaces the design's own text and ``plusargs`` reach the simulation,
-    which is how the bench itself is tested.
+    Verilator; ``coverage`` is a directory that takes what each simulation covered, for :mod:`cdma.verif.campaigns.coverage`,
+    and ``samples`` one that takes of that only what the benches observe; ``report`` is called with each outcome. ``verilog``
+    replaces the design's own text and ``plusargs`` reach the simulation, which is how the bench itself is tested.
     """
     plan = plan_of(design)
     budget = check_budget(plan, packets)
@@ -129,10 +130,12 @@ def verify(
         # A lot with waves has one test, and the VCD is that of its first start.
         trace = waves / f"{names[0]}.vcd" if waves is not None and start == seed else None
         covered, given = list(plusargs), settings
+        stem = f"{names[0]}-{start}"
         if coverage is not None:
-            stem = coverage / f"{names[0]}-{start}"
-            covered.append(f"+verilator+coverage+file+{stem.with_suffix(COUNTS_SUFFIX)}")
-            given = {**settings, "samples": str(stem.with_suffix(SAMPLES_SUFFIX))}
+            covered.append(f"+verilator+coverage+file+{coverage / (stem + COUNTS_SUFFIX)}")
+        observed = samples or coverage
+        if observed is not None:
+            given = {**settings, "samples": str(observed / (stem + SAMPLES_SUFFIX))}
         return simulate(
             executable,
             design.top,

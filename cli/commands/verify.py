@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,13 +15,16 @@ from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.stage import STAGES
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
 from cdma.options import ENGINE, add_block_options, add_jobs_option, add_spread_options, check_one_or_more
-from cdma.rows import Table, tell
+from cdma.rows import tell
 
 from .certificate import add_certificate_options, certify, check_certificate_options
+from .regression_report import RegressionReport, keep_logs, replay
 
 if TYPE_CHECKING:
     from cdma.verif.campaigns.certificate.certificate import Certificate
+    from cdma.verif.campaigns.coverage.goals import Reached
     from cdma.verif.regression import Regression
+    from cdma.verif.simulator.design import Design
     from cdma.verif.simulator.plan import TestPoint
     from cdma.verif.simulator.simulate import Outcome
 
@@ -112,17 +115,22 @@ def _add_options(
     group.add_argument("--log", action="store_true", help="print the simulation's log of what fails")
     group.add_argument("--json", action="store_true", help="print the results as JSON")
     add_junit_option(group)
+    group.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="write a page with tests, speed, coverage and failures into FILE",
+    )
     add_certificate_options(block)
     block.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from cdma.files import ready_directory
+    from cdma._version import __version__
+    from cdma.files import ready_directory, ready_file, write_text
     from cdma.output import step_progress
     from cdma.synth.gates import gate_netlist
     from cdma.verif.blocks import plan_of
-    from cdma.verif.campaigns.on_cluster import verify_on_cluster
-    from cdma.verif.regression import verify
 
     from .designs import design_from
 
@@ -141,6 +149,8 @@ def _run(arguments: argparse.Namespace) -> int:
     certified = check_certificate_options(arguments)
     if arguments.waves is not None:
         ready_directory(arguments.waves)
+    if arguments.html is not None:
+        ready_file(arguments.html)
     with step_progress("building and running", len(points)) as advance:
 
         def report(outcome: Outcome) -> None:
@@ -154,21 +164,38 @@ def _run(arguments: argparse.Namespace) -> int:
             "verilog": gate_netlist(design.verilog(), design.top, arguments.liberty) if gates else None,
             "report": report,
         }
-        if arguments.scheduler is not None:
-            result = verify_on_cluster(design, arguments.scheduler, **given)
-        else:
-            result = verify(design, jobs=arguments.jobs, waves=arguments.waves, **given)
-    write_junit(junit, [_suite(result, arguments)])
+        result, reached = _simulate(design, arguments, given)
+    found = RegressionReport(result, reached, keep_logs(result, arguments))
+    write_junit(junit, [_suite(found, arguments)])
+    if arguments.html is not None:
+        write_text(arguments.html.parent, arguments.html.name, found.page(__version__))
     if not certified:
-        show = partial(_show, result, arguments)
-        return tell(arguments, result.passed, json_of=result.to_dict, show=show)
+        show = partial(found.show, arguments.log)
+        return tell(arguments, result.passed, json_of=found.to_dict, show=show)
     certificate, paths = certify(result, arguments)
 
     def show_both() -> None:
-        _show(result, arguments)
+        found.show(arguments.log)
         _show_certificate(certificate, paths)
 
     return tell(arguments, not certificate.fails, json_of=certificate.as_json, show=show_both)
+
+
+def _simulate(
+    design: Design, arguments: argparse.Namespace, given: Mapping[str, Any]
+) -> tuple[Regression, Sequence[Reached] | None]:
+    """Runs the tests, here or on other machines; what they reached is counted here alone."""
+    from cdma.verif.campaigns.coverage.collect import goals_of
+    from cdma.verif.campaigns.coverage.goals import evaluate, read_samples
+    from cdma.verif.campaigns.on_cluster import verify_on_cluster
+    from cdma.verif.regression import verify
+
+    if arguments.scheduler is not None:
+        return verify_on_cluster(design, arguments.scheduler, **given), None
+    with tempfile.TemporaryDirectory(prefix="cdma-") as folder:
+        samples = Path(folder)
+        result = verify(design, jobs=arguments.jobs, waves=arguments.waves, samples=samples, **given)
+        return result, evaluate(goals_of(design), read_samples(sorted(samples.iterdir())), design)
 
 
 def _list(points: Sequence[TestPoint], as_json: bool) -> None:
@@ -179,38 +206,6 @@ def _list(points: Sequence[TestPoint], as_json: bool) -> None:
     width = max(len(point.name) for point in points)
     for point in points:
         print(f"{point.name:{width}}  {point.statement}")
-
-
-def _show(result: Regression, arguments: argparse.Namespace) -> None:
-    from cdma.verif.blocks import plan_of
-    from cdma.verif.regression import COUNTS
-
-    failed = [outcome for outcome in result.outcomes if outcome.failure]
-    rows = [
-        [
-            outcome.test,
-            "[red]failed[/]" if outcome.failure else "[green]passed[/]",
-            *(f"{getattr(outcome, name):,}" for name in COUNTS),
-            f"{outcome.seconds:.1f}",
-        ]
-        for outcome in result.outcomes
-    ]
-    whole = [
-        "all",
-        f"[red]{len(failed)} failed[/]" if failed else "[green]passed[/]",
-        *(f"{result.total(name):,}" for name in COUNTS),
-        f"{sum(outcome.seconds for outcome in result.outcomes):.1f}",
-    ]
-    titles = ("test", "result", plan_of(result.design).unit, *COUNTS[1:], "seconds")
-    print(f"{result.design}, seed {result.seed}")
-    Table(titles, [*rows, whole], texts=2, lines=(len(rows),)).show()
-    for outcome in failed:
-        print(f"\n{outcome.test} failed: {outcome.failure}")
-        print(f"  again, with waves: {_again(result, outcome, arguments)} --waves")
-        if arguments.log and outcome.log:
-            print(outcome.log)
-    if arguments.waves:
-        print(f"\nwaves: {arguments.waves}/*.vcd")
 
 
 def _show_certificate(certificate: Certificate, paths: Sequence[Path]) -> None:
@@ -225,30 +220,16 @@ def _show_certificate(certificate: Certificate, paths: Sequence[Path]) -> None:
     print(f"\ncertificate: {', '.join(map(str, paths))}")
 
 
-def _again(result: Regression, outcome: Outcome, arguments: argparse.Namespace) -> str:
-    """The command that runs one test again as it was run here."""
-    from cdma.verif.regression import replay_command
-
-    words = [replay_command(result.design, outcome.test, result.seed, result.packets)]
-    if arguments.simulator != SIMULATORS[0]:
-        words.append(f"--simulator {arguments.simulator}")
-    if arguments.netlist != NETLISTS[0]:
-        words.append(f"--netlist {arguments.netlist}")
-    if arguments.liberty:
-        words.append(f"--liberty {shlex.join(map(str, arguments.liberty))}")
-    return " ".join(words)
-
-
-def _suite(result: Regression, arguments: argparse.Namespace) -> Suite:
+def _suite(report: RegressionReport, arguments: argparse.Namespace) -> Suite:
     """The regression for JUnit."""
-    block = result.design.block
+    result, block = report.result, report.result.design.block
     cases = [
         Case(
             outcome.test,
             f"verify.{block}",
             outcome.seconds,
             failure=f"{outcome.failure}\nseed {result.seed}" if outcome.failure else "",
-            replay=_again(result, outcome, arguments),
+            replay=replay(result, outcome, arguments),
             log=outcome.log,
         )
         for outcome in result.outcomes

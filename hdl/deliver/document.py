@@ -68,6 +68,9 @@ body{{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}}
 table{{border-collapse:collapse;display:block;overflow-x:auto}}
 td,th{{border:1px solid #8888;padding:.2em .6em;text-align:left;vertical-align:top}}
 svg{{max-width:100%;height:auto}}
+p{{overflow-wrap:anywhere}}
+pre{{overflow-x:auto}}
+@media print{{table{{display:table}}pre{{white-space:pre-wrap}}}}
 </style></head><body>
 {body}
 </body></html>

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +27,11 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     def fake(design: Design, **options: Any) -> Regression:
         kept.update(options, design=design)
         names = ("soak", "bound")
-        outcomes = [Outcome(name, kept["failures"].get(name), 3, 30, 300, log="said") for name in names]
+        outcomes = [
+            Outcome(name, kept["failures"].get(name), 3, 30, 300, 4000, 2.0, log="said") for name in names
+        ]
+        rows = map(json.dumps, kept.get("samples_left", ()))
+        (options["samples"] / "soak-1.jsonl").write_text("".join(f"{row}\n" for row in rows))
         for outcome in outcomes:
             options["report"](outcome)
         return Regression(design, options["seed"], options["packets"] or 50, outcomes)
@@ -82,6 +88,73 @@ def test_json(block: str, asked: dict[str, Any], capsys: pytest.CaptureFixture[s
     assert "log" not in result["tests"][0]
     assert result["design"]["block"] == block
     assert result["design"]["config"]["lanes"] == 8
+
+
+def test_it_ends_with_speed_and_coverage(asked: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "compressor"]) == 0
+    printed = capsys.readouterr().out
+    assert "all 2 tests passed, with seed 1: 8,000 cycles in 4.0 s, 2,000 per second\n" in printed
+    assert re.search(r"functional coverage: 0 of \d+ situations, 0 of \d+ goals in full\n", printed)
+    assert re.search(r"not reached in full: .*: 0 of \d+", printed)
+    assert main(["verify", "compressor", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["seconds"], told["cycles_per_second"]) == (4, 2000)
+    assert [row["cycles_per_second"] for row in told["tests"]] == [2000, 2000]
+    assert {goal["hit"] for goal in told["coverage"]} == {0}
+    assert told["failures"] == []
+
+
+def test_what_the_benches_observe_is_counted(
+    asked: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    sample = {"words": 1, "literals": 0, "error": 0, "held": [], "after": None, "gap": None, "table": []}
+    asked["samples_left"] = [sample]
+    assert main(["verify", "compressor", "--json"]) == 0
+    assert any(goal["hit"] for goal in json.loads(capsys.readouterr().out)["coverage"])
+
+
+@pytest.mark.parametrize("waves", [False, True])
+def test_a_failure_says_where_log_and_waves_are(
+    waves: bool,
+    asked: dict[str, Any],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CDMA_CACHE", str(tmp_path / "cache"))
+    asked["failures"] = {"bound": "one cycle too many"}
+    folder = tmp_path / "waves" if waves else tmp_path / "cache" / "logs"
+    options = ["--waves", str(folder)] if waves else []
+    page = tmp_path / "page.html"
+    assert main(["verify", "compressor", "--seed", "7", "--json", "--html", str(page), *options]) == 1
+    (failure,) = json.loads(capsys.readouterr().out)["failures"]
+    log = folder / ("bound.log" if waves else "compressor-bound-7.log")
+    assert failure == {
+        "test": "bound",
+        "failure": "one cycle too many",
+        "log": str(log),
+        "waves": str(folder / "bound.vcd") if waves else None,
+        "again": "cdma verify compressor --tests bound --seed 7 --packets 50",
+    }
+    assert log.read_text() == "one cycle too many\n\nsaid"
+    assert main(["verify", "compressor", "--seed", "7", *options]) == 1
+    printed = capsys.readouterr().out
+    assert f"\n  log: {log}\n" in printed
+    assert (f"\n  waves: {folder}/bound.vcd\n" in printed) == waves
+    text = page.read_text()
+    for said in ("one cycle too many", failure["log"], failure["again"], "1 of 2 tests failed, with seed 7"):
+        assert said in text
+
+
+def test_the_page_needs_nothing_from_elsewhere(asked: dict[str, Any], tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert main(["verify", "engine", "--html", str(page)]) == 0
+    text = page.read_text()
+    assert text.startswith("<!DOCTYPE html>")
+    assert not re.findall(r"https?:|src=|<link|@import|url\(", text)
+    assert "all 2 tests passed, with seed 1: 8,000 cycles in 4.0 s" in text
+    assert "width=device-width" in text
+    assert main(["verify", "engine", "--html", str(tmp_path)]) == 2
 
 
 @pytest.mark.parametrize("block", BLOCKS)

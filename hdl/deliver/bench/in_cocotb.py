@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cdma.hdl.deliver.block import Block
 from cdma.hdl.deliver.designs import Config
+from cdma.hdl.deliver.languages import ending
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.stage import STAGES, StageConfig
@@ -19,7 +20,7 @@ if __name__ == "__main__":
     simulator = os.environ.get("SIM", "icarus")
     runner = get_runner(simulator)
     runner.build(
-        sources=[here / "{name}.v"],
+        sources=[here / "{name}{end}"],
         hdl_toplevel="{name}",
         build_dir="sim_{name}",
         timescale=("1ns", "1ps"),
@@ -260,7 +261,7 @@ def _engine(block: Block, config: EngineConfig) -> str:
         mode="FVC" if vectors.table else "ZVC",
         words=len(vectors.data[away.source]) * 8 // config.format.word_bits,
     )
-    return _whole(block.name, what, text)
+    return _whole(block, what, text)
 
 
 def _codec(block: Block, config: CodecConfig) -> str:
@@ -306,11 +307,12 @@ def _streams(block: Block, **parts: object) -> str:
     what = f"{block.name} in cocotb: packets at its streams, compared with the golden model."
     kind = type(block.config).__name__
     text = _STREAM.format(config=kind, settings=_settings(block.config), **parts)
-    return _whole(block.name, what, text)
+    return _whole(block, what, text)
 
 
-def _whole(name: str, what: str, text: str) -> str:
-    return _OPENING.format(name=name, what=what) + text + _RUN.format(name=name)
+def _whole(block: Block, what: str, text: str) -> str:
+    run = _RUN.format(name=block.name, end=ending(block.language))
+    return _OPENING.format(name=block.name, what=what) + text + run
 
 
 def _settings(config: Config) -> str:

@@ -11,7 +11,7 @@ __all__ = ["opening"]
 
 _TEXT = """\
 //
-//   iverilog -g2005 -o {name}_tb {name}.v {name}_tb.v && vvp -N {name}_tb
+//   iverilog {standard} -o {name}_tb {name}{end} {name}_tb.v && vvp -N {name}_tb
 //
 // The last line says PASS or FAIL. After a FAIL the simulation stops ($stop) where another one finishes, so that
 // vvp -N, and a program that Verilator has made, end with an error.
@@ -59,8 +59,8 @@ module {name}_tb;
 """
 
 
-def opening(name: str, ports: Sequence[Port], what: str, limit: int) -> str:
-    """The head of the bench of the module ``name``.
+def opening(name: str, ports: Sequence[Port], what: str, limit: int, end: str) -> str:
+    """The head of the bench of the module ``name``, which is in the file ``name`` and ``end``.
 
     ``what`` says in sentences what the bench does; ``limit`` are the cycles after which it gives up. Nothing may go in
     before cycle 12.
@@ -72,5 +72,12 @@ def opening(name: str, ports: Sequence[Port], what: str, limit: int) -> str:
     return (
         fill(about, 112, initial_indent="// ", subsequent_indent="// ")
         + "\n"
-        + _TEXT.format(name=name, limit=limit, offers=", ".join(offers), known=", ".join([*offers, *ready]))
+        + _TEXT.format(
+            name=name,
+            end=end,
+            standard="-g2005" if end == ".v" else "-g2012",
+            limit=limit,
+            offers=", ".join(offers),
+            known=", ".join([*offers, *ready]),
+        )
     )

@@ -101,14 +101,14 @@ endmodule
 """
 
 
-def stream_testbench(name: str, ports: Sequence[Port], vectors: StreamVectors) -> str:
-    """The bench of the module ``name``, a module called ``NAME_tb``."""
+def stream_testbench(name: str, ports: Sequence[Port], vectors: StreamVectors, end: str = ".v") -> str:
+    """The bench of the module ``name``, whose file ends with ``end``: a module called ``NAME_tb``."""
     buses, _ = buses_of(ports)
     streams = [bus for bus in buses if bus.kind == STREAM]
     moved = sum(len(vectors.streams[bus.name]) for bus in streams)
     widths = {port.name: port.width for port in ports}
     levels = {port: f"{widths[port]}'h{value:x}" for port, value in vectors.levels.items()}
-    parts = [opening(name, ports, _WHAT.format(what=vectors.what), 2000 + 100 * moved), _PAUSES]
+    parts = [opening(name, ports, _WHAT.format(what=vectors.what), 2000 + 100 * moved, end), _PAUSES]
     for place, bus in enumerate(streams):
         one = _Stream(bus, vectors.streams[bus.name], 3 * place)
         parts.append(one.sink() if bus.drives else one.source())

@@ -1,4 +1,5 @@
-"""The packages of ``cdma``: every folder of Python below the six that pyproject.toml maps into it; and its kernels in C.
+"""The packages of ``cdma``: every folder of Python below the six that pyproject.toml maps into it; its kernels in C; and the
+documents that ``cdma intake`` quotes.
 
 Everything else about the package stands in pyproject.toml, where such a list cannot be computed.
 """
@@ -8,6 +9,28 @@ import shutil
 import tempfile
 
 from setuptools import Extension, find_packages, setup
+from setuptools.command.build_py import build_py
+
+#: They stay where their readers look for them, and lie in ``documents/`` of the package too.
+DOCUMENTS = [
+    "SECURITY.md",
+    *("docs/engine.md", "docs/integration.md", "docs/verification.md", "docs/results/records.json"),
+]
+
+
+class BuildWithDocuments(build_py):
+    """Data of the package from outside of its folders, which ``package-data`` cannot name."""
+
+    def _get_data_files(self):
+        return [*super()._get_data_files(), self._documents()]
+
+    def get_data_files_without_manifest(self):
+        return [*super().get_data_files_without_manifest(), self._documents()]
+
+    def _documents(self):
+        """Package, folder of the sources, folder of the build, and files."""
+        return ("cdma", ".", f"{self.build_lib}/cdma/documents", DOCUMENTS)
+
 
 parts = ["cdma", *(f"cdma.{name}" for name in find_packages("cli"))]
 for part in ("base", "hdl", "sim", "verif", "synth"):
@@ -33,6 +56,7 @@ atexit.register(shutil.rmtree, scratch, ignore_errors=True)
 setup(
     packages=parts,
     ext_modules=[native],
+    cmdclass={"build_py": BuildWithDocuments},
     options={
         "bdist_wheel": {"py_limited_api": "cp310"},
         "build": {"build_base": scratch},

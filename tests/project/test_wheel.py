@@ -19,7 +19,12 @@ from tests.support.paths import PACKAGES, ROOT
 
 pytestmark = pytest.mark.slow
 
-_SOURCES = (*PACKAGES, "pyproject.toml", "setup.py", "LICENSE", "README.md")
+_SOURCES = (*PACKAGES, "docs", "pyproject.toml", "setup.py", "LICENSE", "README.md", "SECURITY.md")
+#: What ``cdma intake`` quotes.
+_DOCUMENTS = (
+    "SECURITY.md",
+    *("docs/engine.md", "docs/integration.md", "docs/verification.md", "docs/results/records.json"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +56,7 @@ def test_the_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
         for path in (ROOT / folder).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".so"
     }
+    expected |= {f"cdma/documents/{name}" for name in _DOCUMENTS}
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
     kernels = {name for name in held if name.endswith(".so")}

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,8 @@ class Record:
         Is as a user types it, without ``--json`` and without the folder of a library.
     ``revision``
         Is the last one before it that changed more than documents and tests.
+    ``date``
+        Is its day; of those that were measured before days were kept, that of the revision.
     ``versions``
         Are those of the tools.
     ``figures``
@@ -57,6 +60,7 @@ class Record:
 
     command: str
     revision: str = ""
+    date: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
     figures: Any = None
 
@@ -113,7 +117,8 @@ def measured(record: Record, sources: Sources) -> Record:
     if done.returncode:
         raise CdmaError(f"{record.command} ended with {done.returncode}")
     printed = json.loads(done.stdout)
-    return Record(record.command, revision(), _versions(record.command, printed), kept(printed))
+    today = datetime.now(timezone.utc).strftime("%Y-%m-%d")
+    return Record(record.command, revision(), today, _versions(record.command, printed), kept(printed))
 
 
 def kept(value: Any) -> Any:

@@ -71,7 +71,12 @@ def test_a_record_says_how_it_was_measured() -> None:
     incomplete = [
         name
         for name, record in RECORDS.items()
-        if not (re.fullmatch(r"[0-9a-f]{7}", record.revision) and record.versions and record.figures)
+        if not (
+            re.fullmatch(r"[0-9a-f]{7}", record.revision)
+            and re.fullmatch(r"\d{4}-\d\d-\d\d", record.date)
+            and record.versions
+            and record.figures
+        )
     ]
     assert incomplete == []
 
@@ -101,7 +106,7 @@ def test_a_measurement_is_stored_and_a_failure_leaves_its_record(tmp_path: Path)
     path = tmp_path / "records.json"
     before = {
         "good": Record("cdma formats"),
-        "bad": Record("cdma formats --nothing", "0123abc", {"a": "1"}, {"kge": 1.0}),
+        "bad": Record("cdma formats --nothing", "0123abc", "2026-01-31", {"a": "1"}, {"kge": 1.0}),
         "other": Record("cdma area engine"),
     }
     store(before, path)

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from importlib.resources import files
 
-__all__ = ["verilator_waivers"]
+__all__ = ["Waiver", "verilator_waivers", "waivers"]
+
+
+@dataclass(frozen=True)
+class Waiver:
+    """A rule of Verilator that the Verilog is not held to, and why."""
+
+    rule: str
+    reason: str
 
 
 #: Not in that file, because Verilator before 5.038 refuses a rule that it does not know.
@@ -21,3 +31,11 @@ def verilator_waivers(*, declared_values: bool = False) -> str:
     """
     text = (files(__package__) / "waivers.vlt").read_text("utf-8")
     return text + _DECLARED if declared_values else text
+
+
+def waivers() -> list[Waiver]:
+    """What that text says."""
+    found = re.finditer(
+        r"^// (?P<reason>.+)\nlint_off -rule (?P<rule>\w+)$", verilator_waivers(), re.MULTILINE
+    )
+    return [Waiver(each["rule"], each["reason"]) for each in found]

@@ -113,6 +113,7 @@ class Measurement:
             capacity=form.bound_bytes(len(self.raw) * 8 // form.word_bits),
             mode=self.mode,
             compressed_length=len(self.stream) if decodes else 0,
+            interrupt=self.case.get("interrupt", False),
             step=self.step,
         ).pack()
 

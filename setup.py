@@ -13,6 +13,7 @@ from setuptools.command.build_py import build_py
 
 #: They stay where their readers look for them, and lie in ``documents/`` of the package too.
 DOCUMENTS = [
+    "README.md",
     "SECURITY.md",
     *("docs/engine.md", "docs/integration.md", "docs/verification.md", "docs/results/records.json"),
 ]

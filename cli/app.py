@@ -30,6 +30,7 @@ __all__ = ["main", "parser"]
 _COMMANDS = (
     "commands.demo",
     "commands.generate.command",
+    "commands.intake.command",
     "commands.verify",
     "commands.coverage",
     "commands.prove",

@@ -17,11 +17,9 @@ from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
 from cdma.options import ENGINE, add_block_options, add_jobs_option, add_spread_options, check_one_or_more
 from cdma.rows import tell
 
-from .certificate import add_certificate_options, certify, check_certificate_options
 from .regression_report import RegressionReport, keep_logs, replay
 
 if TYPE_CHECKING:
-    from cdma.verif.campaigns.certificate.certificate import Certificate
     from cdma.verif.campaigns.coverage.goals import Reached
     from cdma.verif.regression import Regression
     from cdma.verif.simulator.design import Design
@@ -121,7 +119,6 @@ def _add_options(
         metavar="FILE",
         help="write a page with tests, speed, coverage and failures into FILE",
     )
-    add_certificate_options(block)
     block.set_defaults(run=_run)
 
 
@@ -146,7 +143,6 @@ def _run(arguments: argparse.Namespace) -> int:
         _list(points, arguments.json)
         return 0
     junit = junit_file(arguments)
-    certified = check_certificate_options(arguments)
     if arguments.waves is not None:
         ready_directory(arguments.waves)
     if arguments.html is not None:
@@ -169,16 +165,8 @@ def _run(arguments: argparse.Namespace) -> int:
     write_junit(junit, [_suite(found, arguments)])
     if arguments.html is not None:
         write_text(arguments.html.parent, arguments.html.name, found.page(__version__))
-    if not certified:
-        show = partial(found.show, arguments.log)
-        return tell(arguments, result.passed, json_of=found.to_dict, show=show)
-    certificate, paths = certify(result, arguments)
-
-    def show_both() -> None:
-        found.show(arguments.log)
-        _show_certificate(certificate, paths)
-
-    return tell(arguments, not certificate.fails, json_of=certificate.as_json, show=show_both)
+    show = partial(found.show, arguments.log)
+    return tell(arguments, result.passed, json_of=found.to_dict, show=show)
 
 
 def _simulate(
@@ -206,18 +194,6 @@ def _list(points: Sequence[TestPoint], as_json: bool) -> None:
     width = max(len(point.name) for point in points)
     for point in points:
         print(f"{point.name:{width}}  {point.statement}")
-
-
-def _show_certificate(certificate: Certificate, paths: Sequence[Path]) -> None:
-    for title, sentences in (
-        ("does not hold", certificate.fails),
-        ("not done or not shown", certificate.open),
-    ):
-        if sentences:
-            print(f"\n{title}:")
-        for sentence in sentences:
-            print(f"  {sentence}")
-    print(f"\ncertificate: {', '.join(map(str, paths))}")
 
 
 def _suite(report: RegressionReport, arguments: argparse.Namespace) -> Suite:

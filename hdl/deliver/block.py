@@ -11,6 +11,7 @@ from cdma.hdl.verilog.ports import Port
 
 from .bench.vectors import Vectors
 from .designs import Config
+from .document import Part
 from .languages import VERILOG
 
 __all__ = ["Block"]
@@ -36,6 +37,8 @@ class Block:
         That of the design which takes it, one of :data:`~cdma.hdl.deliver.languages.LANGUAGES`.
     ``area``
         What was measured of it on a cell library, as one reads it; empty if nothing was.
+    ``simulated``
+        What was measured of it in simulation, as parts of a document; empty if nothing was.
     ``registers``, ``texts``
         The registers behind its AXI4-Lite port, and the texts about them and the driver, by file name.
     """
@@ -55,3 +58,4 @@ class Block:
     registers: RegisterMap | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
     area: Mapping[str, str] = field(default_factory=dict)
+    simulated: Sequence[Part] = ()

@@ -8,10 +8,30 @@ from dataclasses import dataclass
 
 from cdma.hdl.verilog.ports import Port
 
-__all__ = ["AXI4", "AXI_LITE", "CLOCK", "INTERRUPT", "RESET", "STREAM", "Bus", "buses_of"]
+__all__ = [
+    "AXI4",
+    "AXI_LITE",
+    "CLOCK",
+    "CLOCKING",
+    "INTERRUPT",
+    "RESET",
+    "STANDARDS",
+    "STREAM",
+    "Bus",
+    "buses_of",
+    "role_of",
+]
 
 AXI4, AXI_LITE, STREAM = "AXI4", "AXI4-Lite", "AXI4-Stream"
 CLOCK, RESET, INTERRUPT = "clock", "reset", "interrupt"
+#: What each kind of bus is by, and in which version.
+STANDARDS = {
+    AXI4: "AMBA AXI4, Arm IHI 0022, issue H",
+    AXI_LITE: "AMBA AXI4-Lite, Arm IHI 0022, issue H",
+    STREAM: "AMBA AXI4-Stream, Arm IHI 0051, issue A",
+}
+#: How all of them are clocked.
+CLOCKING = "Everything happens at the rising edge of `aclk`. `aresetn` is active low and synchronous to it."
 _SINGLE = {"aclk": CLOCK, "aresetn": RESET, "irq": INTERRUPT}
 
 
@@ -39,6 +59,15 @@ class Bus:
         """The width of its data; 1 where it has none."""
         data = self.signals.get("tdata", self.signals.get("wdata"))
         return 1 if data is None else data.width
+
+
+def role_of(bus: Bus) -> str:
+    """Who the module is on a bus; empty where that is no question."""
+    if len(bus.signals) < 2:
+        return ""
+    if bus.kind == STREAM:
+        return "transmitter" if bus.drives else "receiver"
+    return "manager" if bus.drives else "subordinate"
 
 
 def buses_of(ports: Sequence[Port]) -> tuple[list[Bus], list[Port]]:

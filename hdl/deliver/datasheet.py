@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from cdma.hdl.spec.registers.description import RegisterMap
 
 from .block import Block
-from .buses import STREAM, buses_of
+from .buses import CLOCKING, STREAM, buses_of, role_of
 from .document import Drawing, Heading, Paragraph, Part, Table
 from .drawing import block_drawing, wave_drawing
 from .languages import ending
-from .memory_list import memory_groups
+from .memory_document import memory_table
 
 __all__ = ["datasheet"]
 
@@ -30,8 +30,6 @@ _LITE = (
     ("bvalid", "000110"),
     ("bready", "111111"),
 )
-_ROLES = {True: "manager", False: "subordinate"}
-_STREAM_ROLES = {True: "transmitter", False: "receiver"}
 
 
 def datasheet(block: Block) -> list[Part]:
@@ -51,6 +49,9 @@ def _parts(block: Block) -> Iterator[Part]:
     yield from _values("Performance", "figure", block.facts)
     if block.area:
         yield from _values("Area and clock", "measured", block.area)
+    if block.simulated:
+        yield Heading("Latency")
+        yield from block.simulated
     yield from _interfaces(block)
     yield from _timing(block)
     if block.registers is not None:
@@ -68,13 +69,10 @@ def _interfaces(block: Block) -> Iterator[Part]:
     yield Heading("Interfaces")
     rows = []
     for bus in buses:
-        role = (_STREAM_ROLES if bus.kind == STREAM else _ROLES)[bus.drives] if len(bus.signals) > 1 else ""
-        rows.append((f"`{bus.name}`", bus.kind, role, str(bus.data_bits)))
+        rows.append((f"`{bus.name}`", bus.kind, role_of(bus), str(bus.data_bits)))
     rows += [(f"`{port.name}`", "level", port.direction, str(port.width)) for port in single]
     yield Table(("interface", "kind", "role", "bits"), rows)
-    yield Paragraph(
-        "Everything happens at the rising edge of `aclk`. `aresetn` is active low and synchronous to it."
-    )
+    yield Paragraph(CLOCKING)
     yield Heading("Ports", 3)
     ports = [(f"`{port.name}`", port.direction, str(port.width)) for port in block.ports]
     yield Table(("port", "direction", "bits"), ports)
@@ -119,14 +117,4 @@ def _memories(block: Block) -> Iterator[Part]:
         return
     bits = sum(memory.bits for memory in memories)
     yield Paragraph(f"{len(memories)} memories, {bits:,} bits; `{block.name}_memories.md` has each.")
-    rows = [
-        (
-            f"`{group.module}`",
-            f"{group.shape.depth} x {group.shape.width}",
-            str(len(group.memories)),
-            f"{group.bits:,}",
-            group.purpose,
-        )
-        for group in memory_groups(memories)
-    ]
-    yield Table(("module", "words x bits", "how many", "bits", "for"), rows)
+    yield memory_table(memories)

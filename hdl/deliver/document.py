@@ -7,7 +7,19 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["Anchor", "Code", "Drawing", "Heading", "Paragraph", "Part", "Table", "as_html", "as_markdown"]
+__all__ = [
+    "Anchor",
+    "Bullets",
+    "Code",
+    "Drawing",
+    "Heading",
+    "Paragraph",
+    "Part",
+    "Table",
+    "as_html",
+    "as_markdown",
+    "html_of",
+]
 
 
 @dataclass(frozen=True)
@@ -35,6 +47,13 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Bullets:
+    """A list, each item of which is like a paragraph."""
+
+    items: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Code:
     """Lines of fixed pitch, taken as they are."""
 
@@ -57,7 +76,7 @@ class Drawing:
     svg: str
 
 
-Part = Heading | Paragraph | Table | Code | Anchor | Drawing
+Part = Heading | Paragraph | Table | Bullets | Code | Anchor | Drawing
 
 _PAGE = """\
 <!DOCTYPE html>
@@ -88,6 +107,8 @@ def _markdown(part: Part, rule: str) -> str:
             return f"{'#' * part.level} {part.text}\n"
         case Paragraph():
             return f"{part.text}\n"
+        case Bullets():
+            return "".join(f"- {item}\n" for item in part.items)
         case Code():
             return f"```text\n{part.text}\n```\n"
         case Anchor():
@@ -109,10 +130,11 @@ def as_html(parts: Sequence[Part], *, anchors: bool = False) -> str:
     With ``anchors`` its headings are places for links, by the names that Git hosts give them.
     """
     title = next(part.text for part in parts if isinstance(part, Heading))
-    return _PAGE.format(title=escape(title), body="\n".join(_html(part, anchors) for part in parts))
+    return _PAGE.format(title=escape(title), body="\n".join(html_of(part, anchors) for part in parts))
 
 
-def _html(part: Part, anchors: bool) -> str:
+def html_of(part: Part, anchors: bool = False) -> str:
+    """A part as an element."""
     match part:
         case Heading():
             place = re.sub(r"[^\w\- ]", "", part.text.lower()).replace(" ", "-")
@@ -120,6 +142,8 @@ def _html(part: Part, anchors: bool) -> str:
             return f"<{start}>{_inline(part.text)}</h{part.level}>"
         case Paragraph():
             return f"<p>{_inline(part.text)}</p>"
+        case Bullets():
+            return f"<ul>{''.join(f'<li>{_inline(item)}</li>' for item in part.items)}</ul>"
         case Code():
             return f"<pre>{escape(part.text, quote=False)}</pre>"
         case Anchor():

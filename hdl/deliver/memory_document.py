@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from cdma.hdl.verilog.printer.design import PlacedMemory
 
 from .document import Heading, Paragraph, Table, as_markdown
-from .memory_list import memory_ports
+from .memory_list import memory_groups, memory_ports
 
-__all__ = ["memory_document"]
+__all__ = ["memory_document", "memory_table"]
 
 _RULES = """\
 A synchronous port gives a word in the cycle after its address if its enable is high, and keeps it until the next.
@@ -41,3 +41,18 @@ def memory_document(name: str, memories: Sequence[PlacedMemory]) -> str:
         Table(_TITLES, rows, numbers=(2, 5, 6)),
     )
     return as_markdown(parts)
+
+
+def memory_table(memories: Sequence[PlacedMemory]) -> Table:
+    """Those of one shape in a row."""
+    rows = [
+        (
+            f"`{group.module}`",
+            f"{group.shape.depth} x {group.shape.width}",
+            str(len(group.memories)),
+            f"{group.bits:,}",
+            group.purpose,
+        )
+        for group in memory_groups(memories)
+    ]
+    return Table(("module", "words x bits", "how many", "bits", "for"), rows)

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.slow
 _SOURCES = (*PACKAGES, "docs", "pyproject.toml", "setup.py", "LICENSE", "README.md", "SECURITY.md")
 #: What ``cdma intake`` quotes.
 _DOCUMENTS = (
+    "README.md",
     "SECURITY.md",
     *("docs/engine.md", "docs/integration.md", "docs/verification.md", "docs/results/records.json"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["BOUNDED", "FAILED", "HOLDS", "PROVEN", "UNKNOWN", "VACUOUS", "Result"]
+__all__ = ["BOUNDED", "FAILED", "FAILURES", "HOLDS", "PROVEN", "UNKNOWN", "VACUOUS", "Result"]
 
 PROVEN = "proven"
 BOUNDED = "bounded"
@@ -15,6 +15,8 @@ VACUOUS = "vacuous"
 UNKNOWN = "unknown"
 #: The statuses of a claim that holds; a bounded one holds for as many cycles as its depth says.
 HOLDS = (PROVEN, BOUNDED)
+#: Those of a claim that does not; one that was neither shown nor refuted is not among them.
+FAILURES = (FAILED, VACUOUS)
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,6 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-import cocotb_tools.config
-
 from cdma.base.cache import content_key, kept_folder
 from cdma.base.errors import CdmaError
 
@@ -62,6 +60,9 @@ def build(
     without an initial value start at random.
     """
     builder = _Builder(toolchain.find_verilator(), trace, coverage, _SELDOM if short else _OFTEN)
+    # Only now: which tests there are can be said without it.
+    import cocotb_tools.config
+
     libraries = str(cocotb_tools.config.libs_dir)
     main = str(cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp")
     link = (f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lcocotbvpi_verilator")

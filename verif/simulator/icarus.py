@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-import cocotb_tools.config
-
 from cdma.base.cache import content_key, kept_folder
 from cdma.hdl.verilog.ports import Port
 
@@ -73,5 +71,7 @@ def build_four_state(verilog: str, top: str, ports: Sequence[Port], *, trace: bo
 
 def run_four_state(executable: Path) -> list[str]:
     """The beginning of the command that runs a simulation, with cocotb's library in it."""
+    import cocotb_tools.config
+
     library = cocotb_tools.config.lib_entry("vpi", "icarus")
     return [find_icarus().runner, "-n", "-m", str(library), str(executable)]

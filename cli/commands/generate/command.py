@@ -93,6 +93,12 @@ def _add_output_options(parser: argparse.ArgumentParser, name: str) -> None:
         help="what cdma area --json printed about this very block, for the datasheet",
     )
     group.add_argument(
+        "--intake",
+        type=Path,
+        metavar="FILE",
+        help="what cdma intake --run speed wrote about this very block, for latency and waveform in the datasheet",
+    )
+    group.add_argument(
         "-o",
         "--output",
         type=Path,

@@ -16,7 +16,7 @@ from cdma.hdl.spec.stage import StageConfig
 
 from .characteristics import Characteristics, characteristics
 from .golden import golden_vectors
-from .measured import measured
+from .measured import measured, simulated
 from .software import software_files
 
 __all__ = ["Made", "make"]
@@ -38,6 +38,7 @@ def make(asked: argparse.Namespace, config: Config) -> Made:
     """The block that the arguments name and ``config`` describes."""
     check_name_in(asked.language, asked.name)
     area = {} if asked.area is None else measured(asked.area, asked.block, config.settings())
+    speed = () if asked.intake is None else simulated(asked.intake, asked.block, config.settings())
     said = characteristics(asked.block, config)
     pipelined = not isinstance(config, StageConfig) and config.pipelined
     registers, texts = None, {}
@@ -70,5 +71,6 @@ def make(asked: argparse.Namespace, config: Config) -> Made:
         registers=registers,
         texts=texts,
         area=area,
+        simulated=speed,
     )
     return Made(asked, said, block)

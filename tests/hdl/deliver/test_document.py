@@ -6,6 +6,7 @@ import pytest
 
 from cdma.hdl.deliver.document import (
     Anchor,
+    Bullets,
     Code,
     Drawing,
     Heading,
@@ -27,6 +28,7 @@ from cdma.hdl.deliver.document import (
             '<p>one <code>a&lt;b</code> &amp; <a href="#d">c</a></p>',
         ),
         (Code("| a |\n\n<b>"), "```text\n| a |\n\n<b>\n```", "<pre>| a |\n\n&lt;b&gt;</pre>"),
+        (Bullets(["a `b`", "<c>"]), "- a `b`\n- <c>", "<ul><li>a <code>b</code></li><li>&lt;c&gt;</li></ul>"),
         (Anchor("here"), '<a id="here"></a>', '<a id="here"></a>'),
         (
             Drawing("a.svg", "`a`", "<svg/>"),

@@ -72,6 +72,7 @@ def made(block: str) -> Block:
         language=VHDL,
         period=2.5,
         area=None,
+        intake=None,
     )
     return make(asked, _CONFIGS[block]).block
 

@@ -1,1 +1,1 @@
-"""What holds of one Verilog file, and what does not or was not tried."""
+"""What was tried on one Verilog file: what does not hold, and what was not done or not shown."""

@@ -1,0 +1,47 @@
+"""What is not known: what this intake left out, known limits, and what has never been tried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cdma.hdl.deliver.document import Bullets, Paragraph, Part
+
+from .documents import quoted
+from .line import NOT_SHOWN, Line
+from .subject import Subject
+
+__all__ = ["limits", "never_tried", "verdict"]
+
+
+def limits(subject: Subject) -> Line:
+    """What neither proofs nor tests say anything of."""
+    answer = "What no proof, no test and no campaign of the project says anything of, by its own account."
+    parts = quoted("docs/verification.md", "What is not checked")
+    return Line("limits", "Known limits", ["cdma prove --list"], answer, parts)
+
+
+def never_tried(subject: Subject) -> Line:
+    """No chip, no board, no tool of a vendor."""
+    said = [
+        *quoted("README.md", "cDMA", "Status."),
+        *quoted("SECURITY.md", "What is not", "No design"),
+        *quoted("docs/integration.md", "The folder", "The constraints"),
+    ]
+    nearest = [subject.command("verify", "--netlist gates"), subject.command("fpga", "--target ecp5")]
+    answer = "No silicon, no FPGA board. Nothing can show these lines; the commands are what comes nearest."
+    return Line("never-tried", "Never tried", nearest, answer, said)
+
+
+def verdict(subject: Subject, own: Sequence[Line], others: Sequence[Line]) -> Line:
+    """What does not hold, and what was not done or not reached: of the certificate's ``own`` lines, and of all others."""
+    every = [*others, *own]
+    fails = [sentence for line in own for sentence in line.fails]
+    fails += [f"{line.title}: {sentence}" for line in others for sentence in line.fails]
+    left = [f"{line.title}: not shown" for line in every if line.status == NOT_SHOWN]
+    left += [sentence for line in every for sentence in line.open]
+    parts: list[Part] = [Paragraph("Not done, or not shown:"), Bullets(left)]
+    commands, title = [subject.command("intake", "--run all")], "Verdict"
+    if not fails and all(line.status == NOT_SHOWN for line in own):
+        return Line("verdict", title, commands, "Nothing was tried.", parts)
+    answer = "Something does not hold." if fails else "Everything that was tried holds."
+    return subject.shown("verdict", title, commands, answer, *parts, fails=fails)

@@ -1,0 +1,220 @@
+"""What ``cdma intake --run`` runs: each part fills its place in what is known of the block."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cdma.commands.area import request
+from cdma.commands.designs import with_rings
+from cdma.output import status, step_progress
+
+from .subject import Proven, Speed, Subject
+
+if TYPE_CHECKING:
+    from cdma.verif.regression import Regression
+    from cdma.verif.simulator.design import Design
+
+__all__ = ["THROUGHPUT", "check_parts", "run_parts"]
+
+#: Densities, bytes and memory latency that the throughput of an engine is measured with.
+THROUGHPUT: dict[str, Any] = {"densities": (0.5, 1.0), "sizes": (4096, 1 << 20), "latencies": (100,)}
+
+
+def check_parts(parts: Sequence[str], subject: Subject, arguments: argparse.Namespace) -> None:
+    """Refuses parts whose tools are missing or that the block has not, before anything runs."""
+    from cdma.verif.blocks import plan_of
+
+    if "speed" in parts and subject.is_engine:
+        with_rings(subject.design)
+    plan_of(subject.design).choose(subject.design, arguments.tests)
+    if {"lint", "speed", "tests", "gates", "coverage", "mutants"} & {*parts}:
+        from cdma.verif.simulator.toolchain import find_verilator
+
+        find_verilator()
+    if "four-states" in parts:
+        from cdma.verif.simulator.icarus import find_icarus
+
+        find_icarus()
+    if "proofs" in parts:
+        from cdma.verif.proofs.tools import find_tools
+
+        find_tools()
+    if {"proofs", "mutants", "gates", "area"} & {*parts}:
+        from cdma.synth.yosys import find_abc, find_yosys
+
+        find_yosys()
+        request.library(arguments)
+        if {"proofs", "mutants"} & {*parts}:
+            find_abc()
+
+
+def run_parts(parts: Sequence[str], subject: Subject, arguments: argparse.Namespace) -> None:
+    """Runs them one after the other, with progress."""
+    for name in parts:
+        setattr(subject.ran, name.replace("-", "_"), _RUNS[name](subject, arguments))
+
+
+def _lint(subject: Subject, arguments: argparse.Namespace) -> Any:
+    from cdma.verif.simulator.lint import lint
+
+    with status() as say:
+        say("linting")
+        return lint(subject.made.block.design.text, subject.design.top)
+
+
+def _speed(subject: Subject, arguments: argparse.Namespace) -> Speed:
+    if subject.is_engine:
+        return _engine_speed(subject)
+    from cdma.verif.stream.codec.design import CodecDesign
+    from cdma.verif.stream.codec.measure import measure_codec
+    from cdma.verif.stream.stage.design import StageDesign
+    from cdma.verif.stream.stage.measure import measure_stage
+
+    design = subject.design
+    with status() as say:
+        say(f"building and measuring the {subject.block}")
+        if isinstance(design, CodecDesign):
+            rows = measure_codec(design)
+        else:
+            assert isinstance(design, StageDesign)
+            rows = measure_stage(design)
+    return Speed(rows, rows)
+
+
+def _engine_speed(subject: Subject) -> Speed:
+    from cdma.verif.engine.latency import latency_cases, measure_latency
+    from cdma.verif.engine.measure import cases, measure_engine, rows_of
+    from cdma.verif.engine.wave import engine_wave
+
+    design = with_rings(subject.design)
+    config = design.config
+    alone = latency_cases(design)
+    many = cases(**THROUGHPUT, port_bytes=max(config.dev_data_bits, config.host_data_bits) // 8)
+    with step_progress("building and measuring", len(alone) + rows_of(many)) as advance:
+        latency = measure_latency(design, alone, advance)
+        throughput = measure_engine(design, many, advance)
+    with status() as say, tempfile.TemporaryDirectory(prefix="cdma-") as folder:
+        say("drawing one descriptor")
+        (drawing,) = engine_wave(design, Path(folder), ("svg",), ("descriptor",))
+        return Speed(latency, throughput, drawing.read_text())
+
+
+def _area(subject: Subject, arguments: argparse.Namespace) -> Any:
+    from cdma.options import cache_from
+    from cdma.synth.asic.measure import measure_block
+    from cdma.synth.yosys import find_yosys
+
+    library = request.library(arguments)
+    with status() as say:
+        return measure_block(
+            subject.block,
+            subject.design.config,
+            library,
+            request.options(arguments, library),
+            block_depth=0,
+            cache=cache_from(arguments),
+            yosys=find_yosys(),
+            progress=say,
+        )
+
+
+def _tests(subject: Subject, arguments: argparse.Namespace) -> Regression:
+    return _regression("testing", subject.design, arguments)
+
+
+def _gates(subject: Subject, arguments: argparse.Namespace) -> Regression:
+    from cdma.synth.gates import gate_netlist
+
+    design = _without_init(subject.design)
+    netlist = gate_netlist(design.verilog(), design.top, arguments.liberty or [])
+    return _regression("testing gates", design, arguments, verilog=netlist)
+
+
+def _four_states(subject: Subject, arguments: argparse.Namespace) -> Regression:
+    design = _without_init(subject.design)
+    return _regression("testing in four states", design, arguments, four_state=True)
+
+
+def _without_init(design: Design) -> Design:
+    """The design whose registers nothing but the reset sets."""
+    from cdma.verif.blocks import design_of
+
+    return design_of(design.block, design.config, init=False)
+
+
+def _regression(what: str, design: Design, arguments: argparse.Namespace, **more: Any) -> Regression:
+    from cdma.verif.blocks import plan_of
+    from cdma.verif.campaigns.on_cluster import verify_on_cluster
+    from cdma.verif.regression import verify
+
+    given = {"tests": arguments.tests, "seed": arguments.seed, "packets": arguments.packets, **more}
+    with step_progress(what, len(plan_of(design).choose(design, arguments.tests))) as advance:
+        given["report"] = lambda outcome: advance(
+            what=f"{outcome.test} {'failed' if outcome.failure else 'passed'}"
+        )
+        if arguments.scheduler is not None:
+            return verify_on_cluster(design, arguments.scheduler, **given)
+        return verify(design, jobs=arguments.jobs, **given)
+
+
+def _coverage(subject: Subject, arguments: argparse.Namespace) -> Any:
+    from cdma.verif.blocks import plan_of
+    from cdma.verif.campaigns.coverage.collect import collect
+
+    design = subject.design
+    with step_progress("coverage", len(plan_of(design).choose(design, arguments.tests))) as advance:
+        return collect(
+            design,
+            tests=arguments.tests,
+            seed=arguments.seed,
+            packets=arguments.packets,
+            jobs=arguments.jobs,
+            report=lambda outcome: advance(what=outcome.test),
+        )
+
+
+def _proofs(subject: Subject, arguments: argparse.Namespace) -> Proven:
+    from cdma.verif.campaigns.certificate.parts import chosen_proofs, run_chosen
+
+    chosen = chosen_proofs(subject.design)
+    with step_progress("proving", len(chosen)) as advance:
+        shown = run_chosen(
+            chosen,
+            arguments.seconds,
+            subject.folder / "counterexamples",
+            lambda result: advance(what=f"{result.property} ({result.config}) {result.status}"),
+        )
+    return Proven(shown, chosen.long)
+
+
+def _mutants(subject: Subject, arguments: argparse.Namespace) -> Any:
+    from cdma.verif.campaigns.mutation.campaign import run_campaign
+
+    with step_progress("mutants", arguments.mutants) as advance:
+        return run_campaign(
+            subject.design,
+            subject.block,
+            count=arguments.mutants,
+            seed=arguments.seed,
+            packets=arguments.packets,
+            jobs=arguments.jobs,
+            scheduler=arguments.scheduler,
+            on_done=lambda verdict: advance(what=f"{verdict.mutant.block} {verdict.result}"),
+        )
+
+
+_RUNS: Mapping[str, Callable[[Subject, argparse.Namespace], Any]] = {
+    "lint": _lint,
+    "speed": _speed,
+    "area": _area,
+    "tests": _tests,
+    "gates": _gates,
+    "four-states": _four_states,
+    "coverage": _coverage,
+    "proofs": _proofs,
+    "mutants": _mutants,
+}

@@ -18,6 +18,8 @@ from .toolchain import find_verilator
 __all__ = ["Lint", "lint"]
 
 _WARNING = re.compile(r"^%(?:Warning|Error)-(\w+):", re.MULTILINE)
+#: What is no Verilog, and not merely a warning.
+_ERROR = re.compile(r"^%Error: (?!Exiting due to \d+ warning)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ def lint(verilog: str, top: str) -> Lint:
         def complaints(*files: Path) -> str:
             command = [*tool.command, "--lint-only", "-Wall", "--top-module", top, *map(str, files)]
             done = subprocess.run(command, env=tool.environment, capture_output=True, text=True)
-            if done.returncode and not _WARNING.search(done.stderr):
+            if _ERROR.search(done.stderr):
                 raise BuildError(f"Verilator cannot lint {text.name}:\n{done.stderr}")
             return done.stderr.replace(f"{directory}/", "")
 

@@ -8,20 +8,32 @@ from typing import Any
 from cdma.hdl.deliver.document import Drawing, Paragraph, Part, Table
 from cdma.hdl.deliver.memory_document import memory_table
 from cdma.hdl.deliver.memory_list import memory_row
+from cdma.hdl.spec.stage import STAGES
 
 from .line import NOT_SHOWN, RECORD, Line
-from .runs import THROUGHPUT
+from .runs import throughput_load
 from .stored import Stored
 from .subject import Subject
 
 __all__ = ["area", "fpga", "latency", "memories", "power", "throughput", "waveform"]
 
+#: What is said of an engine that no bench measures.
+_NO_RINGS = "An engine with streams in the place of registers is not measured."
+
+
+def _rings(subject: Subject) -> bool:
+    """Whether an engine has what the benches drive."""
+    return bool(subject.design.config.registers)
+
 
 def _bench(subject: Subject) -> str:
     """The command that measures a block with streams alone."""
-    if subject.is_codec:
-        return f"cdma bench codec {subject.design.options() or f'--lanes {subject.design.config.lanes}'}"
-    return " ".join(filter(None, ["cdma bench stage", subject.design.options()]))
+    if not subject.is_codec:
+        return subject.command("bench stage")
+    # Without an option it would measure standard shapes.
+    return subject.command(
+        "bench codec", "" if subject.design.options() else f"--lanes {subject.design.config.lanes}"
+    )
 
 
 def latency(subject: Subject) -> Line:
@@ -30,7 +42,12 @@ def latency(subject: Subject) -> Line:
     intake = subject.command("intake", "--run speed")
     if subject.is_engine:
         if subject.ran.speed is None:
-            return Line(key, title, [intake], "From the doorbell to the first word, and for each descriptor.")
+            answer = (
+                "From the doorbell to the first word, and for each descriptor."
+                if _rings(subject)
+                else _NO_RINGS
+            )
+            return Line(key, title, [intake], answer)
         rows = subject.ran.speed.latency
         return subject.shown(key, title, [intake], engine_latency(rows), *latency_parts(rows), data=rows)
     commands = [_bench(subject)]
@@ -92,7 +109,8 @@ def waveform(subject: Subject) -> Line | None:
     command = subject.command("wave", "--scenarios descriptor --only svg")
     title = "Waveform of one descriptor"
     if subject.ran.speed is None:
-        return Line("waveform", title, [command], "From the doorbell to the interrupt, at all ports.")
+        answer = "From the doorbell to the interrupt, at all ports." if _rings(subject) else _NO_RINGS
+        return Line("waveform", title, [command], answer)
     caption = "One descriptor from the doorbell to the interrupt."
     drawing = Drawing(f"{subject.made.block.name}_descriptor.svg", caption, subject.ran.speed.waveform)
     return subject.shown(
@@ -105,11 +123,12 @@ def throughput(subject: Subject) -> Line:
     title, key = "Throughput", "throughput"
     speed, kept = subject.ran.speed, _kept_rates(subject)
     if subject.is_engine:
+        load = throughput_load(subject.design.config)
         options = (
-            f"--densities {_list(THROUGHPUT['densities'])} --bytes {_list(THROUGHPUT['sizes'])}",
-            f"--memory-latencies {_list(THROUGHPUT['latencies'])}",
+            f"--densities {_list(load['densities'])} --bytes {_list(load['sizes'])}",
+            f"--memory-latencies {_list(load['latencies'])}",
         )
-        command = " ".join(filter(None, ["cdma bench engine", subject.design.options(), *options]))
+        command = subject.command("bench engine", *options)
         make: Any = _engine_rates
     else:
         command, make = _bench(subject), _stream_rates
@@ -256,8 +275,10 @@ def _area_answer(library: str, figures: dict[str, Any]) -> str:
     return f"{figures['kge']:.1f} kGE{clock} on {library}."
 
 
-def fpga(subject: Subject) -> Line:
+def fpga(subject: Subject) -> Line | None:
     """What it takes of FPGAs by the tools, none of which ran on a board."""
+    if subject.block in STAGES:
+        return None
     title = "FPGA"
     stored = [each for each in subject.stored if each.kind == "fpga"]
     note = Paragraph("Figures of Yosys and nextpnr; nothing here has run on a board.")

@@ -9,12 +9,17 @@ from importlib.resources import files
 from cdma.base.errors import CdmaError
 from cdma.hdl.deliver.document import Bullets, Paragraph, Part, Table
 
-__all__ = ["document", "quoted"]
+__all__ = ["cited", "document", "quoted"]
 
 
 def document(path: str) -> str:
     """The text of a document, or of a file of measurements, by its path in the repository."""
     return (files("cdma") / "documents" / path).read_text(encoding="utf-8")
+
+
+def cited(path: str, heading: str, *starts: str) -> list[Part]:
+    """What :func:`quoted` gives, after the place where it stands."""
+    return [Paragraph(f"`{path}`, {heading}:"), *quoted(path, heading, *starts)]
 
 
 def quoted(path: str, heading: str, *starts: str) -> list[Part]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cdma.hdl.deliver.document import Bullets, Paragraph, Part
+from cdma.hdl.spec.stage import STAGES
 
-from .documents import quoted
+from .documents import cited
 from .line import NOT_SHOWN, Line
 from .subject import Subject
 
@@ -16,18 +17,20 @@ __all__ = ["limits", "never_tried", "verdict"]
 def limits(subject: Subject) -> Line:
     """What neither proofs nor tests say anything of."""
     answer = "What no proof, no test and no campaign of the project says anything of, by its own account."
-    parts = quoted("docs/verification.md", "What is not checked")
+    parts = cited("docs/verification.md", "What is not checked")
     return Line("limits", "Known limits", ["cdma prove --list"], answer, parts)
 
 
 def never_tried(subject: Subject) -> Line:
     """No chip, no board, no tool of a vendor."""
     said = [
-        *quoted("README.md", "cDMA", "Status."),
-        *quoted("SECURITY.md", "What is not", "No design"),
-        *quoted("docs/integration.md", "The folder", "The constraints"),
+        *cited("README.md", "cDMA", "Status."),
+        *cited("SECURITY.md", "What is not", "No design"),
+        *cited("docs/integration.md", "The folder", "The constraints"),
     ]
-    nearest = [subject.command("verify", "--netlist gates"), subject.command("fpga", "--target ecp5")]
+    nearest = [subject.command("verify", "--netlist gates")]
+    if subject.block not in STAGES:
+        nearest.append(subject.command("fpga", "--target ecp5"))
     answer = "No silicon, no FPGA board. Nothing can show these lines; the commands are what comes nearest."
     return Line("never-tried", "Never tried", nearest, answer, said)
 

@@ -15,13 +15,25 @@ from cdma.output import status, step_progress
 from .subject import Proven, Speed, Subject
 
 if TYPE_CHECKING:
+    from cdma.hdl.spec.engine import EngineConfig
     from cdma.verif.regression import Regression
     from cdma.verif.simulator.design import Design
 
-__all__ = ["THROUGHPUT", "check_parts", "run_parts"]
+__all__ = ["check_parts", "run_parts", "throughput_load"]
 
-#: Densities, bytes and memory latency that the throughput of an engine is measured with.
-THROUGHPUT: dict[str, Any] = {"densities": (0.5, 1.0), "sizes": (4096, 1 << 20), "latencies": (100,)}
+#: Beats of the longer tensors that the throughput of an engine is measured with, and their bytes at most.
+_LONG, _MOST = 32768, 1 << 20
+
+
+def throughput_load(config: EngineConfig) -> dict[str, tuple[Any, ...]]:
+    """Densities, bytes and memory latencies that the throughput of an engine is measured with: no memory is farther than the
+    engine is built for."""
+    port = max(config.dev_data_bits, config.host_data_bits) // 8
+    return {
+        "densities": (0.5, 1.0),
+        "sizes": (4096, min(_LONG * port, _MOST)),
+        "latencies": (min(100, config.latency),),
+    }
 
 
 def check_parts(parts: Sequence[str], subject: Subject, arguments: argparse.Namespace) -> None:
@@ -93,7 +105,7 @@ def _engine_speed(subject: Subject) -> Speed:
     design = with_rings(subject.design)
     config = design.config
     alone = latency_cases(design)
-    many = cases(**THROUGHPUT, port_bytes=max(config.dev_data_bits, config.host_data_bits) // 8)
+    many = cases(**throughput_load(config), port_bytes=max(config.dev_data_bits, config.host_data_bits) // 8)
     with step_progress("building and measuring", len(alone) + rows_of(many)) as advance:
         latency = measure_latency(design, alone, advance)
         throughput = measure_engine(design, many, advance)

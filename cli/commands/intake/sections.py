@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import block_lines, cost_lines, limit_lines, transaction_lines, verification_lines
-from .line import NOT_SHOWN, Line, Section
+from .line import FAILS, NOT_SHOWN, SHOWN, Line, Section
 from .subject import Subject
 
 __all__ = ["SECTIONS", "VERDICT", "sections_of"]
@@ -50,15 +50,20 @@ VERDICT = "Certificate"
 def sections_of(subject: Subject, earlier: Sequence[Mapping[str, Any]] = ()) -> list[Section]:
     """All lines; what this run does not show is taken from ``earlier`` ones, lines as JSON, the last of which counts."""
     kept = {line.key: line for line in map(Line.of_record, earlier) if line.status != NOT_SHOWN}
-    found = []
-    for title, makers in SECTIONS.items():
-        lines = [line for line in (make(subject) for make in makers) if line is not None]
-        found.append(
-            Section(title, [kept.get(line.key, line) if line.status == NOT_SHOWN else line for line in lines])
-        )
+    found = [
+        Section(title, [_best(line, kept.get(line.key)) for make in makers if (line := make(subject))])
+        for title, makers in SECTIONS.items()
+    ]
     own = next(section for section in found if section.title == VERDICT)
     others = [line for section in found if section is not own for line in section.lines]
     verdict = limit_lines.verdict(subject, own.lines, others)
     return [
         Section(section.title, [verdict, *section.lines]) if section is own else section for section in found
     ]
+
+
+def _best(line: Line, kept: Line | None) -> Line:
+    """The line of this run, or that of an earlier one where this one shows nothing, or has an older record alone."""
+    if kept is None or line.status in (SHOWN, FAILS):
+        return line
+    return kept if kept.date >= line.date else line

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Proven", "Ran", "Speed", "Subject"]
 
+#: The commands that take a design without initial values as such.
+_WITH_INIT = ("generate", "intake", "verify", "coverage")
+
 
 @dataclass(frozen=True)
 class Speed:
@@ -106,11 +109,13 @@ class Subject:
         """Whether it is a compressor or a decompressor."""
         return self.block in BLOCKS
 
-    def command(self, name: str, *more: str, block: bool = True) -> str:
-        """The command line about this very block."""
-        return " ".join(
-            filter(None, ["cdma", name, self.block if block else "", self.design.options(), *more])
-        )
+    def command(self, name: str, *more: str) -> str:
+        """The command line about this very block; of a bench, which names it itself, with its parameters alone."""
+        block = "" if name.startswith("bench") else self.block
+        options = self.design.options().split(" ")
+        if name not in _WITH_INIT:
+            options = [option for option in options if option != "--no-init"]
+        return " ".join(filter(None, ["cdma", name, block, *options, *more]))
 
     def shown(
         self, key: str, title: str, commands: Sequence[str], answer: str, *parts: Part, **more: Any

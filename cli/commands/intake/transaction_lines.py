@@ -7,7 +7,7 @@ from typing import Any
 from cdma.hdl.deliver.document import Paragraph
 from cdma.hdl.spec.codecs import BLOCKS
 
-from .documents import quoted
+from .documents import cited, quoted
 from .line import Line
 from .subject import Subject
 
@@ -21,13 +21,13 @@ def ordering(subject: Subject) -> Line:
     title = "Ordering and IDs"
     if not subject.is_engine:
         answer = "Streams have no IDs. A packet goes out for each packet that comes in, in the same order."
-        rules = quoted(_RULES, "Rules", "Packing.", "Lengths.", "Reports") if subject.is_codec else []
+        rules = cited(_RULES, "Rules", "Packing.", "Lengths.", "Reports") if subject.is_codec else []
         proofs = (f"{subject.block}_any_stream",) if subject.is_codec else ()
         return subject.by_verification("ordering", title, answer, *rules, proofs=proofs)
     rows = [row for row in quoted(_GUIDE, "Ports")[0].rows if "ID" in row[1]]  # type: ignore[union-attr]
     said = [Paragraph(f"{name}: {meaning}.") for name, meaning in rows]
     answer = "Completions come in the order of the descriptors; data and the rings have IDs of their own."
-    order = quoted(_GUIDE, "Descriptors and completions", "Completions come in")
+    order = cited(_GUIDE, "Descriptors and completions", "Completions come in")
     tests = ("soak", "ring_wrap", "registers")
     return subject.by_verification(
         "ordering", title, answer, *said, *order, tests=tests, proofs=("slots", "completer", "rings")
@@ -71,7 +71,7 @@ def narrow(subject: Subject) -> Line | None:
         f"are meant. Sources and destinations are multiples of {config.align('dev')} bytes at the device port and of "
         f"{config.align('host')} at the host port."
     )
-    said = quoted(_GUIDE, "Descriptors and completions", "Alignment", "Length")
+    said = cited(_GUIDE, "Descriptors and completions", "Alignment", "Length")
     tests = ("lengths", "refusals", "capacity")
     return subject.by_verification(
         "narrow", "Narrow and unaligned transfers", answer, *said, tests=tests, proofs=("checker_decides",)
@@ -116,17 +116,14 @@ def errors(subject: Subject) -> Line:
     answer, place, tests = _ERRORS[subject.block]
     proofs = ("checker_decides", "completer") if subject.is_engine else (f"{subject.block}_any_stream",)
     return subject.by_verification(
-        "errors", "Error behaviour", answer, *quoted(*place), tests=tests, proofs=proofs
+        "errors", "Error behaviour", answer, *cited(*place), tests=tests, proofs=proofs
     )
 
 
 def security(subject: Subject) -> Line:
     """What whoever attacks it can and cannot do."""
     answer = "What is held against hostile data and software, and what is left to the system."
-    checked = [Paragraph("Is checked:"), *quoted("SECURITY.md", "What is checked")]
-    left = [Paragraph("Is not:"), *quoted("SECURITY.md", "What is not")]
+    said = [*cited("SECURITY.md", "What is checked"), *cited("SECURITY.md", "What is not")]
     tests = ("windows", "ring_windows", "corrupt", "malformed", "holes")
     proofs = ("checker_decides", "checker_rests") if subject.is_engine else ()
-    return subject.by_verification(
-        "security", "Security model", answer, *checked, *left, tests=tests, proofs=proofs
-    )
+    return subject.by_verification("security", "Security model", answer, *said, tests=tests, proofs=proofs)

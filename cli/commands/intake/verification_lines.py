@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cdma.hdl.deliver.document import Paragraph, Part, Table
 from cdma.hdl.verilog.waivers import waivers
 
-from .documents import quoted
+from .documents import cited
 from .line import Line
 from .subject import Subject
 
@@ -78,7 +78,7 @@ def _regression(
         # Once is enough: the other lines have the same tests.
         parts: list[Part] = [listed] if key == "tests" else []
         return Line(key, title, [command], said, parts)
-    from cdma.verif.campaigns.certificate.finding import tests_finding
+    from cdma.verif.campaigns.certificate.finding import regression_finding
     from cdma.verif.regression import COUNTS
 
     statements = {point.name: point.statement for point in points}
@@ -98,7 +98,7 @@ def _regression(
     )
     budget = Paragraph(f"Seed {run.seed}, budget {run.packets:,} {plan.unit}.")
     table = Table(("test", "stimulus and check", "result", plan.unit, *COUNTS[1:]), rows)
-    return subject.of_finding(key, title, [command], answer, tests_finding(run), budget, table)
+    return subject.of_finding(key, title, [command], answer, regression_finding(run), budget, table)
 
 
 def coverage(subject: Subject) -> Line:
@@ -131,7 +131,7 @@ def proofs(subject: Subject) -> Line:
 
     ran, title = subject.ran.proofs, "Proofs, with their depth"
     commands = [subject.command("intake", "--run proofs")]
-    methods = quoted(_GUIDE, "Proofs", "pdr and induction")
+    methods = cited(_GUIDE, "Proofs", "pdr and induction")
     if ran is None:
         chosen = chosen_proofs(subject.design)
         listed = [

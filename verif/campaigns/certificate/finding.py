@@ -19,7 +19,7 @@ __all__ = [
     "coverage_finding",
     "mutants_finding",
     "proofs_finding",
-    "tests_finding",
+    "regression_finding",
 ]
 
 
@@ -40,7 +40,7 @@ class Finding:
     data: Any
 
 
-def tests_finding(run: Regression) -> Finding:
+def regression_finding(run: Regression) -> Finding:
     """A test fails with the command that runs it again; those that were left out are open."""
     fails = [
         f"test {outcome.test}: {outcome.failure.splitlines()[0]} "

@@ -1,0 +1,314 @@
+"""``cdma intake``: every line is there with a command that exists, and says what was run of it and what came of that."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cdma import app
+from cdma.app import main
+from cdma.commands.intake import runs
+from cdma.commands.intake.documents import quoted
+from cdma.commands.intake.parts import PARTS
+from cdma.commands.intake.subject import Ran
+from cdma.verif import regression
+from cdma.verif.regression import Regression
+from cdma.verif.simulator.simulate import Outcome
+
+_TINY = ("compressor", "--lanes", "1", "--word-bits", "8", "--window", "8")
+_ENGINE = ("engine", "--lanes", "2", "--dev-data-bits", "64", "--host-data-bits", "64", "--latency", "32")
+#: What the meeting asks of every block.
+_LINES = (
+    *("what", "verilog", "parameters", "clocks", "resets", "ports", "interfaces", "protocol", "ordering"),
+    *("errors", "latency", "throughput", "area", "memories", "power", "security", "verdict", "lint"),
+    *("tests", "gates", "four-states", "coverage", "proofs", "mutants", "limits", "never-tried"),
+)
+#: What it asks of some alone.
+_MORE_LINES = {
+    "compressor": ("fpga",),
+    "engine": ("fpga", "outstanding", "4kib", "narrow", "waveform", "faults"),
+    "dequantiser": (),
+}
+#: What generating a block shows.
+_GENERATED = ("what", "verilog", "parameters", "clocks", "ports", "interfaces", "memories")
+
+
+def _intake(folder: Path, *words: str | Path, status: int = 0) -> dict[str, Any]:
+    """What is written."""
+    assert main(["intake", *map(str, words), "-o", str(folder)]) == status
+    told: dict[str, Any] = json.loads((folder / f"cdma_{words[0]}_intake.json").read_text())
+    return told
+
+
+def _lines(told: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {line["key"]: line for section in told["sections"] for line in section["lines"]}
+
+
+@pytest.fixture(
+    scope="module", params=[_TINY, _ENGINE, ("dequantiser", "--no-init")], ids=lambda words: words[0]
+)
+def bare(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, dict[str, Any]]:
+    """The intake of a block for which nothing was run: its page, and what it says."""
+    folder = tmp_path_factory.mktemp(request.param[0])
+    return folder / f"cdma_{request.param[0]}_intake.html", _intake(folder, *request.param)
+
+
+@pytest.mark.slow
+def test_every_line_is_there_with_commands_that_exist(bare: tuple[Path, dict[str, Any]]) -> None:
+    path, told = bare
+    lines = _lines(told)
+    assert set(lines) == {*_LINES, *_MORE_LINES[told["block"]]}
+    page = path.read_text()
+    parser = app.parser()
+    for key, line in lines.items():
+        assert f'<article id="{key}"' in page
+        assert f'<a href="#{key}">' in page
+        assert line["commands"]
+        for command in line["commands"]:
+            program, *words = shlex.split(command)
+            assert program == "cdma"
+            assert parser.parse_args(words).run is not None
+
+
+@pytest.mark.slow
+def test_what_was_not_run_is_not_shown(bare: tuple[Path, dict[str, Any]]) -> None:
+    path, told = bare
+    lines = _lines(told)
+    shown = [key for key, line in lines.items() if line["status"] == "shown"]
+    assert sorted(shown) == sorted(_GENERATED)
+    left = [line for line in lines.values() if line["status"] != "shown"]
+    assert {line["status"] for line in left} == {"not shown"}
+    assert not any(line["date"] or line["revision"] for line in left)
+    assert all(lines[key]["date"] and lines[key]["revision"] for key in _GENERATED)
+    page = path.read_text()
+    # At the head of each line, and where it would be shown.
+    assert page.count("Would be shown by") == len(left)
+    assert len(re.findall(r'</h3><span class="badge open">○ not shown</span>', page)) == len(left)
+    assert lines["verdict"]["answer"] == "Nothing was tried."
+    assert told["holds"] is True
+
+
+@pytest.mark.slow
+def test_the_page_needs_nothing_else_and_its_links_lead_somewhere(bare: tuple[Path, dict[str, Any]]) -> None:
+    class Reader(HTMLParser):
+        def __init__(self) -> None:
+            super().__init__()
+            self.places: set[str] = set()
+            self.links: set[str] = set()
+            self.open: list[str] = []
+
+        def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+            values = dict(attributes)
+            self.places.add(values.get("id") or "")
+            self.links |= {values[name] or "" for name in ("href", "src") if name in values}
+            if tag not in ("meta", "img"):
+                self.open.append(tag)
+
+        def handle_endtag(self, tag: str) -> None:
+            assert self.open.pop() == tag
+
+    reader = Reader()
+    reader.feed(bare[0].read_text())
+    assert reader.open == []
+    assert {link[0] for link in reader.links} == {"#"}
+    assert {link[1:] for link in reader.links} <= reader.places
+
+
+def test_records_of_the_very_configuration_are_found(tmp_path: Path) -> None:
+    lines = _lines(_intake(tmp_path, "decompressor"))
+    for key in ("area", "fpga", "throughput", "latency"):
+        assert lines[key]["status"] == "from a record"
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", lines[key]["date"])
+        assert re.fullmatch(r"[0-9a-f]{7}", lines[key]["revision"])
+    assert {row["direction"] for row in lines["throughput"]["data"]} == {"decompress"}
+
+
+def _fake_regression(monkeypatch: pytest.MonkeyPatch, failing: str | None) -> None:
+    """All tests pass but the one that is ``failing``."""
+
+    def verify(design: Any, **given: Any) -> Regression:
+        tests = [point.name for point in regression.plan_of(design).choose(design)]
+        fails = {name: "17 < 18" if name == failing else None for name in tests}
+        return Regression(
+            design, 1, 9, [Outcome(name, failure, 1, 2, 3, 4) for name, failure in fails.items()]
+        )
+
+    monkeypatch.setattr(regression, "verify", verify)
+
+
+@pytest.mark.verilator
+def test_a_regression_that_passes_shows_what_it_is_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _fake_regression(monkeypatch, None)
+    lines = _lines(_intake(tmp_path, *_TINY, "--run", "tests"))
+    for key in ("tests", "resets", "protocol", "ordering", "errors", "security", "verdict"):
+        assert lines[key]["status"] == "shown"
+    assert lines["gates"]["status"] == "not shown"
+    assert lines["verdict"]["answer"] == "Everything that was tried holds."
+
+
+@pytest.mark.verilator
+def test_a_certificate_that_fails_shows_as_failing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _fake_regression(monkeypatch, "malformed")
+    told = _intake(tmp_path, *_TINY, "--run", "tests", status=1)
+    lines = _lines(told)
+    assert told["holds"] is False
+    for key in ("tests", "errors", "protocol", "verdict"):
+        assert lines[key]["status"] == "fails"
+    # What other tests show is as it was.
+    assert lines["resets"]["status"] == "shown"
+    page = (tmp_path / "cdma_compressor_intake.html").read_text()
+    assert re.search(
+        r'<p class="verdict"><b class="fails" title="fails">✗</b> Something does not hold\.</p>', page
+    )
+    assert '<article id="tests" class="fails">' in page
+    assert "test malformed: 17 &lt; 18 (again: cdma verify compressor --lanes 1 --word-bits 8" in page
+    assert "does not hold:\n  test malformed: 17 < 18" in capsys.readouterr().out
+    # It fails also where it is read from the file.
+    again = _intake(tmp_path, *_TINY, "--certificate", tmp_path / "cdma_compressor_intake.json", status=1)
+    assert _lines(again)["tests"]["status"] == "fails"
+    assert again["holds"] is False
+
+
+@pytest.mark.verilator
+def test_what_an_earlier_intake_shows_is_taken_over_as_a_record(tmp_path: Path) -> None:
+    first = _lines(_intake(tmp_path, *_TINY, "--run", "lint"))
+    assert first["lint"]["status"] == "shown"
+    later = _lines(_intake(tmp_path, *_TINY, "--certificate", tmp_path / "cdma_compressor_intake.json"))
+    assert later["lint"] == first["lint"] | {"status": "from a record"}
+    assert later["ports"]["status"] == "shown"
+    assert later["tests"]["status"] == "not shown"
+
+
+def test_an_intake_of_another_verilog_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _intake(tmp_path, *_TINY)
+    file = tmp_path / "cdma_compressor_intake.json"
+    other = tmp_path / "other"
+    words = ["intake", "compressor", "--lanes", "2", "-o", str(other), "--certificate"]
+    assert main([*words, str(file)]) == 2
+    assert "certificate is of another Verilog" in capsys.readouterr().err
+    (tmp_path / "no.json").write_text('{"sections": [{"lines": [{}]}]}')
+    assert main([*words, str(tmp_path / "no.json")]) == 2
+    assert "it is not what cdma intake writes" in capsys.readouterr().err
+    assert main([*words, str(tmp_path / "none.json")]) == 2
+    assert "none.json: No such file or directory" in capsys.readouterr().err
+    assert not other.exists()
+
+
+def test_another_verilog_of_the_name_in_the_folder_fails(tmp_path: Path) -> None:
+    text = _intake(tmp_path, *_TINY)["sha256"]
+    assert text in (tmp_path / "cdma_compressor_intake.html").read_text()
+    (tmp_path / "cdma_compressor.v").write_text("module other; endmodule\n")
+    told = _intake(tmp_path, *_TINY, status=1)
+    assert _lines(told)["verilog"]["status"] == "fails"
+    assert "is not the Verilog that this is about" in told["fails"][0]
+    assert (tmp_path / "cdma_compressor.v").read_text() == "module other; endmodule\n"
+
+
+def test_what_cannot_be_is_refused_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(runs, "run_parts", lambda *_: pytest.fail("something ran"))
+    file = tmp_path / "file"
+    file.touch()
+    for words, message in (
+        (["-o", str(file)], f"cannot write to the directory {file}"),
+        (["-o", str(tmp_path), "--run", "tests", "--tests", "fido"], "tests has 'fido'; the tests of the"),
+        (["-o", str(tmp_path), "--run", "area", "--liberty", "no.lib"], "the library no.lib cannot be read"),
+        (["-o", str(tmp_path), "--mutants", "0"], "mutants is 0; it must be 1 or more"),
+    ):
+        assert main(["intake", *_TINY, *words]) == 2
+        assert message in capsys.readouterr().err
+    assert main(["intake", "engine", "--no-registers", "--run", "speed", "-o", str(tmp_path)]) == 2
+    assert "registers is false" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_json_is_what_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = _intake(tmp_path, *_TINY, "--json")
+    assert json.loads(capsys.readouterr().out) == told
+
+
+@pytest.mark.slow
+@pytest.mark.verilator
+def test_what_runs_is_shown(tmp_path: Path) -> None:
+    few = ("--tests", "lengths", "--packets", "5", "--jobs", "1")
+    lines = _lines(_intake(tmp_path, *_TINY, *few, "--run", "lint", "speed", "tests"))
+    for key in ("lint", "latency", "throughput", "tests"):
+        assert lines[key]["status"] == "shown"
+    assert [row["test"] for row in lines["tests"]["data"]["tests"]] == ["lengths"]
+    # One test of several shows no line that is about all of them.
+    assert lines["protocol"]["status"] == "not shown"
+    assert any(sentence.startswith("tests that were left out") for sentence in lines["tests"]["open"])
+
+
+@pytest.mark.slow
+@pytest.mark.verilator
+def test_a_datasheet_takes_the_latency_and_the_waveform_of_an_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(runs, "_LONG", 512)
+    lines = _lines(_intake(tmp_path, *_ENGINE, "--run", "speed"))
+    rows = lines["latency"]["data"]
+    assert {row["direction"] for row in rows} == {"offload", "prefetch"}
+    page = (tmp_path / "cdma_engine_intake.html").read_text()
+    assert page.count('src="data:image/svg+xml;base64,') == 1
+    generate = [
+        "generate",
+        *_ENGINE,
+        "-o",
+        str(tmp_path),
+        "--intake",
+        str(tmp_path / "cdma_engine_intake.json"),
+    ]
+    assert main(generate) == 0
+    sheet = (tmp_path / "cdma_engine_datasheet.md").read_text()
+    assert f"first word out {rows[0]['first_out']} cycles after the doorbell" in sheet
+    assert "(cdma_engine_descriptor.svg)" in sheet
+    assert (tmp_path / "cdma_engine_descriptor.svg").read_text().startswith("<svg")
+    capsys.readouterr()
+    assert main([*generate, "--outstanding", "8"]) == 2
+    assert "intake is of other parameters" in capsys.readouterr().err
+
+
+def test_a_datasheet_refuses_an_intake_without_latency(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _intake(tmp_path, *_TINY)
+    file = tmp_path / "cdma_compressor_intake.json"
+    assert main(["generate", *_TINY, "-o", str(tmp_path / "rtl"), "--intake", str(file)]) == 2
+    assert "intake has no latency" in capsys.readouterr().err
+    assert not (tmp_path / "rtl").exists()
+
+
+def test_every_part_has_its_place_and_its_run() -> None:
+    assert list(PARTS) == list(runs._RUNS)
+    assert {name.replace("-", "_") for name in PARTS} == set(Ran.__dataclass_fields__)
+
+
+def test_what_is_not_in_a_document_is_not_quoted() -> None:
+    with pytest.raises(app.CdmaError, match=r"SECURITY\.md says nothing below 'What is not'"):
+        quoted("SECURITY.md", "What is not", "Nobody wrote")
+
+
+def test_an_intake_without_a_simulator(tmp_path: Path) -> None:
+    """What is generated and what is on record needs no extra to be installed."""
+    missing = ("cocotb", "cocotb_tools", "cocotbext", "vcd", "wavedrom", "verilator", "pyosys")
+    code = f"import sys; sys.modules.update(dict.fromkeys({missing!r})); from cdma.app import main; sys.exit(main())"
+    words = ["intake", *_TINY, "-o", str(tmp_path)]
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "cdma_compressor_intake.html").is_file()

@@ -7,7 +7,6 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import cdma
 from cdma._version import __version__
 from cdma.base.install import DISTRIBUTION
 
@@ -25,7 +24,7 @@ def revision() -> str:
     """The last commit that changed the sources, where they are a checkout, and whether they have changed since; or else the
     version."""
     # The package of an editable installation is made of links.
-    checkout = Path(cdma.__file__).resolve().parents[1]
+    checkout = Path(__file__).resolve().parents[3]
     try:
         last = _git(checkout, "log", "-1", "--format=%h", "--abbrev=7")
         changed = _git(checkout, "status", "--porcelain")

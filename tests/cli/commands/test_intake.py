@@ -20,11 +20,14 @@ from cdma.commands.intake.documents import quoted
 from cdma.commands.intake.parts import PARTS
 from cdma.commands.intake.subject import Ran
 from cdma.verif import regression
+from cdma.verif.engine import latency
+from cdma.verif.engine.design import EngineDesign
 from cdma.verif.regression import Regression
 from cdma.verif.simulator.simulate import Outcome
 
 _TINY = ("compressor", "--lanes", "1", "--word-bits", "8", "--window", "8")
-_ENGINE = ("engine", "--lanes", "2", "--dev-data-bits", "64", "--host-data-bits", "64", "--latency", "32")
+#: The one that other tests build too.
+_ENGINE = ("engine", *EngineDesign().options().split())
 #: What the meeting asks of every block.
 _LINES = (
     *("what", "verilog", "parameters", "clocks", "resets", "ports", "interfaces", "protocol", "ordering"),
@@ -232,7 +235,7 @@ def test_what_cannot_be_is_refused_before_anything_runs(
     ):
         assert main(["intake", *_TINY, *words]) == 2
         assert message in capsys.readouterr().err
-    assert main(["intake", "engine", "--no-registers", "--run", "speed", "-o", str(tmp_path)]) == 2
+    assert main(["intake", *_ENGINE, "--no-registers", "--run", "speed", "-o", str(tmp_path)]) == 2
     assert "registers is false" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == [file]
 
@@ -260,7 +263,10 @@ def test_what_runs_is_shown(tmp_path: Path) -> None:
 def test_a_datasheet_takes_the_latency_and_the_waveform_of_an_engine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(runs, "_LONG", 512)
+    few = [case for case in latency.latency_cases(EngineDesign()) if case["memory_latency"] == 10]
+    monkeypatch.setattr(latency, "latency_cases", lambda design: few)
+    load = {"densities": (1.0,), "sizes": (512,), "latencies": (10,)}
+    monkeypatch.setattr(runs, "throughput_load", lambda config: load)
     lines = _lines(_intake(tmp_path, *_ENGINE, "--run", "speed"))
     rows = lines["latency"]["data"]
     assert {row["direction"] for row in rows} == {"offload", "prefetch"}

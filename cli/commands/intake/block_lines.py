@@ -92,7 +92,7 @@ def interfaces(subject: Subject) -> Line:
         for bus in buses
     ]
     titles = ("interface", "standard", "role", "bits of data", "of addresses", "of IDs")
-    answer = ", ".join(f"{count} {kind}" for kind, count in counts.items()) + "."
+    answer = ", ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in counts.items()) + "."
     return subject.shown(
         "interfaces",
         "Interfaces by version of their standard",

@@ -22,7 +22,7 @@ from cdma.options import (
 )
 from cdma.rows import tell
 
-from .parts import PARTS
+from .parts import PARTS, parts_of
 
 if TYPE_CHECKING:
     from .line import Section
@@ -45,11 +45,12 @@ def register(subparsers: Any) -> None:
     for name in (*BLOCKS, *STAGES, ENGINE):
         block = blocks.add_parser(name, help=f"the {name}", description=f"The intake of a {name}.")
         add_block_options(block, name)
-        _add_options(block)
+        _add_options(block, parts_of(name))
         block.set_defaults(run=_run)
 
 
-def _add_options(block: argparse.ArgumentParser) -> None:
+def _add_options(block: argparse.ArgumentParser, parts: Sequence[str]) -> None:
+    """Adds all options; ``parts`` are what can be run."""
     group = block.add_argument_group("intake")
     group.add_argument(
         "--no-init", dest="init", action="store_false", help="the Verilog without initial values"
@@ -58,11 +59,11 @@ def _add_options(block: argparse.ArgumentParser) -> None:
         "--run",
         dest="parts",
         nargs="+",
-        choices=(*PARTS, "all"),
+        choices=(*parts, "all"),
         default=[],
         metavar="PART",
         help="run what shows more lines, some of "
-        + "; ".join(f"{name}, {what}" for name, what in PARTS.items())
+        + "; ".join(f"{name}, {PARTS[name]}" for name in parts)
         + "; or all "
         "(default: nothing runs but the generator)",
     )
@@ -121,7 +122,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from .sections import sections_of
 
     check_one_or_more(arguments, "jobs", "seconds", "mutants", "packets")
-    parts = [name for name in PARTS if {name, "all"} & {*arguments.parts}]
+    parts = [name for name in parts_of(arguments.block) if {name, "all"} & {*arguments.parts}]
     ready_directory(arguments.output)
     earlier = [_earlier(path) for path in arguments.certificate]
     subject = _subject(arguments)

@@ -10,7 +10,7 @@ from cdma.hdl.deliver.memory_document import memory_table
 from cdma.hdl.deliver.memory_list import memory_row
 from cdma.hdl.spec.stage import STAGES
 
-from .line import NOT_SHOWN, RECORD, Line
+from .line import RECORD, Line
 from .runs import throughput_load
 from .stored import Stored
 from .subject import Subject
@@ -228,7 +228,7 @@ def area(subject: Subject) -> Line:
             data=figures,
         )
     if not rows:
-        return Line(key, title, [command], "")
+        return Line(key, title, [command], "Nothing was synthesised for these parameters.")
     first = next(each for each in subject.stored if each.kind == "area")
     commands = [each.command for each in subject.stored if each.kind == "area"][: len(rows)]
     return Line(
@@ -283,7 +283,13 @@ def fpga(subject: Subject) -> Line | None:
     stored = [each for each in subject.stored if each.kind == "fpga"]
     note = Paragraph("Figures of Yosys and nextpnr; nothing here has run on a board.")
     if not stored:
-        return Line("fpga", title, [subject.command("fpga", "--target ecp5")], "", [note])
+        return Line(
+            "fpga",
+            title,
+            [subject.command("fpga", "--target ecp5")],
+            "Nothing was placed for these parameters.",
+            [note],
+        )
     titles = ("target", "look-up tables", "flip-flops", "block RAMs", "MHz", "date", "revision")
     rows = [
         (
@@ -336,4 +342,4 @@ def power(subject: Subject) -> Line:
         for each in stored[:1]
     ]
     command = subject.command("area", "--clock-gating --no-breakdown")
-    return Line("power", "Power", [command], "Nothing measures power.", said, NOT_SHOWN)
+    return Line("power", "Power", [command], "Nothing measures power.", said, nearest=True)

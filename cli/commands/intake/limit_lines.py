@@ -18,7 +18,7 @@ def limits(subject: Subject) -> Line:
     """What neither proofs nor tests say anything of."""
     answer = "What no proof, no test and no campaign of the project says anything of, by its own account."
     parts = cited("docs/verification.md", "What is not checked")
-    return Line("limits", "Known limits", ["cdma prove --list"], answer, parts)
+    return Line("limits", "Known limits", ["cdma prove --list"], answer, parts, nearest=True)
 
 
 def never_tried(subject: Subject) -> Line:
@@ -31,8 +31,8 @@ def never_tried(subject: Subject) -> Line:
     nearest = [subject.command("verify", "--netlist gates")]
     if subject.block not in STAGES:
         nearest.append(subject.command("fpga", "--target ecp5"))
-    answer = "No silicon, no FPGA board. Nothing can show these lines; the commands are what comes nearest."
-    return Line("never-tried", "Never tried", nearest, answer, said)
+    answer = "No silicon, no FPGA board, no tool of a vendor."
+    return Line("never-tried", "Never tried", nearest, answer, said, nearest=True)
 
 
 def verdict(subject: Subject, own: Sequence[Line], others: Sequence[Line]) -> Line:

@@ -23,7 +23,7 @@ class Line:
     ``key``, ``title``
         Name it, for scripts and for people.
     ``commands``
-        Show it, or would; of what nothing can show, they come nearest.
+        Show it, or would.
     ``answer``
         Is the answer in a sentence.
     ``parts``
@@ -36,6 +36,8 @@ class Line:
         Say what does not hold, and what was not done or not reached, a sentence each.
     ``data``
         Is what was measured, for scripts.
+    ``nearest``
+        Says that nothing can show it, and the commands are what comes nearest.
     """
 
     key: str
@@ -49,6 +51,7 @@ class Line:
     fails: Sequence[str] = ()
     open: Sequence[str] = ()
     data: Any = None
+    nearest: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """For JSON, from which :meth:`of_record` makes it again."""

@@ -76,11 +76,9 @@ def _article(line: Line) -> str:
     """A line: its status, its answer, what it says more, and what shows it."""
     style = _SIGNS[line.status][1]
     commands = "".join(f"<code>{escape(command)}</code>" for command in line.commands)
-    by = (
-        "Would be shown by"
-        if line.status == NOT_SHOWN
-        else f"Shown on {line.date}, revision {line.revision}, by"
-    )
+    by = f"Shown on {line.date}, revision {line.revision}, by"
+    if line.status == NOT_SHOWN:
+        by = "Nothing can show it; what comes nearest is" if line.nearest else "Would be shown by"
     fails = html_of(Bullets(line.fails)) if line.fails else ""
     answer = f'<div class="answer">{html_of(Paragraph(line.answer))}</div>' if line.answer else ""
     return (

@@ -16,6 +16,7 @@ from .subject import Proven, Speed, Subject
 
 if TYPE_CHECKING:
     from cdma.hdl.spec.engine import EngineConfig
+    from cdma.verif.campaigns.faults.verdict import Tally
     from cdma.verif.regression import Regression
     from cdma.verif.simulator.design import Design
 
@@ -23,6 +24,8 @@ __all__ = ["check_parts", "run_parts", "throughput_load"]
 
 #: Beats of the longer tensors that the throughput of an engine is measured with, and their bytes at most.
 _LONG, _MOST = 32768, 1 << 20
+#: Faults at one of so many places, and corrupted streams.
+_EVERY, _STREAMS = 20, 2000
 
 
 def throughput_load(config: EngineConfig) -> dict[str, tuple[Any, ...]]:
@@ -40,10 +43,10 @@ def check_parts(parts: Sequence[str], subject: Subject, arguments: argparse.Name
     """Refuses parts whose tools are missing or that the block has not, before anything runs."""
     from cdma.verif.blocks import plan_of
 
-    if "speed" in parts and subject.is_engine:
+    if {"speed", "faults"} & {*parts} and subject.is_engine:
         with_rings(subject.design)
     plan_of(subject.design).choose(subject.design, arguments.tests)
-    if {"lint", "speed", "tests", "gates", "coverage", "mutants"} & {*parts}:
+    if {"lint", "speed", "tests", "gates", "coverage", "mutants", "faults"} & {*parts}:
         from cdma.verif.simulator.toolchain import find_verilator
 
         find_verilator()
@@ -219,6 +222,21 @@ def _mutants(subject: Subject, arguments: argparse.Namespace) -> Any:
         )
 
 
+def _faults(subject: Subject, arguments: argparse.Namespace) -> Mapping[str, Tally]:
+    from cdma.verif.campaigns.faults import campaign as campaigns
+    from cdma.verif.campaigns.faults.verdict import Tally
+
+    design = with_rings(subject.design)
+    given: Any = {"seed": arguments.seed, "every": _EVERY, "count": _STREAMS, "formats": (campaigns.OWN,)}
+    parts = [part for name in campaigns.CAMPAIGNS for part in campaigns.parts_of(name, design, **given)]
+    tallies = {name: Tally() for name in campaigns.CAMPAIGNS}
+    with step_progress("faults", len(parts)) as advance:
+        for part, tally in campaigns.run_parts(parts, jobs=arguments.jobs, scheduler=arguments.scheduler):
+            advance(what=str(part))
+            tallies[part.campaign].merge(tally)
+    return tallies
+
+
 _RUNS: Mapping[str, Callable[[Subject, argparse.Namespace], Any]] = {
     "lint": _lint,
     "speed": _speed,
@@ -229,4 +247,5 @@ _RUNS: Mapping[str, Callable[[Subject, argparse.Namespace], Any]] = {
     "coverage": _coverage,
     "proofs": _proofs,
     "mutants": _mutants,
+    "faults": _faults,
 }

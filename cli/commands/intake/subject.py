@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cdma.verif.campaigns.certificate.finding import Finding
     from cdma.verif.campaigns.certificate.parts import Shown
     from cdma.verif.campaigns.coverage.collect import Coverage
+    from cdma.verif.campaigns.faults.verdict import Tally
     from cdma.verif.campaigns.mutation.campaign import Verdict
     from cdma.verif.regression import Regression
     from cdma.verif.simulator.design import Design
@@ -68,6 +69,7 @@ class Ran:
     coverage: Coverage | None = None
     proofs: Proven | None = None
     mutants: Sequence[Verdict] | None = None
+    faults: Mapping[str, Tally] | None = None
 
 
 @dataclass(frozen=True)

@@ -191,5 +191,30 @@ def faults(subject: Subject) -> Line | None:
     """Bus errors, stalls, aborts, resets and corrupted streams everywhere in a few transfers."""
     if not subject.is_engine:
         return None
-    answer = "Bus errors, stalls, aborts, resets and corrupted streams, one at a time and everywhere: is any silent?"
-    return Line("faults", "Fault campaigns", ["cdma faults"], answer)
+    said = "Bus errors, stalls, aborts, resets and corrupted streams, one at a time and everywhere: is any silent?"
+    commands, title, ran = [subject.command("intake", "--run faults")], "Fault campaigns", subject.ran.faults
+    if ran is None:
+        return Line("faults", title, [*commands, "cdma faults"], said)
+    from cdma.verif.campaigns.faults.verdict import OUTCOMES
+
+    names = ("cases", *OUTCOMES, "outside")
+    rows = [
+        (campaign, kind, *(f"{counts[name]:,}" for name in names))
+        for campaign, tally in ran.items()
+        for kind, counts in tally.counts.items()
+    ]
+    every = [counts for tally in ran.values() for counts in tally.counts.values()]
+    cases, bad = (
+        sum(counts[name] for counts in every for name in chosen) for chosen in (names[:1], names[-4:])
+    )
+    failures = [
+        f"{each['kind']} {each['case']}: {each['reason']}"
+        for tally in ran.values()
+        for each in tally.failures
+    ]
+    answer = (
+        f"{cases:,} faults; {bad or 'none'} of them reported wrongly, silent, hung or written outside. {said}"
+    )
+    table = Table(("campaign", "fault", *names[:-1], "bytes outside"), rows)
+    data = {campaign: vars(tally) for campaign, tally in ran.items()}
+    return subject.shown("faults", title, commands, answer, table, fails=failures, data=data)

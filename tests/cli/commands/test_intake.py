@@ -20,6 +20,7 @@ from cdma.commands.intake.documents import quoted
 from cdma.commands.intake.parts import PARTS
 from cdma.commands.intake.subject import Ran
 from cdma.verif import regression
+from cdma.verif.campaigns.faults.verdict import Tally, Verdict
 from cdma.verif.engine import latency
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.regression import Regression
@@ -42,6 +43,9 @@ _MORE_LINES = {
 }
 #: What generating a block shows.
 _GENERATED = ("what", "verilog", "parameters", "clocks", "ports", "interfaces", "memories")
+
+#: What nothing can show.
+_IMPOSSIBLE = {"power", "limits", "never-tried"}
 
 
 def _intake(folder: Path, *words: str | Path, status: int = 0) -> dict[str, Any]:
@@ -95,7 +99,9 @@ def test_what_was_not_run_is_not_shown(bare: tuple[Path, dict[str, Any]]) -> Non
     assert all(lines[key]["date"] and lines[key]["revision"] for key in _GENERATED)
     page = path.read_text()
     # At the head of each line, and where it would be shown.
-    assert page.count("Would be shown by") == len(left)
+    impossible = page.count("Nothing can show it; what comes nearest is")
+    assert impossible == len(_IMPOSSIBLE & set(lines)) == 3
+    assert page.count("Would be shown by") == len(left) - impossible
     assert len(re.findall(r'</h3><span class="badge open">○ not shown</span>', page)) == len(left)
     assert lines["verdict"]["answer"] == "Nothing was tried."
     assert told["holds"] is True
@@ -184,6 +190,18 @@ def test_a_certificate_that_fails_shows_as_failing(
     again = _intake(tmp_path, *_TINY, "--certificate", tmp_path / "cdma_compressor_intake.json", status=1)
     assert _lines(again)["tests"]["status"] == "fails"
     assert again["holds"] is False
+
+
+@pytest.mark.slow
+@pytest.mark.verilator
+def test_a_fault_that_is_silent_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tally = Tally()
+    tally.add(Verdict("flips", "own: 3", "detected"))
+    tally.add(Verdict("flips", "own: 4", "silent", reason="a word is wrong"))
+    monkeypatch.setitem(runs._RUNS, "faults", lambda *_: {"streams": tally})
+    line = _lines(_intake(tmp_path, *_ENGINE, "--run", "faults", status=1))["faults"]
+    assert (line["status"], line["fails"]) == ("fails", ["flips own: 4: a word is wrong"])
+    assert line["answer"].startswith("2 faults; 1 of them")
 
 
 @pytest.mark.verilator

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 #: The kinds of files that a waveform can be written as.
-_KINDS = ("vcd", "gtkw", "svg")
+_KINDS = ("vcd", "gtkw", "svg", "html")
 
 #: Windows of a user's tensor that are shown, and the most words that they have.
 _WINDOWS, _FIRST = 4, 256
@@ -93,7 +93,10 @@ def _add_output_options(block: argparse.ArgumentParser) -> None:
         help="directory (default: the current one)",
     )
     group.add_argument(
-        "--only", nargs="+", choices=_KINDS, default=_KINDS, metavar="KIND", help="only vcd, gtkw or svg"
+        "--html", action="store_true", help="write a page for a browser, too, which needs nothing beside it"
+    )
+    group.add_argument(
+        "--only", nargs="+", choices=_KINDS, metavar="KIND", help="only vcd, gtkw, svg or html"
     )
     group.add_argument("--json", action="store_true", help="print what was written as JSON")
 
@@ -102,6 +105,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.files import making_directory, ready_directory
     from cdma.output import status
     from cdma.verif.engine.wave import engine_wave
+    from cdma.verif.simulator.waveform import KINDS
     from cdma.verif.stream.codec.design import CodecDesign
     from cdma.verif.stream.codec.wave import wave
     from cdma.verif.stream.stage.design import StageDesign
@@ -112,15 +116,16 @@ def _run(arguments: argparse.Namespace) -> int:
     design, words = design_from(arguments), None
     if arguments.block in BLOCKS:
         design, words = _codec_and_words(arguments)
+    kinds = arguments.only or [*KINDS, *(["html"] if arguments.html else [])]
     ready_directory(arguments.output)
     with making_directory(arguments.output), status() as say:
         say(f"building and simulating the {arguments.block}")
         if isinstance(design, CodecDesign):
-            paths = wave(design, arguments.output, arguments.only, words=words)
+            paths = wave(design, arguments.output, kinds, words=words)
         elif isinstance(design, StageDesign):
-            paths = stage_wave(design, arguments.output, arguments.only)
+            paths = stage_wave(design, arguments.output, kinds)
         else:
-            paths = engine_wave(with_rings(design), arguments.output, arguments.only, arguments.scenarios)
+            paths = engine_wave(with_rings(design), arguments.output, kinds, arguments.scenarios)
     if arguments.json:
         # A codec has one run, and the kind of a file says which it is.
         names = {path.suffix[1:]: str(path) for path in paths}
@@ -130,7 +135,7 @@ def _run(arguments: argparse.Namespace) -> int:
     for path in paths:
         print(path)
     saved = [path for path in paths if path.suffix == ".gtkw"]
-    if saved and "vcd" in arguments.only:
+    if saved and "vcd" in kinds:
         # Both files, in full: a save file alone finds its waveform only in the folder in which GTKWave starts.
         both = (saved[0].with_suffix(".vcd").resolve(), saved[0].resolve())
         print(f"open with: gtkwave {shlex.join(map(str, both))}")

@@ -74,7 +74,7 @@ sim/study/training: base hdl/spec sim/codec sim/torch sim/study sim/study/compar
 sim/study/profile: base hdl/spec sim/codec sim/torch sim/study sim/study/system
 # The benches: that of streams and that of engines stand beside each other, on the simulator and the monitors.
 verif/simulator/monitors: hdl/verilog
-verif/simulator: base hdl/spec hdl/verilog hdl/deliver verif/simulator/monitors
+verif/simulator: base hdl/spec hdl/verilog hdl/deliver sim/codec verif/simulator/monitors
 verif/stream: hdl/spec sim/codec sim/lossy verif/simulator/monitors verif/simulator
 verif/engine: base hdl/spec hdl/spec/registers sim/codec sim/lossy sim/engine verif/simulator/monitors verif/simulator
 # A SoC of LiteX whose CPU runs the driver.

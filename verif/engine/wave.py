@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from vcd.gtkw import GTKWColor
-
 from cdma.base.errors import ParameterError
-from cdma.verif.simulator.vcd_trace import Scope, Trace
-from cdma.verif.simulator.waveform import ERROR_BOX, KINDS, Group, Scene, draw, levels, top_line
+from cdma.verif.simulator.vcd_trace import Trace
+from cdma.verif.simulator.waveform import ERROR_BOX, KINDS, Scene, draw, levels
 
 from .design import EngineDesign
+from .view import engine_view
 
 __all__ = ["SCENARIOS", "SCENARIOS_OF_UNITS", "engine_wave"]
 
@@ -54,7 +53,7 @@ def engine_wave(
             name=f"engine_{scenario}",
             module="cdma.verif.engine.wave_tests",
             test=scenario,
-            groups=partial(_groups, ports),
+            view=partial(engine_view, design.config),
             diagram=partial(_pieces, units) if pieces else partial(_diagram, scenario, ports),
             inside=_inside(units) if pieces else (),
         )
@@ -62,21 +61,17 @@ def engine_wave(
     return written
 
 
-_Ports = dict[str, tuple[str, GTKWColor]]
+_Ports = dict[str, str]
 
 
 def _ports(design: EngineDesign) -> _Ports:
-    """The buses, each with its title and colour."""
+    """The buses, each with its title."""
     several = design.config.units > 1
     dev = {
-        f"m_axi_{name}": (f"device memory, unit {unit}" if several else "device memory", GTKWColor.green)
+        f"m_axi_{name}": f"device memory, unit {unit}" if several else "device memory"
         for unit, name in enumerate(design.config.dev_ports)
     }
-    return {
-        "s_axil": ("registers", GTKWColor.yellow),
-        **dev,
-        "m_axi_host": ("host memory", GTKWColor.blue),
-    }
+    return {"s_axil": "registers", **dev, "m_axi_host": "host memory"}
 
 
 def _inside(units: int) -> list[str]:
@@ -85,17 +80,6 @@ def _inside(units: int) -> list[str]:
     return [
         f"{_JOINER}.{name}" for name in (*pieces, "order_unit", "order_valid", "output_valid", "output_ready")
     ]
-
-
-def _groups(ports: _Ports, top: Scope) -> Iterator[Group]:
-    """The clock, the interrupt, and the channels of each port."""
-    yield Group("", [top_line(top, signal) for signal in ("aclk", "aresetn", "irq")])
-    for prefix, (title, color) in ports.items():
-        for channel in _CHANNELS:
-            fields = ("valid", "ready", "id", "addr", "len", "data", "strb", "last", "resp")
-            names = [f"{prefix}_{channel}{field}" for field in fields]
-            lines = [top_line(top, name, color) for name in names if name in top.signals]
-            yield Group(f"{title}: {channel.upper()}", lines)
 
 
 def _pieces(units: int, trace: Trace) -> dict[str, object]:
@@ -179,7 +163,7 @@ def _diagram(scenario: str, ports: _Ports, trace: Trace) -> dict[str, object]:
     shown = _shown(telling, first - 1)
     cycles = [None if index is None else trace.cycles[index] for index in shown]
     signal: list[object] = [{"name": "cycle", **_numbers(shown, first)}, {}]
-    for prefix, (title, _) in ports.items():
+    for prefix, title in ports.items():
         lines = [
             {"name": channel.upper(), **_transfers(cycles, f"{prefix}_{channel}")}
             for channel in _CHANNELS

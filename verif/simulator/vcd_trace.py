@@ -1,15 +1,16 @@
-"""Reads the VCD of a simulation: the hierarchy, and the signals asked for as every clock edge sees them.
+"""Reads the VCD of a simulation: the hierarchy, and every signal as the clock's edges see it.
 
 It reads what Verilator writes; pyvcd's own reader refuses the scope that Verilator puts the top's ports in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TextIO
 
-__all__ = ["Scope", "Trace", "read_trace"]
+__all__ = ["Changes", "Scope", "Trace", "read_trace"]
 
 
 @dataclass
@@ -22,11 +23,51 @@ class Scope:
 
 
 @dataclass(frozen=True)
+class Changes:
+    """The values of a signal, each from its cycle on; the first one is from cycle 0 on."""
+
+    bits: int
+    cycles: list[int] = field(default_factory=lambda: [0])
+    values: list[int] = field(default_factory=lambda: [0])
+
+    def put(self, cycle: int, value: int) -> None:
+        """Says which value the signal has from a cycle on, no earlier one than before; the last word of a cycle counts."""
+        if self.cycles[-1] == cycle:
+            self.values[-1] = value
+        elif self.values[-1] != value:
+            self.cycles.append(cycle)
+            self.values.append(value)
+
+
+@dataclass(frozen=True)
 class Trace:
-    """The top instance, and per clock cycle the values of the signals asked for just before the edge."""
+    """A run, cycle by cycle: values are those that the clock's edge sees, just before it.
+
+    ``top``
+        Is the top instance.
+    ``cycles``
+        Has for each cycle the values of the signals that were asked for.
+    ``signals``
+        Has every signal by its path from the top, without the top's name. Signals that are always equal share their changes.
+    ``edges``
+        Has the time of each cycle's edge, in the dump's unit, in which the run ends at ``end``.
+    """
 
     top: Scope
     cycles: Sequence[dict[str, int]]
+    signals: Mapping[str, Changes]
+    edges: Sequence[int]
+    end: int
+
+    def constants(self, scope: str) -> dict[str, int]:
+        """The parameters of the instance at a path: names in capitals, each with its value."""
+        inside = f"{scope}." if scope else ""
+        names = (name for name in self.signals if name.startswith(inside))
+        return {
+            name[len(inside) :]: self.signals[name].values[-1]
+            for name in names
+            if name[len(inside) :].isupper() and "." not in name[len(inside) :]
+        }
 
 
 def read_trace(path: Path, top: str, ports: Sequence[str], clock: str = "aclk") -> Trace:
@@ -34,46 +75,77 @@ def read_trace(path: Path, top: str, ports: Sequence[str], clock: str = "aclk") 
 
     ``ports`` are ports of the top, and signals inside it, as ``instance.instance.signal``.
     """
+    with path.open() as file:
+        found, signals, codes = _definitions(file, top)
+        if found is None:
+            raise ValueError(f"{path} has no instance of {top}")
+        edges: list[int] = []
+        rising = next(code for code, changes in codes.items() if changes is signals[clock])
+        time = 0
+        for time, pending in _instants(file):
+            # The clock's edge sees the values before the changes of its instant.
+            if pending.get(rising) == 1:
+                edges.append(time)
+            for code, value in pending.items():
+                codes[code].put(len(edges), value)
+    return Trace(found, _rows(signals, ports, len(edges)), signals, edges, time)
+
+
+def _definitions(file: TextIO, top: str) -> tuple[Scope | None, dict[str, Changes], dict[str, Changes]]:
+    """The top instance, its signals by path, and the changes of all signals by their code in the file."""
     stack: list[Scope] = [Scope("")]
-    watched: dict[str, list[str]] = {}
     found: Scope | None = None
+    signals: dict[str, Changes] = {}
+    codes: dict[str, Changes] = {}
     #: The instances from the top to the one that is read.
     depth = 0
-    values = dict.fromkeys(ports, 0)
-    before = dict(values)
-    cycles: list[dict[str, int]] = []
-    rising = False
-    with path.open() as file:
-        for line in file:
-            match line.split():
-                case ["$scope", _, name, "$end"]:
-                    scope = Scope(name)
-                    stack[-1].scopes.append(scope)
-                    stack.append(scope)
-                    if found is None and name == top:
-                        found, depth = scope, len(stack)
-                case ["$upscope", "$end"]:
-                    stack.pop()
-                case ["$var", _, width, code, name, *_]:
-                    stack[-1].signals[name] = int(width)
-                    inside = found is not None and stack[depth - 1 : depth] == [found]
-                    full = ".".join([*(scope.name for scope in stack[depth:]), name])
-                    if inside and full in values:
-                        watched.setdefault(code, []).append(full)
-                case [time] if time.startswith("#"):
-                    # The changes of an instant follow its time; the clock's edge sees the values before them.
-                    if rising:
-                        cycles.append(before)
-                        rising = False
-                    before = dict(values)
-                case [first, *rest] if first[0] in "01bB":
-                    code, bits = (rest[0], first[1:]) if rest else (first[1:], first[0])
-                    for name in watched.get(code, ()):
-                        value = int(bits, 2)
-                        rising |= name == clock and value == 1
-                        values[name] = value
-    if rising:
-        cycles.append(before)
-    if found is None:
-        raise ValueError(f"{path} has no instance of {top}")
-    return Trace(found, cycles)
+    for line in file:
+        match line.split():
+            case ["$scope", _, name, "$end"]:
+                scope = Scope(name)
+                stack[-1].scopes.append(scope)
+                stack.append(scope)
+                if found is None and name == top:
+                    found, depth = scope, len(stack)
+            case ["$upscope", "$end"]:
+                stack.pop()
+            case ["$var", _, width, code, name, *_]:
+                stack[-1].signals[name] = int(width)
+                changes = codes.setdefault(code, Changes(int(width)))
+                if found is not None and stack[depth - 1 : depth] == [found]:
+                    signals[".".join([*(scope.name for scope in stack[depth:]), name])] = changes
+            case ["$enddefinitions", *_]:
+                break
+    return found, signals, codes
+
+
+def _instants(file: TextIO) -> Iterator[tuple[int, dict[str, int]]]:
+    """The changes of each instant, by the codes of signals."""
+    time = 0
+    pending: dict[str, int] = {}
+    for line in file:
+        first = line[0]
+        if first == "#":
+            yield time, pending
+            time, pending = int(line[1:]), {}
+        elif first in "01":
+            pending[line[1:].rstrip()] = int(first)
+        elif first in "bB":
+            bits, code = line[1:].split()
+            pending[code] = int(bits, 2)
+    yield time, pending
+
+
+def _rows(signals: Mapping[str, Changes], names: Sequence[str], count: int) -> list[dict[str, int]]:
+    """The values of the signals with these names, cycle by cycle."""
+    news: list[dict[str, int]] = [{} for _ in range(count + 1)]
+    for name in names:
+        if name in signals:
+            for cycle, value in zip(signals[name].cycles, signals[name].values, strict=True):
+                news[cycle][name] = value
+    values = dict.fromkeys(names, 0)
+    rows = []
+    for new in news[:count]:
+        values.update(new)
+        rows.append(dict(values))
+    return rows

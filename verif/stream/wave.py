@@ -1,16 +1,25 @@
-"""A short, telling run of a block with streams as pictures: the groups of its save file, and the lanes of its diagram."""
+"""A short, telling run of a block with streams as pictures: what is shown of it, and the lanes of its diagram."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from vcd.gtkw import GTKWColor
 
-from cdma.verif.simulator.stream_lanes import Cycle, inside_groups, number_lanes, packet_lanes
-from cdma.verif.simulator.vcd_trace import Scope
-from cdma.verif.simulator.waveform import Group, top_line
+from cdma.verif.simulator.stream_lanes import (
+    Beat,
+    Cycle,
+    inside_groups,
+    level_lines,
+    number_lanes,
+    packet_lanes,
+    packet_row,
+    packets_of,
+)
+from cdma.verif.simulator.vcd_trace import Trace
+from cdma.verif.simulator.view import Box, Event, Group, Line, Row, Tensor, View, lines_of
 
-__all__ = ["diagram", "groups"]
+__all__ = ["diagram", "report_row", "stream_view"]
 
 #: The streams that there may be, and the colours of their signals.
 _COLORS = {
@@ -22,23 +31,79 @@ _COLORS = {
 _FIELDS = ("tvalid", "tready", "tlast", "tkeep", "tdata")
 
 
-def groups(
-    top: Scope, titles: Mapping[str, str], *first: Group, after: Sequence[Group] = ()
-) -> Iterator[Group]:
-    """The clock, the groups ``first``, the streams under their titles, those ``after``, and closed groups of all inside."""
-    yield Group("", [top_line(top, signal) for signal in ("aclk", "aresetn")])
-    yield from first
-    for prefix, title in titles.items():
-        names = [f"{prefix}_{field}" for field in _FIELDS]
-        lines = [
-            top_line(top, name, _COLORS[prefix], "dec" if name == "s_length_tdata" else "hex")
-            for name in names
-            if name in top.signals
-        ]
-        if lines:
-            yield Group(title, lines)
-    yield from after
-    yield from inside_groups(top)
+def stream_view(
+    trace: Trace,
+    titles: Mapping[str, str],
+    rows: Mapping[str, Sequence[Row]],
+    first: Sequence[Line] = (),
+    tensors: Sequence[Tensor] = (),
+) -> View:
+    """The clock and the lines ``first``; the streams under their titles with their rows, and between them what is full
+    inside; what happened to each packet; at last closed groups of all inside."""
+    clock = Group("", [*lines_of(trace, ("aclk", "aresetn")), *first])
+    levels = Group("inside: levels", level_lines(trace, "core"))
+    streams = [_stream(trace, prefix, title, rows) for prefix, title in titles.items()]
+    into = [group for prefix, group in zip(titles, streams, strict=True) if prefix.startswith("s_")]
+    out = [group for prefix, group in zip(titles, streams, strict=True) if prefix.startswith("m_")]
+    shown = [group for group in (clock, *into, levels, *out, *inside_groups(trace)) if group.lines]
+    packets = {prefix: packets_of(trace.cycles, prefix) for prefix in titles}
+    return View(shown, _events(packets, rows), _markers(packets), tensors)
+
+
+def report_row(
+    packets: Sequence[Sequence[Beat]], spell: Callable[[int], str], error: Callable[[int], str]
+) -> Row:
+    """A box for each report; ``error`` says what is wrong, if anything is."""
+    boxes = []
+    for (report,) in packets:
+        wrong = error(report.data)
+        boxes.append(
+            Box(report.first, report.cycle, wrong or spell(report.data), spell(report.data), bool(wrong))
+        )
+    return Row("reports", boxes)
+
+
+def _stream(trace: Trace, prefix: str, title: str, rows: Mapping[str, Sequence[Row]]) -> Group:
+    names = [f"{prefix}_{field}" for field in _FIELDS]
+    lines = [
+        *lines_of(trace, names[:-1], _COLORS[prefix]),
+        *lines_of(trace, names[-1:], _COLORS[prefix], "dec" if prefix == "s_length" else "hex"),
+    ]
+    packets = packets_of(trace.cycles, prefix)
+    own = [packet_row(packets)] if prefix.endswith("_axis") and packets else []
+    return Group(title, lines, rows=[*own, *rows.get(prefix, ())])
+
+
+def _events(
+    packets: Mapping[str, Sequence[Sequence[Beat]]], rows: Mapping[str, Sequence[Row]]
+) -> list[Event]:
+    """The ends of each packet on both sides, and its report; a window that is corrupt, and the report because of it."""
+    events = []
+    for prefix, verb in (("s_axis", "in"), ("m_axis", "out")):
+        for number, packet in enumerate(packets[prefix], 1):
+            events.append(Event(packet[0].cycle, f"packet {number}: first beat {verb}"))
+            events.append(Event(packet[-1].cycle, f"packet {number}: last beat {verb}"))
+    wrong = [
+        Event(box.last, box.text, True)
+        for prefix in ("s_axis", "m_axis")
+        for row in rows.get(prefix, ())
+        for box in row.boxes
+        if box.error
+    ]
+    for row in rows.get("m_report", ()):
+        for number, box in enumerate(row.boxes, 1):
+            before = [event for event in wrong if event.cycle <= box.last]
+            cause = before[-1] if box.error and before else None
+            events.append(Event(box.last, f"report {number}: {box.text}", box.error, cause))
+    return [*events, *wrong]
+
+
+def _markers(packets: Mapping[str, Sequence[Sequence[Beat]]]) -> dict[str, int]:
+    """The first and the last beat of both sides."""
+    ends = (("s_axis", "in"), ("m_axis", "out"))
+    first = {f"first beat {verb}": packets[prefix][0][0].cycle for prefix, verb in ends if packets[prefix]}
+    last = {f"last beat {verb}": packets[prefix][-1][-1].cycle for prefix, verb in ends if packets[prefix]}
+    return first | last
 
 
 def diagram(

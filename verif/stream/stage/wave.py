@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -10,10 +10,12 @@ import numpy as np
 from vcd.gtkw import GTKWColor
 
 from cdma.hdl.spec.quantisation import NumberType
-from cdma.verif.simulator.stream_lanes import busy_cycles
-from cdma.verif.simulator.vcd_trace import Scope, Trace
-from cdma.verif.simulator.waveform import KINDS, Group, Scene, draw, top_line
-from cdma.verif.stream.wave import diagram, groups
+from cdma.verif.simulator.passage import Passage, copied_tensor
+from cdma.verif.simulator.stream_lanes import Beat, beat_row, busy_cycles, packets_of
+from cdma.verif.simulator.vcd_trace import Trace
+from cdma.verif.simulator.view import Row, View, lines_of
+from cdma.verif.simulator.waveform import KINDS, Scene, draw
+from cdma.verif.stream.wave import diagram, report_row, stream_view
 
 from .design import StageDesign
 
@@ -29,42 +31,75 @@ def stage_wave(design: StageDesign, directory: Path, kinds: Sequence[str] = KIND
         name=design.block,
         module="cdma.verif.stream.stage.tests.single",
         test="scenario",
-        groups=partial(_groups, design),
+        view=partial(_view, design),
         diagram=partial(_diagram, design),
     )
     return draw(design, scene, directory, kinds)
 
 
-def _groups(design: StageDesign, top: Scope) -> Iterator[Group]:
-    into, out = ("numbers in", "integers out") if design.quantises else ("integers in", "numbers out")
-    step = Group("", [top_line(top, "step", GTKWColor.yellow, "dec")])
-    return groups(top, {"s_axis": into, "m_axis": out, "m_report": "report"}, step)
+class _Side:
+    """One side of the stage: the bits of its words, and how one is spelt."""
+
+    def __init__(self, design: StageDesign, prefix: str) -> None:
+        form = design.config.form
+        numbers = design.quantises == (prefix == "s_axis")
+        self.title = ("numbers" if numbers else "integers") + (" in" if prefix == "s_axis" else " out")
+        self._bits = design.bits_in if prefix == "s_axis" else design.bits_out
+        self._spell: Callable[[int], str] = (
+            partial(_number, form.number_type) if numbers else partial(_integer, form.bits)
+        )
+
+    def words(self, data: int, keep: int) -> list[int]:
+        """The words of a beat that are kept, from lane 0 on."""
+        count = keep.bit_count() // max(1, self._bits // 8)
+        return [data >> (self._bits * lane) & ((1 << self._bits) - 1) for lane in range(count)]
+
+    def spell(self, data: int, keep: int, last: bool = False) -> str:
+        """The words of a beat, as far as there is room."""
+        words = [self._spell(word) for word in self.words(data, keep)]
+        return " ".join([*words[:_ROOM], *(["…"] if len(words) > _ROOM else [])])
+
+    def row(self, packets: Sequence[Sequence[Beat]]) -> Row:
+        """A box for each beat."""
+        return beat_row(packets, lambda beat: self.spell(beat.data, beat.keep))
+
+    def passage(self, beats: Sequence[Beat]) -> Passage:
+        """The words of a packet."""
+        pairs = [(word, beat.cycle) for beat in beats for word in self.words(beat.data, beat.keep)]
+        words, cycles = zip(*pairs, strict=True) if pairs else ((), ())
+        return Passage(np.array(words, np.int64), np.array(cycles, np.int64))
+
+
+def _view(design: StageDesign, trace: Trace) -> View:
+    sides = {prefix: _Side(design, prefix) for prefix in ("s_axis", "m_axis")}
+    packets = {prefix: packets_of(trace.cycles, prefix) for prefix in (*sides, "m_report")}
+    rows = {prefix: [side.row(packets[prefix])] for prefix, side in sides.items()}
+    rows["m_report"] = [report_row(packets["m_report"], _report, lambda data: "")]
+    titles = {prefix: side.title for prefix, side in sides.items()} | {"m_report": "report"}
+    tensors = []
+    for number, (taken, given) in enumerate(zip(packets["s_axis"], packets["m_axis"], strict=False), 1):
+        words, left = sides["s_axis"].passage(taken), sides["m_axis"].passage(given).cycles.tolist()
+        title, places = f"packet {number}: {len(left)} words", ("to come", f"in the {design.block}", "out")
+        tensors.append(copied_tensor(title, places, words, left, design.bits_in))
+    return stream_view(trace, titles, rows, lines_of(trace, ("step",), GTKWColor.yellow, "dec"), tensors)
 
 
 def _diagram(design: StageDesign, trace: Trace) -> dict[str, object]:
     cycles = busy_cycles(trace, ("s_axis_tvalid",), ("m_axis_tvalid", "m_report_tvalid"))
-    form = design.config.form
-    number, integer = partial(_number, form.number_type), partial(_integer, form.bits)
-    into, out = (number, integer) if design.quantises else (integer, number)
-    steps = [cycle["step"] - form.number_type.bias for cycle in cycles]
+    steps = [cycle["step"] - design.config.form.number_type.bias for cycle in cycles]
     held = ["." if index and step == steps[index - 1] else "=" for index, step in enumerate(steps)]
     exponents = [f"2^{step}" for step, wave in zip(steps, held, strict=True) if wave == "="]
     spell: dict[str, Callable[..., str]] = {
-        "s_axis": partial(_spell, design.bits_in, into),
-        "m_axis": partial(_spell, design.bits_out, out),
+        prefix: _Side(design, prefix).spell for prefix in ("s_axis", "m_axis")
     }
     if design.quantises:
-        spell["m_report"] = lambda data: f"{data & 0xFFFFFFFF} out of range, first {data >> 32}"
+        spell["m_report"] = _report
     lane = {"name": "step", "wave": "".join(held), "data": exponents}
     return diagram(cycles, str(design), spell, lane, scale=5)
 
 
-def _spell(bits: int, spell: object, data: int, keep: int, last: bool) -> str:
-    """The words of a beat that are kept, from lane 0 on."""
-    assert callable(spell)
-    count = keep.bit_count() // max(1, bits // 8)
-    words = [spell(data >> (bits * lane) & ((1 << bits) - 1)) for lane in range(count)]
-    return " ".join([*words[:_ROOM], *(["…"] if count > _ROOM else [])])
+def _report(data: int) -> str:
+    return f"{data & 0xFFFFFFFF} out of range, first {data >> 32}"
 
 
 def _integer(bits: int, word: int) -> str:

@@ -1,0 +1,166 @@
+"""A run as one page for a browser, which needs nothing beside it: the waveform, what happened in it, and where a tensor is.
+
+The page is ``page.html`` with ``page.css``, ``page.js`` and the data in it. The data are deflated, in base 64: the length of
+a description, the description as JSON, the cycles of all changes, and their values.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .vcd_trace import Changes, Trace
+from .view import Event, Group, Line, Names, Tensor, View, state_names
+
+__all__ = ["page"]
+
+#: Signals that one looks at together; where there are more, groups that have boxes show these alone at first.
+_MANY = 40
+
+_HERE = Path(__file__).parent
+
+
+def page(title: str, trace: Trace, view: View) -> str:
+    """The text of the page."""
+    parts = {
+        "title": escape(title),
+        "style": (_HERE / "page.css").read_text(),
+        "script": (_HERE / "page.js").read_text(),
+        "data": base64.b64encode(_data(title, trace, view)).decode(),
+    }
+    text = (_HERE / "page.html").read_text()
+    for name, part in parts.items():
+        text = text.replace(f"<!-- {name} -->", part)
+    return text
+
+
+def _data(title: str, trace: Trace, view: View) -> bytes:
+    """Everything that the page shows. Every number has 32 bits, and a value as many bytes as its bits need."""
+    kept = _Kept(trace)
+    events = sorted(view.events, key=lambda event: event.cycle)
+    many = sum(len(group.lines) for group in view.groups if not group.closed) > _MANY
+    described = {
+        "title": title,
+        "cycles": len(trace.edges),
+        "groups": [
+            kept.group(group, closed=group.closed or (many and bool(group.rows))) for group in view.groups
+        ],
+        "events": [_event(event, events) for event in events],
+        "markers": list(view.markers.items()),
+        "tensors": [_tensor(tensor) for tensor in view.tensors],
+        "signals": kept.signals(),
+    }
+    described |= {
+        "names": kept.names,
+        "waves": [[changes.bits, len(changes.cycles)] for changes in kept.waves],
+    }
+    head = json.dumps(described, separators=(",", ":")).encode()
+    head += b" " * (-len(head) % 4)
+    cycles = [np.diff(changes.cycles, prepend=0).astype("<u4").tobytes() for changes in kept.waves]
+    values = [_values(changes) for changes in kept.waves]
+    return zlib.compress(b"".join([struct.pack("<I", len(head)), head, *cycles, *values]), 9)
+
+
+def _values(changes: Changes) -> bytes:
+    """The values, first to last. Those of a signal of one bit take turns, so the page needs the first one alone."""
+    if changes.bits == 1:
+        return bytes(changes.values[:1])
+    size = -(-changes.bits // 8)
+    return b"".join(value.to_bytes(size, "little") for value in changes.values)
+
+
+class _Kept:
+    """What the signals of a page share: their changes, and what values are called."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self.waves: list[Changes] = []
+        self._places: dict[int, int] = {}
+        self.names: list[dict[str, Any]] = []
+
+    def signals(self) -> list[list[Any]]:
+        """Every signal of the design: its path, its changes, its names; constants are left out."""
+        return [
+            [
+                path,
+                self._wave(changes),
+                self._name(state_names(self._trace, path) if path[-5:] == "state" else None),
+            ]
+            for path, changes in self._trace.signals.items()
+            if not path.rpartition(".")[2].isupper()
+        ]
+
+    def group(self, group: Group, *, closed: bool) -> dict[str, Any]:
+        """A group of the view. The clock, in whose cycles the page counts, is left out."""
+        return {
+            "title": group.title,
+            "closed": closed,
+            "rows": [
+                {
+                    "title": row.title,
+                    "boxes": [
+                        [box.first, box.last, box.text, box.details, int(box.error)]
+                        for box in sorted(row.boxes, key=lambda box: (box.first, box.last))
+                    ],
+                }
+                for row in group.rows
+            ],
+            "lines": [self._line(line) for line in group.lines if line.path != "aclk"],
+        }
+
+    def _line(self, line: Line) -> list[Any]:
+        wave = self._wave(self._trace.signals[line.path])
+        return [line.path, wave, line.color.name, line.base, self._name(line.names)]
+
+    def _wave(self, changes: Changes) -> int:
+        if id(changes) not in self._places:
+            self._places[id(changes)] = len(self.waves)
+            self.waves.append(_tidy(changes))
+        return self._places[id(changes)]
+
+    def _name(self, names: Names | None) -> int:
+        """The place of a set of names; -1 for none."""
+        if names is None:
+            return -1
+        entry = {"values": dict(names.values), "errors": sorted(names.errors)}
+        if entry not in self.names:
+            self.names.append(entry)
+        return self.names.index(entry)
+
+
+def _tidy(changes: Changes) -> Changes:
+    """The same without a value that follows an equal one, which a change within a cycle may leave."""
+    if all(one != other for one, other in zip(changes.values, changes.values[1:], strict=False)):
+        return changes
+    tidy = Changes(changes.bits, changes.cycles[:1], changes.values[:1])
+    for cycle, value in zip(changes.cycles, changes.values, strict=True):
+        tidy.put(cycle, value)
+    return tidy
+
+
+def _event(event: Event, events: Sequence[Event]) -> list[Any]:
+    cause = events.index(event.cause) if event.cause else -1
+    return [event.cycle, event.text, int(event.error), cause]
+
+
+def _tensor(tensor: Tensor) -> dict[str, Any]:
+    return {
+        "title": tensor.title,
+        "places": tensor.places,
+        "values": list(tensor.values),
+        "entered": _whole(tensor.entered),
+        "left": _whole(tensor.left),
+        "stored": _whole(tensor.stored),
+    }
+
+
+def _whole(numbers: Iterable[int]) -> list[int]:
+    return [int(number) for number in numbers]

@@ -1,0 +1,128 @@
+"""How a run is shown, whoever shows it: groups of signals in the order in which data flow, names of values, events, tensors.
+
+The save file for GTKWave, the commands for Surfer and the page are all made from this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from vcd.gtkw import GTKWColor
+
+from .vcd_trace import Trace
+
+__all__ = ["Box", "Event", "Group", "Line", "Names", "Row", "Tensor", "View", "lines_of", "state_names"]
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the values of a signal are called, and which of them are errors."""
+
+    values: Mapping[int, str]
+    errors: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Line:
+    """One signal: path from the top, bits, colour, ``hex``, ``dec`` or ``analog``, and what its values are called."""
+
+    path: str
+    bits: int
+    color: GTKWColor = GTKWColor.normal
+    base: str = "hex"
+    names: Names | None = None
+
+
+@dataclass(frozen=True)
+class Box:
+    """Something that lasts from one cycle to another, both of them with it: a burst, a packet, a window. ``details`` are
+    lines of text."""
+
+    first: int
+    last: int
+    text: str
+    details: str = ""
+    error: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """Boxes of one kind under a title."""
+
+    title: str
+    boxes: Sequence[Box]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows of boxes and signals under a title; without a title they stand by themselves."""
+
+    title: str
+    lines: Sequence[Line]
+    closed: bool = False
+    rows: Sequence[Row] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """Something that happened. An error may have another event as its cause."""
+
+    cycle: int
+    text: str
+    error: bool = False
+    cause: Event | None = None
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """Where each word of a tensor is over a run.
+
+    ``places``
+        Are where a word is before it enters the block, while it is in it, and afterwards.
+    ``entered``, ``left``
+        Have the cycle in which each word enters and that in which the last of it, or the header that says that it is not
+        stored, leaves; -1 for never.
+    ``stored``
+        Says which words travel as literals, where the tensor is compressed.
+    """
+
+    title: str
+    places: tuple[str, str, str]
+    values: Sequence[str]
+    entered: Sequence[int]
+    left: Sequence[int]
+    stored: Sequence[bool]
+
+
+@dataclass(frozen=True)
+class View:
+    """All that is shown of a run. ``markers`` are cycles with names."""
+
+    groups: Sequence[Group]
+    events: Sequence[Event] = ()
+    markers: Mapping[str, int] = field(default_factory=dict)
+    tensors: Sequence[Tensor] = ()
+
+
+def state_names(trace: Trace, path: str) -> Names | None:
+    """What the values of a signal are called by the parameters beside it: those of ``fsm_state`` are ``FSM_STATE_…``."""
+    scope, _, name = path.rpartition(".")
+    prefix = f"{name.upper()}_"
+    found = {value: key for key, value in trace.constants(scope).items() if key.startswith(prefix)}
+    return Names({value: key.removeprefix(prefix) for value, key in found.items()}) if found else None
+
+
+def lines_of(
+    trace: Trace,
+    paths: Iterable[str],
+    color: GTKWColor = GTKWColor.normal,
+    base: str = "hex",
+    names: Names | None = None,
+) -> list[Line]:
+    """The lines of those signals that this design has."""
+    return [
+        Line(path, trace.signals[path].bits, color, base, names or state_names(trace, path))
+        for path in paths
+        if path in trace.signals
+    ]

@@ -115,9 +115,9 @@ def codec_config_from(arguments: argparse.Namespace, **otherwise: int) -> CodecC
     return CodecConfig.from_settings(otherwise | _given(arguments, _settings(CodecConfig)))
 
 
-def engine_config_from(arguments: argparse.Namespace) -> EngineConfig:
-    """The engine that the parsed ``arguments`` ask for."""
-    return EngineConfig.from_settings(_given(arguments, _settings(EngineConfig)))
+def engine_config_from(arguments: argparse.Namespace, **otherwise: int) -> EngineConfig:
+    """The engine that the parsed ``arguments`` ask for, with the settings ``otherwise`` where they do not say."""
+    return EngineConfig.from_settings(otherwise | _given(arguments, _settings(EngineConfig)))
 
 
 def config_from(arguments: argparse.Namespace) -> CodecConfig | StageConfig | EngineConfig:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.codecs import BLOCKS
-from cdma.options import ENGINE, add_block_options, codec_config_from, word_bits_for
+from cdma.options import ENGINE, add_block_options, codec_config_from, engine_config_from, word_bits_for
 
 if TYPE_CHECKING:
     from cdma.sim.codec.words import Words
-    from cdma.verif.stream.codec.design import CodecDesign
+    from cdma.verif.simulator.design import Design
 
 __all__ = ["register"]
 
@@ -29,8 +29,8 @@ _BLOCKS = {
     "compressor": ("the compressor", "Write the waveform of a compressor."),
     "decompressor": ("the decompressor", "Write the waveform of a decompressor."),
     ENGINE: (
-        "the engine: a descriptor from fetch to completion, an error, an abort",
-        "Write three waveforms of the engine between two memories.",
+        "the engine: a descriptor from fetch to completion, errors, an abort, or a tensor of yours",
+        "Write waveforms of the engine between two memories.",
     ),
     "quantiser": (
         "the quantiser: roundings, numbers out of range, two steps",
@@ -54,14 +54,14 @@ def register(subparsers: Any) -> None:
         block = blocks.add_parser(name, help=summary, description=description)
         add_block_options(block, name)
         _add_output_options(block)
-        if name in BLOCKS:
+        if name in (*BLOCKS, ENGINE):
             _add_input_options(block)
-        elif name == ENGINE:
+        if name == ENGINE:
             block.add_argument(
                 "--scenarios",
                 nargs="+",
                 metavar="NAME",
-                help="some of descriptor, error, abort, with several units pieces, with --lossy lossy (default: all)",
+                help="some of descriptor, error, corrupt, abort, with several units pieces, with --lossy lossy (all)",
             )
         block.set_defaults(run=_run)
 
@@ -113,9 +113,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
     from .designs import design_from, with_rings
 
-    design, words = design_from(arguments), None
-    if arguments.block in BLOCKS:
-        design, words = _codec_and_words(arguments)
+    takes_words = arguments.block in (*BLOCKS, ENGINE)
+    design, words = _with_words(arguments) if takes_words else (design_from(arguments), None)
     kinds = arguments.only or [*KINDS, *(["html"] if arguments.html else [])]
     ready_directory(arguments.output)
     with making_directory(arguments.output), status() as say:
@@ -125,7 +124,7 @@ def _run(arguments: argparse.Namespace) -> int:
         elif isinstance(design, StageDesign):
             paths = stage_wave(design, arguments.output, kinds)
         else:
-            paths = engine_wave(with_rings(design), arguments.output, kinds, arguments.scenarios)
+            paths = engine_wave(with_rings(design), arguments.output, kinds, arguments.scenarios, words)
     if arguments.json:
         # A codec has one run, and the kind of a file says which it is.
         names = {path.suffix[1:]: str(path) for path in paths}
@@ -142,24 +141,35 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _codec_and_words(arguments: argparse.Namespace) -> tuple[CodecDesign, Words | None]:
-    """The codec, whose words are as long as the elements of the user's tensor, and the first words of that."""
+def _with_words(arguments: argparse.Namespace) -> tuple[Design, Words | None]:
+    """The block, whose words are as long as the elements of the user's tensor, and the first words of that."""
     from cdma.files import opened
     from cdma.sim.codec.npy import NotATensor, read_npy
     from cdma.sim.codec.words import words_of
+    from cdma.verif.engine.design import EngineDesign
     from cdma.verif.stream.codec.design import CodecDesign
+
+    from .designs import design_from
 
     if arguments.words is not None and arguments.words < 1:
         raise ParameterError(f"words is {arguments.words}; it must be 1 or more")
     if arguments.input is None:
         if arguments.words is not None:
             raise ParameterError("words is given without input; it says how much of a tensor is shown")
-        return CodecDesign(arguments.block, codec_config_from(arguments)), None
+        return design_from(arguments), None
+    if arguments.block == ENGINE and arguments.scenarios is not None:
+        raise ParameterError("scenarios is given with input; a tensor is a run of its own")
     with opened(arguments.input) as file:
         try:
             data = read_npy(file, 4 * (arguments.words or _FIRST))
         except NotATensor as error:
             raise NotATensor(f"cannot show {arguments.input}: {error}") from None
-    config = codec_config_from(arguments, word_bits=word_bits_for(data.dtype.itemsize))
-    number = arguments.words or _WINDOWS * config.format.window
-    return CodecDesign(arguments.block, config), words_of(data, config.format)[:number]
+    bits = word_bits_for(data.dtype.itemsize)
+    design: EngineDesign | CodecDesign
+    if arguments.block == ENGINE:
+        design = EngineDesign(engine_config_from(arguments, word_bits=bits))
+    else:
+        design = CodecDesign(arguments.block, codec_config_from(arguments, word_bits=bits))
+    form = design.config.format
+    words = words_of(data, form)[: arguments.words or _WINDOWS * form.window]
+    return design, words

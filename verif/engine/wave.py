@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from cdma.base.errors import ParameterError
+from cdma.sim.codec.words import Words
 from cdma.verif.simulator.vcd_trace import Trace
 from cdma.verif.simulator.waveform import ERROR_BOX, KINDS, Scene, draw, levels
 
@@ -17,7 +21,7 @@ __all__ = ["SCENARIOS", "SCENARIOS_OF_UNITS", "engine_wave"]
 
 #: Runs, as :mod:`~cdma.verif.engine.wave_tests` has them, those that only engines with several units have, and those
 #: that only engines with an error-bounded stage have.
-SCENARIOS = ("descriptor", "error", "abort")
+SCENARIOS = ("descriptor", "error", "corrupt", "abort")
 SCENARIOS_OF_UNITS = ("pieces",)
 SCENARIOS_OF_NUMBERS = ("lossy",)
 
@@ -33,13 +37,19 @@ def engine_wave(
     directory: Path,
     kinds: Sequence[str] = KINDS,
     scenarios: Sequence[str] | None = None,
+    words: Words | None = None,
 ) -> list[Path]:
     """Simulates each scenario, checked like the regression; writes ``engine_SCENARIO.vcd``, ``.gtkw``, ``.svg``.
 
-    ``scenarios`` are by default all that an engine of this kind has.
+    ``scenarios`` are by default all that an engine of this kind has. ``words`` are a tensor that is moved instead of them.
     """
+    if words is not None:
+        with tempfile.TemporaryDirectory(prefix="cdma-") as folder:
+            path = Path(folder) / "words.npy"
+            np.save(path, words)
+            return draw(design, _scene(design, "tensor", words=str(path)), directory, kinds)
     written = []
-    units, ports = design.config.units, _ports(design)
+    units = design.config.units
     possible = SCENARIOS + (SCENARIOS_OF_UNITS if units > 1 else ())
     possible += SCENARIOS_OF_NUMBERS if design.config.quantisation else ()
     for scenario in possible if scenarios is None else scenarios:
@@ -48,17 +58,21 @@ def engine_wave(
                 f"scenarios has {scenario!r}; an engine with {units} {'units' if units > 1 else 'unit'} has "
                 f"{', '.join(possible)}"
             )
-        pieces = scenario in SCENARIOS_OF_UNITS
-        scene = Scene(
-            name=f"engine_{scenario}",
-            module="cdma.verif.engine.wave_tests",
-            test=scenario,
-            view=partial(engine_view, design.config),
-            diagram=partial(_pieces, units) if pieces else partial(_diagram, scenario, ports),
-            inside=_inside(units) if pieces else (),
-        )
-        written += draw(design, scene, directory, kinds)
+        written += draw(design, _scene(design, scenario), directory, kinds)
     return written
+
+
+def _scene(design: EngineDesign, scenario: str, **settings: str) -> Scene:
+    pieces, units, ports = scenario in SCENARIOS_OF_UNITS, design.config.units, _ports(design)
+    return Scene(
+        name=f"engine_{scenario}",
+        module="cdma.verif.engine.wave_tests",
+        test=scenario,
+        view=partial(engine_view, design.config),
+        diagram=partial(_pieces, units) if pieces else partial(_diagram, scenario, ports),
+        inside=_inside(units) if pieces else (),
+        settings=settings,
+    )
 
 
 _Ports = dict[str, str]

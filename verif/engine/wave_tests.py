@@ -7,8 +7,10 @@ from cocotb.triggers import ClockCycles, RisingEdge
 from cocotbext.axi import AxiResp
 
 from cdma.hdl.spec.records import COMPLETION, Mode, Status
-from cdma.sim.codec.words import word_dtype, words_to_bytes
+from cdma.sim.codec.windows import windows_of
+from cdma.sim.codec.words import stream_from_bytes, word_dtype, words_to_bytes
 from cdma.sim.engine.descriptors import unpack
+from cdma.verif.simulator.result import bench_settings
 
 from .context import engine_test
 from .ring import RingBench
@@ -40,6 +42,34 @@ async def error(bench: RingBench, budget: int) -> None:
     got = unpack(COMPLETION, await ring.next())
     assert got["status"] == Status.READ_SLVERR, got
     bench.check("offload", good, await ring.next())
+
+
+@engine_test
+async def corrupt(bench: RingBench, budget: int) -> None:
+    """A prefetch of a stream whose second header has a bit too many, and the next descriptor, which is unharmed."""
+    ring, form = bench.rings["prefetch"], bench.config.format
+    await ring.enable()
+    raw = np.zeros(2 * form.window, word_dtype(form))
+    raw[::3] = np.arange(1, len(raw[::3]) + 1)
+    good = bench.transfer("prefetch", 0, mode=Mode.ZVC, raw=words_to_bytes(raw))
+    stream = bytearray(good.source)
+    (_, second) = windows_of(stream_from_bytes(stream, form), len(raw), form)
+    # The second word of the window is 0, so its bit is not set.
+    stream[second.start * form.stream_bits // 8] |= 1 << form.code_bits * next(
+        word for word in range(8) if not raw[form.window + word]
+    )
+    bad = bench.transfer("prefetch", 0, mode=Mode.ZVC, raw=words_to_bytes(raw), stream=bytes(stream))
+    await bench.run("prefetch", [bad, good])
+    assert bad.completion["status"] == Status.STREAM_TRUNCATED, bad.completion
+
+
+@engine_test
+async def tensor(bench: RingBench, budget: int) -> None:
+    """A tensor of the caller's to host memory and back, each at full speed."""
+    words = np.load(bench_settings()["words"])
+    for channel in ("offload", "prefetch"):
+        await bench.rings[channel].enable()
+        await bench.run(channel, [bench.transfer(channel, 0, mode=Mode.ZVC, raw=words_to_bytes(words))])
 
 
 @engine_test

@@ -22,7 +22,7 @@ from .view import Event, Group, Line, Names, Tensor, View, state_names
 
 __all__ = ["page"]
 
-#: Signals that one looks at together; where there are more, groups that have boxes show these alone at first.
+#: Signals that one looks at together; where there are more, the groups show no more than their boxes at first.
 _MANY = 40
 
 _HERE = Path(__file__).parent
@@ -50,9 +50,7 @@ def _data(title: str, trace: Trace, view: View) -> bytes:
     described = {
         "title": title,
         "cycles": len(trace.edges),
-        "groups": [
-            kept.group(group, closed=group.closed or (many and bool(group.rows))) for group in view.groups
-        ],
+        "groups": [kept.group(group, closed=group.closed or many) for group in view.groups],
         "events": [_event(event, events) for event in events],
         "markers": list(view.markers.items()),
         "tensors": [_tensor(tensor) for tensor in view.tensors],

@@ -53,7 +53,9 @@ def window_boxes(
         passed = passed[passed >= 0]
         if not len(passed):
             continue
-        wrong = error is not None and window.start <= error.word < window.end
+        # What is missing at the end is the last window's fault.
+        end = window.end if window.end < len(stream.words) else len(stream.words) + 1
+        wrong = error is not None and window.start <= error.word < end
         here = slice(window.first, window.first + window.words)
         known = _words(window.first, raw[here], stored[here], format.word_bits)
         details = [
@@ -65,11 +67,13 @@ def window_boxes(
                 or [" ".join(_hex(word, format.stream_bits) for word in _literals(stream.words, window))]
             ),
         ]
-        text = f"window {number}: {window.stored}/{window.words}"
+        text = f"window {number}: " + (
+            f"corrupt, {error.kind}" if error and wrong else f"{window.stored}/{window.words}"
+        )
         boxes.append(Box(int(passed.min()), int(passed.max()), text, "\n".join(details), error=wrong))
     if error is not None and boxes and not any(box.error for box in boxes):
-        last = boxes[-1]
-        boxes.append(Box(last.last, last.last, f"corrupt: {error.kind}", str(error), error=True))
+        at = int(stream.cycles[min(error.word, len(stream.cycles) - 1)])
+        boxes.append(Box(at, at, f"corrupt: {error.kind}", str(error), error=True))
     return boxes
 
 

@@ -159,9 +159,7 @@ def test_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every transfer of the device port and every address of the host port's is drawn; idle stretches are not."""
     assert main(["wave", "engine", "-o", str(tmp_path)]) == 0
     names = [f"engine_{scenario}" for scenario in SCENARIOS]
-    assert files_in(tmp_path) == sorted(
-        f"{name}.{kind}" for name in names for kind in ("gtkw", "svg", "vcd")
-    )
+    assert files_in(tmp_path) == sorted(f"{name}.{kind}" for name in names for kind in ("gtkw", "svg", "vcd"))
     assert_documents_show(tmp_path)
     design = EngineDesign(EngineConfig())
     for name in names:

@@ -9,7 +9,7 @@
 #   make docs       builds the documentation site, build/site/index.html
 #   make release    builds wheel, source distribution, site and blocks in dist/, tries them, publishes nothing
 #   make commands   runs every command of the documents as printed, in fresh environments: an hour or more
-#   make waves      draws the timing diagrams of the documents again
+#   make waves      draws the timing diagrams of the documents, and the picture of the page, again
 #   make litex      runs the driver on the RISC-V CPU of a simulated LiteX SoC; installs LiteX into .venv
 #   make machine    says what this machine lacks; every installation asks it first
 #   make clean
@@ -66,7 +66,7 @@ release: $(STAMP)
 commands: $(STAMP)
 	$(BIN)/python -m docs.commands
 
-# The timing diagrams that the documents show, drawn from simulations.
+# The pictures of runs that the documents show, drawn from simulations; the last one takes Chromium.
 waves: $(STAMP)
 	$(BIN)/cdma wave compressor --only svg -o docs/waves
 	$(BIN)/cdma wave decompressor --only svg -o docs/waves
@@ -74,6 +74,7 @@ waves: $(STAMP)
 	$(BIN)/cdma wave dequantiser --only svg -o docs/waves
 	$(BIN)/cdma wave engine --only svg -o docs/waves
 	$(BIN)/cdma wave engine --units 4 --stripe-bytes 256 --latency 32 --scenarios pieces --only svg -o docs/waves
+	$(BIN)/python -m docs.draw_page
 
 # LiteX is installed here and not with the rest, because nothing else needs it.
 litex: $(STAMP)

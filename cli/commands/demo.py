@@ -67,6 +67,7 @@ def _codec(block: str) -> Callable[[Path, NDArray[np.float32], Say], dict[str, A
     def step(directory: Path, tensor: NDArray[np.float32], say: Say) -> dict[str, Any]:
         """Writes the Verilog of one block, runs the tensor through it, and draws its waveform."""
         from cdma.files import write_text
+        from cdma.verif.simulator.waveform import KINDS
         from cdma.verif.stream.codec.design import CodecDesign
         from cdma.verif.stream.codec.tensor import run_tensor
         from cdma.verif.stream.codec.wave import wave
@@ -78,7 +79,7 @@ def _codec(block: str) -> Callable[[Path, NDArray[np.float32], Say], dict[str, A
         say(f"{block}: building the simulation, {tensor.nbytes // 1024} KiB through it")
         run = run_tensor(design, tensor, verilog=text, trace=True, short=True)
         say(f"{block}: waveform")
-        waves = wave(design, directory, verilog=text)
+        waves = wave(design, directory, kinds=(*KINDS, "html"), verilog=text)
         return {
             "block": block,
             "verilog": str(path),

@@ -13,7 +13,7 @@ __all__ = ["ROOT", "write_sources"]
 ROOT = Path(__file__).resolve().parents[2]
 _DOCS = ROOT / "docs"
 #: What documents show and link to.
-_SHOWN = (".svg", ".json")
+_SHOWN = (".svg", ".json", ".png")
 
 
 def write_sources(place: Path) -> None:
@@ -22,7 +22,10 @@ def write_sources(place: Path) -> None:
     for path in [*files, *(path for ending in _SHOWN for path in _DOCS.rglob(f"*{ending}"))]:
         copy = place / path.relative_to(_DOCS)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_text(_with_targets(path.read_text(encoding="utf-8")), encoding="utf-8")
+        if path.suffix == ".png":
+            shutil.copyfile(path, copy)
+        else:
+            copy.write_text(_with_targets(path.read_text(encoding="utf-8")), encoding="utf-8")
     shutil.copyfile(ROOT / "LICENSE", place / "LICENSE")
     (place / f"{HOME}.md").write_text(_of_the_root("README.md") + _contents(), encoding="utf-8")
     (place / "changes.md").write_text(_of_the_root("CHANGELOG.md"), encoding="utf-8")

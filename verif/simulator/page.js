@@ -396,7 +396,10 @@ function tell() {
   let current = null;
   run.events.forEach(([cycle], index) => { if (cycle <= seen.cursor) current = index; });
   for (const button of $("events").querySelectorAll("[aria-current]")) button.removeAttribute("aria-current");
-  if (current !== null) $("events").children[current].firstChild.setAttribute("aria-current", "true");
+  if (current === null) return;
+  const item = $("events").children[current], part = $("events-part");
+  item.firstChild.setAttribute("aria-current", "true");
+  part.scrollTop = item.offsetTop - part.offsetTop - part.clientHeight / 2;
 }
 
 // What the details say, where it follows the cursor.

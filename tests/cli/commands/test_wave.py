@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cdma.app import main
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.stage import STAGES
 from cdma.sim.codec.model import compress_words
 from cdma.sim.codec.words import words_from_bytes
 from cdma.verif.engine.design import EngineDesign
+from cdma.verif.engine.view import engine_view
 from cdma.verif.engine.wave import SCENARIOS, SCENARIOS_OF_UNITS
 from cdma.verif.simulator.vcd_trace import read_trace
 from cdma.verif.stream.codec.design import CodecDesign
@@ -137,6 +141,32 @@ def test_stage(block: str, tmp_path: Path) -> None:
     assert sum("out of range" in text for text in texts) == (2 if design.quantises else 0)
 
 
+def test_a_tensor_takes_the_place_of_the_scenarios(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It goes out and back; its elements are the words of the engine."""
+    np.save(tmp_path / "tensor.npy", np.arange(100, dtype=np.uint16) % 3)
+    arguments = [
+        "wave",
+        "engine",
+        "--input",
+        str(tmp_path / "tensor.npy"),
+        "--words",
+        "70",
+        "-o",
+        str(tmp_path),
+    ]
+    assert main([*arguments, "--scenarios", "error"]) == 2
+    assert "scenarios is given with input; a tensor is a run of its own" in capsys.readouterr().err
+    assert main([*arguments, "--only", "vcd", "html", "--json"]) == 0
+    written = json.loads(capsys.readouterr().out)
+    assert written == [str(tmp_path / f"engine_tensor.{kind}") for kind in ("vcd", "html")]
+    config = EngineConfig(format=Format(word_bits=16))
+    trace = read_trace(Path(written[0]), "cdma_engine", EngineDesign(config).port_names)
+    tensors = engine_view(config, trace).tensors
+    assert [tensor.values for tensor in tensors] == [[f"{number % 3:04x}" for number in range(70)]] * 2
+
+
 def test_only_the_diagram(tmp_path: Path) -> None:
     wave(CodecDesign("compressor"), tmp_path, ("svg",))
     assert [path.name for path in tmp_path.iterdir()] == ["compressor.svg"]
@@ -212,4 +242,4 @@ def test_pieces_of_several_units(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert str(max(beats) - 1) in texts
     assert [text for text in texts if text.startswith("unit ")] == [f"unit {unit}" for unit in range(4)]
     assert main(["wave", "engine", "--scenarios", "pieces", "-o", str(tmp_path)]) == 2
-    assert "an engine with 1 unit has descriptor, error, abort" in capsys.readouterr().err
+    assert "an engine with 1 unit has descriptor, error, corrupt, abort" in capsys.readouterr().err

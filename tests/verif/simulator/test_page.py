@@ -294,6 +294,7 @@ def test_a_page_needs_nothing_beside_it(small: Path) -> None:
     assert "<!-- " not in text
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_cycles_at_thirty_frames_a_second(running: Any, tmp_path: Path) -> None:
     """Signals that change in every cycle or so, thousands of boxes: while one zooms and pans, frames keep coming."""
     rng, count = random.Random(1), 100_000

@@ -1,0 +1,62 @@
+"""Takes ``docs/wave-page.png``, the picture of the page that ``cdma wave engine --html`` writes.
+
+    python -m docs.draw_page
+
+The run is the tutorial's last one. It takes Chromium and Playwright.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.verif.engine.design import EngineDesign
+from cdma.verif.engine.wave import engine_wave
+from tests.support.browser import browser, shown
+from tests.support.paths import DOCS
+
+__all__ = ["PICTURE", "draw"]
+
+PICTURE = DOCS / "wave-page.png"
+
+#: Words of the tensor that the tutorial sends.
+_WORDS = 1024
+
+#: The stage whose signals are shown beside the boxes, and the window that is clicked.
+_STAGE, _WINDOW = "offload: writer", 9
+
+#: Opens the stage, shows the offload from its descriptor to its completion, and clicks on the window as it passes.
+_SCENE = """
+([stage, number]) => {
+  run.groups.find(({title}) => title === stage).closed = false;
+  layOut();
+  const marks = Object.fromEntries(run.markers);
+  seen.scale = (width - gutter) / (1.1 * (marks.completion - marks.descriptor));
+  seen.from = marks.descriptor - 8;
+  const index = rows.findIndex(({boxes, within}) => boxes?.title === "windows" && within.title.startsWith("offload"));
+  const box = rows[index].boxes.boxes[number];
+  moveCursor(box.first);
+  seen.row = index;
+  showBox(box);
+}
+"""
+
+
+def draw(picture: Path) -> None:
+    """Runs the engine and takes the picture."""
+    rng = np.random.default_rng(0)
+    words = np.maximum(rng.standard_normal(_WORDS, np.float32), 0).view(np.uint32)
+    with tempfile.TemporaryDirectory(prefix="cdma-") as folder, browser() as running:
+        (page,) = engine_wave(EngineDesign(EngineConfig()), Path(folder), ("html",), words=words)
+        with shown(running, page, height=760, color_scheme="light") as tab:
+            tab.evaluate(_SCENE, [_STAGE, _WINDOW])
+            tab.evaluate("new Promise(requestAnimationFrame)")
+            tab.screenshot(path=picture)
+
+
+if __name__ == "__main__":
+    draw(PICTURE)
+    print(PICTURE)

@@ -117,10 +117,12 @@ def _channel(
 ) -> Group:
     """One stage of a channel: its state, what is full in it, the windows that pass, and fields of records that it has."""
     own = [job for job in jobs if job.channel == channel]
-    lines = lines_of(trace, [f"engine.{channel}.fsm_state"], GTKWColor.orange) if stage == "check" else []
-    for name in ("valid", "ready", *of):
-        path = f"engine.{fields}_{name}"
-        lines += lines_of(trace, [path] if fields else [], GTKWColor.orange, names=_named(path))
+    orange = GTKWColor.orange
+    lines = []
+    if stage == "check":
+        lines += lines_of(trace, [f"engine.{channel}.fsm_state"], orange, within="engine.")
+    for path in (f"engine.{fields}_{name}" for name in of):
+        lines += lines_of(trace, [path], orange, names=_named(path), within=f"engine.{fields}_")
     if scope:
         lines += level_lines(trace, f"engine.{channel}.{scope}")
     boxes = [box for job in own for box in job.windows(config)] if windows else []

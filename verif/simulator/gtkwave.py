@@ -13,8 +13,9 @@ from .view import Group, Line, Names, View
 
 __all__ = ["write_gtkw"]
 
-#: Width and height of GTKWave's window, the width of the names in it, and that of its frames, in pixels.
-_WINDOW, _NAMES, _EDGES = (1400, 800), 260, 10
+#: Width and height of GTKWave's window, the width of the names in it, and that of its frames and of the closed tree of
+#: instances, in pixels.
+_WINDOW, _NAMES, _EDGES = (1400, 800), 260, 70
 
 #: Pixels of GTKWave's frame: one takes 2 to the power of minus the zoom, in units of the dump's time (``calczoom`` in its
 #: ``wavewindow.c``).
@@ -22,6 +23,9 @@ _FRAME = 200
 
 #: Lines below an analogue trace that it takes, too.
 _HEIGHT = 2
+
+#: Where a save file says that it lies. GTKWave finds the files that it names by where they are from there, wherever it is.
+_FOLDER = "/waves"
 
 #: The letters of GTKWave's markers.
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -36,6 +40,7 @@ def write_gtkw(path: Path, dump: str, trace: Trace, view: View) -> None:
     with path.open("w") as file:
         save = GTKWSave(file)
         save.dumpfile(dump, abspath=False)
+        save.savefile(f"{_FOLDER}/{path.name}", abspath=False)
         save.size(*_WINDOW)
         zoom = -math.log2(max(1, trace.end) * _FRAME / (_WINDOW[0] - _NAMES - _EDGES))
         times = [trace.edges[cycle] for cycle in view.markers.values()]
@@ -58,7 +63,7 @@ class _Files:
         self._written: dict[str, str] = {}
 
     def name(self, line: Line) -> str:
-        """The file for a signal, as seen from the save file."""
+        """The file for a signal, as the save file names it."""
         assert line.names is not None
         text = _translations(line.names, line.bits)
         if text not in self._written:
@@ -66,7 +71,7 @@ class _Files:
             folder.mkdir(exist_ok=True)
             file = folder / f"{line.path.rpartition('.')[2]}_{len(self._written)}.txt"
             file.write_text(text)
-            self._written[text] = f"{folder.name}/{file.name}"
+            self._written[text] = f"{_FOLDER}/{folder.name}/{file.name}"
         return self._written[text]
 
 
@@ -85,6 +90,8 @@ def _add(save: GTKWSave, top: str, group: Group, files: _Files) -> None:
         analog = line.base == "analog"
         save.trace(
             f"{top}.{line.path}{bits}",
+            # Of a name with points GTKWave shows what is behind the last one.
+            alias=line.title.replace(".", " "),
             color=line.color,
             datafmt="dec" if analog else line.base,
             extraflags=GTKWFlag.analog_step if analog else GTKWFlag(0),

@@ -71,7 +71,7 @@ const isError = (line, index) => line.names >= 0 && run.names[line.names].errors
 let rows = [], height = 0;
 const found = { title: "found", closed: false, rows: [], lines: [] };
 
-const lineOf = ([path, wave, color, base, names]) => ({ path, wave, color, base, names, name: path.split(".").slice(-3).join(".") });
+const lineOf = ([path, wave, color, base, names, name]) => ({ path, wave, color, base, names, name });
 
 function prepare() {
   run.groups.forEach((group) => {
@@ -553,7 +553,7 @@ function take() {
   const [path, wave, names] = hit;
   const group = run.groups.find((one) => one.lines.some((line) => line.path === path));
   if (group) group.closed = false;
-  else if (!found.lines.some((line) => line.path === path)) found.lines.push(lineOf([path, wave, "normal", "hex", names]));
+  else if (!found.lines.some((line) => line.path === path)) found.lines.push(lineOf([path, wave, "normal", "hex", names, path]));
   layOut();
   leaveSearch();
   select(rows.findIndex((row) => row.line?.path === path));

@@ -116,7 +116,7 @@ class _Kept:
 
     def _line(self, line: Line) -> list[Any]:
         wave = self._wave(self._trace.signals[line.path])
-        return [line.path, wave, line.color.name, line.base, self._name(line.names)]
+        return [line.path, wave, line.color.name, line.base, self._name(line.names), line.title]
 
     def _wave(self, changes: Changes) -> int:
         if id(changes) not in self._places:

@@ -84,9 +84,9 @@ def level_lines(trace: Trace, scope: str) -> list[Line]:
     levels = [path for path in inside if path.rpartition(".")[2] in _LEVELS and trace.signals[path].bits > 1]
     credits = [path for path in inside if path.rpartition(".")[2] in _CREDITS]
     return [
-        *lines_of(trace, states, GTKWColor.orange),
-        *lines_of(trace, levels, GTKWColor.violet, "analog"),
-        *lines_of(trace, credits, GTKWColor.violet, "dec"),
+        *lines_of(trace, states, GTKWColor.orange, within=f"{scope}."),
+        *lines_of(trace, levels, GTKWColor.violet, "analog", within=f"{scope}."),
+        *lines_of(trace, credits, GTKWColor.violet, "dec", within=f"{scope}."),
     ]
 
 

@@ -25,13 +25,20 @@ class Names:
 
 @dataclass(frozen=True)
 class Line:
-    """One signal: path from the top, bits, colour, ``hex``, ``dec`` or ``analog``, and what its values are called."""
+    """One signal: path from the top, bits, colour, ``hex``, ``dec`` or ``analog``, what its values are called, and its label
+    if its own name does not say enough."""
 
     path: str
     bits: int
     color: GTKWColor = GTKWColor.normal
     base: str = "hex"
     names: Names | None = None
+    label: str = ""
+
+    @property
+    def title(self) -> str:
+        """What it is called where it is shown."""
+        return self.label or self.path.rpartition(".")[2]
 
 
 @dataclass(frozen=True)
@@ -119,10 +126,18 @@ def lines_of(
     color: GTKWColor = GTKWColor.normal,
     base: str = "hex",
     names: Names | None = None,
+    within: str = "",
 ) -> list[Line]:
-    """The lines of those signals that this design has."""
+    """The lines of those signals that this design has. What their paths begin with, ``within``, is not in their titles."""
     return [
-        Line(path, trace.signals[path].bits, color, base, names or state_names(trace, path))
+        Line(
+            path,
+            trace.signals[path].bits,
+            color,
+            base,
+            names or state_names(trace, path),
+            path.removeprefix(within) if within else "",
+        )
         for path in paths
         if path in trace.signals
     ]

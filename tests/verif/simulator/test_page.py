@@ -119,8 +119,8 @@ def test_the_cursor_reads_every_signal_by_keys(running: Any, small: Path) -> Non
         assert press(page, "Shift+ArrowRight") == "cycle 30 · bit = 1"
         assert press(page, "Shift+ArrowLeft", "Shift+ArrowLeft") == "cycle 10 · bit = 1"
         assert press(page, "End", "ArrowDown") == "cycle 199 · moved"
-        assert press(page, "ArrowDown", "ArrowDown") == "cycle 199 · core.number = 199"
-        assert press(page, "Home") == "cycle 0 · core.number = well"
+        assert press(page, "ArrowDown", "ArrowDown") == "cycle 199 · number = 199"
+        assert press(page, "Home") == "cycle 0 · number = well"
         assert "core.number\n12 bits: well  (0x0, 0)\nfrom cycle 0 to 0" in page.inner_text("#details")
 
 

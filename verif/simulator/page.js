@@ -278,6 +278,19 @@ function segments(wave, one, many) {
   }
 }
 
+// Fills where changes are too dense to be told apart; neighbours are one area.
+function dense(top, bottom) {
+  let start = 0, end = -1;
+  const fill = () => {
+    context.globalAlpha = 0.6; context.fillRect(start, top, end - start, bottom - top); context.globalAlpha = 1;
+  };
+  const add = (x, edge) => {
+    if (x > end + 0.5) { if (end > start) fill(); start = x; }
+    end = edge;
+  };
+  return { add, done: () => { if (end > start) fill(); } };
+}
+
 function drawLine(line, y, row) {
   const wave = waves[line.wave], color = colors[line.color], top = y + PAD, bottom = y + row - PAD;
   context.strokeStyle = color; context.fillStyle = color; context.lineWidth = 1;
@@ -289,6 +302,7 @@ function drawLine(line, y, row) {
 
 function drawBit(line, wave, top, bottom) {
   let before = null;
+  const areas = dense(top, bottom);
   const red = line.names >= 0 && run.names[line.names].errors.includes(1);
   if (red) context.strokeStyle = context.fillStyle = colors.error;
   segments(wave, (x, next, index) => {
@@ -298,25 +312,23 @@ function drawBit(line, wave, top, bottom) {
     if (high) { context.globalAlpha = 0.12; context.fillRect(x, top, next - x, bottom - top); context.globalAlpha = 1; }
     before = level;
   }, (x, edge) => {
-    if (before !== null) context.lineTo(x, before);
-    context.globalAlpha = 0.7; context.fillRect(x, top, edge - x, bottom - top); context.globalAlpha = 1;
-    before = Math.round(bottom) + 0.5;
-    context.moveTo(edge, before);
+    areas.add(x, edge);
+    before = null;
   });
+  areas.done();
   context.stroke();
 }
 
 function drawBus(line, wave, top, bottom) {
-  const labels = [];
+  const labels = [], areas = dense(top, bottom);
   segments(wave, (x, next, index) => {
     const slant = Math.min(3, (next - x) / 3), middle = (top + bottom) / 2, error = line.names >= 0 && isError(line, index);
     context.moveTo(x, middle); context.lineTo(x + slant, top); context.lineTo(next - slant, top); context.lineTo(next, middle);
     context.lineTo(next - slant, bottom); context.lineTo(x + slant, bottom); context.lineTo(x, middle);
     if (error) { context.fillStyle = colors.error; context.globalAlpha = 0.3; context.fillRect(x, top, next - x, bottom - top); context.globalAlpha = 1; }
     if (next - x > 16) labels.push([x, next, index, error]);
-  }, (x, edge) => {
-    context.globalAlpha = 0.55; context.fillRect(x, top, edge - x, bottom - top); context.globalAlpha = 1;
-  });
+  }, (x, edge) => areas.add(x, edge));
+  areas.done();
   context.stroke();
   for (const [x, next, index, error] of labels) {
     const left = Math.max(x, gutter);

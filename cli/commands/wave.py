@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 #: The kinds of files that a waveform can be written as.
-_KINDS = ("vcd", "gtkw", "svg", "html")
+_KINDS = ("vcd", "gtkw", "sucl", "svg", "fst", "html")
 
 #: Windows of a user's tensor that are shown, and the most words that they have.
 _WINDOWS, _FIRST = 4, 256
@@ -45,9 +45,8 @@ def register(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "wave",
         help="write a waveform and a timing diagram that explain a block",
-        description="Simulate a short, telling run under Verilator and write its waveform (VCD), a GTKWave "
-        "save file that groups and colours its signals, and a timing diagram (SVG) drawn from that very "
-        "waveform.",
+        description="Simulate a short, telling run under Verilator and write its waveform (VCD), files with which "
+        "GTKWave and Surfer group and colour its signals, and a timing diagram (SVG) drawn from that very waveform.",
     )
     blocks = parser.add_subparsers(title="blocks", metavar="BLOCK", required=True)
     for name, (summary, description) in _BLOCKS.items():
@@ -96,7 +95,16 @@ def _add_output_options(block: argparse.ArgumentParser) -> None:
         "--html", action="store_true", help="write a page for a browser, too, which needs nothing beside it"
     )
     group.add_argument(
-        "--only", nargs="+", choices=_KINDS, metavar="KIND", help="only vcd, gtkw, svg or html"
+        "--fst",
+        action="store_true",
+        help="write the waveform as FST, too, which is small and has names of states (needs the extra fst)",
+    )
+    group.add_argument(
+        "--only",
+        nargs="+",
+        choices=_KINDS,
+        metavar="KIND",
+        help="only these of vcd, fst, gtkw, sucl, svg and html",
     )
     group.add_argument("--json", action="store_true", help="print what was written as JSON")
 
@@ -115,7 +123,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
     takes_words = arguments.block in (*BLOCKS, ENGINE)
     design, words = _with_words(arguments) if takes_words else (design_from(arguments), None)
-    kinds = arguments.only or [*KINDS, *(["html"] if arguments.html else [])]
+    added = [kind for kind in ("fst", "html") if getattr(arguments, kind)]
+    kinds = arguments.only or [*KINDS, *added]
     ready_directory(arguments.output)
     with making_directory(arguments.output), status() as say:
         say(f"building and simulating the {arguments.block}")
@@ -133,12 +142,24 @@ def _run(arguments: argparse.Namespace) -> int:
 
     for path in paths:
         print(path)
-    saved = [path for path in paths if path.suffix == ".gtkw"]
-    if saved and "vcd" in kinds:
-        # Both files, in full: a save file alone finds its waveform only in the folder in which GTKWave starts.
-        both = (saved[0].with_suffix(".vcd").resolve(), saved[0].resolve())
-        print(f"open with: gtkwave {shlex.join(map(str, both))}")
+    for line in _opening(paths):
+        print(line)
     return 0
+
+
+def _opening(paths: list[Path]) -> list[str]:
+    """The commands that open the first run, with files in full: a save file alone finds its waveform only in the folder in
+    which GTKWave starts."""
+    first = {path.suffix[1:]: path.resolve() for path in reversed(paths)}
+    lines = []
+    wave = first.get("fst") or first.get("vcd")
+    if wave and "gtkw" in first:
+        lines.append(f"open with: gtkwave {shlex.join(map(str, (wave, first['gtkw'])))}")
+    if wave and "sucl" in first:
+        lines.append(f"       or: surfer {shlex.join(map(str, (wave, '--command-file', first['sucl'])))}")
+    if "html" in first:
+        lines.append(f"in a browser: {first['html'].as_uri()}")
+    return lines
 
 
 def _with_words(arguments: argparse.Namespace) -> tuple[Design, Words | None]:

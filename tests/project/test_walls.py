@@ -125,6 +125,7 @@ cocotb_tools: verif/simulator
 cocotbext: verif
 find_libpython: verif/simulator
 vcd: verif
+pylibfst: verif/simulator
 wavedrom: verif
 matplotlib: synth cli/commands cli/study
 peakrdl_uvm: hdl/deliver

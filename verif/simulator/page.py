@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .vcd_trace import Changes, Trace
-from .view import Event, Group, Line, Names, Tensor, View, state_names
+from .view import Event, Group, Line, Names, Tensor, View, names_of
 
 __all__ = ["page"]
 
@@ -54,7 +54,7 @@ def _data(title: str, trace: Trace, view: View) -> bytes:
         "events": [_event(event, events) for event in events],
         "markers": list(view.markers.items()),
         "tensors": [_tensor(tensor) for tensor in view.tensors],
-        "signals": kept.signals(),
+        "signals": kept.signals(view),
     }
     described |= {
         "names": kept.names,
@@ -84,13 +84,14 @@ class _Kept:
         self._places: dict[int, int] = {}
         self.names: list[dict[str, Any]] = []
 
-    def signals(self) -> list[list[Any]]:
+    def signals(self, view: View) -> list[list[Any]]:
         """Every signal of the design: its path, its changes, its names; constants are left out."""
+        names = names_of(self._trace, view)
         return [
             [
                 path,
                 self._wave(changes),
-                self._name(state_names(self._trace, path) if path[-5:] == "state" else None),
+                self._name(names.get(f"{self._trace.top.name}.{path}")),
             ]
             for path, changes in self._trace.signals.items()
             if not path.rpartition(".")[2].isupper()

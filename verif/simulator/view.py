@@ -12,7 +12,19 @@ from vcd.gtkw import GTKWColor
 
 from .vcd_trace import Trace
 
-__all__ = ["Box", "Event", "Group", "Line", "Names", "Row", "Tensor", "View", "lines_of", "state_names"]
+__all__ = [
+    "Box",
+    "Event",
+    "Group",
+    "Line",
+    "Names",
+    "Row",
+    "Tensor",
+    "View",
+    "lines_of",
+    "names_of",
+    "state_names",
+]
 
 
 @dataclass(frozen=True)
@@ -118,6 +130,17 @@ def state_names(trace: Trace, path: str) -> Names | None:
     prefix = f"{name.upper()}_"
     found = {value: key for key, value in trace.constants(scope).items() if key.startswith(prefix)}
     return Names({value: key.removeprefix(prefix) for value, key in found.items()}) if found else None
+
+
+def names_of(trace: Trace, view: View) -> dict[str, Names]:
+    """What the values of signals are called, by their paths with the top's name: those of the view, and all states."""
+    shown = {line.path: line.names for group in view.groups for line in group.lines if line.names}
+    states = {
+        path: names
+        for path in trace.signals
+        if path.endswith("state") and (names := state_names(trace, path))
+    }
+    return {f"{trace.top.name}.{path}": names for path, names in (states | shown).items()}
 
 
 def lines_of(

@@ -1,4 +1,4 @@
-"""A run as pictures: a waveform, how GTKWave is to show it, a timing diagram, and a page for a browser."""
+"""A run as pictures: a waveform, how GTKWave and Surfer are to show it, a timing diagram, and a page for a browser."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from .design import Design
+from .fst import write_fst
 from .gtkwave import write_gtkw
 from .page import page
 from .run import run_test
+from .surfer import surfer_commands
 from .timing_diagram import timing_diagram
 from .vcd_trace import Trace, read_trace
-from .view import View
+from .view import View, names_of
 
 __all__ = ["ALL_KINDS", "ERROR_BOX", "KINDS", "Scene", "draw", "levels"]
 
 #: The kinds of files that a waveform is written as, and all that there are.
-KINDS = ("vcd", "gtkw", "svg")
-ALL_KINDS = (*KINDS, "html")
+KINDS = ("vcd", "gtkw", "sucl", "svg")
+ALL_KINDS = (*KINDS, "fst", "html")
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,8 @@ ERROR_BOX = "4"
 def draw(
     design: Design, scene: Scene, directory: Path, kinds: Sequence[str] = KINDS, *, verilog: str | None = None
 ) -> list[Path]:
-    """Simulates a scene and writes ``NAME.vcd``, ``.gtkw``, ``.svg`` and ``.html``, or those ``kinds`` of them; the paths.
+    """Simulates a scene and writes those ``kinds`` of ``NAME.vcd``, ``.fst``, ``.gtkw``, ``.sucl``, ``.svg`` and ``.html``;
+    the paths.
 
     ``verilog`` is the design's text, for those who have it already.
     """
@@ -68,12 +71,17 @@ def draw(
         waves = made["vcd"]
         run_test(design, scene.module, scene.test, verilog=verilog, waves=waves, short=True, **scene.settings)
         trace = read_trace(waves, design.top, [*design.port_names, *scene.inside])
+        view = scene.view(trace)
+        if "fst" in kinds:
+            write_fst(waves, made["fst"], names_of(trace, view))
         if "gtkw" in kinds:
-            write_gtkw(made["gtkw"], waves.name, trace, scene.view(trace))
+            write_gtkw(made["gtkw"], made["fst" if "fst" in kinds else "vcd"].name, trace, view)
+        if "sucl" in kinds:
+            made["sucl"].write_text(surfer_commands(trace, view))
         if "svg" in kinds:
             made["svg"].write_text(timing_diagram(scene.diagram(trace)))
         if "html" in kinds:
-            made["html"].write_text(page(f"{scene.name}: {design}", trace, scene.view(trace)))
+            made["html"].write_text(page(f"{scene.name}: {design}", trace, view))
         for kind in set(ALL_KINDS) - set(kinds):
             made[kind].unlink(missing_ok=True)
         for file in [path for path in Path(temporary).rglob("*") if path.is_file()]:

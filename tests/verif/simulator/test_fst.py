@@ -46,6 +46,7 @@ b1111111111000000000011111111110000000000 %
 #15
 1!
 b00 "
+b101 %
 """
 
 
@@ -91,7 +92,7 @@ def test_an_fst_has_what_the_vcd_has(vcd: Path) -> None:
         ]
     assert of["aclk"] == [(0, "0"), (5, "1"), (10, "0"), (15, "1")]
     assert of["fsm_state"] == [(0, "00"), (5, "01"), (15, "00")]
-    assert of["wide"] == [(0, "0" * 40), (5, ("1" * 10 + "0" * 10) * 2)]
+    assert of["wide"] == [(0, "0" * 40), (5, ("1" * 10 + "0" * 10) * 2), (15, "0" * 37 + "101")]
     # GTKWave and Surfer read the names from a table in the file.
     assert fst.stat().st_size > 0
     tables = _tables(lib, ffi, fst)

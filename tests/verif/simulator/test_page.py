@@ -255,6 +255,7 @@ def test_both_widths_and_both_themes(running: Any, small: Path, width: int, sche
         # A third of the screen at least is waveform, and no name covers it.
         assert page.evaluate("width - gutter") > 0.5 * page.evaluate("width")
         assert page.evaluate("width * tall") > width * 800 / 3
+        assert page.evaluate("width") >= (width if width < 800 else 0.7 * width)
         paper = page.evaluate(
             "[...context.getImageData(canvas.width - 2, canvas.height - 2, 1, 1).data].slice(0, 3)"
         )

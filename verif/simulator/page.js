@@ -473,10 +473,11 @@ function listEvents() {
 
 // --- the tensor ----------------------------------------------------------------------------------------------------
 
-const cells = $("cells"), grid = { tensor: null, each: 1, size: 8, across: 1 };
+const cells = $("cells"), grid = { tensor: null, each: 1, size: 8, across: 1, word: null };
 
 function chooseTensor(index) {
   grid.tensor = run.tensors[index];
+  grid.word = null;
   drawTensor();
 }
 
@@ -506,6 +507,9 @@ function drawTensor() {
     to.globalAlpha = tensor.stored[word] ? 1 : 0.4;
     const gap = grid.size > 4 ? 1 : 0;
     to.fillRect(cell % grid.across * grid.size, Math.floor(cell / grid.across) * grid.size, grid.size - gap, grid.size - gap);
+    if (word !== grid.word) continue;
+    to.globalAlpha = 1; to.strokeStyle = colors.cursor; to.lineWidth = 2;
+    to.strokeRect(cell % grid.across * grid.size, Math.floor(cell / grid.across) * grid.size, grid.size - 1, grid.size - 1);
   }
   const numbers = [0, 0, 0];
   for (let word = 0; word < words; word++) numbers[placeOf(tensor, word)]++;
@@ -519,13 +523,27 @@ function drawTensor() {
 
 cells.onclick = (event) => {
   const column = Math.floor(event.offsetX / grid.size), line = Math.floor(event.offsetY / grid.size);
-  const word = (line * grid.across + column) * grid.each, { tensor } = grid;
-  if (column >= grid.across || word >= tensor.entered.length) return;
+  if (column < grid.across) showWord((line * grid.across + column) * grid.each);
+};
+
+cells.onkeydown = (event) => {
+  const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -grid.across, ArrowDown: grid.across }[event.key];
+  if (!step) return;
+  showWord(grid.word === null ? 0 : grid.word + step * grid.each);
+  event.preventDefault();
+  event.stopPropagation();
+};
+
+function showWord(word) {
+  const { tensor } = grid;
+  if (word < 0 || word >= tensor.entered.length) return;
+  grid.word = word;
   const when = (cycle, verb) => cycle < 0 ? `never ${verb}` : `${verb} in cycle ${cycle}`;
   say(`word ${word}: ${tensor.values[word] ?? ""} ${tensor.stored[word] ? "(a literal)" : "(in the header alone)"}\n` +
     `${when(tensor.entered[word], "read")}\n${when(tensor.left[word], "written")}`);
   if (tensor.left[word] >= 0) moveCursor(tensor.left[word]);
-};
+  changed();
+}
 
 // --- search --------------------------------------------------------------------------------------------------------
 

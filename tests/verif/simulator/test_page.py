@@ -286,6 +286,10 @@ def test_the_tensor_is_where_it_is_at_the_cursor(running: Any, small: Path) -> N
             )
         )
         assert page.inner_text("#details") == "word 0: w0 (a literal)\nread in cycle 10\nwritten in cycle 30"
+        # Keys go from word to word.
+        page.focus("#cells")
+        assert press(page, "ArrowRight").startswith("cycle 31 ")
+        assert page.inner_text("#details").startswith("word 1: w1 (in the header alone)\n")
 
 
 def test_a_page_needs_nothing_beside_it(small: Path) -> None:

@@ -96,7 +96,8 @@ def _passage(design: CodecDesign, beats: Sequence[Beat], bits: int) -> Passage:
     """The words of a packet, with the cycles of their beats."""
     size = design.config.data_bits // 8
     parts = [
-        from_memory(beat.data.to_bytes(size, "little")[: beat.keep.bit_length()], bits) for beat in beats
+        from_memory(beat.data.to_bytes(size, "little"), bits)[: beat.keep.bit_count() // max(1, bits // 8)]
+        for beat in beats
     ]
     cycles = [np.full(len(part), beat.cycle, np.int64) for part, beat in zip(parts, beats, strict=True)]
     nothing = np.empty(0, np.dtype(f"u{max(1, bits // 8)}"))

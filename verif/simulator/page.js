@@ -473,7 +473,7 @@ function listEvents() {
 
 // --- the tensor ----------------------------------------------------------------------------------------------------
 
-const cells = $("cells"), grid = { tensor: null, each: 1, size: 8, across: 1, word: null };
+const cells = $("cells"), grid = { tensor: null, each: 1, size: 8, across: 1, word: null, drawn: "" };
 
 function chooseTensor(index) {
   grid.tensor = run.tensors[index];
@@ -488,6 +488,9 @@ function drawTensor() {
   const { tensor } = grid;
   if (!tensor) return;
   const words = tensor.entered.length, room = cells.clientWidth || 300;
+  const state = [run.tensors.indexOf(tensor), seen.cursor, grid.word, room, colors.paper].join();
+  if (state === grid.drawn) return;
+  grid.drawn = state;
   grid.each = Math.ceil(words / 4096);
   const count = Math.ceil(words / grid.each);
   grid.size = Math.max(3, Math.min(16, Math.floor(Math.sqrt(room * 120 / count))));

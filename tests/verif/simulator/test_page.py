@@ -247,6 +247,7 @@ def test_two_fingers_zoom(running: Any, small: Path) -> None:
         assert page.evaluate("span()") == pytest.approx(whole / 3, rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_both_widths_and_both_themes(running: Any, small: Path, width: int, scheme: str) -> None:

@@ -737,6 +737,7 @@ function click({ x, y }) {
 // --- the start -----------------------------------------------------------------------------------------------------
 
 async function start() {
+  if (!window.DecompressionStream) return say("This browser is too old: the data are unpacked by what browsers have since 2023.");
   await load();
   prepare();
   layOut();

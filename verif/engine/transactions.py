@@ -130,11 +130,9 @@ def _take(burst: Burst, number: int, data: int, strobes: int, width: int, resp: 
     address = burst.beat_address(len(burst.pieces))
     start = address % width
     end = (address & -burst.size) % width + burst.size
-    kept = bytes(
-        byte
-        for lane, byte in enumerate(data.to_bytes(width, "little")[start:end], start)
-        if strobes >> lane & 1
-    )
-    burst.pieces.append(Piece(number, address, kept, resp))
+    lanes = [lane for lane in range(start, end) if strobes >> lane & 1]
+    kept = bytes(data >> (8 * lane) & 0xFF for lane in lanes)
+    first = lanes[0] if lanes else start
+    burst.pieces.append(Piece(number, address - start + first, kept, resp))
     burst.last = number
     burst.resp = max(burst.resp, resp)

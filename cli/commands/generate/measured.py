@@ -1,4 +1,5 @@
-"""What was measured of a block, for its datasheet: what ``cdma area --json`` printed, and the latency of its intake."""
+"""What was measured of a block, for its datasheet: area and clock, as ``cdma area --json`` printed them, and the latency of
+its intake."""
 
 from __future__ import annotations
 

@@ -138,12 +138,12 @@ class RegressionReport:
 
     def page(self, version: str) -> str:
         """One page of HTML, which needs nothing from elsewhere."""
-        from cdma.hdl.deliver.document import Code, Heading, Paragraph, as_html
+        from cdma.hdl.deliver.document import Code, Heading, Paragraph, Part, as_html
         from cdma.hdl.deliver.document import Table as PageTable
 
         result = self.result
         titles, *rows = self._cells("passed", "failed", "{} failed")
-        parts = [
+        parts: list[Part] = [
             Heading(f"Regression of the {result.design.block}", 1),
             Paragraph(f"{result.design}. cdma {version}."),
             *(Paragraph(f"{sentence}.") for sentence in self.sentences()),

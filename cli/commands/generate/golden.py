@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
@@ -104,7 +104,8 @@ def _word(fields: Sequence[int]) -> Mapping[str, int]:
 
 def _beats(words: Words, bits: int, lanes: int) -> Beats:
     """Words packed into beats, with a bit of ``tkeep`` for each byte, or for each word that is less than one."""
-    keeps, beats = max(1, bits // 8), []
+    keeps = max(1, bits // 8)
+    beats: Beats = []
     for start in range(0, len(words), lanes):
         part = [int(word) for word in words[start : start + lanes]]
         data = sum(word << bits * lane for lane, word in enumerate(part))
@@ -113,5 +114,5 @@ def _beats(words: Words, bits: int, lanes: int) -> Beats:
     return beats
 
 
-def _joined(packets: Sequence[Beats]) -> Beats:
+def _joined(packets: Iterable[Beats]) -> Beats:
     return list(chain.from_iterable(packets))

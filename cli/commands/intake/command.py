@@ -236,7 +236,8 @@ def _show(sections: Sequence[Section], paths: Sequence[Path]) -> None:
     from cdma.output import cell
     from cdma.rows import Table
 
-    rows, breaks = [], []
+    rows: list[tuple[str, ...]] = []
+    breaks: list[int] = []
     for section in sections:
         breaks.append(len(rows))
         rows += [(line.title, line.status, cell(line.answer.replace("`", ""))) for line in section.lines]

@@ -28,7 +28,7 @@ _LONG, _MOST = 32768, 1 << 20
 _EVERY, _STREAMS = 20, 2000
 
 
-def throughput_load(config: EngineConfig) -> dict[str, tuple[Any, ...]]:
+def throughput_load(config: EngineConfig) -> dict[str, Any]:
     """Densities, bytes and memory latencies that the throughput of an engine is measured with: no memory is farther than the
     engine is built for."""
     port = max(config.dev_data_bits, config.host_data_bits) // 8

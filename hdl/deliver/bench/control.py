@@ -140,14 +140,14 @@ def register_control(ports: Sequence[Port], registers: RegisterMap, vectors: Tra
         words = sum(1 << place for place in places if 0 <= place < _WORDS)
         lines.append(f"  localparam [{_WORDS - 1}:0] {name} = {_WORDS}'b{words:0{_WORDS}b};")
     writes = []
-    for base in ("OFFLOAD", "PREFETCH"):
+    for side in ("OFFLOAD", "PREFETCH"):
         if vectors.table:
             table = channel.register("table").offset
             writes += [
-                f"      write_register({base} + {_hex(table + REGISTER_BYTES * index)}, {_hex(value)});"
-                for index, value in enumerate(vectors.table)
+                f"      write_register({side} + {_hex(table + REGISTER_BYTES * index)}, {_hex(entry)});"
+                for index, entry in enumerate(vectors.table)
             ]
-        writes.append(f"      write_register({base} + CONTROL, ENABLE);")
+        writes.append(f"      write_register({side} + CONTROL, ENABLE);")
     text = _REGISTERS.format(
         offload=_hex(bases["offload"]),
         prefetch=_hex(bases["prefetch"]),

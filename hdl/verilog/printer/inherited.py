@@ -44,11 +44,11 @@ def inherit_values(module: Module, modules: Mapping[str, Module]) -> None:
                 (found[wire],) = sources
         return found[wire]
 
-    for name, wire in module.wires.items():
+    for name, own in module.wires.items():
         origin = source(name)
-        if origin is not None and origin != name and not wire.values:
-            wire.enumeration = module.wires[origin].enumeration or origin[1:]
-            wire.values = module.wires[origin].values
+        if origin is not None and origin != name and not own.values:
+            own.enumeration = module.wires[origin].enumeration or origin[1:]
+            own.values = module.wires[origin].values
 
 
 def _passed(module: Module, cell: Cell, modules: Mapping[str, Module]) -> Iterator[tuple[str, str | None]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cdma.verif.simulator.pins import level, number
+from cdma.verif.simulator.monitors.pins import level, number
 
 from .memory import Memory
 from .memory_port import Port

@@ -18,8 +18,8 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
 from cdma.hdl.spec.slices import has_slices
 from cdma.sim.engine.transfer import DIRECTIONS
+from cdma.verif.simulator.monitors.pins import level, number
 from cdma.verif.simulator.monitors.unknowns import UNKNOWN, Unknowns
-from cdma.verif.simulator.pins import level, number
 
 from .design import EngineDesign
 from .memory import SIZE, Memory

@@ -11,7 +11,7 @@ from typing import Any
 from cocotb.triggers import Event
 from cocotbext.axi import AxiResp
 
-from cdma.verif.simulator.pins import level, number
+from cdma.verif.simulator.monitors.pins import level, number
 
 __all__ = ["CHANNELS", "RegisterBus", "Response"]
 

@@ -16,7 +16,7 @@ from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.spec.slices import has_slices
 from cdma.verif.simulator.design import Design
-from cdma.verif.simulator.pins import level, number
+from cdma.verif.simulator.monitors.pins import level, number
 
 __all__ = ["PREFIX", "REGISTERS", "AxiViolation", "RuleBook", "broken_rules", "with_rules"]
 

@@ -11,8 +11,8 @@ from cocotb.triggers import ClockCycles, RisingEdge
 
 from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Status
 from cdma.sim.engine.descriptors import unpack
+from cdma.verif.simulator.monitors.pins import level, number
 from cdma.verif.simulator.monitors.rules import Beat, StreamRules
-from cdma.verif.simulator.pins import level, number
 
 from .bench import CHANNELS, EngineBench
 from .design import EngineDesign

@@ -17,11 +17,11 @@ from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
 
 from cdma.verif.simulator.monitors.pauses import Pause, always
+from cdma.verif.simulator.monitors.pins import number
 from cdma.verif.simulator.monitors.rules import Beat, RuleError, StreamRules
 from cdma.verif.simulator.monitors.stream_ends import StreamSink, StreamSource
 from cdma.verif.simulator.monitors.tally import Tally
 from cdma.verif.simulator.monitors.unknowns import UNKNOWN, Unknowns
-from cdma.verif.simulator.pins import number
 
 from .design import StreamDesign
 from .packet import Packet, PacketCheck

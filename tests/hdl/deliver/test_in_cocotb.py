@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.quantisation import Quantisation
 from cdma.hdl.spec.stage import StageConfig
+from tests.support.generated import asked_for
 from tests.support.icarus import needs_icarus
 from tests.support.thorough import cases_of
 
@@ -57,9 +57,7 @@ _CASES: dict[str, tuple[str, Config]] = {
 
 def _written(folder: Path, block: str, config: Config) -> Path:
     """The Verilog of a block and its bench in a folder; the bench's file."""
-    asked = Namespace(
-        block=block, name="mine", prefix=None, init=True, memories="wrap", period=None, area=None
-    )
+    asked = asked_for(block)
     made = make(asked, config).block
     text = cocotb_bench(made)
     assert text is not None
@@ -118,8 +116,6 @@ def test_it_fails_on_a_faulty_block(block: str, pin: str, instead: str, said: st
 
 
 def test_an_engine_that_no_driver_drives_has_none() -> None:
-    asked = Namespace(
-        block="engine", name="mine", prefix=None, init=True, memories="wrap", period=None, area=None
-    )
+    asked = asked_for("engine")
     config = EngineConfig(dev_data_bits=64, host_data_bits=64, lanes=2, descriptors=2, registers=False)
     assert cocotb_bench(make(asked, config).block) is None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -31,6 +30,7 @@ from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.stage import StageConfig
 from cdma.hdl.verilog.names import legal_name
 from cdma.synth.asic.timing import find_opensta
+from tests.support.generated import asked_for
 from tests.support.paths import TINY
 
 _TINY = CodecConfig(Format(8, 8, 2), lanes=2, runtime_values=True)
@@ -62,18 +62,7 @@ _ORDER = {
 @cache
 def made(block: str) -> Block:
     """The block with the name ``mine``, and no initial values."""
-    asked = Namespace(
-        block=block,
-        name="mine",
-        prefix=None,
-        init=False,
-        memories="wrap",
-        source_lines=False,
-        language=VHDL,
-        period=2.5,
-        area=None,
-        intake=None,
-    )
+    asked = asked_for(block, init=False, language=VHDL, period=2.5)
     return make(asked, _CONFIGS[block]).block
 
 

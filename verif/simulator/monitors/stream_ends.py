@@ -10,9 +10,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cdma.verif.simulator.pins import level, number
-
 from .pauses import Pause, always
+from .pins import level, number
 from .rules import Beat, StreamRules
 
 __all__ = ["StreamSink", "StreamSource"]

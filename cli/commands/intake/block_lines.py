@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 
 from cdma.hdl.deliver.buses import CLOCK, CLOCKING, RESET, STANDARDS, Bus, buses_of, role_of
@@ -26,7 +25,6 @@ def verilog(subject: Subject) -> Line:
     """The text that everything here is about."""
     block = subject.made.block
     text = block.design.text
-    digest = hashlib.sha256(text.encode()).hexdigest()
     answer = (
         f"`{block.name}.v`: {text.count(chr(10)):,} lines of Verilog-2005 (IEEE 1364) in {text.count('endmodule')} modules; "
         f"initial values: {block.parameters['initial values']}."
@@ -37,9 +35,9 @@ def verilog(subject: Subject) -> Line:
         "The Verilog",
         [subject.command("generate")],
         answer,
-        Paragraph(f"SHA-256 `{digest}`"),
+        Paragraph(f"SHA-256 `{subject.sha256}`"),
         fails=[other] if subject.other_text else [],
-        data={"file": f"{block.name}.v", "sha256": digest},
+        data={"file": f"{block.name}.v", "sha256": subject.sha256},
     )
 
 

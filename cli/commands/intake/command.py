@@ -192,18 +192,11 @@ def _earlier(path: Path) -> Mapping[str, Any]:
 
 def _lines_about(subject: Subject, earlier: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The lines of earlier intakes; refuses those of another Verilog."""
-    own = _digest(subject)
-    if any(told["sha256"] != own for told in earlier):
+    if any(told["sha256"] != subject.sha256 for told in earlier):
         raise ParameterError(
             "certificate is of another Verilog; it must be of the very text that is taken in"
         )
     return [line for told in earlier for section in told["sections"] for line in section["lines"]]
-
-
-def _digest(subject: Subject) -> str:
-    import hashlib
-
-    return hashlib.sha256(subject.made.block.design.text.encode()).hexdigest()
 
 
 def _told(subject: Subject, sections: Sequence[Section]) -> dict[str, Any]:
@@ -220,7 +213,7 @@ def _told(subject: Subject, sections: Sequence[Section]) -> dict[str, Any]:
         "config": subject.design.config.settings(),
         "initial_values": subject.design.init,
         "file": f"{subject.made.block.name}.v",
-        "sha256": _digest(subject),
+        "sha256": subject.sha256,
         "made": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
         "revision": subject.revision,
         "again": subject.command("intake"),

@@ -49,14 +49,14 @@ def latency(subject: Subject) -> Line:
             )
             return Line(key, title, [intake], answer)
         rows = subject.ran.speed.latency
-        return subject.shown(key, title, [intake], engine_latency(rows), *latency_parts(rows), data=rows)
+        return subject.shown(key, title, [intake], _engine_latency(rows), *_latency_parts(rows), data=rows)
     commands = [_bench(subject)]
     contract = _facts(subject)
     if subject.ran.speed is None:
         kept = _kept_rates(subject)
         if kept is None:
             return Line(key, title, commands, "From the first beat in to the first beat out.", contract)
-        return _of_record(kept, key, title, _stream_latency(kept.figures), *contract, data=kept.figures)
+        return _of_record([kept], key, title, _stream_latency(kept.figures), *contract, data=kept.figures)
     rows = subject.ran.speed.latency
     return subject.shown(key, title, commands, _stream_latency(rows), *contract, data=rows)
 
@@ -71,7 +71,7 @@ def _stream_latency(rows: Sequence[dict[str, Any]]) -> str:
     return f"First beat in to first beat out: {min(cycles)} to {max(cycles)} cycles{dense}."
 
 
-def engine_latency(rows: Sequence[dict[str, Any]]) -> str:
+def _engine_latency(rows: Sequence[dict[str, Any]]) -> str:
     """The latency of an engine in a sentence: with the nearest memory, of the shortest tensors."""
     said = []
     for row in rows:
@@ -85,7 +85,7 @@ def engine_latency(rows: Sequence[dict[str, Any]]) -> str:
     return " ".join([*said, load])
 
 
-def latency_parts(rows: Sequence[dict[str, Any]]) -> list[Part]:
+def _latency_parts(rows: Sequence[dict[str, Any]]) -> list[Part]:
     """All steps of a descriptor as a table."""
     from cdma.verif.engine.latency import BACK_TO_BACK, STEPS
 
@@ -137,7 +137,7 @@ def throughput(subject: Subject) -> Line:
         return subject.shown(key, title, [command], answer, table, data=speed.throughput)
     if kept is not None:
         answer, table = make(kept.figures)
-        return _of_record(kept, key, title, answer, table, data=kept.figures)
+        return _of_record([kept], key, title, answer, table, data=kept.figures)
     return Line(
         key,
         title,
@@ -162,10 +162,10 @@ def _kept_rates(subject: Subject) -> Stored | None:
     return Stored(kept.command, kept.date, kept.revision, rows)
 
 
-def _of_record(kept: Stored, key: str, title: str, answer: str, *parts: Part, data: Any = None) -> Line:
-    return Line(
-        key, title, [kept.command], answer, parts, RECORD, date=kept.date, revision=kept.revision, data=data
-    )
+def _of_record(stored: Sequence[Stored], key: str, title: str, answer: str, *parts: Part, data: Any) -> Line:
+    """A line of measurements on record, of which the first gives it its day and its revision."""
+    commands, first = [each.command for each in stored], stored[0]
+    return Line(key, title, commands, answer, parts, RECORD, first.date, first.revision, data=data)
 
 
 def _engine_rates(rows: Sequence[dict[str, Any]]) -> tuple[str, Table]:
@@ -206,7 +206,8 @@ def area(subject: Subject) -> Line:
     """Area and clock on each library that it was measured on."""
     title, key = "Area and clock by library", "area"
     measured = subject.ran.area
-    rows = list(_area_rows([each for each in subject.stored if each.kind == "area"]))
+    stored = [each for each in subject.stored if each.kind == "area"]
+    rows = list(_area_rows(stored))
     command = subject.command("area", "--clock-gating --no-breakdown")
     note = Paragraph(
         "Synthesised, before placement. Memories are apart; the clock is from register to register."
@@ -227,21 +228,11 @@ def area(subject: Subject) -> Line:
             Table(_AREA, [mine, *rows]),
             data=figures,
         )
-    if not rows:
+    if not stored:
         return Line(key, title, [command], "Nothing was synthesised for these parameters.")
-    first = next(each for each in subject.stored if each.kind == "area")
-    commands = [each.command for each in subject.stored if each.kind == "area"][: len(rows)]
-    return Line(
-        key,
-        title,
-        commands,
-        _area_answer(rows[0][0], first.figures),
-        [note, Table(_AREA, rows)],
-        RECORD,
-        date=first.date,
-        revision=first.revision,
-        data=[{"command": each.command, **each.figures} for each in subject.stored if each.kind == "area"],
-    )
+    data = [{"command": each.command, **each.figures} for each in stored]
+    answer = _area_answer(rows[0][0], stored[0].figures)
+    return _of_record(stored, key, title, answer, note, Table(_AREA, rows), data=data)
 
 
 #: What stands in the place of a library where none is given.
@@ -302,17 +293,8 @@ def fpga(subject: Subject) -> Line | None:
     ]
     best = max((each.figures.get("fmax_mhz") or 0 for each in stored), default=0)
     answer = f"Up to {best:g} MHz after routing." if best else "Look-up tables are counted, and no clock."
-    first = stored[0]
-    return Line(
-        "fpga",
-        title,
-        [each.command for each in stored],
-        answer,
-        [note, Table(titles, rows)],
-        RECORD,
-        date=first.date,
-        revision=first.revision,
-    )
+    data = [{"command": each.command, **each.figures} for each in stored]
+    return _of_record(stored, "fpga", title, answer, note, Table(titles, rows), data=data)
 
 
 _FPGA = ("luts", "flip_flops", "ram_blocks", "fmax_mhz")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -100,6 +101,11 @@ class Subject:
     def block(self) -> str:
         """Its kind."""
         return self.design.block
+
+    @property
+    def sha256(self) -> str:
+        """The hash of its Verilog."""
+        return hashlib.sha256(self.made.block.design.text.encode()).hexdigest()
 
     @property
     def is_engine(self) -> bool:

@@ -145,7 +145,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _subject(arguments: argparse.Namespace) -> Subject:
-    """The block, generated as ``cdma generate`` does it."""
+    """The block, generated as ``cdma generate`` does it by default."""
+    from cdma.app import parser
     from cdma.commands.designs import design_from
     from cdma.commands.generate.made import make
     from cdma.output import status
@@ -156,10 +157,11 @@ def _subject(arguments: argparse.Namespace) -> Subject:
 
     config = config_from(arguments)
     design = design_from(arguments, init=arguments.init)
-    wanted = {"name": design.top, "prefix": None, "memories": "wrap", "area": None, "intake": None}
+    asked = parser().parse_args(["generate", arguments.block])
+    asked.init = arguments.init
     with status() as say:
         say(f"generating {design.top}")
-        made = make(argparse.Namespace(**{**vars(arguments), **wanted}), config)
+        made = make(asked, config)
     file = arguments.output / f"{design.top}.v"
     return Subject(
         design,

@@ -107,7 +107,7 @@ EXCLUSIONS: tuple[Exclusion, ...] = (
     ),
     Exclusion(
         r"engine\.engine\.offload\.completer",
-        r"report_error == 8'd3\) «cond_then»\?|report_error == 8'd[123]\) \? «cond_(then|else)»8'h",
+        r"report_error == ERROR_CODE\) «cond_then»\?|report_error == ERROR_\w+\) \? «cond_(then|else)»STATUS_STREAM_",
         "the report of a compressor, whose completer is the same as that of a decompressor, has no error of a stream",
         _engine,
     ),
@@ -144,7 +144,7 @@ EXCLUSIONS: tuple[Exclusion, ...] = (
     ),
     Exclusion(
         r"engine\.engine\.offload\.path\.joiner\.fill",
-        r"signature_addr_8 = below\[7\] \? following«cond_then»",
+        r"lane_7_write_address = below\[7\] \? following«cond_then»",
         "the last lane of a beat is below no place in it",
         _eight_lanes_of_units,
     ),
@@ -162,7 +162,7 @@ EXCLUSIONS: tuple[Exclusion, ...] = (
     ),
     Exclusion(
         r"engine\.engine\.prefetch\.completer",
-        r"report_error == 8'd1\) \? «cond_else»",
+        r"report_error == ERROR_TRUNCATED\) \? «cond_else»",
         "an error of the report that is no error of the stream is a malformed beat, which the reader never gives",
         _engine,
     ),
@@ -175,8 +175,8 @@ EXCLUSIONS: tuple[Exclusion, ...] = (
     ),
     Exclusion(
         r"engine\..*",
-        r"\bstate_is_0 \? \(.*«cond_else»\?|fsm_state_is_0 \? \(.*«cond_else»\?",
-        "a state machine is always in one of its states, and this would be none of them",
+        r"\bstate == RESET_NONE\) \? \(.*«cond_else»\?|fsm_state == FSM_STATE_(RUN|WAIT)\) \? \(.*«cond_else»\?",
+        "a state machine is always in one of its states, of which these are the last to be asked for",
         _engine,
     ),
 )

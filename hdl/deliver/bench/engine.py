@@ -13,7 +13,7 @@ from cdma.hdl.verilog.ports import Port
 
 from .control import register_control, stream_control
 from .memory import memory_module
-from .opening import opening
+from .opening import opening, watch
 from .vectors import Transfer, TransferVectors
 
 __all__ = ["engine_testbench"]
@@ -177,8 +177,10 @@ def engine_testbench(
         port_errors="".join(f" + {_instance(bus)}.wrong" for bus in buses),
     )
     parts = [
-        opening(name, ports, _WHAT, _LIMIT + 4 * moved, end),
+        opening(name, _WHAT, end),
+        *(_declared_vector(each, data) for each, data in vectors.data.items()),
         scene,
+        watch(ports, _LIMIT + 4 * moved),
         *(_memory(name, bus) for bus in buses),
         _device_access(vectors),
         _record("descriptor", DESCRIPTOR, {name for each in vectors.transfers for name in each.descriptor}),
@@ -276,7 +278,7 @@ def _transfer(transfer: Transfer, vectors: TransferVectors) -> str:
     ]
     bits = {field.name: field.bits for field in COMPLETION}
     checks = [
-        f'    check("{name}", completion[{_constant("completion", name)} +: {bits[name]}], {value});'
+        f'    check("{name}", completion[{_constant("completion", name)} +: {bits[name]}], 64\'d{value});'
         for name, value in transfer.completion.items()
     ]
     return _TRANSFER.format(
@@ -293,14 +295,21 @@ def _transfer(transfer: Transfer, vectors: TransferVectors) -> str:
     )
 
 
-def _vector(name: str, data: bytes) -> str:
-    """Bytes in lines, of each of which the lowest address is on the right."""
-    lines = [data[start : start + _LINE] for start in range(0, len(data), _LINE)]
-    assigned = "\n".join(
-        f"    {name}[{index}] = {8 * _LINE}'h{int.from_bytes(line, 'little'):0{2 * _LINE}x};"
-        for index, line in enumerate(lines)
-    )
+def _lines(data: bytes) -> list[bytes]:
+    return [data[start : start + _LINE] for start in range(0, len(data), _LINE)]
+
+
+def _declared_vector(name: str, data: bytes) -> str:
     return (
         f"\n  // {len(data)} bytes, in each line the lowest address on the right.\n"
-        f"  reg [{8 * _LINE - 1}:0] {name} [0:{len(lines) - 1}];\n  initial begin\n{assigned}\n  end\n"
+        f"  reg [{8 * _LINE - 1}:0] {name} [0:{len(_lines(data)) - 1}];\n"
     )
+
+
+def _vector(name: str, data: bytes) -> str:
+    """The assignments of what :func:`_declared_vector` declares."""
+    assigned = "\n".join(
+        f"    {name}[{index}] = {8 * _LINE}'h{int.from_bytes(line, 'little'):0{2 * _LINE}x};"
+        for index, line in enumerate(_lines(data))
+    )
+    return f"\n  initial begin\n{assigned}\n  end\n"

@@ -7,7 +7,7 @@ from textwrap import fill
 
 from cdma.hdl.verilog.ports import Port
 
-__all__ = ["opening"]
+__all__ = ["opening", "watch"]
 
 _TEXT = """\
 //
@@ -24,23 +24,6 @@ module {name}_tb;
   integer wrong = 0;
 
   always #5 aclk = ~aclk;
-
-  always @(posedge aclk) begin
-    cycle <= cycle + 1;
-    aresetn <= cycle >= 7;
-    // Nothing has gone in so far: no output is unknown, and nothing is offered.
-    if (cycle > 3 && cycle < 12) begin
-      if ({{{offers}}} !== 0 || ^{{{known}}} === 1'bx) begin
-        $display("cycle %0d: a control output is unknown, or something is offered", cycle);
-        complain;
-      end
-    end
-    if (cycle == {limit}) begin
-      $display("cycle %0d: it has not come to its end", cycle);
-      complain;
-      finish;
-    end
-  end
 
   task complain;
     wrong = wrong + 1;
@@ -59,25 +42,39 @@ module {name}_tb;
 """
 
 
-def opening(name: str, ports: Sequence[Port], what: str, limit: int, end: str) -> str:
-    """The head of the bench of the module ``name``, which is in the file ``name`` and ``end``.
+_WATCH = """
+  always @(posedge aclk) begin
+    cycle <= cycle + 1;
+    aresetn <= cycle >= 7;
+    // Nothing has gone in so far: no output is unknown, and nothing is offered.
+    if (cycle > 3 && cycle < 12) begin
+      if ({{{offers}}} !== 0 || ^{{{known}}} === 1'bx) begin
+        $display("cycle %0d: a control output is unknown, or something is offered", cycle);
+        complain;
+      end
+    end
+    if (cycle == {limit}) begin
+      $display("cycle %0d: it has not come to its end", cycle);
+      complain;
+      finish;
+    end
+  end
+"""
 
-    ``what`` says in sentences what the bench does; ``limit`` are the cycles after which it gives up. Nothing may go in
-    before cycle 12.
-    """
+
+def opening(name: str, what: str, end: str) -> str:
+    """The head of the bench of the module ``name``, whose file ends with ``end``; ``what`` says in sentences what the bench
+    does."""
+    about = f"A first bench for {name}, for any simulator. {what}"
+    standard = "-g2005" if end == ".v" else "-g2012"
+    text = _TEXT.format(name=name, end=end, standard=standard)
+    return fill(about, 112, initial_indent="// ", subsequent_indent="// ") + "\n" + text
+
+
+def watch(ports: Sequence[Port], limit: int) -> str:
+    """The reset, a look at the outputs before anything goes in, at cycle 12, and the end of all patience after ``limit``
+    cycles. It stands behind the declarations of the nets that have the names of the ports."""
     outputs = [port.name for port in ports if port.direction == "output"]
     offers = [port for port in outputs if port.endswith("valid") or port == "irq"]
     ready = [port for port in outputs if port.endswith("ready")]
-    about = f"A first bench for {name}, for any simulator. {what}"
-    return (
-        fill(about, 112, initial_indent="// ", subsequent_indent="// ")
-        + "\n"
-        + _TEXT.format(
-            name=name,
-            end=end,
-            standard="-g2005" if end == ".v" else "-g2012",
-            limit=limit,
-            offers=", ".join(offers),
-            known=", ".join([*offers, *ready]),
-        )
-    )
+    return _WATCH.format(limit=limit, offers=", ".join(offers), known=", ".join([*offers, *ready]))

@@ -9,7 +9,7 @@ from cdma.hdl.deliver.buses import STREAM, Bus, buses_of
 from cdma.hdl.deliver.instance import pin_lines
 from cdma.hdl.verilog.ports import Port
 
-from .opening import opening
+from .opening import opening, watch
 from .vectors import StreamVectors
 
 __all__ = ["stream_testbench"]
@@ -108,10 +108,11 @@ def stream_testbench(name: str, ports: Sequence[Port], vectors: StreamVectors, e
     moved = sum(len(vectors.streams[bus.name]) for bus in streams)
     widths = {port.name: port.width for port in ports}
     levels = {port: f"{widths[port]}'h{value:x}" for port, value in vectors.levels.items()}
-    parts = [opening(name, ports, _WHAT.format(what=vectors.what), 2000 + 100 * moved, end), _PAUSES]
+    parts = [opening(name, _WHAT.format(what=vectors.what), end), _PAUSES]
     for place, bus in enumerate(streams):
         one = _Stream(bus, vectors.streams[bus.name], 3 * place)
         parts.append(one.sink() if bus.drives else one.source())
+    parts.append(watch(ports, 2000 + 100 * moved))
     complete = " && ".join(f"{bus.name}_count >= {len(vectors.streams[bus.name])}" for bus in streams)
     lines = [line for bus in streams for line in _Stream(bus, vectors.streams[bus.name], 0).lines()]
     parts.append(

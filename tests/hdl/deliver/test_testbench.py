@@ -262,6 +262,24 @@ def test_verilator_builds_it_and_ends_with_its_verdict(
     assert ("FAIL: mine, " if faults else "PASS: mine, ") in done.stdout
 
 
+@pytest.mark.parametrize("name", ["engine-default", "engine-small", "decompressor-codes", "quantiser-small"])
+@pytest.mark.slow
+def test_slang_finds_it_legal(name: str, tmp_path: Path) -> None:
+    """Icarus and Verilator take what others refuse, such as a net that is used above its declaration."""
+    pytest.importorskip("pyslang")
+    design, module = DESIGNS[name], name.replace("-", "_")
+    (tmp_path / "design.v").write_text(verilog_of(name).text)
+    (tmp_path / "bench.v").write_text(_bench(design.block, design.config, module))
+    program = (
+        "import sys; from pyslang.driver import Driver; driver = Driver(); driver.addStandardArgs();"
+        "ok = driver.parseCommandLine(' '.join(sys.argv)) and driver.processOptions();"
+        "ok = ok and driver.parseAllSources() and driver.runFullCompilation(); sys.exit(not ok)"
+    )
+    command = [sys.executable, "-c", program, "--std", "1364-2005", "design.v", "bench.v"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def _wires(bench: str) -> Sequence[str]:
     return re.findall(r"^    \.(\w+) +\(", bench, re.MULTILINE)
 

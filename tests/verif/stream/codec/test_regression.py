@@ -27,6 +27,7 @@ COVERING = {
     ),
     "sixteen lanes, run-time table": (CodecConfig(Format(16, 64, 4, (0, 1)), 16, True), True),
     "sixty-four lanes, window of a beat": (CodecConfig(Format(8, 64, 4, tuple(range(15))), 64), True),
+    "sixteen lanes of half bytes, half-byte table": (CodecConfig(Format(4, 32, 2, (0, 9)), 16), False),
     "sixteen lanes of bf16": (CodecConfig(Format.preset("bf16"), 16), True),
     "thirty-two lanes of bytes, window of two padded beats": (CodecConfig(Format.preset("aie2p"), 32), True),
     "two lanes of fp32, header of a beat and a half, run-time table, no initial values": (
@@ -125,7 +126,7 @@ def test_matrix_covers_every_value_of_every_parameter() -> None:
     configs = [config for config, _ in COVERING.values()]
     pipelined = [(config, init) for config, init in COVERING.values() if config.pipelined]
     assert {config.lanes for config in configs} == {1, 2, 4, 8, 16, 32, 64}
-    assert {config.format.word_bits for config in configs} == {8, 16, 32}
+    assert {config.format.word_bits for config in configs} == {4, 8, 16, 32}
     assert {config.format.window for config in configs} == {32, 64}
     assert {config.format.code_bits for config in configs} == {1, 2, 3, 4}
     assert {config.format.field_bits for config in configs} == {0, 8}

@@ -18,11 +18,16 @@ from cdma.verif.stream.packet import broken_keeps
 __all__: list[str] = []
 
 
+def _keeps(context: Context) -> tuple[int, int]:
+    """The bits of ``keep`` of a word at the input, and the words of a beat."""
+    bits = context.design.bits_in
+    return max(1, bits // 8), context.config.data_bits // bits
+
+
 def _break_beats(context: Context, beats: Sequence[Beat]) -> list[Beat]:
     """The beats with one of them made malformed: a hole, a cut word, nothing in it, or too little."""
-    config = context.config
-    size = context.design.bits_in // 8
-    whole = (1 << (config.data_bits // 8)) - 1
+    size, words = _keeps(context)
+    whole = (1 << size * words) - 1
     index = context.rng.randrange(len(beats))
     beat = beats[index]
     kinds = ["empty"]
@@ -39,11 +44,7 @@ def _break_beats(context: Context, beats: Sequence[Beat]) -> list[Beat]:
     elif kind == "early":
         index = context.rng.randrange(len(beats) - 1)
         beat = beats[index]
-        keep = (
-            whole >> (size * context.rng.randint(1, config.data_bits // 8 // size - 1))
-            if whole >> size
-            else 0
-        )
+        keep = whole >> (size * context.rng.randint(1, words - 1)) if whole >> size else 0
     elif kind == "hole":
         lane = context.rng.randrange(keep.bit_length() // size - 1)
         keep &= ~(((1 << size) - 1) << (lane * size))
@@ -57,8 +58,8 @@ def _break_beats(context: Context, beats: Sequence[Beat]) -> list[Beat]:
 @codec_test
 async def malformed(context: Context) -> None:
     bench = context.bench
-    keeps = context.design.bits_in // 8
-    for keep in broken_keeps(context.rng, context.config.data_bits // 8 // keeps, keeps):
+    keeps, words = _keeps(context)
+    for keep in broken_keeps(context.rng, words, keeps):
         for pauses in ({}, context.any_pauses()):
             bench.set_pauses(**pauses)
             good = context.any_packet(context.rng.randint(1, 2 * context.config.lanes))

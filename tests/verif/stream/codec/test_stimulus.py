@@ -79,10 +79,18 @@ def test_densities(density: float) -> None:
 
 
 def test_beats_are_packed_and_only_the_last_is_partial() -> None:
-    beats = beats_of(np.arange(1, 12, dtype=np.uint32), CodecConfig())
+    beats = beats_of(np.arange(1, 12, dtype=np.uint32), 32, CodecConfig())
     assert [(beat.keep, beat.last) for beat in beats] == [(0xFFFFFFFF, False), (0xFFF, True)]
     assert beats[1].data == 9 | 10 << 32 | 11 << 64
-    assert [(beat.keep, beat.last) for beat in beats_of(np.zeros(0, np.uint32), CodecConfig())] == [(0, True)]
+    assert [(beat.keep, beat.last) for beat in beats_of(np.zeros(0, np.uint32), 32, CodecConfig())] == [
+        (0, True)
+    ]
+
+
+def test_a_word_of_half_a_byte_has_a_bit_of_keep() -> None:
+    config = CodecConfig(Format(4), lanes=4)
+    beats = beats_of(np.array([1, 2, 3, 4, 5], np.uint8), 4, config)
+    assert [(beat.data, beat.keep, beat.last) for beat in beats] == [(0x4321, 0xF, False), (0x5, 1, True)]
 
 
 def test_cost_is_the_sum_over_windows() -> None:

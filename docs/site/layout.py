@@ -12,7 +12,7 @@ from .reference.parameters import parameters_page
 from .reference.registers import registers_page
 from .reference.tests import tests_page
 
-__all__ = ["HOME", "MADE", "SECTIONS", "Section", "documents"]
+__all__ = ["HOME", "MADE", "OF_THE_ROOT", "SECTIONS", "Section", "documents"]
 
 #: The page that the others hang on: README.md, which is not in the folder of the documents.
 HOME = "index"
@@ -36,10 +36,16 @@ MADE: dict[str, Callable[[], str]] = {
     "api.rst": api_page,
 }
 
+#: The pages of documents of the repository's root.
+OF_THE_ROOT = {"CHANGELOG.md": "changes", "SECURITY.md": "security"}
+
 SECTIONS = (
     Section("Tutorial", ("tutorial",)),
     Section("How to", ("integration", "verilog", "driver", "litex", "how-to")),
-    Section("Reference", ("commands", "parameters", "registers", "api", "engine", "format", "lossy", "gpu", "changes")),
+    Section(
+        "Reference",
+        ("commands", "parameters", "registers", "api", "engine", "format", "lossy", "gpu", "security", "changes"),
+    ),
     Section("Explanation", ("architecture", "files", "verification", "tests")),
     Section("Measured", ("results", "history")),
     Section(
@@ -60,4 +66,6 @@ SECTIONS = (
 def documents() -> list[str]:
     """The pages that are documents of the repository."""
     made = {name.partition(".")[0] for name in MADE}
-    return [page for section in SECTIONS for page in section.pages if page not in made | {"changes"}]
+    return [
+        page for section in SECTIONS for page in section.pages if page not in made | {*OF_THE_ROOT.values()}
+    ]

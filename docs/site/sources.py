@@ -6,7 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
-from .layout import HOME, MADE, SECTIONS, documents
+from .layout import HOME, MADE, OF_THE_ROOT, SECTIONS, documents
 
 __all__ = ["ROOT", "write_sources"]
 
@@ -28,13 +28,16 @@ def write_sources(place: Path) -> None:
             copy.write_text(_with_targets(path.read_text(encoding="utf-8")), encoding="utf-8")
     shutil.copyfile(ROOT / "LICENSE", place / "LICENSE")
     (place / f"{HOME}.md").write_text(_of_the_root("README.md") + _contents(), encoding="utf-8")
-    (place / "changes.md").write_text(_of_the_root("CHANGELOG.md"), encoding="utf-8")
+    for name, page in OF_THE_ROOT.items():
+        (place / f"{page}.md").write_text(_of_the_root(name), encoding="utf-8")
     for name, page in MADE.items():
         (place / name).write_text(_with_targets(page()), encoding="utf-8")
 
 
 def _with_targets(text: str) -> str:
-    """A text with the places that have names of their own written as Sphinx reads them."""
+    """A text with the places that have names of their own written as Sphinx reads them, and with links to pages."""
+    for name, page in OF_THE_ROOT.items():
+        text = text.replace(f"](../{name})", f"]({page}.md)")
     return re.sub(r'^<a id="([^"]+)"></a>$', r"(\1)=", text, flags=re.MULTILINE)
 
 

@@ -277,6 +277,7 @@ def test_what_runs_is_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.verilator
 def test_a_datasheet_takes_the_latency_and_the_waveform_of_an_engine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

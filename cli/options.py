@@ -32,7 +32,9 @@ __all__ = [
     "ENGINE",
     "add_block_options",
     "add_format_options",
+    "add_init_option",
     "add_jobs_option",
+    "add_regression_options",
     "add_spread_options",
     "add_tool_options",
     "cache_from",
@@ -83,6 +85,27 @@ def add_spread_options(group: Any, *aliases: str) -> None:
         dest="scheduler",
         metavar="ADDRESS",
         help="spread the work over the workers of a Dask scheduler, such as tcp://host:8786",
+    )
+
+
+def add_init_option(group: Any) -> None:
+    """Adds the option that takes the Verilog as flows for ASICs do."""
+    group.add_argument(
+        "--no-init", dest="init", action="store_false", help="the Verilog without initial values"
+    )
+
+
+def add_regression_options(group: Any) -> None:
+    """Adds the options of a command that runs a regression as one part of what it does."""
+    group.add_argument("--tests", nargs="+", metavar="NAME", help="only these tests (see cdma verify --list)")
+    group.add_argument("--seed", type=int, default=1, metavar="N", help="of all random choices (default 1)")
+    group.add_argument(
+        "--packets",
+        "--transfers",
+        dest="packets",
+        type=int,
+        metavar="N",
+        help="budget of the longest test (default: that of cdma verify)",
     )
 
 

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.stage import STAGES
-from cdma.options import ENGINE, add_block_options, add_jobs_option
+from cdma.options import (
+    ENGINE,
+    add_block_options,
+    add_init_option,
+    add_jobs_option,
+    add_regression_options,
+)
 from cdma.rows import Table, tell
 
 if TYPE_CHECKING:
@@ -44,19 +50,8 @@ def register(subparsers: Any) -> None:
 def _add_options(block: argparse.ArgumentParser, name: str) -> None:
     add_block_options(block, name)
     group = block.add_argument_group("coverage")
-    group.add_argument(
-        "--no-init", dest="init", action="store_false", help="the Verilog without initial values"
-    )
-    group.add_argument("--tests", nargs="+", metavar="NAME", help="only these tests (see cdma verify --list)")
-    group.add_argument("--seed", type=int, default=1, metavar="N", help="of all random choices (default 1)")
-    group.add_argument(
-        "--packets",
-        "--transfers",
-        dest="packets",
-        type=int,
-        metavar="N",
-        help="budget of the longest test (default: that of cdma verify)",
-    )
+    add_init_option(group)
+    add_regression_options(group)
     add_jobs_option(group, "simulations")
     group.add_argument(
         "--goal",

@@ -14,7 +14,14 @@ from cdma.base.errors import ParameterError
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.stage import STAGES
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
-from cdma.options import ENGINE, add_block_options, add_jobs_option, add_spread_options, check_one_or_more
+from cdma.options import (
+    ENGINE,
+    add_block_options,
+    add_init_option,
+    add_jobs_option,
+    add_spread_options,
+    check_one_or_more,
+)
 from cdma.rows import tell
 
 from .regression_report import RegressionReport, keep_logs, replay
@@ -67,9 +74,7 @@ def _add_options(
     """Adds all options; ``budget`` are the names of the one that says how many are ``counted``."""
     add_block_options(block, name)
     group = block.add_argument_group("regression")
-    group.add_argument(
-        "--no-init", dest="init", action="store_false", help="the Verilog without initial values"
-    )
+    add_init_option(group)
     group.add_argument(
         "--simulator",
         choices=SIMULATORS,

@@ -17,7 +17,7 @@ class Waiver:
     reason: str
 
 
-#: Not in that file, because Verilator before 5.038 refuses a rule that it does not know.
+#: Not in that file, because only such a text needs it, and an older Verilator may not know the rule.
 _DECLARED = """\
 // An initial value stands in the declaration, because no other process may write a variable of an always_ff.
 lint_off -rule PROCASSINIT

@@ -18,8 +18,8 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
 from cdma.hdl.spec.slices import has_slices
 from cdma.sim.engine.transfer import DIRECTIONS
-from cdma.verif.simulator.monitors.pins import level, number
-from cdma.verif.simulator.monitors.unknowns import UNKNOWN, Unknowns
+from cdma.verif.simulator.monitors.pins import level
+from cdma.verif.simulator.monitors.unknowns import unknowns_at
 
 from .design import EngineDesign
 from .memory import SIZE, Memory
@@ -69,7 +69,7 @@ class PortsBench:
         }
         #: The ports of each memory.
         self.ports: dict[str, list[Port]] = {"dev": [], "host": []}
-        self.unknowns = Unknowns(design.ports) if hasattr(dut, UNKNOWN) else None
+        self._look_for_unknowns = unknowns_at(dut, design.ports)
         self.ends: list[End] = []
         self._alarms: dict[int, list[Event]] = {}
         self.cycles = 0
@@ -165,15 +165,13 @@ class PortsBench:
         # With register slices, outputs fall at the first edge in reset, and not before it.
         first = True
         edge, out_of_reset = RisingEdge(self.dut.aclk), level(self.dut.aresetn)
-        unknown = number(getattr(self.dut, UNKNOWN)) if self.unknowns is not None else None
         while True:
             await edge
             self.cycles += 1
             if self.failure is not None:
                 raise self.failure
             in_reset = not out_of_reset()
-            if self.unknowns is not None and unknown is not None:
-                self.unknowns.cycle(unknown(), in_reset)
+            self._look_for_unknowns(in_reset)
             self.rules_of_axi.check()
             if in_reset:
                 self.check_reset(silent=not (first and self.slices))

@@ -215,28 +215,34 @@ def _events(
                 events.append(Event(max(piece.cycle for piece in pieces), f"{job.name}: last beat {verb}"))
         if job.completion is None:
             continue
-        cause: Event | None = None
-        if job.status in _BUS_FAULTS:
-            cause = next((faults[id(b)] for b in (*job.reads, *job.writes) if id(b) in faults), None)
-        elif job.status in _STREAM_FAULTS:
-            wrong = [box for box in job.windows(config) if box.error]
-            cause = Event(wrong[0].last, f"{job.name}: {wrong[0].text}", True) if wrong else None
-            events += [cause] if cause else []
-        elif job.status in _DESCRIPTOR_FAULTS:
-            cause = fetched
-        elif job.status == Status.ABORTED:
-            stops = [
-                event
-                for access, event in writes.items()
-                if names.get(access.address) == f"{job.channel}.command"
-            ]
-            before = [event for event in stops if event.cycle <= job.completion.last]
-            cause = before[-1] if before else None
+        commands = [
+            event for access, event in writes.items() if names.get(access.address) == f"{job.channel}.command"
+        ]
+        cause = _cause(config, job, fetched, faults, commands)
+        if cause is not None and cause not in events:
+            events.append(cause)
         text = f"{job.name}: completion {status_name(job.status)}"
         events.append(Event(job.completion.last, text, job.status != Status.OK, cause))
     irq = trace.signals["irq"]
     events += [Event(cycle, "irq") for cycle, value in zip(irq.cycles, irq.values, strict=True) if value]
     return events
+
+
+def _cause(
+    config: EngineConfig, job: Job, fetched: Event, faults: Mapping[int, Event], commands: Sequence[Event]
+) -> Event | None:
+    """Why a job ended as it did: a response of its bursts, a window of its stream, its descriptor, or a command."""
+    if job.status in _BUS_FAULTS:
+        return next((faults[id(burst)] for burst in (*job.reads, *job.writes) if id(burst) in faults), None)
+    if job.status in _STREAM_FAULTS:
+        wrong = next((box for box in job.windows(config) if box.error), None)
+        return Event(wrong.last, f"{job.name}: {wrong.text}", True) if wrong else None
+    if job.status in _DESCRIPTOR_FAULTS:
+        return fetched
+    if job.status == Status.ABORTED and job.completion is not None:
+        end = job.completion.last
+        return next((event for event in reversed(commands) if event.cycle <= end), None)
+    return None
 
 
 def _markers(jobs: Sequence[Job]) -> dict[str, int]:

@@ -17,11 +17,10 @@ from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
 
 from cdma.verif.simulator.monitors.pauses import Pause, always
-from cdma.verif.simulator.monitors.pins import number
 from cdma.verif.simulator.monitors.rules import Beat, RuleError, StreamRules
 from cdma.verif.simulator.monitors.stream_ends import StreamSink, StreamSource
 from cdma.verif.simulator.monitors.tally import Tally
-from cdma.verif.simulator.monitors.unknowns import UNKNOWN, Unknowns
+from cdma.verif.simulator.monitors.unknowns import unknowns_at
 
 from .design import StreamDesign
 from .packet import Packet, PacketCheck
@@ -95,8 +94,7 @@ class Bench(Generic[P]):
         self.sinks = [self.output, *([self.report] if self.report else [])]
         self._ends: list[StreamSource | StreamSink] = [*self.sources, *self.sinks]
         self._edge = RisingEdge(dut.aclk)
-        self._unknowns = Unknowns(design.ports) if hasattr(dut, UNKNOWN) else None
-        self._unknown = number(getattr(dut, UNKNOWN)) if self._unknowns is not None else None
+        self._look_for_unknowns = unknowns_at(dut, design.ports)
         self._compare = PacketCheck(streams)
         self._digest = hashlib.sha256()
         #: What is told of a packet, after the one before it, to those who count situations; without it nothing is.
@@ -125,7 +123,7 @@ class Bench(Generic[P]):
         await self._edge
         for _ in range(cycles):
             await self._edge
-            self._look_for_unknowns(reset=True)
+            self._look_for_unknowns(True)
             for sink in self.sinks:
                 sink.step_in_reset()
                 self.tally.checks += 1
@@ -151,7 +149,7 @@ class Bench(Generic[P]):
     async def cycle(self) -> bool:
         """One clock cycle; says whether anything moved."""
         await self._edge
-        self._look_for_unknowns(reset=False)
+        self._look_for_unknowns(False)
         self.now += 1
         moved = self.input.step(self.now)
         if self.side is not None:
@@ -253,7 +251,3 @@ class Bench(Generic[P]):
             source.taken.clear()
         if self.side is not None:
             self.side.forget()
-
-    def _look_for_unknowns(self, *, reset: bool) -> None:
-        if self._unknowns is not None and self._unknown is not None:
-            self._unknowns.cycle(self._unknown(), reset)

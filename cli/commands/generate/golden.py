@@ -12,6 +12,7 @@ from cdma.hdl.deliver.designs import Config
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.stage import STAGES, StageConfig
+from cdma.sim.codec.beats import packed_beats
 from cdma.sim.codec.model import decode_packet, encode_packet
 from cdma.sim.codec.words import Words
 from cdma.sim.lossy.quantise import dequantise, quantise
@@ -103,15 +104,11 @@ def _word(fields: Sequence[int]) -> Mapping[str, int]:
 
 
 def _beats(words: Words, bits: int, lanes: int) -> Beats:
-    """Words packed into beats, with a bit of ``tkeep`` for each byte, or for each word that is less than one."""
-    keeps = max(1, bits // 8)
-    beats: Beats = []
-    for start in range(0, len(words), lanes):
-        part = [int(word) for word in words[start : start + lanes]]
-        data = sum(word << bits * lane for lane, word in enumerate(part))
-        keep = (1 << keeps * len(part)) - 1
-        beats.append({"tdata": data, "tkeep": keep, "tlast": int(start + lanes >= len(words))})
-    return beats
+    """What moves on a stream of packed words."""
+    return [
+        {"tdata": beat.data, "tkeep": beat.keep, "tlast": int(beat.last)}
+        for beat in packed_beats(words, bits, lanes)
+    ]
 
 
 def _joined(packets: Iterable[Beats]) -> Beats:

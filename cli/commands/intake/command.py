@@ -15,7 +15,9 @@ from cdma.hdl.spec.stage import STAGES
 from cdma.options import (
     ENGINE,
     add_block_options,
+    add_init_option,
     add_jobs_option,
+    add_regression_options,
     add_spread_options,
     check_one_or_more,
     config_from,
@@ -52,9 +54,7 @@ def register(subparsers: Any) -> None:
 def _add_options(block: argparse.ArgumentParser, parts: Sequence[str]) -> None:
     """Adds all options; ``parts`` are what can be run."""
     group = block.add_argument_group("intake")
-    group.add_argument(
-        "--no-init", dest="init", action="store_false", help="the Verilog without initial values"
-    )
+    add_init_option(group)
     group.add_argument(
         "--run",
         dest="parts",
@@ -87,16 +87,7 @@ def _add_options(block: argparse.ArgumentParser, parts: Sequence[str]) -> None:
     )
     group.add_argument("--json", action="store_true", help="print what is written as JSON")
     group = block.add_argument_group("runs")
-    group.add_argument("--tests", nargs="+", metavar="NAME", help="only these tests (see cdma verify --list)")
-    group.add_argument("--seed", type=int, default=1, metavar="N", help="of all random choices (default 1)")
-    group.add_argument(
-        "--packets",
-        "--transfers",
-        dest="packets",
-        type=int,
-        metavar="N",
-        help="budget of the longest test (default: that of cdma verify)",
-    )
+    add_regression_options(group)
     group.add_argument(
         "--seconds", type=int, default=120, metavar="N", help="for each proof at most (default 120)"
     )

@@ -5,14 +5,16 @@ The conditions are Verilog, so that the simulator evaluates them: in Python they
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from cdma.hdl.verilog.ports import Port
 
 from .observed import observed
+from .pins import number
 
-__all__ = ["UNKNOWN", "UnknownError", "Unknowns", "unknown_conditions"]
+__all__ = ["UNKNOWN", "UnknownError", "Unknowns", "unknown_conditions", "unknowns_at"]
 
 #: The name of the vector with a bit for each condition.
 UNKNOWN = "four_state_unknown"
@@ -64,3 +66,11 @@ class Unknowns:
             found = [name for bit, name in enumerate(self._names) if unknown >> bit & 1]
             when = "in reset" if reset else "after reset"
             raise UnknownError(f"{', '.join(found)} unknown (X) {when}")
+
+
+def unknowns_at(dut: Any, ports: Sequence[Port]) -> Callable[[bool], None]:
+    """What looks at one rising edge of a simulation, given whether the reset is applied; at nothing in two states."""
+    if not hasattr(dut, UNKNOWN):
+        return lambda in_reset: None
+    unknowns, bits = Unknowns(ports), number(getattr(dut, UNKNOWN))
+    return lambda in_reset: unknowns.cycle(bits(), in_reset)

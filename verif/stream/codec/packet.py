@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cdma.hdl.spec.codec import CodecConfig
+from cdma.sim.codec.beats import packed_beats
 from cdma.sim.codec.codec_model import model_of
 from cdma.sim.codec.model import compress_words, decode_packet, encode_packet
 from cdma.sim.codec.packing import packing_cycles
@@ -54,20 +55,8 @@ class CodecPacket(Packet):
 
 
 def beats_of(words: Words, bits: int, config: CodecConfig) -> list[Beat]:
-    """Words, or stream words, of so many bits, packed into beats; no words are one empty last beat.
-
-    ``keep`` has a bit for each byte, or for each word that is less than a byte.
-    """
-    lanes, keeps = config.data_bits // bits, max(1, bits // 8)
-    beats = []
-    for start in range(0, max(len(words), 1), lanes):
-        part = words[start : start + lanes]
-        if bits < 8:
-            data = sum(int(word) << bits * lane for lane, word in enumerate(part))
-        else:
-            data = int.from_bytes(part.astype(words.dtype.newbyteorder("<"), copy=False).tobytes(), "little")
-        beats.append(Beat(data, (1 << keeps * len(part)) - 1, start + lanes >= len(words)))
-    return beats
+    """Words, or stream words, of so many bits, packed into beats."""
+    return [Beat(*beat) for beat in packed_beats(words, bits, config.data_bits // bits)]
 
 
 def window_loads(words: Words, config: CodecConfig) -> tuple[np.ndarray, np.ndarray]:

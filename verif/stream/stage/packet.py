@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cdma.hdl.spec.stage import StageConfig
+from cdma.sim.codec.beats import packed_beats
 from cdma.sim.lossy.quantise import dequantise, quantise
 from cdma.verif.simulator.monitors.rules import Beat
 from cdma.verif.stream.packet import Packet
@@ -36,14 +37,7 @@ class StagePacket(Packet):
 
 
 def _beats(words: Sequence[int], bits: int, lanes: int) -> list[Beat]:
-    """Words packed into beats; a word of 4 bits has a bit of ``keep``, and others one for each byte."""
-    of_keep = max(1, bits // 8)
-    beats = []
-    for start in range(0, len(words), lanes):
-        part = words[start : start + lanes]
-        data = sum(word << (bits * lane) for lane, word in enumerate(part))
-        beats.append(Beat(data, (1 << (of_keep * len(part))) - 1, start + lanes >= len(words)))
-    return beats
+    return [Beat(*beat) for beat in packed_beats(words, bits, lanes)]
 
 
 def quantise_packet(numbers: Sequence[int], exponent: int, config: StageConfig) -> StagePacket:

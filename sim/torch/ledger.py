@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import threading
-import weakref
-from collections import deque
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from .departures import Departures
 
 __all__ = ["Layer", "Ledger", "Report"]
 
@@ -111,26 +111,19 @@ class Report(Layer):
 
 
 class Ledger:
-    """Keeps the report.
-
-    When what is kept goes, C code alone notes it: in a finaliser in Python, the exception of a signal handler would be lost.
-    The note is entered in the account with the next access, and before any that could raise a maximum.
-    """
+    """Keeps the report. What goes is struck out with the next access, and before any that could raise a maximum."""
 
     def __init__(self) -> None:
         self.report = Report()
         self._lock = threading.Lock()
-        self._entries: set[_Entry] = set()
-        self._gone: deque[weakref.ref[Any]] = deque()
+        self._departures: Departures[tuple[int, int]] = Departures()
         self._now_raw = self._now_held = 0
 
     def keep(self, kept: object, name: str, raw: int, held: int) -> Layer:
         """Enters a tensor as long as ``kept`` is there; returns the account of its module."""
         with self._lock:
             self._strike_out()
-            entry = _Entry(kept, self._gone.append)
-            entry.raw, entry.held = raw, held
-            self._entries.add(entry)
+            self._departures.watch(kept, (raw, held))
             report = self.report
             layer = report.layers.setdefault(name, Layer())
             for account in (layer, report):
@@ -151,24 +144,6 @@ class Ledger:
             return self._now_raw, self._now_held
 
     def _strike_out(self) -> None:
-        while self._gone:
-            entry = self._gone.popleft()
-            assert isinstance(entry, _Entry)
-            self._entries.remove(entry)
-            self._now_raw -= entry.raw
-            self._now_held -= entry.held
-
-
-class _Entry(weakref.ref[Any]):
-    """A tensor in the account."""
-
-    __slots__ = ("held", "raw")
-
-    raw: int
-    held: int
-
-    # As an object, not as what it refers to.
-    __hash__ = object.__hash__
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
+        for raw, held in self._departures.gone():
+            self._now_raw -= raw
+            self._now_held -= held

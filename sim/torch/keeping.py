@@ -1,0 +1,236 @@
+"""The hooks around a model: which tensors autograd keeps, which of them are the same, and which modules read them.
+
+What is done with the elements is the business of the contexts that are made of this.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Protocol, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from cdma.base.errors import ParameterError
+
+from .memory import Layout, Place, in_memory, is_plain, layout_of, place_of
+from .version import Watch, watch
+
+__all__ = ["OUTSIDE", "Counts", "Keeping", "Kept", "Slot"]
+
+#: The name of the model itself.
+_MODEL = "model"
+
+#: The name of what no module keeps.
+OUTSIDE = "outside the model"
+
+#: Which tensor of a pass it is: the module that was the first to keep it, and how many that kept before.
+Slot = tuple[str, int]
+
+
+Own = TypeVar("Own", bound="Keeping")
+
+
+class Counts(Protocol):
+    """What is counted whatever is done with the elements."""
+
+    passes: int
+    elsewhere: int
+    shared: int
+
+
+class Kept(Protocol):
+    """What is held of the elements of a tensor; it is there as long as the graph needs it."""
+
+    slot: Slot
+
+    def restored(self) -> Tensor:
+        """The elements, in one dimension."""
+        ...
+
+
+class Keeping:
+    """A context in which autograd gives what it keeps to :meth:`_hold`, and asks for it in the backward pass.
+
+    Parameters and buffers, views and casts of them, and tensors without elements in memory stay what they are.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        if not isinstance(model, nn.Module):
+            raise ParameterError(f"the model is {type(model).__name__}; it must be a torch.nn.Module")
+        self._model = model
+        self._calls = _Calls()
+        self._handles: list[Any] = []
+        # What is kept now, by its place in memory.
+        self._there: dict[Place, tuple[weakref.ref[Any], weakref.ref[Kept]]] = {}
+        # The model's memory, by its address, as long as it is there.
+        self._own: dict[int, weakref.ref[Any]] = {}
+        # The modules that read a tensor of a pass, learnt in the passes until now.
+        self._readers: dict[Slot, set[nn.Module]] = {}
+        self._counts: dict[str, int] = {}
+        self._hooks: Any = None
+        self._thread = 0
+
+    @property
+    def _account(self) -> Counts:
+        """Where passes and shared tensors are counted."""
+        raise NotImplementedError
+
+    def _hold(self, flat: Tensor, slot: Slot) -> Kept:
+        """Takes elements in one dimension, which autograd keeps from now on."""
+        raise NotImplementedError
+
+    def _begin_pass(self) -> None:
+        """A forward pass of the model begins."""
+        self._account.passes += 1
+        self._counts.clear()
+
+    def _entered(self, name: str) -> None:
+        """A module begins, on the thread of the block."""
+
+    def _left(self, module: nn.Module, output: Any) -> None:
+        """A module of the model has made its output, on the thread of the block."""
+
+    def _read_by(self, kept: Kept, module: nn.Module) -> None:
+        """A module needs a tensor in its backward pass."""
+        self._readers.setdefault(kept.slot, set()).add(module)
+
+    def __enter__(self: Own) -> Own:
+        if self._hooks is not None:
+            raise ParameterError("the context is entered twice; it is for one block at a time")
+        for name, module in self._model.named_modules():
+            self._handles += [
+                module.register_forward_pre_hook(self._entering(name, module)),
+                module.register_forward_hook(self._leaving(module), always_call=True),
+            ]
+        self._thread = threading.get_ident()
+        self._find_own()
+        self._hooks = torch.autograd.graph.saved_tensors_hooks(self._keep, self._give_back)
+        self._hooks.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._hooks.__exit__(kind, error, trace)
+        self._hooks = None
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+        self._calls.running.clear()
+        self._there.clear()
+
+    def _entering(self, name: str, module: nn.Module) -> Any:
+        def enter(_: nn.Module, inputs: Any) -> None:
+            running = self._calls.running
+            if not running:
+                if module is self._model and self._is_own_thread():
+                    self._begin_pass()
+                self._account.elsewhere += not self._is_own_thread()
+                self._find_own()
+            running.append((name or _MODEL, module))
+            if self._is_own_thread():
+                self._entered(name or _MODEL)
+
+        return enter
+
+    def _is_own_thread(self) -> bool:
+        """Whether hooks for what is kept are those of the block; the backward pass takes them to its threads."""
+        return threading.get_ident() == self._thread or torch._C._current_graph_task_id() != -1
+
+    def _find_own(self) -> None:
+        """Finds the memory of the model; it may have moved between two calls. Forgets what is no longer kept."""
+        self._own = _memory_of([*self._model.parameters(), *self._model.buffers()])
+        self._there = {place: kept for place, kept in self._there.items() if kept[1]() is not None}
+
+    def _leaving(self, module: nn.Module) -> Any:
+        def leave(_: nn.Module, inputs: Any, output: Any) -> None:
+            if self._calls.running:
+                self._calls.running.pop()
+            if self._is_own_thread():
+                self._left(module, output)
+
+        return leave
+
+    def _keep(self, tensor: Tensor) -> _Packed:
+        name, module = self._calls.running[-1] if self._calls.running else (OUTSIDE, None)
+        where = OUTSIDE if module is None else f"in {name}"
+        if not is_plain(tensor) or self._is_own(tensor) or self._is_cast(tensor):
+            held = watch(tensor, where, memory=True)
+            return _Packed(held.counter, None, held)
+        flat, size, stride = layout_of(elements := in_memory(tensor))
+        place, storage = place_of(elements)
+        storage_before, reference = self._there.get(place, (None, None))
+        kept = None if storage_before is None or storage_before() is None else reference()  # type: ignore[misc]
+        if kept is None:
+            number = self._counts[name] = self._counts.get(name, -1) + 1
+            kept = self._hold(flat(), (name, number))
+            self._there[place] = (storage, weakref.ref(kept))
+        else:
+            self._account.shared += 1
+        if module is not None:
+            self._read_by(kept, module)
+        return _Packed(
+            kept,
+            Layout(size, stride, tensor.is_neg(), tensor.is_conj()),
+            watch(elements, where, memory=False),
+        )
+
+    def _give_back(self, packed: _Packed) -> Tensor:
+        packed.watch.check()
+        if packed.layout is None:
+            assert isinstance(packed.what, Tensor)
+            return packed.what
+        assert not isinstance(packed.what, Tensor)
+        return packed.layout.tensor(packed.what.restored())
+
+    def _is_own(self, tensor: Tensor) -> bool:
+        """Whether a tensor is a parameter or a buffer of the model, or a view of one."""
+        if isinstance(tensor, nn.Parameter) or isinstance(tensor._base, nn.Parameter):
+            return True
+        # A module that runs may have a new buffer.
+        buffers = [one for _, module in self._calls.running for one in module.buffers(recurse=False)]
+        address = tensor.untyped_storage().data_ptr()
+        own = self._own.get(address)
+        return (own is not None and own() is not None) or address in _memory_of(buffers)
+
+    def _is_cast(self, tensor: Tensor) -> bool:
+        """Whether a tensor is a parameter of the running module in another number type, as autocast makes it."""
+        running = self._calls.running
+        if not running or not tensor.is_floating_point():
+            return False
+        for parameter in running[-1][1].parameters(recurse=False):
+            if parameter.dtype != tensor.dtype and parameter.numel() == tensor.numel():
+                own = parameter.detach().to(tensor.dtype)
+                views = [own, own.t()] if own.dim() == 2 else [own]
+                if any(view.shape == tensor.shape and torch.equal(view, tensor) for view in views):
+                    return True
+        return False
+
+
+def _memory_of(tensors: list[Tensor]) -> dict[int, weakref.ref[Any]]:
+    storages = [tensor.untyped_storage() for tensor in tensors if is_plain(tensor)]
+    return {storage.data_ptr(): weakref.ref(storage) for storage in storages}
+
+
+class _Calls(threading.local):
+    """The modules that run on a thread, and their names, from the outermost to the innermost."""
+
+    def __init__(self) -> None:
+        self.running: list[tuple[str, nn.Module]] = []
+
+
+@dataclass(frozen=True)
+class _Packed:
+    """What autograd has in place of a tensor.
+
+    ``what``, ``layout``
+        What is held of its elements, and how the tensor lies over them; the tensor as it is has no layout.
+    """
+
+    what: Kept | Tensor
+    layout: Layout | None
+    watch: Watch

@@ -6,6 +6,12 @@ Two lines do it::
         loss = loss_of(model(images), classes)
     loss.backward()
     print(kept.report)
+
+What has no room on the device even so goes to the host and comes back, by the papers' policies::
+
+    with cdma.torch.offload(model, cdma.torch.Cdma()) as swapped:
+        loss_of(model(images), classes).backward()
+    print(swapped.report)
 """
 
 from __future__ import annotations
@@ -13,14 +19,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cdma.sim.torch.extras import require
+from cdma.sim.torch.offload.policies import Cdma, Cswap, Lms, Recompute, SwapPolicy, Vdnn, VdnnPlusPlus
 from cdma.sim.torch.policies import AcGc, Bound, Comet, Lossless, Policy
 
 if TYPE_CHECKING:
     import torch
 
     from cdma.sim.torch.context import Saved
+    from cdma.sim.torch.offload.context import Offload
 
-__all__ = ["AcGc", "Bound", "Comet", "Lossless", "Policy", "saved"]
+__all__ = [
+    "AcGc",
+    "Bound",
+    "Cdma",
+    "Comet",
+    "Cswap",
+    "Lms",
+    "Lossless",
+    "Policy",
+    "Recompute",
+    "SwapPolicy",
+    "Vdnn",
+    "VdnnPlusPlus",
+    "offload",
+    "saved",
+]
 
 
 def saved(model: torch.nn.Module, policy: Policy | None = None) -> Saved:
@@ -38,3 +61,52 @@ def saved(model: torch.nn.Module, policy: Policy | None = None) -> Saved:
     from cdma.sim.torch.context import Saved
 
     return Saved(model, policy or Lossless())
+
+
+def offload(
+    model: torch.nn.Module,
+    policy: SwapPolicy | None = None,
+    *,
+    host_bytes: int | None = None,
+    device_bytes: int | None = None,
+    ahead: int = 64 << 20,
+    link: float | tuple[float, float] | None = None,
+    debug: bool = False,
+    trace: bool = False,
+) -> Offload:
+    """A context in which what autograd keeps of ``model`` goes to the host, and comes back before backward needs it.
+
+    It is entered as :func:`saved` is, and leaves alone what that does. Copies run beside what computes, each behind what
+    it needs; loss and gradients are those of plain PyTorch, bit for bit. Tensors of a card go over its link, through pinned
+    memory. Those of the processor go over a link in software, which is a way to see what happens.
+
+    ``policy``
+        What moves, and how: :class:`Cdma`, the default, :class:`Vdnn`, :class:`VdnnPlusPlus`, :class:`Lms`,
+        :class:`Cswap` or :class:`Recompute`.
+    ``host_bytes``
+        The most memory of the host. A tensor that has no room stays on the device, and is counted.
+    ``device_bytes``
+        The most bytes that are held on the device for the backward pass. Copies that leave are waited for, and fewer come
+        back ahead; what a policy would keep moves. ``Vdnn("dynamic")`` and :class:`Lms` need it.
+    ``ahead``
+        How many bytes are on their way back before they are needed.
+    ``link``
+        Bytes per second of the link in software, or those out and back; without it memory is as fast as it is.
+    ``debug``
+        Whether each tensor's CRC is compared when it comes back, and memory overwritten that nobody may read.
+    ``trace``
+        Whether the report notes what happened when; see :meth:`.SwapReport.trace`.
+    """
+    require("torch", "torch")
+    from cdma.sim.torch.offload import door
+
+    return door.offload(
+        model,
+        policy or Cdma(),
+        link=link,
+        host_bytes=host_bytes,
+        device_bytes=device_bytes,
+        ahead=ahead,
+        debug=debug,
+        trace=trace,
+    )

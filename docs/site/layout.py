@@ -53,6 +53,7 @@ SECTIONS = (
         (
             "study/formats",
             "study/training",
+            "study/swapping",
             "study/profile",
             "study/model",
             "figures/model",

@@ -18,7 +18,7 @@ from cdma.sim.codec.nibbles import compress_nibbles, decompress_nibbles
 from cdma.sim.codec.software import compress, decompress
 from cdma.sim.codec.words import Words
 
-__all__ = ["NUMBERS", "Coded", "Step", "coded", "quantised"]
+__all__ = ["NUMBERS", "Coded", "Step", "coded", "lossless_format", "quantised"]
 
 #: The number types that the quantiser takes, by their names in torch.
 NUMBERS = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
@@ -69,7 +69,7 @@ class Coded:
 
 def coded(flat: Tensor) -> Coded:
     """Compresses without loss: bit for bit."""
-    format = _lossless_format(flat.dtype)
+    format = lossless_format(flat.dtype)
     stream = compress(flat, format)
     words = flat.numel() * flat.element_size() * 8 // format.word_bits
     return Coded(len(stream) + _table_bytes(format), _Elements(stream, words, format, flat.dtype))
@@ -174,7 +174,7 @@ def _table_bytes(format: Format) -> int:
 
 
 @cache
-def _lossless_format(dtype: torch.dtype) -> Format:
+def lossless_format(dtype: torch.dtype) -> Format:
     """Zero-value compression in words of the element, at most 32 bits; whole numbers are small, so theirs are of 16."""
     if dtype == torch.bool:
         return Format(word_bits=8, code_bits=2, values=(0, 1))

@@ -61,7 +61,7 @@ sim/codec: base hdl/spec
 sim/lossy: base hdl/spec
 sim/engine: base hdl/spec hdl/spec/registers sim/codec sim/lossy
 sim/engine/driver: base hdl/spec hdl/spec/registers sim/engine
-sim/torch: base hdl/spec sim/codec
+sim/torch: base hdl/spec sim/codec sim/gpu
 # The same codec in Triton, for tensors on a card.
 sim/gpu: base hdl/spec sim/codec sim/engine
 sim: base sim/codec sim/engine sim/engine/driver
@@ -314,19 +314,13 @@ def test_loads_neither_amaranth_nor_numpy(code: str) -> None:
 
 
 #: Modules of models that are of use with torch alone, and import it.
-_WITH_TORCH = (
-    ".networks",
-    ".transformer_model",
-    ".saved.coded",
-    ".saved.context",
-    ".saved.memory",
-    ".saved.observed",
-)
+_WITH_TORCH = (".networks", ".transformer_model", ".swap_bench")
 
 
 @pytest.mark.slow
 def test_the_models_do_not_load_amaranth() -> None:
     names = [name for name in modules_in(ROOT, {"sim": "cdma.sim"}) if not name.endswith(_WITH_TORCH)]
+    names = [name for name in names if not name.startswith("cdma.sim.torch.")]
     # The kernels of a card need Triton; their door does not.
     names = [name for name in names if not name.startswith("cdma.sim.gpu.") or name.endswith(".door")]
     assert _loads("import " + ", ".join(names), "amaranth", "numpy", "cocotb") == ["numpy"]

@@ -19,6 +19,7 @@ _BENCHES = (
     "cdma.study.bench.words",
     "cdma.study.bench.software",
     "cdma.study.bench.lossy",
+    "cdma.study.bench.swap",
     ".gpu",
 )
 

@@ -11,8 +11,9 @@ from cdma.base.errors import ParameterError
 from cdma.sim.codec.format_fits import Fit
 from cdma.sim.codec.tensor_profile import TensorProfile
 from cdma.sim.study.system.assumptions import load_assumptions
-from cdma.sim.study.system.cswap import CostModel, KernelTimes
+from cdma.sim.study.system.cswap import KernelTimes
 from cdma.sim.study.system.engine_rate import DIRECTIONS
+from cdma.sim.torch.offload.cost import CostModel
 
 __all__ = ["Hidden", "Settings", "Transfer", "Verdict"]
 

@@ -1,7 +1,7 @@
-"""CSWAP's question: is it worth compressing this tensor? (Chen et al., CLUSTER 2021, equations 1 to 4.)
+"""The times of kernels that compress on a GPU, for CSWAP's equations, where there is no GPU to time them.
 
-Kernels that compress on a GPU cannot be timed without one. :class:`KernelTimes` gives them the compiled codec's times on
-a processor, in copies of the tensor: how fast the card copies is what is left to assume.
+:class:`KernelTimes` gives them the compiled codec's times on a processor, in copies of the tensor: how fast the card copies
+is what is left to assume.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from .assumptions import Kernels
 from .roofline import Cost
 
-__all__ = ["CostModel", "KernelTimes"]
+__all__ = ["KernelTimes"]
 
 #: Copies of a tensor that the compiled codec takes on one thread of a processor, by density: medians for tensors of 128 MiB,
 #: which no cache holds. Without any zero to skip, decompression takes twice as long as with a few.
@@ -40,29 +40,3 @@ class KernelTimes:
         copies = float(np.interp(density, _DENSITIES, _COPIES[direction]))
         copy_s_per_byte = 2 / (self.dram_bytes_per_s * self.kernels.dram_share)
         return copies * raw_bytes * copy_s_per_byte + self.kernels.launch_us * 1e-6
-
-
-@dataclass(frozen=True)
-class CostModel:
-    """Equations 1 to 4 for one tensor."""
-
-    size: float
-    density: float
-    d2h_bytes_per_s: float
-    h2d_bytes_per_s: float
-    hidden_forward: float
-    hidden_backward: float
-
-    @property
-    def plain(self) -> float:
-        """T', the exposed time to swap it without compression (equation 1)."""
-        return self._exposed(self.size)
-
-    def compressed(self, compress_s: float, decompress_s: float) -> float:
-        """Returns T, the exposed time to swap it compressed (equations 2 to 4, which leave out the mask)."""
-        return compress_s + decompress_s + self._exposed(self.size * self.density)
-
-    def _exposed(self, size: float) -> float:
-        return max(size / self.d2h_bytes_per_s - self.hidden_forward, 0.0) + max(
-            size / self.h2d_bytes_per_s - self.hidden_backward, 0.0
-        )

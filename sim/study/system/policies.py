@@ -20,8 +20,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from cdma.sim.torch.offload.cost import CostModel
+
 from .compression import ALGORITHMS, Compression
-from .cswap import CostModel, KernelTimes
+from .cswap import KernelTimes
 from .engine_rate import DIRECTIONS, measured_engine_laws, unit_bytes_per_s
 from .feature_maps import FeatureMap
 from .passage import passage

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cdma.sim.study.system.compression import Compression
-from cdma.sim.study.system.cswap import CostModel, KernelTimes
+from cdma.sim.study.system.cswap import KernelTimes
 from cdma.sim.study.system.density_table import DensityTable, LayerRecord
 from cdma.sim.study.system.engine_rate import measured_engine_laws
 from cdma.sim.study.system.feature_maps import FeatureMap
@@ -19,6 +19,7 @@ from cdma.sim.study.system.planner import StepPlanner
 from cdma.sim.study.system.policies import POLICIES, Situation, plan
 from cdma.sim.study.system.roofline import Cost
 from cdma.sim.study.system.step import Transfer
+from cdma.sim.torch.offload.cost import CostModel
 from tests.support.small_networks import BASE, CHAIN, RECORDED, situation
 
 

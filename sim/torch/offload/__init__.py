@@ -1,0 +1,1 @@
+"""Moving what autograd keeps to the host and back, by the papers' policies."""

@@ -1,0 +1,70 @@
+"""The link and the settings of an offload, from what its user gives."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from cdma.base.errors import ParameterError
+from cdma.hdl.spec.checks import check_range
+
+from .card import CardLink
+from .context import Offload, Settings
+from .link import Link
+from .paced import PacedLink
+from .policies import SwapPolicy
+
+__all__ = ["offload"]
+
+_MOST = 1 << 60
+
+
+def offload(
+    model: nn.Module,
+    policy: SwapPolicy,
+    *,
+    link: float | tuple[float, float] | None = None,
+    host_bytes: int | None = None,
+    device_bytes: int | None = None,
+    ahead: int = 64 << 20,
+    debug: bool = False,
+    trace: bool = False,
+) -> Offload:
+    """See :func:`cdma.torch.offload`."""
+    for name, value, what in (
+        ("host_bytes", host_bytes, "bytes of the host"),
+        ("device_bytes", device_bytes, "bytes of the device"),
+        ("ahead", ahead, "bytes on their way back"),
+    ):
+        if value is not None:
+            check_range(name, value, 0, _MOST, what)
+    if not isinstance(model, nn.Module):
+        raise ParameterError(f"the model is {type(model).__name__}; it must be a torch.nn.Module")
+    settings = Settings(host_bytes, device_bytes, ahead, debug, trace)
+    return Offload(model, policy, _link(model, link), settings)
+
+
+def _link(model: nn.Module, rates: float | tuple[float, float] | None) -> Link:
+    devices = {parameter.device for parameter in model.parameters()}
+    if len(devices) > 1:
+        found = ", ".join(sorted(map(str, devices)))
+        raise ParameterError(f"the model is on {found}; an offload is for one device")
+    device = devices.pop() if devices else torch.device("cpu")
+    if device.type == "cpu":
+        return PacedLink(*_checked(float("inf") if rates is None else rates))
+    if device.type != "cuda":
+        raise ParameterError(f"the model is on {device}; an offload is for a CUDA card or the processor")
+    if rates is not None:
+        raise ParameterError(
+            f"the model is on {device}, whose link is what it is; link is for models on the processor"
+        )
+    return CardLink(device)
+
+
+def _checked(rates: float | tuple[float, float]) -> tuple[float, float]:
+    both = rates if isinstance(rates, tuple) else (rates, rates)
+    if len(both) != 2 or not all(isinstance(rate, (int, float)) and rate > 0 for rate in both):
+        raise ParameterError(
+            f"link is {rates!r}; it must be bytes per second, more than 0, or a pair of them"
+        )
+    return float(both[0]), float(both[1])

@@ -1,0 +1,74 @@
+"""What moves bytes between the memory of a device and that of the host, in order."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from torch import Tensor
+
+__all__ = ["Copy", "Link", "Ordered"]
+
+
+class Ordered(Protocol):
+    """Work that ends at some time, which what comes after it must wait for."""
+
+    def synchronize(self) -> None:
+        """Returns when it has ended; raises what went wrong in it."""
+        ...
+
+
+class Copy(Ordered, Protocol):
+    """Bytes on their way.
+
+    ``target``
+        Where they arrive.
+    ``nbytes``
+        How many they are.
+    ``begin``, ``end``
+        Marks of the link's clock around the copy itself, without its time in the queue.
+    """
+
+    target: Tensor
+    nbytes: int
+
+    @property
+    def begin(self) -> Any: ...
+
+    @property
+    def end(self) -> Any: ...
+
+    @property
+    def finished(self) -> bool:
+        """Whether the bytes have arrived."""
+        ...
+
+    def wait(self) -> None:
+        """Has what this thread computes next wait for the bytes."""
+        ...
+
+
+class Link(Protocol):
+    """One queue of copies for each direction; both run beside each other and beside what computes.
+
+    A copy begins when what was computed before it is there, and ``after`` has ended.
+    """
+
+    def out(self, source: Tensor, target: Tensor, after: Ordered | None) -> Copy:
+        """Copies bytes of the device to memory of the host; the source is held until they have left."""
+        ...
+
+    def back(self, source: Tensor, after: Ordered | None) -> Copy:
+        """Copies bytes of the host to new memory of the device."""
+        ...
+
+    def memory(self, size: int) -> Tensor:
+        """Bytes of the host that the link can reach."""
+        ...
+
+    def mark(self) -> Any:
+        """A mark of now, among what is computed."""
+        ...
+
+    def seconds(self, begin: Any, end: Any) -> float:
+        """The seconds between two marks, once both have been passed."""
+        ...

@@ -1,0 +1,231 @@
+"""What becomes of each tensor that autograd keeps: one class for each paper's policy.
+
+A policy sees a tensor as it is kept, with what was learnt of it in earlier passes, and says what is done with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from cdma.base.errors import ParameterError
+from cdma.hdl.spec.checks import check_choice, check_range
+
+from .cost import CostModel, KernelFit
+
+if TYPE_CHECKING:
+    from ..keeping import Slot
+
+__all__ = [
+    "Action",
+    "Cdma",
+    "Cswap",
+    "Learnt",
+    "Lms",
+    "Moment",
+    "Recompute",
+    "SwapPolicy",
+    "Vdnn",
+    "VdnnPlusPlus",
+]
+
+
+class Action(Enum):
+    """What is done with a tensor."""
+
+    #: It stays on the device.
+    KEEP = "keep"
+    #: It goes to the host as it is.
+    RAW = "raw"
+    #: It goes to the host compressed.
+    COMPRESSED = "compressed"
+    #: It goes to the host as it is, and is compressed there.
+    HOST = "host"
+
+
+@dataclass
+class Learnt:
+    """What earlier passes say about a tensor of a pass.
+
+    ``raw``
+        Its bytes.
+    ``convolution``
+        Whether a convolution reads it in the backward pass.
+    ``density``
+        The part of its words that is not zero, when it was last counted.
+    ``mask``
+        Bytes that its stream has beside these.
+    ``forward``, ``backward``
+        Seconds of computing that follow when it is kept, and that come before it is needed.
+    """
+
+    raw: int
+    convolution: bool = False
+    density: float = 1.0
+    mask: float = 0.0
+    forward: float = 0.0
+    backward: float = 0.0
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The state of a context when a tensor is kept.
+
+    ``number``
+        Of the forward pass, from 0.
+    ``on_device``, ``device_bytes``
+        Bytes that are held on the device for the backward pass, and the most that may be.
+    ``tensors``
+        What was learnt of the tensors of a pass.
+    ``rates``
+        Bytes per second of the link out and back, once they are known.
+    ``compress``, ``decompress``
+        Times of the kernels, once they are known.
+    """
+
+    number: int
+    on_device: int
+    device_bytes: int | None
+    tensors: Mapping[Slot, Learnt]
+    rates: tuple[float, float] | None = None
+    compress: KernelFit | None = None
+    decompress: KernelFit | None = None
+
+
+@dataclass(frozen=True)
+class SwapPolicy:
+    """What all policies have in common."""
+
+    #: Passes whose kernels and densities the policy wants to know, from one to the next; 0 for none.
+    refresh = 0
+
+    def action(self, tensor: Learnt, moment: Moment) -> Action:
+        """What becomes of a tensor that is kept now."""
+        raise NotImplementedError
+
+    def check(self, device_bytes: int | None) -> None:
+        """Refuses a context that lacks what the policy needs."""
+
+
+@dataclass(frozen=True)
+class Vdnn(SwapPolicy):
+    """vDNN: ``"all"`` moves everything, ``"conv"`` what convolutions read, ``"dynamic"`` the least that fits.
+
+    What fits is known after the first pass, in which everything moves: with ``"dynamic"`` nothing moves if all of a pass
+    has room in ``device_bytes``, else what convolutions read, if the rest has, and else everything.
+    """
+
+    moves: str = "all"
+
+    def __post_init__(self) -> None:
+        check_choice("moves", self.moves, ("all", "conv", "dynamic"), "what vDNN moves")
+
+    def check(self, device_bytes: int | None) -> None:
+        if self.moves == "dynamic" and device_bytes is None:
+            raise ParameterError('Vdnn("dynamic") moves what device_bytes has no room for: give device_bytes')
+
+    def action(self, tensor: Learnt, moment: Moment) -> Action:
+        moves = self._chosen(moment) if self.moves == "dynamic" else self.moves
+        if moves == "all" or (moves == "conv" and tensor.convolution):
+            return Action.RAW
+        return Action.KEEP
+
+    @staticmethod
+    def _chosen(moment: Moment) -> str:
+        if moment.number == 0:
+            return "all"
+        assert moment.device_bytes is not None
+        if sum(one.raw for one in moment.tensors.values()) <= moment.device_bytes:
+            return "none"
+        rest = sum(one.raw for one in moment.tensors.values() if not one.convolution)
+        return "conv" if rest <= moment.device_bytes else "all"
+
+
+@dataclass(frozen=True)
+class VdnnPlusPlus(SwapPolicy):
+    """vDNN++: everything moves as it is, and the host compresses it."""
+
+    def action(self, tensor: Learnt, moment: Moment) -> Action:
+        return Action.HOST
+
+
+@dataclass(frozen=True)
+class Lms(SwapPolicy):
+    """IBM's large model support: tensors of at least ``kbytes`` move, once a ``fraction`` of ``device_bytes`` is in use."""
+
+    kbytes: int = 1024
+    fraction: float = 0.7
+
+    def __post_init__(self) -> None:
+        check_range("kbytes", self.kbytes, 0, 1 << 40, "the least tensor that moves, in KiB")
+        if not 0 <= self.fraction <= 1:
+            raise ParameterError(f"fraction is {self.fraction:g}; it must be from 0 to 1")
+
+    def check(self, device_bytes: int | None) -> None:
+        if device_bytes is None:
+            raise ParameterError(
+                "Lms moves tensors once a fraction of device_bytes is in use: give device_bytes"
+            )
+
+    def action(self, tensor: Learnt, moment: Moment) -> Action:
+        assert moment.device_bytes is not None
+        full = moment.on_device + tensor.raw > self.fraction * moment.device_bytes
+        return Action.RAW if full and tensor.raw >= self.kbytes << 10 else Action.KEEP
+
+
+@dataclass(frozen=True)
+class Cdma(SwapPolicy):
+    """cDMA: everything moves, and all of it compressed."""
+
+    def action(self, tensor: Learnt, moment: Moment) -> Action:
+        return Action.COMPRESSED
+
+
+@dataclass(frozen=True)
+class Cswap(SwapPolicy):
+    """CSWAP: everything moves, compressed where that exposes less time.
+
+    The first pass is raw, and shows how much time hides each copy; the second one is compressed, and shows what the
+    kernels take. From then on equations 1 to 4 decide.
+
+    ``refresh``
+        Passes from one count of the zeros to the next, the paper's epoch.
+    ``mask``
+        Whether the stream counts as long as it is. The paper's equations leave its masks out.
+    """
+
+    refresh: int = 50
+    mask: bool = True
+
+    def __post_init__(self) -> None:
+        check_range("refresh", self.refresh, 1, 1 << 31, "passes from one count of the zeros to the next")
+
+    def action(self, tensor: Learnt, moment: Moment) -> Action:
+        if moment.rates is None or moment.compress is None or moment.decompress is None:
+            return Action.RAW if moment.number == 0 else Action.COMPRESSED
+        cost = CostModel(
+            tensor.raw,
+            tensor.density,
+            *moment.rates,
+            tensor.forward,
+            tensor.backward,
+            tensor.mask if self.mask else 0.0,
+        )
+        seconds = [each.seconds(tensor.raw, tensor.density) for each in (moment.compress, moment.decompress)]
+        return Action.COMPRESSED if cost.compressed(*seconds) < cost.plain else Action.RAW
+
+
+@dataclass(frozen=True)
+class Recompute(SwapPolicy):
+    """The papers' rival: what the named modules would keep is computed again, and nothing moves.
+
+    ``modules``
+        Names of modules as ``model.named_modules()`` has them; without any, the children of the model.
+    """
+
+    modules: tuple[str, ...] = ()
+
+    def action(self, tensor: Learnt, moment: Moment) -> Action:
+        return Action.KEEP

@@ -1,0 +1,127 @@
+"""Copies in wrong order: delays at random change nothing, and each ordering that is broken on purpose is found."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+from cdma.sim.torch.offload.context import Offload, Settings, WrongReturn  # noqa: E402
+from cdma.sim.torch.offload.paced import PacedLink  # noqa: E402
+from cdma.sim.torch.offload.pool import HostPool  # noqa: E402
+from cdma.torch import Cdma, SwapPolicy, Vdnn, VdnnPlusPlus  # noqa: E402
+
+RATE = 4e9
+
+
+def network() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(*(layer for _ in range(6) for layer in (nn.Linear(64, 64), nn.ReLU())))
+
+
+INPUTS = torch.randn(256, 64, generator=torch.Generator().manual_seed(1))
+
+
+def gradients(model, context=None, passes=3):
+    for _ in range(passes):
+        model.zero_grad()
+        if context is None:
+            loss = model(INPUTS).square().mean()
+        else:
+            with context:
+                loss = model(INPUTS).square().mean()
+        loss.backward()
+    return [weight.grad.clone() for weight in model.parameters()]
+
+
+def same(first, second) -> bool:
+    return all(torch.equal(one, other) for one, other in zip(first, second, strict=True))
+
+
+def make(policy: SwapPolicy, link: PacedLink, *, debug: bool = True) -> tuple[nn.Module, Offload]:
+    model = network()
+    return model, Offload(model, policy, link, Settings(None, None, 64 << 20, debug, False))
+
+
+@pytest.mark.parametrize("policy", [Cdma(), Vdnn(), VdnnPlusPlus()], ids=repr)
+@pytest.mark.parametrize("seed", range(3))
+def test_delays_at_random_change_no_bit(policy, seed):
+    expected = gradients(network())
+    source = random.Random(seed)
+    link = PacedLink(RATE, RATE, lambda: source.choice((0, 0, 1e-3, 4e-3)))
+    model, context = make(policy, link)
+    assert same(expected, gradients(model, context))
+
+
+class Overtaking(PacedLink):
+    """Copies back do not wait for the copy with which the tensor left."""
+
+    def back(self, source, after):
+        return super().back(source, None)
+
+
+class Hasty(PacedLink):
+    """Who waits for a copy goes on before it has arrived."""
+
+    def back(self, source, after):
+        copy = super().back(source, after)
+        copy.target.fill_(0x5A)
+        copy.wait = lambda: None
+        return copy
+
+
+@pytest.mark.parametrize("broken", [Overtaking, Hasty])
+def test_a_copy_that_overtakes_is_found(broken):
+    """Silent without the debug mode: nothing is raised, and the gradients are wrong."""
+
+    def slow_out():
+        return broken(1e7, RATE, lambda: 0.0) if broken is Overtaking else broken(RATE, 1e7)
+
+    expected = gradients(network(), passes=1)
+    model, context = make(Vdnn(), slow_out(), debug=False)
+    assert not same(expected, gradients(model, context, passes=1))
+    model, context = make(Vdnn(), slow_out())
+    with pytest.raises(WrongReturn, match=r"tensor \S+ of \d+ bytes came back with the CRC"):
+        gradients(model, context, passes=1)
+
+
+def test_a_block_that_is_used_again_too_early_is_found(monkeypatch):
+    """The next tensor takes the block while the one before it is still away in it."""
+
+    def again(self, size):
+        block = take(self, size)
+        if block is not None:
+            self.give_back(block)
+        return block
+
+    take = HostPool.take
+    monkeypatch.setattr(HostPool, "take", again)
+    model, context = make(Vdnn(), PacedLink(RATE, RATE))
+    with pytest.raises(WrongReturn):
+        gradients(model, context, passes=1)
+
+
+def test_a_stream_that_is_overwritten_before_it_has_left_is_found(monkeypatch):
+    """The memory of a stream is free once the copy has ended, and not before."""
+    from cdma.sim.torch.offload.paced import PacedCopy
+
+    class Eager(PacedCopy):
+        finished = True
+
+    monkeypatch.setattr("cdma.sim.torch.offload.paced.PacedCopy", Eager)
+    model, context = make(Cdma(), PacedLink(1e7, RATE))
+    with pytest.raises((WrongReturn, ValueError)):
+        gradients(model, context, passes=1)
+
+
+def test_what_goes_wrong_in_a_copy_is_raised_where_it_is_waited_for():
+    def fail():
+        raise OSError("the link is down")
+
+    model, context = make(Vdnn(), PacedLink(RATE, RATE, fail))
+    with pytest.raises(OSError, match="the link is down"):
+        gradients(model, context, passes=1)

@@ -9,9 +9,10 @@ from cdma.base.errors import ParameterError
 from cdma.options import check_between
 from cdma.rows import Columns, Row, add_row_options, column, show_rows
 
-__all__ = ["register"]
+__all__ = ["POLICY_NAMES", "register"]
 
-_POLICIES = ("vdnn_all", "vdnn_conv", "vdnn++", "lms", "cdma", "cswap", "recompute")
+#: The policies of the bench, which PyTorch need not be loaded to name.
+POLICY_NAMES = ("vdnn_all", "vdnn_conv", "vdnn++", "lms", "cdma", "cswap", "recompute")
 _COLUMNS: Columns = {
     "network": column("network"),
     "policy": column("policy"),
@@ -41,10 +42,10 @@ def register(subparsers: Any) -> None:
     parser.add_argument(
         "--policies",
         nargs="+",
-        choices=_POLICIES,
-        default=list(_POLICIES),
+        choices=POLICY_NAMES,
+        default=list(POLICY_NAMES),
         metavar="NAME",
-        help=f"some of {', '.join(_POLICIES)} (default all)",
+        help=f"some of {', '.join(POLICY_NAMES)} (default all)",
     )
     parser.add_argument("--batch", type=int, default=64, metavar="N", help="images of a step (default 64)")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="rounds to time (default 5)")

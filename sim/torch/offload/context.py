@@ -73,7 +73,9 @@ class Offload(Keeping):
         self._waits: list[tuple[str, Any, Any]] = []
         self._own_device = next((one.device for one in model.parameters()), torch.device("cpu"))
         self._lock = threading.RLock()
-        self._recomputed: list[nn.Module] = []
+        self._recomputed = _recomputed(model, policy.modules) if isinstance(policy, Recompute) else []
+        # The forward methods that these had of their own, while others stand in their place.
+        self._forwards: list[Any] = []
         self._running: tuple[str, Any] | None = None
         self._report = SwapReport(timeline=Timeline(link) if settings.trace else None)
 
@@ -97,17 +99,18 @@ class Offload(Keeping):
 
     def __enter__(self) -> Offload:
         super().__enter__()
-        if isinstance(self._policy, Recompute):
-            for module in _recomputed(self._model, self._policy.modules):
-                module.forward = partial(checkpoint, module.forward, use_reentrant=False)
-                self._recomputed.append(module)
+        for module in self._recomputed:
+            self._forwards.append(vars(module).get("forward"))
+            module.forward = partial(checkpoint, module.forward, use_reentrant=False)
         return self
 
     def __exit__(self, *error: Any) -> None:
-        for module in self._recomputed:
-            # The method of the class is behind it.
+        for module, own in zip(self._recomputed, self._forwards, strict=True):
+            # Behind it is the method of the class.
             del module.forward
-        self._recomputed.clear()
+            if own is not None:
+                module.forward = own
+        self._forwards.clear()
         super().__exit__(*error)
 
     def _begin_pass(self) -> None:

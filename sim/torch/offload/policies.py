@@ -54,9 +54,10 @@ class Learnt:
     ``convolution``
         Whether a convolution reads it in the backward pass.
     ``density``
-        The part of its words that is not zero, when it was last counted.
+        The part of its words that a stream stores, when it was last counted: with zero-value compression those that are
+        not zero.
     ``mask``
-        Bytes that its stream has beside these.
+        Bytes that the stream has beside these.
     ``forward``, ``backward``
         Seconds of computing that follow when it is kept, and that come before it is needed.
     """

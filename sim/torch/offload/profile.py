@@ -8,6 +8,9 @@ from typing import Any
 
 from torch import Tensor
 
+from cdma.sim.gpu.door import analyse
+
+from ..coded import lossless_format
 from ..keeping import Slot
 from .cost import KernelFit, KernelSample
 from .link import Copy, Link
@@ -48,9 +51,10 @@ class Profile:
         return learnt
 
     def count(self, learnt: Learnt, flat: Tensor) -> None:
-        """Counts what is not zero."""
-        learnt.density = int(flat.count_nonzero()) / flat.numel()
-        learnt.mask = flat.numel() / 8
+        """Counts what a stream of the elements would store."""
+        counted = analyse(flat, lossless_format(flat.dtype))
+        learnt.density = counted.density
+        learnt.mask = counted.compressed_bytes - learnt.raw * counted.density
 
     def keeping(self, begin: Any) -> None:
         """A tensor is kept from this mark on: what was computed until then hides the copy of the one before."""

@@ -16,14 +16,7 @@ from cdma.base.errors import ParameterError  # noqa: E402
 from cdma.sim.torch.context import Saved  # noqa: E402
 from cdma.torch import AcGc, Bound, Comet, Lossless, saved  # noqa: E402
 
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def network() -> nn.Module:

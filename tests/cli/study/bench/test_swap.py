@@ -25,6 +25,13 @@ def test_rows_show_what_each_policy_moves(capsys: pytest.CaptureFixture[str]) ->
     assert 0 < rows["lms"]["moved"] < rows["vdnn_all"]["moved"]
 
 
+def test_the_command_names_the_policies_that_there_are() -> None:
+    from cdma.sim.study.training.swap_bench import POLICIES
+    from cdma.study.bench.swap import POLICY_NAMES
+
+    assert list(POLICIES) == list(POLICY_NAMES)
+
+
 def test_a_loss_that_differs_is_an_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

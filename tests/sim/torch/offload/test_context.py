@@ -35,13 +35,7 @@ POLICIES = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def network() -> nn.Module:
@@ -264,11 +258,18 @@ def test_bad_policies_and_models_are_refused():
         Lms(1, 2)
     with pytest.raises(ParameterError, match=r"torch\.nn\.Module"):
         offload(lambda inputs: inputs)
-    with pytest.raises(ParameterError, match="no module 'x'"), offload(network(), Recompute(("x",))):
-        pass
-    # What was entered is left.
+    with pytest.raises(ParameterError, match="no module 'x'"):
+        offload(network(), Recompute(("x",)))
+
+
+def test_a_module_has_its_own_forward_again_behind_the_block():
     model = network()
-    assert model.forward.__func__ is nn.Sequential.forward
+    own = model[3].forward = model[3].forward
+    with offload(model, Recompute(("3", "4"))):
+        assert model[3].forward is not own
+        model(images())
+    assert model[3].forward is own
+    assert "forward" not in vars(model[4])
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no card")

@@ -48,7 +48,7 @@ def segment_kernel(
     windows = tl.zeros([ENTRIES], tl.int64)
     going = (entry < LONGEST) & (at <= size - HEADER) & (at < end)
     while tl.max(going.to(tl.int32), axis=0) > 0:
-        stored = stored_after(stream + at, going, WORD, UNIT, WINDOW, CODE, FIELD, LOW, ZERO)
+        stored = stored_after(stream, at, going, WORD, UNIT, WINDOW, CODE, FIELD, LOW, ZERO)
         at = tl.where(going, at + padded(HEADER + stored, ALIGN), at)
         windows += going.to(tl.int64)
         going = going & (at <= size - HEADER) & (at < end)
@@ -120,7 +120,7 @@ def mark_kernel(
     going = ((value & _DEAD) != _DEAD) & (at < end) & (at <= size - HEADER) & (window < total)
     while tl.max(going.to(tl.int32), axis=0) > 0:
         tl.store(begins + window // GROUP, at, mask=going & (window % GROUP == 0))
-        stored = stored_after(stream + at, going, WORD, UNIT, WINDOW, CODE, FIELD, LOW, ZERO)
+        stored = stored_after(stream, at, going, WORD, UNIT, WINDOW, CODE, FIELD, LOW, ZERO)
         at = tl.where(going, at + padded(HEADER + stored, ALIGN), at)
         window += going.to(tl.int64)
         going = going & (at < end) & (at <= size - HEADER) & (window < total)

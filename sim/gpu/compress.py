@@ -1,4 +1,4 @@
-"""Compressing on a card: two passes and a scan between them."""
+"""Compressing on a card: in one pass, if there is space that the caller gives."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from cdma.hdl.spec.format import Format
 from cdma.sim.codec.results import Analysis
 
 from .checksum import checksum
-from .compress_kernels import pack_kernel, size_kernel
-from .layout import GROUPS, INDEX_COLUMNS, block_count, code_tables, constants, group_count
+from .compress_kernels import count_kernel, pack_kernel
+from .layout import GROUPS, INDEX_COLUMNS, block_count, code_tables, constants
 from .packed import Packed
 from .plans import plan_for
 from .tensors import UNSIGNED, current, require_format, words_of
@@ -44,14 +44,14 @@ def compress(
         check_range("capacity", capacity, 0, 1 << 60, "bytes for the stream")
     count, device = words.numel(), words.device
     with current(device):
+        length = torch.zeros((), dtype=torch.int64, device=device)
         index = torch.empty((block_count(count, format), INDEX_COLUMNS), dtype=torch.int64, device=device)
-        ends = torch.cumsum(_sizes(words, format, index), 0)
-        length = ends[-1] * unit if count else torch.zeros((), dtype=torch.int64, device=device)
         if out is None:
-            size = int(length) if capacity is None else capacity
-            out = torch.empty(size, dtype=torch.uint8, device=device)
+            if capacity is None:
+                capacity = int(_totals(words, format)[1]) * unit if count else 0
+            out = torch.empty(capacity, dtype=torch.uint8, device=device)
         if count:
-            _pack(words, format, index, ends, out)
+            _pack(words, format, index, length, out)
         return Packed(out, length, count, format, index, checksum(words) if crc else None)
 
 
@@ -69,54 +69,47 @@ def stream_of(tensor: Tensor, format: Format, out: Tensor | None = None) -> Tens
 def analyse(tensor: Tensor, format: Format) -> Analysis:
     """Counts what :func:`compress` would store; this waits for the card."""
     words = words_of(tensor, require_format(format))
-    blocks = block_count(words.numel(), format)
     with current(words.device):
-        index = torch.empty((blocks, INDEX_COLUMNS), dtype=torch.int64, device=words.device)
-        literals = torch.empty(blocks, dtype=torch.int64, device=words.device)
-        sizes = _sizes(words, format, index, literals)
-        stored, compressed = torch.stack([literals.sum(), sizes.sum()]).tolist()
+        stored, compressed = _totals(words, format).tolist()
     return Analysis(format, words.numel(), stored, -(-words.numel() // format.window), compressed)
 
 
-def _sizes(words: Tensor, format: Format, index: Tensor, literals: Tensor | None = None) -> Tensor:
-    """The stream words of every block; where its groups begin goes to ``index``, and its literals to ``literals``."""
-    sizes = torch.empty(len(index), dtype=torch.int64, device=words.device)
-    if not len(index):
-        return sizes
-    shape, plan = constants(format), plan_for("size", format.word_bits // 8, words.device)
-    size_kernel[(-(-len(index) * GROUPS // plan.rows),)](
-        words,
-        *code_tables(format, words.device),
-        index.view(torch.int16),
-        sizes,
-        sizes if literals is None else literals,
-        words.numel(),
-        len(index),
-        COUNT=literals is not None,
-        GROUPS=GROUPS,
-        **plan.options(shape["GROUP"]),
-        **shape,
-    )
-    return sizes
+def _totals(words: Tensor, format: Format) -> Tensor:
+    """The literals and the stream words of a packet."""
+    totals = torch.zeros(2, dtype=torch.int64, device=words.device)
+    if blocks := block_count(words.numel(), format):
+        count_kernel[(blocks,)](
+            words,
+            *code_tables(format, words.device),
+            totals,
+            words.numel(),
+            GROUPS=GROUPS,
+            **plan_for("count", format.word_bits // 8, words.device).options,
+            **constants(format),
+        )
+    return totals
 
 
-def _pack(words: Tensor, format: Format, index: Tensor, ends: Tensor, out: Tensor) -> None:
+def _pack(words: Tensor, format: Format, index: Tensor, length: Tensor, out: Tensor) -> None:
     unit = format.stream_bits // 8
     target = out[: out.numel() - out.numel() % unit].view(UNSIGNED[unit])
-    shape, plan = constants(format), plan_for("pack", format.word_bits // 8, words.device)
-    pack_kernel[(-(-group_count(words.numel(), format) // plan.rows),)](
+    blocks = len(index)
+    pack_kernel[(blocks,)](
         words,
         *code_tables(format, words.device),
         index,
         index.view(torch.int16),
-        ends,
+        torch.full((blocks,), -1, dtype=torch.int32, device=words.device),
+        torch.full((-(-blocks // 64),), -1, dtype=torch.int64, device=words.device),
+        torch.zeros((), dtype=torch.int64, device=words.device),
         target,
+        length,
         words.numel(),
-        len(index),
+        blocks,
         target.numel(),
         GROUPS=GROUPS,
-        **plan.options(shape["GROUP"]),
-        **shape,
+        **plan_for("pack", format.word_bits // 8, words.device).options,
+        **constants(format),
     )
 
 

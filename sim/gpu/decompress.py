@@ -79,8 +79,7 @@ def _unpacked(data: Tensor, length: Tensor, format: Format, index: Tensor | None
         index = found_index(stream, length, words, format)
     fault = torch.zeros(1, dtype=torch.int32, device=data.device)
     groups = group_count(words, format)
-    shape, plan = constants(format), plan_for("unpack", format.word_bits // 8, data.device)
-    unpack_kernel[(-(-groups // plan.rows),)](
+    unpack_kernel[(len(index),)](
         stream,
         index,
         index.view(torch.int16),
@@ -93,8 +92,8 @@ def _unpacked(data: Tensor, length: Tensor, format: Format, index: Tensor | None
         words,
         groups,
         GROUPS=GROUPS,
-        **plan.options(shape["GROUP"]),
-        **shape,
+        **plan_for("unpack", format.word_bits // 8, data.device).options,
+        **constants(format),
     )
     return not int(fault)
 

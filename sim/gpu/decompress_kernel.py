@@ -13,8 +13,6 @@ from .windows import (
     rotated_left,
     stored_after,
     stored_of,
-    words_of_rows,
-    words_of_tile,
 )
 
 __all__ = ["unpack_kernel"]
@@ -36,6 +34,118 @@ def _report(fault, wrong):
 
 
 @triton.jit
+def _unpack_block(
+    source,
+    begin,
+    after,
+    room,
+    right,
+    values,
+    behind,
+    target,
+    fault,
+    left,
+    FULL: tl.constexpr,
+    VECTOR: tl.constexpr,
+    GROUPS: tl.constexpr,
+    UNROLL: tl.constexpr,
+    WORD: tl.constexpr,
+    UNIT: tl.constexpr,
+    WINDOW: tl.constexpr,
+    CODE: tl.constexpr,
+    LANES: tl.constexpr,
+    CHUNKS: tl.constexpr,
+    GROUP: tl.constexpr,
+    HEADER: tl.constexpr,
+    ALIGN: tl.constexpr,
+    FIELD: tl.constexpr,
+    KEY: tl.constexpr,
+    LOW: tl.constexpr,
+    ROTATE: tl.constexpr,
+    ZERO: tl.constexpr,
+    DEFINED: tl.constexpr,
+):
+    """One block of :func:`unpack_kernel`; one that is ``FULL`` has all of its words. Places are counted from its begin."""
+    LITERAL: tl.constexpr = (1 << CODE) - 1
+    WINDOWS: tl.constexpr = GROUPS * GROUP
+    # The chain of headers in every group, a lane for each. Where windows begin goes by way of memory, so that lanes have
+    # windows afterwards, and nothing of the chain is computed in several of them.
+    lane = tl.arange(0, GROUPS)
+    at = begin
+    for step in tl.range(0, GROUP, loop_unroll_factor=UNROLL):
+        if FULL:
+            fits = right & (at + HEADER <= room)
+            right = fits
+            stored = stored_after(source, at, fits, WORD, UNIT, WINDOW, CODE, FIELD, LOW, ZERO)
+            ended = at + HEADER + stored
+        else:
+            limit = tl.minimum(left - (lane * GROUP + step) * WINDOW, WINDOW)
+            live = limit > 0
+            right = right & ((limit <= 0) | (at + HEADER <= room))
+            stored = stored_after(source, at, right & live, WORD, UNIT, WINDOW, CODE, FIELD, LOW, ZERO)
+            if FIELD and ZERO == 0:
+                # Of the places past the end of the packet, which have code 0, nothing is stored.
+                stored -= (WINDOW - limit) * (LOW // UNIT)
+            ended = at + tl.where(live, HEADER + stored, 0)
+        ahead = at + padded(ended - at, ALIGN)
+        right = right & (ahead <= room)
+        for pad in tl.static_range(ALIGN - 1):
+            read = right & (ended + pad < ahead)
+            right = right & (tl.load(source + (ended + pad), mask=read, other=0) == 0)
+        place = behind + (lane * GROUP + step)
+        if FULL:
+            tl.store(place, tl.where(right, at, -1).to(tl.int16))
+        else:
+            tl.store(place, tl.where(right, at, -1).to(tl.int16), mask=live)
+        at = ahead
+    right = right & (after == at)
+    tl.store(fault, 1, mask=tl.min(right.to(tl.int32), axis=0) == 0)
+
+    tl.debug_barrier()
+
+    # The windows, all at once.
+    row = tl.arange(0, WINDOWS)
+    place = row[:, None, None] * WINDOW + place_in_window(CHUNKS, LANES)
+    if FULL:
+        at = tl.load(behind + row).to(tl.int32)
+    else:
+        at = tl.load(behind + row, mask=row * WINDOW < left, other=-1).to(tl.int32)
+    readable = at >= 0
+    inside = (place < left) & readable[:, None, None]
+    code = load_codes(source, at, readable, CODE, UNIT, CHUNKS, LANES)
+    if not FULL:
+        _report(fault, (place >= left) & (code != 0))
+        code = tl.where(inside, code, 0)
+    if DEFINED < LITERAL:
+        _report(fault, (code >= DEFINED) & (code != LITERAL))
+    rank, _ = ranks(code, inside, FULL, CODE, WORD, UNIT, LANES, CHUNKS, FIELD, LOW, ZERO)
+    stored = stored_of(code, inside, FULL, CODE, WORD, UNIT, FIELD, LOW, ZERO)
+    if FIELD and ZERO == 0:
+        stored = tl.where(readable[:, None, None], stored, 0)
+    literals = source + HEADER
+    rank = tl.max_contiguous(rank + at[:, None, None], [1, 1, LANES])
+    if CODE == 1 and FIELD == 0:
+        base = tl.load(values)
+    else:
+        base = tl.load(tl.max_contiguous(values + code, [1, 1, LANES]))
+    if FIELD == 0:
+        word = tl.load(literals + rank, mask=stored > 0, other=0).to(tl.uint32)
+        word = tl.where(code == LITERAL, word, base)
+    else:
+        turned = tl.where(code == LITERAL, 0, base << (8 * LOW))
+        for byte in tl.static_range(WORD):
+            part = tl.load(literals + byte + rank, mask=stored > byte, other=0)
+            turned |= part.to(tl.uint32) << (8 * byte)
+        word = rotated_left(turned, (8 * WORD - ROTATE) % (8 * WORD), WORD)
+        if ZERO:
+            word = tl.where(code == 0, 0, word)
+    if FULL:
+        tl.store(target + place, word.to(target.dtype.element_ty))
+    else:
+        tl.store(target + place, word.to(target.dtype.element_ty), mask=inside)
+
+
+@triton.jit(do_not_specialize_on_alignment=["target"])
 def unpack_kernel(
     stream,
     index,
@@ -48,8 +158,8 @@ def unpack_kernel(
     fault,
     words,
     groups,
+    VECTOR: tl.constexpr,
     GROUPS: tl.constexpr,
-    ROWS: tl.constexpr,
     UNROLL: tl.constexpr,
     WORD: tl.constexpr,
     UNIT: tl.constexpr,
@@ -74,76 +184,38 @@ def unpack_kernel(
     before it ends, and the last one must end where the stream does: so the groups are right together, whatever the index
     holds.
     """
-    LITERAL: tl.constexpr = (1 << CODE) - 1
-    # More than any group has, and few enough to add to in 32 bits.
-    FAR: tl.constexpr = 1 << 30
+    # More stream words than any block has: places in a block are numbers of 16 bits.
+    FAR: tl.constexpr = 1 << 15
+    WINDOWS: tl.constexpr = GROUPS * GROUP
     octets = tl.load(length)
     size = octets // UNIT
     # Nothing fits a stream that is not whole.
     size = tl.where((octets % UNIT == 0) & (size <= capacity), size, -1)
-    group = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    block = tl.program_id(0).to(tl.int64)
+    group = block * GROUPS + tl.arange(0, GROUPS)
+    # A place to count from, which is in the stream, whatever the index holds.
+    base = tl.minimum(tl.maximum(tl.load(index + block * (1 + GROUPS // 4)), 0), tl.maximum(size, 0))
     begin = _begin_of(index, near, group, groups, size, GROUPS)
     after = _begin_of(index, near, group + 1, groups, size, GROUPS)
-    right = (begin >= 0) & (begin <= size) & ((group > 0) | (begin == 0))
-    room = tl.minimum(size - tl.where(right, begin, size), FAR).to(tl.int32)
-
-    # The chain of headers in every group, a lane for each. Where windows begin goes by way of memory, so that lanes have
-    # windows afterwards, and nothing of the chain is computed in several of them.
-    at = tl.zeros([ROWS], tl.int32)
-    left = words_of_rows(group, words, WINDOW, GROUP)[1]
-    for step in tl.range(0, GROUP, loop_unroll_factor=UNROLL):
-        limit = tl.minimum(left - step * WINDOW, WINDOW)
-        live = limit > 0
-        right = right & ((limit <= 0) | (at + HEADER <= room))
-        stored = stored_after(stream + begin + at, right & live, WORD, UNIT, WINDOW, CODE, FIELD, LOW, ZERO)
-        if FIELD and ZERO == 0:
-            # Of the places past the end of the packet, which have code 0, nothing is stored.
-            stored -= (WINDOW - limit) * (LOW // UNIT)
-        ended = at + tl.where(live, HEADER + stored, 0)
-        ahead = at + padded(ended - at, ALIGN)
-        right = right & (ahead <= room)
-        for pad in tl.static_range(ALIGN - 1):
-            read = right & (ended + pad < ahead)
-            right = right & (tl.load(stream + begin + ended + pad, mask=read, other=0) == 0)
-        tl.store(behind + group * GROUP + step, tl.where(right, at, -1).to(tl.int16), mask=live)
-        at = ahead
-    right = right & ((group >= groups) | (after - begin == at))
-    tl.store(fault, 1, mask=tl.min(right.to(tl.int32), axis=0) == 0)
-
-    tl.debug_barrier()
-
-    # The windows, all at once.
-    first, left = words_of_tile(words, WINDOW, ROWS * GROUP)
-    row = tl.arange(0, ROWS * GROUP)
-    window = tl.program_id(0).to(tl.int64) * (ROWS * GROUP) + row
-    begin = _begin_of(index, near, window // GROUP, groups, 0, GROUPS)
-    at = tl.load(behind + window, mask=row * WINDOW < left, other=-1)
-    readable = at >= 0
-    header = stream + begin + at
-    place_of = place_in_window(CHUNKS, LANES)
-    place = row[:, None, None] * WINDOW + place_of
-    inside = (place < left) & readable[:, None, None]
-    code = load_codes(header, readable, CODE, UNIT, CHUNKS, LANES)
-    stored = stored_of(code, inside, CODE, WORD, UNIT, FIELD, LOW, ZERO)
-    rank, _ = ranks(stored, CHUNKS)
-    if left < ROWS * GROUP * WINDOW:
-        _report(fault, (place >= left) & (code != 0))
-    if DEFINED < LITERAL:
-        _report(fault, (code >= DEFINED) & (code != LITERAL))
-    literals = (header + HEADER)[:, None, None] + rank
-    if CODE == 1 and FIELD == 0:
-        base = tl.load(values)
+    right = (begin >= base) & (begin <= size) & (begin < base + FAR) & ((group > 0) | (begin == 0))
+    begin = tl.where(right, begin - base, 0).to(tl.int32)
+    after = tl.where((after >= base) & (after < base + 2 * FAR), after - base, -1).to(tl.int32)
+    room = tl.minimum(size - base, FAR - 1).to(tl.int32)
+    left = tl.minimum(words - block * (WINDOWS * WINDOW), WINDOWS * WINDOW).to(tl.int32)
+    source = stream + base
+    behind += block * WINDOWS
+    target += block * (WINDOWS * WINDOW)
+    # Stores of 32 bits: what one instruction loads for a warp then lies together.
+    target = tl.multiple_of(target, VECTOR)
+    if left == WINDOWS * WINDOW:
+        _unpack_block(
+            source, begin, after, room, right, values, behind, target, fault, left, True,
+            VECTOR, GROUPS, UNROLL, WORD, UNIT, WINDOW, CODE, LANES, CHUNKS, GROUP, HEADER, ALIGN,
+            FIELD, KEY, LOW, ROTATE, ZERO, DEFINED,
+        )  # fmt: skip
     else:
-        base = tl.load(values + code)
-    if FIELD == 0:
-        word = tl.load(literals, mask=stored > 0, other=0).to(tl.uint32)
-        word = tl.where(code == LITERAL, word, base)
-    else:
-        turned = tl.where(code == LITERAL, 0, base << (8 * LOW))
-        for byte in tl.static_range(WORD):
-            part = tl.load(literals + byte, mask=stored > byte, other=0)
-            turned |= part.to(tl.uint32) << (8 * byte)
-        word = rotated_left(turned, (8 * WORD - ROTATE) % (8 * WORD), WORD)
-        if ZERO:
-            word = tl.where(code == 0, 0, word)
-    tl.store(target + first + place, word.to(target.dtype.element_ty), mask=inside)
+        _unpack_block(
+            source, begin, after, room, right, values, behind, target, fault, left, False,
+            VECTOR, GROUPS, UNROLL, WORD, UNIT, WINDOW, CODE, LANES, CHUNKS, GROUP, HEADER, ALIGN,
+            FIELD, KEY, LOW, ROTATE, ZERO, DEFINED,
+        )  # fmt: skip

@@ -39,7 +39,7 @@ def constants(format: Format) -> dict[str, Any]:
     """The constants of a format by their names in the kernels; sizes are in bytes, where nothing else is said.
 
     ``LANES``
-        Words of a chunk: so many that their codes are whole stream words, and at least eight where the window has them.
+        Words of a chunk, as many as a warp has threads: then one instruction gathers a bit of each.
     ``CHUNKS``, ``GROUP``
         Chunks of a window, and windows of a group.
     ``HEADER``, ``ALIGN``
@@ -50,8 +50,7 @@ def constants(format: Format) -> dict[str, Any]:
         Codes from here on are undefined, but for the literal.
     """
     word, unit, field = format.word_bits // 8, format.stream_bits // 8, format.field_bits // 8
-    whole = format.stream_bits if format.code_bits == 3 else format.stream_bits // format.code_bits
-    lanes = min(max(8, whole), format.window)
+    lanes = min(32, format.window)
     key = field or word
     return {
         "WORD": word,

@@ -1,4 +1,4 @@
-"""How many groups a program takes and how many warps it has, by card, kernel and bytes of a word."""
+"""How the kernels are launched, by card, kernel and bytes of a word."""
 
 from __future__ import annotations
 
@@ -11,30 +11,32 @@ __all__ = ["Plan", "plan_for"]
 
 @dataclass(frozen=True)
 class Plan:
-    """``rows`` groups to a program, of :func:`size_kernel` a multiple of 16; ``warps``; and, of a loop, how many steps stand
-    side by side, or 0 for a kernel without a loop."""
+    """``warps`` of a program; how many bytes each thread has side by side; of a kernel with a loop, how many steps stand
+    side by side; and how many ``registers`` a thread may have, which says how many programs run at once."""
 
-    rows: int
     warps: int
+    vector: int = 0
     unroll: int = 0
+    registers: int = 0
 
-    def options(self, group: int) -> dict[str, int]:
-        """The arguments of a kernel whose groups have so many windows."""
-        loop = {"UNROLL": min(self.unroll, group)} if self.unroll else {}
-        return {"ROWS": self.rows, "num_warps": self.warps} | loop
+    @property
+    def options(self) -> dict[str, int]:
+        """The arguments of the kernel."""
+        named = {"VECTOR": self.vector, "UNROLL": self.unroll, "maxnreg": self.registers}
+        return {"num_warps": self.warps} | {name: value for name, value in named.items() if value}
 
 
 #: For every card that is not in the table: by the kernel and the bytes of a word.
 _DEFAULT = {
-    ("size", 1): Plan(64, 4, 4),
-    ("size", 2): Plan(32, 4, 4),
-    ("size", 4): Plan(16, 4, 4),
+    ("count", 1): Plan(8),
+    ("count", 2): Plan(4),
+    ("count", 4): Plan(4),
     ("pack", 1): Plan(4, 4),
-    ("pack", 2): Plan(8, 4),
-    ("pack", 4): Plan(16, 4),
-    ("unpack", 1): Plan(4, 2, 4),
-    ("unpack", 2): Plan(8, 2, 4),
-    ("unpack", 4): Plan(16, 2, 4),
+    ("pack", 2): Plan(4, 4),
+    ("pack", 4): Plan(4, 4),
+    ("unpack", 1): Plan(2, 4, 1),
+    ("unpack", 2): Plan(2, 4, 1),
+    ("unpack", 4): Plan(4, 4, 4),
 }
 
 #: By the card's name as PyTorch gives it, the kernel and the bytes of a word. What is here was measured on the card.

@@ -10,8 +10,11 @@ import triton
 import triton.language as tl
 
 __all__ = [
+    "ballot",
+    "before",
     "code_of",
     "load_codes",
+    "ones",
     "padded",
     "place_in_window",
     "ranks",
@@ -19,23 +22,7 @@ __all__ = [
     "store_codes",
     "stored_after",
     "stored_of",
-    "words_of_rows",
-    "words_of_tile",
 ]
-
-
-@triton.jit
-def words_of_rows(group, words, WINDOW: tl.constexpr, GROUP: tl.constexpr):
-    """Where the words of each row begin in the packet, and how many there are."""
-    first = group * (GROUP * WINDOW)
-    return first, tl.minimum(tl.maximum(words - first, 0), GROUP * WINDOW).to(tl.int32)
-
-
-@triton.jit
-def words_of_tile(words, WINDOW: tl.constexpr, WINDOWS: tl.constexpr):
-    """Where the words of a program with so many windows begin in the packet, and how many there are."""
-    first = tl.program_id(0).to(tl.int64) * (WINDOWS * WINDOW)
-    return first, tl.minimum(words - first, WINDOWS * WINDOW).to(tl.int32)
 
 
 @triton.jit
@@ -76,7 +63,7 @@ def code_of(
     if CODE == 1 and FIELD == 0:
         code = (key != tl.load(values)).to(tl.uint32)
     elif KEY == 1:
-        code = tl.load(codes + key).to(tl.uint32)
+        code = tl.load(tl.max_contiguous(codes + key, [1, 1, key.shape[2]])).to(tl.uint32)
     else:
         code = tl.full(word.shape, LITERAL, tl.uint32)
         for entry in tl.static_range(DEFINED - ZERO):
@@ -90,6 +77,7 @@ def code_of(
 def stored_of(
     code,
     inside,
+    FULL: tl.constexpr,
     CODE: tl.constexpr,
     WORD: tl.constexpr,
     UNIT: tl.constexpr,
@@ -97,25 +85,65 @@ def stored_of(
     LOW: tl.constexpr,
     ZERO: tl.constexpr,
 ):
-    """How many stream words are stored of each word; nothing past the end of the packet."""
+    """How many stream words are stored of each word, if codes are 0 where nothing is ``inside``."""
     LITERAL: tl.constexpr = (1 << CODE) - 1
     if FIELD == 0:
-        stored = ((code == LITERAL) & inside).to(tl.int32)
+        stored = (code == LITERAL).to(tl.int32)
     else:
         stored = tl.where(code == LITERAL, WORD // UNIT, LOW // UNIT)
         if ZERO:
             stored = tl.where(code == 0, 0, stored)
-        stored = tl.where(inside, stored, 0)
+        elif not FULL:
+            stored = tl.where(inside, stored, 0)
     return stored
 
 
 @triton.jit
-def ranks(stored, CHUNKS: tl.constexpr):
-    """How many stream words of its window are stored before each word, and how many of each window."""
-    rank = tl.cumsum(stored, axis=2) - stored
-    chunk = tl.sum(stored, axis=2)
+def ballot(places, LANES: tl.constexpr):
+    """A bit for each place of a chunk that is true, lane 0 the lowest."""
+    return tl.sum(places.to(tl.uint32) << tl.arange(0, LANES)[None, None, :], axis=2)
+
+
+@triton.jit
+def before(bits, LANES: tl.constexpr):
+    """How many bits of a ballot are those of lower lanes, for each lane."""
+    lower = (1 << tl.arange(0, LANES).to(tl.uint32)) - 1
+    return ones(bits[:, :, None] & lower[None, None, :])
+
+
+@triton.jit
+def ranks(
+    code,
+    inside,
+    FULL: tl.constexpr,
+    CODE: tl.constexpr,
+    WORD: tl.constexpr,
+    UNIT: tl.constexpr,
+    LANES: tl.constexpr,
+    CHUNKS: tl.constexpr,
+    FIELD: tl.constexpr,
+    LOW: tl.constexpr,
+    ZERO: tl.constexpr,
+):
+    """How many stream words of its window are stored before each word, and how many of each window.
+
+    Codes are 0 where nothing is ``inside``.
+    """
+    LITERAL: tl.constexpr = (1 << CODE) - 1
+    SCALE: tl.constexpr = 1 if FIELD == 0 else (WORD - LOW) // UNIT
+    full = ballot(code if CODE == 1 else code == LITERAL, LANES)
+    rank = before(full, LANES) * SCALE
+    chunk = ones(full) * SCALE
+    if FIELD and LOW:
+        if FULL and not ZERO:
+            rank += tl.arange(0, LANES)[None, None, :] * (LOW // UNIT)
+            chunk += LANES * (LOW // UNIT)
+        else:
+            some = ballot((code != 0) if ZERO else inside, LANES)
+            rank += before(some, LANES) * (LOW // UNIT)
+            chunk += ones(some) * (LOW // UNIT)
     if CHUNKS == 1:
-        window = tl.reshape(chunk, [stored.shape[0]])
+        window = tl.reshape(chunk, [code.shape[0]])
     else:
         rank += (tl.cumsum(chunk, axis=1) - chunk)[:, :, None]
         window = tl.sum(chunk, axis=1)
@@ -123,7 +151,7 @@ def ranks(stored, CHUNKS: tl.constexpr):
 
 
 @triton.jit
-def _ones(bits):
+def ones(bits):
     """How many bits of 32 are 1."""
     bits = bits - ((bits >> 1) & 0x55555555)
     bits = (bits & 0x33333333) + ((bits >> 2) & 0x33333333)
@@ -133,6 +161,7 @@ def _ones(bits):
 
 @triton.jit
 def stored_after(
+    source,
     header,
     fits,
     WORD: tl.constexpr,
@@ -143,7 +172,10 @@ def stored_after(
     LOW: tl.constexpr,
     ZERO: tl.constexpr,
 ):
-    """How many stream words of a whole window follow each header that fits, without padding; codes are counted in pieces."""
+    """How many stream words of a whole window follow each ``header`` behind ``source`` that fits, without padding.
+
+    Codes are counted in pieces.
+    """
     BITS: tl.constexpr = 8 * UNIT
     # Eight codes of three bits need not begin with a stream word; other codes lie in one.
     PIECE: tl.constexpr = 24 if CODE == 3 else BITS
@@ -151,23 +183,23 @@ def stored_after(
     MASK: tl.constexpr = ((1 << PIECE) - 1) // ((1 << CODE) - 1)
     bit = tl.arange(0, WINDOW * CODE // PIECE)[None, :] * PIECE
     begin = header[:, None] + bit // BITS
-    bits = tl.load(begin, mask=fits[:, None], other=0).to(tl.uint32) >> (bit % BITS)
+    bits = tl.load(source + begin, mask=fits[:, None], other=0).to(tl.uint32) >> (bit % BITS)
     for unit in tl.static_range(1, UNITS):
         shift = unit * BITS - bit % BITS
-        more = tl.load(begin + unit, mask=fits[:, None] & (shift < PIECE), other=0).to(tl.uint32)
+        more = tl.load(source + (begin + unit), mask=fits[:, None] & (shift < PIECE), other=0).to(tl.uint32)
         bits |= more << tl.minimum(shift, 31)
     both = bits
     either = bits
     for shift in tl.static_range(1, CODE):
         both = both & (bits >> shift)
         either = either | (bits >> shift)
-    full = _ones(both & MASK)
+    full = ones(both & MASK)
     if FIELD == 0:
         stored = tl.sum(full, axis=1)
     else:
         stored = full * ((WORD - LOW) // UNIT)
         if ZERO:
-            stored += _ones(either & MASK) * (LOW // UNIT)
+            stored += ones(either & MASK) * (LOW // UNIT)
         stored = tl.sum(stored, axis=1)
         if not ZERO:
             stored += WINDOW * (LOW // UNIT)
@@ -184,53 +216,57 @@ def padded(length, ALIGN: tl.constexpr):
 
 @triton.jit
 def store_codes(
-    target, code, live, CODE: tl.constexpr, UNIT: tl.constexpr, CHUNKS: tl.constexpr, LANES: tl.constexpr
+    target,
+    at,
+    code,
+    live,
+    FULL: tl.constexpr,
+    CODE: tl.constexpr,
+    UNIT: tl.constexpr,
+    CHUNKS: tl.constexpr,
+    LANES: tl.constexpr,
 ):
-    """Stores the header of each live row at its ``target``."""
+    """Stores the header of each live row ``at`` its place behind ``target``, a lane each stream word."""
     BITS: tl.constexpr = 8 * UNIT
     UNITS: tl.constexpr = LANES * CODE // BITS
-    SLICE: tl.constexpr = LANES * CODE if LANES * CODE <= 32 else BITS
-    chunk = target[:, None] + tl.arange(0, CHUNKS)[None, :] * UNITS
-    bit = CODE * tl.arange(0, LANES)[None, None, :]
-    for part in tl.static_range(LANES * CODE // SLICE):
-        if LANES * CODE == SLICE:
-            field = code << bit
-        else:
-            # A code may lie in two slices.
-            shift = bit - part * SLICE
-            up = code << tl.minimum(tl.maximum(shift, 0), 31)
-            down = code >> tl.minimum(tl.maximum(-shift, 0), 31)
-            field = tl.where(shift < 0, down, tl.where(shift < SLICE, up, 0))
-            if SLICE < 32:
-                field = field & ((1 << SLICE) - 1)
-        slice = tl.sum(field, axis=2)
-        for unit in tl.static_range(SLICE // BITS):
-            bits = (slice >> (unit * BITS)).to(target.dtype.element_ty)
-            tl.store(chunk + (part * (SLICE // BITS) + unit), bits, mask=live[:, None])
+    MASK: tl.constexpr = (1 << CODE) - 1
+    lane = tl.arange(0, LANES)
+    if CODE == 1:
+        own = ballot(code, LANES)[:, :, None]
+    else:
+        # Codes are rotated to their places in slices of 32 bits, of which each takes the bits that are its own.
+        bit = CODE * lane
+        turned = code << (bit % 32)[None, None, :].to(tl.uint32)
+        if CODE == 3:
+            turned |= code >> ((32 - bit % 32) % 32)[None, None, :].to(tl.uint32)
+        own = tl.zeros_like(code)
+        for part in tl.static_range((LANES * CODE + 31) // 32):
+            shift = bit - part * 32
+            up = tl.where((shift >= 0) & (shift < 32), MASK << (bit % 32), 0)
+            down = tl.where((shift < 0) & (shift > -CODE), MASK >> tl.minimum(tl.maximum(-shift, 0), 31), 0)
+            slice = tl.sum(turned & (up | down).to(tl.uint32)[None, None, :], axis=2)
+            own = tl.where((lane * BITS // 32 == part)[None, None, :], slice[:, :, None], own)
+    bits = own >> (lane * BITS % 32)[None, None, :].to(tl.uint32)
+    place = at[:, None, None] + (tl.arange(0, CHUNKS)[:, None] * UNITS + lane[None, :])[None, :, :]
+    mask = (lane < UNITS)[None, None, :]
+    if not FULL:
+        mask = mask & live[:, None, None]
+    tl.store(target + place, bits.to(target.dtype.element_ty), mask=mask)
 
 
 @triton.jit
 def load_codes(
-    source, live, CODE: tl.constexpr, UNIT: tl.constexpr, CHUNKS: tl.constexpr, LANES: tl.constexpr
+    source, at, live, CODE: tl.constexpr, UNIT: tl.constexpr, CHUNKS: tl.constexpr, LANES: tl.constexpr
 ):
-    """The codes in the header at the ``source`` of each live row, as a tile; 0 in the other rows."""
+    """The codes in the header of each live row, ``at`` its place behind ``source``, as a tile; 0 in the other rows."""
     BITS: tl.constexpr = 8 * UNIT
-    UNITS: tl.constexpr = LANES * CODE // BITS
-    SLICE: tl.constexpr = LANES * CODE if LANES * CODE <= 32 else BITS
     MASK: tl.constexpr = (1 << CODE) - 1
-    chunk = source[:, None] + tl.arange(0, CHUNKS)[None, :] * UNITS
-    bit = CODE * tl.arange(0, LANES)[None, None, :]
-    code = tl.zeros([source.shape[0], CHUNKS, LANES], tl.uint32)
-    for part in tl.static_range(LANES * CODE // SLICE):
-        slice = tl.zeros([source.shape[0], CHUNKS], tl.uint32)
-        for unit in tl.static_range(SLICE // BITS):
-            bits = tl.load(chunk + (part * (SLICE // BITS) + unit), mask=live[:, None], other=0)
-            slice |= bits.to(tl.uint32) << (unit * BITS)
-        if LANES * CODE == SLICE:
-            code = slice[:, :, None] >> bit
-        else:
-            shift = bit - part * SLICE
-            down = slice[:, :, None] >> tl.minimum(tl.maximum(shift, 0), 31)
-            up = slice[:, :, None] << tl.minimum(tl.maximum(-shift, 0), 31)
-            code |= tl.where(shift < 0, tl.where(shift > -CODE, up, 0), tl.where(shift < SLICE, down, 0))
+    bit = CODE * place_in_window(CHUNKS, LANES)
+    place = tl.max_contiguous(at[:, None, None] + bit // BITS, [1, 1, LANES])
+    shift = (bit % BITS).to(tl.uint32)
+    code = tl.load(source + place, mask=live[:, None, None], other=0).to(tl.uint32) >> shift
+    if CODE == 3:
+        # A code may lie in two stream words.
+        more = live[:, None, None] & (shift > BITS - CODE)
+        code |= tl.load(source + (place + 1), mask=more, other=0).to(tl.uint32) << (BITS - shift)
     return code & MASK

@@ -24,10 +24,10 @@ FORMATS = (
 #: The types that do not depend on the format; numbers have 64 bits where a tensor is large.
 _TYPES = {
     **dict.fromkeys(("values", "octet_table", "row_powers", "powers"), "*u32"),
-    **dict.fromkeys(("sizes", "ends", "literals", "length", "index", "functions", "composed"), "*i64"),
+    **dict.fromkeys(("totals", "length", "index", "flocks", "begun", "functions", "composed"), "*i64"),
     **dict.fromkeys(("entered", "entries", "begins"), "*i64"),
     **dict.fromkeys(("near", "behind"), "*i16"),
-    **dict.fromkeys(("fault", "sum"), "*i32"),
+    **dict.fromkeys(("fault", "sum", "states"), "*i32"),
     "codes": "*u8",
     **dict.fromkeys(("words", "capacity", "groups", "blocks", "count", "segments", "total"), "i64"),
     "programs": "i32",
@@ -38,11 +38,11 @@ def _kernels(format: cdma.Format) -> None:
     shape = constants(format)
     word, unit = f"*u{8 * shape['WORD']}", f"*u{8 * shape['UNIT']}"
     longest = format.bound(format.window)
-    fixed = shape | {"GROUPS": GROUPS, "COUNT": True, "LONGEST": longest, "FAN": 64}
+    fixed = shape | {"GROUPS": GROUPS, "LONGEST": longest, "FAN": 64}
     fixed["ENTRIES"] = 1 << (longest - 1).bit_length()
     fixed["SEGMENT"] = 128 * fixed["ENTRIES"]
     for kernel, name, own in (
-        (compress_kernels.size_kernel, "size", {"source": word, "index": "*i16"}),
+        (compress_kernels.count_kernel, "count", {"source": word}),
         (compress_kernels.pack_kernel, "pack", {"source": word, "target": unit}),
         (decompress_kernel.unpack_kernel, "unpack", {"stream": unit, "target": word}),
         (chain_kernels.segment_kernel, "", {"stream": unit}),
@@ -54,7 +54,7 @@ def _kernels(format: cdma.Format) -> None:
         options = dict(fixed)
         warps = 4
         if name:
-            options |= plans._DEFAULT[name, shape["WORD"]].options(shape["GROUP"])
+            options |= plans._DEFAULT[name, shape["WORD"]].options
             warps = options.pop("num_warps")
         elif kernel is chain_kernels.mark_kernel:
             options["LANES"] = 32

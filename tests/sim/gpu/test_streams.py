@@ -20,7 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode  # isort: skip
 from cdma.sim.gpu import chain, checksum, decompress  # isort: skip
 from cdma.sim.gpu.checksum_kernel import crc_kernel  # isort: skip
 from cdma.sim.gpu.compress import analyse, compress  # isort: skip
-from cdma.sim.gpu.compress_kernels import pack_kernel, size_kernel  # isort: skip
+from cdma.sim.gpu.compress_kernels import count_kernel, pack_kernel  # isort: skip
 from cdma.sim.gpu.decompress_kernel import unpack_kernel  # isort: skip
 from cdma.sim.gpu.layout import GROUPS, INDEX_COLUMNS, block_count, code_tables, constants  # isort: skip
 
@@ -214,43 +214,39 @@ def test_positions_above_two_to_the_31(monkeypatch):
     source = torch.zeros(words, dtype=torch.uint8)
     source[-100:] = torch.arange(100)
     index = torch.zeros(blocks, INDEX_COLUMNS, dtype=torch.int64)
-    near, sizes = index.view(torch.int16), torch.full((blocks,), 9216)
+    near, length = index.view(torch.int16), torch.zeros((), dtype=torch.int64)
     tail = model.compress(source[-100:].numpy(), format)
     stream = torch.empty(before * 9216 + len(tail), dtype=torch.uint8)
     back, fault = torch.empty_like(source), torch.zeros(1, dtype=torch.int32)
+    # All blocks but the last have begun, and the one before it has ended.
+    states = torch.full((blocks,), 9216, dtype=torch.int32)
+    flocks = torch.full((-(-blocks // 64),), -1, dtype=torch.int64)
+    flocks[before // 64 - 1] = 2 * (before // 64 * 64 * 9216) + 1
+    options = {"GROUPS": GROUPS, "VECTOR": 1, **shape}
+    waiting = (states, flocks, torch.tensor(before))
+    pack_kernel[(1,)](
+        source, *tables, index, near, *waiting, stream, length, words, blocks, len(stream), **options
+    )
+    assert int(length) == len(stream)
+    assert stream[-len(tail) :].numpy().tobytes() == tail
+    behind = torch.empty(-(-words // 64), dtype=torch.int16)
     build = interpreter.InterpreterBuilder.create_get_program_id
 
-    def run(kernel, rows, *arguments, **options):
-        def program(self, axis):
-            found = build(self, axis)
-            return type(found)(found.data + before * GROUPS // rows, found.dtype)
+    def program(self, axis):
+        found = build(self, axis)
+        return type(found)(found.data + before, found.dtype)
 
-        monkeypatch.setattr(interpreter.InterpreterBuilder, "create_get_program_id", program)
-        kernel[(1,)](*arguments, GROUPS=GROUPS, ROWS=rows, **options, **shape)
-
-    run(size_kernel, 16, source, *tables, near, sizes, sizes, words, blocks, COUNT=False, UNROLL=1)
-    ends = torch.cumsum(sizes, 0)
-    assert int(ends[-1]) == len(stream)
-    run(pack_kernel, 16, source, *tables, index, near, ends, stream, words, blocks, len(stream))
-    assert stream[-len(tail) :].numpy().tobytes() == tail
-    length = torch.tensor(len(stream))
-    behind = torch.empty(-(-words // 64), dtype=torch.int16)
+    monkeypatch.setattr(interpreter.InterpreterBuilder, "create_get_program_id", program)
     groups = before * GROUPS + 1
-    run(
-        unpack_kernel,
-        16,
-        *(stream, index, near, length, len(stream), tables[0], behind, back, fault, words, groups),
-        UNROLL=1,
-    )
+    found = (stream, index, near, length, len(stream), tables[0], behind, back, fault, words, groups)
+    unpack_kernel[(1,)](*found, GROUPS=GROUPS, VECTOR=1, UNROLL=1, **shape)
     assert not int(fault)
     assert back[-100:].tolist() == list(range(100))
 
 
 def test_an_address_outside_of_the_tensors_is_noticed():
-    index = torch.zeros(1, INDEX_COLUMNS, dtype=torch.int64)
-    one, words = torch.zeros(1, dtype=torch.int64), torch.zeros(10, dtype=torch.uint32)
+    totals, words = torch.zeros(2, dtype=torch.int64), torch.zeros(10, dtype=torch.uint32)
     tables = code_tables(cdma.Format(), torch.device("cpu"))
-    shape = constants(cdma.Format()) | {"GROUPS": GROUPS, "ROWS": 16, "UNROLL": 1, "COUNT": False}
     with pytest.raises(Exception, match="in no tensor of the kernel") as raised:
-        size_kernel[(1,)](words, *tables, index.view(torch.int16), one, one, 11, 1, **shape)
+        count_kernel[(1,)](words, *tables, totals, 11, GROUPS=GROUPS, **constants(cdma.Format()))
     assert Stray.__name__ in str(raised.value)

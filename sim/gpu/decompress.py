@@ -14,10 +14,11 @@ from .chain import found_index
 from .checksum import checksum
 from .decompress_kernel import unpack_kernel
 from .layout import GROUPS, INDEX_COLUMNS, block_count, code_tables, constants, group_count
+from .packed import Packed
 from .plans import plan_for
 from .tensors import UNSIGNED, bytes_of, current, require_format
 
-__all__ = ["WrongChecksum", "decompress"]
+__all__ = ["WrongChecksum", "decompress", "restored"]
 
 
 class WrongChecksum(CdmaError, ValueError):
@@ -70,14 +71,34 @@ def decompress(
     return made
 
 
+def restored(packed: Packed, fault: Tensor) -> Tensor:
+    """The words of a stream that fitted, without waiting for the card.
+
+    ``fault``
+        One 32-bit number on the card, which becomes 1 if the stream is no longer whole.
+    """
+    with current(packed.data.device):
+        target = _target(None, packed.words, packed.format, packed.data)
+        _unpack(packed.data, packed.length, packed.format, packed.index, target, fault)
+    return target
+
+
 def _unpacked(data: Tensor, length: Tensor, format: Format, index: Tensor | None, target: Tensor) -> bool:
     """Fills ``target``; returns whether the stream is whole and the index is its own."""
+    fault = torch.zeros(1, dtype=torch.int32, device=data.device)
+    _unpack(data, length, format, index, target, fault)
+    return not int(fault)
+
+
+def _unpack(
+    data: Tensor, length: Tensor, format: Format, index: Tensor | None, target: Tensor, fault: Tensor
+) -> None:
+    """Fills ``target``; ``fault`` becomes 1 unless the stream is whole and the index is its own."""
     unit = format.stream_bits // 8
     stream = data[: data.numel() - data.numel() % unit].view(UNSIGNED[unit])
     words = target.numel()
     if index is None:
         index = found_index(stream, length, words, format)
-    fault = torch.zeros(1, dtype=torch.int32, device=data.device)
     groups = group_count(words, format)
     unpack_kernel[(len(index),)](
         stream,
@@ -95,7 +116,6 @@ def _unpacked(data: Tensor, length: Tensor, format: Format, index: Tensor | None
         **plan_for("unpack", format.word_bits // 8, data.device).options,
         **constants(format),
     )
-    return not int(fault)
 
 
 def _by_model(data: Tensor, length: Tensor, words: int, format: Format) -> Tensor:

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from cdma.base.errors import ParameterError
+from cdma.sim.gpu.extras import kernels_in
 
 from .coded import NUMBERS, Coded, Step, coded, quantised
-from .keeping import OUTSIDE, Keeping, Slot
+from .keeping import OUTSIDE, Keeping, Kept, Slot
 from .ledger import Ledger, Report
 from .observed import CONVOLUTIONS, LAYERS, Observer
 from .policies import Policy, Readers
 
+if TYPE_CHECKING:
+    from .on_card import Card
+
 __all__ = ["Saved"]
+
+#: The devices whose tensors stay there.
+CARDS = frozenset({"cuda"})
 
 #: Tensors of fewer bytes are kept as they are, and counted.
 _LEAST_BYTES = 1024
@@ -41,6 +48,7 @@ class Saved(Keeping):
         self._policy = policy
         self._ledger, self._observer = Ledger(), Observer()
         self._observing = False
+        self._kept_on_card: Card | None = None
 
     @property
     def report(self) -> Report:
@@ -60,15 +68,29 @@ class Saved(Keeping):
         refresh = self._policy.refresh
         self._observing = refresh > 0 and self.report.passes % refresh == 0
         super()._begin_pass()
+        if self._kept_on_card is not None:
+            self._kept_on_card.begin_pass()
+
+    @property
+    def _card(self) -> Card:
+        """What is kept on cards; kernels are loaded when there is something to keep."""
+        if self._kept_on_card is None:
+            kernels_in("compress")
+            from .on_card import Card
+
+            self._kept_on_card = Card(self._ledger)
+        return self._kept_on_card
 
     def _left(self, module: nn.Module, output: Any) -> None:
+        if module is self._model and self._kept_on_card is not None:
+            self._kept_on_card.settle()
         if self._observing and isinstance(module, LAYERS) and isinstance(output, Tensor):
             self._observer.watch(module, output)
 
     def _read_by(self, kept: Any, module: nn.Module) -> None:
         super()._read_by(kept, module)
         if isinstance(module, CONVOLUTIONS):
-            kept.count_for_convolutions(self.report)
+            self._ledger.read_by_convolution(kept.entry)
 
     def _keep(self, tensor: Tensor) -> Any:
         began = time.perf_counter()
@@ -82,8 +104,10 @@ class Saved(Keeping):
         self.report.seconds_back += time.perf_counter() - began
         return tensor
 
-    def _hold(self, flat: Tensor, slot: Slot) -> _Kept:
+    def _hold(self, flat: Tensor, slot: Slot) -> Kept:
         """Compresses elements in one dimension, with the error that the policy allows, or without."""
+        if flat.device.type in CARDS and not self._policy.lossy:
+            return self._card.hold(flat, slot)
         name, raw = slot[0], flat.numel() * flat.element_size()
         if raw < _LEAST_BYTES:
             return _Kept(self._ledger, name, slot, raw, flat.clone())
@@ -96,7 +120,7 @@ class Saved(Keeping):
             return _Kept(self._ledger, name, slot, raw, flat if alone else flat.clone())
         kept = _Kept(self._ledger, name, slot, raw, found, flat.device)
         if found.bits:
-            for account in (kept.layer, self.report):
+            for account in (kept.entry.layer, self.report):
                 account.bits = found.bits
                 account.error = max(account.error, found.error)
                 account.squares += found.squares
@@ -141,16 +165,7 @@ class _Kept:
         device: torch.device | None = None,
     ) -> None:
         self.slot, self._what, self._device = slot, what, device
-        self._raw, self._held = raw, what.size if isinstance(what, Coded) else raw
-        self._convolutions = False
-        self.layer = ledger.keep(self, name, raw, self._held)
-
-    def count_for_convolutions(self, report: Report) -> None:
-        """A convolution reads this tensor; it counts once."""
-        if not self._convolutions:
-            self._convolutions = True
-            report.conv_raw += self._raw
-            report.conv_held += self._held
+        self.entry = ledger.keep(self, name, raw, what.size if isinstance(what, Coded) else raw)
 
     def restored(self) -> Tensor:
         """The elements, in one dimension."""

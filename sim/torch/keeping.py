@@ -202,6 +202,11 @@ class Keeping:
         running = self._calls.running
         if not running or not tensor.is_floating_point():
             return False
+        if _is_made_of_a_parameter(tensor):
+            return True
+        # To compare bytes would wait for the card; what is not found there is only held twice.
+        if tensor.device.type != "cpu":
+            return False
         for parameter in running[-1][1].parameters(recurse=False):
             if parameter.dtype != tensor.dtype and parameter.numel() == tensor.numel():
                 own = parameter.detach().to(tensor.dtype)
@@ -209,6 +214,16 @@ class Keeping:
                 if any(view.shape == tensor.shape and torch.equal(view, tensor) for view in views):
                     return True
         return False
+
+
+def _is_made_of_a_parameter(tensor: Tensor) -> bool:
+    """Whether the graph says that a tensor is a parameter in another number type, transposed or not."""
+    made_by = tensor.grad_fn
+    while made_by is not None and made_by.name() in ("TBackward0", "ViewBackward0"):
+        made_by = made_by.next_functions[0][0]
+    if made_by is None or made_by.name() != "ToCopyBackward0":
+        return False
+    return isinstance(getattr(made_by.next_functions[0][0], "variable", None), nn.Parameter)
 
 
 def _memory_of(tensors: list[Tensor]) -> dict[int, weakref.ref[Any]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from .departures import Departures
 
-__all__ = ["Layer", "Ledger", "Report"]
+__all__ = ["Entry", "Layer", "Ledger", "Report"]
 
 
 @dataclass
@@ -110,31 +110,72 @@ class Report(Layer):
         return "\n".join(lines)
 
 
+@dataclass
+class Entry:
+    """A tensor that is kept.
+
+    ``raw``, ``held``
+        Its bytes, and those that are held for it.
+    ``there``
+        The bytes that are there for it now, where that is not the same.
+    """
+
+    layer: Layer
+    raw: int
+    held: int
+    there: int
+    convolutions: bool = False
+
+
 class Ledger:
     """Keeps the report. What goes is struck out with the next access, and before any that could raise a maximum."""
 
     def __init__(self) -> None:
         self.report = Report()
         self._lock = threading.Lock()
-        self._departures: Departures[tuple[int, int]] = Departures()
+        self._departures: Departures[Entry] = Departures()
         self._now_raw = self._now_held = 0
 
-    def keep(self, kept: object, name: str, raw: int, held: int) -> Layer:
-        """Enters a tensor as long as ``kept`` is there; returns the account of its module."""
+    def keep(self, kept: object, name: str, raw: int, held: int) -> Entry:
+        """Enters a tensor as long as ``kept`` is there."""
         with self._lock:
             self._strike_out()
-            self._departures.watch(kept, (raw, held))
             report = self.report
             layer = report.layers.setdefault(name, Layer())
+            entry = Entry(layer, raw, held, 0)
+            self._departures.watch(kept, entry)
             for account in (layer, report):
                 account.tensors += 1
                 account.raw += raw
                 account.held += held
             self._now_raw += raw
-            self._now_held += held
             report.peak_raw = max(report.peak_raw, self._now_raw)
-            report.peak_held = max(report.peak_held, self._now_held)
-            return layer
+            self._change(entry, held)
+            return entry
+
+    def size(self, entry: Entry, held: int) -> None:
+        """What is held for a tensor, and there, has another size than was entered."""
+        with self._lock:
+            self._strike_out()
+            more, entry.held = held - entry.held, held
+            entry.layer.held += more
+            self.report.held += more
+            self.report.conv_held += more * entry.convolutions
+            self._change(entry, held)
+
+    def there(self, entry: Entry, size: int) -> None:
+        """So many bytes are there for a tensor now."""
+        with self._lock:
+            self._strike_out()
+            self._change(entry, size)
+
+    def read_by_convolution(self, entry: Entry) -> None:
+        """A convolution reads this tensor; it counts once."""
+        with self._lock:
+            if not entry.convolutions:
+                entry.convolutions = True
+                self.report.conv_raw += entry.raw
+                self.report.conv_held += entry.held
 
     @property
     def now(self) -> tuple[int, int]:
@@ -143,7 +184,12 @@ class Ledger:
             self._strike_out()
             return self._now_raw, self._now_held
 
+    def _change(self, entry: Entry, there: int) -> None:
+        self._now_held += there - entry.there
+        entry.there = there
+        self.report.peak_held = max(self.report.peak_held, self._now_held)
+
     def _strike_out(self) -> None:
-        for raw, held in self._departures.gone():
-            self._now_raw -= raw
-            self._now_held -= held
+        for entry in self._departures.gone():
+            self._now_raw -= entry.raw
+            self._now_held -= entry.there

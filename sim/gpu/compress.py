@@ -11,7 +11,7 @@ from cdma.hdl.spec.format import Format
 from cdma.sim.codec.results import Analysis
 
 from .checksum import checksum
-from .compress_kernels import count_kernel, pack_kernel
+from .compress_kernels import FLOCK, count_kernel, pack_kernel
 from .layout import GROUPS, INDEX_COLUMNS, block_count, code_tables, constants
 from .packed import Packed
 from .plans import plan_for
@@ -84,7 +84,7 @@ def _totals(words: Tensor, format: Format) -> Tensor:
             totals,
             words.numel(),
             GROUPS=GROUPS,
-            **plan_for("count", format.word_bits // 8, words.device).options,
+            **plan_for("count", format, words.device).options(format),
             **constants(format),
         )
     return totals
@@ -94,21 +94,24 @@ def _pack(words: Tensor, format: Format, index: Tensor, length: Tensor, out: Ten
     unit = format.stream_bits // 8
     target = out[: out.numel() - out.numel() % unit].view(UNSIGNED[unit])
     blocks = len(index)
+    flocks = -(-blocks // FLOCK)
+    # Programs that have begun, what flocks take, and what blocks take: all are -1 at first.
+    waits = torch.full((1 + flocks + (blocks + 1) // 2,), -1, dtype=torch.int64, device=words.device)
     pack_kernel[(blocks,)](
         words,
         *code_tables(format, words.device),
         index,
         index.view(torch.int16),
-        torch.full((blocks,), -1, dtype=torch.int32, device=words.device),
-        torch.full((-(-blocks // 64),), -1, dtype=torch.int64, device=words.device),
-        torch.zeros((), dtype=torch.int64, device=words.device),
+        waits[1 + flocks :].view(torch.int32),
+        waits[1 : 1 + flocks],
+        waits[:1],
         target,
         length,
         words.numel(),
         blocks,
         target.numel(),
         GROUPS=GROUPS,
-        **plan_for("pack", format.word_bits // 8, words.device).options,
+        **plan_for("pack", format, words.device).options(format),
         **constants(format),
     )
 

@@ -19,10 +19,11 @@ from .windows import (
     stored_of,
 )
 
-__all__ = ["count_kernel", "pack_kernel"]
+__all__ = ["FLOCK", "count_kernel", "pack_kernel"]
 
 #: Blocks of a flock.
-_FLOCK = tl.constexpr(64)
+FLOCK = 64
+_FLOCK = tl.constexpr(FLOCK)
 
 
 @triton.jit
@@ -108,6 +109,7 @@ def _begin_of(states, flocks, block, takes):
 @triton.jit
 def _pack_block(
     source,
+    wide,
     values,
     codes,
     index,
@@ -121,7 +123,7 @@ def _pack_block(
     last,
     capacity,
     FULL: tl.constexpr,
-    VECTOR: tl.constexpr,
+    ROWS: tl.constexpr,
     GROUPS: tl.constexpr,
     WORD: tl.constexpr,
     UNIT: tl.constexpr,
@@ -139,46 +141,74 @@ def _pack_block(
     ZERO: tl.constexpr,
     DEFINED: tl.constexpr,
 ):
-    """One block of :func:`pack_kernel`; one that is ``FULL`` has all of its words."""
+    """One block of :func:`pack_kernel`; one that is ``FULL`` has all of its words.
+
+    It is read twice, the second time out of the cache: what it takes must be known before its place is.
+    """
     WINDOWS: tl.constexpr = GROUPS * GROUP
-    window = tl.arange(0, WINDOWS)
-    place = window[:, None, None] * WINDOW + place_in_window(CHUNKS, LANES)
-    inside = place < left
-    if FULL:
-        word = tl.load(source + place).to(tl.uint32)
-    else:
-        word = tl.load(source + place, mask=inside, other=0).to(tl.uint32)
-    code = code_of(word, values, codes, CODE, FIELD, KEY, LOW, WORD, ROTATE, ZERO, DEFINED)
-    if not FULL:
-        code = tl.where(inside, code, 0)
-    rank, stored = ranks(code, inside, FULL, CODE, WORD, UNIT, LANES, CHUNKS, FIELD, LOW, ZERO)
-    stored += HEADER
-    live = window * WINDOW < left
-    if not FULL:
-        stored = tl.where(live, stored, 0)
-    taken = padded(stored, ALIGN)
-    at = tl.cumsum(taken, axis=0) - taken
-    takes = tl.sum(taken, axis=0)
-    begin = _begin_of(states, flocks, block, takes)
-    tl.store(index + block * (1 + GROUPS // 4), begin)
-    tl.store(near + block * (GROUPS + 4) + 4 + window // GROUP, at.to(tl.int16), mask=window % GROUP == 0)
-    end = begin + takes
-    if last:
-        tl.store(length, end * UNIT)
-    if end <= capacity:
-        to = target + begin
-        store_codes(to, at, code, live, FULL, CODE, UNIT, CHUNKS, LANES)
-        literals = to + HEADER
-        rank = tl.max_contiguous(rank + at[:, None, None], [1, 1, LANES])
+    row = tl.arange(0, ROWS)
+    place = row[:, None, None] * WINDOW + place_in_window(CHUNKS, LANES)
+    total = tl.zeros([ROWS, CHUNKS, LANES], tl.int32)
+    takes = tl.zeros([ROWS], tl.int32)
+    for step in tl.range(0, WINDOWS // ROWS):
+        within = left - step * (ROWS * WINDOW)
+        inside = place < within
+        if FULL:
+            word = tl.load(wide + step * (ROWS * WINDOW) + place).to(tl.uint32)
+        else:
+            word = tl.load(wide + step * (ROWS * WINDOW) + place, mask=inside, other=0).to(tl.uint32)
+        code = code_of(word, values, codes, CODE, FIELD, KEY, LOW, WORD, ROTATE, ZERO, DEFINED)
+        if not FULL:
+            code = tl.where(inside, code, 0)
         size = stored_of(code, inside, FULL, CODE, WORD, UNIT, FIELD, LOW, ZERO)
+        header = tl.where(row * WINDOW < within, HEADER, 0)
+        if ALIGN == 1:
+            # What is stored is added up once for all windows.
+            total += size
+            takes += header
+        else:
+            takes += padded(header + tl.sum(tl.sum(size, axis=2), axis=1), ALIGN)
+    if ALIGN == 1:
+        takes += tl.sum(tl.sum(total, axis=2), axis=1)
+    taken = tl.sum(takes, axis=0)
+    begin = _begin_of(states, flocks, block, taken)
+    tl.store(index + block * (1 + GROUPS // 4), begin)
+    if last:
+        tl.store(length, (begin + taken) * UNIT)
+    fits = begin + taken <= capacity
+    to = target + begin
+    behind = 0
+    for step in tl.range(0, WINDOWS // ROWS):
+        within = left - step * (ROWS * WINDOW)
+        inside = place < within
+        if FULL:
+            word = tl.load(source + step * (ROWS * WINDOW) + place).to(tl.uint32)
+        else:
+            word = tl.load(source + step * (ROWS * WINDOW) + place, mask=inside, other=0).to(tl.uint32)
+        code = code_of(word, values, codes, CODE, FIELD, KEY, LOW, WORD, ROTATE, ZERO, DEFINED)
+        if not FULL:
+            code = tl.where(inside, code, 0)
+        rank, stored = ranks(code, inside, FULL, CODE, WORD, UNIT, LANES, CHUNKS, FIELD, LOW, ZERO)
+        live = row * WINDOW < within
+        stored = tl.where(live, HEADER + stored, 0)
+        length_of = padded(stored, ALIGN)
+        at = behind + tl.cumsum(length_of, axis=0) - length_of
+        behind += tl.sum(length_of, axis=0)
+        window = step * ROWS + row
+        tl.store(near + block * (GROUPS + 4) + 4 + window // GROUP, at.to(tl.int16), mask=window % GROUP == 0)
+        live = row * WINDOW < tl.where(fits, within, 0)
+        store_codes(to, at, code, live, CODE, UNIT, CHUNKS, LANES)
+        rank = tl.max_contiguous(rank + (at + HEADER)[:, None, None], [1, 1, LANES])
+        size = stored_of(code, inside, FULL, CODE, WORD, UNIT, FIELD, LOW, ZERO)
+        size = tl.where(fits, size, 0)
         if FIELD == 0:
-            tl.store(literals + rank, word.to(target.dtype.element_ty), mask=size > 0)
+            tl.store(to + rank, word.to(target.dtype.element_ty), mask=size > 0)
         else:
             turned = rotated_left(word, ROTATE, WORD)
             for byte in tl.static_range(WORD):
-                tl.store(literals + byte + rank, (turned >> (8 * byte)).to(tl.uint8), mask=size > byte)
+                tl.store(to + byte + rank, (turned >> (8 * byte)).to(tl.uint8), mask=size > byte)
         for pad in tl.static_range(ALIGN - 1):
-            tl.store(to + (at + stored + pad), 0, mask=live & (stored + pad < taken))
+            tl.store(to + (at + stored + pad), 0, mask=live & (stored + pad < length_of))
 
 
 @triton.jit(do_not_specialize_on_alignment=["source"])
@@ -196,7 +226,7 @@ def pack_kernel(
     words,
     blocks,
     capacity,
-    VECTOR: tl.constexpr,
+    ROWS: tl.constexpr,
     GROUPS: tl.constexpr,
     WORD: tl.constexpr,
     UNIT: tl.constexpr,
@@ -217,25 +247,27 @@ def pack_kernel(
     """The stream to ``target``, where blocks and groups begin to ``index``, and the bytes of all to ``length``.
 
     Blocks that end behind ``capacity`` stream words are not stored. ``near`` is the index as numbers of 16 bits.
-    ``states`` and ``flocks`` are what blocks and flocks of them take, each -1; ``begun`` counts programs, and is 0.
+    ``states`` and ``flocks`` are what blocks and flocks of them take, and ``begun`` counts programs: all are -1.
     """
     WINDOWS: tl.constexpr = GROUPS * GROUP
     # Programs have their blocks in the order in which they begin, so that those which they wait for have begun.
-    block = tl.atomic_add(begun, 1, sem="relaxed")
+    block = tl.atomic_add(begun, 1, sem="relaxed") + 1
+    # One word to a lane, so that what is stored lies together, or is looked up; and 16 bytes where neither is.
+    wide = source + block * (WINDOWS * WINDOW)
+    if CODE == 1:
+        wide = tl.multiple_of(source + block * (WINDOWS * WINDOW), 16)
     source += block * (WINDOWS * WINDOW)
-    # Loads of 32 bits: what one instruction stores of a warp then lies together.
-    source = tl.multiple_of(source, VECTOR)
     left = tl.minimum(words - block * (WINDOWS * WINDOW), WINDOWS * WINDOW).to(tl.int32)
     last = block == blocks - 1
     if left == WINDOWS * WINDOW:
         _pack_block(
-            source, values, codes, index, near, states, flocks, target, length, block, left, last, capacity, True,
-            VECTOR, GROUPS, WORD, UNIT, WINDOW, CODE, LANES, CHUNKS, GROUP, HEADER, ALIGN,
+            source, wide, values, codes, index, near, states, flocks, target, length, block, left, last, capacity, True,
+            ROWS, GROUPS, WORD, UNIT, WINDOW, CODE, LANES, CHUNKS, GROUP, HEADER, ALIGN,
             FIELD, KEY, LOW, ROTATE, ZERO, DEFINED,
         )  # fmt: skip
     else:
         _pack_block(
-            source, values, codes, index, near, states, flocks, target, length, block, left, last, capacity, False,
-            VECTOR, GROUPS, WORD, UNIT, WINDOW, CODE, LANES, CHUNKS, GROUP, HEADER, ALIGN,
+            source, wide, values, codes, index, near, states, flocks, target, length, block, left, last, capacity, False,
+            ROWS, GROUPS, WORD, UNIT, WINDOW, CODE, LANES, CHUNKS, GROUP, HEADER, ALIGN,
             FIELD, KEY, LOW, ROTATE, ZERO, DEFINED,
         )  # fmt: skip

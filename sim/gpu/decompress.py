@@ -113,7 +113,7 @@ def _unpack(
         words,
         groups,
         GROUPS=GROUPS,
-        **plan_for("unpack", format.word_bits // 8, data.device).options,
+        **plan_for("unpack", format, data.device).options(format),
         **constants(format),
     )
 

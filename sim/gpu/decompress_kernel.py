@@ -46,7 +46,7 @@ def _unpack_block(
     fault,
     left,
     FULL: tl.constexpr,
-    VECTOR: tl.constexpr,
+    ROWS: tl.constexpr,
     GROUPS: tl.constexpr,
     UNROLL: tl.constexpr,
     WORD: tl.constexpr,
@@ -103,46 +103,48 @@ def _unpack_block(
 
     tl.debug_barrier()
 
-    # The windows, all at once.
-    row = tl.arange(0, WINDOWS)
+    # The windows, so many at a time.
+    row = tl.arange(0, ROWS)
     place = row[:, None, None] * WINDOW + place_in_window(CHUNKS, LANES)
-    if FULL:
-        at = tl.load(behind + row).to(tl.int32)
-    else:
-        at = tl.load(behind + row, mask=row * WINDOW < left, other=-1).to(tl.int32)
-    readable = at >= 0
-    inside = (place < left) & readable[:, None, None]
-    code = load_codes(source, at, readable, CODE, UNIT, CHUNKS, LANES)
-    if not FULL:
-        _report(fault, (place >= left) & (code != 0))
-        code = tl.where(inside, code, 0)
-    if DEFINED < LITERAL:
-        _report(fault, (code >= DEFINED) & (code != LITERAL))
-    rank, _ = ranks(code, inside, FULL, CODE, WORD, UNIT, LANES, CHUNKS, FIELD, LOW, ZERO)
-    stored = stored_of(code, inside, FULL, CODE, WORD, UNIT, FIELD, LOW, ZERO)
-    if FIELD and ZERO == 0:
-        stored = tl.where(readable[:, None, None], stored, 0)
-    literals = source + HEADER
-    rank = tl.max_contiguous(rank + at[:, None, None], [1, 1, LANES])
-    if CODE == 1 and FIELD == 0:
-        base = tl.load(values)
-    else:
-        base = tl.load(tl.max_contiguous(values + code, [1, 1, LANES]))
-    if FIELD == 0:
-        word = tl.load(literals + rank, mask=stored > 0, other=0).to(tl.uint32)
-        word = tl.where(code == LITERAL, word, base)
-    else:
-        turned = tl.where(code == LITERAL, 0, base << (8 * LOW))
-        for byte in tl.static_range(WORD):
-            part = tl.load(literals + byte + rank, mask=stored > byte, other=0)
-            turned |= part.to(tl.uint32) << (8 * byte)
-        word = rotated_left(turned, (8 * WORD - ROTATE) % (8 * WORD), WORD)
-        if ZERO:
-            word = tl.where(code == 0, 0, word)
-    if FULL:
-        tl.store(target + place, word.to(target.dtype.element_ty))
-    else:
-        tl.store(target + place, word.to(target.dtype.element_ty), mask=inside)
+    for step in tl.range(0, WINDOWS // ROWS):
+        within = left - step * (ROWS * WINDOW)
+        if FULL:
+            header = tl.load(behind + step * ROWS + row).to(tl.int32)
+        else:
+            header = tl.load(behind + step * ROWS + row, mask=row * WINDOW < within, other=-1).to(tl.int32)
+        readable = header >= 0
+        inside = (place < within) & readable[:, None, None]
+        code = load_codes(source, header, readable, CODE, UNIT, CHUNKS, LANES)
+        if not FULL:
+            _report(fault, (place >= within) & (code != 0))
+            code = tl.where(inside, code, 0)
+        if DEFINED < LITERAL:
+            _report(fault, (code >= DEFINED) & (code != LITERAL))
+        rank, _ = ranks(code, inside, FULL, CODE, WORD, UNIT, LANES, CHUNKS, FIELD, LOW, ZERO)
+        stored = stored_of(code, inside, FULL, CODE, WORD, UNIT, FIELD, LOW, ZERO)
+        if FIELD and ZERO == 0:
+            stored = tl.where(readable[:, None, None], stored, 0)
+        rank = tl.max_contiguous(rank + (header + HEADER)[:, None, None], [1, 1, LANES])
+        if CODE == 1 and FIELD == 0:
+            base = tl.load(values)
+        else:
+            base = tl.load(tl.max_contiguous(values + code, [1, 1, LANES]))
+        if FIELD == 0:
+            word = tl.load(source + rank, mask=stored > 0, other=0).to(tl.uint32)
+            word = tl.where(code == LITERAL, word, base)
+        else:
+            turned = tl.where(code == LITERAL, 0, base << (8 * LOW))
+            for byte in tl.static_range(WORD):
+                part = tl.load(source + byte + rank, mask=stored > byte, other=0)
+                turned |= part.to(tl.uint32) << (8 * byte)
+            word = rotated_left(turned, (8 * WORD - ROTATE) % (8 * WORD), WORD)
+            if ZERO:
+                word = tl.where(code == 0, 0, word)
+        made = word.to(target.dtype.element_ty)
+        if FULL:
+            tl.store(target + step * (ROWS * WINDOW) + place, made)
+        else:
+            tl.store(target + step * (ROWS * WINDOW) + place, made, mask=inside)
 
 
 @triton.jit(do_not_specialize_on_alignment=["target"])
@@ -158,7 +160,7 @@ def unpack_kernel(
     fault,
     words,
     groups,
-    VECTOR: tl.constexpr,
+    ROWS: tl.constexpr,
     GROUPS: tl.constexpr,
     UNROLL: tl.constexpr,
     WORD: tl.constexpr,
@@ -205,17 +207,15 @@ def unpack_kernel(
     source = stream + base
     behind += block * WINDOWS
     target += block * (WINDOWS * WINDOW)
-    # Stores of 32 bits: what one instruction loads for a warp then lies together.
-    target = tl.multiple_of(target, VECTOR)
     if left == WINDOWS * WINDOW:
         _unpack_block(
             source, begin, after, room, right, values, behind, target, fault, left, True,
-            VECTOR, GROUPS, UNROLL, WORD, UNIT, WINDOW, CODE, LANES, CHUNKS, GROUP, HEADER, ALIGN,
+            ROWS, GROUPS, UNROLL, WORD, UNIT, WINDOW, CODE, LANES, CHUNKS, GROUP, HEADER, ALIGN,
             FIELD, KEY, LOW, ROTATE, ZERO, DEFINED,
         )  # fmt: skip
     else:
         _unpack_block(
             source, begin, after, room, right, values, behind, target, fault, left, False,
-            VECTOR, GROUPS, UNROLL, WORD, UNIT, WINDOW, CODE, LANES, CHUNKS, GROUP, HEADER, ALIGN,
+            ROWS, GROUPS, UNROLL, WORD, UNIT, WINDOW, CODE, LANES, CHUNKS, GROUP, HEADER, ALIGN,
             FIELD, KEY, LOW, ROTATE, ZERO, DEFINED,
         )  # fmt: skip

@@ -15,7 +15,15 @@ from torch import Tensor
 
 from cdma.hdl.spec.format import Format
 
-__all__ = ["GROUPS", "INDEX_COLUMNS", "block_count", "code_tables", "constants", "group_count"]
+__all__ = [
+    "GROUPS",
+    "INDEX_COLUMNS",
+    "block_count",
+    "code_tables",
+    "constants",
+    "group_count",
+    "windows_of_block",
+]
 
 _GROUP_BYTES = 512
 #: Groups of a block.
@@ -32,6 +40,11 @@ def group_count(words: int, format: Format) -> int:
 def block_count(words: int, format: Format) -> int:
     """Blocks of a packet, the last of which may be partial."""
     return -(-group_count(words, format) // GROUPS)
+
+
+def windows_of_block(format: Format) -> int:
+    """Windows of a block that is full."""
+    return GROUPS * _GROUP_BYTES * 8 // (format.word_bits * format.window)
 
 
 @cache

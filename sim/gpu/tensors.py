@@ -70,6 +70,8 @@ def words_of(tensor: Tensor, format: Format) -> Tensor:
     flat = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)
     if flat.is_complex():
         flat = torch.view_as_real(flat).reshape(-1)
+    # Kernels read 16 bytes at a time.
+    flat = flat.clone() if flat.data_ptr() % 16 else flat
     return flat.view(UNSIGNED[word])
 
 

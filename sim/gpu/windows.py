@@ -220,7 +220,6 @@ def store_codes(
     at,
     code,
     live,
-    FULL: tl.constexpr,
     CODE: tl.constexpr,
     UNIT: tl.constexpr,
     CHUNKS: tl.constexpr,
@@ -248,9 +247,7 @@ def store_codes(
             own = tl.where((lane * BITS // 32 == part)[None, None, :], slice[:, :, None], own)
     bits = own >> (lane * BITS % 32)[None, None, :].to(tl.uint32)
     place = at[:, None, None] + (tl.arange(0, CHUNKS)[:, None] * UNITS + lane[None, :])[None, :, :]
-    mask = (lane < UNITS)[None, None, :]
-    if not FULL:
-        mask = mask & live[:, None, None]
+    mask = (lane < UNITS)[None, None, :] & live[:, None, None]
     tl.store(target + place, bits.to(target.dtype.element_ty), mask=mask)
 
 

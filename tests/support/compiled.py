@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 
+import torch
 from triton import compile as compiled
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
@@ -54,7 +55,7 @@ def _kernels(format: cdma.Format) -> None:
         options = dict(fixed)
         warps = 4
         if name:
-            options |= plans._DEFAULT[name, shape["WORD"]].options
+            options |= plans.plan_for(name, format, torch.device("meta")).options(format)
             warps = options.pop("num_warps")
         elif kernel is chain_kernels.mark_kernel:
             options["LANES"] = 32

@@ -222,8 +222,8 @@ def test_positions_above_two_to_the_31(monkeypatch):
     states = torch.full((blocks,), 9216, dtype=torch.int32)
     flocks = torch.full((-(-blocks // 64),), -1, dtype=torch.int64)
     flocks[before // 64 - 1] = 2 * (before // 64 * 64 * 9216) + 1
-    options = {"GROUPS": GROUPS, "VECTOR": 1, **shape}
-    waiting = (states, flocks, torch.tensor(before))
+    options = {"GROUPS": GROUPS, "ROWS": 8, **shape}
+    waiting = (states, flocks, torch.tensor(before - 1))
     pack_kernel[(1,)](
         source, *tables, index, near, *waiting, stream, length, words, blocks, len(stream), **options
     )
@@ -239,7 +239,7 @@ def test_positions_above_two_to_the_31(monkeypatch):
     monkeypatch.setattr(interpreter.InterpreterBuilder, "create_get_program_id", program)
     groups = before * GROUPS + 1
     found = (stream, index, near, length, len(stream), tables[0], behind, back, fault, words, groups)
-    unpack_kernel[(1,)](*found, GROUPS=GROUPS, VECTOR=1, UNROLL=1, **shape)
+    unpack_kernel[(1,)](*found, GROUPS=GROUPS, ROWS=8, UNROLL=1, **shape)
     assert not int(fault)
     assert back[-100:].tolist() == list(range(100))
 

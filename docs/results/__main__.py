@@ -1,18 +1,21 @@
 """Measures anew, and writes ``docs/results.md``.
 
     python -m docs.results measure [NAME ...] [--libraries FOLDER] [--peer CHECKOUT]
+    python -m docs.results keep NAME FILE
     python -m docs.results write
 
 ``measure`` runs the commands of the records of these names, which may be patterns such as ``'engine*'``, without a name of
-all of them, which takes hours; each is stored as soon as it is measured. ``--libraries`` is a folder with the cell
-libraries, ``--peer`` a checkout of verilog-axi: the repository contains neither. A new measurement is a name and a command
-in ``records.json``, and a place for it in ``results.md.jinja``.
+all of them, which takes hours; each is stored as soon as it is measured. ``keep`` stores what the command of a record
+printed with ``--json`` on another machine, such as one with a card, where the files were those that are here.
+``--libraries`` is a folder with the cell libraries, ``--peer`` a checkout of verilog-axi: the repository contains neither.
+A new measurement is a name and a command in ``records.json``, and a place for it in ``results.md.jinja``.
 """
 
 from __future__ import annotations
 
 import argparse
 import fnmatch
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +24,7 @@ from cdma.base.errors import CdmaError
 from cdma.files import write_text
 
 from .page import PAGE, page
-from .records import RECORDS, Sources, load, measured, store
+from .records import RECORDS, Sources, load, measured, printed_elsewhere, store
 
 
 def measure(patterns: Sequence[str], sources: Sources, path: Path = RECORDS) -> list[str]:
@@ -53,10 +56,17 @@ def main() -> None:
     )
     one.add_argument("--libraries", type=Path, metavar="FOLDER", help="the folder with the cell libraries")
     one.add_argument("--peer", type=Path, metavar="CHECKOUT", help="a checkout of verilog-axi")
+    other = commands.add_parser("keep", help="store what the command of a record printed on another machine")
+    other.add_argument("name", metavar="NAME", help="of the record")
+    other.add_argument("file", type=Path, metavar="FILE", help="what the command printed, with --json")
     commands.add_parser("write", help="write the page from the records")
     arguments = parser.parse_args()
     if arguments.command == "write":
         write_text(PAGE.parent, PAGE.name, page(load()))
+    elif arguments.command == "keep":
+        records = load()
+        printed = json.loads(arguments.file.read_text(encoding="utf-8"))
+        store(records | {arguments.name: printed_elsewhere(records[arguments.name], printed)})
     elif failed := measure(arguments.names, Sources(arguments.libraries, arguments.peer)):
         sys.exit(f"as before: {', '.join(failed)}")
 

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
 import torch
+import triton
 from torch import Tensor
 
 from cdma.base.errors import CdmaError, ToolError
 from cdma.hdl.spec.format import Format
 
 from .compress import compress
-from .decompress import decompress
+from .decompress import restored
 from .fit import fit
 from .rates import Timing, copy_row, row
 from .tensors import UNSIGNED
 
-__all__ = ["measure", "require_cuda"]
+__all__ = ["measure", "require_cuda", "tools"]
 
 #: The algorithms of nvCOMP that are measured, and how its package names the words that they work on.
 _PEERS = {"ANS": "<f2", "Bitcomp": "<u2", "LZ4": None}
@@ -48,8 +50,8 @@ def measure(
         format = fit(tensor, format)
     target = torch.empty_like(tensor)
     copy = _seconds(lambda: target.copy_(tensor), rounds)
-    yield copy_row(card, data, raw, copy)
-    yield row(card, data, raw, _own(tensor, target, format, rounds), copy)
+    yield {**copy_row(card, data, raw, copy), "tools": tools()}
+    yield row(card, data, raw, _own(tensor, format, rounds), copy)
     for algorithm in _PEERS:
         try:
             timing = _peer(algorithm, tensor, rounds)
@@ -58,20 +60,21 @@ def measure(
         yield row(card, data, raw, timing, copy)
 
 
-def _own(tensor: Tensor, target: Tensor, format: Format, rounds: int) -> Timing:
+def tools() -> dict[str, str]:
+    """The versions that figures of a card depend on."""
+    driver = str(torch._C._cuda_getDriverVersion()) if torch.version.cuda else str(torch.version.hip)
+    packages = {"torch": str(torch.__version__), "triton": str(triton.__version__)}
+    return {"python": platform.python_version(), **packages, "CUDA of the driver": driver}
+
+
+def _own(tensor: Tensor, format: Format, rounds: int) -> Timing:
     out = torch.empty(format.bound_bytes(tensor.numel()), dtype=torch.uint8, device=tensor.device)
+    fault = torch.zeros(1, dtype=torch.int32, device=tensor.device)
     packed = compress(tensor, format, out=out)
-    stream = packed.stream
-
-    def back() -> None:
-        decompress(stream, tensor.numel(), format, index=packed.index, out=target)
-
-    target.zero_()
-    back()
-    if not torch.equal(_bytes(target), _bytes(tensor)):
+    if not torch.equal(_bytes(restored(packed, fault)), _bytes(tensor)) or int(fault):
         raise WrongRoundTrip("cDMA did not give back what it was given")
     there = _seconds(lambda: compress(tensor, format, out=out), rounds)
-    return Timing("cDMA", stream.numel(), there, _seconds(back, rounds))
+    return Timing("cDMA", packed.stream.numel(), there, _seconds(lambda: restored(packed, fault), rounds))
 
 
 def _peer(algorithm: str, tensor: Tensor, rounds: int) -> Timing:

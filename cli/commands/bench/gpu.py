@@ -51,7 +51,7 @@ def register(subparsers: Any) -> None:
         help="shares of numbers that are not zero (default 1 0.5 0.3 0.1)",
     )
     parser.add_argument(
-        "--sizes", type=int, nargs="+", default=[1024], metavar="MIB", help="raw data (default 1024)"
+        "--sizes", type=float, nargs="+", default=[1024], metavar="MIB", help="raw data (default 1024)"
     )
     parser.add_argument("--rounds", type=int, default=9, metavar="N", help="rounds to time (default 9)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the data (default 1)")
@@ -66,7 +66,7 @@ def _run(arguments: argparse.Namespace) -> int:
     check_densities(arguments.densities)
     check_between("rounds", arguments.rounds, 1, 1000)
     for size in arguments.sizes:
-        check_between("sizes", size, 1, 1 << 16)
+        check_between("sizes", size, 1 / 64, 1 << 16)
     bench = kernels_in("measure")
     bench.require_cuda()
     cases = [
@@ -78,8 +78,8 @@ def _run(arguments: argparse.Namespace) -> int:
     rows: list[Row] = []
     with step_progress("measuring", len(cases)) as advance:
         for name, density, size in cases:
-            title = f"{name}, {size} MiB"
-            given = Format.preset(name), density, size << 20, arguments.rounds, arguments.seed
+            title = f"{name}, {size:g} MiB"
+            given = Format.preset(name), density, int(size * 2**20), arguments.rounds, arguments.seed
             rows += bench.measure(title, *given)
             advance()
     show_rows(arguments, rows, columns=_COLUMNS, texts=3, group=lambda row: row["data"])

@@ -6,11 +6,10 @@ import random
 
 import cocotb
 import numpy as np
-from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
 
-from cdma.verif.engine.memory import Memory
-from cdma.verif.engine.memory_pins import PERIOD_NS, MemoryPins
+from cdma.verif.engine.edges import Edges
+from cdma.verif.engine.memory import NEVER, Memory
 from cdma.verif.engine.paced_bench import DESTINATION, SIZE, SOURCE
 from cdma.verif.simulator.result import bench_settings, leave_row, leaving_result
 
@@ -41,16 +40,16 @@ async def _copy(dut: object, length: int) -> None:
         for name, value in (("addr", address), ("len", length), ("tag", 0), ("valid", 0)):
             pin(f"s_axis_{direction}_desc_{name}").value = value
     pin("aresetn").value = 0
-    Clock(pin("aclk"), PERIOD_NS, unit="ns").start()
+    edges = Edges(dut)
+    edges.serve(memory, dut, "m_axi", "m_axi")
     await ClockCycles(pin("aclk"), 8)
     pin("aresetn").value = 1
-    port = MemoryPins(memory, dut, "m_axi")
     waiting = {"read", "write"}
     for direction in waiting:
         pin(f"s_axis_{direction}_desc_valid").value = 1
-    for cycle in range(16 * length // beat):
+    for _ in range(16 * length // beat):
         await RisingEdge(pin("aclk"))
-        port.step(cycle, in_reset=False)
+        edges.check()
         for direction in sorted(waiting):
             if int(pin(f"s_axis_{direction}_desc_ready").value):
                 pin(f"s_axis_{direction}_desc_valid").value = 0
@@ -58,7 +57,7 @@ async def _copy(dut: object, length: int) -> None:
         if int(pin("m_axis_write_desc_status_valid").value):
             break
     assert memory.read(DESTINATION, length) == data, "wrong data"
-    assert memory.first_read is not None
-    assert memory.last_answer is not None
+    assert memory.first_read != NEVER
+    assert memory.last_answer != NEVER
     cycles = memory.last_answer - memory.first_read
     leave_row({"cycles": cycles, "utilisation": round(length / beat / cycles, 4)})

@@ -10,7 +10,7 @@ from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.verif.engine.memory import Memory
-from cdma.verif.engine.memory_port import CHANNELS, Port
+from cdma.verif.engine.memory_port import CHANNELS, Port, Server
 from tests.outside.axi_rules import PortRules
 
 __all__ = ["PORTS", "AxiMemory", "offsets_in", "outcomes", "port_shape"]
@@ -65,9 +65,9 @@ class AxiMemory(Memory):
         self.latency = latency
         self.read_port, self.write_port = read, write
         width = (read.r.payload.data if read is not None else write.w.payload.data).shape().width
-        self.port = Port(self, width // 8)
-        self.port.pauses = dict.fromkeys(CHANNELS, pause)
-        self.port.see_burst = self._see_burst
+        port = Port(self, width // 8)
+        port.pauses.draw(lambda: pause)
+        self.server = Server(port)
         self.asked: list[tuple[int, int]] = []
         self.written: list[tuple[int, int]] = []
         self.cycle = 0
@@ -76,10 +76,6 @@ class AxiMemory(Memory):
         self._offered: dict[str, bool] = dict.fromkeys(CHANNELS, False)
         self.rules = PortRules("memory", width // 8, lambda name: self._values.get(name, 0))
         self.rules.beats, self.rules.data_limit = longest, outstanding
-
-    def _see_burst(self, way: str, id: int, address: int, beats: int, beat_bytes: int) -> None:
-        assert not address % beat_bytes, f"{way}: {address:#x} is not aligned to its beats"
-        (self.asked if way == "ar" else self.written).append((address, beats))
 
     async def answer(self, ctx: Any) -> None:
         """Answers for as long as the simulation runs."""
@@ -94,18 +90,18 @@ class AxiMemory(Memory):
 
     def _offer(self, ctx: Any) -> None:
         """Drives what the component sees in this cycle."""
-        port, offered = self.port, self._offered
+        server, offered = self.server, self._offered
         if self.read_port is not None:
-            ctx.set(self.read_port.ar.ready, port.takes_read())
-            if not offered["r"] and (beat := port.next_beat(self.cycle)) is not None:
+            ctx.set(self.read_port.ar.ready, server.takes_read())
+            if not offered["r"] and (beat := server.next_beat(self.cycle)) is not None:
                 payload = {"id": beat.id, "data": beat.data, "resp": beat.response, "last": beat.last}
                 ctx.set(self.read_port.r.payload, payload)
                 offered["r"] = True
             ctx.set(self.read_port.r.valid, offered["r"])
         if self.write_port is not None:
-            ctx.set(self.write_port.aw.ready, port.takes_write())
-            ctx.set(self.write_port.w.ready, port.takes_data(self.cycle))
-            if not offered["b"] and (answer := port.next_answer(self.cycle)) is not None:
+            ctx.set(self.write_port.aw.ready, server.takes_write())
+            ctx.set(self.write_port.w.ready, server.takes_data(self.cycle))
+            if not offered["b"] and (answer := server.next_answer(self.cycle)) is not None:
                 ctx.set(self.write_port.b.payload, {"id": answer.id, "resp": answer.response})
                 offered["b"] = True
             ctx.set(self.write_port.b.valid, offered["b"])
@@ -116,10 +112,12 @@ class AxiMemory(Memory):
         self._offered |= dict.fromkeys(passed, False)
         if "w" in passed:
             assert values["wstrb"], "a write beat has no strobe"
-            self.port.put(self.cycle, values["wdata"], values["wstrb"])
+            self.server.put(self.cycle, values["wdata"], values["wstrb"])
         for way in passed & {"ar", "aw"}:
             id, address, beats, size = (values[f"{way}{name}"] for name in ("id", "addr", "len", "size"))
-            self.port.ask(way, self.cycle, id, address, beats + 1, 1 << size)
+            assert not address % (1 << size), f"{way}: {address:#x} is not aligned to its beats"
+            (self.asked if way == "ar" else self.written).append((address, beats + 1))
+            self.server.ask(way, self.cycle, id, address, beats + 1, 1 << size)
 
     def _sample(self, ctx: Any) -> dict[str, int]:
         values: dict[str, int] = {}
@@ -137,7 +135,7 @@ class AxiMemory(Memory):
                     values[f"{name}{full}"] = int(value.value if hasattr(value, "value") else value)
                 if name == "w":
                     lanes = payload.shape()["keep"].width
-                    per_word = self.port.bus_bytes // lanes
+                    per_word = self.server.port.bus_bytes // lanes
                     keep = values["wkeep"]
                     values["wstrb"] = sum(
                         ((1 << per_word) - 1) << lane * per_word for lane in range(lanes) if keep >> lane & 1

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from cocotb.triggers import ClockCycles, RisingEdge
 
 from cdma.hdl.spec.quantisation import NUMBERS
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, Mode, Status
@@ -77,13 +76,13 @@ class EngineBench(PortsBench):
 
     async def reset(self, cycles: int) -> None:
         """Resets the engine and its neighbours, whatever is in flight."""
-        await RisingEdge(self.dut.aclk)
+        await self.after(1)
         self.dut.aresetn.value = 0
-        await ClockCycles(self.dut.aclk, cycles)
+        await self.after(cycles)
         for end in self.channels.values():
             end.forget()
         self.dut.aresetn.value = 1
-        await ClockCycles(self.dut.aclk, 2)
+        await self.after(2)
 
     async def set_watchdog(self, cycles: int) -> None:
         """Sets how many cycles a port may be silent; 0 is for ever."""
@@ -237,8 +236,15 @@ class EngineBench(PortsBench):
             for port, channel, waited in self.rules_of_axi.handshakes()
         ]
         bursts = [
-            {"what": "burst", "port": port, "way": way, "id": id, "beats": beats, "ends page": page}
-            for port, way, id, beats, page in self.bursts
+            {
+                "what": "burst",
+                "port": port,
+                "way": burst.kind,
+                "id": burst.id,
+                "beats": burst.beats,
+                "ends page": burst.ends_page,
+            }
+            for port, burst in self.bursts()
         ]
         return [*self._told, *handshakes, *bursts]
 

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import cocotb
-from cocotb.triggers import ClockCycles
 
 from cdma.verif.simulator.result import bench_settings, leave_samples, leaving_result
 
@@ -41,7 +40,7 @@ def engine_test(body: Callable[[Any, int], Awaitable[None]], kind: type[EngineBe
             await body(bench, settings["packets"])
             # The last completion is in memory before its write is answered, which takes the memory's latency.
             for _ in range(_ENDING):
-                await ClockCycles(dut.aclk, 100)
+                await bench.after(100)
                 if not bench.rules_of_axi.busy():
                     break
             bench.finish()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 import cocotb
-from cocotb.triggers import ClockCycles, RisingEdge
+from cocotb.triggers import RisingEdge
 
 from cdma.verif.simulator.result import bench_settings, leave_row
 
@@ -53,7 +53,7 @@ class _Watch:
         for _ in range(40):
             if self._seen.keys() >= STEPS.keys():
                 break
-            await ClockCycles(self._bench.dut.aclk, 100)
+            await self._bench.after(100)
         self._task.cancel()
         return {step: self._seen[step] - self._doorbell for step in STEPS}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import cocotb
-from cocotb.triggers import ClockCycles
 
 from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Mode, Status
 from cdma.hdl.spec.stream_format import StreamFormat
@@ -20,7 +19,7 @@ from cdma.sim.lossy.words import integers_of
 from .bench import CHANNELS
 from .literals import literal_words
 from .measure import MOST_DESCRIPTORS
-from .memory import Memory
+from .memory import NEVER, Memory
 from .paced_bench import DESTINATION, SOURCE, PacedBench
 
 __all__ = ["Measurement"]
@@ -84,7 +83,7 @@ class Measurement:
         bench = self.bench
         for memory in bench.memory.values():
             memory.latency = self.case["memory_latency"]
-            memory.first_read = memory.last_answer = None
+            memory.first_read = memory.last_answer = NEVER
         records = [(direction, await self._prepare(direction)) for direction in self.directions]
         for direction, record in records:
             await bench.rings[direction].submit([record] * self.case["descriptors"])
@@ -126,7 +125,7 @@ class Measurement:
         size = count * self.case["bytes"]
         limit = bench.cycles + 20000 + max(size // 4, size * 16 // bench.config.codec.data_bits)
         while not host.bytes[last + RECORD_BYTES - 1] >> 7:
-            await ClockCycles(bench.dut.aclk, 16)
+            await bench.after(16)
             assert bench.cycles < limit, f"{direction}: the completions did not all come in {self.case}"
         for index in range(count):
             got = unpack(COMPLETION, host.read(ring.completions + index * RECORD_BYTES, RECORD_BYTES))
@@ -137,8 +136,8 @@ class Measurement:
         bench, case, config = self.bench, self.case, self.bench.config
         read, _, write, result = self._ends(direction)
         assert write.read(DESTINATION, len(result)) == result, f"{direction}: wrong data"
-        assert read.first_read is not None
-        assert write.last_answer is not None
+        assert read.first_read != NEVER
+        assert write.last_answer != NEVER
         cycles = write.last_answer - read.first_read
         dev = -(-len(self.raw) * 8 // config.dev_data_bits)
         host = -(-len(self.stream) * 8 // config.host_data_bits)

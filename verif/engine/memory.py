@@ -1,20 +1,26 @@
 """The memory at the ports of an engine: what lies in it, what may be written, and which addresses are answered with errors.
 
-How its ports answer from cycle to cycle is in :mod:`.memory_port`.
+What its ports do with it from cycle to cycle is in memory.h: they are C++, because they have something to do in each.
 """
 
 from __future__ import annotations
 
+import ctypes
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
-__all__ = ["DATA", "GUARD", "SIZE", "Far", "Memory"]
+from .native import library
+
+__all__ = ["DATA", "GUARD", "NEVER", "SIZE", "Far", "Memory"]
 
 SIZE = 1 << 20
 #: What memory holds where nobody has written.
 GUARD = 0xA5
 #: Data of transfers lie from here on, and rings below.
 DATA = 0x10000
+#: The cycle of what has not happened.
+NEVER = -1
 
 
 class Far:
@@ -55,15 +61,16 @@ class Far:
         if at[unit] % self.stripe_bytes == 0:
             at[unit] += (self.units - 1) * self.stripe_bytes
 
-    def get(self, address: int, length: int) -> bytes:
+    def read_into(self, address: int, length: int, to: Any) -> None:
         """One beat that is read."""
         self._pass("read", self._reads, address, length)
         self.read += length
-        return self.data(address, length)
+        ctypes.memmove(to, self.data(address, length), length)
 
-    def put(self, address: int, data: bytes) -> None:
+    def write_from(self, address: int, length: int, source: Any) -> None:
         """One beat that is written."""
-        self._pass("write", self._writes, address, len(data))
+        data = ctypes.string_at(source, length)
+        self._pass("write", self._writes, address, length)
         offset = address - self.start
         want = self.expected[offset : offset + len(data)]
         if data[: len(want)] != want:
@@ -71,45 +78,126 @@ class Far:
         self.written += len(data)
 
 
-class Memory:
-    """A memory, at one port or at several.
+class _Bad(ctypes.Structure):
+    _fields_ = [("at", ctypes.c_uint64), ("response", ctypes.c_uint64)]
+
+
+#: Most bytes that are answered with errors at once, as in memory.h.
+_BADS = 16
+#: How many bursts are in flight where any number may be.
+_ANY = 1 << 32
+_GET = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64, ctypes.POINTER(ctypes.c_uint8))
+
+
+class Memory(ctypes.Structure):
+    """A memory, at one port or at several. Its fields are shared with memory.h.
 
     ``bytes``
         What lies in it.
     ``writable``
         Says which bytes the engine may write at present.
-    ``bad``
-        Maps bytes to the response of a beat that touches them; the first one of a burst of writes counts.
-    ``high``
-        Multiples of ``size`` at which the memory is as well, with the same bytes.
-    ``far``
-        Stands for the other addresses beyond ``size``, if anything does.
     ``latency``
         Cycles from an address to its first beat, and from the last beat of a write to its response.
     ``delay``
         Bounds the cycles, drawn anew, for which a port stands still at every 256th byte.
     ``depth``
-        Bursts in flight of each direction beyond which a port takes no address; None: as many as come.
+        Bursts in flight of each direction beyond which a port takes no address.
     ``frozen``
         Holds back all answers while it is true.
     ``first_read``, ``last_answer``
-        The cycles of the first address of data that was read, and of the last response to data that were written.
+        The cycles of the first address of data that was read, and of the last response to data that were written;
+        :data:`NEVER` before that.
     """
 
+    _fields_ = [
+        ("size", ctypes.c_uint64),
+        ("_data", ctypes.c_uint64),
+        ("_bytes", ctypes.c_void_p),
+        ("_writable", ctypes.c_void_p),
+        ("latency", ctypes.c_uint64),
+        ("delay", ctypes.c_uint64),
+        ("depth", ctypes.c_uint64),
+        ("frozen", ctypes.c_uint64),
+        ("first_read", ctypes.c_int64),
+        ("last_answer", ctypes.c_int64),
+        ("_places", ctypes.c_void_p),
+        ("_bads", ctypes.c_uint64),
+        ("_bad", _Bad * _BADS),
+        ("_far_get", _GET),
+        ("_far_put", _GET),
+    ]
+    size: int
+    latency: int
+    delay: int
+    depth: int
+    frozen: bool
+    first_read: int
+    last_answer: int
+
     def __init__(self, rng: random.Random, size: int = SIZE) -> None:
+        super().__init__(size=size, _data=DATA, depth=_ANY, first_read=NEVER, last_answer=NEVER)
         self.rng = rng
-        self.size = size
+        #: Multiples of ``size`` at which the memory is as well.
+        self.high: set[int] = set()
+        self._places = library().places_new()
         self.bytes = bytearray([GUARD]) * size
         self.writable = bytearray(size)
-        self.bad: dict[int, int] = {}
-        self.high: set[int] = set()
-        self.far: Far | None = None
-        self.latency = self.delay = 0
-        self.depth: int | None = None
-        self.frozen = False
-        self.first_read: int | None = None
-        self.last_answer: int | None = None
+        self._bytes, self._writable = (
+            ctypes.addressof(ctypes.c_uint8.from_buffer(content)) for content in (self.bytes, self.writable)
+        )
+        self._spoilt: dict[int, int] = {}
+        self._far: Far | None = None
+        #: What the memory beyond ``size`` objects to.
+        self.objection: Exception | None = None
         self.next = DATA
+
+    def __del__(self) -> None:
+        library().places_delete(self._places)
+
+    def repeat(self, base: int) -> None:
+        """Puts the memory at ``base``, a multiple of its size, as well, with the same bytes."""
+        self.high.add(base)
+        library().places_add(self._places, base)
+
+    def spoil(self, responses: Mapping[int, int]) -> None:
+        """Answers beats that touch some bytes with errors; the first one of a burst of writes counts."""
+        self._spoilt.update(responses)
+        self._share_spoilt()
+
+    def mend(self, *addresses: int) -> None:
+        """Answers some of these bytes as any others again."""
+        for address in addresses:
+            del self._spoilt[address]
+        self._share_spoilt()
+
+    def _share_spoilt(self) -> None:
+        for index, (at, response) in enumerate(self._spoilt.items()):
+            self._bad[index] = at, response
+        self._bads = len(self._spoilt)
+
+    @property
+    def far(self) -> Far | None:
+        """What stands for the other addresses beyond ``size``, if anything does."""
+        return self._far
+
+    @far.setter
+    def far(self, far: Far | None) -> None:
+        self._far = far
+        self._far_get = _GET(self._asked(far.read_into)) if far else _GET()
+        self._far_put = _GET(self._asked(far.write_from)) if far else _GET()
+
+    def _asked(self, do: Callable[[int, int, Any], None]) -> Callable[[int, int, Any], int]:
+        """Does something for C++, which gets no exceptions."""
+
+        def asked(address: int, length: int, data: Any) -> int:
+            try:
+                do(address, length, data)
+            except AssertionError as objection:
+                self.objection = objection
+                return 1
+            return 0
+
+        return asked
 
     def place_of(self, address: int) -> int:
         """Where in the memory an address is; an address that is nowhere in it stays as it is."""
@@ -117,45 +205,17 @@ class Memory:
         return at if address - at in self.high else address
 
     def read(self, address: int, length: int) -> bytes:
-        """What lies at an address."""
+        """What lies at an address of the memory."""
         at = self.place_of(address)
-        if at < self.size:
-            return bytes(self.bytes[at : at + length])
-        assert self.far is not None, f"a read of {address:#x}, where nothing is"
-        return self.far.get(address, length)
+        return bytes(self.bytes[at : at + length])
 
     def write(self, address: int, data: bytes) -> None:
         """Puts data there, for the bench."""
         self.bytes[address : address + len(data)] = data
 
-    def put(self, address: int, data: bytes) -> None:
-        """Puts data there that the engine writes, and that :meth:`guard` has let pass."""
-        at = self.place_of(address)
-        if at < self.size:
-            self.write(at, data)
-        else:
-            assert self.far is not None
-            self.far.put(address, data)
-
     def allow(self, address: int, length: int, allowed: bool = True) -> None:
         """Sets whether the engine may write these bytes."""
         self.writable[address : address + length] = bytes([allowed]) * length
-
-    def guard(self, address: int, count: int) -> None:
-        """Objects to a write of bytes that may not be written."""
-        at = self.place_of(address)
-        if at >= self.size and self.far is not None:
-            return
-        allowed = self.writable[at : at + count]
-        if len(allowed) < count or 0 in allowed:
-            wrong = address + (allowed.index(0) if 0 in allowed else len(allowed))
-            raise AssertionError(f"a write to {wrong:#x}, which nobody allowed")
-
-    def response(self, start: int, count: int) -> int:
-        """How a beat of these bytes is answered."""
-        return (
-            next((self.bad[at] for at in range(start, start + count) if at in self.bad), 0) if self.bad else 0
-        )
 
     def place(self, length: int, align: int) -> int:
         """Returns an address for ``length`` bytes with guard bytes on both sides, often near a 4 KiB boundary."""

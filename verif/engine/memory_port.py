@@ -1,22 +1,89 @@
-"""How a port of a memory answers, cycle by cycle: plain Python, for a bench of pins and for one of a simulator in Python.
-
-In each cycle a bench says what has passed the port's channels, and asks what the port offers and takes next.
-"""
+"""A port of a memory. How it answers, cycle by cycle, is C++ (memory.h), for a bench of pins and for one in Python."""
 
 from __future__ import annotations
 
-import random
-from collections import deque
+import ctypes
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from .memory import DATA, Memory
+from .memory import Memory
+from .native import library
+from .objections import Objections
 
-__all__ = ["CHANNELS", "Answer", "Beat", "Port"]
+__all__ = ["CHANNELS", "IDS", "Answer", "Beat", "Burst", "Pauses", "Port", "Server"]
 
 #: The channels of a port.
 CHANNELS = ("ar", "r", "aw", "w", "b")
+#: IDs that transactions have, and lengths of bursts, as in memory.h.
+IDS, _BEATS = 3, 257
+
+
+class Pauses(ctypes.Structure):
+    """The share of cycles in which each channel rests."""
+
+    _fields_ = [(channel, ctypes.c_double) for channel in CHANNELS]
+
+    def draw(self, share: Callable[[], float]) -> None:
+        """Sets the share of each channel to another one of ``share``."""
+        for channel in CHANNELS:
+            setattr(self, channel, share())
+
+
+class Burst(NamedTuple):
+    """A kind of bursts: reads or writes, their ID, their beats, and whether they end with a page."""
+
+    kind: str
+    id: int
+    beats: int
+    ends_page: bool
+
+
+class Port(ctypes.Structure):
+    """A port of a memory, with a bus of ``bus_bytes`` bytes, which answers in the order of the addresses.
+
+    ``slow``, ``silent``
+        Cycles that this port alone stands still at every 256th byte; that it alone holds back its answers.
+    ``unit``, ``units``, ``stripe_bytes``
+        Which stripes, of so many bytes, may come to this port.
+    """
+
+    _fields_ = [
+        ("_memory", ctypes.c_void_p),
+        ("bus_bytes", ctypes.c_uint64),
+        ("_seed", ctypes.c_uint64),
+        ("pauses", Pauses),
+        ("slow", ctypes.c_uint64),
+        ("silent", ctypes.c_uint64),
+        ("unit", ctypes.c_uint64),
+        ("units", ctypes.c_uint64),
+        ("stripe_bytes", ctypes.c_uint64),
+        ("_bursts", ctypes.c_uint32 * 2 * _BEATS * IDS * 2),
+    ]
+    bus_bytes: int
+    pauses: Pauses
+    slow: int
+    silent: bool
+    unit: int
+    units: int
+    stripe_bytes: int
+
+    def __init__(self, memory: Memory, bus_bytes: int) -> None:
+        super().__init__(_memory=ctypes.addressof(memory), bus_bytes=bus_bytes, units=1, stripe_bytes=4096)
+        self._seed = memory.rng.getrandbits(64)
+        self.memory = memory
+
+    def owns(self, address: int) -> bool:
+        """Whether an address may come to this port."""
+        return address // self.stripe_bytes % self.units == self.unit
+
+    def bursts(self) -> Iterator[Burst]:
+        """The kinds of bursts that have come."""
+        for kind, of_kind in zip(("read", "write"), self._bursts, strict=True):
+            for id, of_id in enumerate(of_kind):
+                for beats, counts in enumerate(of_id):
+                    for ends_page in (False, True):
+                        if counts[ends_page]:
+                            yield Burst(kind, id, beats, ends_page)
 
 
 class Beat(NamedTuple):
@@ -35,169 +102,64 @@ class Answer(NamedTuple):
     response: int
 
 
-@dataclass
-class _Burst:
-    """A burst of which ``beats`` are left, the next of them at ``address``, in the cycle ``due`` at the earliest.
-
-    ``delayed``
-        Says that the delay of this beat has been drawn.
-    """
-
-    id: int
-    address: int
-    beats: int
-    beat_bytes: int
-    due: int
-    response: int = 0
-    delayed: bool = False
-
-    def go_on(self) -> None:
-        """Goes on to the next beat."""
-        self.address += self.beat_bytes
-        self.beats -= 1
-        self.delayed = False
+class _Offer(ctypes.Structure):
+    _fields_ = [("id", ctypes.c_uint64), ("response", ctypes.c_uint64), ("last", ctypes.c_uint64)]
 
 
-class Port:
-    """A port of a memory, with a bus of ``bus_bytes`` bytes, which answers in the order of the addresses.
+class Server:
+    """What answers at a port, for a bench in Python: in each cycle it is told what has passed the channels, and asked what
+    it offers and takes next."""
 
-    ``pauses``
-        The share of cycles in which each channel rests.
-    ``owns``
-        Says which addresses may come to this port.
-    ``see_burst``
-        Called with ``ar`` or ``aw``, the ID, the address, the beats and the bytes of a beat that have come to this port.
-    ``slow``, ``silent``
-        Cycles that this port alone stands still at every 256th byte; that it alone holds back its answers.
-    """
+    def __init__(self, port: Port) -> None:
+        self.port = port
+        self._library = library()
+        self._server = self._library.server_new(ctypes.addressof(port))
+        self._offer = _Offer()
+        self._data = (ctypes.c_uint8 * port.bus_bytes)()
+        self._objections = Objections(port.memory)
 
-    def __init__(self, memory: Memory, bus_bytes: int) -> None:
-        self.memory, self.bus_bytes = memory, bus_bytes
-        self.pauses = dict.fromkeys(CHANNELS, 0.0)
-        self.owns: Callable[[int], bool] = lambda address: True
-        self.see_burst: Callable[[str, int, int, int, int], None] = lambda *burst: None
-        self.slow = 0
-        self.silent = False
-        self._rng = random.Random(memory.rng.random())
-        self._reads: deque[_Burst] = deque()
-        self._writes: deque[_Burst] = deque()
-        self._answers: deque[_Burst] = deque()
-
-    def forget_reads(self) -> None:
-        """Forgets the reads that a reset has cut off."""
-        self._reads.clear()
-
-    def forget_writes(self) -> None:
-        """Forgets the writes that a reset has cut off."""
-        self._writes.clear()
-        self._answers.clear()
-
-    @property
-    def reading(self) -> bool:
-        """Whether data are owed."""
-        return bool(self._reads)
-
-    @property
-    def writing(self) -> bool:
-        """Whether data or a response are outstanding."""
-        return bool(self._writes or self._answers)
-
-    def rests(self, channel: str) -> bool:
-        """Draws whether a channel rests in the next cycle."""
-        share = self.pauses[channel]
-        return share > 0 and self._rng.random() < share
-
-    # ---- What has passed.
+    def __del__(self) -> None:
+        self._library.server_delete(self._server)
 
     def ask(self, way: str, cycle: int, id: int, address: int, beats: int, beat_bytes: int) -> None:
         """An address that was taken on ``ar`` or ``aw``."""
-        self.see_burst(way, id, address, beats, beat_bytes)
-        if way == "aw":
-            self._writes.append(_Burst(id, address, beats, beat_bytes, cycle))
-            return
-        if self.memory.first_read is None and address >= DATA:
-            self.memory.first_read = cycle
-        self._reads.append(_Burst(id, address, beats, beat_bytes, cycle + self.memory.latency))
+        self._do("ask", way == "aw", cycle, id, address, beats, beat_bytes)
 
     def put(self, cycle: int, data: int, strobes: int) -> None:
         """A beat that was taken on W. One that is answered with an error is not stored."""
-        burst, memory = self._writes[0], self.memory
-        assert self.owns(burst.address), f"{burst.address:#x} is another port's"
-        start = burst.address // self.bus_bytes * self.bus_bytes
-        found = memory.response(burst.address, burst.beat_bytes)
-        burst.response = burst.response or found
-        whole = data.to_bytes(self.bus_bytes, "little")
-        for first, end in _runs(strobes, self.bus_bytes):
-            memory.guard(start + first, end - first)
-            if not found:
-                memory.put(start + first, whole[first:end])
-        burst.go_on()
-        if not burst.beats:
-            burst.due = cycle + memory.latency
-            self._answers.append(self._writes.popleft())
-            if burst.address > DATA:
-                memory.last_answer = max(memory.last_answer or 0, burst.due)
-
-    # ---- What is offered and taken next.
+        lanes = self.port.bus_bytes
+        self._do("put", cycle, data.to_bytes(lanes, "little"), strobes.to_bytes(-(-lanes // 8), "little"))
 
     def takes_read(self) -> bool:
         """Whether AR is ready in the next cycle."""
-        return self._has_room(len(self._reads)) and not self.rests("ar")
+        return bool(self._library.server_takes_read(self._server))
 
     def takes_write(self) -> bool:
         """Whether AW is ready in the next cycle."""
-        return self._has_room(len(self._writes)) and not self.rests("aw")
+        return bool(self._library.server_takes_write(self._server))
 
     def takes_data(self, cycle: int) -> bool:
         """Whether W is ready in the next cycle, for data whose address has come."""
-        return bool(self._writes) and self._is_due(self._writes[0], cycle) and not self.rests("w")
+        return bool(self._library.server_takes_data(self._server, cycle))
 
     def next_beat(self, cycle: int) -> Beat | None:
         """What R offers next; None where nothing is due."""
-        if not self._reads or not self._is_due(self._reads[0], cycle) or self.rests("r"):
+        offer = self._offer
+        if not self._do("next_beat", cycle, ctypes.addressof(offer), ctypes.addressof(self._data)):
             return None
-        burst = self._reads[0]
-        assert self.owns(burst.address), f"{burst.address:#x} is another port's"
-        response = self.memory.response(burst.address, burst.beat_bytes)
-        start = burst.address // self.bus_bytes * self.bus_bytes
-        data = 0 if response else int.from_bytes(self.memory.read(start, self.bus_bytes), "little")
-        burst.go_on()
-        if not burst.beats:
-            self._reads.popleft()
-        return Beat(burst.id, data, response, not burst.beats)
+        return Beat(offer.id, int.from_bytes(self._data, "little"), offer.response, bool(offer.last))
 
     def next_answer(self, cycle: int) -> Answer | None:
         """What B offers next; None where nothing is due."""
-        held = self.memory.frozen or self.silent
-        if not self._answers or held or self._answers[0].due > cycle or self.rests("b"):
+        offer = self._offer
+        if not self._library.server_next_answer(self._server, cycle, ctypes.addressof(offer)):
             return None
-        burst = self._answers.popleft()
-        return Answer(burst.id, burst.response)
+        return Answer(offer.id, offer.response)
 
-    def _has_room(self, in_flight: int) -> bool:
-        return self.memory.depth is None or in_flight < self.memory.depth
-
-    def _is_due(self, burst: _Burst, cycle: int) -> bool:
-        """Whether the next beat of the oldest burst may pass."""
-        if self.memory.frozen or self.silent:
-            return False
-        if not burst.delayed:
-            burst.delayed = True
-            if burst.address % 256 == 0 and (self.memory.delay or self.slow):
-                burst.due = max(burst.due, cycle + self._rng.randint(0, self.memory.delay) + self.slow)
-        return burst.due <= cycle
-
-
-def _runs(strobes: int, lanes: int) -> Iterator[tuple[int, int]]:
-    """The first lane, and that past the last, of each run of lanes that are written."""
-    if strobes == (1 << lanes) - 1:
-        yield 0, lanes
-        return
-    lane = 0
-    while strobes >> lane:
-        first = lane
-        while strobes >> lane & 1:
-            lane += 1
-        if lane > first:
-            yield first, lane
-        lane += 1
+    def _do(self, what: str, *arguments: Any) -> int:
+        """Calls a function, whose objections are raised."""
+        result: int = getattr(self._library, f"server_{what}")(
+            self._server, *arguments, self._objections.text
+        )
+        self._objections.check()
+        return result

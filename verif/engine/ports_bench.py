@@ -3,39 +3,35 @@
 from __future__ import annotations
 
 import contextlib
-import functools
+import itertools
 import logging
 import random
-from collections import Counter
 from collections.abc import Awaitable, Iterator
 from typing import Any, Protocol
 
 import cocotb
-from cocotb.clock import Clock
-from cocotb.triggers import ClockCycles, Event, RisingEdge
+from cocotb.triggers import Event, RisingEdge, ValueChange
 
-from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
 from cdma.hdl.spec.slices import has_slices
 from cdma.sim.engine.transfer import DIRECTIONS
 from cdma.verif.simulator.monitors.pins import level
-from cdma.verif.simulator.monitors.unknowns import unknowns_at
+from cdma.verif.simulator.monitors.unknowns import UNKNOWN, unknowns_at
 
 from .design import EngineDesign
+from .edges import Edges, End
 from .memory import SIZE, Memory
-from .memory_pins import PERIOD_NS, MemoryPins
-from .memory_port import Port
+from .memory_port import Burst, Port
 from .rule_book import RuleBook
 
-__all__ = ["End", "PortsBench"]
+__all__ = ["PortsBench", "StreamEnd"]
 
 #: Bursts in flight beyond which a port takes no address.
 _DEPTH = 3
 
 
-class End(Protocol):
-    """The bench's end of a port. One coroutine steps all of them: each that woke up by itself would cost as much as all the
-    work of a cycle."""
+class StreamEnd(Protocol):
+    """The bench's end of a stream, in Python."""
 
     def step(self, cycle: int, in_reset: bool) -> None:
         """Sees one rising edge: reads what it sees, and drives what comes after it."""
@@ -44,10 +40,10 @@ class End(Protocol):
 class PortsBench:
     """An engine between two memories.
 
+    ``edges``
+        Steps the memories at each clock edge.
     ``ends``
-        Are the bench's ends of all ports.
-    ``cycles``
-        Counts clock cycles.
+        Are the bench's ends of streams.
     ``failure``
         Is the first failure of anything that runs beside the test.
     """
@@ -57,23 +53,19 @@ class PortsBench:
         self.config = design.config
         self.rng = rng
         self.rules_of_axi = RuleBook(dut, design.config)
-        #: The bursts that the memories have seen: port, read or write, ID, beats, and whether they end with a page.
-        self.bursts: Counter[tuple[str, str, int, int, bool]] = Counter()
-        #: What the addresses of each channel say beside, by what they are for.
-        self.said = {
-            channel: {
-                target: {name: value for name, (_, value) in self.config.sideband.values(target).items()}
-                for target in SIDEBAND_TARGETS
-            }
-            for channel in DIRECTIONS
-        }
         #: The ports of each memory.
         self.ports: dict[str, list[Port]] = {"dev": [], "host": []}
         self._look_for_unknowns = unknowns_at(dut, design.ports)
-        self.ends: list[End] = []
+        self.ends: list[StreamEnd] = []
+        self._memory_ends: list[tuple[str, End]] = []
         self._alarms: dict[int, list[Event]] = {}
-        self.cycles = 0
+        self._readers: list[Event] = []
         self.failure: BaseException | None = None
+
+    @property
+    def cycles(self) -> int:
+        """The clock cycles so far."""
+        return self.edges.cycles
 
     @property
     def slices(self) -> int:
@@ -86,43 +78,42 @@ class PortsBench:
         for name in ("cocotbext", "cocotb"):
             logging.getLogger(name).setLevel(logging.WARNING)
         dut.aresetn.value = 0
-        cocotb.start_soon(Clock(dut.aclk, PERIOD_NS, unit="ns").start())
+        self.edges = Edges(dut, self.rules_of_axi.wake, self.rules_of_axi.any_broken)
         self.memory = {name: self.make_memory() for name in ("dev", "host")}
         self._connect_memories()
         self.connect()
-        await ClockCycles(dut.aclk, 2)
         cocotb.start_soon(self.blame(self._watch()))
-        await ClockCycles(dut.aclk, 3)
+        if self.ends or hasattr(dut, UNKNOWN):
+            cocotb.start_soon(self.blame(self._step()))
+        await self.after(5)
         dut.aresetn.value = 1
-        await ClockCycles(dut.aclk, 40)
+        await self.after(40)
 
-    def _beside(self, port: str, way: str, id: int) -> dict[str, int]:
-        """What docs/engine.md says of the addresses of an ID.
+    def say(self, channel: str, target: str, values: dict[str, int]) -> None:
+        """Sets what the addresses of a channel have beside, for data on a port or for the channel's rings.
 
         1 and 2 on the host port are the rings of offload and prefetch; offload reads device memory and writes host memory.
         """
-        if port == "host" and id:
-            said = self.said[DIRECTIONS[id - 1]]["ring"]
-        else:
-            said = self.said[DIRECTIONS[(way == "ar") != (port == "dev")]][port]
-        return {"lock": 0, **said}
+        number = DIRECTIONS.index(channel)
+        port, id = ("host", 1 + number) if target == "ring" else (target, 0)
+        data_way = "ar" if (channel == "offload") == (port == "dev") else "aw"
+        for name, end in self._memory_ends:
+            if name == port:
+                for way in ("ar", "aw") if target == "ring" else (data_way,):
+                    end.expect(way, id, values)
 
-    def _see_burst(
-        self, name: str, port: str, way: str, id: int, address: int, beats: int, beat_bytes: int
-    ) -> None:
-        """Counts a burst at a port of a memory, and looks at what its address has beside."""
-        for member, want in self._beside(name, way, id).items():
-            got = int(getattr(self.dut, f"m_axi_{port}_{way}{member}").value)
-            assert got == want, f"{port}: {way}{member} is {got:#x} with ID {id}, not {want:#x}"
-        ends_page = not (address + beats * beat_bytes) % 4096
-        self.bursts[port, "read" if way == "ar" else "write", id, beats, ends_page] += 1
+    def bursts(self) -> Iterator[tuple[str, Burst]]:
+        """The bursts that the memories have seen, and the port of each."""
+        for _, end in self._memory_ends:
+            for burst in end.port.bursts():
+                yield end.name, burst
 
     def high(self, port: str) -> int:
         """Puts the memory at some multiple of its size, too, that the port has addresses for; returns that."""
         config = self.config
         bits = config.dev_address_bits if port == "dev" else config.host_address_bits
         base = self.rng.randrange(max(1, (1 << bits) // SIZE)) * SIZE
-        self.memory[port].high.add(base)
+        self.memory[port].repeat(base)
         return base
 
     def connect(self) -> None:
@@ -139,13 +130,23 @@ class PortsBench:
         """Gives the memories their ports; each of several answers for its own stripes."""
         for name, ports in (("dev", self.config.dev_ports), ("host", ("host",))):
             for unit, port in enumerate(ports):
-                pins = MemoryPins(self.memory[name], self.dut, f"m_axi_{port}")
-                self.ends.append(pins)
-                made = pins.port
+                end = self.edges.serve(self.memory[name], self.dut, f"m_axi_{port}", port)
                 if self.config.striped(name):
-                    made.owns = functools.partial(_in_stripes_of, unit, self.config)
-                made.see_burst = functools.partial(self._see_burst, name, port)
-                self.ports[name].append(made)
+                    made = end.port
+                    made.unit, made.units, made.stripe_bytes = (
+                        unit,
+                        self.config.units,
+                        self.config.stripe_bytes,
+                    )
+                for way, member in itertools.product(
+                    ("ar", "aw"), ("lock", *self.config.sideband.values(name))
+                ):
+                    end.look_beside(way, member)
+                self._memory_ends.append((name, end))
+                self.ports[name].append(end.port)
+        for channel, target in itertools.product(DIRECTIONS, SIDEBAND_TARGETS):
+            values = self.config.sideband.values(target)
+            self.say(channel, target, {member: value for member, (_, value) in values.items()})
 
     @contextlib.contextmanager
     def blaming(self) -> Iterator[None]:
@@ -154,6 +155,7 @@ class PortsBench:
             yield
         except Exception as error:
             self.failure = self.failure or error
+            self.edges.wake_at(0)
             raise
 
     async def blame(self, job: Awaitable[None]) -> None:
@@ -162,33 +164,58 @@ class PortsBench:
             await job
 
     async def _watch(self) -> None:
-        # With register slices, outputs fall at the first edge in reset, and not before it.
-        first = True
-        edge, out_of_reset = RisingEdge(self.dut.aclk), level(self.dut.aresetn)
+        woken = ValueChange(self.edges.wake)
         while True:
-            await edge
-            self.cycles += 1
+            await woken
             if self.failure is not None:
                 raise self.failure
+            if self.edges.broken:
+                self.rules_of_axi.object()
+            self.edges.check()
+            if self.edges.recorded():
+                readers, self._readers = self._readers, []
+                for reader in readers:
+                    reader.set()
+            self.deliver()
+            for cycle in sorted(cycle for cycle in self._alarms if cycle <= self.cycles):
+                for alarm in self._alarms.pop(cycle):
+                    alarm.set()
+            self.edges.wake_at(min(self._alarms) if self._alarms else None)
+
+    def deliver(self) -> None:
+        """Gives what has come at the ports beside the memories to those who wait for it."""
+
+    async def _step(self) -> None:
+        edge, out_of_reset = RisingEdge(self.dut.aclk), level(self.dut.aresetn)
+        await self.after(2)
+        while True:
+            await edge
             in_reset = not out_of_reset()
             self._look_for_unknowns(in_reset)
-            self.rules_of_axi.check()
-            if in_reset:
-                self.check_reset(silent=not (first and self.slices))
-            first = not in_reset
             for end in self.ends:
                 end.step(self.cycles, in_reset)
-            for alarm in self._alarms.pop(self.cycles, ()):
-                alarm.set()
 
     async def after(self, cycles: int) -> None:
         """Waits for some rising edges, and wakes up once; cocotb's ClockCycles wakes up at each of them."""
-        alarm = Event()
-        self._alarms.setdefault(self.cycles + cycles, []).append(alarm)
-        await alarm.wait()
+        if cycles:
+            await self._alarm(Event(), cycles)
 
-    def check_reset(self, *, silent: bool) -> None:
-        """Looks at one rising edge in reset, at which the outputs are low if ``silent``."""
+    async def record(self, cycles: int) -> None:
+        """Waits until a record has been written into a ring, for so many cycles at most."""
+        written = Event()
+        self._readers.append(written)
+        await self._alarm(written, cycles)
+
+    async def _alarm(self, event: Event, cycles: int) -> None:
+        """Waits for an event, which comes after so many cycles at the latest."""
+        cycle = self.cycles + cycles
+        alarms = self._alarms.setdefault(cycle, [])
+        alarms.append(event)
+        self.edges.wake_at(min(self._alarms))
+        await event.wait()
+        alarms.remove(event)
+        if not alarms:
+            self._alarms.pop(cycle, None)
 
     def some_share(self, share: float | None) -> float:
         """``share``, or a random one."""
@@ -197,7 +224,7 @@ class PortsBench:
     def pauses(self, share: float | None = None) -> None:
         """Random back-pressure on all channels, each with a share of its own; None draws the shares."""
         for port in (*self.ports["dev"], *self.ports["host"]):
-            port.pauses = {channel: self.some_share(share) for channel in port.pauses}
+            port.pauses.draw(lambda: self.some_share(share))
 
     def explain(self, error: BaseException) -> str:
         """What a failure is, in a sentence: the first one of those that the bench has kept."""
@@ -208,7 +235,3 @@ class PortsBench:
         if self.failure is not None:
             raise self.failure
         self.rules_of_axi.finish()
-
-
-def _in_stripes_of(unit: int, config: EngineConfig, address: int) -> bool:
-    return address // config.stripe_bytes % config.units == unit

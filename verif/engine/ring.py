@@ -90,16 +90,16 @@ class Ring:
 
     async def next(self, limit: int = 20000) -> bytes:
         """Waits for the next completion, takes it, and gives its slot back."""
-        for _ in range(limit // 4):
-            data = self.completion()
-            if data is not None:
-                self.bench.tell_completed(self.name, "ring", data)
-                self.done += 1
-                mask = 2 * self.bench.config.ring_entries - 1
-                await self.bench.poke(f"{self.name}.completion_tail", value=self.done & mask)
-                return data
-            await self.bench.after(4)
-        raise AssertionError(f"{self.name}: no completion {self.done} after {limit} cycles")
+        bench, end = self.bench, self.bench.cycles + limit
+        while (data := self.completion()) is None:
+            if bench.cycles >= end:
+                raise AssertionError(f"{self.name}: no completion {self.done} after {limit} cycles")
+            await bench.record(end - bench.cycles)
+        bench.tell_completed(self.name, "ring", data)
+        self.done += 1
+        mask = 2 * bench.config.ring_entries - 1
+        await bench.poke(f"{self.name}.completion_tail", value=self.done & mask)
+        return data
 
     def skip(self) -> None:
         """Passes over a completion that was lost, and marks its slot, which would look new in the next pass."""
@@ -165,12 +165,15 @@ class RingBench(EngineBench):
         self.channels = self.rings
 
     def connect(self) -> None:
-        self.bus = RegisterBus(self.dut, "s_axil", self.rng)
-        self.ends.append(self.bus)
+        self.bus = RegisterBus(self.edges, self.dut, "s_axil", self.rng)
+        self.edges.keep_low(self.dut.irq, falls=bool(self.slices))
+
+    def deliver(self) -> None:
+        self.bus.deliver()
 
     def pauses(self, share: float | None = None) -> None:
         super().pauses(share)
-        self.bus.pauses = {channel: self.some_share(share) for channel in self.bus.pauses}
+        self.bus.pauses.draw(lambda: self.some_share(share))
 
     async def poke(self, name: str, **fields: int) -> None:
         """Writes a register, fields that are not named as 0."""
@@ -196,7 +199,3 @@ class RingBench(EngineBench):
             await self.poke(f"{port}_window.{edge}_low", page=value >> 12 & 0xFFFFF)
             if bits > 32:
                 await self.poke(f"{port}_window.{edge}_high", value=value >> 32)
-
-    def check_reset(self, *, silent: bool) -> None:
-        super().check_reset(silent=silent)
-        assert not silent or not int(self.dut.irq.value), "irq is high in reset"

@@ -16,7 +16,7 @@ from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.spec.slices import has_slices
 from cdma.verif.simulator.design import Design
-from cdma.verif.simulator.monitors.pins import level, number
+from cdma.verif.simulator.monitors.pins import number
 
 __all__ = ["PREFIX", "REGISTERS", "AxiViolation", "RuleBook", "broken_rules", "with_rules"]
 
@@ -27,6 +27,8 @@ REGISTERS = "registers"
 #: Begins the names of all signals of the rules: ``broken`` is high before an edge at which any is broken, and the others are
 #: those of the single ports.
 PREFIX = "axi_rules_"
+#: A signal that wakes the bench: it belongs to nothing in the design.
+WAKE = "bench_wake"
 _CHANNELS = ("aw", "w", "b", "ar", "r")
 #: What a simulation shows of each port.
 _SHOWN = {"broken": 32, "passed": 10, "idle": 1}
@@ -70,6 +72,7 @@ def with_rules(verilog: str, design: Design) -> str:
         "/*verilator coverage_off*/ /*verilator tracing_off*/",
         *found,
         f"wire {PREFIX}broken /*verilator public_flat_rd*/ = |{{{any_broken}}};",
+        f"reg {WAKE} /*verilator public_flat_rw*/ = 1'b0;",
         "/*verilator tracing_on*/ /*verilator coverage_on*/",
     ]
     watched, count = re.subn(
@@ -151,13 +154,17 @@ class RuleBook:
 
     ``ports``
         Are the names of the ports.
+    ``any_broken``
+        Is the signal that is high while any rule is broken.
+    ``wake``
+        Is the one that wakes the bench.
     """
 
     def __init__(self, dut: Any, config: EngineConfig) -> None:
         # A simulation with four states has a module around the design.
         scope = dut if hasattr(dut, f"{PREFIX}broken") else dut.dut
         self.ports = (*config.dev_ports, "host", *([REGISTERS] if config.registers else []))
-        self._broken = level(getattr(scope, f"{PREFIX}broken"))
+        self.any_broken, self.wake = getattr(scope, f"{PREFIX}broken"), getattr(scope, WAKE)
         self._shown = {
             (port, what): number(getattr(scope, f"{PREFIX}{port}_{what}"))
             for port in self.ports
@@ -167,12 +174,8 @@ class RuleBook:
     def _show(self, port: str, what: str) -> int:
         return self._shown[port, what]()
 
-    def check(self) -> None:
-        """Raises :class:`AxiViolation` if a rule is broken at this rising edge."""
-        if self._broken():
-            self._object()
-
-    def _object(self) -> NoReturn:
+    def object(self) -> NoReturn:
+        """Raises :class:`AxiViolation` with the rules that are broken at this rising edge."""
         found = [
             f"{port}: {text}"
             for port in self.ports

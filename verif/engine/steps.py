@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from cocotb.triggers import RisingEdge
-
 from cdma.hdl.spec.records import Status
 from cdma.sim.engine.transfer import Outcome
 
@@ -18,7 +16,7 @@ async def address_offered(bench: EngineBench, channel: str, id: int) -> None:
     """Waits until the host's port offers an address with this ID: 0 is data, and what comes after it the channels' rings."""
     valid, of = (getattr(bench.dut, f"m_axi_host_{channel}{name}") for name in ("valid", "id"))
     for _ in range(2000):
-        await RisingEdge(bench.dut.aclk)
+        await bench.after(1)
         if int(valid.value) and int(of.value) == id:
             return
     raise AssertionError(f"no {channel} with ID {id} at the host's port")

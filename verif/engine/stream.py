@@ -7,8 +7,6 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from cocotb.triggers import ClockCycles, RisingEdge
-
 from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Status
 from cdma.sim.engine.descriptors import unpack
 from cdma.verif.simulator.monitors.pins import level, number
@@ -122,9 +120,9 @@ class DescriptorStream:
     async def _pulse(self, name: str) -> None:
         pin = self._pin(f"{self.name}_{name}")
         pin.value = 1
-        await RisingEdge(self.bench.dut.aclk)
+        await self.bench.after(1)
         pin.value = 0
-        await ClockCycles(self.bench.dut.aclk, 2)
+        await self.bench.after(2)
 
     async def abort(self) -> None:
         """Aborts the descriptors that have started."""
@@ -136,7 +134,7 @@ class DescriptorStream:
 
     async def flag(self, name: str) -> int:
         """Reads one bit of the status: busy, halted, aborting or stuck."""
-        await RisingEdge(self.bench.dut.aclk)
+        await self.bench.after(1)
         return int(self._pin(f"{self.name}_{name}").value)
 
     async def set_table(self, values: Sequence[int]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from cocotb.triggers import ClockCycles, RisingEdge
+from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiResp
 
 from cdma.hdl.spec.records import COMPLETION, Mode, Status
@@ -27,7 +27,7 @@ async def descriptor(bench: RingBench, budget: int) -> None:
     await bench.poke("offload.irq_enable", completion=1)
     await bench.rings["offload"].enable()
     await bench.run("offload", [bench.transfer("offload", _WORDS, mode=Mode.ZVC, interrupt=1)])
-    await ClockCycles(bench.dut.aclk, 10)
+    await bench.after(10)
     assert int(bench.dut.irq.value), "no interrupt"
 
 
@@ -37,7 +37,7 @@ async def error(bench: RingBench, budget: int) -> None:
     ring = bench.rings["offload"]
     await ring.enable()
     bad, good = (bench.transfer("offload", _WORDS // 2, mode=Mode.RAW) for _ in range(2))
-    bench.memory["dev"].bad = {bad.descriptor["source"] + 40: AxiResp.SLVERR}
+    bench.memory["dev"].spoil({bad.descriptor["source"] + 40: AxiResp.SLVERR})
     await ring.submit([bad.record(), good.record()])
     got = unpack(COMPLETION, await ring.next())
     assert got["status"] == Status.READ_SLVERR, got

@@ -100,7 +100,7 @@ def test_reader_that_realigns_reports_the_beat_of_a_fault() -> None:
     """Also of one in the words before the first."""
     dut = AxiReader(port_shape(64, 8, realign=True))
     memory = AxiMemory(read=dut.port)
-    memory.bad = {8: 2, 140: 3, 256: 2}
+    memory.spoil({8: 2, 140: 3, 256: 2})
     _, statuses = _read(dut, memory, [(12, 100), (116, 20), (124, 20), (132, 124), (252, 8)])
     assert [resp for resp, _ in statuses] == [2, 0, 3, 3, 2]
     assert [noted for resp, noted in statuses if resp] == [8, 136, 136, 256]
@@ -109,7 +109,7 @@ def test_reader_that_realigns_reports_the_beat_of_a_fault() -> None:
 def test_reader_reports_the_first_fault_and_goes_on() -> None:
     dut = AxiReader(port_shape(64, 8))
     memory = AxiMemory(read=dut.port)
-    memory.bad = {40: 3, 100: 2, 308: 2}
+    memory.spoil({40: 3, 100: 2, 308: 2})
     _, statuses = _read(dut, memory, [(0, 200), (200, 40), (256, 128)])
     assert statuses[0] == (3, 40)
     assert statuses[1][0] == 0

@@ -187,7 +187,7 @@ def test_writer_that_realigns_reports_where_a_burst_begins() -> None:
     """The first with its first word."""
     dut = AxiWriter(port_shape(128, 8, realign=True))
     memory = AxiMemory(write=dut.port)
-    memory.bad = {140: 2, 512: 3, 1024: 2}
+    memory.spoil({140: 2, 512: 3, 1024: 2})
     statuses = _write(dut, memory, [(132, 40, 4096), (504, 4, 4096), (900, 60, 4096)])
     assert [(status["resp"], status["address"]) for status in statuses] == [(2, 132), (3, 512), (2, 1024)]
 
@@ -208,7 +208,7 @@ def test_writer_takes_an_empty_last_beat(words: int) -> None:
 def test_writer_reports_the_first_fault_and_goes_on() -> None:
     dut = AxiWriter(port_shape(64, 8))
     memory = AxiMemory(write=dut.port)
-    memory.bad = {64: 2, 130: 3, 1030: 3}
+    memory.spoil({64: 2, 130: 3, 1030: 3})
     statuses = _write(dut, memory, [(0, 80, 4096), (512, 4, 4096), (1024, 4, 4096)])
     assert [(status["resp"], status["bytes"]) for status in statuses] == [(2, 320), (0, 16), (3, 16)]
     assert (statuses[0]["address"], statuses[2]["address"]) == (64, 1024)

@@ -77,13 +77,13 @@ async def _one(bench: EngineBench, channel: str, chosen: tuple[int, ...]) -> Non
     if not made.expected.written:
         # Nothing is written whose answer could be an error.
         chosen = tuple(cause for cause in chosen if cause != _WRITE)
-    bad = {}
+    bad = []
     if _READ in chosen:
-        bad[bench.memory[rules.source]] = source, responses[_READ]
+        bad.append((bench.memory[rules.source], source, responses[_READ]))
     if _WRITE in chosen:
-        bad[bench.memory[rules.sink]] = destination, responses[_WRITE]
-    for memory, (at, response) in bad.items():
-        memory.bad[at] = response
+        bad.append((bench.memory[rules.sink], destination, responses[_WRITE]))
+    for memory, at, response in bad:
+        memory.spoil({at: response})
     await end.submit([made.record()])
     got = unpack(COMPLETION, await end.next())
     first = min(chosen)
@@ -96,8 +96,8 @@ async def _one(bench: EngineBench, channel: str, chosen: tuple[int, ...]) -> Non
     assert status in CAUSES[first]
     assert (Status(got["status"]), got["address"], got["tag"]) == (status, address, made.descriptor["tag"])
     await end.check_error(status, address, made.descriptor["tag"])
-    for memory, (at, _) in bad.items():
-        del memory.bad[at]
+    for memory, at, _ in bad:
+        memory.mend(at)
     bench.check_memory(channel, made, exact=False)
     bench.transfers += 1
     bench.checks += 2

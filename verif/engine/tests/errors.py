@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterator
 
 import numpy as np
-from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiResp
 
 from cdma.hdl.spec.records import COMPLETION, Mode, Status
@@ -69,7 +68,7 @@ async def bus_errors(bench: EngineBench, budget: int) -> None:
         bad = {second: other} if second // block > at // block else {}
         bad[at] = response
         # The other channel uses the same memory at the same time.
-        memory.bad |= bad
+        memory.spoil(bad)
         await end.submit([made.record() for made in (before, made, after)])
         bench.check(channel, before, await end.next())
         got = unpack(COMPLETION, await end.next())
@@ -81,8 +80,7 @@ async def bus_errors(bench: EngineBench, budget: int) -> None:
             # A failed burst has been sent all the same; what a failed read makes of a codec is anyone's guess.
             assert got["bytes_written"] == made.expected.bytes_written, (made.descriptor, got)
         await end.check_error(*want)
-        for byte in bad:
-            del memory.bad[byte]
+        memory.mend(*bad)
         assert await end.flag("halted") == halt
         if halt:
             await end.resume()
@@ -207,9 +205,9 @@ async def _answered_at_once(bench: EngineBench) -> None:
         made = [bench.transfer("offload", 60, mode=Mode.ZVC, capacity=bench.rng.randint(1, 80))]
         made += [bench.transfer("offload", bench.rng.randint(1, 20)) for _ in range(2)]
         made = made[: offload.size]
-        host.pauses["b"] = 1.0
+        host.pauses.b = 1.0
         await offload.submit([each.record() for each in made])
-        await ClockCycles(bench.dut.aclk, 600)
-        host.pauses["b"] = 0.0
+        await bench.after(600)
+        host.pauses.b = 0.0
         for each in made:
             bench.check("offload", each, await offload.next())

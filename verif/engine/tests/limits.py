@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from cocotb.triggers import ClockCycles
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import COMPLETION, LENGTH_BITS, MAX_BYTES, Mode, Status, most_bytes
@@ -95,7 +94,7 @@ async def _cut(bench: EngineBench, channel: str, mode: Mode, size: int) -> None:
         if sink.far.written >= look:
             break
         assert end.completion() is None, f"{descriptor} ended after {sink.far.written} bytes"
-        await ClockCycles(bench.dut.aclk, 4)
+        await bench.after(4)
     else:
         raise AssertionError(f"{descriptor} stands still after {sink.far.written} bytes")
     await end.abort()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import itertools
 
 import cocotb
-from cocotb.triggers import ClockCycles
 from cocotb.utils import get_sim_time
 from cocotbext.axi import AxiResp
 
 from cdma.hdl.spec.records import Mode, Status
 from cdma.verif.engine.bench import CHANNELS
 from cdma.verif.engine.context import engine_test
-from cdma.verif.engine.ports_bench import PERIOD_NS
+from cdma.verif.engine.edges import PERIOD_NS
 from cdma.verif.engine.ring import RingBench
 from cdma.verif.engine.rule_book import REGISTERS
 from cdma.verif.engine.steps import address_offered, changed
@@ -38,7 +37,7 @@ async def soft_resets(bench: RingBench, budget: int) -> None:
             await bench.rings[channel].enable()
             made[channel] = [bench.transfer(channel, bench.rng.randint(1, 800)) for _ in range(5)]
             await bench.rings[channel].submit([each.record() for each in made[channel]])
-        await ClockCycles(bench.dut.aclk, bench.rng.randint(1, 900))
+        await bench.after(bench.rng.randint(1, 900))
         await bench.poke("engine.command", soft_reset=1)
         await _reset_done(bench)
         for channel in CHANNELS:
@@ -76,12 +75,12 @@ async def reset_in_abort(bench: RingBench, budget: int) -> None:
         if silent:
             await address_offered(bench, "aw", 1 + CHANNELS.index(channel))
         bench.memory["host"].frozen = silent
-        await ClockCycles(bench.dut.aclk, 10 * _CHECK)
+        await bench.after(10 * _CHECK)
         await ring.abort()
-        await ClockCycles(bench.dut.aclk, _CHECK)
+        await bench.after(_CHECK)
         assert await ring.flag("aborting")
         await bench.poke("engine.command", soft_reset=1)
-        await ClockCycles(bench.dut.aclk, _CHECK)
+        await bench.after(_CHECK)
         assert not silent or await bench.peek("engine.status", "resetting")
         bench.memory["host"].frozen = False
         await _reset_done(bench)
@@ -100,7 +99,7 @@ async def registers(bench: RingBench, budget: int) -> None:
         await bench.poke(f"{channel}.irq_enable", completion=1)
         await bench.poke(f"{channel}.coalesce_count", value=2)
         await bench.poke("engine.command", clear_counters=1)
-        await ClockCycles(bench.dut.aclk, 40)
+        await bench.after(40)
         raw_words = literals = read = written = 0
         read_beats = write_beats = took = 0
         began = get_sim_time("ns")
@@ -127,7 +126,7 @@ async def registers(bench: RingBench, budget: int) -> None:
             await bench.poke(f"{channel}.command", pop_completion=1)
             if number % 2:
                 await bench.poke(f"{channel}.irq_status", completion=1)
-                await ClockCycles(bench.dut.aclk, 3)
+                await bench.after(3)
                 assert not int(bench.dut.irq.value)
             bench.check_memory(channel, made)
             bench.tell(
@@ -176,13 +175,13 @@ async def registers(bench: RingBench, budget: int) -> None:
         await bench.poke(f"{channel}.counter_hold", hold=0)
         while await bench.peek(f"{channel}.counter_hold", "held"):
             pass
-        await ClockCycles(bench.dut.aclk, 32)
+        await bench.after(32)
         assert await bench.peek(f"{channel}_counters.descriptors_low") == 5
         bench.checks += 3
         for _ in range(200):
             if int(bench.dut.irq.value):
                 break
-            await ClockCycles(bench.dut.aclk, 4)
+            await bench.after(4)
         else:
             raise AssertionError("no interrupt after the coalescing time")
         await bench.poke(f"{channel}.irq_status", completion=1)

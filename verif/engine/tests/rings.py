@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 
-from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiResp
 
 from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Mode, Status
@@ -105,7 +104,7 @@ async def ring_errors(bench: RingBench, budget: int) -> None:
                 for offset in (0, RECORD_BYTES - 1):
                     # The fetch of the second of three.
                     at = ring.high + ring.base + (ring.submitted + 1) % ring.size * RECORD_BYTES
-                    host.bad = {at + offset: response}
+                    host.spoil({at + offset: response})
                     made = [bench.transfer(channel, 20) for _ in range(3)]
                     await ring.submit([each.record() for each in made])
                     bench.check(channel, made[0], await ring.next())
@@ -117,16 +116,16 @@ async def ring_errors(bench: RingBench, budget: int) -> None:
                     await go_on()
                     bench.check(channel, made[2], await ring.next())
                     bench.check_memory(channel, made[1], exact=False)
-                    host.bad = {}
+                    host.mend(at + offset)
 
                     # The write of the second of three completions: the error register has to report it.
                     at = ring.high + ring.completions + (ring.done + 1) % ring.size * RECORD_BYTES
-                    host.bad = {at + offset: response}
+                    host.spoil({at + offset: response})
                     made = [bench.transfer(channel, 20, mode=Mode.RAW) for _ in range(3)]
                     await ring.submit([each.record() for each in made])
                     bench.check(channel, made[0], await ring.next())
                     await ring.check_error(writes[response], at, made[1].descriptor["tag"])
-                    host.bad = {}
+                    host.mend(at + offset)
                     await go_on()
                     bench.check_memory(channel, made[1])
                     ring.skip()
@@ -144,7 +143,7 @@ async def _interrupted(bench: RingBench) -> None:
     for _ in range(100):
         if int(bench.dut.irq.value):
             return
-        await ClockCycles(bench.dut.aclk, 10)
+        await bench.after(10)
     raise AssertionError("no interrupt from a silent host")
 
 
@@ -166,7 +165,7 @@ async def silent_host(bench: RingBench, budget: int) -> None:
         assert await bench.peek(f"{channel}.status", "stuck")
         assert await bench.peek(f"{channel}.status", "halted")
         bench.memory["host"].frozen = False
-        await ClockCycles(bench.dut.aclk, 100)
+        await bench.after(100)
         assert not await bench.peek(f"{channel}.status", "stuck")
         assert ring.completion() is None, "a halted channel started a descriptor"
         await bench.poke(f"{channel}.command", resume=1, clear_error=1)
@@ -182,7 +181,7 @@ async def silent_host(bench: RingBench, budget: int) -> None:
         await ring.check_error(Status.WATCHDOG, at, 0)
         assert await ring.flag("stuck")
         bench.memory["host"].frozen = False
-        await ClockCycles(bench.dut.aclk, 100)
+        await bench.after(100)
         assert not await ring.flag("stuck")
         await ring.resume()
         await bench.poke(f"{channel}.irq_status", error=1)
@@ -203,13 +202,13 @@ async def begun_anew(bench: RingBench, budget: int) -> None:
         await ring.submit([made.record()])
         await address_offered(bench, "aw", 1 + number)
         host.frozen = True
-        await ClockCycles(bench.dut.aclk, 20)
+        await bench.after(20)
         await bench.poke(f"{channel}.control", enable=1, ring_enable=1)
         if again:
             await bench.poke(f"{channel}.control", enable=1, ring_enable=1, completion_ring_enable=1)
         host.frozen = False
         bench.check(channel, made, await ring.next())
-        await ClockCycles(bench.dut.aclk, 20)
+        await bench.after(20)
         assert await bench.peek(f"{channel}.completion_head") == 0
         await ring.disable()
         bench.checks += 1

@@ -31,8 +31,13 @@ async def sideband(bench: RingBench, budget: int) -> None:
         nonlocal during
         for _ in range(max(3, budget // 40)):
             bench.pauses()
+
+            def say(values: dict[str, dict[str, int]]) -> None:
+                for target, members in values.items():
+                    bench.say(channel, target, members)
+
             # What is written now holds from the next transfer on, ...
-            bench.said[channel].update(await write(channel))
+            say(await write(channel))
             await bench.rings[channel].enable()
             long = bench.transfer(channel, bench.rng.randint(200, 600))
             await bench.rings[channel].submit([long.record()])
@@ -41,7 +46,7 @@ async def sideband(bench: RingBench, budget: int) -> None:
             during += await bench.peek(f"{channel}.status", "busy")
             bench.check(channel, long, await bench.rings[channel].next())
             await idle(channel)
-            bench.said[channel].update(later)
+            say(later)
             await bench.run(channel, [bench.transfer(channel, bench.rng.randint(1, 60)) for _ in range(3)])
             await bench.rings[channel].disable()
             await idle(channel)

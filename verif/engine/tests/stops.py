@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 
-from cocotb.triggers import ClockCycles
-
 from cdma.hdl.spec.records import COMPLETION, Mode, Status
 from cdma.sim.engine.descriptors import unpack
 from cdma.verif.engine.bench import CHANNELS, EngineBench
@@ -31,11 +29,11 @@ async def aborts(bench: EngineBench, budget: int) -> None:
             await end.enable()
             made = [bench.transfer(channel, bench.rng.randint(1, 800)) for _ in range(min(6, end.size))]
             await end.submit([each.record() for each in made])
-            await ClockCycles(bench.dut.aclk, bench.rng.randint(1, 600))
+            await bench.after(bench.rng.randint(1, 600))
             await end.abort()
             await bench.settle(channel)
             arrived = end.arrived()
-            await ClockCycles(bench.dut.aclk, 100)
+            await bench.after(100)
             assert end.arrived() == arrived, f"{channel}: completions came after the end of the abort"
             assert await end.flag("halted")
             await end.resume()
@@ -67,9 +65,9 @@ async def early_aborts(bench: EngineBench, budget: int) -> None:
             if wait % 2:
                 made.reverse()
             await end.submit([each.record() for each in made])
-            await ClockCycles(bench.dut.aclk, wait)
+            await bench.after(wait)
             await end.abort()
-            await ClockCycles(bench.dut.aclk, wait % 7)
+            await bench.after(wait % 7)
             await end.abort()
             await bench.settle(channel)
             await end.resume()
@@ -108,7 +106,7 @@ async def hard_resets(bench: EngineBench, budget: int) -> None:
             await end.submit([made.record() for made in in_flight[channel]])
 
         await both(bench, begin)
-        await ClockCycles(bench.dut.aclk, bench.rng.randint(1, 700))
+        await bench.after(bench.rng.randint(1, 700))
         await bench.reset(bench.rng.randint(1, 5))
         bench.pauses(bench.rng.choice((0.0, 0.3)))
         for channel in CHANNELS:
@@ -117,7 +115,7 @@ async def hard_resets(bench: EngineBench, budget: int) -> None:
                 assert not await end.flag(flag), f"{channel} is {flag} after a reset"
             await bench.set_table(channel, [0] * bench.config.codec.table_size)
         # What has been written before the reset is no more than was allowed, and nothing comes after it.
-        await ClockCycles(bench.dut.aclk, 20)
+        await bench.after(20)
         bench.rules_of_axi.finish()
         for channel, transfers in in_flight.items():
             for made in transfers:
@@ -192,7 +190,7 @@ async def halting(bench: EngineBench, budget: int) -> None:
         assert await end.flag("halted")
         good = bench.transfer(channel, 30)
         await end.submit([good.record()])
-        await ClockCycles(bench.dut.aclk, 300)
+        await bench.after(300)
         assert end.completion() is None, "a halted channel started a descriptor"
         await end.resume()
         bench.check(channel, good, await end.next())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from cdma.hdl.axi.port_shape import PortShape
@@ -71,6 +71,8 @@ class AxiMemory(Memory):
         self.asked: list[tuple[int, int]] = []
         self.written: list[tuple[int, int]] = []
         self.cycle = 0
+        #: The cycles in which all channels rest, instead of a share of them.
+        self.rests: Callable[[int], bool] | None = None
         self._values: dict[str, int] = {}
         #: What the port offers and takes in this cycle.
         self._offered: dict[str, bool] = dict.fromkeys(CHANNELS, False)
@@ -91,6 +93,9 @@ class AxiMemory(Memory):
     def _offer(self, ctx: Any) -> None:
         """Drives what the component sees in this cycle."""
         server, offered = self.server, self._offered
+        if self.rests is not None:
+            resting = float(self.rests(self.cycle))
+            server.port.pauses.draw(lambda: resting)
         if self.read_port is not None:
             ctx.set(self.read_port.ar.ready, server.takes_read())
             if not offered["r"] and (beat := server.next_beat(self.cycle)) is not None:

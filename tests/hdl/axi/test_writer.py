@@ -104,7 +104,7 @@ def test_a_full_buffer_loses_nothing(words: int, pipelined: bool) -> None:
     dut = AxiWriter(port_shape(64, 16, outstanding=4, pipelined=pipelined))
     memory = AxiMemory(write=dut.port, longest=16, outstanding=4)
     # It takes and gives nothing for hundreds of cycles, again and again.
-    memory.port.rests = lambda channel: memory.cycle % 400 < 300  # type: ignore[method-assign]
+    memory.rests = lambda cycle: cycle % 400 < 300
     size = -(-words // 2) * 8
     packets = [(4096 + size * number, words, size) for number in range(max(1, 400 // words))]
     statuses = _write(dut, memory, packets)

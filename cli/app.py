@@ -39,6 +39,7 @@ _COMMANDS = (
     "commands.soak",
     "commands.wave",
     "commands.area.command",
+    "commands.power",
     "commands.fpga",
     "commands.compress",
     "commands.decompress",

@@ -96,6 +96,7 @@ verif/campaigns/certificate: verif/simulator verif/proofs verif verif/campaigns/
 synth: base hdl/deliver
 synth/asic/library: synth
 synth/asic: base hdl/spec synth synth/asic/library
+synth/asic/power: synth synth/asic/library synth/asic
 synth/asic/sweep: base hdl/spec synth synth/asic/library synth/asic
 synth/fpga: base synth
 # The command and the public names of cdma.
@@ -103,7 +104,7 @@ cli: base hdl/spec hdl/deliver sim/codec sim/engine sim/engine/driver sim/torch 
 cli/commands: base hdl/spec hdl/spec/registers hdl/verilog hdl/deliver sim/codec sim/lossy sim/engine sim/engine/driver
     sim/gpu verif/simulator verif/stream verif/engine verif/proofs verif verif/campaigns verif/campaigns/coverage
     verif/campaigns/soak verif/campaigns/mutation verif/campaigns/faults verif/campaigns/certificate synth
-    synth/asic/library synth/asic synth/asic/sweep synth/fpga cli
+    synth/asic/library synth/asic synth/asic/power synth/asic/sweep synth/fpga cli
 cli/study: base hdl/spec sim/codec sim/study sim/study/tuner sim/study/compare sim/study/system sim/study/training
     sim/study/profile verif synth/asic/library synth/asic cli
 """)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-__all__ = ["input_rows", "truth_table"]
+__all__ = ["indexed", "input_rows", "truth_table"]
 
 
 def input_rows(inputs: int) -> Iterator[tuple[bool, ...]]:
@@ -25,16 +25,17 @@ def truth_table(function: str, names: list[str]) -> tuple[bool, ...] | None:
     rows = [tuple(map(int, row)) for row in input_rows(len(names))]
     try:
         # It consists of indices, brackets and operators alone, so it is safe to evaluate.
-        code = compile(_python_expression(function.strip(), names), function, "eval")
+        code = compile(indexed(function, names), function, "eval")
         return tuple(bool(eval(code, {"__builtins__": {}}, {"v": row}) & 1) for row in rows)
     except (SyntaxError, TypeError, ValueError):
         return None
 
 
-def _python_expression(function: str, names: list[str]) -> str:
-    """The function in Python, whose operators on bits bind as Liberty's do; an error where it has an unknown word."""
+def indexed(function: str, names: Sequence[str]) -> str:
+    """The function over ``v[0]``, ``v[1]`` … in the place of the names, in Python as in Verilog, whose operators
+    on bits bind as Liberty's do; an error where it has an unknown word."""
     words: list[str] = []
-    position = 0
+    function, position = function.strip(), 0
     while position < len(function):
         match = _TOKEN.match(function, position)
         if match is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from cdma.synth.errors import LibraryError
@@ -39,13 +40,24 @@ class Group:
         return [group for group in self.groups if group.kind == kind]
 
 
-class _Reader:
-    """A recursive-descent reader that skips the inside of tables, which are most of a library."""
+#: Attributes that a group has several times.
+_REPEATED = frozenset({"fanout_length"})
 
-    def __init__(self, text: str, source: str) -> None:
+
+class _Reader:
+    """A recursive-descent reader that skips the inside of tables, which are most of a library; with ``whole``, all cells but
+    those, and nothing of them."""
+
+    def __init__(self, text: str, source: str, whole: Collection[str] | None = None) -> None:
         self.text = text
         self.source = source
+        self.whole = whole
         self.position = 0
+
+    def skips(self, group: Group) -> bool:
+        if self.whole is None:
+            return group.kind in _SKIPPED or group.kind in _SKIPPED_INSIDE
+        return group.kind == "cell" and "".join(group.arguments[:1]) not in self.whole
 
     def fail(self, what: str) -> LibraryError:
         line = self.text.count("\n", 0, self.position) + 1
@@ -107,11 +119,13 @@ class _Reader:
                 if not opens:
                     # A complex attribute; its semicolon, if any, is skipped by the loop.
                     self.position = after
-                    group.attributes[name] = ",".join(arguments)
+                    value = ",".join(arguments)
+                    more = name in _REPEATED and name in group.attributes
+                    group.attributes[name] = f"{group.attributes[name]};{value}" if more else value
                     continue
                 inner = Group(name, arguments, {}, [])
                 group.groups.append(inner)
-                if name in _SKIPPED or name in _SKIPPED_INSIDE:
+                if self.skips(inner):
                     self.skip_body()
                 else:
                     self.body(inner)
@@ -134,6 +148,9 @@ class _Reader:
         return group
 
 
-def read_liberty(text: str, source: str) -> Group:
-    """Reads the group ``library`` of a file; ``source`` names the file in messages."""
-    return _Reader(text, source).library()
+def read_liberty(text: str, source: str, whole: Collection[str] | None = None) -> Group:
+    """Reads the group ``library`` of a file; ``source`` names the file in messages.
+
+    Tables are left out, but for the cells of the names in ``whole``: if these are given, they alone are read.
+    """
+    return _Reader(text, source, whole).library()

@@ -1,0 +1,92 @@
+"""``cdma power`` as a user meets it, on a library of a few gates."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from cdma.app import main
+from tests.support.paths import TINY
+
+SMALL = ["--word-bits", "8", "--window", "8", "--lanes", "2", "--liberty", str(TINY), "--period", "2"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CDMA_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.mark.verilator
+@pytest.mark.slow
+def test_gated_clocks_take_less_and_dense_data_more(capsys):
+    options = ["--clock-gating", "--densities", "0.1", "1", "--bytes", "512"]
+    assert main(["power", "compressor", *SMALL, *options, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    rows = {(row["gated"], row["density"]): row for row in found["rows"]}
+    assert set(rows) == {(gated, density) for gated in (False, True) for density in (0.1, 1.0, None)}
+    assert rows[False, 0.1]["pj_per_byte"] < rows[False, 1.0]["pj_per_byte"]
+    assert rows[True, None]["clock_mw"] < rows[False, None]["clock_mw"]
+    for gated in (False, True):
+        rest = rows[gated, None]
+        assert rest["logic_mw"] == 0 < rest["clock_mw"]
+        assert rest["pj_per_byte"] is None
+    row = rows[False, 1.0]
+    assert row["raw_bytes"] == 512
+    assert row["total_mw"] * row["cycles"] * found["period_ns"] / 512 == pytest.approx(
+        row["pj_per_byte"], rel=1e-3
+    )
+    assert {(one["move"], one["link_pj_per_bit"]) for one in found["crossovers"]} == {
+        ("compress", 5.0),
+        ("compress", 10.0),
+    }
+
+
+@pytest.mark.verilator
+@pytest.mark.slow
+@pytest.mark.thorough
+def test_an_engine_out_and_back(capsys):
+    small = [
+        "--lanes",
+        "2",
+        "--dev-data-bits",
+        "64",
+        "--host-data-bits",
+        "64",
+        "--descriptors",
+        "2",
+        "--burst-beats",
+        "4",
+    ]
+    assert (
+        main(["power", "engine", *small, "--liberty", str(TINY), "--densities", "0.5", "--bytes", "1024"])
+        == 0
+    )
+    said = capsys.readouterr().out
+    assert "offload" in said
+    assert "prefetch" in said
+    assert "rest" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "liberty is not given"),
+        (["--liberty", str(TINY), "--bytes", "0"], "bytes is 0; it must be from 1 to 1048576"),
+        (["--liberty", str(TINY), "--densities", "2"], "density is 2.0; it is the fraction"),
+        (["--liberty", str(TINY), "--link-pj-per-bit", "0"], "link-pj-per-bit must be above 0"),
+    ],
+)
+def test_what_is_wrong_is_said(options, said, capsys):
+    assert main(["power", "compressor", *options]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_densities_of_tensors_of_ones_own_are_their_own(tmp_path, capsys):
+    np.save(tmp_path / "t.npy", np.zeros(8, np.float32))
+    options = ["--liberty", str(TINY), "--input", str(tmp_path / "t.npy"), "--densities", "0.5"]
+    assert main(["power", "compressor", *options]) == 2
+    assert "densities is given with input" in capsys.readouterr().err

@@ -65,7 +65,7 @@ class ManagedEngine(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config, control = self.config, self.control
-        clear = Signal()
+        clear = Signal(name="engine_clear")
         cleared = Signal()
         parts = _Parts(
             timebase=Timebase(),

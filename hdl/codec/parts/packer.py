@@ -61,12 +61,13 @@ class Packer(wiring.Component):
         m.d.comb += old.eq(Mux(flush, ~0, placed.old))
         rows = self._rows(m, placed, old, partial)
 
+        last_is_over_one = over_one & last
         # Rows that are full or, at the end of the packet, finished go into the queue.
         push = Signal(2)
         with m.If(flush):
             m.d.comb += push.eq(0b01)
         with m.Else():
-            m.d.comb += push.eq(Cat(over_one | last, over_two | (over_one & last)))
+            m.d.comb += push.eq(Cat(over_one | last, over_two | last_is_over_one))
         fires = Signal()
         m.submodules.queue = queue = self.queue
         wiring.connect(m, queue.output, wiring.flipped(self.output))
@@ -76,7 +77,7 @@ class Packer(wiring.Component):
             queue.push.eq(push),
             queue.fire.eq(fires),
             queue.count.eq(Mux(flush, flush_count, placed.remaining) - 1),
-            queue.last.eq(Cat(flush | (last & ~over_one), last & over_one & ~over_two)),
+            queue.last.eq(Cat(flush | (last & ~over_one), last_is_over_one & ~over_two)),
             *(queue.rows[i].eq(rows[i]) for i in range(2)),
         ]
         self._hold(m, placed, old, partial, rows[1], fires)

@@ -72,12 +72,13 @@ class BeatPacker(wiring.Component):
         #: The output takes a beat; the step goes on.
         free = Signal()
         moves = Signal()
+        last_is_over_one = placed.last & over_one
         m.d.comb += [
             over_one.eq(Mux(left, placed.over_two, placed.over_one)),
             over_two.eq(~left & placed.over_two),
             fills.eq((placed.remaining == units) & placed.more & ~over_one & (~left | placed.over_one)),
             puts_out.eq(second | over_one | fills | placed.last),
-            again.eq(Mux(second, placed.last & over_two & ~third, over_two | (placed.last & over_one))),
+            again.eq(Mux(second, placed.last & over_two & ~third, over_two | last_is_over_one)),
             moves.eq(input_.valid & (free | ~puts_out)),
             input_.ready.eq((free | ~puts_out) & ~again),
         ]

@@ -230,7 +230,8 @@ class Planner(wiring.Component):
             code = rest.word_select(word, code_bits)
             wrong.append(~exists & ~left.more & code.any())
             wrong += self._undefined(code)
-        m.d.comb += self.rest_invalid.eq(Cat(wrong).any() & ~self.wants_header)
+        any_wrong = Cat(wrong).any()
+        m.d.comb += self.rest_invalid.eq(any_wrong & ~self.wants_header)
 
     def _undefined(self, code: Value) -> list[Value]:
         """Conditions under which no word has this code."""

@@ -79,8 +79,10 @@ class HeaderPositions(wiring.Component):
         ]
         # The position is loaded even if nothing is planned. Then no packet is in flight, and the position is ignored, or
         # the header has not arrived, and the position stays.
-        stays, goes_on = ~self.moves, self.moves & advances
-        skips, waits = self.moves & ~advances & reads, self.moves & ~advances & ~reads
+        stays = ~self.moves
+        goes_on = self.moves & advances
+        skips = self.moves & ~advances & reads
+        waits = self.moves & ~advances & ~reads
         next_header = Signal.like(position)
 
         def next_position(end: Value) -> Value:

@@ -60,7 +60,7 @@ class Progress(wiring.Component):
         busy = Signal()
         discarding = Signal()
         finished_well = Signal()
-        error = Signal(Error, reset_less=True)
+        error = Signal(Error, name="kept_error", reset_less=True)
         m.d.comb += [
             self.busy.eq(busy),
             self.discarding.eq(discarding),

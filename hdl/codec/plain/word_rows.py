@@ -189,16 +189,18 @@ class WordRows(wiring.Component):
             kept = ~self.fresh & (
                 (has[0] & ~below[lane] & (wants == 0)) | (has[1] & below[lane] & (wants == 1))
             )
-            takes = [
-                (~self.fresh & ~kept & has[beat] & (wants == beat), row[lane]) for beat, row in rows.items()
-            ]
+            takes = []
+            for beat, row in rows.items():
+                taken = ~self.fresh & ~kept & has[beat] & (wants == beat)
+                takes.append((taken, row[lane]))
             arrives = ~Cat(condition for condition, _ in takes).any()
             # A lane that keeps no word without a move takes none from a row either, so that only this waits for the move.
             keeps = Signal(name=f"keeps_{lane}")
             m.d.comb += keeps.eq(Mux(self.move, kept, stays))
             sources = (*takes, (arrives, self.arriving[lane]))
-            taken = [(~keeps & condition, source) for condition, source in sources]
-            word = one_of((keeps, window[lane]), *taken)
+            word = one_of(
+                (keeps, window[lane]), *((~keeps & condition, source) for condition, source in sources)
+            )
             m.d.sync += kept_words[lane].eq(self._turned(word))
         return Mux(self.fresh, 0 if self.ahead else self.header_words, target)
 

@@ -142,7 +142,7 @@ class Channel(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
-        clear = Signal()
+        clear = Signal(name="channel_clear")
         addresses = (self.read.address_bits, self.write.address_bits)
         parts = _Parts(
             path=self._path(),

@@ -284,8 +284,12 @@ class Checker(wiring.Component):
     def _scan(self, m: Module, steps: _Steps, about: _About) -> _Findings:
         """Scans one byte of the addresses at a time."""
         descriptor = self.requests.payload.descriptor
-        length = _byte(descriptor.length[:LENGTH_BITS], steps.place)
-        capacity = _byte(descriptor.capacity[:LENGTH_BITS], steps.place)
+        length = Signal(8, name="byte_of_length")
+        capacity = Signal(8, name="byte_of_capacity")
+        m.d.comb += [
+            length.eq(_byte(descriptor.length[:LENGTH_BITS], steps.place)),
+            capacity.eq(_byte(descriptor.capacity[:LENGTH_BITS], steps.place)),
+        ]
         selected = self._follow(m, steps, "selected" if self.pipelined else "adding")
         adding = self._follow(m, selected, "adding") if self.pipelined else selected
         # A capacity that no packet can fill counts as the most that a packet can.
@@ -444,7 +448,8 @@ class Checker(wiring.Component):
         ):
             reachable = _byte(C((1 << bits) - 1, 8 * ADDRESS_BYTES), late_place)
             with m.If(late):
-                m.d.comb += unreachable.eq((beyond & ~late_place[0]) | (late_last & ~reachable).any())
+                exceeds = (beyond & ~late_place[0]) | (late_last & ~reachable).any()
+                m.d.comb += unreachable.eq(exceeds)
         m.d.comb += over.eq(limit - late_last - (above & ~late_place[0]))
 
         m.d.sync += [above.eq(over[-1]), beyond.eq(unreachable)]
@@ -523,6 +528,7 @@ class Checker(wiring.Component):
         known = request.descriptor.mode == Mode.RAW if self.compressing else C(1)
         if self.compressing and self.quantisation is not None:
             known &= ~self._lossy()
+        overflows = (known & findings.short) | facts.capacity
         with m.If(request.fault != Status.OK):
             m.d.comb += [status.eq(request.fault), about.fault.eq(1)]
         with m.Elif(facts.reserved):
@@ -531,7 +537,7 @@ class Checker(wiring.Component):
             m.d.comb += status.eq(Status.ZERO_LENGTH)
         with m.Elif(facts.length):
             m.d.comb += status.eq(Status.LENGTH)
-        with m.Elif((known & findings.short) | facts.capacity):
+        with m.Elif(overflows):
             m.d.comb += [status.eq(Status.CAPACITY), about.capacity.eq(1)]
         with m.Elif(facts.source):
             m.d.comb += [status.eq(Status.ALIGNMENT), about.source.eq(1)]

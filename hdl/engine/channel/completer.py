@@ -144,7 +144,7 @@ class Completer(wiring.Component):
             reported &= ~fields.lossy | self.range.valid
         m.d.comb += [refused.eq(~ticket.started), complete.eq(refused | reported)]
 
-        kind = _Kind(refused, *(Signal(name=name) for name in _Kind._fields[1:]))
+        kind = _Kind(refused, *(Signal(name=f"ticket_{name}") for name in _Kind._fields[1:]))
         m.d.comb += [
             kind.moved.eq(~refused & ~kind.dropped),
             kind.coded.eq(kind.moved & ~fields.raw),

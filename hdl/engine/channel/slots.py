@@ -360,7 +360,7 @@ class Slots(wiring.Component):
         early = self._keep(m, "early", started, write.following, checked.early, checked.push)
         # As late as what is read, and nothing of a command that was taken meanwhile.
         stepped = Signal()
-        ahead = Signal()
+        ahead = Signal(name="may_be_ahead")
         m.d.sync += [stepped.eq(write.step), ahead.eq(follows & ~stepped)]
         m.d.comb += self.ahead.eq(ahead & early[0])
         return write

@@ -328,7 +328,7 @@ class Counters(wiring.Component):
         terms = _Terms([], [], [])
         rounds = len(CHANNELS) * _SLOTS
         # The events come from deep in the channel, and the counters may know them a cycle later.
-        events = Signal(ChannelEvents(self.ports), name=f"{name}_events")
+        events = Signal(ChannelEvents(self.ports), name=f"{name}_seen")
         m.d.sync += events.eq(channel.events)
         for counter, event in _EVENTS.items():
             happens = Value.cast(events[event])

@@ -270,6 +270,7 @@ class RegisterFile(wiring.Component):
         locked = self._locked(m, here)
         report = self.report
         m.d.comb += report.ready.eq(self.settled & ~write.valid)
+        may_change = keeping & ~locked
         writes: Value = write.valid
         if self.pipelined:
             # A flip-flop of its own selects so many bits; inverted, so that synthesis keeps both.
@@ -280,7 +281,7 @@ class RegisterFile(wiring.Component):
             m.d.comb += [
                 self.changes.index.eq(place),
                 self.changes.data.eq(write.data & writable),
-                self.changes.enable.eq(write.strobes & (keeping & ~locked).replicate(REGISTER_BYTES)),
+                self.changes.enable.eq(write.strobes & may_change.replicate(REGISTER_BYTES)),
             ]
         with m.Elif(self.settled):
             m.d.comb += [
@@ -296,7 +297,8 @@ class RegisterFile(wiring.Component):
 
     def _word(self, choice: Sequence[Placed], here: Callable[[Placed], Value]) -> Value:
         """The word of the memory that the register of ``choice`` has which is ``here``."""
-        return one_of(*((here(placed), C(self.registers.words[placed.address])) for placed in choice))
+        width = len(self.changes.index)
+        return one_of(*((here(placed), C(self.registers.words[placed.address], width)) for placed in choice))
 
     def _locked(self, m: Module, here: Callable[[Placed], Value]) -> Value:
         """Whether the register that is written is locked; which lock it has is found a cycle before."""
@@ -376,9 +378,9 @@ class RegisterFile(wiring.Component):
         address = Signal(len(bus.araddr) - 2, name="read_address", reset_less=True)
         finding = Signal()
         reading = Signal()
-        hit = Signal(reset_less=True)
+        hit = Signal(name="read_hit", reset_less=True)
         place = Signal(self._place(), reset_less=True)
-        keeping = Signal(reset_less=True)
+        keeping = Signal(name="reads_kept", reset_less=True)
         from_memory = Signal(reset_less=True)
         live = Signal(REGISTER_BITS, reset_less=True)
         done = self.reads

@@ -118,7 +118,8 @@ class CodecSwitch(wiring.Component):
         )
         with m.If(pop):
             m.d.sync += fresh.eq(0)
-        with m.If(self.routes.valid & ~around & ~through):
+        chooses = self.routes.valid & ~around & ~through
+        with m.If(chooses):
             with m.If(route.raw):
                 m.d.comb += begins_around.eq(vacant)
                 m.d.sync += [around.eq(vacant), fresh.eq(vacant)]
@@ -224,7 +225,8 @@ class CodecSwitch(wiring.Component):
         size = _SELECTED if len(inner) > 1 else len(beat)
         for part, selected in enumerate(inner):
             bits = slice(part * size, (part + 1) * size)
-            m.d.comb += beat[bits].eq(Mux(selected, *(way[bits] for way in ways)))
+            chosen = Mux(selected, *(way[bits] for way in ways))
+            m.d.comb += beat[bits].eq(chosen)
         with m.If(around):
             m.d.comb += sink.valid.eq(source.valid)
         with m.Else():

@@ -100,7 +100,8 @@ class CompletionRing(wiring.Component):
             m.d.comb += moves.eq(1)
             m.d.sync += self.index.eq(self.index + 1)
         # A ring that was disabled, however shortly, begins anew, but not before all responses have come.
-        with m.If((~self.enable | closing) & ~self.in_flight & ~self.commit):
+        begins_anew = (~self.enable | closing) & ~self.in_flight & ~self.commit
+        with m.If(begins_anew):
             m.d.comb += moves.eq(1)
             m.d.sync += [self.index.eq(0), closing.eq(0)]
         with m.Elif(~self.enable):

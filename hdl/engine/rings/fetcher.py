@@ -199,8 +199,8 @@ class Fetcher(wiring.Component):
         running = Signal()
         inside = Signal()
         finished = Signal()
-        in_flight = Signal(range(self.depth + 1))
-        next_in_flight = Signal.like(in_flight)
+        in_flight = Signal(range(self.depth + 1), name="number_in_flight")
+        next_in_flight = Signal.like(in_flight, name="next_in_flight")
         # A descriptor that has come is counted a cycle later: the bus then passes little logic.
         came = Signal()
         m.d.sync += came.eq(finished)

@@ -122,17 +122,21 @@ class RecordWords:
             _number_of("address"): "error_address_low",
             _number_of("address_high"): "error_address_high",
         }
-        here: list[Value] = [is_[Job.SHOW], is_[Job.LOG], self.sequencer.word, self.sequencer.channel]
         # There is time for a register before this as well.
-        before = [Signal(len(value), name=f"report_{number}") for number, value in enumerate(here)]
-        m.d.sync += [register.eq(value) for register, value in zip(before, here, strict=True)]
-        shown, logged, word, channel = before
+        shown = Signal()
+        logged = Signal()
+        place = Signal(len(self.sequencer.word) + 1, name="reported_place")
+        m.d.sync += [
+            shown.eq(is_[Job.SHOW]),
+            logged.eq(is_[Job.LOG]),
+            place.eq(Cat(self.sequencer.word, self.sequencer.channel)),
+        ]
         known = Signal()
         known_next = Signal()
         index_next = Signal.like(sink.payload.index)
         m.d.sync += [known.eq(known_next), sink.payload.index.eq(index_next)]
         for job, names in ((shown, shows), (logged, logs)):
-            with m.If(job), m.Switch(Cat(word, channel)):
+            with m.If(job), m.Switch(place):
                 for port in self.ports:
                     for number, register in names.items():
                         with m.Case(number | port.index * RECORD_WORDS):
@@ -168,7 +172,7 @@ class RecordWords:
         fetchers = [port.fetcher for port in self.ports]
         part_bits = fetchers[0].part_bits
         # There is time for a register between the registers' memory, which may be slow, and those of the fetchers.
-        pushed = Signal(WORD_BITS)
+        pushed = Signal(WORD_BITS, name="pushed_word")
         domain = m.d.sync if self.pipelined else m.d.comb
         domain += pushed.eq(Mux(sequencer.word < len(names), given, 0))
         for port in self.ports:

@@ -110,19 +110,23 @@ class RingPort:
         wish = Signal(Wish, name=f"{self.name}_wish")
         waits = Signal(name=f"{self.name}_waits")
         m.d.comb += [waits.eq(completion.valid & ~self.shown), wish.valid.eq(1)]
+        own_error = waits & (completion.payload.status != Status.OK) & ~self.own_logged
+        shows = waits & ~self.completions.enable
+        sends = waits & self.completions.may_begin & writer_ready
+        pushes = control.push & ~fetcher.pushed
         with m.If(self.failed):
             m.d.comb += [wish.job.eq(Job.LOG), wish.cause.eq(Cause.ANSWER)]
         with m.Elif(self.fetch_watch.lost):
             m.d.comb += [wish.job.eq(Job.LOG), wish.cause.eq(Cause.FETCH_LOST)]
         with m.Elif(self.send_watch.lost):
             m.d.comb += [wish.job.eq(Job.LOG), wish.cause.eq(Cause.SEND_LOST)]
-        with m.Elif(waits & (completion.payload.status != Status.OK) & ~self.own_logged):
+        with m.Elif(own_error):
             m.d.comb += [wish.job.eq(Job.LOG), wish.cause.eq(Cause.OWN)]
-        with m.Elif(waits & ~self.completions.enable):
+        with m.Elif(shows):
             m.d.comb += wish.job.eq(Job.SHOW)
-        with m.Elif(waits & self.completions.may_begin & writer_ready):
+        with m.Elif(sends):
             m.d.comb += wish.job.eq(Job.SEND)
-        with m.Elif(control.push & ~fetcher.pushed):
+        with m.Elif(pushes):
             m.d.comb += wish.job.eq(Job.PUSH)
         with m.Elif(fetcher.wanted & asking_ready):
             m.d.comb += wish.job.eq(Job.FETCH)

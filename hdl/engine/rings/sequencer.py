@@ -67,8 +67,8 @@ class Sequencer:
     """
 
     def __init__(self) -> None:
-        self.channel = Signal(name="number")
-        self.busy = Signal()
+        self.channel = Signal(name="channel")
+        self.busy = Signal(name="has_job")
         self.fresh = Signal()
         self.ends = Signal()
         self.over = Signal()

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from .model import Module
 
-__all__ = ["merge_equal"]
+__all__ = ["inside_out", "merge_equal"]
 
 #: A port without a name counts on its own: it has the number of a cell of the whole design.
 _SERIAL = re.compile(r"((?:port)?\$)\d+")
@@ -25,7 +25,7 @@ def merge_equal(modules: dict[str, Module]) -> dict[str, list[str]]:
     stays: dict[str, tuple[str, dict[str, str]]] = {}
     sizes = Counter(map(_size, modules.values()))
     # A submodule comes before the modules that it stands in, because those are equal only if it is.
-    for name in _inside_out(modules):
+    for name in inside_out(modules):
         module = modules[name]
         for cell in module.cells:
             if cell.kind in stays:
@@ -84,7 +84,7 @@ def _unnumbered(text: str) -> str:
     return _SERIAL.sub("$", text)
 
 
-def _inside_out(modules: Mapping[str, Module]) -> list[str]:
+def inside_out(modules: Mapping[str, Module]) -> list[str]:
     """All modules in topological order: submodules come first."""
     order: dict[str, None] = {}
 

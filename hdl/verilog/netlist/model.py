@@ -19,14 +19,20 @@ __all__ = [
     "Slice",
     "Statement",
     "Wire",
+    "called",
     "constant",
     "constant_bits",
     "cut",
+    "joined",
+    "variable_of",
     "width_of",
 ]
 
 #: The attributes of a wire that say what its values are called: together, and each, with its bits behind.
 ENUMERATION, VALUE = "\\enum_base_type", "\\enum_value_"
+
+#: Begins the name of a wire of what the source has a variable for; until Yosys with a backslash before it.
+_CALLED = "$.called:"
 
 
 class Slice(NamedTuple):
@@ -48,6 +54,16 @@ class Slice(NamedTuple):
 
 #: A signal as slices, least significant first.
 Signal = list[Slice]
+
+
+def called(variable: str) -> str:
+    """The name of a wire that says what the source calls its value."""
+    return f"{_CALLED}{variable}"
+
+
+def variable_of(wire: str) -> str:
+    """What the source calls the value of a wire; nothing if that has no variable."""
+    return wire.removeprefix("\\").removeprefix(_CALLED).partition("$")[0] if _CALLED in wire else ""
 
 
 def constant(bits: str) -> Slice:
@@ -78,6 +94,25 @@ def cut(signal: Signal, low: int, width: int) -> Signal:
         if start < end:
             result.append(piece.cut(start, end - start))
         low -= piece.width
+    return result
+
+
+def joined(signal: Signal) -> Signal:
+    """The signal with adjacent slices and adjacent constants merged."""
+    result: Signal = []
+    for piece in signal:
+        last = result[-1] if result else None
+        if last is not None and last.bits is not None and piece.bits is not None:
+            result[-1] = Slice("", 0, last.width + piece.width, piece.bits + last.bits)
+        elif (
+            last is not None
+            and last.bits is None
+            and last.wire == piece.wire
+            and last.low + last.width == piece.low
+        ):
+            result[-1] = Slice(last.wire, last.low, last.width + piece.width)
+        else:
+            result.append(piece)
     return result
 
 

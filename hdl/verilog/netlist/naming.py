@@ -69,7 +69,7 @@ def names_within(module: Module, modules: Mapping[str, Module]) -> dict[str, str
         add(cell.name, cell.name[1:])
     for memory in module.memories:
         add(memory.name, memory.name[1:])
-    for name, wanted in {**_of_memories(module), **_driven(module, modules)}.items():
+    for name, wanted in {**_shared_names(module), **_of_memories(module), **_driven(module, modules)}.items():
         add(name, wanted)
     for name in module.wires:
         add(name, _plain(name))
@@ -116,6 +116,33 @@ def _of_memories(module: Module) -> dict[str, str]:
 def _bits(signal: Signal) -> tuple[Slice, ...]:
     """The different bits of a signal: an enable of a granule goes to each of its bits."""
     return tuple(dict.fromkeys(piece.cut(bit, 1) for piece in signal for bit in range(piece.width)))
+
+
+def _shared_names(module: Module) -> dict[str, str]:
+    """The wanted names of wires of which several are called the same: those of the instance's ports that they lead to."""
+    alike: dict[str, list[str]] = {}
+    for name in module.wires:
+        if name.startswith("\\"):
+            alike.setdefault(_plain(name), []).append(name)
+    shared = {
+        name
+        for names in alike.values()
+        if len(names) > 1
+        for name in names
+        if module.wires[name].direction is None
+    }
+    # The same bits, also where Amaranth has another name for them.
+    wires = {
+        tuple(right): left[0].wire for left, right in module.connects if module.whole_wire(left) in shared
+    }
+    wires |= {(Slice(name, 0, module.wires[name].width),): name for name in shared}
+    places: dict[str, list[str]] = {}
+    for cell in module.cells:
+        if not cell.kind.startswith("$"):
+            for port, signal in cell.ports.items():
+                if (wire := wires.get(tuple(signal))) is not None:
+                    places.setdefault(wire, []).append(f"{cell.name[1:]}_{_plain(port)}")
+    return {wire: names[0] for wire, names in places.items() if len(names) == 1}
 
 
 def _driven(module: Module, modules: Mapping[str, Module]) -> dict[str, str]:

@@ -15,12 +15,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .aliases import drop_aliases, drop_empty
-from .equal_modules import merge_equal
+from .equal_modules import inside_out, merge_equal
 from .initial_values import drop_initial_values, fill_memories
+from .nameless_ports import name_ports
 from .naming import module_names, names_within
 from .operators import fit_operators
 from .parse import parse
 from .structures import split_structures
+from .variables import call_wires
 from .write import write
 
 __all__ = ["Readable", "readable"]
@@ -49,9 +51,11 @@ def readable(rtlil: str, *, prefix: str, ports: Sequence[str], init: bool) -> Re
     paths = merge_equal(modules)
     for module in modules.values():
         drop_empty(module)
+        call_wires(module)
         drop_aliases(module, lambda name: not re.search(r"[.[]", name))
         fit_operators(module)
     split_structures(modules, top)
+    name_ports(modules, inside_out(modules))
     for module in modules.values():
         if init:
             fill_memories(module)

@@ -73,13 +73,6 @@ def _leaves(module: Module, keep_ports: bool) -> _Leaves:
     for left, right in module.connects:
         if left[0].wire in result and _FIELD.match(left[0].wire) is None:
             result.update(_drivers(module, result[left[0].wire], right))
-    # What drives a part of a structure may leave the module on a port that Amaranth had no name for.
-    exported: set[str] = set()
-    for left, right in module.connects:
-        driver = module.whole_wire(right)
-        if left[0].wire.startswith("\\port$") and driver in result and driver not in exported:
-            result[left[0].wire] = result[driver]
-            exported.add(driver)
     return result
 
 

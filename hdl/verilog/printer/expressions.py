@@ -7,7 +7,7 @@ expression can replace any net of its width. Every function here asserts the wid
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 __all__ = [
@@ -67,6 +67,23 @@ class Node(NamedTuple):
     def size(self) -> int:
         """The number of leaves and constants."""
         return sum(part.size() for part in self.parts) if self.parts else 1
+
+    def largest_entry(self) -> int:
+        """The size of the largest entry of what is read entry by entry: a row, the cases of a choice, or a chain of one
+        operator. Anything else is an entry."""
+        return max(entry.size() for entry in self._entries())
+
+    def _entries(self) -> Iterator[Node]:
+        if self.kind == "concat":
+            yield from self.parts
+        elif self.kind == "?:" or (self.kind in ASSOCIATIVE and len(self.parts) == 2):
+            for part in self.parts:
+                if part.kind == self.kind and len(part.parts) == len(self.parts):
+                    yield from part._entries()
+                else:
+                    yield part
+        else:
+            yield self
 
 
 def leaf(text: str, width: int) -> Node:

@@ -167,7 +167,7 @@ def _choose(folded: Folded, operators: list[Cell]) -> None:
                 visit(folded.drivers[name])
         node = folded.result(cell, {})
         candidates = {name for name in inputs if name in hidden}
-        while node.size() > _LARGEST and candidates:
+        while node.largest_entry() > _LARGEST and candidates:
             largest = max(candidates, key=lambda name: (hidden[name].size(), name))
             if hidden[largest].size() < _LEAST_PART:
                 break

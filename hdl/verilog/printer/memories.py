@@ -15,11 +15,10 @@ from itertools import groupby
 from math import gcd
 
 from cdma.hdl.verilog.dialect import VERILOG_2005, Dialect
-from cdma.hdl.verilog.netlist.model import Cell, Signal, constant, cut, width_of
+from cdma.hdl.verilog.netlist.model import Cell, Signal, constant, cut, joined, width_of
 
 from .expressions import Node, leaf
 from .layout import assignment, condition, constant_text, flat, wrapped
-from .nets import joined
 
 __all__ = ["Memory", "Shape", "infer", "initial_values", "memory_of", "read_data", "wrapper", "wrapper_ports"]
 

@@ -1,17 +1,20 @@
 """Names of nameless nets.
 
-A net with a short expression is named after it: ``state_is_3``, ``valid_and_ready``, ``any_error``. Any other is named
-after its use: ``count_next`` is the next value of a register, ``count_enable`` its enable, ``queue_write_data`` goes to a
-port of an instance, and ``count_term`` is a part of the driver of ``count``.
+A net has the name of its variable in the source. Any other with a short expression is named after that: ``state_is_3``,
+``valid_and_ready``, ``any_error``. The rest is named after its use: ``count_next`` is the next value of a register,
+``count_otherwise`` what it is given unless a later condition holds, ``count_enable`` its enable; ``queue_write_data`` goes
+to a port of an instance, ``output_fields`` is divided among several nets, and ``count_term`` is a part of the driver of
+``count``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 from cdma.hdl.verilog.names import legal_name
-from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, width_of
+from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Slice, variable_of, width_of
 
 from .folding import Folded, Use
 from .nets import is_named, result_ports
@@ -20,7 +23,7 @@ from .values import value_name
 __all__ = ["net_names"]
 
 #: The longest name that says what a net is.
-_LONGEST = 36
+_LONGEST = 48
 
 _BETWEEN = {
     "$eq": "is",
@@ -34,6 +37,9 @@ _BETWEEN = {
     "$le": "up_to",
     "$gt": "above",
     "$ge": "from",
+    "$shr": "shifted_by",
+    "$shift": "shifted_by",
+    "$shiftx": "shifted_by",
 }
 _BEFORE = {
     "$not": "not",
@@ -43,6 +49,9 @@ _BEFORE = {
     "$reduce_and": "all",
     "$reduce_xor": "odd",
 }
+
+#: What stands between the parts of a row that is reduced.
+_JOINED = {"$reduce_and": "_and_", "$reduce_or": "_or_", "$reduce_bool": "_or_"}
 
 #: Of several uses the one that a net is called after.
 _RANK = {"next": 0, "enable": 1, "reset": 2, "operand": 4}
@@ -73,15 +82,23 @@ def net_names(folded: Folded, modules: Mapping[str, Module]) -> dict[str, str]:
 
     def name_of(wire: str) -> str:
         return (
-            names[wire] if wire in names else give(wire, _described(folded, wire, names) or after_use(wire))
+            names[wire]
+            if wire in names
+            else give(wire, variable_of(wire) or _described(folded, wire, names) or after_use(wire))
         )
 
     def after_use(wire: str) -> str:
         uses = folded.uses.get(wire, [])
         if not uses:
             return "unused"
+        if fields := _common_start([names[use.target] for use in uses if use.target in names]):
+            return f"{fields}fields"
         use = min(uses, key=lambda use: (_RANK.get(use.role, 3), not is_named(use.target)))
         target = target_name(use)
+        is_choice = wire in folded.drivers and folded.drivers[wire].kind in ("$mux", "$pmux")
+        if is_choice and (use.role == "operand" or f"{target}_next" in used):
+            # A later condition may override it.
+            return f"{re.sub('(_next|_otherwise)*$', '', target)}_otherwise"
         if use.role == "operand":
             return target if target.endswith("_term") else f"{target}_term"
         return f"{target}_{use.role.removeprefix(chr(92))}"
@@ -102,26 +119,54 @@ def net_names(folded: Folded, modules: Mapping[str, Module]) -> dict[str, str]:
     return names
 
 
+def _common_start(names: Sequence[str]) -> str:
+    """What the names of several fields begin with, and their underscore."""
+    words = takewhile(
+        lambda column: len({*column}) == 1, zip(*(name.split("_") for name in names), strict=False)
+    )
+    return "".join(f"{column[0]}_" for column in words) if len({*names}) > 1 else ""
+
+
 def _described(folded: Folded, wire: str, names: Mapping[str, str]) -> str | None:
     """A name after the expression of an operator, if all its operands have short names."""
-    cell = folded.drivers[wire]
     uses = folded.uses.get(wire, [])
-    if uses and all(use.role == "next" for use in uses):
+    if len({use.target for use in uses}) == 1 and all(use.role == "next" for use in uses):
         return None
-    operands = [_operand(cell, port, names) for port in ("\\A", "\\B") if port in cell.ports]
+    name = _description(folded, wire, names)
+    return name if name is not None and len(name) <= _LONGEST else None
+
+
+def _description(folded: Folded, wire: str, names: Mapping[str, str], around: str = "") -> str | None:
+    """What is calculated, in words; ``around`` is the kind of the operator that reads it."""
+    cell = folded.drivers[wire]
+    if around and cell.kind in ("$and", "$or", "$xor", "$mux") and cell.kind != around:
+        # It would be read in another order.
+        return None
+    operands = [_operand(folded, cell, port, names) for port in ("\\A", "\\B", "\\S") if port in cell.ports]
+    words = [operand for operand in operands if operand is not None]
+    if len(words) < len(operands):
+        return None
     value = _value(folded.module, cell)
-    if None in operands:
-        return None
-    first = operands[0]
-    if cell.kind in _BETWEEN and len(operands) == 2:
-        name = f"{first}_{_BETWEEN[cell.kind]}_{value or operands[1]}"
-    elif cell.kind == "$logic_not" and width_of(cell.ports["\\A"]) > 1:
-        name = f"{first}_is_{value or 0}"
-    elif cell.kind in _BEFORE and len(operands) == 1:
-        name = f"{_BEFORE[cell.kind]}_{first}"
-    else:
-        return None
-    return name if len(name) <= _LONGEST else None
+    if cell.kind in _BETWEEN and len(words) == 2:
+        return f"{words[0]}_{_BETWEEN[cell.kind]}_{value or words[1]}"
+    if cell.kind == "$logic_not" and width_of(cell.ports["\\A"]) > 1:
+        return f"{words[0]}_is_{value or 0}"
+    if cell.kind in _JOINED and len({*cell.ports["\\A"]}) > 1:
+        return words[0]
+    if cell.kind in _BEFORE and len(words) == 1:
+        return f"{_BEFORE[cell.kind]}_{words[0]}"
+    if cell.kind == "$mux":
+        return _choice(*words, bit=width_of(cell.ports["\\Y"]) == 1)
+    return None
+
+
+def _choice(no: str, yes: str, condition: str, *, bit: bool) -> str | None:
+    """What a multiplexer chooses, in words; the choice of a ``bit`` with a constant is written with ``&`` or ``|``."""
+    if bit and yes in ("0", "1"):
+        return f"not_{condition}_and_{no}" if yes == "0" else f"{condition}_or_{no}"
+    if bit and no in ("0", "1"):
+        return f"{condition}_and_{yes}" if no == "0" else f"not_{condition}_or_{yes}"
+    return None if yes.isdigit() else f"{yes}_if_{condition}_else_{no}"
 
 
 def _value(module: Module, cell: Cell) -> str | None:
@@ -135,17 +180,27 @@ def _value(module: Module, cell: Cell) -> str | None:
     return name and name.lower()
 
 
-def _operand(cell: Cell, port: str, names: Mapping[str, str]) -> str | None:
+def _operand(folded: Folded, cell: Cell, port: str, names: Mapping[str, str]) -> str | None:
     """The part of a name for an operand."""
     signal: Signal = cell.ports[port]
     while len(signal) > 1 and signal[-1].bits is not None and "1" not in signal[-1].bits:
         # Leading zeros only make it as wide as the other operand.
         signal = signal[:-1]
-    if len(signal) != 1:
-        return None
-    piece = signal[0]
+    if len(signal) > 1 and cell.kind in _JOINED:
+        words = [_piece(folded, cell, piece, names) for piece in reversed(signal)]
+        return None if None in words else _JOINED[cell.kind].join(filter(None, words))
+    # A bit that is repeated has the name of the bit.
+    return _piece(folded, cell, signal[0], names) if len({*signal}) == 1 else None
+
+
+def _piece(folded: Folded, cell: Cell, piece: Slice, names: Mapping[str, str]) -> str | None:
     if piece.bits is not None:
         return str(int(piece.bits, 2)) if set(piece.bits) <= {"0", "1"} else None
-    if piece.wire not in names:
-        return None
-    return names[piece.wire] if piece.low == 0 else f"{names[piece.wire]}_{piece.low}"
+    if piece.wire in names:
+        name, high = names[piece.wire], piece.low + piece.width - 1
+        if piece.width == folded.module.wires[piece.wire].width:
+            return name
+        return f"{name}_{high}" if piece.width == 1 else f"{name}_{high}_{piece.low}"
+    if piece.wire in folded.drivers and piece.wire not in folded.nets:
+        return _description(folded, piece.wire, names, cell.kind)
+    return None

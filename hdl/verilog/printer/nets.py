@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Slice, Wire, cut, width_of
+from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Slice, Wire, cut, joined, width_of
 
-__all__ = ["REGISTERS", "is_named", "is_operator", "joined", "prepare", "result_ports"]
+__all__ = ["REGISTERS", "is_named", "is_operator", "prepare", "result_ports"]
 
 #: The registers that ``opt_dff`` leaves.
 REGISTERS = frozenset({"$dff", "$dffe", "$sdff", "$sdffe", "$sdffce"})
@@ -34,25 +34,6 @@ def result_ports(cell: Cell, modules: Mapping[str, Module]) -> list[str]:
     if cell.kind in REGISTERS:
         return ["\\Q"]
     return ["\\RD_DATA"] if cell.kind == "$mem_v2" else ["\\Y"]
-
-
-def joined(signal: Signal) -> Signal:
-    """The signal with adjacent slices and adjacent constants merged."""
-    result: Signal = []
-    for piece in signal:
-        last = result[-1] if result else None
-        if last is not None and last.bits is not None and piece.bits is not None:
-            result[-1] = Slice("", 0, last.width + piece.width, piece.bits + last.bits)
-        elif (
-            last is not None
-            and last.bits is None
-            and last.wire == piece.wire
-            and last.low + last.width == piece.low
-        ):
-            result[-1] = Slice(last.wire, last.low, last.width + piece.width)
-        else:
-            result.append(piece)
-    return result
 
 
 def prepare(module: Module, modules: Mapping[str, Module]) -> None:

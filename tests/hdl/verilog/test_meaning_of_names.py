@@ -1,0 +1,71 @@
+"""Names in the Verilog of the default engine say what they are: hardly one is told from another by a number alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from cdma.hdl.engine.generate import engine_verilog
+from cdma.hdl.spec.engine import EngineConfig
+
+_MODULE = re.compile(r"^module (\w+) \((.*?)^endmodule", re.MULTILINE | re.DOTALL)
+_DECLARED = re.compile(
+    r"^  (?:input +|output +)?(?:wire|reg) +(?:\[(\d+):0\] )?(\w+)[;,]?(?: //.*)?$", re.MULTILINE
+)
+
+#: The most names of each kind in all modules together.
+_PARTS = 20
+_SERIAL = 10
+
+
+def _declared(text: str) -> Iterator[tuple[str, dict[str, int]]]:
+    """The modules of a text, each with its names and their widths."""
+    for module in _MODULE.finditer(text):
+        yield module[1], {name: int(high or 0) + 1 for high, name in _DECLARED.findall(module[2])}
+
+
+def _is_serial(name: str, widths: dict[str, int]) -> bool:
+    """Whether a number tells a name from another of the module: it is neither that of a lane, nor that of a bit."""
+    stem, _, number = name.rpartition("_")
+    if not number.isdigit() or int(number) < 2 or stem not in widths or f"{stem}_0" in widths:
+        return False
+    return widths[name] > 1 or int(number) >= widths[stem]
+
+
+def _counted(text: str) -> tuple[list[str], list[str], list[str]]:
+    """The names that only say what they are a part of, those told by a number, and those of ports without a name."""
+    parts, serial, nameless = [], [], []
+    for module, widths in _declared(text):
+        for name in widths:
+            if "_term" in name:
+                parts.append(f"{module}.{name}")
+            elif _is_serial(name, widths):
+                serial.append(f"{module}.{name}")
+            if re.fullmatch(r"port(_\d+)?", name):
+                nameless.append(f"{module}.{name}")
+    return parts, serial, nameless
+
+
+def test_names_of_the_default_engine_say_what_they_are() -> None:
+    parts, serial, nameless = _counted(engine_verilog(EngineConfig()))
+    assert len(parts) <= _PARTS, parts
+    assert len(serial) <= _SERIAL, serial
+    assert not nameless
+
+
+def test_a_name_that_says_nothing_is_counted() -> None:
+    text = """
+module a (
+  input  wire port_3,
+  output reg  [7:0] row_0
+);
+  wire [3:0] count;
+  wire count_2;
+  wire [3:0] count_next_term;
+  wire row;
+  wire [7:0] row_2;
+  wire stop;
+  wire stop_2;
+endmodule
+"""
+    assert _counted(text) == (["a.count_next_term"], ["a.stop_2"], ["a.port_3"])

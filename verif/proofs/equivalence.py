@@ -28,7 +28,7 @@ from cdma.synth.yosys import WRITE_AIGER, decide_miter, find_yosys, scratch
 from .proof import Claim
 from .result import FAILED, PROVEN, UNKNOWN
 
-__all__ = ["Equivalence", "Printed", "Sides", "Whole", "printed"]
+__all__ = ["Equivalence", "Printed", "Revisions", "Sides", "Whole", "printed"]
 
 #: A status, the bits that were compared, and what is wrong.
 Verdict = tuple[str, int, str]
@@ -53,11 +53,12 @@ class Equivalence(Claim):
 
 
 _MITER = """\
-read_rtlil gold.il
-hierarchy -check -top gold
+{read_gold}
+hierarchy -check -top {gold}
 proc -norom
 flatten
 opt_clean
+rename {gold} gold_side
 design -stash gold
 {read} gate.v
 hierarchy -check -top {top}
@@ -66,7 +67,7 @@ flatten
 opt_clean
 rename {top} gate
 design -stash gate
-design -copy-from gold -as gold gold
+design -copy-from gold -as gold gold_side
 design -copy-from gate -as gate gate
 miter -equiv -flatten gold gate miter
 hierarchy -top miter
@@ -87,28 +88,56 @@ class Whole:
         return rtlil.convert(self.shell, name="gold", emit_src=False), self.verilog
 
     def compare(self, seconds: float) -> Verdict:
-        source, text = self.texts
         bits = sum(port.width for port in self.shell.ports() if port.direction == "output")
-        with scratch() as folder:
-            (folder / "gold.il").write_text(source)
-            (folder / "gate.v").write_text(text)
-            try:
-                find_yosys().run(
-                    _MITER.format(top=self.top, read=_read(self.dialect)) + WRITE_AIGER,
-                    folder,
-                    seconds=seconds,
-                )
-            except ToolTimeout as error:
-                return UNKNOWN, bits, str(error)
-            except ToolError as error:
-                return FAILED, 0, str(error)
-            try:
-                same = decide_miter(folder, "scorr", seconds, seconds)
-            except ToolError as error:
-                return UNKNOWN, bits, str(error)
-        if same is None:
-            return UNKNOWN, bits, "ABC decides it neither way"
-        return (PROVEN, bits, "") if same else (FAILED, bits, "some input shows a difference")
+        script = _MITER.format(
+            read_gold="read_rtlil gold", gold="gold", top=self.top, read=_read(self.dialect)
+        )
+        return _whole(script, self.texts, bits, seconds)
+
+
+@dataclass(frozen=True)
+class Revisions:
+    """The Verilog of a design of another revision, and that of this one, both with initial values.
+
+    ``top``
+        The module of both, with the same ports.
+    """
+
+    before: str
+    after: str
+    top: str
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        return self.before, self.after
+
+    def compare(self, seconds: float) -> Verdict:
+        header = self.after.partition(f"module {self.top} (\n")[2].partition(");")[0]
+        widths = re.findall(r"^  output +(?:wire|reg) +(?:\[(\d+):0\] )?\w+", header, re.MULTILINE)
+        script = _MITER.format(
+            read_gold="read_verilog gold", gold=self.top, top=self.top, read=_read(VERILOG_2005)
+        )
+        return _whole(script, self.texts, sum(int(high or 0) + 1 for high in widths), seconds)
+
+
+def _whole(script: str, sides: tuple[str, str], bits: int, seconds: float) -> Verdict:
+    """Compares two designs by a script that makes a miter of the files ``gold`` and ``gate.v``."""
+    with scratch() as folder:
+        for name, text in zip(("gold", "gate.v"), sides, strict=True):
+            (folder / name).write_text(text)
+        try:
+            find_yosys().run(script + WRITE_AIGER, folder, seconds=seconds)
+        except ToolTimeout as error:
+            return UNKNOWN, bits, str(error)
+        except ToolError as error:
+            return FAILED, 0, str(error)
+        try:
+            same = decide_miter(folder, "scorr", seconds, seconds)
+        except ToolError as error:
+            return UNKNOWN, bits, str(error)
+    if same is None:
+        return UNKNOWN, bits, "ABC decides it neither way"
+    return (PROVEN, bits, "") if same else (FAILED, bits, "some input shows a difference")
 
 
 #: Both sides, each module by itself: the ports of its instances are ports of its own, and memories are registers of the same

@@ -14,7 +14,7 @@ from cdma.hdl.spec.format import Format
 from cdma.hdl.verilog.dialect import SYSTEM_VERILOG
 from cdma.hdl.verilog.style import Style
 from cdma.verif.engine.design import SMALL
-from cdma.verif.proofs.equivalence import Equivalence, Printed, Whole, printed
+from cdma.verif.proofs.equivalence import Equivalence, Printed, Revisions, Whole, printed
 from cdma.verif.proofs.result import FAILED, PROVEN
 from cdma.verif.proofs.source import PROOFS, shell_of
 from tests.support.thorough import cases_of
@@ -52,6 +52,15 @@ def test_system_verilog_is_the_same_logic_from_its_initial_values_on(block: str)
     changed = text.replace(" = 1'b0;", " = 1'b1;", 1)
     assert changed != text
     assert Whole(whole.shell, changed, whole.top, SYSTEM_VERILOG).compare(600)[0] == FAILED
+
+
+def test_another_text_of_the_same_logic_is_proven_and_another_logic_found() -> None:
+    text = codec_design("compressor", _TINY).text
+    renamed = text.replace("channel", "way").replace(" over_one", " beyond").replace("(over_one", "(beyond")
+    assert Revisions(text, renamed, "cdma_compressor").compare(600)[0] == PROVEN
+    broken = text.replace(" & ", " | ", 1)
+    assert broken != text
+    assert Revisions(text, broken, "cdma_compressor").compare(600)[0] == FAILED
 
 
 @pytest.mark.slow

@@ -1,0 +1,74 @@
+"""Proves that a codec's Verilog of another revision and of this checkout, whose texts differ, are the same logic.
+
+    python -m tests.same_logic v0.1                         # the small shapes below
+    python -m tests.same_logic HEAD~3 --word-bits 16 --lanes 4
+
+Every output bit is the same in every cycle of every run from the initial values on, whatever the names inside are. Beside
+``tests/same_output.py``, which says where texts differ. The status is 1 where one is not proven.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from cdma.hdl.spec.codecs import BLOCKS
+from cdma.verif.proofs.equivalence import Revisions
+from cdma.verif.proofs.result import PROVEN
+from tests.same_output import ROOT, link_package
+
+#: Shapes that have most constructs and take seconds.
+_SHAPES = (
+    "--word-bits 8 --window 8 --lanes 2",
+    "--word-bits 8 --window 16 --code-bits 2 --values 0 7 --runtime-values --lanes 4",
+    "--word-bits 8 --window 8 --lanes 2 --queue 0",
+)
+
+_SECONDS = 600
+
+
+def _verilog(package: Path, block: str, options: Sequence[str]) -> str:
+    """What a checkout, laid out in ``package``, generates."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "cdma", "generate", block, "-o", folder, *options]
+        environment = {**os.environ, "PYTHONPATH": str(package)}
+        subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
+        return (Path(folder) / f"cdma_{block}.v").read_text()
+
+
+def main(argv: Sequence[str] | None = None, root: Path = ROOT) -> int:
+    """Runs the command line on the checkout ``root``."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("base", metavar="REVISION")
+    arguments, options = parser.parse_known_args(argv)
+    shapes = [options] if options else [shape.split() for shape in _SHAPES]
+    proven = True
+    with tempfile.TemporaryDirectory() as outer:
+        folders = [Path(outer) / side for side in ("before", "after")]
+        for folder in folders:
+            folder.mkdir()
+        checkout = Path(outer) / "checkout"
+        git = ["git", "-C", str(root), "worktree"]
+        subprocess.run([*git, "add", "--quiet", "--detach", str(checkout), arguments.base], check=True)
+        try:
+            before, after = (
+                link_package(tree, folder) for tree, folder in zip((checkout, root), folders, strict=True)
+            )
+            for shape in shapes:
+                for block in BLOCKS:
+                    sides = (_verilog(package, block, shape) for package in (before, after))
+                    status, bits, detail = Revisions(*sides, f"cdma_{block}").compare(_SECONDS)
+                    print(f"{block} {' '.join(shape)}: {status}, {bits} bits {detail}".rstrip(), flush=True)
+                    proven &= status == PROVEN
+        finally:
+            subprocess.run([*git, "remove", "--force", str(checkout)], check=True)
+    return not proven
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -128,7 +128,7 @@ def _run(arguments: argparse.Namespace) -> int:
     design = design_from(arguments, init=False)
     if arguments.block == ENGINE:
         with_rings(design)
-    tensors = _tensors(arguments, config.format)
+    tensors = _tensors(arguments, design.config)
     with status() as say:
         period = arguments.period or default_period(library, find_opensta(), cache_from(arguments))
         ways = [Options(period, gating) for gating in ((False, True) if arguments.clock_gating else (False,))]

@@ -82,7 +82,7 @@ class Edges:
             pin._path.encode() if pin is not None else b"" for pin in (dut.aclk, dut.aresetn, wake, broken)
         )
         half = get_sim_steps(PERIOD_NS, "ns") // 2
-        self._edges = library().edges_new(*names, half, self._objections.text)
+        self._edges: int = library().edges_new(*names, half, self._objections.text)
         self._objections.check()
         self._shared = _Shared.from_address(library().edges_shared(self._edges))
         self._shared.alarm = _NEVER

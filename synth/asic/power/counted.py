@@ -212,9 +212,9 @@ def _memory(name: str, cell: Mapping[str, Any]) -> list[str]:
     for port in range(number("WR_PORTS")):
         clock, address = _net(pins["WR_CLK"][port]), _vector(part("WR_ADDR", port, address_bits))
         lines.append(f"  always @(posedge {clock}) begin")
-        data, enables = part("WR_DATA", port, width), part("WR_EN", port, width)
+        written, enables = part("WR_DATA", port, width), part("WR_EN", port, width)
         lines += [
-            f"    if ({_net(enable)}) {name}[{address}][{bit}] <= {_net(data[bit])};"
+            f"    if ({_net(enable)}) {name}[{address}][{bit}] <= {_net(written[bit])};"
             for bit, enable in enumerate(enables)
         ]
         lines.append("  end")

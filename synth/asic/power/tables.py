@@ -219,7 +219,7 @@ def _wires(group: Group) -> Wires:
 
 def _cell(group: Group, templates: Mapping[str, Group], watts: float) -> PowerCell:
     pins = {}
-    gating = {}
+    gating: dict[str, str] = {}
     for pin in group.of("pin"):
         for name in pin.arguments:
             pins[name] = _pin(name, pin, templates)

@@ -82,7 +82,7 @@ verif/engine/litex: base hdl/spec hdl/deliver verif/simulator
 # The proofs hold single blocks and the Verilog of whole designs, and simulate nothing.
 verif/proofs: base hdl/spec hdl/spec/registers hdl/blocks hdl/verilog hdl/codec/parts hdl/codec/plain hdl/codec
     hdl/lossy hdl/axi hdl/engine/channel hdl/engine/control hdl/engine/rings hdl/engine synth
-verif: base hdl/spec verif/simulator verif/stream verif/engine
+verif: base hdl/spec sim/codec verif/simulator verif/stream verif/engine
 # Campaigns, in one frame: what the regression reaches, random designs, faults put into designs, faults at the ports of
 # an engine, and what they find out about one design.
 verif/campaigns: base verif/simulator verif

@@ -128,7 +128,7 @@ def _run(arguments: argparse.Namespace) -> int:
     design = design_from(arguments, init=False)
     if arguments.block == ENGINE:
         with_rings(design)
-    tensors = _tensors(arguments, design.config)
+    tensors = _tensors(arguments, design.config.format)
     with status() as say:
         period = arguments.period or default_period(library, find_opensta(), cache_from(arguments))
         ways = [Options(period, gating) for gating in ((False, True) if arguments.clock_gating else (False,))]
@@ -158,7 +158,7 @@ def _run(arguments: argparse.Namespace) -> int:
     cells = [[cell(row) for cell in _COLUMNS.values()] for row in rows]
     Table(list(_COLUMNS), cells, 2).show()
     for one in found["crossovers"]:
-        said = "at no density" if one["density"] is None else f"up to density {one['density']:.3f}"
+        said = _where(one["density"], max(tensors))
         kind = "gated" if one["gated"] else "plain"
         print(
             f"{one['move']}, {kind} clocks: saves more than it takes {said} on a link of {one['link_pj_per_bit']:g} pJ a bit"
@@ -166,12 +166,18 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _where(density: float | None, highest: float) -> str:
+    if density is None:
+        return "at no density"
+    return f"up to density {density:.3f}" if density < highest else "at every density measured"
+
+
 def _tensors(arguments: argparse.Namespace, form: Any) -> dict[float, Words]:
     """The words of each tensor by the density of words that are not zero."""
     from cdma.files import opened
     from cdma.sim.codec.npy import NotATensor, read_npy
     from cdma.sim.codec.stimuli import activations
-    from cdma.sim.codec.words import words_of
+    from cdma.sim.codec.words import word_dtype, words_of
 
     size = _BYTES if arguments.bytes is None else arguments.bytes
     if not 1 <= size <= _MOST_BYTES:
@@ -181,11 +187,8 @@ def _tensors(arguments: argparse.Namespace, form: Any) -> dict[float, Words]:
         made = {}
         for density in arguments.densities or _DENSITIES:
             numbers = activations(count, density).reshape(-1)[:count]
-            made[density] = (
-                words_of(numbers.view("u4") >> (32 - form.word_bits), form)
-                if form.word_bits < 32
-                else words_of(numbers, form)
-            )
+            # The upper bits of a number: sign, exponent, and of the fraction what there is room for.
+            made[density] = (numbers.view("u4") >> (32 - form.word_bits)).astype(word_dtype(form))
         return made
     if arguments.densities is not None:
         raise ParameterError("densities is given with input, whose tensors have their own")

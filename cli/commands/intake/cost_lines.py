@@ -314,7 +314,7 @@ def memories(subject: Subject) -> Line:
 
 
 def power(subject: Subject) -> Line:
-    """Which nobody has measured; what gated clocks save is the nearest."""
+    """Of which no measurement is on record; what gated clocks save is the nearest."""
     stored = [each for each in subject.stored if each.kind == "area" and each.figures.get("clock_gated")]
     said: list[Part] = [
         Paragraph(
@@ -324,4 +324,5 @@ def power(subject: Subject) -> Line:
         for each in stored[:1]
     ]
     command = subject.command("area", "--clock-gating --no-breakdown")
-    return Line("power", "Power", [command], "Nothing measures power.", said, nearest=True)
+    answer = "No measurement is on record; of codecs and engines, `cdma power` makes one on your library."
+    return Line("power", "Power", [command], answer, said, nearest=True)

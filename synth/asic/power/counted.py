@@ -221,16 +221,16 @@ def _memory(name: str, cell: Mapping[str, Any]) -> list[str]:
     clocked = number("RD_CLK_ENABLE")
     for port in range(number("RD_PORTS")):
         read = f"{name}[{_vector(part('RD_ADDR', port, address_bits))}]"
-        data = _vector(part("RD_DATA", port, width))
+        value = _vector(part("RD_DATA", port, width))
         if clocked >> port & 1:
             lines += [
                 f"  reg [{width - 1}:0] {name}_{port};",
                 f"  always @(posedge {_net(pins['RD_CLK'][port])})",
                 f"    if ({_net(pins['RD_EN'][port])}) {name}_{port} <= {read};",
-                f"  assign {data} = {name}_{port};",
+                f"  assign {value} = {name}_{port};",
             ]
         else:
-            lines.append(f"  assign {data} = {read};")
+            lines.append(f"  assign {value} = {read};")
     return lines
 
 

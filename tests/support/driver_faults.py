@@ -69,10 +69,10 @@ class _Faults:
             burst = beat * self.config.burst(port)
             address = at // beat * beat if side == "read" else max(start, at // burst * burst)
             status = Status[f"{side.upper()}_{kind.name}"]
-            self.bench.memory[port].bad = {at: kind}
+            self.bench.memory[port].spoil({at: kind})
             channel.submit(job)
             (done,) = channel.wait(1)
-            self.bench.memory[port].bad = {}
+            self.bench.memory[port].mend(at)
             assert (done.tag, done.status, done.address) == (job.tag, status, address), (name, job, done)
             assert channel.error() == EngineError(status, job.tag, address)
             channel.clear_error()

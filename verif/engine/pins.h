@@ -64,11 +64,13 @@ class Pin {
     }
     void drive(uint64_t value) { drive(reinterpret_cast<const uint8_t *>(&value), sizeof value); }
 
-    // Puts the value on the pin.
+    // Puts the value on the pin, after a delay of nothing: without one, Icarus shows no edge to what waits for a part of
+    // the nets that the pin drives.
     void put() {
         s_vpi_value value{vpiVectorVal, {}};
         value.value.vector = words_.data();
-        vpi_put_value(handle_, &value, nullptr, vpiNoDelay);
+        s_vpi_time nothing{vpiSimTime, 0, 0, 0};
+        vpi_put_value(handle_, &value, &nothing, vpiInertialDelay);
     }
     void put(uint32_t value) {
         words_[0] = {value, 0};

@@ -44,13 +44,17 @@ def compress(
         check_range("capacity", capacity, 0, 1 << 60, "bytes for the stream")
     count, device = words.numel(), words.device
     with current(device):
-        length = torch.zeros((), dtype=torch.int64, device=device)
-        index = torch.empty((block_count(count, format), INDEX_COLUMNS), dtype=torch.int64, device=device)
+        # The length, and the index at a multiple of 16 bytes.
+        blocks = block_count(count, format)
+        beside = torch.empty(2 + blocks * INDEX_COLUMNS, dtype=torch.int64, device=device)
+        length, index = beside[0], beside[2:].view(blocks, INDEX_COLUMNS)
         if out is None:
             if capacity is None:
                 capacity = int(_totals(words, format)[1]) * unit if count else 0
             out = torch.empty(capacity, dtype=torch.uint8, device=device)
-        if count:
+        if not count:
+            length.zero_()
+        else:
             _pack(words, format, index, length, out)
         return Packed(out, length, count, format, index, checksum(words) if crc else None)
 

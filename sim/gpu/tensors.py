@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 import triton
@@ -18,6 +17,8 @@ __all__ = ["UNSIGNED", "bytes_of", "current", "require_card", "require_format", 
 
 #: Unsigned types by their bytes.
 UNSIGNED = {1: torch.uint8, 2: torch.uint16, 4: torch.uint32}
+
+_HERE = nullcontext()
 
 
 def require_format(format: StreamFormat) -> Format:
@@ -49,11 +50,11 @@ def require_card(device: torch.device) -> None:
         )
 
 
-@contextmanager
-def current(device: torch.device) -> Iterator[None]:
+def current(device: torch.device) -> AbstractContextManager[object]:
     """Makes a card the one that kernels run on, in the stream of work that is current there."""
-    with torch.cuda.device(device) if device.type == "cuda" else nullcontext():
-        yield
+    if device.type != "cuda" or device.index == torch.cuda.current_device():
+        return _HERE
+    return torch.cuda.device(device)
 
 
 def words_of(tensor: Tensor, format: Format) -> Tensor:

@@ -78,7 +78,7 @@ class Saved(Keeping):
             kernels_in("compress")
             from .on_card import Card
 
-            self._kept_on_card = Card(self._ledger)
+            self._kept_on_card = Card(self._ledger, dense=getattr(self._policy, "dense", False))
         return self._kept_on_card
 
     def _left(self, module: nn.Module, output: Any) -> None:

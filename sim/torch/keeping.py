@@ -191,11 +191,16 @@ class Keeping:
         """Whether a tensor is a parameter or a buffer of the model, or a view of one."""
         if isinstance(tensor, nn.Parameter) or isinstance(tensor._base, nn.Parameter):
             return True
-        # A module that runs may have a new buffer.
-        buffers = [one for _, module in self._calls.running for one in module.buffers(recurse=False)]
         address = tensor.untyped_storage().data_ptr()
         own = self._own.get(address)
-        return (own is not None and own() is not None) or address in _memory_of(buffers)
+        if own is not None and own() is not None:
+            return True
+        # A module that runs may have a new buffer.
+        return any(
+            buffer is not None and is_plain(buffer) and buffer.untyped_storage().data_ptr() == address
+            for _, module in self._calls.running
+            for buffer in module._buffers.values()
+        )
 
     def _is_cast(self, tensor: Tensor) -> bool:
         """Whether a tensor is a parameter of the running module in another number type, as autocast makes it."""

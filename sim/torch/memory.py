@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -86,21 +87,22 @@ def place_of(tensor: Tensor) -> tuple[Place, weakref.ref[Any]]:
     """Where a tensor lies, and a reference that knows whether the memory is still what it was."""
     storage = tensor.untyped_storage()
     span = _span(tensor)
-    shape = () if span <= _once(tensor).numel() else (tuple(tensor.shape), tensor.stride())
+    shape = () if span <= _once(tensor) else (tuple(tensor.shape), tensor.stride())
     place = (storage._cdata, tensor.storage_offset(), span, tensor.dtype, *shape)
     return (*place, tensor._version), weakref.ref(storage)
 
 
 def layout_of(tensor: Tensor) -> tuple[Callable[[], Tensor], torch.Size, tuple[int, ...]]:
     """How to get the elements of a tensor in one dimension, in the order of memory, and its size and strides over them."""
-    once, span = _once(tensor), _span(tensor)
-    if span <= once.numel():
+    span = _span(tensor)
+    if span <= _once(tensor):
         # Nothing lies between the elements; windows that overlap have theirs several times.
         return (
             lambda: tensor.as_strided((span,), (1,), tensor.storage_offset()),
             tensor.shape,
             tensor.stride(),
         )
+    once = tensor[tuple(slice(0, 1) if not step else slice(None) for step in tensor.stride())]
     strides, step = [], 1
     for size in reversed(once.shape):
         strides.append(step)
@@ -116,6 +118,6 @@ def _span(tensor: Tensor) -> int:
     return 1 + sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
 
 
-def _once(tensor: Tensor) -> Tensor:
-    """The tensor without the repetitions of dimensions with stride 0."""
-    return tensor[tuple(slice(0, 1) if not step else slice(None) for step in tensor.stride())]
+def _once(tensor: Tensor) -> int:
+    """Elements of a tensor without the repetitions of dimensions with stride 0."""
+    return math.prod(size for size, step in zip(tensor.shape, tensor.stride(), strict=True) if step)

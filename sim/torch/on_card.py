@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections import deque
+from collections import defaultdict, deque
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,14 +30,22 @@ from .ledger import Entry, Ledger
 
 __all__ = ["Card", "KeptOnCard", "WrongStream"]
 
-#: Tensors of fewer bytes stay as they are: launches would take longer than their bytes are worth.
-LEAST_BYTES = 1 << 16
+#: Tensors of fewer bytes stay as they are: to launch a kernel takes as long as it takes for a hundred times as many.
+LEAST_BYTES = 1 << 20
 #: Passes until a tensor's format, and whether one pays, is looked for again.
 REFRESH = 100
 #: The part of a pass's bytes that may be there twice.
 _TWICE = 8
-#: Space for a stream beyond its last length: a part of it, and bytes.
-_MARGIN, _MARGIN_BYTES = 128, 64
+#: Space for a stream beyond its last length: a part of it.
+_MARGIN = 128
+#: Sizes of that space from one power of two to the next. A block of memory that was freed is of the size that is asked for.
+_SIZES, _LEAST_STEP = 16, 512
+#: How many copies of a tensor a card makes in the time in which one becomes a stream and comes back, by bytes of a word.
+_COPIES = {1: 10, 2: 5, 4: 2}
+#: The part of a tensor's bytes that a stream must save for the time of each copy.
+_PRICE = 20
+#: The part of its bytes that a stream must save whatever time it takes.
+_LEAST_SAVED = 8
 
 
 class WrongStream(CdmaError):
@@ -82,11 +90,12 @@ class _Waiting:
 class Card:
     """What :class:`.Saved` has of the tensors on cards."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, ledger: Ledger, dense: bool = False) -> None:
+        self._ledger, self._dense = ledger, dense
         self._learnt: dict[tuple[Slot, int, torch.dtype], _Learnt] = {}
         self._waiting: deque[_Waiting] = deque()
-        self._twice = self._seen = self._pass = 0
+        self._twice = self._seen = self._pass = self._in_doubt = 0
+        self._spare: defaultdict[torch.device, list[_Mail]] = defaultdict(list)
         self._faults: dict[torch.device, Tensor] = {}
         self._verdicts: list[_Arriving] = []
         self._lock = threading.RLock()
@@ -94,7 +103,10 @@ class Card:
     def begin_pass(self) -> None:
         """A forward pass begins; this looks at the verdicts on the streams of the last but one."""
         with self._lock:
-            verdicts, self._verdicts = self._verdicts, [_Arriving(each) for each in self._faults.values()]
+            verdicts, self._verdicts = (
+                self._verdicts,
+                [self._arriving(each) for each in self._faults.values()],
+            )
             if any(verdict.wait() for verdict in verdicts):
                 raise WrongStream("a stream on the card is no longer what was made there")
             self._pass += 1
@@ -110,13 +122,13 @@ class Card:
             if learnt is None or learnt.format is None:
                 kept.entry = self._ledger.keep(kept, slot[0], raw, raw)
                 return kept
-            capacity = learnt.length + learnt.length // _MARGIN + _MARGIN_BYTES
-            self._pack(kept, flat, learnt.format, capacity)
+            self._pack(kept, flat, learnt.format, _space(learnt.length + learnt.length // _MARGIN))
             assert kept.packed is not None
             kept.entry = self._ledger.keep(kept, slot[0], raw, _size(kept.packed))
             self._ledger.there(kept.entry, raw + kept.entry.held)
-            self._waiting.append(_Waiting(weakref.ref(kept), learnt, raw, _Arriving(kept.packed.length)))
-            while sum(each.raw for each in self._waiting) - raw > self._twice:
+            self._waiting.append(_Waiting(weakref.ref(kept), learnt, raw, self._arriving(kept.packed.length)))
+            self._in_doubt += raw
+            while self._in_doubt - raw > self._twice:
                 self._settle(self._waiting.popleft())
         return kept
 
@@ -151,13 +163,24 @@ class Card:
         learnt = self._learnt.get(key)
         if learnt is None or self._pass - learnt.since >= REFRESH:
             formats = [lossless_format(flat.dtype)]
-            if flat.dtype in (torch.bfloat16, torch.float16):
+            # A quarter of the bytes for the time of nine copies is not worth it, but to who needs the memory.
+            if self._dense and flat.dtype in (torch.bfloat16, torch.float16):
                 formats.append(fit(flat, Format.preset("bf16")))
             found = [(analyse(flat, format).compressed_bytes, format) for format in formats]
             length, format = min(found, key=lambda each: each[0])
-            paying = _pays(length, flat.numel() * flat.element_size())
+            paying = self._pays(length, flat.numel() * flat.element_size(), format)
             learnt = self._learnt[key] = _Learnt(format if paying else None, length, self._pass)
         return learnt
+
+    def _pays(self, length: int, raw: int, format: Format) -> bool:
+        """Whether a stream is so much shorter that its time is worth it."""
+        least = raw // _LEAST_SAVED
+        if not self._dense:
+            least = max(least, raw * _COPIES[format.word_bits // 8] // _PRICE)
+        return raw - length >= least
+
+    def _arriving(self, number: Tensor) -> _Arriving:
+        return _Arriving(number.view(()), self._spare[number.device])
 
     def _pack(self, kept: KeptOnCard, flat: Tensor, format: Format, capacity: int) -> None:
         kept.packed = compress(flat, format, capacity=capacity)
@@ -173,9 +196,10 @@ class Card:
 
     def _settle(self, waiting: _Waiting) -> None:
         """Frees the elements of a tensor whose stream is whole, and makes one that is not again."""
+        self._in_doubt -= waiting.raw
         length, kept, learnt = waiting.length.wait(), waiting.kept(), waiting.learnt
         learnt.length = length
-        if not _pays(length, waiting.raw):
+        if learnt.format is not None and not self._pays(length, waiting.raw, learnt.format):
             learnt.format = None
         if kept is None or kept.packed is None:
             return
@@ -186,40 +210,53 @@ class Card:
                 self._ledger.size(kept.entry, waiting.raw)
                 return
             with current(kept.elements.device):
-                self._pack(kept, kept.elements, format, length)
+                self._pack(kept, kept.elements, format, _space(length))
             assert kept.packed is not None
         kept.elements = None
         self._ledger.size(kept.entry, _size(kept.packed))
 
 
-class _Arriving:
-    """A number on its way from the card."""
+class _Mail:
+    """Memory of the host for a number of a card, and the event that says that it has come."""
 
-    def __init__(self, number: Tensor) -> None:
-        if number.device.type == "cpu":
-            self._number, self._event = number.clone(), None
-            return
+    def __init__(self, device: torch.device) -> None:
+        card = device.type == "cuda"
+        self.number = torch.empty((), dtype=torch.int64, pin_memory=card)
+        self.event = torch.cuda.Event() if card else None
+
+
+class _Arriving:
+    """A number on its way from the card. Its mail is spare once the number was read."""
+
+    def __init__(self, number: Tensor, spare: list[_Mail]) -> None:
+        self._spare = spare
+        self._mail: _Mail | None = spare.pop() if spare else _Mail(number.device)
+        self._number = 0
         with current(number.device):
-            self._number = torch.empty(number.shape, dtype=number.dtype, pin_memory=True)
-            self._number.copy_(number, non_blocking=True)
-            self._event = torch.cuda.Event()
-            self._event.record()
+            self._mail.number.copy_(number, non_blocking=True)
+            if self._mail.event is not None:
+                self._mail.event.record()
 
     @property
     def there(self) -> bool:
         """Whether it has come."""
-        return self._event is None or bool(self._event.query())
+        return self._mail is None or self._mail.event is None or bool(self._mail.event.query())
 
     def wait(self) -> int:
         """The number, once it has come."""
-        if self._event is not None:
-            self._event.synchronize()
-        return int(self._number)
+        if self._mail is not None:
+            if self._mail.event is not None:
+                self._mail.event.synchronize()
+            self._number = int(self._mail.number)
+            self._spare.append(self._mail)
+            self._mail = None
+        return self._number
 
 
-def _pays(length: int, raw: int) -> bool:
-    """Whether a stream is so much shorter that its time is worth it."""
-    return 8 * length <= 7 * raw
+def _space(length: int) -> int:
+    """Bytes for a stream of that length: the next of a few sizes."""
+    step = max((1 << length.bit_length()) // (2 * _SIZES), _LEAST_STEP)
+    return -(-length // step) * step
 
 
 def _size(packed: Packed) -> int:

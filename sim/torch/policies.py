@@ -108,7 +108,13 @@ class Policy:
 
 @dataclass(frozen=True)
 class Lossless(Policy):
-    """Bit for bit."""
+    """Bit for bit.
+
+    ``dense``
+        Whether numbers of 16 bits on a card of which few are zero become streams of their exponents, too.
+    """
+
+    dense: bool = False
 
     @property
     def lossy(self) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
+import torch
 from torch import Tensor
 
 __all__ = ["Watch", "watch"]
@@ -15,22 +17,25 @@ class Watch:
 
     ``counter``
         A tensor with the same count.
+    ``shape``
+        The tensor's; that of a nested tensor is no one list.
     ``where``
         What runs when the tensor is kept, for the message.
     """
 
     counter: Tensor
     version: int
-    shape: str
+    shape: tuple[int, ...] | None
     where: str
 
     def check(self) -> None:
         """Raises the error that PyTorch raises if the tensor was written to."""
         now = self.counter._version
         if now != self.version:
+            shape = "nested" if self.shape is None else list(self.shape)
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                f"[{self.counter.type()} {self.shape}], which was kept {self.where} and is at version {now}; expected "
+                f"[{self.counter.type()} {shape}], which was kept {self.where} and is at version {now}; expected "
                 f"version {self.version} instead. Hint: enable anomaly detection to find the operation that failed to "
                 "compute its gradient, with torch.autograd.set_detect_anomaly(True)."
             )
@@ -41,7 +46,10 @@ def watch(tensor: Tensor, where: str, memory: bool) -> Watch:
     counter = tensor.detach()
     if not memory:
         # Other elements leave the count what it is.
-        counter.data = counter.new_empty(0)
-    # Of a nested tensor the shape is no one list.
-    shape = "nested" if tensor.is_nested else str(list(tensor.shape))
-    return Watch(counter, tensor._version, shape, where)
+        counter.data = _empty(tensor.dtype, tensor.device)
+    return Watch(counter, tensor._version, None if tensor.is_nested else tensor.shape, where)
+
+
+@cache
+def _empty(dtype: torch.dtype, device: torch.device) -> Tensor:
+    return torch.empty(0, dtype=dtype, device=device)

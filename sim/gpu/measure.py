@@ -21,7 +21,7 @@ from .fit import fit
 from .rates import Timing, copy_row, row
 from .tensors import UNSIGNED
 
-__all__ = ["measure", "require_cuda", "tools"]
+__all__ = ["measure", "numbers", "require_cuda", "seconds_of", "tools"]
 
 #: The algorithms of nvCOMP that are measured, and how its package names the words that they work on.
 _PEERS = {"ANS": "<f2", "Bitcomp": "<u2", "LZ4": None}
@@ -44,12 +44,12 @@ def measure(
     """Rows for ``size`` bytes of numbers of which a ``density`` is not zero: the copy, the codec, nvCOMP if it is here."""
     require_cuda()
     card, data = torch.cuda.get_device_name(), f"{name}, density {density:g}"
-    tensor = _numbers(format, density, size, seed)
+    tensor = numbers(format, density, size, seed)
     raw = tensor.numel() * tensor.element_size()
     if format.field_bits:
         format = fit(tensor, format)
     target = torch.empty_like(tensor)
-    copy = _seconds(lambda: target.copy_(tensor), rounds)
+    copy = seconds_of(lambda: target.copy_(tensor), rounds)
     yield {**copy_row(card, data, raw, copy), "tools": tools()}
     yield row(card, data, raw, _own(tensor, format, rounds), copy)
     for algorithm in _PEERS:
@@ -73,8 +73,8 @@ def _own(tensor: Tensor, format: Format, rounds: int) -> Timing:
     packed = compress(tensor, format, out=out)
     if not torch.equal(_bytes(restored(packed, fault)), _bytes(tensor)) or int(fault):
         raise WrongRoundTrip("cDMA did not give back what it was given")
-    there = _seconds(lambda: compress(tensor, format, out=out), rounds)
-    return Timing("cDMA", packed.stream.numel(), there, _seconds(lambda: restored(packed, fault), rounds))
+    there = seconds_of(lambda: compress(tensor, format, out=out), rounds)
+    return Timing("cDMA", packed.stream.numel(), there, seconds_of(lambda: restored(packed, fault), rounds))
 
 
 def _peer(algorithm: str, tensor: Tensor, rounds: int) -> Timing:
@@ -87,9 +87,9 @@ def _peer(algorithm: str, tensor: Tensor, rounds: int) -> Timing:
         torch.as_tensor(codec.decode(encoded), device=tensor.device).view(torch.uint8), _bytes(tensor)
     ):
         raise WrongRoundTrip(f"nvCOMP's {algorithm} did not give back what it was given")
-    there = _seconds(lambda: codec.encode(source), rounds)
+    there = seconds_of(lambda: codec.encode(source), rounds)
     return Timing(
-        f"nvCOMP {algorithm}", encoded.buffer_size, there, _seconds(lambda: codec.decode(encoded), rounds)
+        f"nvCOMP {algorithm}", encoded.buffer_size, there, seconds_of(lambda: codec.decode(encoded), rounds)
     )
 
 
@@ -97,7 +97,7 @@ def _bytes(tensor: Tensor) -> Tensor:
     return tensor.view(torch.uint8).reshape(-1)
 
 
-def _numbers(format: Format, density: float, size: int, seed: int) -> Tensor:
+def numbers(format: Format, density: float, size: int, seed: int) -> Tensor:
     """Normally distributed numbers in the type of the format's words, or their bytes; the others are zero."""
     made = torch.Generator("cuda").manual_seed(seed)
     count = size * 8 // format.word_bits
@@ -112,7 +112,7 @@ def _numbers(format: Format, density: float, size: int, seed: int) -> Tensor:
     return torch.where(kept, numbers, 0).view(UNSIGNED[format.word_bits // 8])
 
 
-def _seconds(work: Callable[[], object], rounds: int) -> list[float]:
+def seconds_of(work: Callable[[], object], rounds: int) -> list[float]:
     """The seconds of each round, by events on the card, after rounds that do not count."""
     for _ in range(_WARM_UP):
         work()

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
 
 import torch
 
+from cdma.base.cache import cache_folder, ready_cache, replace_text
+from cdma.base.errors import ToolError
 from cdma.hdl.spec.format import Format
 
 from .layout import constants, windows_of_block
 
-__all__ = ["Plan", "plan_for"]
+__all__ = ["KERNELS", "Plan", "keep_plan", "plan_for", "tried"]
+
+#: The kernels that ``cdma tune gpu`` finds plans for.
+KERNELS = ("pack", "unpack")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Plan:
     """``warps`` of a program; words of a step of its loop, in ``chunks`` of 32; how many steps of a chain stand together;
     and how many ``registers`` a thread may have, which says how many programs run at once: 0 leaves it to the compiler."""
@@ -53,12 +63,66 @@ _DEFAULT = {
     ("unpack", 4, False): Plan(1, 8, 4),
 }
 
-#: What is better on some card, by its name as PyTorch gives it. The interpreter has large steps: each costs it the same.
-_MEASURED = {("cpu", kernel): Plan(1, 64, 1) for kernel in ("pack", "unpack")}
+#: The interpreter has large steps: each costs it the same.
+_INTERPRETED = Plan(1, 64, 1)
+
+#: What is tried instead, by kernel.
+_tried: dict[str, Plan] = {}
 
 
 def plan_for(kernel: str, format: Format, device: torch.device) -> Plan:
-    """The plan of a kernel on a card."""
-    card = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
-    zeros = constants(format)["CODE"] == 1 and not format.field_bits
-    return _MEASURED.get((card, kernel), _DEFAULT[kernel, format.word_bits // 8, zeros])
+    """The plan of a kernel on a card: that which was found there, or else the one of the table."""
+    if kernel in _tried:
+        return _tried[kernel]
+    if device.type == "cpu" and kernel in KERNELS:
+        return _INTERPRETED
+    kept = _kept().get(_name(kernel, format, device)) if device.type == "cuda" else None
+    return kept or _DEFAULT[kernel, format.word_bits // 8, _zeros(format)]
+
+
+@contextmanager
+def tried(kernel: str, plan: Plan) -> Iterator[None]:
+    """Has a kernel launched by this plan, for a while."""
+    _tried[kernel] = plan
+    try:
+        yield
+    finally:
+        del _tried[kernel]
+
+
+def keep_plan(kernel: str, format: Format, device: torch.device, plan: Plan) -> Path:
+    """Keeps the plan of a kernel on a card for programs that begin from now on; returns the file."""
+    ready_cache(cache_folder())
+    plans = {name: asdict(one) for name, one in _kept().items()}
+    plans[_name(kernel, format, device)] = asdict(plan)
+    replace_text(path := _file(), json.dumps(plans, indent=1) + "\n")
+    _kept.cache_clear()
+    return path
+
+
+def _zeros(format: Format) -> bool:
+    """Whether codes say only what is zero."""
+    return constants(format)["CODE"] == 1 and not format.field_bits
+
+
+def _name(kernel: str, format: Format, device: torch.device) -> str:
+    codes = "zeros" if _zeros(format) else "codes"
+    return f"{torch.cuda.get_device_name(device)}, {kernel}, words of {format.word_bits} bits, {codes}"
+
+
+def _file() -> Path:
+    return cache_folder() / "gpu-plans.json"
+
+
+@cache
+def _kept() -> dict[str, Plan]:
+    """The plans of the file, if there is one."""
+    try:
+        found = json.loads(_file().read_text(encoding="utf-8"))
+        return {name: Plan(**plan) for name, plan in found.items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise ToolError(
+            f"{_file()} has no plans of kernels ({error}); remove it, or make it again with cdma tune gpu"
+        ) from None

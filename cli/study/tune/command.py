@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import hardware, software
+from . import gpu, hardware, software
 
 __all__ = ["register"]
 
@@ -13,9 +13,9 @@ def register(subparsers: Any) -> None:
     """Adds the command's parser."""
     parser = subparsers.add_parser(
         "tune",
-        help="the engine or the software's parameters that suit a network",
+        help="the engine, or how software or a GPU is used, that suits a network",
         description="Search. Each explains itself: cdma tune hardware --help.",
     )
     kinds = parser.add_subparsers(title="what to tune", metavar="WHAT", required=True)
-    for kind in (hardware, software):
+    for kind in (hardware, software, gpu):
         kind.register(kinds)

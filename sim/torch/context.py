@@ -26,6 +26,9 @@ __all__ = ["Saved"]
 #: The devices whose tensors stay there.
 CARDS = frozenset({"cuda"})
 
+#: Tensors of fewer bytes on a card stay what they are: a kernel's launch takes as long as the bits of many more.
+LEAST_ON_CARD = 1 << 20
+
 #: Tensors of fewer bytes are kept as they are, and counted.
 _LEAST_BYTES = 1024
 
@@ -78,7 +81,7 @@ class Saved(Keeping):
             kernels_in("compress")
             from .on_card import Card
 
-            self._kept_on_card = Card(self._ledger, dense=getattr(self._policy, "dense", False))
+            self._kept_on_card = Card(self._ledger, LEAST_ON_CARD, getattr(self._policy, "dense", False))
         return self._kept_on_card
 
     def _left(self, module: nn.Module, output: Any) -> None:
@@ -104,9 +107,16 @@ class Saved(Keeping):
         self.report.seconds_back += time.perf_counter() - began
         return tensor
 
+    def _leaves(self, tensor: Tensor) -> bool:
+        return self._stays(tensor) and tensor.numel() * tensor.element_size() < LEAST_ON_CARD
+
+    def _stays(self, tensor: Tensor) -> bool:
+        """Whether a tensor stays on its card."""
+        return tensor.device.type in CARDS and not self._policy.lossy
+
     def _hold(self, flat: Tensor, slot: Slot) -> Kept:
         """Compresses elements in one dimension, with the error that the policy allows, or without."""
-        if flat.device.type in CARDS and not self._policy.lossy:
+        if self._stays(flat):
             return self._card.hold(flat, slot)
         name, raw = slot[0], flat.numel() * flat.element_size()
         if raw < _LEAST_BYTES:

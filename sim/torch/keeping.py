@@ -67,7 +67,7 @@ class Keeping:
         # What is kept now, by its place in memory.
         self._there: dict[Place, tuple[weakref.ref[Any], weakref.ref[Kept]]] = {}
         # The model's memory, by its address, as long as it is there.
-        self._own: dict[int, weakref.ref[Any]] = {}
+        self._own: dict[int, weakref.ref[Any]] | None = None
         # The modules that read a tensor of a pass, learnt in the passes until now.
         self._readers: dict[Slot, set[nn.Module]] = {}
         self._counts: dict[str, int] = {}
@@ -82,6 +82,10 @@ class Keeping:
     def _hold(self, flat: Tensor, slot: Slot) -> Kept:
         """Takes elements in one dimension, which autograd keeps from now on."""
         raise NotImplementedError
+
+    def _leaves(self, tensor: Tensor) -> bool:
+        """Whether a tensor stays what it is, and is not in the account."""
+        return False
 
     def _begin_pass(self) -> None:
         """A forward pass of the model begins."""
@@ -107,7 +111,7 @@ class Keeping:
                 module.register_forward_hook(self._leaving(module), always_call=True),
             ]
         self._thread = threading.get_ident()
-        self._find_own()
+        self._own = None
         self._hooks = torch.autograd.graph.saved_tensors_hooks(self._keep, self._give_back)
         self._hooks.__enter__()
         return self
@@ -158,7 +162,7 @@ class Keeping:
     def _keep(self, tensor: Tensor) -> _Packed:
         name, module = self._calls.running[-1] if self._calls.running else (OUTSIDE, None)
         where = OUTSIDE if module is None else f"in {name}"
-        if not is_plain(tensor) or self._is_own(tensor) or self._is_cast(tensor):
+        if not is_plain(tensor) or self._leaves(tensor) or self._is_own(tensor) or self._is_cast(tensor):
             held = watch(tensor, where, memory=True)
             return _Packed(held.counter, None, held)
         flat, size, stride = layout_of(elements := in_memory(tensor))
@@ -191,6 +195,9 @@ class Keeping:
         """Whether a tensor is a parameter or a buffer of the model, or a view of one."""
         if isinstance(tensor, nn.Parameter) or isinstance(tensor._base, nn.Parameter):
             return True
+        if self._own is None:
+            self._find_own()
+        assert self._own is not None
         address = tensor.untyped_storage().data_ptr()
         own = self._own.get(address)
         if own is not None and own() is not None:

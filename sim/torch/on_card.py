@@ -30,8 +30,6 @@ from .ledger import Entry, Ledger
 
 __all__ = ["Card", "KeptOnCard", "WrongStream"]
 
-#: Tensors of fewer bytes stay as they are: to launch a kernel takes as long as it takes for a hundred times as many.
-LEAST_BYTES = 1 << 20
 #: Passes until a tensor's format, and whether one pays, is looked for again.
 REFRESH = 100
 #: The part of a pass's bytes that may be there twice.
@@ -88,10 +86,16 @@ class _Waiting:
 
 
 class Card:
-    """What :class:`.Saved` has of the tensors on cards."""
+    """What :class:`.Saved` has of the tensors on cards.
 
-    def __init__(self, ledger: Ledger, dense: bool = False) -> None:
-        self._ledger, self._dense = ledger, dense
+    ``least_bytes``
+        Tensors of fewer bytes are kept as they are.
+    ``dense``
+        Whether numbers of 16 bits become streams of their exponents, and time is no matter.
+    """
+
+    def __init__(self, ledger: Ledger, least_bytes: int, dense: bool) -> None:
+        self._ledger, self._least, self._dense = ledger, least_bytes, dense
         self._learnt: dict[tuple[Slot, int, torch.dtype], _Learnt] = {}
         self._waiting: deque[_Waiting] = deque()
         self._twice = self._seen = self._pass = self._in_doubt = 0
@@ -118,7 +122,7 @@ class Card:
         with self._lock, current(flat.device):
             self._look()
             self._seen += raw
-            learnt = self._known(flat, slot) if raw >= LEAST_BYTES else None
+            learnt = self._known(flat, slot) if raw >= self._least else None
             if learnt is None or learnt.format is None:
                 kept.entry = self._ledger.keep(kept, slot[0], raw, raw)
                 return kept

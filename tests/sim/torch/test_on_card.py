@@ -7,7 +7,7 @@ import pytest
 from tests.support.interpreted import torch
 
 from torch import nn  # isort: skip
-from cdma.sim.torch import context, on_card  # isort: skip
+from cdma.sim.torch import context  # isort: skip
 from cdma.sim.torch.context import Saved  # isort: skip
 from cdma.sim.torch.policies import Lossless  # isort: skip
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 @pytest.fixture(autouse=True)
 def _the_cpu_is_a_card(monkeypatch):
     monkeypatch.setattr(context, "CARDS", frozenset({"cpu"}))
-    monkeypatch.setattr(on_card, "LEAST_BYTES", 1 << 10)
+    monkeypatch.setattr(context, "LEAST_ON_CARD", 1 << 10)
 
 
 def network():

@@ -7,48 +7,261 @@ import pytest
 from tests.support.interpreted import torch
 
 from torch import nn  # isort: skip
-from cdma.sim.torch import context  # isort: skip
+from cdma.sim.torch import context, on_card  # isort: skip
 from cdma.sim.torch.context import Saved  # isort: skip
+from cdma.sim.torch.ledger import Ledger  # isort: skip
+from cdma.sim.torch.on_card import Card, WrongStream  # isort: skip
 from cdma.sim.torch.policies import Lossless  # isort: skip
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
+SLOT = ("layer", 0)
 
-@pytest.fixture(autouse=True)
-def _the_cpu_is_a_card(monkeypatch):
+
+def card(dense=False):
+    return Card(Ledger(), 1 << 10, dense)
+
+
+def numbers(density, count=1 << 11, dtype=torch.float32):
+    """Random numbers of which about that part are not zero."""
+    return torch.where(torch.rand(count) < density, torch.randn(count), 0).to(dtype)
+
+
+def kept_in_a_pass(card, *tensors):
+    card.begin_pass()
+    kept = [card.hold(tensor, ("layer", place)) for place, tensor in enumerate(tensors)]
+    card.settle()
+    return kept
+
+
+@pytest.fixture
+def packs(monkeypatch):
+    """Counts the streams that are made."""
+    made = []
+
+    def compress(flat, format, capacity):
+        made.append(format)
+        return original(flat, format, capacity=capacity)
+
+    original = on_card.compress
+    monkeypatch.setattr(on_card, "compress", compress)
+    return made
+
+
+@pytest.fixture
+def nothing_comes(monkeypatch):
+    """No length has come before it is waited for."""
+    monkeypatch.setattr(on_card._Arriving, "there", property(lambda _: False))
+
+
+def test_gradients_are_those_of_plain_training_and_shared_tensors_are_held_once(monkeypatch):
     monkeypatch.setattr(context, "CARDS", frozenset({"cpu"}))
     monkeypatch.setattr(context, "LEAST_ON_CARD", 1 << 10)
+    # The output of the ReLU is kept by it and by the second convolution.
+    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Conv2d(4, 4, 3), nn.ReLU(), nn.MaxPool2d(2))
+    images = torch.randn(2, 1, 14, 14)
 
-
-def network():
-    return nn.Sequential(
-        nn.Conv2d(1, 8, 3, padding=1),
-        nn.BatchNorm2d(8),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Conv2d(8, 8, 3),
-        nn.ReLU(),
-        nn.Flatten(),
-        nn.Linear(8 * 6 * 6, 10),
-    )
-
-
-def gradients(model, images, saved=None):
-    model.zero_grad()
-    if saved is None:
-        model(images).square().mean().backward()
-    else:
-        with saved:
+    def gradients(saved=None):
+        model.zero_grad()
+        if saved is None:
             loss = model(images).square().mean()
+        else:
+            with saved:
+                loss = model(images).square().mean()
         loss.backward()
-    return [each.grad.clone() for each in model.parameters()]
+        return [each.grad.clone() for each in model.parameters()]
+
+    expected, saved = gradients(), Saved(model, Lossless())
+    for _ in range(2):
+        assert all(map(torch.equal, gradients(saved), expected))
+    assert saved.report.ratio > 1.3
+    assert saved.report.shared == 2 * 2
+    # All of it is gone.
+    assert saved.now == (0, 0)
 
 
-def test_gradients_are_those_of_plain_training():
-    model, images = network(), torch.randn(8, 1, 16, 16)
-    expected = gradients(model, images)
-    saved = Saved(model, Lossless())
+def test_a_stream_without_space_is_made_again_from_the_elements(packs):
+    passes, tried = card(), numbers(0.5)
+    kept_in_a_pass(passes, numbers(0.1))
+    packs.clear()
+    (kept,) = kept_in_a_pass(passes, tried.clone())
+    assert len(packs) == 2
+    assert kept.elements is None
+    assert kept.entry.held == kept.entry.there < 0.7 * tried.nbytes
+    assert torch.equal(kept.restored(), tried)
+    # The next pass knows.
+    kept_in_a_pass(passes, tried)
+    assert len(packs) == 3
+
+
+def test_a_stream_that_is_a_little_longer_has_space(packs, monkeypatch):
+    monkeypatch.setattr(on_card, "_space", lambda length: length)
+    passes, first = card(), numbers(0.5)
+    more = first.clone()
+    more[(more == 0).nonzero()[:4]] = 1
+    kept_in_a_pass(passes, first)
+    packs.clear()
+    (kept,) = kept_in_a_pass(passes, more.clone())
+    assert len(packs) == 1
+    assert torch.equal(kept.restored(), more)
+
+
+def test_what_does_not_pay_stays_as_it_is_until_the_refresh(packs, monkeypatch):
+    looked = []
+    analyse = on_card.analyse
+    monkeypatch.setattr(on_card, "analyse", lambda *these: looked.append(0) or analyse(*these))
+    monkeypatch.setattr(on_card, "REFRESH", 4)
+    passes, full = card(), numbers(1)
+    kept_in_a_pass(passes, numbers(0.1))
+    # It is tried with the space of the last pass, and not made again.
+    (kept,) = kept_in_a_pass(passes, full)
+    assert (len(packs), len(looked)) == (2, 1)
+    assert kept.restored().data_ptr() == full.data_ptr()
+    assert kept.entry.held == full.nbytes
+    for _ in range(2):
+        (kept,) = kept_in_a_pass(passes, numbers(0.1))
+        assert kept.elements is not None
+    assert (len(packs), len(looked)) == (2, 1)
+    (kept,) = kept_in_a_pass(passes, sparse := numbers(0.1))
+    assert (len(packs), len(looked)) == (3, 2)
+    assert kept.elements is None
+    assert torch.equal(kept.restored(), sparse)
+
+
+@pytest.mark.parametrize(
+    ("density", "dtype", "pays"),
+    [
+        (0.8, torch.float32, True),
+        (0.9, torch.float32, False),
+        (0.6, torch.float16, True),
+        (0.8, torch.float16, False),
+    ],
+)
+def test_a_stream_pays_by_its_time(density, dtype, pays):
+    (kept,) = kept_in_a_pass(card(), numbers(density, dtype=dtype))
+    assert (kept.elements is None) == pays
+
+
+def test_exponents_are_coded_where_asked():
+    dense = numbers(1, dtype=torch.bfloat16)
+    (kept,) = kept_in_a_pass(card(), dense)
+    assert kept.elements is not None
+    (kept,) = kept_in_a_pass(card(dense=True), dense.clone())
+    assert kept.elements is None
+    assert kept.packed.format.field_bits
+    assert torch.equal(kept.restored(), dense)
+
+
+def test_small_tensors_are_kept_as_they_are(packs):
+    small = torch.zeros(255)
+    (kept,) = kept_in_a_pass(card(), small)
+    assert not packs
+    assert kept.restored().data_ptr() == small.data_ptr()
+
+
+def test_a_second_reader_has_the_same_elements():
+    (kept,) = kept_in_a_pass(card(), numbers(0.3))
+    assert kept.restored().data_ptr() == kept.restored().data_ptr()
+
+
+def test_few_bytes_are_there_twice(nothing_comes):
+    ledger = Ledger()
+    passes, tensors = Card(ledger, 1 << 10, False), [numbers(0.1, 1 << 9) for _ in range(16)]
+    raw = tensors[0].nbytes
+    kept_in_a_pass(passes, *(each.clone() for each in tensors))
+    passes.begin_pass()
+    kept = []
+    for place, tensor in enumerate(tensors):
+        kept.append(passes.hold(tensor.clone(), ("layer", place)))
+        # An eighth of the last pass, and the tensor itself.
+        assert sum(each.elements is not None for each in kept) <= 2 + 1
+    streams = sum(each.entry.held for each in kept)
+    assert ledger.now == (16 * raw, streams + 3 * raw)
+    passes.settle()
+    assert ledger.now[1] == sum(each.entry.held for each in kept) < 6 * raw
+    assert all(each.elements is None for each in kept)
+    for each, tensor in zip(kept, tensors, strict=True):
+        assert torch.equal(each.restored(), tensor)
+    assert ledger.now == (16 * raw, 16 * raw)
+
+
+def test_a_tensor_may_go_before_its_length_comes(nothing_comes):
+    passes = card()
+    passes.begin_pass()
+    passes.hold(numbers(0.1), SLOT)
+    assert passes._in_doubt
+    passes.settle()
+    assert not passes._in_doubt
+    assert passes._ledger.now == (0, 0)
+
+
+def test_a_tensor_is_given_back_before_its_length_comes(nothing_comes):
+    passes, tensor = card(), numbers(0.1)
+    passes.begin_pass()
+    kept = passes.hold(tensor, SLOT)
+    assert kept.restored().data_ptr() == tensor.data_ptr()
+    passes.settle()
+    assert kept.restored().data_ptr() == tensor.data_ptr()
+
+
+def test_memory_for_lengths_is_used_again(monkeypatch):
+    made = []
+    mail = on_card._Mail
+    monkeypatch.setattr(on_card, "_Mail", lambda device: made.append(0) or mail(device))
+    passes = card()
     for _ in range(3):
-        assert all(map(torch.equal, gradients(model, images, saved), expected))
-    assert saved.report.ratio > 1.2
-    print(saved.report)
+        kept_in_a_pass(passes, numbers(0.1), numbers(0.1))
+    assert len(made) == 1
+
+
+def test_a_stream_that_changed_is_noticed_two_passes_later():
+    passes = card()
+    (kept,) = kept_in_a_pass(passes, numbers(0.1))
+    kept.packed.data[:8] = 255
+    kept.restored()
+    passes.begin_pass()
+    with pytest.raises(WrongStream):
+        passes.begin_pass()
+
+
+class _Work:
+    """A stream of work, and what waits for it."""
+
+    def __init__(self):
+        self.waited_for = []
+
+    def wait_stream(self, other):
+        self.waited_for.append(other)
+
+
+def test_another_stream_of_work_waits_for_the_one_that_made_it(monkeypatch):
+    first, second = _Work(), _Work()
+    used = []
+    monkeypatch.setattr(
+        torch.Tensor, "record_stream", lambda tensor, work: used.append((work, tensor.data_ptr()))
+    )
+    monkeypatch.setattr(on_card, "_stream", lambda device: now[0])
+    now, passes, tensor = [first], card(), numbers(0.1)
+    (kept,) = kept_in_a_pass(passes, tensor)
+    # The elements go before they are read.
+    assert used == [(first, tensor.data_ptr())]
+    used.clear()
+    now[0] = second
+    streams = {each.data_ptr() for each in (kept.packed.data, kept.packed.index, kept.packed.length)}
+    kept.restored()
+    assert (first.waited_for, second.waited_for) == ([], [first])
+    assert {place for work, place in used if work is second} == streams
+    used.clear()
+    # And now the first one reads what the second one made.
+    now[0] = first
+    elements = kept.restored()
+    assert first.waited_for == [second]
+    assert used == [(first, elements.data_ptr())]
+
+
+def test_sizes_are_few_and_hardly_too_large():
+    for length in [1, 511, 512, 513, 8191, 8193, 100_000, 123_456_789, (1 << 33) + 1]:
+        space = on_card._space(length)
+        assert length <= space < length + max(512, length / 16)
+        assert space % 512 == 0
+    assert len({on_card._space(length) for length in range(1 << 20, 1 << 21, 1000)}) <= 17

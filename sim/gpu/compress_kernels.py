@@ -11,6 +11,7 @@ import triton.language as tl
 
 from .windows import (
     code_of,
+    has_part,
     padded,
     place_in_window,
     ranks,
@@ -175,10 +176,11 @@ def _pack_block(
     tl.store(index + block * (1 + GROUPS // 4), begin)
     if last:
         tl.store(length, (begin + taken) * UNIT)
-    fits = begin + taken <= capacity
+    # What has no room is not stored.
+    steps = tl.where(begin + taken <= capacity, WINDOWS // ROWS, 0)
     to = target + begin
     behind = 0
-    for step in tl.range(0, WINDOWS // ROWS):
+    for step in tl.range(0, steps):
         within = left - step * (ROWS * WINDOW)
         inside = place < within
         if FULL:
@@ -189,24 +191,25 @@ def _pack_block(
         if not FULL:
             code = tl.where(inside, code, 0)
         rank, stored = ranks(code, inside, FULL, CODE, WORD, UNIT, LANES, CHUNKS, FIELD, LOW, ZERO)
+        stored += HEADER
         live = row * WINDOW < within
-        stored = tl.where(live, HEADER + stored, 0)
+        if not FULL:
+            stored = tl.where(live, stored, 0)
         length_of = padded(stored, ALIGN)
         at = behind + tl.cumsum(length_of, axis=0) - length_of
         behind += tl.sum(length_of, axis=0)
         window = step * ROWS + row
         tl.store(near + block * (GROUPS + 4) + 4 + window // GROUP, at.to(tl.int16), mask=window % GROUP == 0)
-        live = row * WINDOW < tl.where(fits, within, 0)
-        store_codes(to, at, code, live, CODE, UNIT, CHUNKS, LANES)
+        store_codes(to, at, code, live, FULL, CODE, UNIT, CHUNKS, LANES)
         rank = tl.max_contiguous(rank + (at + HEADER)[:, None, None], [1, 1, LANES])
-        size = stored_of(code, inside, FULL, CODE, WORD, UNIT, FIELD, LOW, ZERO)
-        size = tl.where(fits, size, 0)
         if FIELD == 0:
-            tl.store(to + rank, word.to(target.dtype.element_ty), mask=size > 0)
+            has = has_part(code, inside, 0, FULL, CODE, FIELD, LOW, ZERO)
+            tl.store(to + rank, word.to(target.dtype.element_ty), mask=has)
         else:
             turned = rotated_left(word, ROTATE, WORD)
             for byte in tl.static_range(WORD):
-                tl.store(to + byte + rank, (turned >> (8 * byte)).to(tl.uint8), mask=size > byte)
+                has = has_part(code, inside, byte, FULL, CODE, FIELD, LOW, ZERO)
+                tl.store(to + byte + rank, (turned >> (8 * byte)).to(tl.uint8), mask=has)
         for pad in tl.static_range(ALIGN - 1):
             tl.store(to + (at + stored + pad), 0, mask=live & (stored + pad < length_of))
 

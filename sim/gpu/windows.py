@@ -13,6 +13,7 @@ __all__ = [
     "ballot",
     "before",
     "code_of",
+    "has_part",
     "load_codes",
     "ones",
     "padded",
@@ -96,6 +97,30 @@ def stored_of(
         elif not FULL:
             stored = tl.where(inside, stored, 0)
     return stored
+
+
+@triton.jit
+def has_part(
+    code,
+    inside,
+    part: tl.constexpr,
+    FULL: tl.constexpr,
+    CODE: tl.constexpr,
+    FIELD: tl.constexpr,
+    LOW: tl.constexpr,
+    ZERO: tl.constexpr,
+):
+    """Whether the stream has this byte of each word, or the word itself, if codes are 0 where nothing is ``inside``."""
+    LITERAL: tl.constexpr = (1 << CODE) - 1
+    if FIELD == 0 or part >= LOW:
+        has = code == LITERAL
+    elif ZERO:
+        has = code != 0
+    elif FULL:
+        has = code <= LITERAL
+    else:
+        has = inside
+    return has
 
 
 @triton.jit
@@ -220,6 +245,7 @@ def store_codes(
     at,
     code,
     live,
+    FULL: tl.constexpr,
     CODE: tl.constexpr,
     UNIT: tl.constexpr,
     CHUNKS: tl.constexpr,
@@ -247,7 +273,9 @@ def store_codes(
             own = tl.where((lane * BITS // 32 == part)[None, None, :], slice[:, :, None], own)
     bits = own >> (lane * BITS % 32)[None, None, :].to(tl.uint32)
     place = at[:, None, None] + (tl.arange(0, CHUNKS)[:, None] * UNITS + lane[None, :])[None, :, :]
-    mask = (lane < UNITS)[None, None, :] & live[:, None, None]
+    mask = (lane < UNITS)[None, None, :]
+    if not FULL:
+        mask = mask & live[:, None, None]
     tl.store(target + place, bits.to(target.dtype.element_ty), mask=mask)
 
 

@@ -20,6 +20,7 @@ _BENCHES = (
     "cdma.study.bench.software",
     "cdma.study.bench.lossy",
     "cdma.study.bench.swap",
+    "cdma.study.bench.saved",
     ".gpu",
 )
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
+import subprocess
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import version
 from statistics import median
 from typing import Any
 
@@ -151,8 +152,6 @@ def saved_rows(network: str, ways: list[str], bench: SavedBench) -> Iterator[dic
     if bench.device == "cuda" and not torch.cuda.is_available():
         raise ToolError("there is no card here that PyTorch can use")
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
-    # Without it matrices are multiplied by other kernels from time to time.
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     training = Training(network, bench)
     plain: dict[str, Any] | None = None
     for way in ways:
@@ -172,6 +171,21 @@ def _deterministic(on: bool) -> None:
     warnings.filterwarnings("ignore", message=".*deterministic")
     torch.use_deterministic_algorithms(on, warn_only=True)
     torch.backends.cudnn.benchmark = not on
+
+
+def _where(card: bool) -> dict[str, str | None]:
+    """What a time depends on."""
+    query = ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader", "--id=0")
+    try:
+        driver = subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        driver = ""
+    return {
+        "card": torch.cuda.get_device_name() if card else "cpu",
+        "driver": driver or None,
+        "torch": torch.__version__,
+        "triton": version("triton") if card else None,
+    }
 
 
 class Training:
@@ -253,8 +267,7 @@ class Training:
             seconds.append(time.perf_counter() - began)
         report = context.report if isinstance(context, Saved) else None
         row = {
-            "card": torch.cuda.get_device_name() if card else "cpu",
-            "torch": torch.__version__,
+            **_where(card),
             "network": self._name,
             "way": way,
             "batch": self._batch,

@@ -6,15 +6,19 @@ import numpy as np
 
 from cdma.sim.torch.extras import require
 
-__all__ = ["versions"]
+__all__ = ["torch_version", "versions"]
+
+
+def torch_version() -> str:
+    """That of PyTorch; an error says how it comes where it is not."""
+    return str(require("torch", "torch").__version__)
 
 
 def versions() -> dict[str, str]:
     """Returns the versions by package."""
-    torch = require("torch", "torch")
     sklearn = require("sklearn", "scikit-learn")
     return {
-        "torch": str(torch.__version__),
+        "torch": torch_version(),
         "scikit-learn": str(sklearn.__version__),
         "numpy": np.__version__,
     }

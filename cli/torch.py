@@ -12,6 +12,12 @@ What has no room on the device even so goes to the host and comes back, by the p
     with cdma.torch.offload(model, cdma.torch.Cdma()) as swapped:
         loss_of(model(images), classes).backward()
     print(swapped.report)
+
+Weights that have no room there come from the host while an inference runs::
+
+    with cdma.torch.stream(model, device_bytes=8 << 30) as streamed:
+        model.generate(tokens)
+    print(streamed.report)
 """
 
 from __future__ import annotations
@@ -25,8 +31,10 @@ from cdma.sim.torch.policies import AcGc, Bound, Comet, Lossless, Policy
 if TYPE_CHECKING:
     import torch
 
+    from cdma.hdl.spec.format import Format
     from cdma.sim.torch.context import Saved
     from cdma.sim.torch.offload.context import Offload
+    from cdma.sim.torch.streaming.context import Stream
 
 __all__ = [
     "AcGc",
@@ -43,6 +51,7 @@ __all__ = [
     "VdnnPlusPlus",
     "offload",
     "saved",
+    "stream",
 ]
 
 
@@ -109,4 +118,46 @@ def offload(
         ahead=ahead,
         debug=debug,
         trace=trace,
+    )
+
+
+def stream(
+    model: torch.nn.Module,
+    *,
+    device_bytes: int,
+    ahead: int = 1,
+    format: Format | None = None,
+    raw: bool = False,
+    link: float | None = None,
+    device: torch.device | str | None = None,
+) -> Stream:
+    """A context in which weights of ``model`` that have no room on the device wait on the host, compressed, and come
+    unit by unit before a module needs them.
+
+    A unit is a block of an ``nn.ModuleList``, or a module outside of these. Outputs are those of the plain model, bit for
+    bit. The context is for inference, from one thread at a time; it computes no gradients. Behind it all weights are where
+    they were. A weight that is read while none of its modules runs has no elements, and PyTorch raises an error of its
+    shape.
+
+    ``device_bytes``
+        The most bytes of the device for weights, buffers and memory through which weights come. What is computed has its
+        own. The more, the more weights stay.
+    ``ahead``
+        How many units are on their way while another one computes.
+    ``format``
+        The format of all weights; without it each weight has one that is fitted to it, or goes as it is.
+    ``raw``
+        Whether weights are held as they are.
+    ``link``
+        Bytes per second of a link in software, for a model that computes on the processor; without it memory is as fast as
+        it is.
+    ``device``
+        Where the model computes: by default where its weights are, or, if they are on the processor and no ``link`` is
+        given, on a card that is there.
+    """
+    require("torch", "torch")
+    from cdma.sim.torch.streaming import door
+
+    return door.stream(
+        model, device_bytes=device_bytes, ahead=ahead, format=format, raw=raw, link=link, device=device
     )

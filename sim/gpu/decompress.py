@@ -71,14 +71,16 @@ def decompress(
     return made
 
 
-def restored(packed: Packed, fault: Tensor) -> Tensor:
+def restored(packed: Packed, fault: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The words of a stream that fitted, without waiting for the card.
 
     ``fault``
         One 32-bit number on the card, which becomes 1 if the stream is no longer whole.
+    ``out``
+        A tensor for the words.
     """
     with current(packed.data.device):
-        target = _target(None, packed.words, packed.format, packed.data)
+        target = _target(out, packed.words, packed.format, packed.data)
         _unpack(packed.data, packed.length, packed.format, packed.index, target, fault)
     return target
 

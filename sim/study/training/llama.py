@@ -1,0 +1,72 @@
+"""A stack of layers of the shape of Llama's, with weights of a normal law: what streams of weights are measured with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+__all__ = ["Shape", "Stack"]
+
+#: The deviation of the weights.
+_DEVIATION = 0.02
+
+
+@dataclass(frozen=True)
+class Shape:
+    """``layers`` of ``width`` numbers a token, with heads of 128 and ``hidden`` numbers between the maps; Llama-7B's are
+    4096 and 11008."""
+
+    layers: int = 8
+    width: int = 4096
+    hidden: int = 11008
+
+
+class _Layer(nn.Module):
+    """Attention to the tokens before and a gated layer, each behind a normalisation and with a connection around it."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        width = shape.width
+        self.heads = max(1, width // 128)
+        self.norms = nn.ModuleList(nn.RMSNorm(width, eps=1e-5) for _ in range(2))
+        self.queries, self.keys, self.values, self.output = (
+            nn.Linear(width, width, bias=False) for _ in range(4)
+        )
+        self.gate, self.up = (nn.Linear(width, shape.hidden, bias=False) for _ in range(2))
+        self.down = nn.Linear(shape.hidden, width, bias=False)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        normed = self.norms[0](tokens)
+        queries, keys, values = (
+            each(normed).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for each in (self.queries, self.keys, self.values)
+        )
+        seen = functional.scaled_dot_product_attention(queries, keys, values, is_causal=True)
+        tokens = tokens + self.output(seen.transpose(1, 2).flatten(2))
+        normed = self.norms[1](tokens)
+        return tokens + self.down(functional.silu(self.gate(normed)) * self.up(normed))
+
+
+class Stack(nn.Module):
+    """The layers one after the other, in bf16."""
+
+    def __init__(self, shape: Shape, device: str, seed: int) -> None:
+        super().__init__()
+        # Without the initial values of PyTorch, which would take as long as all the rest.
+        with torch.device("meta"):
+            self.layers = nn.ModuleList(_Layer(shape) for _ in range(shape.layers))
+        self.to(torch.bfloat16).to_empty(device=device).eval().requires_grad_(False)
+        source = torch.Generator(device).manual_seed(seed)
+        for weight in self.parameters():
+            if weight.dim() > 1:
+                weight.normal_(0, _DEVIATION, generator=source)
+            else:
+                weight.fill_(1)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        for layer in self.layers:
+            tokens = layer(tokens)
+        return tokens

@@ -1,0 +1,111 @@
+"""Inference within ``cdma.torch.stream``: outputs bit for bit, and what comes when."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+from cdma.base.errors import ParameterError  # noqa: E402
+from cdma.torch import stream  # noqa: E402
+from tests.support.streamed_models import Blocks, total  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+TOKENS = torch.arange(14).view(2, 7)
+#: The link in software: the tests' vehicle on a machine with a card, too.
+LINK = 1e10
+
+
+def plain(model: nn.Module, inputs: torch.Tensor = TOKENS) -> torch.Tensor:
+    with torch.no_grad():
+        return model(inputs)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+@pytest.mark.parametrize("raw", [False, True], ids=["compressed", "raw"])
+@pytest.mark.parametrize("tied", [False, True], ids=["apart", "tied"])
+def test_outputs_are_those_of_the_plain_model_and_weights_are_back_afterwards(dtype, raw, tied):
+    model = Blocks(tied=tied).to(dtype)
+    expected, before = plain(model), {name: each.clone() for name, each in model.state_dict().items()}
+    with stream(model, device_bytes=total(model) * 7 // 10, raw=raw, link=LINK) as streamed:
+        for _ in range(4):
+            assert torch.equal(model(TOKENS), expected)
+    report = streamed.report
+    assert report.passes == 4
+    assert report.late == report.beyond == 0
+    assert 0 < report.cold < report.raw == total(model)
+    assert report.device <= total(model) * 7 // 10
+    assert report.moved >= 3 * report.held
+    ratios = {torch.bfloat16: (1.3, 1.5), torch.float16: (0.9, 1.01), torch.float32: (1.1, 1.3)}
+    least, most = (0.9, 1.01) if raw else ratios[dtype]
+    assert least < report.ratio < most
+    assert all(torch.equal(before[name], each) for name, each in model.state_dict().items())
+    assert (model.head.weight is model.embedding.weight) is tied
+
+
+def test_what_has_room_stays():
+    model = Blocks()
+    expected = plain(model)
+    with stream(model, device_bytes=2 * total(model), link=LINK) as streamed:
+        assert torch.equal(model(TOKENS), expected)
+    assert (streamed.report.cold, streamed.report.fetches) == (0, 0)
+
+
+def test_too_little_room_for_the_largest_unit_is_one_error_that_says_how_much_is_needed():
+    model = Blocks()
+    with pytest.raises(
+        ParameterError, match=r"device_bytes is 1,000; [\d,]+ are needed, .*blocks\.0"
+    ) as error:
+        stream(model, device_bytes=1000, link=LINK).__enter__()
+    needed = int(str(error.value).split("; ")[1].split()[0].replace(",", ""))
+    expected = plain(model)
+    with stream(model, device_bytes=needed, link=LINK) as streamed:
+        assert torch.equal(model(TOKENS), expected)
+    assert streamed.report.device <= needed
+
+
+def test_units_in_another_order_are_right_and_only_not_foreseen():
+    model = Blocks()
+    with stream(model, device_bytes=total(model) * 7 // 10, link=LINK) as streamed:
+        for order in ([0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [4, 3, 2, 1, 0], [2, 2, 0, 2, 4], [1]):
+            model.order = order
+            made = model(TOKENS)
+            late = streamed.report.late
+            other = Blocks()
+            other.order = order
+            assert torch.equal(made, plain(other))
+    assert late > 0
+
+
+def test_gradients_and_the_state_are_refused_while_weights_are_away():
+    model = Blocks()
+    with stream(model, device_bytes=total(model) * 7 // 10, link=LINK):
+        with torch.enable_grad(), pytest.raises(ParameterError, match="a stream of weights is for inference"):
+            model(TOKENS)
+        with pytest.raises(ParameterError, match="read the state of the model outside of the block"):
+            model.state_dict()
+        plain(model)
+    assert len(model.state_dict()) > 0
+
+
+def test_an_exception_in_a_forward_pass_leaves_everything_usable():
+    model = Blocks()
+    expected = plain(model)
+    broken = [True]
+
+    def fail(*_):
+        if broken[0]:
+            raise OSError("interrupted")
+
+    handle = model.blocks[2].wide.register_forward_pre_hook(fail)
+    with stream(model, device_bytes=total(model) * 7 // 10, link=LINK):
+        for _ in range(3):
+            with pytest.raises(OSError, match="interrupted"):
+                model(TOKENS)
+        broken[0] = False
+        assert torch.equal(model(TOKENS), expected)
+    handle.remove()
+    assert torch.equal(plain(model), expected)

@@ -15,28 +15,27 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.autograd.profiler import record_function
+from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import checkpoint
 
 from cdma.base.errors import CdmaError, ParameterError
 
 from ..departures import Departures
 from ..keeping import Keeping, Slot
+from ..memory import is_plain
 from ..observed import CONVOLUTIONS
+from .gauge import Gauge, Leaving
 from .hostside import HostCodec, HostStream
 from .link import Copy, Link
 from .packing import Packing, pack
 from .policies import Action, Learnt, Moment, Recompute, SwapPolicy
 from .pool import POISON, Block, HostPool
+from .prediction import Expected, Predictions
 from .profile import Profile
 from .report import Moved, SwapReport
 from .timeline import Timeline
 
 __all__ = ["Offload", "Settings", "WrongReturn"]
-
-#: Tensors of fewer bytes stay where they are.
-_LEAST_BYTES = 1024
-#: The first passes, in which a policy that asks for it learns.
-_PROFILED = 2
 
 
 class WrongReturn(CdmaError):
@@ -65,13 +64,19 @@ class Offload(Keeping):
         self._policy, self._link, self._settings = policy, link, settings
         self._pool = HostPool(link, settings.host_bytes, settings.debug)
         self._host = HostCodec()
-        self._profile = Profile(link, active=policy.refresh > 0)
-        self._device = _Gauge(settings.device_bytes)
+        self._profile = Profile(link)
+        self._predictions = Predictions(policy.dense)
+        self._device = Gauge(settings.device_bytes)
         self._departures: Departures[Hold] = Departures()
         self._order: dict[int, weakref.ref[Swapped]] = {}
         self._count = 0
-        self._waits: list[tuple[str, Any, Any]] = []
+        self._waits: deque[tuple[str, Any, Any]] = deque()
         self._own_device = next((one.device for one in model.parameters()), torch.device("cpu"))
+        # The memory of what the model was called with, which is the caller's.
+        self._given: dict[int, weakref.ref[Any]] = {}
+        # Streams that came back and were not whole, and what the host has heard of it.
+        self._fault = torch.zeros(1, dtype=torch.int32, device=self._own_device)
+        self._verdict: tuple[Block, Copy] | None = None
         self._lock = threading.RLock()
         self._recomputed = _recomputed(model, policy.modules) if isinstance(policy, Recompute) else []
         # The forward methods that these had of their own, while others stand in their place.
@@ -84,7 +89,7 @@ class Offload(Keeping):
         """What has moved until now."""
         with self._lock:
             self._sweep()
-            self._settle_waits()
+            self._settle_waits(lambda mark: True)
             report = self._report
             report.peak_device, report.over, report.peak_host = (
                 self._device.peak,
@@ -99,6 +104,7 @@ class Offload(Keeping):
 
     def __enter__(self) -> Offload:
         super().__enter__()
+        self._handles.append(self._model.register_forward_pre_hook(self._called, with_kwargs=True))
         for module in self._recomputed:
             self._forwards.append(vars(module).get("forward"))
             module.forward = partial(checkpoint, module.forward, use_reentrant=False)
@@ -116,12 +122,40 @@ class Offload(Keeping):
     def _begin_pass(self) -> None:
         super()._begin_pass()
         with self._lock:
+            self._check_verdict()
             self._profile.settle()
+            self._profile.active = self._policy.learns(self._report.passes - 1)
             for way, fit in (("compress", self._profile.compress), ("decompress", self._profile.decompress)):
                 if fit is not None:
                     self._report.prediction[way] = fit.error
-            self._settle_waits()
+            self._settle_waits(self._link.passed)
             self._order = {number: one for number, one in self._order.items() if one() is not None}
+
+    def _called(self, model: nn.Module, inputs: Any, named: Any) -> None:
+        """Notes what the model is called with: its memory is the caller's, and no byte of it would be free."""
+        storages = [
+            each.untyped_storage()
+            for each in tree_leaves((inputs, named))
+            if isinstance(each, Tensor) and is_plain(each)
+        ]
+        self._given = {storage.data_ptr(): weakref.ref(storage) for storage in storages}
+
+    def _leaves(self, tensor: Tensor) -> bool:
+        given = self._given.get(tensor.untyped_storage().data_ptr())
+        return given is not None and given() is not None
+
+    def _check_verdict(self) -> None:
+        """Looks at the verdict on the streams of the passes before the last one, and asks for the next."""
+        if self._fault.device.type == "cpu":
+            return
+        if self._verdict is None:
+            block = self._pool.take_beyond(self._fault.nbytes)
+        else:
+            block, copy = self._verdict
+            copy.synchronize()
+            if int(block.data.view(torch.int32)):
+                raise WrongReturn("a stream came back from the host that is not what was made on the card")
+        self._verdict = block, self._link.out([(self._fault.view(torch.uint8), block.data)])
 
     def _entered(self, name: str) -> None:
         if self._report.timeline is not None:
@@ -141,7 +175,8 @@ class Offload(Keeping):
 
     def _hold(self, flat: Tensor, slot: Slot) -> Swapped:
         with self._lock, record_function(f"cdma: keep {label(slot)}"):
-            begin = self._link.mark()
+            begin = self._mark()
+            self._device.staying = False
             self._sweep()
             raw = flat.numel() * flat.element_size()
             learnt = self._profile.of(slot, raw)
@@ -149,12 +184,11 @@ class Offload(Keeping):
             readers = self._readers.get(slot, set()) | {running}
             learnt.convolution = any(isinstance(module, CONVOLUTIONS) for module in readers)
             self._profile.keeping(begin)
-            if self._counts_zeros:
-                self._profile.count(learnt, flat)
             swapped = Swapped(self, slot, self._count, flat.dtype, learnt)
             if self._settings.debug:
                 swapped.crc = _crc(flat)
-            action = self._leave(swapped, flat, self._action(flat, learnt))
+            expected = self._expected(flat, swapped) if self._policy.compresses else None
+            action = self._leave(swapped, flat, self._action(flat, learnt), expected)
             if action is Action.KEEP:
                 swapped.elements = flat
                 self._device.make_room(raw)
@@ -164,17 +198,26 @@ class Offload(Keeping):
             self._departures.watch(swapped, swapped.hold)
             self._order[self._count] = weakref.ref(swapped)
             self._count += 1
-            self._profile.kept(learnt, self._link.mark())
+            self._profile.kept(learnt, self._mark())
             return swapped
 
-    @property
-    def _counts_zeros(self) -> bool:
-        refresh, number = self._policy.refresh, self._report.passes - 1
-        return refresh > 0 and (number < _PROFILED or number % refresh == 0)
+    def _mark(self) -> Any:
+        """A mark of now, where times are asked for."""
+        return self._link.mark() if self._profile.active or self._report.timeline is not None else None
+
+    def _expected(self, flat: Tensor, swapped: Swapped) -> Expected | None:
+        """What is expected of a stream, if there may be one."""
+        if not self._may_leave(flat):
+            return None
+        number = max(0, self._report.passes - 1)
+        return self._predictions.of(swapped.slot, flat, number, swapped.learnt, self._profile.active)
+
+    def _may_leave(self, flat: Tensor) -> bool:
+        return flat.nbytes >= self._link.least_bytes and flat.device == self._own_device
 
     def _action(self, flat: Tensor, learnt: Learnt) -> Action:
         """What the policy says, and what room there is."""
-        if learnt.raw < _LEAST_BYTES or flat.device != self._own_device:
+        if not self._may_leave(flat):
             return Action.KEEP
         moment = Moment(
             max(0, self._report.passes - 1),
@@ -191,73 +234,138 @@ class Offload(Keeping):
         full = action is Action.KEEP and self._device.is_full(learnt.raw + largest)
         return Action.RAW if full else action
 
-    def _leave(self, swapped: Swapped, flat: Tensor, action: Action) -> Action:
+    def _leave(self, swapped: Swapped, flat: Tensor, action: Action, expected: Expected | None) -> Action:
         """Sends elements on their way; returns what was done in the end."""
         if action is Action.KEEP:
             return action
-        source, own = flat.view(torch.uint8), False
+        if action is Action.COMPRESSED and (expected is None or expected.format is None):
+            action = Action.RAW
+        source, size = flat.view(torch.uint8), flat.nbytes
         if action is Action.COMPRESSED:
-            stream, packing = self._timed("compress", swapped, partial(pack, flat))
-            if stream.numel() < source.numel():
-                source, own, swapped.packing = stream, True, packing
-            else:
-                action = Action.RAW
-        block = self._pool.take(source.numel())
+            assert expected is not None
+            size = expected.space
+        block = self._pool.take(size)
         if block is None:
-            swapped.packing = None
             self._report.full += 1
             return Action.KEEP
-        self._device.make_room(source.numel())
-        copy = self._link.out(source, block.data, block.last)
-        block.last = copy
-        self._device.leaving(copy, source if own and self._settings.debug else None)
-        self._noted("out", swapped, copy)
+        if action is Action.COMPRESSED:
+            assert expected is not None
+            assert expected.format is not None
+            self._device.make_room(flat.nbytes)
+            stream = self._timed("compress", swapped, partial(pack, flat, expected.format))
+            source, swapped.packing = stream.data, stream.packing
+            self._take(swapped.hold, stream.packing.nbytes)
+        else:
+            self._device.make_room(flat.nbytes)
+        self._send(swapped, source, block, expected)
         if action is Action.HOST:
             swapped.hold.host = self._host.compress(self._pool, block, swapped.dtype)
         else:
             swapped.hold.block = block
         return action
 
+    def _send(self, swapped: Swapped, source: Tensor, block: Block, expected: Expected | None) -> None:
+        """Copies what a block has room for, and beside it the length of a stream."""
+        pairs = [(source[: block.data.numel()], block.data)]
+        if swapped.packing is not None:
+            pairs.append((swapped.packing.length.view(()), block.number.view(())))
+        copy = block.last = self._link.out(pairs)
+        reference = weakref.ref(swapped)
+        swapped.leaving = Leaving(
+            copy,
+            source,
+            source.numel(),
+            partial(_is_wanted, reference),
+            partial(self._has_left, reference, source, block, expected),
+        )
+        self._device.leaving(swapped.leaving)
+        self._noted("out", swapped, copy)
+
+    def _has_left(
+        self, reference: weakref.ref[Swapped], source: Tensor, block: Block, expected: Expected | None
+    ) -> None:
+        """A tensor is on the host, unless its stream was longer than expected: then all of it goes there again."""
+        swapped = reference()
+        if swapped is None:
+            return
+        swapped.leaving = None
+        if swapped.packing is None:
+            return
+        assert expected is not None
+        length = int(block.number)
+        expected.was(length)
+        if length > block.data.numel() and swapped.elements is None:
+            self._report.again += 1
+            self._pool.give_back(block)
+            swapped.hold.block = self._pool.take(length)
+            if swapped.hold.block is not None:
+                self._send(swapped, source, swapped.hold.block, expected)
+                return
+            self._report.full += 1
+            swapped.elements = swapped.packing.unpack(source, self._fault)
+            self._take(swapped.hold, swapped.learnt.raw)
+        if self._settings.debug:
+            source.fill_(POISON)
+
     def _restored(self, swapped: Swapped) -> Tensor:
         with self._lock, record_function(f"cdma: give back {label(swapped.slot)}"):
-            begin = self._link.mark()
+            begin = self._mark()
+            self._device.staying = True
             self._sweep()
             self._profile.giving(swapped.learnt, begin)
             self._computed()
-            flat = swapped.there()
+            flat = swapped.elements
             if flat is None:
-                flat = self._arrived(swapped)
-                if swapped.crc is not None and _crc(flat) != swapped.crc:
+                flat = self._arrived(swapped) if swapped.leaving is None else self._held(swapped)
+                swapped.elements = flat
+                if swapped.crc is not None and (found := _crc(flat)) != swapped.crc:
                     raise WrongReturn(
                         f"tensor {label(swapped.slot)} of {swapped.learnt.raw} bytes came back with the CRC "
-                        f"{_crc(flat):#010x}; it left with {swapped.crc:#010x}"
+                        f"{found:#010x}; it left with {swapped.crc:#010x}"
                     )
-                swapped.storage = weakref.ref(flat.untyped_storage())
-            end = self._link.mark()
+            end = self._mark()
             self._profile.given(end)
             self._running = (f"backward behind {label(swapped.slot)}", end)
             return flat
 
+    def _held(self, swapped: Swapped) -> Tensor:
+        """The elements of a tensor that is leaving, and still there."""
+        self._fetch_before(swapped)
+        leaving = swapped.leaving
+        assert leaving is not None
+        if swapped.packing is not None:
+            return self._unpacked(swapped, leaving.source)
+        swapped.hold.on_device += leaving.size
+        leaving.size = 0
+        return leaving.source.view(swapped.dtype)
+
     def _arrived(self, swapped: Swapped) -> Tensor:
         """The elements of a tensor that is away; those before it are on their way behind it."""
-        if swapped.coming is None:
+        if swapped.hold.coming is None:
             self._device.make_room(swapped.size)
             self._fetch(swapped)
-        copy, swapped.coming = swapped.coming, None
+        copy, swapped.hold.coming = swapped.hold.coming, None
         assert copy is not None
         self._fetch_before(swapped)
         begin = self._link.mark()
         copy.wait()
         self._waits.append((label(swapped.slot), begin, self._link.mark()))
-        self._take(swapped.hold, -copy.nbytes)
         if swapped.hold.staging is not None:
             self._pool.give_back(swapped.hold.staging)
             swapped.hold.staging = None
         if swapped.packing is None:
             return copy.target.view(swapped.dtype)
-        flat = self._timed("decompress", swapped, partial(swapped.packing.unpack, copy.target))
+        flat = self._unpacked(swapped, copy.target)
+        self._take(swapped.hold, -copy.nbytes)
         if self._settings.debug:
             copy.target.fill_(POISON)
+        return flat
+
+    def _unpacked(self, swapped: Swapped, data: Tensor) -> Tensor:
+        assert swapped.packing is not None
+        self._device.make_room(swapped.learnt.raw)
+        self._take(swapped.hold, swapped.learnt.raw)
+        flat: Tensor = self._timed("decompress", swapped, partial(swapped.packing.unpack, data, self._fault))
         return flat
 
     def _fetch(self, swapped: Swapped) -> None:
@@ -269,7 +377,7 @@ class Offload(Keeping):
             after = self._host.expand(hold.host, block)
         assert block is not None
         copy = self._link.back(block.data, after or block.last)
-        block.last = swapped.coming = copy
+        block.last = hold.coming = copy
         self._take(hold, copy.nbytes)
         self._noted("back", swapped, copy)
 
@@ -285,7 +393,7 @@ class Offload(Keeping):
             ahead += size
             if ahead > self._settings.ahead:
                 return
-            if before.coming is None:
+            if before.hold.coming is None:
                 if self._device.is_full(size):
                     return
                 self._fetch(before)
@@ -296,9 +404,9 @@ class Offload(Keeping):
 
     def _timed(self, way: str, swapped: Swapped, work: Callable[[], Any]) -> Any:
         """Runs a kernel, and notes how long that took."""
-        began, begin = time.perf_counter(), self._link.mark()
+        began, begin = time.perf_counter(), self._mark()
         result = work()
-        end = self._link.mark()
+        end = self._mark()
         self._report.seconds += time.perf_counter() - began
         self._profile.kernel(way, swapped.learnt, begin, end)
         if self._report.timeline is not None:
@@ -319,20 +427,24 @@ class Offload(Keeping):
     def _row(self, slot: Slot) -> Moved:
         return self._report.rows.setdefault(label(slot), Moved())
 
-    def _settle_waits(self) -> None:
-        for name, begin, end in self._waits:
+    def _settle_waits(self, passed: Callable[[Any], bool]) -> None:
+        """Enters the waits whose ends are passed in the accounts."""
+        while self._waits and passed(self._waits[0][2]):
+            name, begin, end = self._waits.popleft()
             seconds = self._link.seconds(begin, end)
             for row in (self._report.rows[name], self._report):
                 row.wait += seconds
             if self._report.timeline is not None:
                 self._report.timeline.add("wait", name, begin, end)
-        self._waits.clear()
 
     def _sweep(self) -> None:
         """Returns what tensors had that are gone, and what has left the device."""
         self._device.sweep()
         for hold in self._departures.gone():
             self._device.add(-hold.on_device)
+            if hold.coming is not None:
+                # Its memory is free, and is not to be written by a copy that nobody needs.
+                hold.coming.wait()
             for block in (hold.block, hold.staging):
                 if block is not None:
                     self._pool.give_back(block)
@@ -342,10 +454,15 @@ class Offload(Keeping):
 
 @dataclass
 class Hold:
-    """What a tensor has of the device's and the host's memory, and must return."""
+    """What a tensor has of the device's and the host's memory, and must return.
+
+    ``coming``
+        The copy with which it comes back.
+    """
 
     on_device: int = 0
     block: Block | None = None
+    coming: Copy | None = None
     host: HostStream | None = None
     staging: Block | None = None
 
@@ -354,13 +471,11 @@ class Swapped:
     """A tensor that autograd keeps, wherever its elements are.
 
     ``elements``
-        Those of a tensor that stays.
+        Those of a tensor that stays, or has come back: autograd lets go of this when it needs them no more.
+    ``leaving``
+        Its bytes, or those of its stream, as long as they are on the device.
     ``packing``
         How its stream is read, if it is compressed.
-    ``coming``
-        The copy with which it comes back.
-    ``storage``
-        The memory of its elements after they have come back, as long as that is there.
     """
 
     def __init__(self, context: Offload, slot: Slot, number: int, dtype: torch.dtype, learnt: Learnt) -> None:
@@ -368,71 +483,28 @@ class Swapped:
         self.hold = Hold()
         self.elements: Tensor | None = None
         self.packing: Packing | None = None
-        self.coming: Copy | None = None
-        self.storage: weakref.ref[Any] | None = None
+        self.leaving: Leaving | None = None
         self.crc: int | None = None
 
     @property
     def is_away(self) -> bool:
         """Whether its elements must come back before they are read."""
-        return self.there() is None
+        return self.elements is None and self.leaving is None
 
     @property
     def size(self) -> int:
         """The bytes that come back."""
         return self.learnt.raw if self.hold.block is None else self.hold.block.data.numel()
 
-    def there(self) -> Tensor | None:
-        """The elements, where they are on the device."""
-        if self.elements is not None:
-            return self.elements
-        storage = None if self.storage is None else self.storage()
-        if storage is None:
-            return None
-        return torch.empty(0, dtype=self.dtype, device=storage.device).set_(storage)
-
     def restored(self) -> Tensor:
         """The elements, in one dimension."""
         return self._context._restored(self)
 
 
-class _Gauge:
-    """Bytes on the device that are held for the backward pass."""
-
-    def __init__(self, limit: int | None) -> None:
-        self._limit = limit
-        self.now = self.peak = self.over = 0
-        # Copies on their way out, and what must be overwritten behind them.
-        self._leaving: deque[tuple[Copy, Tensor | None]] = deque()
-
-    def add(self, size: int) -> None:
-        """Counts more, or fewer, bytes."""
-        self.over += size > 0 and self.is_full(size)
-        self.now += size
-        self.peak = max(self.peak, self.now)
-
-    def is_full(self, size: int) -> bool:
-        """Whether there is no room for so many bytes more."""
-        return self._limit is not None and self.now + size > self._limit
-
-    def leaving(self, copy: Copy, spoil: Tensor | None) -> None:
-        """Counts bytes until they have left; their memory is then overwritten, if it is given."""
-        self.add(copy.nbytes)
-        self._leaving.append((copy, spoil))
-
-    def make_room(self, size: int) -> None:
-        """Waits until so many bytes more have room, as far as leaving copies give any."""
-        while self._leaving and self.is_full(size):
-            self._leaving[0][0].synchronize()
-            self.sweep()
-
-    def sweep(self) -> None:
-        """Strikes out what has left."""
-        while self._leaving and self._leaving[0][0].finished:
-            copy, spoil = self._leaving.popleft()
-            self.now -= copy.nbytes
-            if spoil is not None:
-                spoil.fill_(POISON)
+def _is_wanted(reference: weakref.ref[Swapped]) -> bool:
+    """Whether a tensor is there, and was not given back yet."""
+    swapped = reference()
+    return swapped is not None and swapped.elements is None
 
 
 def label(slot: Slot) -> str:

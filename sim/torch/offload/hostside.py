@@ -7,11 +7,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import torch
 from torch import Tensor
 
+from ..coded import lossless_format
 from .link import Ordered
 from .packing import Packing, pack
 from .pool import Block, HostPool
 
 __all__ = ["HostCodec", "HostStream"]
+
+#: Where a card would say that a stream is not whole; the processor raises an error.
+_NO_FAULT = torch.zeros(1, dtype=torch.int32)
 
 
 class _Job:
@@ -19,6 +23,11 @@ class _Job:
 
     def __init__(self, future: Future[None]) -> None:
         self._future = future
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has ended."""
+        return self._future.done()
 
     def synchronize(self) -> None:
         """Returns when it has ended; raises what went wrong in it."""
@@ -42,9 +51,10 @@ class HostStream:
         """Replaces the block by the stream, if that is smaller."""
         arrived.synchronize()
         assert self.block is not None
-        stream, packing = pack(self.block.data.view(self._dtype))
-        if stream.numel() < self.block.data.numel() and self._pool.charge(stream.numel()):
-            self._stream = stream, packing
+        made = pack(self.block.data.view(self._dtype), lossless_format(self._dtype))
+        size = int(made.packing.length)
+        if size < self.block.data.numel() and self._pool.charge(size):
+            self._stream = made.data[:size].clone(), made.packing
             block, self.block = self.block, None
             self._pool.give_back(block)
 
@@ -58,7 +68,7 @@ class HostStream:
             target.copy_(self.block.data)
         else:
             stream, packing = self._stream
-            target.copy_(packing.unpack(stream).view(torch.uint8))
+            target.copy_(packing.unpack(stream, _NO_FAULT).view(torch.uint8))
 
     def give_back(self) -> None:
         """Returns what the tensor has of the pool."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from torch import Tensor
@@ -11,6 +12,11 @@ __all__ = ["Copy", "Link", "Ordered"]
 
 class Ordered(Protocol):
     """Work that ends at some time, which what comes after it must wait for."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has ended."""
+        ...
 
     def synchronize(self) -> None:
         """Returns when it has ended; raises what went wrong in it."""
@@ -37,11 +43,6 @@ class Copy(Ordered, Protocol):
     @property
     def end(self) -> Any: ...
 
-    @property
-    def finished(self) -> bool:
-        """Whether the bytes have arrived."""
-        ...
-
     def wait(self) -> None:
         """Has what this thread computes next wait for the bytes."""
         ...
@@ -50,15 +51,25 @@ class Copy(Ordered, Protocol):
 class Link(Protocol):
     """One queue of copies for each direction; both run beside each other and beside what computes.
 
-    A copy begins when what was computed before it is there, and ``after`` has ended.
+    ``least_bytes``
+        Tensors of fewer bytes are not worth a copy.
     """
 
-    def out(self, source: Tensor, target: Tensor, after: Ordered | None) -> Copy:
-        """Copies bytes of the device to memory of the host; the source is held until they have left."""
+    least_bytes: int
+
+    def out(self, pairs: Sequence[tuple[Tensor, Tensor]]) -> Copy:
+        """Copies bytes of the device to memory of the host, once what was computed until now is there.
+
+        There are one or more sources and targets, and the first are those of the tensor. Sources must be held until the
+        copy has ended.
+        """
         ...
 
     def back(self, source: Tensor, after: Ordered | None) -> Copy:
-        """Copies bytes of the host to new memory of the device."""
+        """Copies bytes of the host to new memory of the device, once ``after`` has ended.
+
+        Source and target must be held until the copy has ended, or until what is computed waits for it.
+        """
         ...
 
     def memory(self, size: int) -> Tensor:
@@ -67,6 +78,10 @@ class Link(Protocol):
 
     def mark(self) -> Any:
         """A mark of now, among what is computed."""
+        ...
+
+    def passed(self, mark: Any) -> bool:
+        """Whether what was computed before a mark has ended."""
         ...
 
     def seconds(self, begin: Any, end: Any) -> float:

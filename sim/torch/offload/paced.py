@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import torch
@@ -44,18 +44,20 @@ class PacedLink:
         Called before each copy, for the seconds that it waits besides.
     """
 
+    least_bytes = 1024
+
     def __init__(self, out_rate: float, back_rate: float, delay: Callable[[], float] = lambda: 0.0) -> None:
         self._rates = out_rate, back_rate
         self._delay = delay
         self._threads = tuple(ThreadPoolExecutor(1, f"cdma-{way}") for way in ("out", "back"))
 
-    def out(self, source: Tensor, target: Tensor, after: Ordered | None) -> PacedCopy:
+    def out(self, pairs: Sequence[tuple[Tensor, Tensor]]) -> PacedCopy:
         """Copies bytes of the device to memory of the host."""
-        return self._queue(0, source, target, after)
+        return self._queue(0, pairs, None)
 
     def back(self, source: Tensor, after: Ordered | None) -> PacedCopy:
         """Copies bytes of the host to new memory of the device."""
-        return self._queue(1, source, torch.empty_like(source), after)
+        return self._queue(1, [(source, torch.empty_like(source))], after)
 
     def memory(self, size: int) -> Tensor:
         """Bytes of the host."""
@@ -65,20 +67,27 @@ class PacedLink:
         """A mark of now."""
         return time.perf_counter()
 
+    def passed(self, mark: float) -> bool:
+        """What was computed before a mark has ended."""
+        return True
+
     def seconds(self, begin: float, end: float) -> float:
         """The seconds between two marks."""
         return end - begin
 
-    def _queue(self, way: int, source: Tensor, target: Tensor, after: Ordered | None) -> PacedCopy:
-        copy = PacedCopy(target)
-        copy.job = self._threads[way].submit(self._copy, copy, source, after, self._rates[way])
+    def _queue(self, way: int, pairs: Sequence[tuple[Tensor, Tensor]], after: Ordered | None) -> PacedCopy:
+        copy = PacedCopy(pairs[0][1])
+        copy.job = self._threads[way].submit(self._copy, copy, pairs, after, self._rates[way])
         return copy
 
-    def _copy(self, copy: PacedCopy, source: Tensor, after: Ordered | None, rate: float) -> None:
+    def _copy(
+        self, copy: PacedCopy, pairs: Sequence[tuple[Tensor, Tensor]], after: Ordered | None, rate: float
+    ) -> None:
         if after is not None:
             after.synchronize()
         time.sleep(self._delay())
         copy.begin = time.perf_counter()
-        copy.target.copy_(source)
+        for source, target in pairs:
+            target.copy_(source)
         time.sleep(max(0.0, copy.begin + copy.nbytes / rate - time.perf_counter()))
         copy.end = time.perf_counter()

@@ -31,6 +31,9 @@ __all__ = [
     "VdnnPlusPlus",
 ]
 
+#: The second pass that is raw, and the second one that is compressed.
+_LEARNING = (1, 3)
+
 
 class Action(Enum):
     """What is done with a tensor."""
@@ -99,12 +102,20 @@ class Moment:
 class SwapPolicy:
     """What all policies have in common."""
 
-    #: Passes whose kernels and densities the policy wants to know, from one to the next; 0 for none.
+    #: Passes from one whose times and densities the policy wants to know to the next; 0 for none.
     refresh = 0
+    #: Whether anything is compressed on the device.
+    compresses = False
+    #: Whether streams may be those of exponents, where these are shorter than the codes of zeros.
+    dense = False
 
     def action(self, tensor: Learnt, moment: Moment) -> Action:
         """What becomes of a tensor that is kept now."""
         raise NotImplementedError
+
+    def learns(self, number: int) -> bool:
+        """Whether times and densities of the pass of that number are to be known."""
+        return self.refresh > 0 and (number in _LEARNING or (number > 0 and number % self.refresh == 0))
 
     def check(self, device_bytes: int | None) -> None:
         """Refuses a context that lacks what the policy needs."""
@@ -178,7 +189,14 @@ class Lms(SwapPolicy):
 
 @dataclass(frozen=True)
 class Cdma(SwapPolicy):
-    """cDMA: everything moves, and all of it compressed."""
+    """cDMA: everything moves, and all of it compressed.
+
+    ``dense``
+        Whether numbers become streams of their exponents where these are shorter. The paper has zero-value compression.
+    """
+
+    dense: bool = False
+    compresses = True
 
     def action(self, tensor: Learnt, moment: Moment) -> Action:
         return Action.COMPRESSED
@@ -188,24 +206,30 @@ class Cdma(SwapPolicy):
 class Cswap(SwapPolicy):
     """CSWAP: everything moves, compressed where that exposes less time.
 
-    The first pass is raw, and shows how much time hides each copy; the second one is compressed, and shows what the
-    kernels take. From then on equations 1 to 4 decide.
+    Two passes are raw, and the second one shows how much time hides each copy; two are compressed, and the second one of
+    them shows what the kernels take. The first ones find memory, and compile. From then on equations 1 to 4 decide.
 
     ``refresh``
         Passes from one count of the zeros to the next, the paper's epoch.
     ``mask``
         Whether the stream counts as long as it is. The paper's equations leave its masks out.
+    ``dense``
+        As for :class:`Cdma`.
     """
 
     refresh: int = 50
     mask: bool = True
+    dense: bool = False
+    compresses = True
 
     def __post_init__(self) -> None:
         check_range("refresh", self.refresh, 1, 1 << 31, "passes from one count of the zeros to the next")
 
     def action(self, tensor: Learnt, moment: Moment) -> Action:
-        if moment.rates is None or moment.compress is None or moment.decompress is None:
-            return Action.RAW if moment.number == 0 else Action.COMPRESSED
+        if moment.number < 2:
+            return Action.RAW
+        if moment.number < 4 or moment.rates is None or moment.compress is None or moment.decompress is None:
+            return Action.COMPRESSED
         cost = CostModel(
             tensor.raw,
             tensor.density,

@@ -1,10 +1,12 @@
-"""Memory of the host for what is away: pinned, within a limit, and used again."""
+"""Memory of the host for what is away: taken in large pieces, for pinning takes long, within a limit, and used again."""
 
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
+from bisect import insort
+from collections import deque
 
+import torch
 from torch import Tensor
 
 from .link import Link, Ordered
@@ -12,6 +14,10 @@ from .link import Link, Ordered
 __all__ = ["POISON", "Block", "HostPool"]
 
 _PAGE = 4096
+#: Pieces of memory: each as large as all before it, at least and at most.
+_LEAST_PIECE, _LARGEST_PIECE = 1 << 20, 1 << 32
+#: Bytes of a block behind the data.
+_NUMBER = 8
 #: What memory is filled with that nobody may read, where a context looks for errors.
 POISON = 0xA5
 
@@ -21,13 +27,16 @@ class Block:
 
     ``data``
         As many bytes as were asked for.
+    ``number``
+        Space for a number of 64 bits beside them.
     ``last``
-        The last copy that reads or writes them; the next one comes after it.
+        The last copy that reads or writes them.
     """
 
-    def __init__(self, memory: Tensor) -> None:
-        self.memory = memory
-        self.data = memory
+    def __init__(self, piece: int, begin: int, memory: Tensor, size: int) -> None:
+        self.piece, self.begin, self.memory = piece, begin, memory
+        self.data = memory[:size]
+        self.number = memory[-_NUMBER:].view(torch.int64)
         self.last: Ordered | None = None
 
 
@@ -43,8 +52,12 @@ class HostPool:
     def __init__(self, link: Link, limit: int | None, poison: bool = False) -> None:
         self._link, self._limit, self._poison = link, limit, poison
         self._lock = threading.Lock()
-        self._free: dict[int, list[Block]] = defaultdict(list)
-        self.allocated = self.taken = self.peak = 0
+        self._pieces: list[Tensor] = []
+        # What is free: the piece, and the bytes there, from and to.
+        self._free: list[tuple[int, int, int]] = []
+        # What was given back, but may still be read.
+        self._ending: deque[Block] = deque()
+        self.taken = self.peak = 0
 
     def take(self, size: int) -> Block | None:
         """A block, or None if the limit has no room for it."""
@@ -63,52 +76,73 @@ class HostPool:
                 block.last.synchronize()
             block.memory.fill_(POISON)
         with self._lock:
-            size = block.memory.numel()
-            self.taken -= size
-            self._free[size].append(block)
+            self.taken -= block.memory.numel()
+            self._ending.append(block)
 
     def charge(self, size: int) -> bool:
         """Counts bytes of the host beside the blocks, or fewer; returns whether the limit has room for them."""
         with self._lock:
-            if size > 0 and self._limit is not None and self.allocated + size > self._limit:
+            if size > 0 and self._limit is not None and self.taken + size > self._limit:
                 return False
-            self.allocated += size
-            self.taken += size
-            self.peak = max(self.peak, self.taken)
+            self._count(size)
             return True
 
     def _take(self, size: int, limit: int | None) -> Block | None:
-        rounded = _rounded(size)
-        with self._lock:
-            block = self._free[rounded].pop() if self._free[rounded] else self._new(rounded, limit)
-            if block is None:
-                return None
-            self.taken += rounded
-            self.peak = max(self.peak, self.taken)
-        block.data = block.memory[:size]
-        return block
+        room = -(-(size + _NUMBER) // _PAGE) * _PAGE
+        while True:
+            with self._lock:
+                while self._ending and (self._ending[0].last is None or self._ending[0].last.finished):
+                    self._release(self._ending.popleft())
+                if limit is not None and self.taken + room > limit:
+                    return None
+                place = self._place(room)
+                if place is None and not self._ending:
+                    place = self._new(room)
+                if place is not None:
+                    self._count(room)
+                    piece, begin = place
+                    return Block(piece, begin, self._pieces[piece][begin : begin + room], size)
+                oldest = self._ending.popleft()
+            # Rather than more memory, that which will soon be free. What it waits for may need the lock.
+            assert oldest.last is not None
+            oldest.last.synchronize()
+            with self._lock:
+                self._release(oldest)
 
-    def _new(self, size: int, limit: int | None) -> Block | None:
-        if limit is not None:
-            # Free blocks of other sizes make room, the largest first.
-            for other in sorted(self._free, reverse=True):
-                while self._free[other] and self.allocated + size > limit:
-                    self._drop(self._free[other].pop())
-            if self.allocated + size > limit:
-                return None
-        self.allocated += size
-        block = Block(self._link.memory(size))
+    def _count(self, size: int) -> None:
+        self.taken += size
+        self.peak = max(self.peak, self.taken)
+
+    def _place(self, room: int) -> tuple[int, int] | None:
+        """Takes bytes of the smallest place that has room."""
+        fitting = [place for place in self._free if place[2] - place[1] >= room]
+        if not fitting:
+            return None
+        place = min(fitting, key=lambda each: each[2] - each[1])
+        self._free.remove(place)
+        piece, begin, end = place
+        if end - begin > room:
+            insort(self._free, (piece, begin + room, end))
+        return piece, begin
+
+    def _new(self, room: int) -> tuple[int, int]:
+        """Takes bytes of a new piece."""
+        total = sum(piece.numel() for piece in self._pieces)
+        size = max(1 << (room - 1).bit_length(), min(max(total, _LEAST_PIECE), _LARGEST_PIECE))
+        memory = self._link.memory(size)
         if self._poison:
-            block.memory.fill_(POISON)
-        return block
+            memory.fill_(POISON)
+        self._pieces.append(memory)
+        number = len(self._pieces) - 1
+        if size > room:
+            insort(self._free, (number, room, size))
+        return number, 0
 
-    def _drop(self, block: Block) -> None:
-        if block.last is not None:
-            block.last.synchronize()
-        self.allocated -= block.memory.numel()
-
-
-def _rounded(size: int) -> int:
-    """So few sizes that blocks are used again: eighths of a power of two, of whole pages."""
-    step = max(_PAGE, 1 << max(0, size.bit_length() - 4))
-    return -(-size // step) * step
+    def _release(self, block: Block) -> None:
+        """Makes the bytes of a block free, and one place of them and what is free beside them."""
+        piece, begin, end = block.piece, block.begin, block.begin + block.memory.numel()
+        beside = [one for one in self._free if one[0] == piece and (one[1] == end or one[2] == begin)]
+        for one in beside:
+            self._free.remove(one)
+            begin, end = min(begin, one[1]), max(end, one[2])
+        insort(self._free, (piece, begin, end))

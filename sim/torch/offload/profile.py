@@ -6,11 +6,6 @@ from collections import deque
 from statistics import median
 from typing import Any
 
-from torch import Tensor
-
-from cdma.sim.gpu.door import analyse
-
-from ..coded import lossless_format
 from ..keeping import Slot
 from .cost import KernelFit, KernelSample
 from .link import Copy, Link
@@ -25,14 +20,17 @@ _LEAST = 3
 
 
 class Profile:
-    """Marks are taken while a pass runs, if it is ``active``, and turned into seconds when the next one begins.
+    """Marks are taken while a pass runs, and turned into seconds when the next one begins.
 
+    ``active``
+        Whether this pass is one to learn from.
     ``tensors``
         What was learnt of each tensor of a pass.
     """
 
-    def __init__(self, link: Link, active: bool) -> None:
-        self._link, self._active = link, active
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self.active = False
         self.tensors: dict[Slot, Learnt] = {}
         self.rates: tuple[float, float] | None = None
         self.compress: KernelFit | None = None
@@ -50,15 +48,9 @@ class Profile:
         learnt.raw = raw
         return learnt
 
-    def count(self, learnt: Learnt, flat: Tensor) -> None:
-        """Counts what a stream of the elements would store."""
-        counted = analyse(flat, lossless_format(flat.dtype))
-        learnt.density = counted.density
-        learnt.mask = counted.compressed_bytes - learnt.raw * counted.density
-
     def keeping(self, begin: Any) -> None:
         """A tensor is kept from this mark on: what was computed until then hides the copy of the one before."""
-        if self._active and self._kept is not None:
+        if self.active and self._kept is not None:
             learnt, since = self._kept
             self._marks.append((learnt, "forward", since, begin))
 
@@ -69,7 +61,7 @@ class Profile:
 
     def giving(self, learnt: Learnt, begin: Any) -> None:
         """A tensor is needed at this mark: what was computed since the last one hides its copy."""
-        if self._active and self._given is not None:
+        if self.active and self._given is not None:
             self._marks.append((learnt, "backward", self._given, begin))
 
     def given(self, end: Any) -> None:
@@ -78,12 +70,12 @@ class Profile:
 
     def kernel(self, way: str, learnt: Learnt, begin: Any, end: Any) -> None:
         """A kernel ran between two marks."""
-        if self._active:
+        if self.active:
             self._kernels.append((way, learnt, begin, end))
 
     def copy(self, way: str, copy: Copy) -> None:
         """A copy is on its way."""
-        if self._active:
+        if self.active:
             self._copies[way].append(copy)
 
     def settle(self) -> None:

@@ -59,11 +59,13 @@ class SwapReport(Moved):
         Forward passes; calls on other threads, of which nothing moves; tensors that were kept once more and moved once.
     ``full``
         Tensors that stayed because the host's memory had no room.
+    ``again``
+        Streams that were longer than expected, and went to the host once more.
     ``over``
         How often ``device_bytes`` had no room for what was needed, and was exceeded.
     ``peak_device``, ``peak_host``
         The most bytes that were held at once for the backward pass, on the device and on the host. On the device that is
-        what stays, what has not left yet, and what has come back ahead; what autograd itself has in hand is not in it.
+        what stays, what has not left yet, and what has come back.
     ``seconds``
         Seconds of compressing and decompressing, as the processor saw them.
     ``prediction``
@@ -74,6 +76,7 @@ class SwapReport(Moved):
     elsewhere: int = 0
     shared: int = 0
     full: int = 0
+    again: int = 0
     over: int = 0
     peak_device: int = 0
     peak_host: int = 0
@@ -112,7 +115,7 @@ class SwapReport(Moved):
             )
         lines.append(
             f"at most {self.peak_device / 1e6:,.3f} MB on the device and {self.peak_host / 1e6:,.3f} MB on the host; "
-            f"{self.passes} passes, {self.shared} shared, {self.full} without room on the host, "
+            f"{self.passes} passes, {self.shared} shared, {self.full} without room on the host, {self.again} sent again, "
             f"{self.over} beyond device_bytes; {self.seconds:.2f} s of codec"
         )
         if self.elsewhere:

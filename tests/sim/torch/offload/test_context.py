@@ -101,10 +101,11 @@ def test_what_a_policy_moves_is_what_its_paper_says():
     everything = actions(Vdnn())
     assert everything["1"].actions == {"raw": 1}
     assert everything["2"].moved == everything["2"].raw == raw
+    # What the model is called with is the caller's.
+    assert "0" not in everything
     # The batch normalisation's input is not what a convolution reads; the second pass knows what reads the ReLU's.
     convolutions = actions(Vdnn("conv"), passes=2)
     assert convolutions["1"].actions == {"keep": 2}
-    assert convolutions["0"].actions == {"raw": 2}
     assert convolutions["2"].actions == {"keep": 1, "raw": 1}
     compressed = actions(Cdma())
     assert compressed["2"].actions == {"compressed": 1}
@@ -121,7 +122,7 @@ def test_what_a_policy_moves_is_what_its_paper_says():
     # Only what is large moves, and only once there is little room.
     lms = actions(Lms(raw >> 10, 0), device_bytes=1 << 30)
     assert lms["2"].actions == {"raw": 1}
-    assert lms["0"].actions == {"keep": 1}
+    assert lms["5"].actions == {"keep": 1}
     assert all("raw" not in row.actions for row in actions(Lms(0, 1), device_bytes=1 << 30).values())
 
 
@@ -177,7 +178,7 @@ def test_copies_come_back_ahead_by_bytes():
     away = [one for one in references if one is not None and one.is_away]
     away[-1].restored()
     # Two of 2 MiB are 4 MiB.
-    assert [one.coming is not None for one in away[-4:]] == [False, True, True, False]
+    assert [one.hold.coming is not None for one in away[-4:]] == [False, True, True, False]
     loss.backward()
 
 
@@ -192,7 +193,8 @@ def test_a_graph_can_be_read_twice_and_dropped_unread():
     second = torch.autograd.grad(loss, list(model.parameters()))
     assert same(first, second)
     del loss
-    assert context.report.back > context.report.moved / 2
+    # What came back for the first time is there for the second one.
+    assert 0 < context.report.back <= context.report.moved / 2
     assert (context._device.now, context._pool.taken) == (0, 0)
 
 

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from cdma.sim.torch.offload.context import Offload, Settings, WrongReturn  # noqa: E402
-from cdma.sim.torch.offload.paced import PacedLink  # noqa: E402
+from cdma.sim.torch.offload.paced import PacedCopy, PacedLink  # noqa: E402
 from cdma.sim.torch.offload.pool import HostPool  # noqa: E402
 from cdma.torch import Cdma, SwapPolicy, Vdnn, VdnnPlusPlus  # noqa: E402
 
@@ -58,7 +58,12 @@ def test_delays_at_random_change_no_bit(policy, seed):
 
 
 class Overtaking(PacedLink):
-    """Copies back do not wait for the copy with which the tensor left."""
+    """Copies out seem to have ended at once, and copies back do not wait for the copy with which the tensor left."""
+
+    def out(self, pairs):
+        copy = super().out(pairs)
+        copy.__class__ = type("Seeming", (PacedCopy,), {"finished": True})
+        return copy
 
     def back(self, source, after):
         return super().back(source, None)

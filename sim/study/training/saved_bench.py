@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import version
 from statistics import median
 from typing import Any
 
@@ -19,6 +17,8 @@ from torch import Tensor, nn
 from cdma.base.errors import CdmaError, ToolError
 from cdma.sim.torch.context import Saved
 from cdma.sim.torch.policies import Comet, Lossless, Policy
+
+from .where import where
 
 __all__ = ["BENCHED", "WAYS", "SavedBench", "WrongGradient", "saved_rows"]
 
@@ -173,21 +173,6 @@ def _deterministic(on: bool) -> None:
     torch.backends.cudnn.benchmark = not on
 
 
-def _where(card: bool) -> dict[str, str | None]:
-    """What a time depends on."""
-    query = ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader", "--id=0")
-    try:
-        driver = subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        driver = ""
-    return {
-        "card": torch.cuda.get_device_name() if card else "cpu",
-        "driver": driver or None,
-        "torch": torch.__version__,
-        "triton": version("triton") if card else None,
-    }
-
-
 class Training:
     """The training of one network, in any of the ways."""
 
@@ -267,7 +252,7 @@ class Training:
             seconds.append(time.perf_counter() - began)
         report = context.report if isinstance(context, Saved) else None
         row = {
-            **_where(card),
+            **where(card),
             "network": self._name,
             "way": way,
             "batch": self._batch,

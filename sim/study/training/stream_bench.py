@@ -20,6 +20,7 @@ from cdma.sim.torch.streaming.context import Stream
 from cdma.sim.torch.streaming.door import stream
 
 from .llama import Shape, Stack
+from .where import where
 
 __all__ = ["StreamBench", "WrongOutput", "stream_rows"]
 
@@ -134,8 +135,7 @@ class _Run:
         report = None if self._context is None else self._context.report
         ratio = None if report is None else report.ratio
         return {
-            "device": torch.cuda.get_device_name() if bench.device == "cuda" else bench.device,
-            "torch": torch.__version__,
+            **where(bench.device == "cuda"),
             "model": f"{shape.layers} layers of {shape.width} x {shape.hidden}",
             "weights": self._nbytes,
             "policy": f"accelerate {version('accelerate')}" if report is None else self.policy,

@@ -245,7 +245,7 @@ class Stream:
             with self._on_device():
                 waits, self._waits = self._waits, []
                 verdict = self._codec.verdict()
-                self._rounds.append(_Round(waits, verdict, self._lane.passed()))
+                self._rounds.append(_Round(waits, verdict, self._lane.now()))
 
     def _settle(self, most: int) -> None:
         """Looks at rounds that have ended, until at most so many are left."""

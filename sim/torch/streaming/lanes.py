@@ -38,7 +38,7 @@ class Lane(Protocol):
         """Copies bytes of the host to memory of the device, once ``after`` has passed there."""
         ...
 
-    def passed(self) -> Passed:
+    def now(self) -> Passed:
         """What is computed until now."""
         ...
 
@@ -86,9 +86,9 @@ class CardLane(CardLink):
             begin = self.mark()
             target.copy_(source, non_blocking=True)
             end = self.mark()
-        return CardCopy(target, begin, end)
+        return CardCopy(target, begin, end, self._coming)
 
-    def passed(self) -> _CardPassed:
+    def now(self) -> _CardPassed:
         """What is computed until now."""
         return _CardPassed()
 
@@ -110,8 +110,8 @@ class PacedLane(PacedLink):
 
     def fetch(self, source: Tensor, target: Tensor, after: Any) -> Copy:
         """Copies bytes at the rate of the link."""
-        return self._queue(1, source, target, after)
+        return self._queue(1, [(source, target)], after)
 
-    def passed(self) -> _PacedPassed:
+    def now(self) -> _PacedPassed:
         """All is computed."""
         return _PacedPassed()

@@ -29,12 +29,12 @@ class Place:
         self.unit: Cold | None = None
         self.copy: Copy | None = None
         self.busy = False
-        self.read: Passed = lane.passed()
+        self.read: Passed = lane.now()
 
     def give_back(self, lane: Lane) -> None:
         """Nothing that is computed from now on reads it."""
         self.busy = False
-        self.read = lane.passed()
+        self.read = lane.now()
 
 
 class Ring:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from cdma.hdl.engine.generate import engine_verilog
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.verif.engine.design import EngineDesign
 
 __all__ = ["PAGE", "page"]
 
@@ -21,7 +21,7 @@ _MODULE = re.compile(r"(?:^//[^\n]*\n)*^module (\w+) \(\n.*?^endmodule\n", re.MU
 
 def page() -> str:
     """The page as it is to be: each of its modules as it is printed now."""
-    modules = {found[1]: found[0] for found in _MODULE.finditer(engine_verilog(EngineConfig()))}
+    modules = {found[1]: found[0] for found in _MODULE.finditer(EngineDesign(EngineConfig()).verilog())}
     text = PAGE.read_text(encoding="utf-8")
     return re.sub(
         rf"^```verilog\n{_MODULE.pattern}```$",

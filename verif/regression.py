@@ -151,15 +151,22 @@ def verify(
         )
 
     def run_lot(lot: Sequence[TestPoint]) -> list[Outcome]:
-        once = [point.name for point in lot if point.starts == 1]
-        outcomes = run(once, seed, report) if once else []
-        for point in lot:
-            if point.starts > 1:
-                runs = [run([point.name], seed + index)[0] for index in range(point.starts)]
-                outcomes.append(_merge_starts(runs))
-                if report is not None:
-                    report(outcomes[-1])
-        return outcomes
+        # A process takes longer to start than most tests: the first start of a test with several is among the others.
+        several = {point.name: point.starts for point in lot if point.starts > 1}
+
+        def report_once(outcome: Outcome) -> None:
+            if report is not None and outcome.test not in several:
+                report(outcome)
+
+        outcomes = {
+            outcome.test: outcome for outcome in run([point.name for point in lot], seed, report_once)
+        }
+        for name, starts in several.items():
+            further = [run([name], seed + index)[0] for index in range(1, starts)]
+            outcomes[name] = _merge_starts([outcomes[name], *further])
+            if report is not None:
+                report(outcomes[name])
+        return list(outcomes.values())
 
     lots = [[point] for point in points] if waves is not None else _lots(points, jobs)
     with tool_threads(max(1, jobs)) as pool:

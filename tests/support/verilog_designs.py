@@ -1,10 +1,13 @@
-"""The Verilog that other tools read, and the documents of memories are about; each text is made once in a process."""
+"""The Verilog that other tools read, and the documents of memories are about; each text is made once for all processes."""
 
 from __future__ import annotations
 
+import pickle
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
+from cdma.base.cache import content_key, kept_folder
 from cdma.hdl.deliver.designs import Config, block_design
 from cdma.hdl.deliver.languages import SYSTEM_VERILOG, VERILOG
 from cdma.hdl.spec.codec import CodecConfig
@@ -13,6 +16,7 @@ from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.quantisation import Quantisation
 from cdma.hdl.spec.stage import StageConfig
 from cdma.hdl.verilog.emit import Verilog
+from cdma.hdl.verilog.generator_key import generator_key
 
 __all__ = ["DESIGNS", "THOROUGH", "Design", "verilog_of"]
 
@@ -118,14 +122,21 @@ THOROUGH = {
 
 @cache
 def verilog_of(name: str) -> Verilog:
-    """The Verilog of one of ``DESIGNS``, whose top has its name."""
-    block, config, memories, init, prefix, language = DESIGNS[name]
-    return block_design(
-        block,
-        config,
-        language=language,
-        name=name.replace("-", "_"),
-        prefix=prefix,
-        init=init,
-        memories=memories,
-    )
+    """The Verilog of one of ``DESIGNS``, whose top has its name. It is kept by what it is made from."""
+
+    def make(folder: Path) -> None:
+        block, config, memories, init, prefix, language = DESIGNS[name]
+        made = block_design(
+            block,
+            config,
+            language=language,
+            name=name.replace("-", "_"),
+            prefix=prefix,
+            init=init,
+            memories=memories,
+        )
+        (folder / "design").write_bytes(pickle.dumps(made))
+
+    folder = kept_folder("test-verilog", content_key(generator_key(), name, repr(DESIGNS[name])), make)
+    kept: Verilog = pickle.loads((folder / "design").read_bytes())
+    return kept

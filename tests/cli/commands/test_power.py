@@ -22,6 +22,7 @@ def own_cache(tmp_path_factory):
 
 @pytest.mark.verilator
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_gated_clocks_take_less_and_dense_data_more(capsys):
     options = ["--clock-gating", "--densities", "0.1", "1", "--bytes", "512"]
     assert main(["power", "compressor", *SMALL, *options, "--json"]) == 0

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from cdma.hdl.engine.generate import engine_verilog
-from cdma.hdl.spec.engine import EngineConfig
+from tests.support.verilog_designs import verilog_of
 
 _MODULE = re.compile(r"^module (\w+) \((.*?)^endmodule", re.MULTILINE | re.DOTALL)
 _DECLARED = re.compile(
@@ -47,7 +46,7 @@ def _counted(text: str) -> tuple[list[str], list[str], list[str]]:
 
 
 def test_names_of_the_default_engine_say_what_they_are() -> None:
-    parts, serial, nameless = _counted(engine_verilog(EngineConfig()))
+    parts, serial, nameless = _counted(verilog_of("engine-default").text)
     assert len(parts) <= _PARTS, parts
     assert len(serial) <= _SERIAL, serial
     assert not nameless

@@ -126,7 +126,7 @@ class Fetcher(wiring.Component):
         shown = Signal()
         shown_push = Signal()
         leaves = Signal()
-        ring = self._count(m, self.checking & shown & ~shown_push, leaves)
+        ring = self._count(m, shown & ~shown_push, leaves)
         fault = self._judge(m)
         if self.config.host_data_bits > self.part_bits:
             # Known when the descriptor is requested; all records in flight are of one ring.
@@ -188,11 +188,12 @@ class Fetcher(wiring.Component):
         """Bits of an index that are an entry's address in the store."""
         return min(self._index_bits, self.depth.bit_length() - 1)
 
-    def _count(self, m: Module, kept: Value, leaves: Value) -> _Ring:
+    def _count(self, m: Module, shows: Value, leaves: Value) -> _Ring:
         """Counts the descriptors of the ring.
 
-        ``kept``
-            The channel works on a fetched descriptor: it stays although the ring is disabled.
+        ``shows``
+            A fetched descriptor is at the output. The channel may work on it when its ring is disabled: no ring begins until
+            it is gone, as it would be taken for one of that.
         ``leaves``
             The channel has taken a fetched descriptor in the cycle before.
         """
@@ -205,14 +206,14 @@ class Fetcher(wiring.Component):
         came = Signal()
         m.d.sync += came.eq(finished)
         m.d.comb += [
-            inside.eq((self.enable | kept) & running),
+            inside.eq(self.enable & running),
             finished.eq(self.beat & self.last),
             next_in_flight.eq(in_flight + self.ask - came),
         ]
         with m.If(running):
             m.d.sync += running.eq(inside)
         # A descriptor that is requested in this cycle is not in flight yet.
-        with m.Elif(self.enable & ~self.in_flight & ~self.ask & ~self.stop):
+        with m.Elif(self.enable & ~self.in_flight & ~self.ask & ~self.stop & ~shows):
             m.d.sync += running.eq(1)
         m.d.sync += [
             in_flight.eq(next_in_flight),
@@ -228,9 +229,7 @@ class Fetcher(wiring.Component):
             with m.If(asks):
                 m.d.sync += self.asked.eq(self.asked + 1)
         credit = self._credit(m, running, asks, leaves)
-        m.d.sync += self.wanted.eq(
-            inside & self.enable & ~self.stop & ~asks & credit & (self.asked != self.tail)
-        )
+        m.d.sync += self.wanted.eq(inside & ~self.stop & ~asks & credit & (self.asked != self.tail))
         coming = Signal(self._index_bits)
         with m.If(~running):
             m.d.sync += coming.eq(0)

@@ -301,3 +301,66 @@ def test_a_ring_that_is_disabled_while_its_descriptor_is_requested_begins_anew_o
         assert (ctx.get(dut.asked), ctx.get(dut.head), ctx.get(dut.arrived)) == (0, 0, 0)
 
     run(EngineConfig(), "anew", body)
+
+
+@PIPELINED
+@pytest.mark.parametrize("falls", [0, 1, 2])
+def test_a_ring_that_is_enabled_again_under_a_check_has_nothing_of_the_one_before(
+    falls: int, pipelined: bool
+) -> None:
+    """The ring is disabled in the cycle in which the check begins, or after it; the request in hand is none of the new
+    ring's, and neither is what was fetched ahead."""
+
+    async def fetch(ctx: Any, dut: Fetcher, source: int) -> None:
+        await ctx.tick().until(dut.wanted)
+        ctx.set(dut.ask, 1)
+        await ctx.tick()
+        ctx.set(dut.ask, 0)
+        for part in range(dut.parts):
+            ctx.set(dut.beat, 1)
+            ctx.set(dut.data, source if part == 0 else 0)
+            ctx.set(dut.last, part == dut.parts - 1)
+            await ctx.tick()
+        ctx.set(dut.beat, 0)
+
+    async def take(ctx: Any, dut: Fetcher) -> int:
+        source: int = ctx.get(dut.requests.payload.descriptor.source)
+        ctx.set(dut.requests.ready, 1)
+        await ctx.tick()
+        ctx.set(dut.requests.ready, 0)
+        ctx.set(dut.checking, 0)
+        return source
+
+    async def body(ctx: Any, dut: Fetcher, bench: Bench) -> None:
+        ctx.set(dut.enable, 1)
+        ctx.set(dut.tail, 3)
+        for source in (1, 2, 3):
+            await fetch(ctx, dut, source)
+        while not ctx.get(dut.requests.valid):
+            await ctx.tick()
+        for cycle in range(8):
+            ctx.set(dut.checking, cycle > 0)
+            ctx.set(dut.enable, not falls <= cycle < falls + 3)
+            ctx.set(dut.tail, 1 if cycle > falls else 3)
+            await ctx.tick()
+            assert cycle < falls or not ctx.get(dut.wanted), (
+                "the new ring begins under the old one's descriptor"
+            )
+        assert await take(ctx, dut) == 1
+        assert ctx.get(dut.head) == 0
+        for _ in range(8):
+            assert not ctx.get(dut.requests.valid), "a descriptor of the old ring comes out of the new one"
+            await ctx.tick()
+        await fetch(ctx, dut, 4)
+        while not ctx.get(dut.requests.valid):
+            await ctx.tick()
+        ctx.set(dut.checking, 1)
+        assert await take(ctx, dut) == 4
+        for _ in range(8):
+            await ctx.tick()
+            assert not ctx.get(dut.requests.valid)
+            assert not ctx.get(dut.wanted)
+        assert not ctx.get(dut.arrived)
+        assert ctx.get(dut.head) == 1
+
+    run(EngineConfig(pipelined=pipelined), "again", body)

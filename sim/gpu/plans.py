@@ -76,7 +76,7 @@ def plan_for(kernel: str, format: Format, device: torch.device) -> Plan:
         return _tried[kernel]
     if device.type == "cpu" and kernel in KERNELS:
         return _INTERPRETED
-    kept = _kept().get(_name(kernel, format, device)) if device.type == "cuda" else None
+    kept = _kept().get(_name(kernel, format, device)) if device.type == "cuda" and _kept() else None
     return kept or _DEFAULT[kernel, format.word_bits // 8, _zeros(format)]
 
 

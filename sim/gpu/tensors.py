@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 
 import torch
 import triton
@@ -39,15 +40,16 @@ def require_card(device: torch.device) -> None:
         raise ParameterError(
             f"the tensor is on a device of the type {device.type}; there are kernels for cuda alone"
         )
-    if (
-        device.type == "cuda"
-        and torch.version.hip is None
-        and torch.cuda.get_device_capability(device) < (7, 5)
-    ):
-        name, (major, minor) = torch.cuda.get_device_name(device), torch.cuda.get_device_capability(device)
+    if device.type == "cuda" and torch.version.hip is None and _capability(device) < (7, 5):
+        name, (major, minor) = torch.cuda.get_device_name(device), _capability(device)
         raise ParameterError(
             f"{name} has the architecture sm_{major}{minor}; the kernels need sm_75 or newer"
         )
+
+
+@cache
+def _capability(device: torch.device) -> tuple[int, int]:
+    return torch.cuda.get_device_capability(device)
 
 
 def current(device: torch.device) -> AbstractContextManager[object]:
@@ -68,7 +70,9 @@ def words_of(tensor: Tensor, format: Format) -> Tensor:
             f"the tensor holds {str(tensor.dtype).removeprefix('torch.')}, {tensor.element_size() * 8} bits; that is not "
             f"a whole number of words of {format.word_bits} bits"
         )
-    flat = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)
+    flat = tensor.detach()
+    if tensor.dim() != 1 or tensor.is_complex() or tensor.is_neg() or not tensor.is_contiguous():
+        flat = flat.resolve_conj().resolve_neg().contiguous().reshape(-1)
     if flat.is_complex():
         flat = torch.view_as_real(flat).reshape(-1)
     # Kernels read 16 bytes at a time.

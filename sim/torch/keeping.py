@@ -162,7 +162,7 @@ class Keeping:
     def _keep(self, tensor: Tensor) -> _Packed:
         name, module = self._calls.running[-1] if self._calls.running else (OUTSIDE, None)
         where = OUTSIDE if module is None else f"in {name}"
-        if not is_plain(tensor) or self._leaves(tensor) or self._is_own(tensor) or self._is_cast(tensor):
+        if self._leaves(tensor) or not is_plain(tensor) or self._is_own(tensor) or self._is_cast(tensor):
             held = watch(tensor, where, memory=True)
             return _Packed(held.counter, None, held)
         flat, size, stride = layout_of(elements := in_memory(tensor))
@@ -250,7 +250,7 @@ class _Calls(threading.local):
         self.running: list[tuple[str, nn.Module]] = []
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class _Packed:
     """What autograd has in place of a tensor.
 

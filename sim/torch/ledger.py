@@ -110,7 +110,7 @@ class Report(Layer):
         return "\n".join(lines)
 
 
-@dataclass
+@dataclass(slots=True)
 class Entry:
     """A tensor that is kept.
 

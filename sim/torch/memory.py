@@ -33,7 +33,7 @@ _TYPES = frozenset(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Layout:
     """How a tensor lies over elements in one dimension.
 
@@ -86,16 +86,16 @@ def in_memory(tensor: Tensor) -> Tensor:
 def place_of(tensor: Tensor) -> tuple[Place, weakref.ref[Any]]:
     """Where a tensor lies, and a reference that knows whether the memory is still what it was."""
     storage = tensor.untyped_storage()
-    span = _span(tensor)
-    shape = () if span <= _once(tensor) else (tuple(tensor.shape), tensor.stride())
+    span = tensor.numel() if (dense := _is_dense(tensor)) else _span(tensor)
+    shape = () if dense or span <= _once(tensor) else (tuple(tensor.shape), tensor.stride())
     place = (storage._cdata, tensor.storage_offset(), span, tensor.dtype, *shape)
     return (*place, tensor._version), weakref.ref(storage)
 
 
 def layout_of(tensor: Tensor) -> tuple[Callable[[], Tensor], torch.Size, tuple[int, ...]]:
     """How to get the elements of a tensor in one dimension, in the order of memory, and its size and strides over them."""
-    span = _span(tensor)
-    if span <= _once(tensor):
+    span = tensor.numel() if (dense := _is_dense(tensor)) else _span(tensor)
+    if dense or span <= _once(tensor):
         # Nothing lies between the elements; windows that overlap have theirs several times.
         return (
             lambda: tensor.as_strided((span,), (1,), tensor.storage_offset()),
@@ -111,6 +111,11 @@ def layout_of(tensor: Tensor) -> tuple[Callable[[], Tensor], torch.Size, tuple[i
         0 if not stride else new for stride, new in zip(tensor.stride(), reversed(strides), strict=True)
     )
     return lambda: once.contiguous().reshape(-1), tensor.shape, kept
+
+
+def _is_dense(tensor: Tensor) -> bool:
+    """Whether a tensor has every element of its memory once, in one of the usual orders: most have."""
+    return tensor.is_contiguous() or tensor.is_contiguous(memory_format=torch.channels_last)
 
 
 def _span(tensor: Tensor) -> int:

@@ -50,7 +50,7 @@ class WrongStream(CdmaError):
     """A stream on the card is no longer what was made there."""
 
 
-@dataclass
+@dataclass(slots=True)
 class _Learnt:
     """What is known of a tensor of a pass: the format that it pays to take, if any, and how long its stream was."""
 
@@ -75,7 +75,7 @@ class KeptOnCard:
         return self._card.restored(self)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class _Waiting:
     """A stream whose length has not come to the host."""
 

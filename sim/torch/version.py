@@ -11,7 +11,7 @@ from torch import Tensor
 __all__ = ["Watch", "watch"]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Watch:
     """A tensor's count of writes, as it was.
 

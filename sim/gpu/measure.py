@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
 import torch
-import triton
 from torch import Tensor
 
 from cdma.base.errors import CdmaError, ToolError
@@ -20,8 +18,9 @@ from .decompress import restored
 from .fit import fit
 from .rates import Timing, copy_row, row
 from .tensors import UNSIGNED
+from .where import where
 
-__all__ = ["measure", "numbers", "require_cuda", "seconds_of", "tools"]
+__all__ = ["measure", "numbers", "require_cuda", "seconds_of"]
 
 #: The algorithms of nvCOMP that are measured, and how its package names the words that they work on.
 _PEERS = {"ANS": "<f2", "Bitcomp": "<u2", "LZ4": None}
@@ -50,7 +49,7 @@ def measure(
         format = fit(tensor, format)
     target = torch.empty_like(tensor)
     copy = seconds_of(lambda: target.copy_(tensor), rounds)
-    yield {**copy_row(card, data, raw, copy), "tools": tools()}
+    yield {**copy_row(card, data, raw, copy), "tools": where(True)["tools"]}
     yield row(card, data, raw, _own(tensor, format, rounds), copy)
     for algorithm in _PEERS:
         try:
@@ -58,13 +57,6 @@ def measure(
         except ImportError:
             return
         yield row(card, data, raw, timing, copy)
-
-
-def tools() -> dict[str, str]:
-    """The versions that figures of a card depend on."""
-    driver = str(torch._C._cuda_getDriverVersion()) if torch.version.cuda else str(torch.version.hip)
-    packages = {"torch": str(torch.__version__), "triton": str(triton.__version__)}
-    return {"python": platform.python_version(), **packages, "CUDA of the driver": driver}
 
 
 def _own(tensor: Tensor, format: Format, rounds: int) -> Timing:

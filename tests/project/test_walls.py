@@ -68,9 +68,9 @@ sim: base sim/codec sim/engine sim/engine/driver
 # The study: models of networks and of papers. Nothing but its door in front imports it.
 sim/study: base
 sim/study/tuner: base
-sim/study/compare: base hdl/spec sim/codec sim/study sim/study/tuner
+sim/study/compare: base hdl/spec sim/codec sim/gpu sim/study sim/study/tuner
 sim/study/system: base hdl/spec sim/torch sim/study sim/study/tuner
-sim/study/training: base hdl/spec sim/codec sim/torch sim/study sim/study/compare sim/study/system
+sim/study/training: base hdl/spec sim/codec sim/gpu sim/torch sim/study sim/study/compare sim/study/system
 sim/study/profile: base hdl/spec sim/codec sim/torch sim/study sim/study/system
 # The benches: that of streams and that of engines stand beside each other, on the simulator and the monitors.
 verif/simulator/monitors: hdl/verilog
@@ -105,7 +105,7 @@ cli/commands: base hdl/spec hdl/spec/registers hdl/verilog hdl/deliver sim/codec
     sim/gpu verif/simulator verif/stream verif/engine verif/proofs verif verif/campaigns verif/campaigns/coverage
     verif/campaigns/soak verif/campaigns/mutation verif/campaigns/faults verif/campaigns/certificate synth
     synth/asic/library synth/asic synth/asic/power synth/asic/sweep synth/fpga cli
-cli/study: base hdl/spec sim/codec sim/study sim/study/tuner sim/study/compare sim/study/system sim/study/training
+cli/study: base hdl/spec sim/codec sim/gpu sim/study sim/study/tuner sim/study/compare sim/study/system sim/study/training
     sim/study/profile verif synth/asic/library synth/asic cli
 """)
 
@@ -119,7 +119,7 @@ rich: cli
 shtab: cli/commands
 tomli: base
 lz4: sim/study/compare
-torch: sim/study/training sim/study/profile sim/torch sim/gpu cli
+torch: sim/study/training sim/study/compare sim/study/profile sim/torch sim/gpu cli
 triton: sim/gpu
 cocotb: verif
 cocotb_tools: verif/simulator

@@ -15,10 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from cdma.base.errors import CdmaError, ToolError
+from cdma.sim.gpu.where import where
 from cdma.sim.torch.context import Saved
 from cdma.sim.torch.policies import Comet, Lossless, Policy
-
-from .where import where
 
 __all__ = ["BENCHED", "WAYS", "SavedBench", "WrongGradient", "saved_rows"]
 

@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 
 from cdma.base.errors import CdmaError, ToolError
+from cdma.sim.gpu.where import where
 from cdma.sim.torch.streaming.context import Stream
 from cdma.sim.torch.streaming.door import stream
 
 from .llama import Shape, Stack
-from .where import where
 
 __all__ = ["StreamBench", "WrongOutput", "stream_rows"]
 

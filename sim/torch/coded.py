@@ -1,10 +1,12 @@
 """The bits of one saved tensor: a stream of the codec, of the numbers themselves or of the integers that they became.
 
-Everything here is on the CPU. What torch rounds here is what the quantiser of the hardware makes, bit for bit.
+Streams here are on the CPU; integers are where the numbers are. What torch rounds here is what the quantiser of the hardware
+makes, bit for bit.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -18,7 +20,20 @@ from cdma.sim.codec.nibbles import compress_nibbles, decompress_nibbles
 from cdma.sim.codec.software import compress, decompress
 from cdma.sim.codec.words import Words
 
-__all__ = ["NUMBERS", "Coded", "Step", "coded", "lossless_format", "quantised"]
+__all__ = [
+    "NUMBERS",
+    "Coded",
+    "Integers",
+    "Step",
+    "as_coded",
+    "as_numbers",
+    "coded",
+    "integer_format",
+    "integers_of",
+    "lossless_format",
+    "quantised",
+    "sampling",
+]
 
 #: The number types that the quantiser takes, by their names in torch.
 NUMBERS = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
@@ -50,6 +65,18 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Integers:
+    """Integers of so many bits, in bytes or more; numbers are ``2**exponent`` times as much, but for their errors."""
+
+    whole: Tensor
+    bits: int
+    exponent: int
+    error: float
+    squares: float
+    numbers: float
+
+
+@dataclass(frozen=True)
 class Coded:
     """A tensor of one dimension as bits; ``restored()`` makes it of them.
 
@@ -60,7 +87,7 @@ class Coded:
     """
 
     size: int
-    restored: _Elements | _Integers
+    restored: Callable[[], Tensor]
     bits: int = 0
     error: float = 0.0
     squares: float = 0.0
@@ -75,8 +102,8 @@ def coded(flat: Tensor) -> Coded:
     return Coded(len(stream) + _table_bytes(format), _Elements(stream, words, format, flat.dtype))
 
 
-def quantised(flat: Tensor, step: Step) -> Coded | None:
-    """Compresses the integers of numbers; None if one is NaN, infinite or too large, which the hardware reports."""
+def integers_of(flat: Tensor, step: Step) -> Integers | None:
+    """The integers of numbers, where these are; None if one is NaN, infinite or too large, which the hardware reports."""
     dtype = flat.dtype
     for bits in step.bits:
         if bits >= 8 * dtype.itemsize:
@@ -96,22 +123,41 @@ def quantised(flat: Tensor, step: Step) -> Coded | None:
             continue
         difference = torch.add(numbers, whole, alpha=-(2.0**exponent))
         error = max(abs(float(end)) for end in torch.aminmax(difference))
-        integers = whole.to(torch.int8 if bits <= 8 else torch.int16).numpy()
-        kind = integers.dtype
-        words = integers.view(f"u{kind.itemsize}")
-        if bits == 4:
-            words = words & np.uint8(15)
-        format = _integer_format(words, bits, step.code_bits)
-        stream = compress_nibbles(words, format) if bits == 4 else compress(words, format)
-        return Coded(
-            len(stream) + _table_bytes(format) + _EXPONENT_BYTES,
-            _Integers(stream, len(words), format, bits, exponent, dtype),
+        return Integers(
+            whole.to(torch.int8 if bits <= 8 else torch.int16),
             bits,
+            exponent,
             error,
             float(torch.dot(difference, difference)),
             float(torch.dot(numbers, numbers)),
         )
     return None
+
+
+def quantised(flat: Tensor, step: Step) -> Coded | None:
+    """Compresses the integers of numbers, if they have some."""
+    found = integers_of(flat, step)
+    if found is None:
+        return None
+    integers = found.whole.numpy()
+    words = integers.view(f"u{integers.dtype.itemsize}")
+    if found.bits == 4:
+        words = words & np.uint8(15)
+    format = integer_format(words[:: sampling(len(words))], len(words), found.bits, step.code_bits)
+    stream = compress_nibbles(words, format) if found.bits == 4 else compress(words, format)
+    restored = _Integers(stream, len(words), format, found.bits, found.exponent, flat.dtype)
+    return as_coded(len(stream), format, restored, found)
+
+
+def as_coded(stream: int, format: Format, restored: Callable[[], Tensor], found: Integers) -> Coded:
+    """Integers that became a stream of so many bytes."""
+    size = stream + _table_bytes(format) + _EXPONENT_BYTES
+    return Coded(size, restored, found.bits, found.error, found.squares, found.numbers)
+
+
+def as_numbers(integers: Tensor, exponent: int, dtype: torch.dtype) -> Tensor:
+    """The numbers of integers."""
+    return (integers.float() * 2.0**exponent).to(dtype)
 
 
 @dataclass(frozen=True)
@@ -145,15 +191,19 @@ class _Integers:
             signed = (words << np.uint8(4)).view(np.int8) >> np.int8(4)
         else:
             signed = decompress(self.stream, self.count, self.format).view(f"i{self.bits // 8}")
-        return (torch.from_numpy(signed).float() * 2.0**self.exponent).to(self.dtype)
+        return as_numbers(torch.from_numpy(signed), self.exponent, self.dtype)
 
 
-def _integer_format(words: Words, bits: int, code_bits: tuple[int, ...]) -> Format:
-    """The format of fewest bytes: codes of one bit for zeros, longer ones for the most frequent integers."""
+def sampling(count: int) -> int:
+    """The distance of words of so many whose frequencies stand for those of all."""
+    return 1 + count // _SAMPLE
+
+
+def integer_format(sample: Words, count: int, bits: int, code_bits: tuple[int, ...]) -> Format:
+    """The format of fewest bytes for so many words: one bit a code for zeros, more for the most frequent integers."""
     if code_bits == (1,):
         return Format(word_bits=bits)
-    # Of many a sample says which are frequent.
-    counts = np.bincount(words[:: 1 + len(words) // _SAMPLE], minlength=1)
+    counts = np.bincount(sample, minlength=1)
     total = int(counts.sum())
 
     def of(code: int) -> tuple[float, Format]:
@@ -163,7 +213,7 @@ def _integer_format(words: Words, bits: int, code_bits: tuple[int, ...]) -> Form
             table = np.argsort(-counts, kind="stable")[: (1 << code) - 1]
         literals = total - int(counts[table].sum())
         format = Format(word_bits=bits, code_bits=code, values=tuple(table.tolist()))
-        return (code + bits * literals / total) * len(words) + 8 * _table_bytes(format), format
+        return (code + bits * literals / total) * count + 8 * _table_bytes(format), format
 
     return min((of(code) for code in code_bits), key=lambda found: found[0])[1]
 

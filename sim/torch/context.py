@@ -108,22 +108,19 @@ class Saved(Keeping):
         return tensor
 
     def _leaves(self, tensor: Tensor) -> bool:
-        return self._stays(tensor) and tensor.numel() * tensor.element_size() < LEAST_ON_CARD
-
-    def _stays(self, tensor: Tensor) -> bool:
-        """Whether a tensor stays on its card."""
-        return tensor.device.type in CARDS and not self._policy.lossy
+        return tensor.device.type in CARDS and tensor.numel() * tensor.element_size() < LEAST_ON_CARD
 
     def _hold(self, flat: Tensor, slot: Slot) -> Kept:
         """Compresses elements in one dimension, with the error that the policy allows, or without."""
-        if self._stays(flat):
-            return self._card.hold(flat, slot)
         name, raw = slot[0], flat.numel() * flat.element_size()
+        there = flat.device.type in CARDS
         if raw < _LEAST_BYTES:
             return _Kept(self._ledger, name, slot, raw, flat.clone())
-        host = flat.cpu()
-        found = self._lossy(host, slot) if name != OUTSIDE else None
-        found = coded(host) if found is None else found
+        here = flat if there else flat.cpu()
+        found = self._lossy(here, slot) if name != OUTSIDE else None
+        if found is None and there:
+            return self._card.hold(flat, slot)
+        found = coded(here) if found is None else found
         if found.size >= raw and not found.bits:
             # The copy is of these elements alone, where the tensor may be a part of something larger.
             alone = flat.untyped_storage().nbytes() == raw
@@ -157,9 +154,16 @@ class Saved(Keeping):
         keep_nonzero = policy.keep_nonzero and not (
             modules and all(isinstance(one, _SMOOTH) for one in modules)
         )
-        found = quantised(flat, Step(exponent, policy.bits, policy.code_bits, keep_nonzero))
+        step = Step(exponent, policy.bits, policy.code_bits, keep_nonzero)
+        found = self._integers_there(flat, step) if flat.device.type in CARDS else quantised(flat, step)
         self.report.out_of_range += found is None
         return found
+
+    def _integers_there(self, flat: Tensor, step: Step) -> Coded | None:
+        fault = self._card.fault(flat.device)
+        from .card_integers import quantised_there
+
+        return quantised_there(flat, step, fault)
 
 
 class _Kept:

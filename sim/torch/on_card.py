@@ -28,7 +28,7 @@ from .coded import lossless_format
 from .keeping import Slot
 from .ledger import Entry, Ledger
 
-__all__ = ["Card", "KeptOnCard", "WrongStream"]
+__all__ = ["Card", "KeptOnCard", "WrongStream", "held_by", "order", "work_on"]
 
 #: Passes until a tensor's format, and whether one pays, is looked for again.
 REFRESH = 100
@@ -128,7 +128,7 @@ class Card:
                 return kept
             self._pack(kept, flat, learnt.format, _space(learnt.length + learnt.length // _MARGIN))
             assert kept.packed is not None
-            kept.entry = self._ledger.keep(kept, slot[0], raw, _size(kept.packed))
+            kept.entry = self._ledger.keep(kept, slot[0], raw, held_by(kept.packed))
             self._ledger.there(kept.entry, raw + kept.entry.held)
             self._waiting.append(_Waiting(weakref.ref(kept), learnt, raw, self._arriving(kept.packed.length)))
             self._in_doubt += raw
@@ -151,15 +151,19 @@ class Card:
                 assert packed is not None
                 device = packed.data.device
                 with current(device):
-                    if device not in self._faults:
-                        self._faults[device] = torch.zeros(1, dtype=torch.int32, device=device)
-                    _order(kept.stream, packed.data, packed.index, packed.length)
-                    kept.elements = restored(packed, self._faults[device]).view(torch.uint8).view(kept.dtype)
-                    kept.stream = _stream(device)
+                    order(kept.stream, packed.data, packed.index, packed.length)
+                    kept.elements = restored(packed, self.fault(device)).view(torch.uint8).view(kept.dtype)
+                    kept.stream = work_on(device)
             elif kept.stream is not None:
-                _order(kept.stream, kept.elements)
+                order(kept.stream, kept.elements)
             self._ledger.there(kept.entry, kept.entry.raw)
             return kept.elements
+
+    def fault(self, device: torch.device) -> Tensor:
+        """A number of a card that becomes 1 where a stream is no longer what was made there."""
+        if device not in self._faults:
+            self._faults[device] = torch.zeros(1, dtype=torch.int32, device=device)
+        return self._faults[device]
 
     def _known(self, flat: Tensor, slot: Slot) -> _Learnt:
         """What is known of a tensor; of a new one, and of all from time to time, all of it is looked at."""
@@ -188,7 +192,7 @@ class Card:
 
     def _pack(self, kept: KeptOnCard, flat: Tensor, format: Format, capacity: int) -> None:
         kept.packed = compress(flat, format, capacity=capacity)
-        kept.stream = _stream(flat.device)
+        kept.stream = work_on(flat.device)
         if kept.stream is not None:
             # The elements may be of another stream of work, and go before they are read.
             flat.record_stream(kept.stream)
@@ -217,7 +221,7 @@ class Card:
                 self._pack(kept, kept.elements, format, _space(length))
             assert kept.packed is not None
         kept.elements = None
-        self._ledger.size(kept.entry, _size(kept.packed))
+        self._ledger.size(kept.entry, held_by(kept.packed))
 
 
 class _Mail:
@@ -263,18 +267,19 @@ def _space(length: int) -> int:
     return -(-length // step) * step
 
 
-def _size(packed: Packed) -> int:
+def held_by(packed: Packed) -> int:
+    """The bytes of a stream and of what stands beside it."""
     return packed.data.nbytes + packed.index.nbytes + packed.length.nbytes
 
 
-def _stream(device: torch.device) -> Any:
+def work_on(device: torch.device) -> Any:
     """The current stream of work, on a card."""
     return torch.cuda.current_stream(device) if device.type == "cuda" else None
 
 
-def _order(made: Any, *tensors: Tensor) -> None:
+def order(made: Any, *tensors: Tensor) -> None:
     """Has the current stream of work wait for the one that made the tensors, which it reads."""
-    if made is None or made == (reading := _stream(tensors[0].device)):
+    if made is None or made == (reading := work_on(tensors[0].device)):
         return
     reading.wait_stream(made)
     for tensor in tensors:

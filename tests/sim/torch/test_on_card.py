@@ -8,10 +8,12 @@ from tests.support.interpreted import torch
 
 from torch import nn  # isort: skip
 from cdma.sim.torch import context, on_card  # isort: skip
+from cdma.sim.torch.card_integers import quantised_there  # isort: skip
+from cdma.sim.torch.coded import Step, quantised  # isort: skip
 from cdma.sim.torch.context import Saved  # isort: skip
 from cdma.sim.torch.ledger import Ledger  # isort: skip
 from cdma.sim.torch.on_card import Card, WrongStream  # isort: skip
-from cdma.sim.torch.policies import Lossless  # isort: skip
+from cdma.sim.torch.policies import Bound, Lossless  # isort: skip
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -240,7 +242,7 @@ def test_another_stream_of_work_waits_for_the_one_that_made_it(monkeypatch):
     monkeypatch.setattr(
         torch.Tensor, "record_stream", lambda tensor, work: used.append((work, tensor.data_ptr()))
     )
-    monkeypatch.setattr(on_card, "_stream", lambda device: now[0])
+    monkeypatch.setattr(on_card, "work_on", lambda device: now[0])
     now, passes, tensor = [first], card(), numbers(0.1)
     (kept,) = kept_in_a_pass(passes, tensor)
     # The elements go before they are read.
@@ -265,3 +267,43 @@ def test_sizes_are_few_and_hardly_too_large():
         assert length <= space < length + max(512, length / 16)
         assert space % 512 == 0
     assert len({on_card._space(length) for length in range(1 << 20, 1 << 21, 1000)}) <= 17
+
+
+@pytest.mark.parametrize("code_bits", [(1,), (2,)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_integers_and_their_stream_are_those_of_the_host(dtype, code_bits):
+    flat = numbers(0.6, dtype=dtype)
+    step = Step(-4, (8,), code_bits)
+    fault = torch.zeros(1, dtype=torch.int32)
+    host, there = quantised(flat, step), quantised_there(flat, step, fault)
+    assert there.restored.packed.format == host.restored.format
+    assert there.restored.packed.stream.numpy().tobytes() == host.restored.stream
+    assert torch.equal(there.restored(), host.restored())
+    assert (there.bits, there.error, there.squares) == (8, host.error, host.squares)
+    assert not fault
+    # What is not in 8 bits has no integers.
+    assert quantised_there(1000 * flat, step, fault) is None
+    assert quantised_there(flat, Step(-4, (4,), code_bits), fault) is None
+
+
+def test_a_policy_with_an_error_makes_the_gradients_of_the_host(monkeypatch):
+    model, images = (
+        nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Conv2d(4, 4, 3)),
+        torch.randn(2, 1, 14, 14),
+    )
+
+    def gradients():
+        model.zero_grad()
+        with (saved := Saved(model, Bound(relative=-6, bits=(8,)))):
+            loss = model(images).square().mean()
+        loss.backward()
+        return saved.report, [each.grad.clone() for each in model.parameters()]
+
+    host, expected = gradients()
+    monkeypatch.setattr(context, "CARDS", frozenset({"cpu"}))
+    monkeypatch.setattr(context, "LEAST_ON_CARD", 1 << 10)
+    monkeypatch.setattr(context, "coded", lambda _: pytest.fail("a tensor came to the host"))
+    card, found = gradients()
+    assert all(map(torch.equal, found, expected))
+    assert card.error == host.error > 0
+    assert card.ratio > 2

@@ -22,8 +22,8 @@ def test_rows_have_what_a_record_needs(capsys):
         assert row["batch"] == 2
         assert row["ms"] > 0
         assert row["card"] == "cpu"
-        assert row["torch"] == torch.__version__
-        assert {"driver", "triton", "peak_share", "after_share"} <= set(row)
+        assert row["tools"]["torch"] == torch.__version__
+        assert {"peak_share", "after_share"} <= set(row)
     assert rows["plain"]["slower"] == 1
     assert rows["plain"]["ratio"] is None
     assert rows["comet"]["ratio_conv"] > rows["saved"]["ratio_conv"] > 1

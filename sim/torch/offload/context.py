@@ -331,8 +331,12 @@ class Offload(Keeping):
     def _held(self, swapped: Swapped) -> Tensor:
         """The elements of a tensor that is leaving, and still there."""
         self._fetch_before(swapped)
+        if swapped.packing is not None:
+            self._device.make_room(swapped.learnt.raw)
         leaving = swapped.leaving
-        assert leaving is not None
+        if leaving is None:
+            # What needed room had it go.
+            return self._arrived(swapped)
         if swapped.packing is not None:
             return self._unpacked(swapped, leaving.source)
         swapped.hold.on_device += leaving.size

@@ -39,9 +39,9 @@ def test_a_loss_that_differs_is_an_error(
 
     unpack = Packing.unpack
 
-    def wrong(self: Packing, stream: torch.Tensor) -> torch.Tensor:
+    def wrong(self: Packing, stream: torch.Tensor, *rest: object) -> torch.Tensor:
         # Positions of a pooling must stay within its input.
-        flat = unpack(self, stream)
+        flat = unpack(self, stream, *rest)
         return flat * 2 if flat.is_floating_point() else flat
 
     monkeypatch.setattr(Packing, "unpack", wrong)

@@ -98,14 +98,15 @@ class Cold:
 
     ``block``
         Its memory there.
-    ``depth``
-        How many calls that need it are running.
+    ``running``
+        The modules in whose calls it is needed now.
     """
 
     def __init__(
         self, measured: Measured, codec: Codec, device: torch.device, memory: Callable[[int], Tensor]
     ) -> None:
-        self.measured, self.depth = measured, 0
+        self.measured = measured
+        self.running: list[nn.Module] = []
         self.block = memory(measured.held)
         for piece in measured.pieces:
             elements = layout_of(piece.weight.detach())[0]()

@@ -87,14 +87,15 @@ class Stream:
         except BaseException:
             self._restore()
             raise
-        self._handles.append(self._model.register_forward_pre_hook(self._begin_pass))
         self._handles.append(self._model.register_state_dict_pre_hook(_refuse))
         for unit in self._cold:
             for module in holders(unit.measured.unit):
+                # Hooks of the module's own may read its weights.
                 self._handles += [
-                    module.register_forward_pre_hook(partial(self._enter, unit)),
+                    module.register_forward_pre_hook(partial(self._enter, unit), prepend=True),
                     module.register_forward_hook(partial(self._leave, unit), always_call=True),
                 ]
+        self._handles.append(self._model.register_forward_pre_hook(self._begin_pass, prepend=True))
         self._entered = True
         self._grad.__enter__()
         return self
@@ -178,10 +179,15 @@ class Stream:
 
     def _begin_pass(self, _: nn.Module, inputs: Any) -> None:
         self._report.passes += 1
+        for unit in self._cold:
+            if unit.running:
+                # PyTorch calls no hook behind a pass that was interrupted from outside.
+                unit.running.clear()
+                self._release(unit)
 
-    def _enter(self, unit: Cold, _: nn.Module, inputs: Any) -> None:
-        unit.depth += 1
-        if unit.depth > 1:
+    def _enter(self, unit: Cold, module: nn.Module, inputs: Any) -> None:
+        unit.running.append(module)
+        if len(unit.running) > 1:
             return
         if torch.is_grad_enabled():
             raise ParameterError(
@@ -198,10 +204,15 @@ class Stream:
             unit.show(place.memory)
             self._fetch()
 
-    def _leave(self, unit: Cold, _: nn.Module, inputs: Any, output: Any) -> None:
-        unit.depth -= 1
-        if unit.depth:
-            return
+    def _leave(self, unit: Cold, module: nn.Module, inputs: Any, output: Any) -> None:
+        # A call in which something failed before it was entered is left even so.
+        if module in unit.running:
+            unit.running.remove(module)
+            if not unit.running:
+                self._release(unit)
+
+    def _release(self, unit: Cold) -> None:
+        """No call needs a unit any more."""
         unit.hide()
         place = self._taken.pop(unit, None)
         if place is not None:
@@ -216,7 +227,11 @@ class Stream:
         place = self._ring.take(unit, self._order.following(self._ring.places))
         assert place.copy is not None
         begin = self._lane.mark()
-        place.copy.wait()
+        try:
+            place.copy.wait()
+        except BaseException:
+            place.forget(self._lane)
+            raise
         self._waits.append((unit.measured.unit.name, begin, self._lane.mark()))
         return place
 
@@ -233,7 +248,11 @@ class Stream:
             arrived = self._arrived(unit)
             made.unit = None
             made.read.wait()
-            unit.expand(self._codec, arrived.memory, made.memory)
+            try:
+                unit.expand(self._codec, arrived.memory, made.memory)
+            except BaseException:
+                arrived.forget(self._lane)
+                raise
             made.unit = unit
             arrived.give_back(self._lane)
         made.busy = True
@@ -257,9 +276,20 @@ class Stream:
                 self._report.rows[name].wait += seconds
                 self._report.wait += seconds
             if round.verdict is not None and int(round.verdict):
+                # One error for all rounds until now, and what they were computed with is not used again.
+                self._rounds.clear()
+                self._forget()
                 for unit in self._cold:
                     unit.check(self._codec, unit.block.to(self._device))
                 raise WrongWeights("weights came to the device other than they are on the host")
+
+    def _forget(self) -> None:
+        """Has all weights come anew."""
+        if self._ring is not None:
+            with self._on_device():
+                self._ring.forget()
+        if self._expanded is not None and not self._expanded.busy:
+            self._expanded.unit = None
 
     def _count(self) -> None:
         """Brings the report up to date."""
@@ -269,18 +299,14 @@ class Stream:
             report.late, report.beyond = ring.late, ring.beyond
 
     def _restore(self) -> None:
-        """Gives the weights back, where they were."""
-        self.synchronize()
+        """Gives the weights back, where they were, and raises then what went wrong on the way."""
+        damaged: list[CdmaError] = []
         with torch.no_grad():
             for cold in self._cold:
-                block = cold.block.to(self._device)
-                memory = block
-                if cold.is_packed:
-                    memory = torch.empty(cold.measured.expanded, dtype=torch.uint8, device=self._device)
-                    cold.expand(self._codec, block, memory)
-                cold.show(memory)
-                for weight in cold.measured.unit.weights:
-                    weight.data = weight.data.to(self._homes[weight], copy=True)
+                try:
+                    self._give_back(cold)
+                except CdmaError as error:
+                    damaged.append(error)
             for weight, home in self._homes.items():
                 weight.data = weight.data.to(home)
         for module, name, home in self._buffers:
@@ -288,12 +314,25 @@ class Stream:
             if buffer is not None:
                 module._buffers[name] = buffer.to(home)
         try:
+            if damaged:
+                raise damaged[0]
+            self.synchronize()
             self._turn()
             self._settle(0)
         finally:
             self._cold, self._buffers, self._homes = [], [], {}
             self._ring = self._expanded = None
             self._taken.clear()
+
+    def _give_back(self, cold: Cold) -> None:
+        """Gives the weights of a unit back."""
+        memory = block = cold.block.to(self._device)
+        if cold.is_packed:
+            memory = torch.empty(cold.measured.expanded, dtype=torch.uint8, device=self._device)
+            cold.expand(self._codec, block, memory)
+        cold.show(memory)
+        for weight in cold.measured.unit.weights:
+            weight.data = weight.data.to(self._homes[weight], copy=True)
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,11 @@ class Place:
         self.busy = False
         self.read = lane.now()
 
+    def forget(self, lane: Lane) -> None:
+        """What is in it is not what was to come."""
+        self.unit = None
+        self.give_back(lane)
+
 
 class Ring:
     """So many places, all of one size."""
@@ -74,6 +79,12 @@ class Ring:
             self._begin(place, unit)
         place.busy = True
         return place
+
+    def forget(self) -> None:
+        """Has everything come anew that is not in use."""
+        for place in self._places:
+            if not place.busy:
+                place.forget(self._lane)
 
     def synchronize(self) -> None:
         """Returns when nothing is on its way."""

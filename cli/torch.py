@@ -125,7 +125,7 @@ def stream(
     model: torch.nn.Module,
     *,
     device_bytes: int,
-    ahead: int = 1,
+    ahead: int = 2,
     format: Format | None = None,
     raw: bool = False,
     link: float | None = None,

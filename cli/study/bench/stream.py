@@ -67,7 +67,7 @@ def register(subparsers: Any) -> None:
         help="the most that weights take on the device (default: so little that all of them come)",
     )
     parser.add_argument(
-        "--ahead", type=int, default=1, metavar="N", help="layers that are on their way (default 1)"
+        "--ahead", type=int, default=2, metavar="N", help="layers that are on their way (default 2)"
     )
     parser.add_argument("--cuda", action="store_true", help="compute on a card, over its own link")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of weights and token (default 1)")

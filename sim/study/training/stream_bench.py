@@ -49,7 +49,7 @@ class StreamBench:
     rounds: int = 5
     link: float | None = 1e9
     device_bytes: int | None = None
-    ahead: int = 1
+    ahead: int = 2
     tokens: int = 4
     device: str = "cpu"
     seed: int = 1

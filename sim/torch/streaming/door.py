@@ -22,7 +22,7 @@ def stream(
     model: nn.Module,
     *,
     device_bytes: int,
-    ahead: int = 1,
+    ahead: int = 2,
     format: Format | None = None,
     raw: bool = False,
     link: float | None = None,

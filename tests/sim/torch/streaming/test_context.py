@@ -30,14 +30,14 @@ def plain(model: nn.Module, inputs: torch.Tensor = TOKENS) -> torch.Tensor:
 def test_outputs_are_those_of_the_plain_model_and_weights_are_back_afterwards(dtype, raw, tied):
     model = Blocks(tied=tied).to(dtype)
     expected, before = plain(model), {name: each.clone() for name, each in model.state_dict().items()}
-    with stream(model, device_bytes=total(model) * 7 // 10, raw=raw, link=LINK) as streamed:
+    with stream(model, device_bytes=total(model) * 8 // 10, raw=raw, link=LINK) as streamed:
         for _ in range(4):
             assert torch.equal(model(TOKENS), expected)
     report = streamed.report
     assert report.passes == 4
     assert report.late == report.beyond == 0
     assert 0 < report.cold < report.raw == total(model)
-    assert report.device <= total(model) * 7 // 10
+    assert report.device <= total(model) * 8 // 10
     assert report.moved >= 3 * report.held
     ratios = {torch.bfloat16: (1.3, 1.5), torch.float16: (0.9, 1.01), torch.float32: (1.1, 1.3)}
     least, most = (0.9, 1.01) if raw else ratios[dtype]

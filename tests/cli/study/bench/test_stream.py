@@ -1,0 +1,58 @@
+"""``cdma bench stream``: rows by policy, outputs that must agree, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cdma.app import main
+
+torch = pytest.importorskip("torch")
+
+SMALL = ["bench", "stream", "--width", "128", "--hidden", "256", "--layers", "5", "--rounds", "1"]
+
+
+def test_rows_have_what_a_record_needs(capsys):
+    assert main([*SMALL, "--link", "10", "--policies", "raw", "compressed", "--json"]) == 0
+    rows = {row["policy"]: row for row in json.loads(capsys.readouterr().out)}
+    assert list(rows) == ["raw", "compressed"]
+    for row in rows.values():
+        assert row["model"] == "5 layers of 128 x 256"
+        assert row["tokens"] == pytest.approx(1e3 / row["ms"])
+        assert row["card"] == "cpu"
+        assert row["tools"]["torch"] == torch.__version__
+        assert row["late"] == row["hot"] == 0
+    raw, compressed = rows.values()
+    assert raw["ratio"] == raw["share"] == 1
+    assert 1.3 < compressed["ratio"] < 1.45
+    assert compressed["share"] == pytest.approx(compressed["tokens"] / raw["tokens"] / compressed["ratio"])
+    assert compressed["moved"] * compressed["ratio"] == pytest.approx(raw["moved"], rel=0.1)
+
+
+def test_an_output_that_differs_is_an_error(monkeypatch, capsys):
+    from cdma.sim.torch.streaming.codecs import HostCodec
+
+    expand = HostCodec.expand
+
+    def wrong(self, part, target):
+        expand(self, part, target)
+        target[:256].zero_()
+
+    monkeypatch.setattr(HostCodec, "expand", wrong)
+    assert main([*SMALL, "--policies", "compressed"]) == 2
+    assert "compressed made another output than the plain model" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--link", "0"], "link is 0 GB/s"),
+        (["--width", "100"], "width is 100"),
+        (["--ahead", "0"], "ahead is 0"),
+        (["--device-bytes", "1000"], "device_bytes is 1,000"),
+    ],
+)
+def test_what_cannot_be_is_refused(options, says, capsys):
+    assert main([*SMALL, *options]) == 2
+    assert says in capsys.readouterr().err

@@ -79,7 +79,8 @@ def stream_rows(policies: list[str], bench: StreamBench) -> Iterator[dict[str, A
         raw = next((run.tokens for run in runs if run.policy == "raw"), None)
         yield from [run.row(raw) for run in runs]
     finally:
-        for run in runs:
+        # Each leaves gradients as it has found them.
+        for run in reversed(runs):
             run.close()
             _tidy(bench)
 

@@ -15,6 +15,7 @@ SMALL = ["bench", "stream", "--width", "128", "--hidden", "256", "--layers", "5"
 
 def test_rows_have_what_a_record_needs(capsys):
     assert main([*SMALL, "--link", "10", "--policies", "raw", "compressed", "--json"]) == 0
+    assert torch.is_grad_enabled()
     rows = {row["policy"]: row for row in json.loads(capsys.readouterr().out)}
     assert list(rows) == ["raw", "compressed"]
     for row in rows.values():

@@ -41,8 +41,11 @@ class Expected:
 
     @property
     def space(self) -> int:
-        """Bytes that are copied, a multiple of any stream word's; a stream may have more."""
-        return (self.length + self.length // _MARGIN + _LEAST_MARGIN) & ~63
+        """Bytes that are copied, a multiple of any stream word's; a stream may have more.
+
+        They are no more than those of the elements, which any stream has memory for.
+        """
+        return min(self.length + self.length // _MARGIN + _LEAST_MARGIN, self.raw) & ~63
 
     def was(self, length: int) -> None:
         """The stream had so many bytes."""

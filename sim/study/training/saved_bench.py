@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from importlib import import_module
 from statistics import median
 from typing import Any
 
@@ -18,6 +17,8 @@ from cdma.base.errors import CdmaError, ToolError
 from cdma.sim.gpu.where import where
 from cdma.sim.torch.context import Saved
 from cdma.sim.torch.policies import Comet, Lossless, Policy
+
+from .full_size import of_torchvision
 
 __all__ = ["BENCHED", "WAYS", "SavedBench", "WrongGradient", "saved_rows"]
 
@@ -122,22 +123,10 @@ def _sequences(length: int, width: int) -> Callable[[int], tuple[Tensor, Tensor]
     return make
 
 
-def _of_torchvision(name: str) -> Callable[[], nn.Module]:
-    def build() -> nn.Module:
-        try:
-            models = import_module("torchvision.models")
-        except ImportError:
-            raise ToolError(f"{name} is built by the package torchvision: pip install torchvision") from None
-        network: nn.Module = getattr(models, name)()
-        return network
-
-    return build
-
-
 #: The networks by their names.
 BENCHED: Mapping[str, _Network] = {
-    "vgg16": _Network(_of_torchvision("vgg16"), _images(224), 64),
-    "resnet50": _Network(_of_torchvision("resnet50"), _images(224), 128, bf16=True, channels_last=True),
+    "vgg16": _Network(of_torchvision("vgg16"), _images(224), 64),
+    "resnet50": _Network(of_torchvision("resnet50"), _images(224), 128, bf16=True, channels_last=True),
     "gpt2": _Network(lambda: _Blocks(12, 768, 12), _sequences(1024, 768), 8, bf16=True),
     "small": _Network(_small, _images(32), 8),
 }

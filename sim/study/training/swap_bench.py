@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
@@ -10,21 +11,24 @@ from statistics import median
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from cdma.base.errors import CdmaError, ToolError
+from cdma.sim.gpu.where import where
 from cdma.sim.torch.offload.context import Offload
 from cdma.sim.torch.offload.door import offload
 from cdma.sim.torch.offload.policies import Cdma, Cswap, Lms, Recompute, SwapPolicy, Vdnn, VdnnPlusPlus
 
 from .digits import CLASSES, digits
+from .full_size import FULL_SIZE, FULL_SIZE_CLASSES, FULL_SIZE_SHAPE
 from .networks import BUILDERS
 
-__all__ = ["POLICIES", "SwapBench", "WrongLoss", "swap_rows"]
+__all__ = ["POLICIES", "PRECISIONS", "SwapBench", "WrongLoss", "swap_rows"]
 
+_RAW = "vdnn_all"
 #: The policies by their names; plain training is beside them.
 POLICIES: Mapping[str, Callable[[], SwapPolicy]] = {
-    "vdnn_all": lambda: Vdnn("all"),
+    _RAW: lambda: Vdnn("all"),
     "vdnn_conv": lambda: Vdnn("conv"),
     "vdnn++": VdnnPlusPlus,
     "lms": lambda: Lms(64, 0.5),
@@ -33,9 +37,11 @@ POLICIES: Mapping[str, Callable[[], SwapPolicy]] = {
     "recompute": Recompute,
 }
 _PLAIN = "plain"
+#: Numbers of 32 bits, multiplied as such or with TF32, or bfloat16 by autocast, with channels last.
+PRECISIONS = ("fp32", "tf32", "bf16")
 
-#: Steps that do not count: CSWAP learns in them, and memory is found.
-_WARM_UP = 3
+#: Steps that do not count: CSWAP learns in four, and memory is found.
+_WARM_UP = 5
 
 
 class WrongLoss(CdmaError):
@@ -50,6 +56,8 @@ class SwapBench:
         Bytes per second of the link in software; on a card None.
     ``device_bytes``
         The most bytes that are held on the device.
+    ``ahead``
+        Bytes on their way back before they are needed.
     """
 
     batch: int = 64
@@ -58,26 +66,73 @@ class SwapBench:
     device_bytes: int | None = None
     device: str = "cpu"
     seed: int = 1
+    precision: str = "fp32"
+    ahead: int = 64 << 20
+
+    @property
+    def on_card(self) -> bool:
+        """Whether it is measured on a card."""
+        return self.device == "cuda"
 
 
 def swap_rows(network: str, policies: list[str], bench: SwapBench) -> Iterator[dict[str, Any]]:
-    """A row for plain training and for each policy: medians over rounds in which each has one step after the other.
+    """A row for plain training and for each policy: medians over rounds, in each of which every policy has one step.
 
-    Raises :class:`WrongLoss` if a loss differs in any bit from that of plain training.
+    On a card one policy has all its steps before the next one's model is made. Raises :class:`WrongLoss` if a loss differs
+    in any bit from that of plain training, unless plain training on that card has not the same losses twice.
     """
-    if bench.device == "cuda" and not torch.cuda.is_available():
-        raise ToolError("there is no card here that PyTorch can use")
-    runs = [_Run(network, name, bench) for name in (_PLAIN, *policies)]
+    if bench.on_card:
+        if not torch.cuda.is_available():
+            raise ToolError("there is no card here that PyTorch can use")
+        torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
+        multiplied = bench.precision != "fp32"
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = multiplied
+    names = [_PLAIN, *policies]
+    expected: list[float] = []
+    ms: dict[str, float] = {}
+    for group in [[name] for name in names] if bench.on_card else [names]:
+        found = _trained(network, group, bench)
+        ms |= {row["policy"]: row["ms"] for row, _ in found}
+        for row, losses in found:
+            expected = expected or losses
+            yield {
+                **row,
+                "slower": row["ms"] / ms[_PLAIN],
+                "speedup": ms[_RAW] / row["ms"] if _RAW in ms else None,
+                "same": _are_same(row["policy"], network, losses, expected, bench),
+            }
+
+
+def _trained(network: str, group: list[str], bench: SwapBench) -> list[tuple[dict[str, Any], list[float]]]:
+    """Rows and losses of policies that take turns; their models are gone when this returns."""
+    runs = [_Run(network, name, bench) for name in group]
     for number in range(_WARM_UP + bench.rounds):
         for run in runs:
-            run.step(counts=number >= _WARM_UP)
-            if run.losses != runs[0].losses:
-                raise WrongLoss(
-                    f"{run.policy} made the loss of {network} in step {number} {run.losses[-1]!r}; "
-                    f"plain training has {runs[0].losses[-1]!r}"
-                )
-    for run in runs:
-        yield run.row(plain=runs[0])
+            if number == _WARM_UP:
+                run.begin_counting()
+            run.step()
+    found = [(run.row(), run.losses) for run in runs]
+    del run, runs
+    # Hooks and what they are of refer to each other.
+    gc.collect()
+    if bench.on_card:
+        torch.cuda.empty_cache()
+    return found
+
+
+def _are_same(
+    policy: str, network: str, losses: list[float], expected: list[float], bench: SwapBench
+) -> bool | None:
+    """Whether losses are those of plain training; None if that has others each time."""
+    if losses == expected:
+        return True
+    if bench.on_card and _trained(network, [_PLAIN], bench)[0][1] != expected:
+        return None
+    step = next(step for step, (mine, its) in enumerate(zip(losses, expected, strict=True)) if mine != its)
+    raise WrongLoss(
+        f"{policy} made the loss of {network} in step {step} {losses[step]!r}; "
+        f"plain training has {expected[step]!r}"
+    )
 
 
 class _Run:
@@ -86,13 +141,17 @@ class _Run:
     def __init__(self, network: str, policy: str, bench: SwapBench) -> None:
         self.network, self.policy, self._bench = network, policy, bench
         torch.manual_seed(bench.seed)
-        self._model = BUILDERS[network](CLASSES).to(bench.device)
-        self._optimiser = torch.optim.SGD(self._model.parameters(), lr=0.01)
-        images, classes = digits()
-        kept = torch.randperm(len(images))[: bench.batch]
-        self._images = torch.from_numpy(images)[kept].to(bench.device)
-        self._classes = torch.from_numpy(classes)[kept].to(bench.device)
+        with torch.device(bench.device):
+            self._model = FULL_SIZE[network]() if network in FULL_SIZE else BUILDERS[network](CLASSES)
+        self._images, self._classes = _batch(network, bench)
+        if bench.precision == "bf16":
+            self._model = self._model.to(memory_format=torch.channels_last)
+            self._images = self._images.to(memory_format=torch.channels_last)
+        self._optimiser = torch.optim.SGD(
+            self._model.parameters(), lr=0.001 if network in FULL_SIZE else 0.01
+        )
         self._context = None if policy == _PLAIN else self._offload(POLICIES[policy]())
+        self._before = _Totals()
         self._seconds: list[float] = []
         self.losses: list[float] = []
 
@@ -101,7 +160,9 @@ class _Run:
         bound = self._bench.device_bytes
         if bound is None and isinstance(policy, Lms):
             bound = self._raw_bytes()
-        return offload(self._model, policy, link=self._bench.link, device_bytes=bound)
+        return offload(
+            self._model, policy, link=self._bench.link, device_bytes=bound, ahead=self._bench.ahead
+        )
 
     def _raw_bytes(self) -> int:
         state = {name: each.clone() for name, each in self._model.state_dict().items()}
@@ -110,10 +171,18 @@ class _Run:
         self._model.load_state_dict(state)
         return context.report.raw
 
-    def _loss(self) -> torch.Tensor:
-        return nn.functional.cross_entropy(self._model(self._images), self._classes)
+    def _loss(self) -> Tensor:
+        with torch.autocast(self._bench.device, torch.bfloat16, enabled=self._bench.precision == "bf16"):
+            return nn.functional.cross_entropy(self._model(self._images), self._classes)
 
-    def step(self, *, counts: bool) -> None:
+    def begin_counting(self) -> None:
+        """From now on steps count."""
+        self._before = self._totals()
+        self._seconds.clear()
+        if self._bench.on_card:
+            torch.cuda.reset_peak_memory_stats()
+
+    def step(self) -> None:
         """Does one step of training, whose random numbers are those of its number."""
         torch.manual_seed(self._bench.seed + len(self.losses))
         self._synchronize()
@@ -124,28 +193,62 @@ class _Run:
         loss.backward()
         self._optimiser.step()
         self._synchronize()
-        if counts:
-            self._seconds.append(time.perf_counter() - began)
+        self._seconds.append(time.perf_counter() - began)
         self.losses.append(float(loss.detach()))
 
     def _synchronize(self) -> None:
-        if self._bench.device != "cpu":
+        if self._bench.on_card:
             torch.cuda.synchronize()
 
-    def row(self, plain: _Run) -> dict[str, Any]:
-        """What was measured."""
-        report = None if self._context is None else self._context.report
-        step, without = median(self._seconds), median(plain._seconds)
+    def _totals(self) -> _Totals:
+        if self._context is None:
+            return _Totals()
+        report = self._context.report
+        return _Totals(report.passes, report.left, report.moved, report.back, report.again, report.wait)
+
+    def row(self) -> dict[str, Any]:
+        """What was measured in the steps that count."""
+        now, before = self._totals(), self._before
+        passes, moved = now.passes - before.passes, now.moved - before.moved
+        moves = passes > 0
         return {
-            "device": self._bench.device,
-            "torch": torch.__version__,
+            **where(self._bench.on_card),
             "network": self.network,
             "policy": self.policy,
             "batch": self._bench.batch,
-            "ms": step * 1e3,
-            "slower": step / without,
-            "ratio": None if report is None or not report.moved else report.ratio,
-            "moved": None if report is None else report.moved // report.passes,
-            "wait_ms": None if report is None else report.wait / report.passes * 1e3,
-            "peak": None if report is None else report.peak_device,
+            "precision": self._bench.precision,
+            "ms": median(self._seconds) * 1e3,
+            "spread": [min(self._seconds) * 1e3, max(self._seconds) * 1e3],
+            "ratio": (now.left - before.left) / moved if moved else None,
+            "moved": moved // passes if moves else None,
+            "back": (now.back - before.back) // passes if moves else None,
+            "again": (now.again - before.again) / passes if moves else None,
+            "wait_ms": (now.wait - before.wait) / passes * 1e3 if moves else None,
+            "peak": None if self._context is None else self._context.report.peak_device,
+            "allocated": torch.cuda.max_memory_allocated() if self._bench.on_card else None,
         }
+
+
+@dataclass(frozen=True)
+class _Totals:
+    """What a report counts, until some step."""
+
+    passes: int = 0
+    left: int = 0
+    moved: int = 0
+    back: int = 0
+    again: int = 0
+    wait: float = 0.0
+
+
+def _batch(network: str, bench: SwapBench) -> tuple[Tensor, Tensor]:
+    """Images and their classes: digits, or for a network in its own size random numbers."""
+    if network in FULL_SIZE:
+        images = torch.randn(bench.batch, *FULL_SIZE_SHAPE, device=bench.device)
+        return images, torch.randint(FULL_SIZE_CLASSES, (bench.batch,), device=bench.device)
+    everything, classes = digits()
+    kept = torch.randperm(len(everything))[: bench.batch]
+    return (
+        torch.from_numpy(everything)[kept].to(bench.device),
+        torch.from_numpy(classes)[kept].to(bench.device),
+    )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,17 +21,61 @@ def test_rows_show_what_each_policy_moves(capsys: pytest.CaptureFixture[str]) ->
     assert list(rows) == ["plain", "vdnn_all", "cdma", "lms"]
     assert rows["plain"]["moved"] is None
     assert rows["plain"]["slower"] == 1
-    assert rows["vdnn_all"]["ratio"] == 1
+    assert rows["vdnn_all"]["ratio"] == rows["vdnn_all"]["speedup"] == 1
+    assert rows["cdma"]["speedup"] == pytest.approx(rows["vdnn_all"]["ms"] / rows["cdma"]["ms"])
+    assert all(row["same"] and row["card"] == "cpu" for row in rows.values())
+    assert all(row["tools"]["torch"] == torch.__version__ for row in rows.values())
     assert rows["cdma"]["ratio"] > 1.5
     assert rows["cdma"]["moved"] * rows["cdma"]["ratio"] == pytest.approx(rows["vdnn_all"]["moved"], rel=0.01)
     assert 0 < rows["lms"]["moved"] < rows["vdnn_all"]["moved"]
 
 
-def test_the_command_names_the_policies_that_there_are() -> None:
-    from cdma.sim.study.training.swap_bench import POLICIES
-    from cdma.study.bench.swap import POLICY_NAMES
+def test_the_command_names_what_there_is() -> None:
+    from cdma.sim.study.training.full_size import FULL_SIZE
+    from cdma.sim.study.training.swap_bench import POLICIES, PRECISIONS
+    from cdma.study.bench.swap import FULL_SIZE_NAMES, POLICY_NAMES, PRECISION_NAMES
 
     assert list(POLICIES) == list(POLICY_NAMES)
+    assert list(FULL_SIZE) == list(FULL_SIZE_NAMES)
+    assert list(PRECISIONS) == list(PRECISION_NAMES)
+
+
+FULL_SIZE = ["bench", "swap", "--networks", "squeezenet224", "--batch", "1", "--rounds", "1"]
+
+
+def _small(**settings: object) -> torch.nn.Module:
+    return torch.nn.Sequential(
+        torch.nn.Conv2d(3, 4, 9, stride=8),
+        torch.nn.ReLU(),
+        torch.nn.Flatten(),
+        torch.nn.Linear(4 * 27 * 27, 1000),
+    )
+
+
+def test_networks_in_their_own_size_are_those_of_torchvision(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their numbers of 16 bits by autocast, and no digits: these are in another package."""
+    monkeypatch.setitem(sys.modules, "torchvision", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "torchvision.models", SimpleNamespace(squeezenet1_0=_small))
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    command = [*FULL_SIZE, "--precision", "bf16", "--policies", "vdnn_all", "cdma"]
+    assert main([*command, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["policy"], row["precision"], row["same"]) for row in rows] == [
+        ("plain", "bf16", True),
+        ("vdnn_all", "bf16", True),
+        ("cdma", "bf16", True),
+    ]
+    assert 0 < rows[2]["moved"] < rows[1]["moved"]
+
+
+def test_without_torchvision_it_says_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "torchvision.models", None)
+    assert main(FULL_SIZE) == 2
+    assert "squeezenet1_0 is built by the package torchvision" in capsys.readouterr().err
 
 
 def test_a_loss_that_differs_is_an_error(
@@ -55,6 +101,8 @@ def test_a_loss_that_differs_is_an_error(
         (["--networks", "lenet"], "network is 'lenet'; it must be one of"),
         (["--link", "0"], "link is 0 GB/s"),
         (["--batch", "0"], "batch is 0"),
+        (["--batch", "1501"], "batch is 1501"),
+        (["--precision", "tf32"], "precision is tf32, which only cards have"),
     ],
 )
 def test_what_cannot_be_is_refused(

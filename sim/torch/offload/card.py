@@ -75,13 +75,14 @@ class CardLink:
             for source, target in pairs:
                 target.copy_(source, non_blocking=True)
         end = self._mark(self._out)
-        while self._leaving and self._leaving[0][0].query():
-            self._leaving.popleft()
+        self._let_go()
         self._leaving.append((end, [source for source, _ in pairs]))
         return CardCopy(pairs[0][1], begin, end, self._coming)
 
     def back(self, source: Tensor, after: Ordered | None) -> CardCopy:
         """Copies bytes of pinned memory to new memory of the card."""
+        # A backward pass has no copies out that would do it.
+        self._let_go()
         with torch.cuda.device(self._device):
             target = torch.empty(source.numel(), dtype=torch.uint8, device=self._device)
         self._back.wait_stream(torch.cuda.current_stream(self._device))
@@ -113,6 +114,11 @@ class CardLink:
         """The seconds between two events; waits for the later one."""
         end.synchronize()
         return float(begin.elapsed_time(end)) / 1e3
+
+    def _let_go(self) -> None:
+        """Has the allocator have memory again that has been read."""
+        while self._leaving and self._leaving[0][0].query():
+            self._leaving.popleft()
 
     @staticmethod
     def _mark(stream: torch.cuda.Stream) -> torch.cuda.Event:

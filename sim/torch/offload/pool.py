@@ -14,7 +14,7 @@ from .link import Link, Ordered
 __all__ = ["POISON", "Block", "HostPool"]
 
 _PAGE = 4096
-#: Pieces of memory: each as large as all before it, at least and at most.
+#: Pieces of memory: powers of two, each about as large as all before it, at least and at most.
 _LEAST_PIECE, _LARGEST_PIECE = 1 << 20, 1 << 32
 #: Bytes of a block behind the data.
 _NUMBER = 8
@@ -126,9 +126,12 @@ class HostPool:
         return piece, begin
 
     def _new(self, room: int) -> tuple[int, int]:
-        """Takes bytes of a new piece."""
+        """Takes bytes of a new piece.
+
+        PyTorch pins powers of two, and what a pool leaves behind has the next one if it asks for the same sizes.
+        """
         total = sum(piece.numel() for piece in self._pieces)
-        size = max(1 << (room - 1).bit_length(), min(max(total, _LEAST_PIECE), _LARGEST_PIECE))
+        size = max(1 << (room - 1).bit_length(), min(max(_floor(total), _LEAST_PIECE), _LARGEST_PIECE))
         memory = self._link.memory(size)
         if self._poison:
             memory.fill_(POISON)
@@ -146,3 +149,8 @@ class HostPool:
             self._free.remove(one)
             begin, end = min(begin, one[1]), max(end, one[2])
         insort(self._free, (piece, begin, end))
+
+
+def _floor(size: int) -> int:
+    """The largest power of two that is no more than a size, or 0."""
+    return 1 << size.bit_length() >> 1

@@ -50,7 +50,7 @@ _KEPT = frozenset(
             "moved",
             "peak",
         ),
-        *("way", "after_share", "peak_share", "ratio_conv", "same"),
+        *("way", "after_share", "peak_share", "ratio_conv", "same", "precision", "speedup", "spread"),
         *("paper_mm2", "unit_um2", "rules", "rule", "units_mm2", "buffer_mm2", "total_mm2", "of_paper"),
     )
 )

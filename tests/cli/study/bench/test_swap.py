@@ -110,3 +110,24 @@ def test_what_cannot_be_is_refused(
 ) -> None:
     assert main(["bench", "swap", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_nothing_is_said_of_losses_where_plain_training_has_others_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from cdma.sim.study.training import swap_bench
+
+    bench = swap_bench.SwapBench(device="cuda")
+    monkeypatch.setattr(swap_bench, "_trained", lambda *_: [({}, [2.0, 2.5])])
+    assert swap_bench._are_same("cdma", "vgg", [1.0, 3.0], [1.0, 3.0], bench) is True
+    assert swap_bench._are_same("cdma", "vgg", [1.0, 4.0], [1.0, 3.0], bench) is None
+    monkeypatch.setattr(swap_bench, "_trained", lambda *_: [({}, [1.0, 3.0])])
+    with pytest.raises(swap_bench.WrongLoss, match="in step 1 4.0; plain training has 3.0"):
+        swap_bench._are_same("cdma", "vgg", [1.0, 4.0], [1.0, 3.0], bench)
+
+
+def test_steps_in_which_cswap_learns_do_not_count() -> None:
+    from cdma.sim.study.training.swap_bench import _WARM_UP
+    from cdma.torch import Cswap
+
+    assert not any(Cswap().learns(number) for number in range(_WARM_UP, 50))

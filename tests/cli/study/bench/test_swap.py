@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import weakref
 from types import SimpleNamespace
 
 import pytest
@@ -122,7 +123,7 @@ def test_nothing_is_said_of_losses_where_plain_training_has_others_each_time(
     assert swap_bench._are_same("cdma", "vgg", [1.0, 3.0], [1.0, 3.0], bench) is True
     assert swap_bench._are_same("cdma", "vgg", [1.0, 4.0], [1.0, 3.0], bench) is None
     monkeypatch.setattr(swap_bench, "_trained", lambda *_: [({}, [1.0, 3.0])])
-    with pytest.raises(swap_bench.WrongLoss, match="in step 1 4.0; plain training has 3.0"):
+    with pytest.raises(swap_bench.WrongLoss, match=r"in step 1 4\.0; plain training has 3\.0"):
         swap_bench._are_same("cdma", "vgg", [1.0, 4.0], [1.0, 3.0], bench)
 
 
@@ -131,3 +132,33 @@ def test_steps_in_which_cswap_learns_do_not_count() -> None:
     from cdma.torch import Cswap
 
     assert not any(Cswap().learns(number) for number in range(_WARM_UP, 50))
+
+
+def test_on_a_card_one_model_is_there_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The processor is taken for a card, whose models lie one after the other in its memory."""
+    from cdma.sim.study.training import swap_bench
+
+    class OnCard(swap_bench.SwapBench):
+        on_card = True
+
+    models: list[weakref.ref[torch.nn.Module]] = []
+
+    class Noted(swap_bench._Run):
+        def __init__(self, *arguments: object) -> None:
+            assert all(model() is None for model in models)
+            super().__init__(*arguments)
+            models.append(weakref.ref(self._model))
+
+    monkeypatch.setattr(swap_bench, "_Run", Noted)
+    monkeypatch.setattr(swap_bench, "where", lambda card: {"card": "one", "tools": {}})
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    for name in ("synchronize", "reset_peak_memory_stats", "empty_cache", "max_memory_allocated"):
+        monkeypatch.setattr(torch.cuda, name, lambda: 7)
+    for name in ("deterministic", "allow_tf32"):
+        monkeypatch.setattr(torch.backends.cudnn, name, getattr(torch.backends.cudnn, name))
+    rows = list(swap_bench.swap_rows("vgg", ["vdnn_all", "cdma", "cswap"], OnCard(batch=4, rounds=1)))
+    assert len(models) == 4
+    assert [row["same"] for row in rows] == [True] * 4
+    assert [row["speedup"] is None for row in rows] == [True, False, False, False]
+    assert all(row["allocated"] == 7 for row in rows)
+    assert torch.backends.cudnn.deterministic

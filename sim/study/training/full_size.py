@@ -37,6 +37,6 @@ FULL_SIZE: Mapping[str, Callable[[], nn.Module]] = {
     "vgg16": of_torchvision("vgg16"),
     "resnet50": of_torchvision("resnet50"),
     "squeezenet224": of_torchvision("squeezenet1_0"),
-    # Without the classifiers at its sides; its own way to draw weights takes minutes.
+    # Without the classifiers at its sides, and with PyTorch's own random weights.
     "googlenet": of_torchvision("googlenet", aux_logits=False, init_weights=False),
 }

@@ -1,7 +1,8 @@
 """Words into a stream in one pass, and how long that stream is.
 
-A program has a **block** of groups. Where its stream begins is the sum of what the blocks before it take: each program says
-what its own takes as soon as it knows, and then looks back for a block whose end is known, so that data are read once.
+A program has a **block** of groups. Its stream begins where those of the blocks before it end. Each program says what its
+own takes as soon as it knows. It adds up those of its **flock**, 64 blocks, and then whole flocks, back to one whose end is
+known.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Plan:
         return {"num_warps": self.warps} | {name: value for name, value in named.items() if value}
 
 
-#: By the kernel, the bytes of a word, and whether codes say only what is zero. Measured on an H100 (``cdma bench gpu``).
+#: By the kernel, the bytes of a word, and whether codes say only what is zero. They suit an H100.
 _DEFAULT = {
     ("count", 1, True): Plan(8),
     ("count", 1, False): Plan(8),

@@ -60,7 +60,8 @@ def current(device: torch.device) -> AbstractContextManager[object]:
 
 
 def words_of(tensor: Tensor, format: Format) -> Tensor:
-    """The words of a tensor in C order, bit for bit; a view of a tensor that is contiguous, else a copy."""
+    """The words of a tensor in C order, bit for bit: a view of one that is contiguous and begins at a multiple of 16
+    bytes, else a copy."""
     require_card(tensor.device)
     word = format.word_bits // 8
     if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized:

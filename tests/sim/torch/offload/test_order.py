@@ -109,7 +109,8 @@ def test_a_block_that_is_used_again_too_early_is_found(monkeypatch):
 
     take = HostPool.take
     monkeypatch.setattr(HostPool, "take", again)
-    model, context = make(Vdnn(), PacedLink(RATE, RATE))
+    # Without room on the device every tensor leaves: one whose copy has not ended yet would be taken from the device.
+    model, context = make(Vdnn(), PacedLink(RATE, RATE), device_bytes=1)
     with pytest.raises(WrongReturn):
         gradients(model, context, passes=1)
 

@@ -37,14 +37,14 @@ MADE: dict[str, Callable[[], str]] = {
 }
 
 #: The pages of documents of the repository's root.
-OF_THE_ROOT = {"CHANGELOG.md": "changes", "SECURITY.md": "security"}
+OF_THE_ROOT = {"CHANGELOG.md": "changes", "SECURITY.md": "reporting"}
 
 SECTIONS = (
     Section("Tutorial", ("tutorial",)),
     Section("How to", ("integration", "verilog", "driver", "litex", "how-to")),
     Section(
         "Reference",
-        ("commands", "parameters", "registers", "api", "engine", "format", "lossy", "gpu", "security", "changes"),
+        ("commands", "parameters", "registers", "api", "engine", "format", "lossy", "gpu", "security", "reporting", "changes"),
     ),
     Section("Explanation", ("architecture", "files", "verification", "tests")),
     Section("Measured", ("results", "history")),

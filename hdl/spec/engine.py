@@ -12,6 +12,7 @@ from .checks import check_choice
 from .codec import CodecConfig, format_from_settings, format_settings, queue_setting
 from .codecs import codec_of
 from .format import Format
+from .protection import PROTECTIONS
 from .quantisation import NUMBERS, Quantisation
 from .records import RecordOptions
 from .settings import check_settings, own_settings, setting, split_settings
@@ -89,6 +90,9 @@ class EngineConfig:
         The sideband signals of the AXI4 ports.
     ``sideband_registers``
         True for registers of the sideband in each channel; their reset values are those of ``sideband``.
+    ``register_protection``
+        What AxPROT of an access to registers must say: ``"privileged"``, ``"secure"``, or ``"none"`` for anything. See
+        docs/security.md.
     ``lossy``
         The type of the numbers that an error-bounded stage makes integers of, as wide as words, where a descriptor has a
         step: ``"fp32"``, ``"bf16"`` or ``"fp16"``; or ``"none"`` for no stage. See docs/lossy.md.
@@ -164,6 +168,12 @@ class EngineConfig:
     sideband_registers: bool = setting(
         False, "with registers of AxCACHE, AxPROT, AxQOS and AxUSER in each channel"
     )
+    register_protection: str = setting(
+        PROTECTIONS[0],
+        f"what an access to registers must be, or else it is refused: {', '.join(PROTECTIONS)}",
+        allowed=PROTECTIONS,
+        metavar="RIGHT",
+    )
     lossy: str = setting(
         LOSSY[0],
         "with an error-bounded stage, which makes words of numbers of this type where a descriptor has a step: "
@@ -184,6 +194,7 @@ class EngineConfig:
         CodecConfig(self.format, self.lanes, pipelined=self.pipelined, queue=self.queue)
         self._check_buffers()
         self._check_sideband_registers()
+        self._check_guards()
         self._check_lossy()
         self._check_units()
 
@@ -226,6 +237,13 @@ class EngineConfig:
             raise ParameterError(
                 f"axuser_bits is {self.sideband.axuser_bits} with sideband_registers; at most {SIDEBAND_USER_BITS} are "
                 "allowed, because a register has room for so many"
+            )
+
+    def _check_guards(self) -> None:
+        if self.register_protection != PROTECTIONS[0] and not self.registers:
+            raise ParameterError(
+                f"register_protection is {self.register_protection!r} without registers; it must be 'none', as there is "
+                "nothing to protect"
             )
 
     def _check_lossy(self) -> None:
@@ -318,6 +336,11 @@ class EngineConfig:
             **({"units": f"{self.units}, in stripes of {self.stripe_bytes} bytes"} if self.units > 1 else {}),
             **self.sideband.describe(),
             **({"sideband registers": "yes"} if self.sideband_registers else {}),
+            **(
+                {"register protection": f"{self.register_protection} accesses alone"}
+                if self.register_protection != PROTECTIONS[0]
+                else {}
+            ),
             **({"crc": "CRC-32C of raw bytes"} if self.crc else {}),
             **self._describe_lossy(),
             "registers": "yes" if self.registers else "no",

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections import defaultdict
 
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.protection import USUAL_PROT
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, descriptor_fields
 from cdma.hdl.spec.registers.description import Access, Placed
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.spec.registers.record_parts import record_parts
 
 from .channel import ChannelModel
+from .denials import Denials
 from .descriptors import pack
 from .memory import BusError, Memory
 from .port import Port
@@ -36,6 +38,7 @@ class EngineModel:
         #: The counters of channels that hold them.
         self._held: dict[str, dict[str, int]] = {}
         self._reset_stored(everything=True)
+        self._denials = Denials(config.register_protection)
         self.dev = Port(dev, config.dev_data_bits, config.dev_address_bits, lambda: self._window("dev"))
         self.host = Port(host, config.host_data_bits, config.host_address_bits, lambda: self._window("host"))
         self.channels = {name: self._channel(name) for name in DIRECTIONS}
@@ -63,16 +66,19 @@ class EngineModel:
         """The interrupt line."""
         return any(self._asserts(name) for name in DIRECTIONS)
 
-    def read32(self, address: int) -> int:
-        """Reads a register; raises :class:`BusError` if there is none at ``address``."""
+    def read32(self, address: int, prot: int = USUAL_PROT) -> int:
+        """Reads a register; raises :class:`BusError` if there is none at ``address``, or if AxPROT ``prot`` may
+        not use registers."""
+        self._denials.check(address, prot, write=False)
         placed = self._placed(address)
         value = self._stored.get(placed.address, 0)
         if any(field.access is Access.RO for field in placed.register.fields):
             value |= self._driven(placed)
         return value
 
-    def write32(self, address: int, value: int) -> None:
-        """Writes a register; raises :class:`BusError` if there is none at ``address``."""
+    def write32(self, address: int, value: int, prot: int = USUAL_PROT) -> None:
+        """Writes a register; raises :class:`BusError` as :meth:`read32` does."""
+        self._denials.check(address, prot, write=True)
         placed = self._placed(address)
         register = placed.register
         if register.locked_by and self._field(f"{placed.instance}.{register.locked_by}"):
@@ -158,6 +164,8 @@ class EngineModel:
                 for channel in self.channels.values():
                     channel.forget()
                     channel.clear_counters()
+            case "engine", "clear_denied":
+                self._denials.clear()
             case "engine", "clear_counters":
                 for channel in self.channels.values():
                     channel.clear_counters()
@@ -191,6 +199,8 @@ class EngineModel:
                 self._latched_high[placed.instance] = value >> 32
                 return value & 0xFFFFFFFF
             return self._latched_high[placed.instance]
+        if placed.name == "engine.denied":
+            return register.put(**self._denials.shown())
         if placed.instance == "engine":
             return register.put(
                 offload_irq=self._asserts("offload"), prefetch_irq=self._asserts("prefetch"), resetting=0

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cocotb.triggers import ClockCycles
-from cocotbext.axi import AxiLiteBus, AxiLiteMaster
+from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiProt
 
 from .document import Document
 from .memory import Memory
@@ -15,6 +15,8 @@ from .memory import Memory
 __all__ = ["Channel", "Driver"]
 
 RECORD = 64
+#: Privileged and secure.
+_PROT = AxiProt.PRIVILEGED
 
 
 class Driver:
@@ -37,13 +39,13 @@ class Driver:
     async def write(self, name: str, **fields: int) -> None:
         """Writes a register, and zeros where no field is given."""
         address, layout = self.document.registers[name]
-        answer = await self.bus.write(address, layout.pack(fields).to_bytes(4, "little"))
+        answer = await self.bus.write(address, layout.pack(fields).to_bytes(4, "little"), prot=_PROT)
         assert answer.resp == 0, f"a write to {name} was answered {answer.resp}"
 
     async def read(self, name: str) -> dict[str, int]:
         """The fields of a register."""
         address, layout = self.document.registers[name]
-        answer = await self.bus.read(address, 4)
+        answer = await self.bus.read(address, 4, prot=_PROT)
         assert answer.resp == 0, f"a read of {name} was answered {answer.resp}"
         return layout.unpack(int.from_bytes(answer.data, "little"))
 

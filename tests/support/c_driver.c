@@ -51,6 +51,16 @@ EXPORT int c_set_window(struct cdma *engine, int host, uint64_t base, uint64_t l
     return cdma_set_window(engine, host ? CDMA_HOST_WINDOW_BASE : CDMA_DEV_WINDOW_BASE, base, limit, lock);
 }
 
+EXPORT int c_get_denied(struct cdma *engine, struct cdma_denied *denied);
+EXPORT int c_get_denied(struct cdma *engine, struct cdma_denied *denied) {
+    return cdma_get_denied(engine, denied);
+}
+
+EXPORT int c_clear_denied(struct cdma *engine);
+EXPORT int c_clear_denied(struct cdma *engine) {
+    return cdma_clear_denied(engine);
+}
+
 EXPORT int c_start(struct cdma_channel *channel, void *memory, uint64_t bus, uint32_t entries, uint32_t options);
 EXPORT int c_start(struct cdma_channel *channel, void *memory, uint64_t bus, uint32_t entries, uint32_t options) {
     return cdma_start(channel, memory, bus, entries, options);

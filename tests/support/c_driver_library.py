@@ -46,6 +46,7 @@ __all__ = [
     "WRITE",
     "CChannel",
     "CDriver",
+    "Denied",
     "Error",
     "Geometry",
     "Io",
@@ -110,8 +111,13 @@ class Geometry(ct.Structure):
             "keep_nonzero",
             "sideband",
             "user_bits",
+            "register_protection",
         ]
     ]
+
+
+class Denied(ct.Structure):
+    _fields_ = [(name, ct.c_uint32) for name in ("count", "address", "prot", "write")]
 
 
 class Transfer(ct.Structure):
@@ -204,6 +210,14 @@ class CDriver:
 
     def set_watchdog(self, cycles: int) -> None:
         self.library.c_set_watchdog(self.engine, cycles)
+
+    def denied(self) -> dict[str, int]:
+        found = Denied()
+        _refuse(self.library.c_get_denied(self.engine, ct.byref(found)))
+        return {name: getattr(found, name) for name, _ in Denied._fields_}
+
+    def clear_denied(self) -> None:
+        _refuse(self.library.c_clear_denied(self.engine))
 
     def soft_reset(self) -> None:
         _refuse(self.library.c_soft_reset(self.engine, 1000))

@@ -49,6 +49,7 @@ FIELDS = EngineConfig(
     keep_nonzero=True,
     sideband=Sideband(axuser_bits=5),
     sideband_registers=True,
+    register_protection="secure",
 )
 #: The engines that the driver is tried on.
 CONFIGS = {"default": EngineConfig(ring_entries=16), "fvc": FVC, "fields": FIELDS}

@@ -30,6 +30,7 @@ CONFIGS = {
         lossy="bf16",
         sideband=Sideband(axuser_bits=16),
         sideband_registers=True,
+        register_protection="privileged",
     ),
 }
 each_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cdma.hdl.spec.protection import USUAL_PROT
 from cdma.hdl.spec.registers.description import Access, Placed, RegisterMap
 
 __all__ = ["Model", "Operation"]
@@ -16,6 +17,7 @@ class Operation:
     address: int
     data: int | None = None
     strobes: int = 0xF
+    prot: int = USUAL_PROT
 
 
 class Model:

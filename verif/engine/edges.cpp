@@ -180,10 +180,10 @@ void beside_want(Beside *beside, uint64_t id, uint64_t value) { beside->wanted[i
 
 // ---- The master of the register port.
 
-void registers_write(RegisterEnd *end, uint64_t address, uint64_t data, uint64_t strobes) {
-    end->write(address, data, strobes);
+void registers_write(RegisterEnd *end, uint64_t address, uint64_t prot, uint64_t data, uint64_t strobes) {
+    end->write({address, prot}, data, strobes);
 }
-void registers_read(RegisterEnd *end, uint64_t address) { end->read(address); }
+void registers_read(RegisterEnd *end, uint64_t address, uint64_t prot) { end->read({address, prot}); }
 int registers_next(RegisterEnd *end, RegisterEnd::Response *response) {
     if (end->responses.empty()) return 0;
     *response = end->responses.front();

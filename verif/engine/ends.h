@@ -172,6 +172,9 @@ class RegisterEnd {
     struct Response {
         uint64_t write, resp, data;
     };
+    struct Request {
+        uint64_t address, prot;
+    };
 
     RegisterEnd(RegisterPort &port, const std::string &prefix, Changes &changes)
         : port_(port),
@@ -193,13 +196,13 @@ class RegisterEnd {
 
     std::deque<Response> responses;
 
-    void write(uint64_t address, uint64_t data, uint64_t strobes) {
-        addresses_.push_back(address);
+    void write(const Request &request, uint64_t data, uint64_t strobes) {
+        addresses_.push_back(request);
         data_.push_back({data, strobes});
         ++writes_;
     }
-    void read(uint64_t address) {
-        reads_.push_back(address);
+    void read(const Request &request) {
+        reads_.push_back(request);
         ++reading_;
     }
 
@@ -209,7 +212,12 @@ class RegisterEnd {
             return;
         }
         if (writes_) {
-            if (aw_.may_offer()) aw_.offer(next(addresses_, aw_, rests(AW), [&](uint64_t at) { awaddr_.drive(at); }));
+            if (aw_.may_offer()) {
+                aw_.offer(next(addresses_, aw_, rests(AW), [&](const Request &request) {
+                    awaddr_.drive(request.address);
+                    awprot_.drive(request.prot);
+                }));
+            }
             if (w_.may_offer()) {
                 w_.offer(next(data_, w_, rests(W), [&](const Word &word) {
                     wdata_.drive(word.data);
@@ -219,7 +227,12 @@ class RegisterEnd {
             take(b_, rests(B), true, writes_);
         }
         if (reading_) {
-            if (ar_.may_offer()) ar_.offer(next(reads_, ar_, rests(AR), [&](uint64_t at) { araddr_.drive(at); }));
+            if (ar_.may_offer()) {
+                ar_.offer(next(reads_, ar_, rests(AR), [&](const Request &request) {
+                    araddr_.drive(request.address);
+                    arprot_.drive(request.prot);
+                }));
+            }
             take(r_, rests(R), false, reading_);
         }
     }
@@ -296,7 +309,7 @@ class RegisterEnd {
     Source aw_, w_, ar_;
     Sink b_, r_;
     Pin awprot_, arprot_;
-    std::deque<uint64_t> addresses_, reads_;
+    std::deque<Request> addresses_, reads_;
     std::deque<Word> data_;
     uint64_t writes_ = 0, reading_ = 0;
 };

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cdma.hdl.spec.protection import PROTECTIONS
 from cdma.verif.simulator.design import Design
 from cdma.verif.simulator.plan import TestPlan, TestPoint
 
@@ -38,6 +39,11 @@ def _with_units(design: Design) -> bool:
 def _with_sideband(design: Design) -> bool:
     """with registers of the sideband"""
     return bool(design.config.sideband_registers)
+
+
+def _protected(design: Design) -> bool:
+    """with a right that accesses to registers must have"""
+    return bool(design.config.register_protection != PROTECTIONS[0])
 
 
 def _three_at_once(design: Design) -> bool:
@@ -240,6 +246,12 @@ _REGISTERS = (
         _with_sideband,
     ),
     TestPoint(
+        "rights",
+        "accesses to registers with every AxPROT, between transfers on both channels",
+        "those without the right are answered SLVERR, change nothing, are counted, and the first is kept",
+        _protected,
+    ),
+    TestPoint(
         "silent_host",
         "a host that falls silent under a fetch, and under the write of a completion",
         "error register and interrupt, a halt, and nothing lost after it",
@@ -272,6 +284,7 @@ ENGINE_PLAN = TestPlan(
             "rings",
             "registers",
             "sideband",
+            "rights",
         )
     ),
     points=(*_CHANNELS, *_REGISTERS),

@@ -11,6 +11,8 @@ from typing import Any
 from cocotb.triggers import Event
 from cocotbext.axi import AxiResp
 
+from cdma.hdl.spec.protection import USUAL_PROT
+
 from .edges import Edges
 from .memory_port import Pauses
 from .native import library
@@ -61,17 +63,17 @@ class RegisterBus:
         self._given = _Given()
         self._waiting: dict[bool, deque[_Access]] = {True: deque(), False: deque()}
 
-    async def write(self, address: int, data: bytes) -> Response:
+    async def write(self, address: int, data: bytes, prot: int = USUAL_PROT) -> Response:
         """Writes bytes that lie in one register."""
         first = address % _BYTES
         value = int.from_bytes(data, "little") << 8 * first
         strobes = ((1 << len(data)) - 1) << first
-        library().registers_write(self._end, address, value, strobes)
+        library().registers_write(self._end, address, prot, value, strobes)
         return await self._wait(write=True)
 
-    async def read(self, address: int) -> Response:
+    async def read(self, address: int, prot: int = USUAL_PROT) -> Response:
         """Reads a register."""
-        library().registers_read(self._end, address)
+        library().registers_read(self._end, address, prot)
         return await self._wait(write=False)
 
     async def _wait(self, *, write: bool) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from cdma.hdl.spec.protection import USUAL_PROT
 from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.hdl.spec.registers.description import REGISTER_BYTES, RegisterMap
 from cdma.hdl.verilog.ports import Port
@@ -159,7 +160,11 @@ def register_control(ports: Sequence[Port], registers: RegisterMap, vectors: Tra
         to_prefetch=push.field("submit.prefetch").mask,
     )
     inputs = [port.name for port in ports if port.direction == "input" and port.name.startswith("s_axil_")]
-    return Control(text, {name: 0b1111 if name.endswith("wstrb") else 0 for name in inputs})
+    begins = {"wstrb": 0b1111, "prot": USUAL_PROT}
+    return Control(
+        text,
+        {name: next((value for end, value in begins.items() if name.endswith(end)), 0) for name in inputs},
+    )
 
 
 _STREAMS = """

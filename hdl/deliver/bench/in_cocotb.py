@@ -57,7 +57,7 @@ _ENGINE = '''\
 from cocotb.task import bridge, resume
 from cocotb.triggers import ClockCycles
 from cocotb_tools.runner import get_results, get_runner
-from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam
+from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiProt, AxiRam
 
 from cdma.hdl import EngineConfig
 from cdma.sim.codec.model import compress_words
@@ -83,10 +83,10 @@ class Registers:
         self.bus = bus
 
     def read32(self, address):
-        return resume(self.bus.read_dword)(address)
+        return resume(self.bus.read_dword)(address, prot=AxiProt.PRIVILEGED)
 
     def write32(self, address, value):
-        resume(self.bus.write_dword)(address, value)
+        resume(self.bus.write_dword)(address, value, prot=AxiProt.PRIVILEGED)
 
 
 def memory(dut, port, data):

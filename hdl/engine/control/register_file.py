@@ -2,7 +2,8 @@
 
 Rules that a driver can rely on:
 
-- An access answers SLVERR exactly where no register is: it then reads as 0 and writes nothing. Writes to
+- An access answers SLVERR exactly where no register is, or without the right to use registers, if one is asked for: it then
+  reads as 0 and writes nothing. Writes to
   read-only fields and to locked registers change nothing and answer OKAY.
 - Writes obey byte strobes. The two low address bits are ignored: a register is read whole, and strobes say what
   is written.
@@ -33,6 +34,7 @@ from cdma.hdl.axi.ports import Response
 from cdma.hdl.blocks.gates import one_of
 from cdma.hdl.blocks.memory_styles import LOOK_UP_TABLES
 from cdma.hdl.blocks.named_values import NamedValues
+from cdma.hdl.spec.protection import PROTECTIONS, rights
 from cdma.hdl.spec.registers.description import (
     REGISTER_BITS,
     REGISTER_BYTES,
@@ -42,6 +44,7 @@ from cdma.hdl.spec.registers.description import (
     RegisterMap,
 )
 
+from .denials import Denied
 from .register_ports import ChangeLayout, ReportLayout, StoredSignature, block_signature
 
 __all__ = ["RegisterFile"]
@@ -66,6 +69,9 @@ class RegisterFile(wiring.Component):
     ``pipelined``
         What a write may change is found a cycle before it, in flip-flops, for an FPGA, whose wires are slow. What is read
         is gathered in a cycle of its own, and no memory is on the way to the bus.
+    ``protection``
+        What AxPROT of an access must say: one of :data:`.PROTECTIONS`. If any is asked for, ``denied_write`` and
+        ``denied_read`` tell of accesses that were refused.
     ``soft_reset``
         Returns stored fields to their reset values, except locks and the blocks that survive it. It waits for accesses
         that have been taken, and wins over a write in the same cycle.
@@ -80,8 +86,11 @@ class RegisterFile(wiring.Component):
         Low from the cycle after ``soft_reset`` until all registers have their reset values.
     """
 
-    def __init__(self, registers: RegisterMap, *, pipelined: bool = False) -> None:
+    def __init__(
+        self, registers: RegisterMap, *, pipelined: bool = False, protection: str = PROTECTIONS[0]
+    ) -> None:
         self.registers = registers
+        self.protection = protection
         self.pipelined = pipelined
         #: High in the cycle in which a soft reset happens, in the cycle before a write is taken, while a read is under way,
         #: and in the cycle whose values it gives.
@@ -96,9 +105,11 @@ class RegisterFile(wiring.Component):
             if (signature := block_signature(block)).members
         }
         bus = In(AxiLiteSignature(registers.address_bits))
+        denied = Out(Denied(registers.address_bits))
         super().__init__(
             {
                 "bus": bus,
+                **({"denied_write": denied, "denied_read": denied} if self._protected else {}),
                 "soft_reset": In(1),
                 "settled": Out(1),
                 "stored": In(StoredSignature(len(registers.kept))),
@@ -107,6 +118,10 @@ class RegisterFile(wiring.Component):
                 **ports,
             }
         )
+
+    @property
+    def _protected(self) -> bool:
+        return self.protection != PROTECTIONS[0]
 
     def _port(self, placed: Placed, name: str) -> Value:
         port = getattr(getattr(getattr(self, placed.instance), placed.register.name), name)
@@ -193,7 +208,14 @@ class RegisterFile(wiring.Component):
             valid=bus.awready,
         )
         hit = Signal(reset_less=True)
-        here = self._decoded(m, "write", write.address, bus.awaddr[2:])
+        here = self._permitted(
+            m,
+            "write",
+            bus.awprot,
+            write.address,
+            write.valid,
+            self._decoded(m, "write", write.address, bus.awaddr[2:]),
+        )
         # Address and data are valid, and the access before is answered.
         m.d.sync += [
             self.begins_writing.eq(
@@ -247,6 +269,33 @@ class RegisterFile(wiring.Component):
             return low[number % size] & high[number // size]
 
         return here
+
+    def _permitted(
+        self,
+        m: Module,
+        way: str,
+        prot: Signal,
+        address: Signal,
+        done: Value,
+        here: Callable[[Placed], Value],
+        enable: Value | int = 1,
+    ) -> Callable[[Placed], Value]:
+        """The same as ``here``, but nothing is there for an access without the right, which is told in the cycle ``done``.
+        ``prot`` is that of the access while ``address`` is loaded."""
+        if not self._protected:
+            return here
+        mask, value = rights(self.protection)
+        kept = Signal(3, name=f"{way}_prot", reset_less=True)
+        right = Signal(name=f"{way}_right", reset_less=True)
+        with m.If(enable):
+            m.d.sync += [kept.eq(prot), right.eq(prot & mask == value)]
+        denied = getattr(self, f"denied_{way}")
+        m.d.comb += [
+            denied.valid.eq(done & ~right),
+            denied.address.eq(Cat(C(0, 2), address)),
+            denied.prot.eq(kept),
+        ]
+        return lambda placed: here(placed) & right
 
     def _write_memory(self, m: Module, write: _Write, here: Callable[[Placed], Value]) -> None:
         """Writes the word of the access into the memory, or what hardware reports. ``here`` says which one it is."""
@@ -393,7 +442,9 @@ class RegisterFile(wiring.Component):
         ]
         with m.If(~finding & ~reading):
             m.d.sync += address.eq(bus.araddr[2:])
-        here = self._decoded(m, "read", address, bus.araddr[2:], ~finding & ~reading)
+        loads = ~finding & ~reading
+        here = self._decoded(m, "read", address, bus.araddr[2:], loads)
+        here = self._permitted(m, "read", bus.arprot, address, done, here, loads)
         with m.If(finding):
             m.d.sync += reading.eq(1)
         with m.Elif(done):

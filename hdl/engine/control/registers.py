@@ -7,9 +7,11 @@ from amaranth.lib.wiring import In, Out
 from cdma.hdl.axi.lite import AxiLiteSignature
 from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.protection import PROTECTIONS
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
 
+from .denials import Denials
 from .interfaces import ControlSignature
 from .register_file import RegisterFile
 
@@ -54,7 +56,9 @@ class RegisterBlock(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.register_file = file = RegisterFile(self.registers, pipelined=self.config.pipelined)
+        m.submodules.register_file = file = RegisterFile(
+            self.registers, pipelined=self.config.pipelined, protection=self.config.register_protection
+        )
         wiring.connect(m, wiring.flipped(self.bus), file.bus)
         wiring.connect(m, wiring.flipped(self.control.stored), file.stored)
         wiring.connect(m, wiring.flipped(self.control.report), file.report)
@@ -62,6 +66,8 @@ class RegisterBlock(wiring.Component):
         forget = self._soft_reset(m, file)
         self._shared(m, file)
         self._push(m, file, forget)
+        if self.config.register_protection != PROTECTIONS[0]:
+            self._deny(m, file)
         irqs = [self._channel(m, file, name, forget) for name in CHANNELS]
         m.d.comb += [file.engine.status.offload_irq.eq(irqs[0]), file.engine.status.prefetch_irq.eq(irqs[1])]
         m.d.sync += self.irq.eq(irqs[0] | irqs[1])
@@ -101,6 +107,20 @@ class RegisterBlock(wiring.Component):
         for name in CHANNELS:
             port = f"{name}_counters"
             wiring.connect(m, getattr(file, port), wiring.flipped(getattr(control, port)))
+
+    def _deny(self, m: Module, file: RegisterFile) -> None:
+        """Shows the accesses that are refused."""
+        m.submodules.denials = denials = Denials(self.registers.address_bits)
+        shown = file.engine.denied
+        m.d.comb += [
+            denials.write.eq(file.denied_write),
+            denials.read.eq(file.denied_read),
+            denials.clear.eq(file.engine.command.clear_denied),
+            shown.address.eq(denials.address),
+            shown.prot.eq(denials.prot),
+            shown.write.eq(denials.is_write),
+            shown.count.eq(denials.count),
+        ]
 
     def _push(self, m: Module, file: RegisterFile, forget: Value) -> None:
         """Keeps a pushed descriptor pending until the channel has taken it; its registers are locked meanwhile.

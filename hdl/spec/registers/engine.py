@@ -7,7 +7,8 @@ from cdma.hdl.spec.engine import LOSSY, EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES
 
 from .declare import constant, number, pulse, register, ro
-from .description import Access, Block, Register
+from .description import Access, Block, Field, Register
+from .guards import guard_commands, guard_registers, guarded
 
 __all__ = ["IDENT", "VERSION", "engine_block"]
 
@@ -18,12 +19,16 @@ IDENT = int.from_bytes(b"cDMA", "little")
 VERSION = (1, 5)
 
 
-def engine_block(config: EngineConfig) -> Block:
-    """The block of the engine that ``config`` describes."""
+def engine_block(config: EngineConfig, *, every: bool = False) -> Block:
+    """The block of the engine that ``config`` describes; with ``every`` also what only other engines have."""
     return Block(
         "engine",
         "What this engine is, and what concerns both channels.",
-        (*_capabilities(config), *_CONTROLS),
+        (
+            *_capabilities(config),
+            *_controls(guard_commands(config, every=every)),
+            *guard_registers(config, every=every),
+        ),
         (("engine", 0x000),),
     )
 
@@ -169,11 +174,17 @@ def _port(config: EngineConfig, name: str, offset: int, address_bits: int) -> Re
             "Source and destination on this port are multiples of 2**this bytes.",
         ),
         constant("sideband", 28, 1, config.sideband_registers, "Channels have registers of the sideband."),
+        constant("guarded", 23, 1, guarded(config), "There is `guards`."),
     )
 
 
-_CONTROLS = (
-    register(
+def _controls(more: tuple[Field, ...]) -> tuple[Register, ...]:
+    """The controls; ``more`` are commands of this engine alone."""
+    return (_command(more), *_CONTROLS)
+
+
+def _command(more: tuple[Field, ...]) -> Register:
+    return register(
         "command",
         0x20,
         "Acts on the whole engine.",
@@ -184,7 +195,11 @@ _CONTROLS = (
             "`status.resetting` says when it is done; write nothing before.",
         ),
         pulse("clear_counters", 1, "Sets all counters of both channels to 0, but not what is held."),
-    ),
+        *more,
+    )
+
+
+_CONTROLS = (
     register(
         "status",
         0x24,

@@ -1,8 +1,8 @@
 """The engine's register map. Plain data, without Amaranth.
 
 Offsets, field positions and access are the same for every engine, so that one driver serves all of them. What
-differs is what the capability registers read, the number of entries of the table, the registers of the CRC, of the range and
-of the sideband, and the number of bits of addresses and indices; a driver reads that at run time.
+differs is what the capability registers read, the number of entries of the table, the registers of the CRC, of the range,
+of the sideband and of the guards, and the number of bits of addresses and indices; a driver reads that at run time.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def register_map(config: EngineConfig, *, every: bool = False) -> RegisterMap:
         "cdma",
         _DOC,
         (
-            engine_block(config),
+            engine_block(config, every=every),
             window_block("dev", config.dev_address_bits, 0x100),
             window_block("host", config.host_address_bits, 0x120),
             push_block(options),

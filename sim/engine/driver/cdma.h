@@ -99,6 +99,12 @@ struct cdma_geometry {
     uint32_t keep_nonzero; /* 1: no number but zero becomes the integer 0. */
     uint32_t sideband;     /* 1: channels have cdma_set_sideband. */
     uint32_t user_bits;    /* Bits of AxUSER there. */
+    uint32_t register_protection; /* What accesses to registers must be: 0 any, 1 privileged, 2 secure. */
+};
+
+/* Accesses to registers that were refused: how many, and the first one. */
+struct cdma_denied {
+    uint32_t count, address, prot, write;
 };
 
 /* What a transaction is for: data in device memory, data in host memory, descriptors and completions. */
@@ -273,7 +279,7 @@ static inline void cdma_forget(struct cdma_channel *channel) {
 /* Finds out what the engine is. Writes nothing. */
 static inline int cdma_open(struct cdma *engine, const struct cdma_io *io) {
     struct cdma_geometry *geometry = &engine->geometry;
-    uint32_t bits;
+    uint32_t bits, guarded;
     memset(engine, 0, sizeof *engine);
     engine->io = *io;
     engine->offload.engine = engine;
@@ -310,6 +316,7 @@ static inline int cdma_open(struct cdma *engine, const struct cdma_io *io) {
     geometry->host_align = 1u << CDMA_GET(CDMA_ENGINE_HOST_PORT_ALIGN_LOG2, bits);
     geometry->user_bits = CDMA_GET(CDMA_ENGINE_HOST_PORT_USER_BITS, bits);
     geometry->sideband = CDMA_GET(CDMA_ENGINE_HOST_PORT_SIDEBAND, bits);
+    guarded = CDMA_GET(CDMA_ENGINE_HOST_PORT_GUARDED, bits);
     bits = cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_BURSTS);
     geometry->burst_beats = CDMA_GET(CDMA_ENGINE_BURSTS_BEATS, bits);
     geometry->outstanding = CDMA_GET(CDMA_ENGINE_BURSTS_OUTSTANDING, bits);
@@ -330,6 +337,8 @@ static inline int cdma_open(struct cdma *engine, const struct cdma_io *io) {
     geometry->rotate = CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_ROTATE, bits);
     geometry->zero = CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_ZERO, bits);
     geometry->align = 1u << CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_ALIGN_LOG2, bits);
+    bits = guarded ? cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_GUARDS) : 0u;
+    geometry->register_protection = CDMA_GET(CDMA_ENGINE_GUARDS_REGISTER_PROTECTION, bits);
     return CDMA_OK;
 }
 
@@ -374,6 +383,28 @@ static inline int cdma_set_window(
         cdma_read64(engine, window + CDMA_DEV_WINDOW_LIMIT_LOW) != limit) {
         return CDMA_REFUSED;
     }
+    return CDMA_OK;
+}
+
+/* Of an engine that refuses accesses to its registers; CDMA_BAD_ARGUMENT where it does not. */
+static inline int cdma_get_denied(const struct cdma *engine, struct cdma_denied *denied) {
+    uint32_t bits;
+    if (engine->geometry.register_protection == 0u) {
+        return CDMA_BAD_ARGUMENT;
+    }
+    bits = cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_DENIED);
+    denied->count = CDMA_GET(CDMA_ENGINE_DENIED_COUNT, bits);
+    denied->address = CDMA_GET(CDMA_ENGINE_DENIED_ADDRESS, bits);
+    denied->prot = CDMA_GET(CDMA_ENGINE_DENIED_PROT, bits);
+    denied->write = CDMA_GET(CDMA_ENGINE_DENIED_WRITE, bits);
+    return CDMA_OK;
+}
+
+static inline int cdma_clear_denied(const struct cdma *engine) {
+    if (engine->geometry.register_protection == 0u) {
+        return CDMA_BAD_ARGUMENT;
+    }
+    cdma_write(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_COMMAND, CDMA_ENGINE_COMMAND_CLEAR_DENIED_MASK);
     return CDMA_OK;
 }
 

@@ -154,6 +154,8 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_ENGINE_DEV_PORT_ALIGN_LOG2_SHIFT 24u
 #define CDMA_ENGINE_DEV_PORT_SIDEBAND_MASK 0x10000000u
 #define CDMA_ENGINE_DEV_PORT_SIDEBAND_SHIFT 28u
+#define CDMA_ENGINE_DEV_PORT_GUARDED_MASK 0x00800000u
+#define CDMA_ENGINE_DEV_PORT_GUARDED_SHIFT 23u
 
 /* engine.host_port: Geometry of the host port. */
 #define CDMA_ENGINE_HOST_PORT 0x010u
@@ -168,6 +170,8 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_ENGINE_HOST_PORT_ALIGN_LOG2_SHIFT 24u
 #define CDMA_ENGINE_HOST_PORT_SIDEBAND_MASK 0x10000000u
 #define CDMA_ENGINE_HOST_PORT_SIDEBAND_SHIFT 28u
+#define CDMA_ENGINE_HOST_PORT_GUARDED_MASK 0x00800000u
+#define CDMA_ENGINE_HOST_PORT_GUARDED_SHIFT 23u
 
 /* engine.bursts: How the ports issue bursts. */
 #define CDMA_ENGINE_BURSTS 0x014u
@@ -220,6 +224,8 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_ENGINE_COMMAND_SOFT_RESET_SHIFT 0u
 #define CDMA_ENGINE_COMMAND_CLEAR_COUNTERS_MASK 0x00000002u
 #define CDMA_ENGINE_COMMAND_CLEAR_COUNTERS_SHIFT 1u
+#define CDMA_ENGINE_COMMAND_CLEAR_DENIED_MASK 0x00000004u
+#define CDMA_ENGINE_COMMAND_CLEAR_DENIED_SHIFT 2u
 
 /* engine.status: State of the whole engine. */
 #define CDMA_ENGINE_STATUS 0x024u
@@ -236,6 +242,24 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_ENGINE_WATCHDOG_RESET 0x00000000u
 #define CDMA_ENGINE_WATCHDOG_VALUE_MASK 0xffffffffu
 #define CDMA_ENGINE_WATCHDOG_VALUE_SHIFT 0u
+
+/* engine.guards: What else is checked; there where `host_port.guarded` is 1. */
+#define CDMA_ENGINE_GUARDS 0x02cu
+#define CDMA_ENGINE_GUARDS_RESET 0x00000000u
+#define CDMA_ENGINE_GUARDS_REGISTER_PROTECTION_MASK 0x00000003u
+#define CDMA_ENGINE_GUARDS_REGISTER_PROTECTION_SHIFT 0u
+
+/* engine.denied: Accesses without the right, since the last `command.clear_denied` or reset of the hardware; a soft reset leaves them. The first one is kept. */
+#define CDMA_ENGINE_DENIED 0x030u
+#define CDMA_ENGINE_DENIED_RESET 0x00000000u
+#define CDMA_ENGINE_DENIED_ADDRESS_MASK 0x00000fffu
+#define CDMA_ENGINE_DENIED_ADDRESS_SHIFT 0u
+#define CDMA_ENGINE_DENIED_PROT_MASK 0x00007000u
+#define CDMA_ENGINE_DENIED_PROT_SHIFT 12u
+#define CDMA_ENGINE_DENIED_WRITE_MASK 0x00008000u
+#define CDMA_ENGINE_DENIED_WRITE_SHIFT 15u
+#define CDMA_ENGINE_DENIED_COUNT_MASK 0x7fff0000u
+#define CDMA_ENGINE_DENIED_COUNT_SHIFT 16u
 
 /* dev_window: The addresses that the engine may touch on the dev port: all of them, until these registers say less. A descriptor, a ring or a completion that reaches outside is refused before its first transaction. */
 #define CDMA_DEV_WINDOW_BASE 0x100u

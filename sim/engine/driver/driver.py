@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Literal
 
+from cdma.hdl.spec.protection import PROTECTIONS
+
 from .channel import Channel
 from .errors import DriverError
 from .geometry import read_geometry
@@ -80,6 +82,20 @@ class Driver:
                 f"the window of {port} was to be {base:#x} to {limit:#x} and is {actual[0]:#x} to "
                 f"{actual[1]:#x}: it is locked, or the port has fewer address bits"
             )
+
+    def denied(self) -> dict[str, int]:
+        """The refused accesses to registers: ``count``, and ``address``, ``prot`` and ``write`` of the first one."""
+        self._protected()
+        return self.registers.fields("engine.denied")
+
+    def clear_denied(self) -> None:
+        """Forgets the accesses that were refused."""
+        self._protected()
+        self.registers.set("engine.command", clear_denied=1)
+
+    def _protected(self) -> None:
+        if self.geometry.register_protection == PROTECTIONS[0]:
+            raise DriverError("the engine refuses no access to its registers (register_protection)")
 
     def until(self, done: Callable[[], object], timeout: float, what: str) -> None:
         """Calls ``idle`` until ``done()``; raises :class:`DriverError` after ``timeout`` seconds."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cdma.hdl.spec.engine import LOSSY
+from cdma.hdl.spec.protection import PROTECTIONS
 from cdma.hdl.spec.records import RecordOptions
 from cdma.hdl.spec.registers.engine import IDENT, VERSION
 
@@ -15,6 +16,8 @@ __all__ = ["Geometry", "read_geometry"]
 
 #: The minor versions from which engines say what codes are about, and how many device ports they have.
 _WITH_FIELDS, _WITH_UNITS = 3, 4
+#: What engines say that have no guards.
+_NO_GUARDS = {"register_protection": 0}
 #: What codes are about in engines that do not say it.
 _WHOLE_WORDS = {"field_bits": 0, "rotate": 0, "zero": 0, "align_log2": 0}
 
@@ -49,6 +52,7 @@ class Geometry:
     keep_nonzero: bool
     sideband: bool
     user_bits: int
+    register_protection: str
 
     @property
     def records(self) -> RecordOptions:
@@ -76,6 +80,7 @@ def read_geometry(registers: Registers) -> Geometry:
     fields = _WHOLE_WORDS if version["minor"] < _WITH_FIELDS else registers.fields("engine.stream_fields")
     dev, host = (registers.fields(f"engine.{port}_port") for port in ("dev", "host"))
     bursts, limits = registers.fields("engine.bursts"), registers.fields("engine.limits")
+    guards = registers.fields("engine.guards") if host["guarded"] else _NO_GUARDS
     return Geometry(
         version=(version["major"], version["minor"]),
         **form,
@@ -99,4 +104,5 @@ def read_geometry(registers: Registers) -> Geometry:
         keep_nonzero=bool(limits["keep_nonzero"]),
         sideband=bool(host["sideband"]),
         user_bits=host["user_bits"],
+        register_protection=PROTECTIONS[guards["register_protection"]],
     )

@@ -65,6 +65,8 @@ _REFUSED = [
     ({"sideband_registers": 1}, "sideband_registers is 1; it must be true or false"),
     ({"sideband_registers": True, "registers": False}, "sideband_registers is on without registers"),
     ({"sideband_registers": True, "sideband": Sideband(axuser_bits=17)}, "axuser_bits is 17 with sideband_registers"),
+    ({"register_protection": "all"}, "register_protection is 'all'; it must be one of none, privileged, secure"),
+    ({"register_protection": "secure", "registers": False}, "register_protection is 'secure' without registers"),
     ({"registers": 1}, "registers is 1; it must be true or false"),
     ({"pipelined": 1}, "pipelined is 1; it must be true or false"),
     ({"pipelined": True, "lanes": 16}, "lanes is 16 with a window of 32 words; a pipelined codec needs windows of at"),

@@ -110,8 +110,14 @@ SHAPES = {
         ["capacity", "corrupt", "crc", "lossy", "padding"],
     ),
     "slices": (
-        dataclasses.replace(SMALL, register_slices="in,out", sideband=BESIDE, sideband_registers=True),
-        ["watchdog", "hard_resets", "soft_resets", "sideband"],
+        dataclasses.replace(
+            SMALL,
+            register_slices="in,out",
+            sideband=BESIDE,
+            sideband_registers=True,
+            register_protection="privileged",
+        ),
+        ["watchdog", "hard_resets", "soft_resets", "sideband", "rights"],
     ),
     "slices-of-outputs": (
         dataclasses.replace(SMALL, register_slices="out", registers=False, crc=True),

@@ -11,6 +11,7 @@ from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.engine import LOSSY, EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.presets import PRESETS
+from cdma.hdl.spec.protection import PROTECTIONS
 from cdma.hdl.spec.quantisation import NUMBERS
 from cdma.hdl.spec.sideband import AXCACHE, SIDEBAND_TARGETS
 from cdma.hdl.spec.stage import STAGES, StageConfig
@@ -115,4 +116,5 @@ def _engine(rng: random.Random) -> dict[str, Any]:
         "axuser_bits": user_bits,
         "axuser": rng.randrange(1 << user_bits),
         "sideband_registers": rng.random() < _SELDOM,
+        "register_protection": rng.choice(PROTECTIONS) if rng.random() < _SELDOM else PROTECTIONS[0],
     }

@@ -9,6 +9,7 @@ import pytest
 from amaranth.hdl import Value
 
 from cdma.hdl.engine.control.register_file import RegisterFile
+from cdma.hdl.spec.protection import PROTECTIONS, USUAL_PROT, rights
 from cdma.hdl.spec.registers.description import Access, Block, Field, Placed, Register, RegisterMap
 from cdma.hdl.spec.registers.map import register_map
 from tests.support.register_configs import CONFIGS
@@ -146,6 +147,8 @@ class _Manager:
             self.offered[name] = bool(queue) and (self.offered[name] or rng.random() >= self.pause)
             ctx.set(getattr(bus, f"{name}valid"), self.offered[name])
         ctx.set(bus.awaddr, self.pending["aw"][0].address if self.offered["aw"] else junk)
+        ctx.set(bus.awprot, self.pending["aw"][0].prot if self.offered["aw"] else junk & 7)
+        ctx.set(bus.arprot, self.pending["ar"][0].prot if self.offered["ar"] else junk & 7)
         ctx.set(bus.wdata, self.pending["w"][0].data if self.offered["w"] else junk)
         ctx.set(bus.wstrb, self.pending["w"][0].strobes if self.offered["w"] else junk & 0xF)
         ctx.set(bus.araddr, self.pending["ar"][0].address if self.offered["ar"] else junk)
@@ -168,9 +171,18 @@ class _Manager:
 class _Bench:
     """A register file, its model, and the hardware around it, which acts at random in every cycle."""
 
-    def __init__(self, registers: RegisterMap, seed: int, pause: float, *, pipelined: bool = False) -> None:
+    def __init__(
+        self,
+        registers: RegisterMap,
+        seed: int,
+        pause: float,
+        *,
+        pipelined: bool = False,
+        protection: str = PROTECTIONS[0],
+    ) -> None:
         self.registers = registers
-        self.dut = RegisterFile(registers, pipelined=pipelined)
+        self.dut = RegisterFile(registers, pipelined=pipelined, protection=protection)
+        self.mask, self.right = rights(protection)
         self.model = Model(registers)
         self.rng = random.Random(seed)
         self.pause = pause
@@ -216,6 +228,10 @@ class _Bench:
         change = ctx.get(self.dut.changes)
         mask = _byte_mask(change.enable)
         self.copies[change.index] = self.copies[change.index] & ~mask | change.data & mask
+
+    def may(self, operation: Operation) -> bool:
+        """Whether an access has the right to use registers."""
+        return operation.prot & self.mask == self.right
 
     def drive(self, ctx: Any) -> None:
         """Drives read-only fields and events, and checks the other fields' ports."""
@@ -318,14 +334,16 @@ class _Bench:
             assert self.looked is None or copy == self.looked[1], "a copy differs"
 
             if reads_now:
-                okay, value = self.model.read(reads[executed["r"]].address, self.driven)
+                read = reads[executed["r"]]
+                okay, value = self.model.read(read.address, self.driven) if self.may(read) else (False, 0)
                 manager.expected["r"].append((0 if okay else 2, value))
                 executed["r"] += 1
             assert manager.taken["r"] + ctx.get(bus.rvalid) <= executed["r"]
             self.pulses = {}
             # A write was carried out at this edge if its response is now valid.
             while executed["b"] < manager.taken["b"] + ctx.get(bus.bvalid):
-                okay, self.pulses = self.model.write(writes[executed["b"]], self.driven)
+                write = writes[executed["b"]]
+                okay, self.pulses = self.model.write(write, self.driven) if self.may(write) else (False, {})
                 manager.expected["b"].append((0 if okay else 2,))
                 executed["b"] += 1
             self.model.happen(self.events)
@@ -345,10 +363,11 @@ def play(
     resets: float = 0.01,
     *,
     pipelined: bool = False,
+    protection: str = PROTECTIONS[0],
 ) -> int:
     """Runs the accesses with random idle and back-pressure, and soft resets in a share ``resets`` of the cycles,
     checks every cycle, and returns the cycles taken once the registers have settled."""
-    bench = _Bench(registers, seed, pause, pipelined=pipelined)
+    bench = _Bench(registers, seed, pause, pipelined=pipelined, protection=protection)
     cycles = []
 
     async def testbench(ctx: Any) -> None:
@@ -359,15 +378,19 @@ def play(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("pause", "pipelined"), [(0.0, True), (0.4, False), (0.7, True)])
-def test_long_traffic_behaves_as_the_model_says(pause, pipelined):
+@pytest.mark.parametrize(
+    ("pause", "pipelined", "protection"),
+    [(0.0, True, "none"), (0.4, False, "secure"), (0.7, True, "privileged")],
+)
+def test_long_traffic_behaves_as_the_model_says(pause, pipelined, protection):
     """Long enough that every register is written again while it holds something, and while hardware acts."""
     rng = random.Random(f"long {pause}")
     known = [placed.address for placed in EXAMPLE.placed()]
 
     def operation() -> Operation:
         address = rng.choice(known) if rng.random() < 0.9 else rng.randrange(1 << EXAMPLE.address_bits)
-        return Operation(address, rng.getrandbits(32), rng.choice((0xF, rng.getrandbits(4))))
+        strobes, prot = rng.choice((0xF, rng.getrandbits(4))), rng.choice((USUAL_PROT, rng.getrandbits(3)))
+        return Operation(address, rng.getrandbits(32), strobes, prot)
 
     play(
         EXAMPLE,
@@ -376,6 +399,7 @@ def test_long_traffic_behaves_as_the_model_says(pause, pipelined):
         rng.getrandbits(32),
         pause,
         pipelined=pipelined,
+        protection=protection,
     )
 
 

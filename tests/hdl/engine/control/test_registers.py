@@ -8,6 +8,7 @@ from amaranth.hdl import Module
 from cdma.hdl.engine.control.registers import RegisterBlock
 from cdma.hdl.engine.control.windows import StoredWindows
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.protection import USUAL_PROT
 from tests.support.register_configs import each_config
 from tests.support.simulate import simulate
 
@@ -20,8 +21,11 @@ class Bus:
         self.bus = block.bus
         self.registers = block.registers
 
-    async def write(self, name: str, data: int, *, answered: bool = True) -> None:
+    async def write(
+        self, name: str, data: int, *, answered: bool = True, prot: int = USUAL_PROT, response: int = 0
+    ) -> None:
         ctx, bus = self.ctx, self.bus
+        ctx.set(bus.awprot, prot)
         ctx.set(bus.awaddr, self.registers[name].address)
         ctx.set(bus.wdata, data)
         ctx.set(bus.wstrb, 0xF)
@@ -31,7 +35,8 @@ class Bus:
         ctx.set(bus.awvalid, 0)
         ctx.set(bus.wvalid, 0)
         if answered:
-            await ctx.tick().until(bus.bvalid)
+            (given,) = await ctx.tick().sample(bus.bresp).until(bus.bvalid)
+            assert given.value == response
 
     async def pulses(self, name: str, data: int, signal) -> int:
         """How many cycles ``signal`` is high for after a write."""
@@ -42,8 +47,9 @@ class Bus:
             await self.ctx.tick()
         return seen
 
-    async def read(self, name: str) -> int:
+    async def read(self, name: str, *, prot: int = USUAL_PROT) -> int:
         ctx, bus = self.ctx, self.bus
+        ctx.set(bus.arprot, prot)
         ctx.set(bus.araddr, self.registers[name].address)
         ctx.set(bus.arvalid, 1)
         ctx.set(bus.rready, 1)
@@ -112,6 +118,49 @@ def test_windows_reach_the_engine_and_lock(config):
             assert await window(ctx, port) == (base, limit)
 
     run(config, bench, windows)
+
+
+@pytest.mark.parametrize(("protection", "allowed"), [("privileged", {1, 3, 5, 7}), ("secure", {0, 1, 4, 5})])
+@pytest.mark.parametrize("pipelined", [False, True], ids=["", "pipelined"])
+def test_accesses_without_the_right_do_nothing_and_are_counted(protection, allowed, pipelined):
+    config = EngineConfig(register_protection=protection, pipelined=pipelined)
+
+    async def bench(ctx, block, bus):
+        fields = block.registers["engine.denied"].register
+
+        async def denied() -> tuple[int, ...]:
+            value = await bus.read("engine.denied")
+            return tuple(fields.field(name).get(value) for name in ("count", "address", "prot", "write"))
+
+        while await bus.read("engine.status") & 1:
+            pass
+        for prot in range(8):
+            okay = prot in allowed
+            for write in (True, False):
+                await bus.write("engine.command", 1 << 2)
+                await bus.write("engine.watchdog", 77)
+                if write:
+                    await bus.write("engine.watchdog", 5, prot=prot, response=0 if okay else 2)
+                    await bus.write("offload.control", 1, prot=prot, response=0 if okay else 2)
+                    assert ctx.get(block.control.offload.enable) == okay
+                    assert await bus.read("engine.watchdog") == (5 if okay else 77)
+                else:
+                    assert await bus.read("engine.watchdog", prot=prot) == (77 if okay else 0)
+                    assert await bus.read("offload.control", prot=prot) == 0
+                address = block.registers["engine.watchdog"].address
+                assert (await denied())[0] == (0 if okay else 2)
+                assert okay or await denied() == (2, address, prot, write)
+                await bus.write("offload.control", 0)
+        # It stays over a soft reset, and at its largest value.
+        await bus.write("engine.command", 1)
+        while await bus.read("engine.status") & 1:
+            pass
+        wrong = min(set(range(8)) - allowed)
+        assert (await denied())[0] == (0 if 7 in allowed else 2)
+        await bus.read("offload.control", prot=wrong)
+        assert (await denied())[0] > 0
+
+    run(config, bench)
 
 
 async def stored(ctx, block: RegisterBlock, name: str) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from cdma.hdl.spec.engine import LOSSY, EngineConfig
+from cdma.hdl.spec.protection import PROTECTIONS
 from cdma.sim.codec.model import compress
 from cdma.sim.engine.descriptors import Descriptor
 from cdma.sim.engine.driver import Status
@@ -45,12 +46,14 @@ def test_geometry_is_read_at_run_time(config: EngineConfig) -> None:
         "keep_nonzero": config.keep_nonzero,
         "sideband": config.sideband_registers,
         "user_bits": config.sideband.axuser_bits if config.sideband_registers else 0,
+        "register_protection": config.register_protection,
     }
     assert asdict(ModelBench(config).driver.geometry) == expected
     c_driver = ModelBench(config, "c").driver
     geometry = c_driver.library.c_geometry(c_driver.engine).contents
     major, minor = expected.pop("version")
     expected |= {"version_major": major, "version_minor": minor, "lossy": LOSSY.index(config.lossy)}
+    expected["register_protection"] = PROTECTIONS.index(config.register_protection)
     assert {name: getattr(geometry, name) for name, _ in Geometry._fields_} == expected
     assert ct.sizeof(Geometry) == 4 * len(expected)
 

@@ -9,6 +9,7 @@ import pytest
 
 from cdma.base.errors import CdmaError
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.spec.sideband import Sideband
 from cdma.sim.engine.descriptors import Descriptor
 from cdma.sim.engine.driver import Driver, DriverError, EngineError, RingMemory, Status
@@ -164,6 +165,23 @@ def test_what_an_engine_or_a_driver_does_not_have_is_refused() -> None:
     bench.driver.offload.submit(Descriptor(DEV, OUT, 64, 4096))
     with pytest.raises(DriverError, match="needs a driver with wait_irq"):
         bench.driver.offload.wait(how="interrupt")
+
+
+@pytest.mark.parametrize("driver", ["python", "c"])
+def test_accesses_without_the_right_are_refused_and_counted(driver: str) -> None:
+    bench = ModelBench(CONFIGS["fields"], driver)
+    address = register_map(bench.config)["offload.control"].address
+    for _ in range(3):
+        with pytest.raises(BusError, match=f"SLVERR at {address:#x}"):
+            bench.model.write32(address, 1, prot=3)
+    with pytest.raises(BusError, match="SLVERR"):
+        bench.model.read32(0, prot=2)
+    assert bench.model.read32(address) == 0
+    assert bench.driver.denied() == {"count": 4, "address": address, "prot": 3, "write": 1}
+    bench.driver.clear_denied()
+    assert bench.driver.denied()["count"] == 0
+    with pytest.raises(DriverError):
+        ModelBench(CONFIGS["default"], driver).driver.denied()
 
 
 def test_the_driver_needs_no_amaranth() -> None:

@@ -44,7 +44,10 @@ SECTIONS = (
     Section("How to", ("integration", "verilog", "driver", "litex", "how-to")),
     Section(
         "Reference",
-        ("commands", "parameters", "registers", "api", "engine", "format", "lossy", "gpu", "security", "reporting", "changes"),
+        (
+            *("commands", "parameters", "registers", "api", "engine", "format", "lossy", "gpu", "security"),
+            *("reporting", "changes"),
+        ),
     ),
     Section("Explanation", ("architecture", "files", "verification", "tests")),
     Section("Measured", ("results", "history")),

@@ -93,6 +93,8 @@ class EngineConfig:
     ``register_protection``
         What AxPROT of an access to registers must say: ``"privileged"``, ``"secure"``, or ``"none"`` for anything. See
         docs/security.md.
+    ``open_windows``
+        True for windows that are open after a reset; otherwise the engine reaches nothing until software opens them.
     ``lossy``
         The type of the numbers that an error-bounded stage makes integers of, as wide as words, where a descriptor has a
         step: ``"fp32"``, ``"bf16"`` or ``"fp16"``; or ``"none"`` for no stage. See docs/lossy.md.
@@ -174,6 +176,9 @@ class EngineConfig:
         allowed=PROTECTIONS,
         metavar="RIGHT",
     )
+    open_windows: bool = setting(
+        False, "the engine may touch all addresses after a reset, until software closes its windows"
+    )
     lossy: str = setting(
         LOSSY[0],
         "with an error-bounded stage, which makes words of numbers of this type where a descriptor has a step: "
@@ -244,6 +249,11 @@ class EngineConfig:
             raise ParameterError(
                 f"register_protection is {self.register_protection!r} without registers; it must be 'none', as there is "
                 "nothing to protect"
+            )
+
+        if self.open_windows and not self.registers:
+            raise ParameterError(
+                "open_windows is on without registers; it must be off, because the windows are ports that logic drives"
             )
 
     def _check_lossy(self) -> None:
@@ -341,6 +351,7 @@ class EngineConfig:
                 if self.register_protection != PROTECTIONS[0]
                 else {}
             ),
+            **({"windows": "open after a reset"} if self.open_windows else {}),
             **({"crc": "CRC-32C of raw bytes"} if self.crc else {}),
             **self._describe_lossy(),
             "registers": "yes" if self.registers else "no",

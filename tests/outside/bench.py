@@ -115,6 +115,9 @@ class Bench:
                 assert self.ports[port]["data_bits"] == 8 * rules.bus_bytes
                 rules.beats, rules.data_limit = self.bursts["beats"], self.bursts["outstanding"]
                 rules.ring_limits = rings
+        for port in self.memory:
+            await driver.write64(f"{port}_window.base", 0)
+            await driver.write64(f"{port}_window.limit", (1 << self.ports[port]["address_bits"]) - 1)
         self.tables = {
             name: [
                 (await driver.read(f"{name}.table[{index}]"))["entry"]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctypes as ct
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 from cdma.hdl.spec.counters import COUNTERS
 from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
@@ -29,6 +30,7 @@ __all__ = [
     "BAD_VERSION",
     "BUSY",
     "CALL",
+    "CLOSED",
     "FULL",
     "HALT_ON_ERROR",
     "IRQ",
@@ -61,7 +63,7 @@ SIM = ROOT / "sim" / "engine" / "driver"
 SOURCE = SUPPORT / "c_driver.c"
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-Wconversion", "-Wshadow"]
 
-OK, NO_ENGINE, BAD_VERSION, BAD_ARGUMENT, FULL, BUSY, TIMEOUT, REFUSED, LOST = range(0, -9, -1)
+OK, NO_ENGINE, BAD_VERSION, BAD_ARGUMENT, FULL, BUSY, TIMEOUT, REFUSED, LOST, CLOSED = range(0, -10, -1)
 MEMORY, REGISTERS, IRQ = range(3)
 HALT_ON_ERROR, WITH_IRQ = 1, 2
 
@@ -185,6 +187,7 @@ class CDriver:
         library: ct.CDLL,
         backend: Backend,
         *,
+        windows: Mapping[str, tuple[int, int]] = MappingProxyType({}),
         idle: Callable[[], object],
         wait_irq: Callable[[float], object],
     ) -> None:
@@ -201,6 +204,8 @@ class CDriver:
         assert status.value == OK
         self.offload = CChannel(self, 0)
         self.prefetch = CChannel(self, 1)
+        for port, (base, limit) in windows.items():
+            self.set_window(port, base, limit)
 
     def set_window(self, port: str, base: int, limit: int, *, lock: bool = False) -> None:
         status = self.library.c_set_window(

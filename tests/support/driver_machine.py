@@ -12,10 +12,12 @@ from cocotb.triggers import ClockCycles, First, RisingEdge
 from cdma.sim.engine.driver import RingMemory
 from cdma.verif.engine.ring import RingBench
 
-__all__ = ["BACK", "CAPACITY", "ENTRIES", "PACKED", "RAW", "RINGS", "SIZE", "Machine"]
+__all__ = ["BACK", "CAPACITY", "ENTRIES", "PACKED", "RAW", "RINGS", "SIZE", "WINDOWS", "Machine"]
 
 #: Bytes of each memory.
 SIZE = 1 << 20
+#: All of both.
+WINDOWS = {"dev": (0, SIZE - 1), "host": (0, SIZE - 1)}
 #: Where the rings of each channel are in host memory, and how many entries one has.
 RINGS = {"offload": 0x1000, "prefetch": 0x6000}
 ENTRIES = 8

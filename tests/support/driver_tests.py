@@ -17,7 +17,7 @@ from cdma.verif.engine.ring import RingBench
 from .c_driver_library import CDriver, load
 from .driver_exercise import exercise
 from .driver_faults import exercise_faults
-from .driver_machine import BACK, PACKED, Machine
+from .driver_machine import BACK, PACKED, WINDOWS, Machine
 from .engine_comparison import compare
 
 
@@ -30,12 +30,12 @@ async def _run(
 
 
 def _python(machine: Machine) -> Driver:
-    return Driver(machine, idle=machine.idle, wait_irq=machine.wait_irq)
+    return Driver(machine, windows=WINDOWS, idle=machine.idle, wait_irq=machine.wait_irq)
 
 
 def _c(machine: Machine) -> CDriver:
     library = load(Path(json.loads(os.environ["CDMA_BENCH"])["library"]))
-    return CDriver(library, machine, idle=machine.idle, wait_irq=machine.wait_irq)
+    return CDriver(library, machine, windows=WINDOWS, idle=machine.idle, wait_irq=machine.wait_irq)
 
 
 @engine_test

@@ -14,7 +14,7 @@ from cdma.sim.engine.model import EngineModel
 from cdma.verif.engine.ring import RingBench
 from cdma.verif.engine.transfer import random_numbers, random_step
 
-from .driver_machine import BACK, CAPACITY, ENTRIES, PACKED, RAW, RINGS, SIZE, Machine
+from .driver_machine import BACK, CAPACITY, ENTRIES, PACKED, RAW, RINGS, SIZE, WINDOWS, Machine
 
 __all__ = ["compare"]
 
@@ -83,7 +83,7 @@ def compare(machine: Machine, driver: Driver, budget: int) -> None:
     dev, host = bench.memory["dev"], bench.memory["host"]
     model_dev, model_host = bytearray(dev.bytes), bytearray(host.bytes)
     model = EngineModel(bench.config, Memory(model_dev), Memory(model_host))
-    modelled = Driver(model, idle=model.step)
+    modelled = Driver(model, windows=WINDOWS, idle=model.step)
     for each, memory in ((driver, host.bytes), (modelled, model_host)):
         each.set_window("dev", 0x20000, 0x7FFFF)
         each.set_window("host", 0, 0x7FFFF)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -25,6 +26,7 @@ __all__ = [
     "OUT",
     "RINGS",
     "SIZE",
+    "WINDOWS",
     "GuardedModel",
     "ModelBench",
     "stream_format",
@@ -60,6 +62,8 @@ HOST = 0x2_0000_0000
 OUT = HOST + 0x8000
 BACK = DEV + 0x8000
 SIZE = 1 << 16
+#: Both memories, as drivers open them.
+WINDOWS = {"dev": (DEV, DEV + SIZE - 1), "host": (HOST, HOST + SIZE - 1)}
 #: Bytes of both rings of a channel.
 RINGS = 8192
 #: What memory holds where nobody has written.
@@ -93,10 +97,12 @@ class GuardedModel:
 class ModelBench(GuardedModel):
     """A model with a driver on it: that in Python, or that in C, which has the same methods here."""
 
-    def __init__(self, config: EngineConfig, driver: str = "python") -> None:
+    def __init__(
+        self, config: EngineConfig, driver: str = "python", windows: Mapping[str, tuple[int, int]] = WINDOWS
+    ) -> None:
         super().__init__(config)
         make = Driver if driver == "python" else partial(CDriver, built())
-        self.driver: Any = make(self.model, idle=self.model.step, wait_irq=self.wait_irq)
+        self.driver: Any = make(self.model, windows=windows, idle=self.model.step, wait_irq=self.wait_irq)
         self.rings = {
             "offload": RingMemory(HOST, memoryview(self.host_bytes)[:RINGS]),
             "prefetch": RingMemory(HOST + RINGS, memoryview(self.host_bytes)[RINGS : 2 * RINGS]),

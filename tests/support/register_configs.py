@@ -31,6 +31,7 @@ CONFIGS = {
         sideband=Sideband(axuser_bits=16),
         sideband_registers=True,
         register_protection="privileged",
+        open_windows=True,
     ),
 }
 each_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)

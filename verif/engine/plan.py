@@ -46,6 +46,11 @@ def _protected(design: Design) -> bool:
     return bool(design.config.register_protection != PROTECTIONS[0])
 
 
+def _closed(design: Design) -> bool:
+    """with registers, and windows that are closed after a reset"""
+    return bool(design.config.registers and not design.config.open_windows)
+
+
 def _three_at_once(design: Design) -> bool:
     """with streams, or with rings of four entries or more"""
     return not design.config.registers or design.config.ring_entries >= 4
@@ -192,6 +197,12 @@ _REGISTERS = (
         "a locked window, and rings outside of it",
         "fetches outside are refused; a hardware reset opens the lock",
         _with_registers,
+    ),
+    TestPoint(
+        "closed_windows",
+        "descriptors in registers and in rings after a reset, with no window open or one alone",
+        "refused for their windows, and nothing is reached",
+        _closed,
     ),
     TestPoint(
         "ring_wrap",

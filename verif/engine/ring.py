@@ -164,6 +164,21 @@ class RingBench(EngineBench):
         self.rings = {name: Ring(self, name, min(3, largest)) for name in CHANNELS}
         self.channels = self.rings
 
+    async def start(self) -> None:
+        await super().start()
+        await self.open_windows()
+
+    async def reset(self, cycles: int, *, opens: bool = True) -> None:
+        await super().reset(cycles)
+        if opens:
+            await self.open_windows()
+
+    async def open_windows(self) -> None:
+        """Opens all addresses, which are closed after a reset."""
+        if not self.config.open_windows:
+            for port, space in self.spaces.items():
+                await self.set_window(port, 0, (1 << space.address_bits) - 1)
+
     def connect(self) -> None:
         self.bus = RegisterBus(self.edges, self.dut, "s_axil", self.rng)
         self.edges.keep_low(self.dut.irq, falls=bool(self.slices))

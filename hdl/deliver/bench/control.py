@@ -89,7 +89,7 @@ _REGISTERS = """
     end
   endtask
 
-  // Both channels take descriptors from registers, and leave completions there.
+  // Opens all addresses. Both channels take descriptors from registers, and leave completions there.
   task start;
     begin
 {start}
@@ -140,7 +140,12 @@ def register_control(ports: Sequence[Port], registers: RegisterMap, vectors: Tra
         places = {(each.offset - base) // REGISTER_BYTES for each in block.registers}
         words = sum(1 << place for place in places if 0 <= place < _WORDS)
         lines.append(f"  localparam [{_WORDS - 1}:0] {name} = {_WORDS}'b{words:0{_WORDS}b};")
-    writes = []
+    writes = [
+        f"      write_register({_hex(registers[f'{name}_window.{edge}_{half}'].address)}, {_hex(value)});"
+        for name in ("dev", "host")
+        for edge, value in (("base", 0), ("limit", 0xFFFFFFFF))
+        for half in ("low", "high")
+    ]
     for side in ("OFFLOAD", "PREFETCH"):
         if vectors.table:
             table = channel.register("table").offset

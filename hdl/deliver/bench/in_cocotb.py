@@ -101,7 +101,8 @@ def memory(dut, port, data):
 
 def there_and_back(registers, idle, raw, expected, device, host):
     """Software, in plain Python: offloads the tensor, looks at the stream in host memory, and prefetches it again."""
-    driver = Driver(registers, idle=idle)
+    windows = {{"dev": (DEVICE, DEVICE + SIZE - 1), "host": (HOST, HOST + SIZE - 1)}}
+    driver = Driver(registers, windows=windows, idle=idle)
     driver.offload.start(RingMemory(HOST + RINGS, memoryview(host)[RINGS:MORE_RINGS]), entries=ENTRIES)
     driver.prefetch.start(RingMemory(HOST + MORE_RINGS, memoryview(host)[MORE_RINGS:STREAM]), entries=ENTRIES)
     if MODE is Mode.FVC:

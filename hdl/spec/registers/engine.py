@@ -16,7 +16,7 @@ __all__ = ["IDENT", "VERSION", "engine_block"]
 IDENT = int.from_bytes(b"cDMA", "little")
 
 #: Major and minor version of the map. A driver works with every minor version of the major one that it knows.
-VERSION = (1, 5)
+VERSION = (2, 0)
 
 
 def engine_block(config: EngineConfig, *, every: bool = False) -> Block:

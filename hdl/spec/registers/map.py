@@ -43,8 +43,8 @@ def register_map(config: EngineConfig, *, every: bool = False) -> RegisterMap:
         _DOC,
         (
             engine_block(config, every=every),
-            window_block("dev", config.dev_address_bits, 0x100),
-            window_block("host", config.host_address_bits, 0x120),
+            window_block("dev", config.dev_address_bits, 0x100, opened=config.open_windows),
+            window_block("host", config.host_address_bits, 0x120, opened=config.open_windows),
             push_block(options),
             channel_block(config, options, every=every),
             COUNTERS_BLOCK,

@@ -11,14 +11,15 @@ __all__ = ["window_block"]
 _PAGE_BITS = 12
 
 
-def window_block(port: str, address_bits: int, base: int) -> Block:
-    """The block of the port called ``port``, at the address ``base``."""
+def window_block(port: str, address_bits: int, base: int, *, opened: bool) -> Block:
+    """The block of the port called ``port``, at the address ``base``; a reset of the hardware leaves it ``opened``, to all
+    addresses, or closed."""
     page_bits = min(address_bits, REGISTER_BITS) - _PAGE_BITS
     high_bits = max(address_bits - REGISTER_BITS, 0)
     return Block(
         f"{port}_window",
-        f"The addresses that the engine may touch on the {port} port: "
-        "all of them, until these registers say less. "
+        f"The addresses that the engine may touch on the {port} port: after a reset of the hardware "
+        f"{'all of them, until these registers say less' if opened else 'none, until these registers say which'}. "
         "A descriptor, a ring or a completion that reaches outside is refused before its first transaction.",
         (
             *address_pair(
@@ -31,8 +32,10 @@ def window_block(port: str, address_bits: int, base: int) -> Block:
                     _PAGE_BITS,
                     "The address without its 12 low bits, which are 0.",
                     page_bits,
+                    reset=0 if opened else (1 << page_bits) - 1,
                     in_memory=True,
                 ),
+                high_reset=0 if opened else (1 << high_bits) - 1,
                 locked_by="lock.locked",
             ),
             *address_pair(
@@ -46,10 +49,10 @@ def window_block(port: str, address_bits: int, base: int) -> Block:
                     _PAGE_BITS,
                     "The address without its 12 low bits.",
                     page_bits,
-                    reset=(1 << page_bits) - 1,
+                    reset=(1 << page_bits) - 1 if opened else 0,
                     in_memory=True,
                 ),
-                high_reset=(1 << high_bits) - 1,
+                high_reset=(1 << high_bits) - 1 if opened else 0,
                 locked_by="lock.locked",
             ),
             register(

@@ -62,7 +62,8 @@ enum cdma_status {
     CDMA_BUSY = -5,         /* Completions are outstanding. */
     CDMA_TIMEOUT = -6,      /* Patience is at its end. */
     CDMA_REFUSED = -7,      /* A window is locked, or its port has fewer address bits. */
-    CDMA_LOST = -8          /* A completion was written but is not in memory; see cdma_get_error. */
+    CDMA_LOST = -8,         /* A completion was written but is not in memory; see cdma_get_error. */
+    CDMA_CLOSED = -9        /* Rings outside of the window of host memory; see cdma_set_window. */
 };
 
 /* How to look for completions. */
@@ -322,17 +323,12 @@ static inline int cdma_open(struct cdma *engine, const struct cdma_io *io) {
     geometry->outstanding = CDMA_GET(CDMA_ENGINE_BURSTS_OUTSTANDING, bits);
     bits = cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_LIMITS);
     geometry->ring_entries = 1u << CDMA_GET(CDMA_ENGINE_LIMITS_RING_LOG2, bits);
-    /* Engines before version 1.4 have one device port and say nothing of it. */
-    geometry->units = geometry->version_minor >= 4u ? CDMA_GET(CDMA_ENGINE_LIMITS_UNITS, bits) : 1u;
+    geometry->units = CDMA_GET(CDMA_ENGINE_LIMITS_UNITS, bits);
     geometry->stripe_bytes = 1u << CDMA_GET(CDMA_ENGINE_LIMITS_STRIPE_LOG2, bits);
     geometry->crc = CDMA_GET(CDMA_ENGINE_LIMITS_CRC, bits);
     geometry->lossy = CDMA_GET(CDMA_ENGINE_LIMITS_LOSSY, bits);
     geometry->keep_nonzero = CDMA_GET(CDMA_ENGINE_LIMITS_KEEP_NONZERO, bits);
-    /* Engines before version 1.3 have codes of words and no padding. */
-    bits = 0u;
-    if (geometry->version_minor >= 3u) {
-        bits = cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_STREAM_FIELDS);
-    }
+    bits = cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_STREAM_FIELDS);
     geometry->field_bits = CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_FIELD_BITS, bits);
     geometry->rotate = CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_ROTATE, bits);
     geometry->zero = CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_ZERO, bits);
@@ -366,8 +362,8 @@ static inline void cdma_set_watchdog(const struct cdma *engine, uint32_t cycles)
 
 /*
  * Allows the addresses base to limit, both included, in pages of 4 KiB, and no
- * others. window is CDMA_DEV_WINDOW_BASE or CDMA_HOST_WINDOW_BASE. A lock lasts
- * until the hardware is reset.
+ * others. window is CDMA_DEV_WINDOW_BASE or CDMA_HOST_WINDOW_BASE. Both are
+ * closed after a reset of the hardware, and a lock lasts until the next one.
  */
 static inline int cdma_set_window(
     const struct cdma *engine, uint32_t window, uint64_t base, uint64_t limit, int lock) {
@@ -455,6 +451,11 @@ static inline int cdma_start(
         bus_address % sizeof(struct cdma_descriptor) != 0u ||
         (geometry->host_address_bits < 64u && bus_address >> geometry->host_address_bits != 0u)) {
         return CDMA_BAD_ARGUMENT;
+    }
+    if (bus_address < cdma_read64(channel->engine, CDMA_HOST_WINDOW_BASE + CDMA_DEV_WINDOW_BASE_LOW) ||
+        bus_address + 2u * ring - 1u >
+            cdma_read64(channel->engine, CDMA_HOST_WINDOW_BASE + CDMA_DEV_WINDOW_LIMIT_LOW)) {
+        return CDMA_CLOSED;
     }
     status = cdma_stop(channel, 1000000u);
     if (status != CDMA_OK) {

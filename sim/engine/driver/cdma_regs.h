@@ -121,7 +121,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 
 /* engine.version: Version of this register map. A higher minor version only adds. */
 #define CDMA_ENGINE_VERSION 0x004u
-#define CDMA_ENGINE_VERSION_RESET 0x00010005u
+#define CDMA_ENGINE_VERSION_RESET 0x00020000u
 #define CDMA_ENGINE_VERSION_MINOR_MASK 0x0000ffffu
 #define CDMA_ENGINE_VERSION_MINOR_SHIFT 0u
 #define CDMA_ENGINE_VERSION_MAJOR_MASK 0xffff0000u
@@ -261,24 +261,24 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_ENGINE_DENIED_COUNT_MASK 0x7fff0000u
 #define CDMA_ENGINE_DENIED_COUNT_SHIFT 16u
 
-/* dev_window: The addresses that the engine may touch on the dev port: all of them, until these registers say less. A descriptor, a ring or a completion that reaches outside is refused before its first transaction. */
+/* dev_window: The addresses that the engine may touch on the dev port: after a reset of the hardware none, until these registers say which. A descriptor, a ring or a completion that reaches outside is refused before its first transaction. */
 #define CDMA_DEV_WINDOW_BASE 0x100u
 
 /* dev_window.base_low: The lowest address that may be touched, a multiple of 4 KiB. Bits 31 to 0. */
 #define CDMA_DEV_WINDOW_BASE_LOW 0x000u
-#define CDMA_DEV_WINDOW_BASE_LOW_RESET 0x00000000u
+#define CDMA_DEV_WINDOW_BASE_LOW_RESET 0xfffff000u
 #define CDMA_DEV_WINDOW_BASE_LOW_PAGE_MASK 0xfffff000u
 #define CDMA_DEV_WINDOW_BASE_LOW_PAGE_SHIFT 12u
 
 /* dev_window.base_high: The lowest address that may be touched, a multiple of 4 KiB. Bits 63 to 32. */
 #define CDMA_DEV_WINDOW_BASE_HIGH 0x004u
-#define CDMA_DEV_WINDOW_BASE_HIGH_RESET 0x00000000u
+#define CDMA_DEV_WINDOW_BASE_HIGH_RESET 0xffffffffu
 #define CDMA_DEV_WINDOW_BASE_HIGH_VALUE_MASK 0xffffffffu
 #define CDMA_DEV_WINDOW_BASE_HIGH_VALUE_SHIFT 0u
 
 /* dev_window.limit_low: The highest address that may be touched, the last byte of 4 KiB. Below the base: nothing may be. Bits 31 to 0. */
 #define CDMA_DEV_WINDOW_LIMIT_LOW 0x008u
-#define CDMA_DEV_WINDOW_LIMIT_LOW_RESET 0xffffffffu
+#define CDMA_DEV_WINDOW_LIMIT_LOW_RESET 0x00000fffu
 #define CDMA_DEV_WINDOW_LIMIT_LOW_ONES_MASK 0x00000fffu
 #define CDMA_DEV_WINDOW_LIMIT_LOW_ONES_SHIFT 0u
 #define CDMA_DEV_WINDOW_LIMIT_LOW_PAGE_MASK 0xfffff000u
@@ -286,7 +286,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 
 /* dev_window.limit_high: The highest address that may be touched, the last byte of 4 KiB. Below the base: nothing may be. Bits 63 to 32. */
 #define CDMA_DEV_WINDOW_LIMIT_HIGH 0x00cu
-#define CDMA_DEV_WINDOW_LIMIT_HIGH_RESET 0xffffffffu
+#define CDMA_DEV_WINDOW_LIMIT_HIGH_RESET 0x00000000u
 #define CDMA_DEV_WINDOW_LIMIT_HIGH_VALUE_MASK 0xffffffffu
 #define CDMA_DEV_WINDOW_LIMIT_HIGH_VALUE_SHIFT 0u
 
@@ -296,24 +296,24 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_DEV_WINDOW_LOCK_LOCKED_MASK 0x00000001u
 #define CDMA_DEV_WINDOW_LOCK_LOCKED_SHIFT 0u
 
-/* host_window: The addresses that the engine may touch on the host port: all of them, until these registers say less. A descriptor, a ring or a completion that reaches outside is refused before its first transaction. */
+/* host_window: The addresses that the engine may touch on the host port: after a reset of the hardware none, until these registers say which. A descriptor, a ring or a completion that reaches outside is refused before its first transaction. */
 #define CDMA_HOST_WINDOW_BASE 0x120u
 
 /* host_window.base_low: The lowest address that may be touched, a multiple of 4 KiB. Bits 31 to 0. */
 #define CDMA_HOST_WINDOW_BASE_LOW 0x000u
-#define CDMA_HOST_WINDOW_BASE_LOW_RESET 0x00000000u
+#define CDMA_HOST_WINDOW_BASE_LOW_RESET 0xfffff000u
 #define CDMA_HOST_WINDOW_BASE_LOW_PAGE_MASK 0xfffff000u
 #define CDMA_HOST_WINDOW_BASE_LOW_PAGE_SHIFT 12u
 
 /* host_window.base_high: The lowest address that may be touched, a multiple of 4 KiB. Bits 63 to 32. */
 #define CDMA_HOST_WINDOW_BASE_HIGH 0x004u
-#define CDMA_HOST_WINDOW_BASE_HIGH_RESET 0x00000000u
+#define CDMA_HOST_WINDOW_BASE_HIGH_RESET 0xffffffffu
 #define CDMA_HOST_WINDOW_BASE_HIGH_VALUE_MASK 0xffffffffu
 #define CDMA_HOST_WINDOW_BASE_HIGH_VALUE_SHIFT 0u
 
 /* host_window.limit_low: The highest address that may be touched, the last byte of 4 KiB. Below the base: nothing may be. Bits 31 to 0. */
 #define CDMA_HOST_WINDOW_LIMIT_LOW 0x008u
-#define CDMA_HOST_WINDOW_LIMIT_LOW_RESET 0xffffffffu
+#define CDMA_HOST_WINDOW_LIMIT_LOW_RESET 0x00000fffu
 #define CDMA_HOST_WINDOW_LIMIT_LOW_ONES_MASK 0x00000fffu
 #define CDMA_HOST_WINDOW_LIMIT_LOW_ONES_SHIFT 0u
 #define CDMA_HOST_WINDOW_LIMIT_LOW_PAGE_MASK 0xfffff000u
@@ -321,7 +321,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 
 /* host_window.limit_high: The highest address that may be touched, the last byte of 4 KiB. Below the base: nothing may be. Bits 63 to 32. */
 #define CDMA_HOST_WINDOW_LIMIT_HIGH 0x00cu
-#define CDMA_HOST_WINDOW_LIMIT_HIGH_RESET 0xffffffffu
+#define CDMA_HOST_WINDOW_LIMIT_HIGH_RESET 0x00000000u
 #define CDMA_HOST_WINDOW_LIMIT_HIGH_VALUE_MASK 0xffffffffu
 #define CDMA_HOST_WINDOW_LIMIT_HIGH_VALUE_SHIFT 0u
 

@@ -78,6 +78,7 @@ class Channel:
             (0: never).
         """
         both = Rings(rings, entries, self.driver.geometry)
+        self._check_window(both)
         self._stop()
         both.clear()
         self._rings = both
@@ -88,6 +89,15 @@ class Channel:
         self._registers.write(f"{self.name}.completion_tail", 0)
         self._set_interrupts(interrupts, coalesce)
         self._enable(ring=True, halt_on_error=halt_on_error)
+
+    def _check_window(self, rings: Rings) -> None:
+        """Refuses rings that the engine may not touch: it could not even report that it has refused their descriptors."""
+        base, limit = (self._registers.read64(f"host_window.{edge}") for edge in ("base", "limit"))
+        if rings.base < base or rings.end - 1 > limit:
+            raise DriverError(
+                f"the rings of {self.name} are at {rings.base:#x} to {rings.end - 1:#x}, and the window of host memory is "
+                f"{base:#x} to {limit:#x}; open it, windows are closed after a reset"
+            )
 
     def start_direct(
         self, *, halt_on_error: bool = False, interrupts: bool = False, coalesce: tuple[int, int] = (1, 0)

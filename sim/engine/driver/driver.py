@@ -8,7 +8,8 @@ engine, from one thread at a time.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Literal
 
 from cdma.hdl.spec.protection import PROTECTIONS
@@ -24,6 +25,9 @@ __all__ = ["Driver"]
 class Driver:
     """One engine.
 
+    ``windows``
+        The first and the last address to open on ports, by ``"dev"`` and ``"host"``. Both are closed after a reset of
+        the hardware; what is not given stays as it is.
     ``idle``
         Called between two looks at memory or registers while waiting: advances a simulation, or sleeps.
     ``wait_irq``
@@ -34,6 +38,7 @@ class Driver:
         self,
         backend: Backend,
         *,
+        windows: Mapping[Literal["dev", "host"], tuple[int, int]] = MappingProxyType({}),
         idle: Callable[[], object] = lambda: None,
         wait_irq: Callable[[float], object] | None = None,
     ) -> None:
@@ -43,6 +48,8 @@ class Driver:
         self.geometry = read_geometry(self.registers)
         self.offload = Channel(self, "offload")
         self.prefetch = Channel(self, "prefetch")
+        for port, (base, limit) in windows.items():
+            self.set_window(port, base, limit)
 
     def soft_reset(self, timeout: float = 10.0) -> None:
         """Ends all open transactions, and resets all registers but windows and locks."""

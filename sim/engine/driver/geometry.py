@@ -14,12 +14,8 @@ from .registers import Registers
 
 __all__ = ["Geometry", "read_geometry"]
 
-#: The minor versions from which engines say what codes are about, and how many device ports they have.
-_WITH_FIELDS, _WITH_UNITS = 3, 4
 #: What engines say that have no guards.
 _NO_GUARDS = {"register_protection": 0}
-#: What codes are about in engines that do not say it.
-_WHOLE_WORDS = {"field_bits": 0, "rotate": 0, "zero": 0, "align_log2": 0}
 
 
 @dataclass(frozen=True)
@@ -77,7 +73,7 @@ def read_geometry(registers: Registers) -> Geometry:
             f"this driver knows version {VERSION[0]}"
         )
     form = registers.fields("engine.stream_format")
-    fields = _WHOLE_WORDS if version["minor"] < _WITH_FIELDS else registers.fields("engine.stream_fields")
+    fields = registers.fields("engine.stream_fields")
     dev, host = (registers.fields(f"engine.{port}_port") for port in ("dev", "host"))
     bursts, limits = registers.fields("engine.bursts"), registers.fields("engine.limits")
     guards = registers.fields("engine.guards") if host["guarded"] else _NO_GUARDS
@@ -97,7 +93,7 @@ def read_geometry(registers: Registers) -> Geometry:
         burst_beats=bursts["beats"],
         outstanding=bursts["outstanding"],
         ring_entries=1 << limits["ring_log2"],
-        units=limits["units"] if version["minor"] >= _WITH_UNITS else 1,
+        units=limits["units"],
         stripe_bytes=1 << limits["stripe_log2"],
         crc=bool(limits["crc"]),
         lossy=LOSSY[limits["lossy"]],

@@ -49,6 +49,8 @@ class Rings:
         self.entries = entries
         #: Where the engine finds each ring.
         self.base, self.completion_base = memory.address, memory.address + size
+        #: The address behind both.
+        self.end = self.completion_base + size
         #: The index of the next descriptor to submit, and of the next completion to take.
         self.tail = self.completion_tail = 0
         self._modulus = 2 * most

@@ -198,6 +198,14 @@ class Machine:
     def reset(self, cycles: int = 3) -> None:
         """Resets the engine and its neighbours, and takes a fault back."""
         self._order("reset", cycles)
+        self.open_windows()
+
+    def open_windows(self) -> None:
+        """Opens both memories as a whole; windows are closed after a reset."""
+        for port in ("dev", "host"):
+            for edge, value in (("base", 0), ("limit", SIZE - 1)):
+                self.poke(f"{port}_window.{edge}_low", page=value >> 12)
+                self.poke(f"{port}_window.{edge}_high", value=0)
 
     def fail(self, port: int, channel: Channel, index: int, response: int) -> None:
         """Answers transfer ``index`` of a channel, counted from :meth:`begin` on, with an error."""

@@ -116,5 +116,6 @@ def _engine(rng: random.Random) -> dict[str, Any]:
         "axuser_bits": user_bits,
         "axuser": rng.randrange(1 << user_bits),
         "sideband_registers": rng.random() < _SELDOM,
+        "open_windows": rng.random() < _SELDOM,
         "register_protection": rng.choice(PROTECTIONS) if rng.random() < _SELDOM else PROTECTIONS[0],
     }

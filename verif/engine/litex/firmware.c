@@ -148,6 +148,13 @@ int main(void) {
     if (status != CDMA_OK) {
         return failed("cdma_open", (uint32_t)-status);
     }
+    status = cdma_set_window(&engine, CDMA_DEV_WINDOW_BASE, tensor, tensor + DEVICE_MEMORY_SIZE - 1u, 0);
+    if (status == CDMA_OK) {
+        status = cdma_set_window(&engine, CDMA_HOST_WINDOW_BASE, stream, stream + HOST_MEMORY_SIZE - 1u, 0);
+    }
+    if (status != CDMA_OK) {
+        return failed("cdma_set_window", (uint32_t)-status);
+    }
     say_count("engine ", engine.geometry.version_major, ".");
     say_count("", engine.geometry.version_minor, "\n");
 

@@ -53,6 +53,41 @@ async def ring_windows(bench: RingBench, budget: int) -> None:
 
 
 @engine_test
+async def closed_windows(bench: RingBench, budget: int) -> None:
+    """Nothing is reached after a reset: neither by a descriptor in registers, nor by a ring, nor with one window alone."""
+    for channel, opened in itertools.product(CHANNELS, (None, "dev", "host")):
+        made = bench.transfer(channel, 8, mode=Mode.RAW)
+        await bench.reset(2, opens=False)
+        if opened is not None:
+            await bench.set_window(opened, 0, (1 << bench.spaces[opened].address_bits) - 1)
+        before = list(bench.bursts())
+        await bench.poke(f"{channel}.control", enable=1)
+        for name in ("source", "destination", "length", "capacity"):
+            await bench.poke(f"push.{name}_low", value=made.descriptor[name] & 0xFFFFFFFF)
+            await bench.poke(f"push.{name}_high", value=made.descriptor[name] >> 32)
+        await bench.poke("push.submit", **{channel: 1})
+        await bench.rings[channel].check_error(
+            Status.WINDOW,
+            made.descriptor["destination" if bench.rules[channel].source == opened else "source"],
+            0,
+        )
+        while not await bench.peek(f"{channel}.status", "completion_waiting"):
+            pass
+        await bench.poke(f"{channel}.command", pop_completion=1)
+        if opened != "host":
+            await bench.rings[channel].enable()
+            await bench.rings[channel].submit([made.record()])
+            await bench.rings[channel].check_error(Status.WINDOW, bench.rings[channel].base, 0)
+        assert list(bench.bursts()) == before, "something was reached"
+        bench.check_memory(channel, made, exact=False)
+        bench.checks += 1
+    await bench.reset(2)
+    for channel in CHANNELS:
+        await bench.rings[channel].enable()
+        await bench.run(channel, [bench.transfer(channel, 30)])
+
+
+@engine_test
 async def ring_wrap(bench: RingBench, budget: int) -> None:
     bench.pauses(0.1)
     # A larger ring does not fit into this memory, and an index that runs further takes too long.

@@ -44,6 +44,8 @@ class Bench(GuardedModel):
         return status.value
 
     def start(self, entries: int = 4, options: int = 0, address: int = HOST) -> int:
+        for port, base in enumerate((DEV, HOST)):
+            assert self.window(port, base, base + SIZE - 1) == c.OK
         return self.library.c_start(self.offload, self.rings, ct.c_uint64(address), entries, options)
 
     def submit(self, *transfers: c.Transfer) -> int:
@@ -76,7 +78,7 @@ def bench(request: pytest.FixtureRequest) -> Bench:
 
 
 @pytest.mark.parametrize(
-    ("address", "value", "status"), [(0, 0xDEADBEEF, c.NO_ENGINE), (4, 0x20000, c.BAD_VERSION)]
+    ("address", "value", "status"), [(0, 0xDEADBEEF, c.NO_ENGINE), (4, 0x10005, c.BAD_VERSION)]
 )
 def test_another_device_or_version_is_not_driven(address: int, value: int, status: int) -> None:
     bench = Bench()

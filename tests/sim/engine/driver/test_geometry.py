@@ -20,7 +20,7 @@ from tests.support.model_bench import BACK, CONFIGS, DEV, OUT, ModelBench, tenso
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def test_geometry_is_read_at_run_time(config: EngineConfig) -> None:
     expected = {
-        "version": (1, 5),
+        "version": (2, 0),
         "word_bits": config.format.word_bits,
         "window": 32,
         "code_bits": config.format.code_bits,

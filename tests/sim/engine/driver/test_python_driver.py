@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -37,8 +38,28 @@ def test_another_device_or_version_is_not_driven() -> None:
 
     with pytest.raises(DriverError, match="no engine here: the first register reads 0xdeadbeef"):
         Driver(Other(0, 0xDEADBEEF))
-    with pytest.raises(DriverError, match=r"version 2\.1 of the register map; this driver knows version 1"):
-        Driver(Other(4, 0x20001))
+    with pytest.raises(DriverError, match=r"version 1\.5 of the register map; this driver knows version 2"):
+        Driver(Other(4, 0x10005))
+
+
+@pytest.mark.parametrize("driver", ["python", "c"])
+def test_windows_are_closed_until_they_are_opened(driver: str) -> None:
+    bench = ModelBench(PLAIN, driver, windows={})
+    with pytest.raises(DriverError, match=r"window of host memory|returned -9"):
+        bench.start()
+    bench.driver.offload.start_direct()
+    done = bench.driver.offload.transfer(Descriptor(DEV, OUT, 64, 64), how="registers")
+    assert (done.status, done.address) == (Status.WINDOW, DEV)
+    bench.driver.set_window("dev", DEV, DEV + SIZE - 1)
+    done = bench.driver.offload.transfer(Descriptor(DEV, OUT, 64, 64), how="registers")
+    assert (done.status, done.address) == (Status.WINDOW, OUT)
+    bench.driver.set_window("host", HOST, HOST + SIZE - 1)
+    bench.start()
+    assert bench.driver.offload.transfer(Descriptor(DEV, OUT, 64, 4096)).status is Status.OK
+    bench.driver.set_window("host", HOST + 4096, HOST + SIZE - 1)
+    with pytest.raises(DriverError, match=r"window of host memory|returned -9"):
+        bench.start()
+    ModelBench(replace(PLAIN, open_windows=True), driver, windows={}).start()
 
 
 def test_windows_lock_and_say_so(bench: ModelBench) -> None:
@@ -57,8 +78,8 @@ def test_windows_lock_and_say_so(bench: ModelBench) -> None:
 
 
 def test_rings_outside_the_window_move_nothing(bench: ModelBench) -> None:
-    bench.driver.set_window("host", OUT, OUT + 0xFFF)
     bench.start()
+    bench.driver.set_window("host", OUT, OUT + 0xFFF)
     before = bytes(bench.host_bytes)
     bench.driver.registers.write("offload.ring_tail", 1)
     bench.model.run()

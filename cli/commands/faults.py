@@ -43,17 +43,21 @@ def register(subparsers: Any) -> None:
         "campaigns",
         nargs="*",
         metavar="CAMPAIGN",
-        help="responses, stalls, aborts, resets or streams (default: all)",
+        help="responses, stalls, aborts, resets, streams or hostile (default: all)",
     )
     parser.add_argument(
-        "--count", type=int, default=100_000, metavar="N", help="corrupted streams (default 100000)"
+        "--count",
+        type=int,
+        default=100_000,
+        metavar="N",
+        help="corrupted streams, and ten times the attacks of hostile software (default 100000)",
     )
     parser.add_argument(
         "--every",
         type=int,
         default=1,
         metavar="N",
-        help="faults at one of N places, in all campaigns but streams (default 1: everywhere)",
+        help="faults at one of N places, in all campaigns but streams and hostile (default 1: everywhere)",
     )
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of all data and damage (default 1)")
     parser.add_argument(

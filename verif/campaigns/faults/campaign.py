@@ -12,6 +12,7 @@ from cdma.hdl.spec.format import Format
 from cdma.verif.campaigns.campaign import Campaign
 from cdma.verif.engine.design import EngineDesign
 
+from .hostile import hostile_cases
 from .machine import Machine
 from .responses import response_cases
 from .scene import Scene, scene_names
@@ -29,9 +30,9 @@ _SCENES: dict[str, Callable[[Scene, int, str | None], Iterator[Verdict]]] = {
     "aborts": abort_cases,
     "resets": reset_cases,
 }
-_STREAMS = "streams"
+_STREAMS, _HOSTILE = "streams", "hostile"
 #: Every campaign.
-CAMPAIGNS = (*_SCENES, _STREAMS)
+CAMPAIGNS = (*_SCENES, _STREAMS, _HOSTILE)
 
 #: The format of the design itself.
 OWN = "own"
@@ -40,6 +41,8 @@ _WITH_CRC = "+crc"
 #: The formats of corrupted streams by default.
 FORMATS = (OWN, "zvc32", "zvc8", "bf16", "aie-ml", OWN + _WITH_CRC)
 
+#: An attack takes the time of so many streams, which a count is of.
+_STREAMS_PER_ATTACK = 10
 #: Cases of a part of the corrupted streams.
 _PART = 36 * BATCH
 
@@ -87,6 +90,8 @@ def parts_of(
     if campaign in _SCENES:
         made = [Part(campaign, design, name, seed, every) for name in scene_names(design.config)]
     else:
+        if campaign == _HOSTILE:
+            count, formats = -(-count // _STREAMS_PER_ATTACK), (OWN,)
         for index, name in enumerate(formats):
             other = _with_format(design, name)
             share = count // len(formats) + (index < count % len(formats))
@@ -118,7 +123,8 @@ def run_part(part: Part, verilog: str | None = None, plusargs: tuple[str, ...] =
             scene = Scene(machine, part.name, part.seed)
             return Tally.of(_guarded(scene, _SCENES[part.campaign](scene, part.every, part.only)))
         numbers = range(part.first, part.first + part.count)
-        return Tally.of(stream_cases(machine, part.seed, numbers, part.only))
+        cases = hostile_cases if part.campaign == _HOSTILE else stream_cases
+        return Tally.of(cases(machine, part.seed, numbers, part.only))
 
 
 def _guarded(scene: Scene, verdicts: Iterator[Verdict]) -> Iterator[Verdict]:

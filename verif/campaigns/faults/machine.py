@@ -169,7 +169,11 @@ class Machine:
     def poke(self, name: str, **values: int) -> None:
         """Writes a register, the fields that are not named as 0."""
         placed = self.registers[name]
-        self._order("poke", placed.address, placed.register.put(**values))
+        self.poke_at(placed.address, placed.register.put(**values))
+
+    def poke_at(self, address: int, value: int) -> None:
+        """Writes any 32 bits to the register at an address."""
+        self._order("poke", address, value)
 
     def peek(self, name: str, field: str | None = None) -> int:
         """Reads a register, or one field of it."""

@@ -1,0 +1,271 @@
+"""Hostile software on one channel: anything in its registers and rings, beside honest software on the other channel.
+
+Windows are opened and locked first. Then the hostile software writes registers of its channel and of the windows, rings
+and descriptors, by chance and by craft: at the edges of the windows, of the address space and of the numbers. Whatever it
+does, no burst may leave the windows, the honest channel's transfers must be right, and a soft reset must end within its
+time; the hostile channel must then work again. Both channels share the windows, so that the hostile software is kept from
+the honest one's buffers by its own choice: they lie below all that it uses.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from cdma.hdl.spec.records import DESCRIPTOR, RECORD_BYTES, Mode, descriptor_fields
+from cdma.hdl.spec.registers.record_parts import record_parts
+from cdma.sim.engine.descriptors import pack, unpack
+from cdma.sim.engine.transfer import DIRECTIONS
+from cdma.verif.engine.transfer import AROUND, Transfer, random_words, transfer
+
+from .machine import Channel, Machine, Pace
+from .scene import compare
+from .software import Software
+from .verdict import Silent, Verdict, Wrong, judged
+
+__all__ = ["hostile_cases"]
+
+#: The windows of both ports, the buffers of the honest software, and where the hostile software's begin.
+_WINDOWS = {"dev": (0x8000, 0x7FFFF), "host": (0x1000, 0x7FFFF)}
+_HONEST, _PITCH, _ARENA = 0x8000, 0x1000, 0x10000
+#: Transfers of the honest software, and cycles in which they, and a soft reset, must end.
+_TRANSFERS, _LIMIT = 4, 100_000
+#: Descriptors of 64 bytes that the hostile software lays out at once.
+_LAID = 16
+
+
+def hostile_cases(machine: Machine, seed: int, numbers: range, only: str | None = None) -> Iterator[Verdict]:
+    """The verdicts on the attacks with these numbers, or on the one ``only``."""
+    for number in [int(only)] if only is not None else numbers:
+        yield _Attack(machine, seed, number).verdict()
+
+
+class _Attack:
+    """One attack: a channel is hostile, and the other one is honest."""
+
+    def __init__(self, machine: Machine, seed: int, number: int) -> None:
+        self.machine, self.config, self.number = machine, machine.config, number
+        self.rng = random.Random(f"{seed}/{number}")
+        self.np = np.random.default_rng([seed, 3, number])
+        channels = list(DIRECTIONS)
+        self.rng.shuffle(channels)
+        self.hostile, self.honest = channels
+        ways: dict[str, Callable[[], None]] = {
+            "registers": self._some_register,
+            "rings": self._some_ring,
+            "descriptors": self._push,
+        }
+        self.kind = self.rng.choice(list(ways))
+        self._ways = ways
+        self._own = [
+            placed
+            for placed in machine.registers.placed()
+            if placed.instance in (self.hostile, "dev_window", "host_window")
+        ]
+
+    def verdict(self) -> Verdict:
+        """Carries it out."""
+        self._prepare()
+        outcome, reason = judged(self._run)
+        return Verdict(f"{self.kind}, {self.hostile}", str(self.number), outcome, self.outside, reason)
+
+    # -- The honest software.
+
+    def _prepare(self) -> None:
+        machine, rng = self.machine, self.rng
+        self.outside = 0
+        machine.heal()
+        machine.reset()
+        machine.state()
+        for port, (base, limit) in _WINDOWS.items():
+            machine.poke(f"{port}_window.base_low", page=base >> 12)
+            machine.poke(f"{port}_window.limit_low", page=limit >> 12)
+            machine.poke(f"{port}_window.lock", locked=1)
+            machine.allow("dev" if port == "dev" else "host", _ARENA, _WINDOWS[port][1] + 1 - _ARENA)
+        machine.fill("host", _ARENA, _LAID * RECORD_BYTES, 0)
+        self.software = Software(machine, self.honest, "ring")
+        self.made = [self._transfer(self.honest, index) for index in range(_TRANSFERS)]
+        self.software.start(table=[0] * self.config.codec.table_size)
+        machine.begin(Pace(latency=rng.choice((2, 30)), pause=rng.choice((0, 60)), seed=self.number + 1))
+
+    def _transfer(self, channel: str, index: int) -> Transfer:
+        """An honest transfer, whose source is written and whose destination is allowed."""
+        machine, config = self.machine, self.config
+        raw = random_words(self.np, self.rng.randint(1, 200), config, (0,))
+        place = _HONEST + index * _PITCH + 512
+        made = transfer(
+            config,
+            channel,
+            mode=self.rng.choice((Mode.RAW, Mode.ZVC)),
+            raw=raw,
+            table=(0,) * config.codec.table_size,
+            source=place,
+            destination=place,
+            tag=index + 1,
+        )
+        read, write = ("dev", "host") if channel == "offload" else ("host", "dev")
+        machine.write("dev" if read == "dev" else "host", place, made.source)
+        side = "dev" if write == "dev" else "host"
+        capacity = made.descriptor["capacity"]
+        machine.fill(side, place - AROUND, capacity + 2 * AROUND, 0xA5)
+        machine.allow(side, place, capacity)
+        return made
+
+    def _check(self, software: Software, made: Transfer) -> None:
+        """Waits for the next completion, and compares it and what was written."""
+        if not software.ready(software.done, _LIMIT):
+            raise TimeoutError(f"{software.channel} has no completion {software.done}")
+        compare(made, software.take())
+        side, at = ("host" if software.channel == "offload" else "dev"), made.descriptor["destination"]
+        capacity = made.descriptor["capacity"]
+        got = self.machine.read("host" if side == "host" else "dev", at - AROUND, capacity + 2 * AROUND)
+        if got != made.image():
+            raise Silent("the honest data are not right")
+
+    # -- The attack.
+
+    def _run(self) -> str:
+        software, half = self.software, _TRANSFERS // 2
+        for part in (self.made[:half], self.made[half:]):
+            software.submit([made.record() for made in part])
+            for _ in range(self.rng.randint(1, 8)):
+                way = (
+                    self._ways[self.kind]
+                    if self.rng.random() < 0.7
+                    else self.rng.choice(list(self._ways.values()))
+                )
+                way()
+                self.machine.run(self.rng.choice((0, 0, 20, 300)))
+        for made in self.made:
+            self._check(software, made)
+        noticed = self.machine.peek(f"{self.hostile}.error", "valid")
+        self.machine.poke("engine.command", soft_reset=1)
+        if not self.machine.expect("engine.status", _LIMIT, resetting=0):
+            raise TimeoutError("the soft reset does not end")
+        self._look_at_bursts()
+        for port, (base, limit) in _WINDOWS.items():
+            found = [self.machine.peek(f"{port}_window.{edge}_low", "page") for edge in ("base", "limit")]
+            if found != [base >> 12, limit >> 12]:
+                raise Wrong(f"the locked window of {port} has moved")
+        again = Software(self.machine, self.hostile, "ring")
+        again.start(table=[0] * self.config.codec.table_size)
+        made = self._transfer(self.hostile, 0)
+        again.submit([made.record()])
+        self._check(again, made)
+        state = self.machine.state()
+        self.outside = state.outside
+        if state.broken or state.deaf:
+            raise Wrong(state.broken or "the register port does not answer")
+        return "detected" if noticed else "harmless"
+
+    def _look_at_bursts(self) -> None:
+        """Compares every burst with the window of its port."""
+        for event in self.machine.events():
+            if event.channel not in (Channel.AR, Channel.AW):
+                continue
+            name = self.machine.ports[event.port]
+            base, limit = _WINDOWS["host" if name == "host" else "dev"]
+            bits = self.config.data_bits("host" if name == "host" else "dev")
+            last = event.address + event.beats * bits // 8 - 1
+            if event.address < base or last > limit:
+                raise Wrong(
+                    f"a burst at {name} reaches {event.address:#x} to {last:#x}, outside of its window"
+                )
+
+    def _some_address(self, port: str) -> int:
+        """An address: in the hostile software's part, at an edge of the window, or anywhere above it."""
+        rng = self.rng
+        base, limit = _WINDOWS[port]
+        inside = rng.randrange(_ARENA, limit - 0x1000, 64)
+        return rng.choice(
+            (
+                inside,
+                inside,
+                _ARENA,
+                limit + 1 - rng.choice((0, 16, 64, 128, 4096)),
+                base - rng.choice((16, 64, 4096)),
+                inside | 1 << rng.randrange(20, 64),
+                (1 << 64) - rng.choice((16, 64, 4096)),
+                rng.getrandbits(64) | 1 << 63,
+            )
+        )
+
+    def _some_value(self, name: str) -> int:
+        rng = self.rng
+        if "base" in name:
+            address = self._some_address("host")
+            return address >> 32 if name.endswith("high") else address & 0xFFFFFFFF
+        return rng.choice((0, 1, 0xFFFFFFFF, rng.getrandbits(32), 1 << rng.randrange(32), rng.randrange(16)))
+
+    def _some_register(self) -> None:
+        """Writes a register of the channel or of a window, by its fields or not."""
+        placed = self.rng.choice(self._own)
+        value = self._some_value(placed.name)
+        if placed.name.endswith("_base_low") and not value >> 16:
+            # Below its own part are the rings of the honest software.
+            value |= 1 << 31
+        self.machine.poke_at(placed.address, value)
+
+    def _some_ring(self) -> None:
+        """Lays descriptors out, and starts rings anywhere, of any size, with any tail."""
+        machine, rng, name = self.machine, self.rng, self.hostile
+        at = rng.randrange(_ARENA, _WINDOWS["host"][1] - 0x10000, RECORD_BYTES)
+        machine.write("host", at, b"".join(self._descriptor() for _ in range(_LAID)))
+        descriptors = at if rng.random() < 0.7 else self._some_address("host")
+        completions = self._some_address("host")
+        machine.poke(f"{name}.control", enable=rng.getrandbits(1))
+        machine.poke_at(
+            machine.registers[f"{name}.ring_size"].address, rng.choice((1, 2, 4, rng.randrange(16)))
+        )
+        for ring, address in (("ring", descriptors), ("completion", completions)):
+            for half, value in (("low", address & 0xFFFFFFFF), ("high", address >> 32)):
+                machine.poke_at(machine.registers[f"{name}.{ring}_base_{half}"].address, value)
+        for tail in ("ring_tail", "completion_tail"):
+            value = rng.choice((0, 1, _LAID, rng.getrandbits(16)))
+            machine.poke_at(machine.registers[f"{name}.{tail}"].address, value)
+        machine.poke_at(
+            machine.registers[f"{name}.control"].address, rng.choice((0xD, 0xF, 0x5, rng.randrange(16)))
+        )
+        machine.run(rng.choice((10, 200, 1000)))
+
+    def _descriptor(self) -> bytes:
+        """A descriptor: 64 bytes by chance, or one that is right but for some of its fields."""
+        rng = self.rng
+        if rng.random() < 0.15:
+            return rng.randbytes(RECORD_BYTES)
+        read, write = ("dev", "host") if self.hostile == "offload" else ("host", "dev")
+        values = {
+            "source": rng.randrange(_ARENA, 0x70000, 64),
+            "destination": rng.randrange(_ARENA, 0x70000, 64),
+            "length": 64 * rng.randint(1, 16),
+            "capacity": 2048,
+            "mode": rng.choice((0, 1)),
+            "tag": rng.getrandbits(32),
+        }
+        if self.hostile == "prefetch" and values["mode"]:
+            values["compressed_length"] = 64 * rng.randint(1, 16)
+        for _ in range(rng.choice((0, 1, 1, 2))):
+            field = rng.choice(DESCRIPTOR)
+            values[field.name] = {
+                "source": lambda: self._some_address(read),
+                "destination": lambda: self._some_address(write),
+            }.get(
+                field.name, lambda bits=field.bits: rng.choice((0, 1 << rng.randrange(bits), (1 << bits) - 1))
+            )()
+        return pack(DESCRIPTOR, values)
+
+    def _push(self) -> None:
+        """Hands a descriptor over through registers, whether or not one is pending."""
+        values = unpack(DESCRIPTOR, self._descriptor())
+        words: dict[str, int] = {}
+        for part in record_parts(descriptor_fields(self.config.records), "flags"):
+            bits = values[part.record.name] >> part.start & (1 << part.bits) - 1
+            words[part.register] = words.get(part.register, 0) | bits << part.lsb
+        for register, word in words.items():
+            self.machine.poke_at(self.machine.registers[f"push.{register}"].address, word)
+        self.machine.poke("push.submit", **{self.hostile: 1})
+        self.machine.poke(f"{self.hostile}.control", enable=1)
+        if self.rng.random() < 0.5:
+            self.machine.poke(f"{self.hostile}.command", pop_completion=1)

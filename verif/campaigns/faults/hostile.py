@@ -85,6 +85,8 @@ class _Attack:
             machine.poke(f"{port}_window.lock", locked=1)
             machine.allow("dev" if port == "dev" else "host", _ARENA, _WINDOWS[port][1] + 1 - _ARENA)
         machine.fill("host", _ARENA, _LAID * RECORD_BYTES, 0)
+        for ring in ("ring", "completion"):
+            machine.poke(f"{self.hostile}.{ring}_base_low", line=_ARENA >> 6)
         self.software = Software(machine, self.honest, "ring")
         self.made = [self._transfer(self.honest, index) for index in range(_TRANSFERS)]
         self.software.start(table=[0] * self.config.codec.table_size)
@@ -149,15 +151,15 @@ class _Attack:
             found = [self.machine.peek(f"{port}_window.{edge}_low", "page") for edge in ("base", "limit")]
             if found != [base >> 12, limit >> 12]:
                 raise Wrong(f"the locked window of {port} has moved")
+        state = self.machine.state()
+        self.outside = state.outside
+        if state.broken or state.deaf:
+            raise Wrong(state.broken or "the register port does not answer")
         again = Software(self.machine, self.hostile, "ring")
         again.start(table=[0] * self.config.codec.table_size)
         made = self._transfer(self.hostile, 0)
         again.submit([made.record()])
         self._check(again, made)
-        state = self.machine.state()
-        self.outside = state.outside
-        if state.broken or state.deaf:
-            raise Wrong(state.broken or "the register port does not answer")
         return "detected" if noticed else "harmless"
 
     def _look_at_bursts(self) -> None:
@@ -219,7 +221,9 @@ class _Attack:
         machine.poke_at(
             machine.registers[f"{name}.ring_size"].address, rng.choice((1, 2, 4, rng.randrange(16)))
         )
-        for ring, address in (("ring", descriptors), ("completion", completions)):
+        for ring, some in (("ring", descriptors), ("completion", completions)):
+            # A ring that begins below its own part may run into that of the honest software.
+            address = some if some >= _ARENA else some | 1 << 63
             for half, value in (("low", address & 0xFFFFFFFF), ("high", address >> 32)):
                 machine.poke_at(machine.registers[f"{name}.{ring}_base_{half}"].address, value)
         for tail in ("ring_tail", "completion_tail"):

@@ -20,7 +20,7 @@ from cdma.sim.engine.descriptors import pack, unpack
 from cdma.sim.engine.transfer import DIRECTIONS
 from cdma.verif.engine.transfer import AROUND, Transfer, random_words, transfer
 
-from .machine import Channel, Machine, Pace
+from .machine import Channel, Machine, Pace, Side
 from .scene import compare
 from .software import Software
 from .verdict import Silent, Verdict, Wrong, judged
@@ -28,7 +28,7 @@ from .verdict import Silent, Verdict, Wrong, judged
 __all__ = ["hostile_cases"]
 
 #: The windows of both ports, the buffers of the honest software, and where the hostile software's begin.
-_WINDOWS = {"dev": (0x8000, 0x7FFFF), "host": (0x1000, 0x7FFFF)}
+_WINDOWS: dict[Side, tuple[int, int]] = {"dev": (0x8000, 0x7FFFF), "host": (0x1000, 0x7FFFF)}
 _HONEST, _PITCH, _ARENA = 0x8000, 0x1000, 0x10000
 #: Transfers of the honest software, and cycles in which they, and a soft reset, must end.
 _TRANSFERS, _LIMIT = 4, 100_000
@@ -40,6 +40,11 @@ def hostile_cases(machine: Machine, seed: int, numbers: range, only: str | None 
     """The verdicts on the attacks with these numbers, or on the one ``only``."""
     for number in [int(only)] if only is not None else numbers:
         yield _Attack(machine, seed, number).verdict()
+
+
+def _sides(channel: str) -> tuple[Side, Side]:
+    """The memories that a channel reads and writes."""
+    return ("dev", "host") if channel == "offload" else ("host", "dev")
 
 
 class _Attack:
@@ -83,7 +88,7 @@ class _Attack:
             machine.poke(f"{port}_window.base_low", page=base >> 12)
             machine.poke(f"{port}_window.limit_low", page=limit >> 12)
             machine.poke(f"{port}_window.lock", locked=1)
-            machine.allow("dev" if port == "dev" else "host", _ARENA, _WINDOWS[port][1] + 1 - _ARENA)
+            machine.allow(port, _ARENA, limit + 1 - _ARENA)
         machine.fill("host", _ARENA, _LAID * RECORD_BYTES, 0)
         for ring in ("ring", "completion"):
             machine.poke(f"{self.hostile}.{ring}_base_low", line=_ARENA >> 6)
@@ -107,9 +112,8 @@ class _Attack:
             destination=place,
             tag=index + 1,
         )
-        read, write = ("dev", "host") if channel == "offload" else ("host", "dev")
-        machine.write("dev" if read == "dev" else "host", place, made.source)
-        side = "dev" if write == "dev" else "host"
+        read, side = _sides(channel)
+        machine.write(read, place, made.source)
         capacity = made.descriptor["capacity"]
         machine.fill(side, place - AROUND, capacity + 2 * AROUND, 0xA5)
         machine.allow(side, place, capacity)
@@ -120,9 +124,9 @@ class _Attack:
         if not software.ready(software.done, _LIMIT):
             raise TimeoutError(f"{software.channel} has no completion {software.done}")
         compare(made, software.take())
-        side, at = ("host" if software.channel == "offload" else "dev"), made.descriptor["destination"]
+        (_, side), at = _sides(software.channel), made.descriptor["destination"]
         capacity = made.descriptor["capacity"]
-        got = self.machine.read("host" if side == "host" else "dev", at - AROUND, capacity + 2 * AROUND)
+        got = self.machine.read(side, at - AROUND, capacity + 2 * AROUND)
         if got != made.image():
             raise Silent("the honest data are not right")
 
@@ -168,15 +172,16 @@ class _Attack:
             if event.channel not in (Channel.AR, Channel.AW):
                 continue
             name = self.machine.ports[event.port]
-            base, limit = _WINDOWS["host" if name == "host" else "dev"]
-            bits = self.config.data_bits("host" if name == "host" else "dev")
+            side: Side = "host" if name == "host" else "dev"
+            base, limit = _WINDOWS[side]
+            bits = self.config.data_bits(side)
             last = event.address + event.beats * bits // 8 - 1
             if event.address < base or last > limit:
                 raise Wrong(
                     f"a burst at {name} reaches {event.address:#x} to {last:#x}, outside of its window"
                 )
 
-    def _some_address(self, port: str) -> int:
+    def _some_address(self, port: Side) -> int:
         """An address: in the hostile software's part, at an edge of the window, or anywhere above it."""
         rng = self.rng
         base, limit = _WINDOWS[port]
@@ -223,7 +228,7 @@ class _Attack:
         )
         for ring, some in (("ring", descriptors), ("completion", completions)):
             # A ring that begins below its own part may run into that of the honest software.
-            address = some if some >= _ARENA else some | 1 << 63
+            address = some if some >= _ARENA else some | 1 << 20
             for half, value in (("low", address & 0xFFFFFFFF), ("high", address >> 32)):
                 machine.poke_at(machine.registers[f"{name}.{ring}_base_{half}"].address, value)
         for tail in ("ring_tail", "completion_tail"):
@@ -239,7 +244,7 @@ class _Attack:
         rng = self.rng
         if rng.random() < 0.15:
             return rng.randbytes(RECORD_BYTES)
-        read, write = ("dev", "host") if self.hostile == "offload" else ("host", "dev")
+        read, write = _sides(self.hostile)
         values = {
             "source": rng.randrange(_ARENA, 0x70000, 64),
             "destination": rng.randrange(_ARENA, 0x70000, 64),

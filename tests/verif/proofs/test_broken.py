@@ -23,6 +23,7 @@ from cdma.hdl.codec.plain.window_store import WindowStore
 from cdma.hdl.engine.channel.checker import Checker
 from cdma.hdl.engine.channel.completer import Completer
 from cdma.hdl.engine.channel.slots import Slots
+from cdma.hdl.engine.control.register_file import RegisterFile
 from cdma.hdl.engine.rings.rings import Rings
 from cdma.hdl.engine.rings.slot import RingSlot
 from cdma.hdl.lossy.rounding import Rounding
@@ -31,6 +32,8 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.quantisation import Quantisation
 from cdma.hdl.spec.records import Status
+from cdma.hdl.spec.registers.description import RegisterMap
+from cdma.hdl.spec.registers.window import window_block
 from cdma.verif.proofs import butterfly
 from cdma.verif.proofs.axi import Reading, Writing
 from cdma.verif.proofs.axi_port import RULES
@@ -53,6 +56,7 @@ from cdma.verif.proofs.rings import SMALL as SMALL_RINGS
 from cdma.verif.proofs.rings import Fetching
 from cdma.verif.proofs.runner import run_proof
 from cdma.verif.proofs.slots import Keeping
+from cdma.verif.proofs.window_lock import LockedWindow
 from cdma.verif.proofs.word_flow import WordFlow
 
 pytestmark = pytest.mark.slow
@@ -303,6 +307,23 @@ class SoonFetching(Fetching):
 
     def cover(self, m, places):
         m.d.comb += Cover(self.rings.offload.requests.valid)
+
+
+class Unlocked(RegisterFile):
+    """Locked registers are written all the same."""
+
+    def _unlocked(self, placed):
+        return C(1)
+
+
+def test_a_lock_that_does_not_hold(tmp_path):
+    registers = RegisterMap("window", "", (window_block("dev", 64, 0, opened=False),), 5)
+    refuted(lambda: LockedWindow(Unlocked(registers), "none"), tmp_path, "window_lock.py")
+
+
+def test_a_window_that_is_open_after_a_reset(tmp_path):
+    registers = RegisterMap("window", "", (window_block("dev", 64, 0, opened=True),), 5)
+    refuted(lambda: LockedWindow(RegisterFile(registers), "none"), tmp_path, "window_lock.py")
 
 
 def test_a_wrong_slot_of_a_ring(tmp_path):

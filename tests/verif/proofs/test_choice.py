@@ -76,7 +76,15 @@ def test_a_design_has_proofs_of_its_very_configuration() -> None:
 _EVERY = {"fifo", "wide_counter", "axi_reader", "axi_writer", "checker_rests", "checker_decides"}
 _EVERY |= {"slots", "completer", "channel", "window_store", "packer", "decompressor"}
 #: And in every one with registers and rings.
-_WITH_REGISTERS = {"read_arbiter", "write_arbiter", "rings", "ring_slot", "registers_port", "skid_buffer"}
+_WITH_REGISTERS = {
+    "read_arbiter",
+    "write_arbiter",
+    "rings",
+    "ring_slot",
+    "registers_port",
+    "skid_buffer",
+    "window_lock",
+}
 
 
 def test_a_codec_is_told_what_is_proven_of_its_blocks_and_no_more() -> None:

@@ -85,11 +85,12 @@ class _Attack:
         machine.reset()
         machine.state()
         for port, (base, limit) in _WINDOWS.items():
+            # What an attack finds is not what the one before has left.
+            machine.fill(port, 0, limit + 1, 0)
             machine.poke(f"{port}_window.base_low", page=base >> 12)
             machine.poke(f"{port}_window.limit_low", page=limit >> 12)
             machine.poke(f"{port}_window.lock", locked=1)
             machine.allow(port, _ARENA, limit + 1 - _ARENA)
-        machine.fill("host", _ARENA, _LAID * RECORD_BYTES, 0)
         for ring in ("ring", "completion"):
             machine.poke(f"{self.hostile}.{ring}_base_low", line=_ARENA >> 6)
         self.software = Software(machine, self.honest, "ring")

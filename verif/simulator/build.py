@@ -1,10 +1,10 @@
 """Builds Verilog into a simulation that cocotb drives, and keeps what it built.
 
 Most of the time of an ordinary Verilator build goes into its own runtime, which is the same for every design.
-Here the runtime is compiled once per tool version and kept; a design is then one or two C++ files and one link, a few
-seconds. Both are kept by content. A simulation that is short is compiled without optimisation, because the compiler
-would take longer than the run. Only the ports of the top are visible to the bench; the rest of the design is optimised
-freely.
+Here the runtime and its headers are compiled once per tool version and kept; a design is then one or two C++ files and
+one link, a few seconds. All of it is kept by content. A simulation that is short is compiled without optimisation,
+because the compiler would take longer than the run. Only the ports of the top are visible to the bench; the rest of the
+design is optimised freely.
 
 A design can also be built with a main program of its own in C++, for runs that are too long for a bench in
 Python.
@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import shlex
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -31,10 +31,12 @@ __all__ = ["BuildError", "build", "build_with_main", "run_tool"]
 _log = logging.getLogger(__name__)
 
 #: Part of every key: raise it when this module builds the same inputs differently.
-_REVISION = "3"
+_REVISION = "4"
 _RUNTIME = ("verilated", "verilated_dpi", "verilated_vpi", "verilated_threads")
 _TRACE_RUNTIME = ("verilated_vcd_c",)
 _COVERAGE_RUNTIME = ("verilated_cov",)
+#: Headers of the runtime that every design reads, and the header of all of them.
+_HEADERS, _ALL_HEADERS = ("verilated", "verilated_vpi"), "runtime.h"
 #: For what runs on every cycle, and for what runs too seldom: optimising it takes longer than running it. Half of the C++
 #: runs once, at the start of a simulation.
 _OFTEN, _SELDOM = "-O1", "-O0"
@@ -115,10 +117,12 @@ class _Builder:
     @property
     def key(self) -> str:
         """What the tools make depends on this."""
+        return content_key(self._runtime_key, self.optimise)
+
+    @property
+    def _runtime_key(self) -> str:
         tool = self.tool
-        return content_key(
-            _REVISION, tool.version, tool.compiler_version, str(tool.include), self.optimise, *self._flags
-        )
+        return content_key(_REVISION, tool.version, tool.compiler_version, str(tool.include), *self._flags)
 
     @property
     def _flags(self) -> list[str]:
@@ -133,7 +137,7 @@ class _Builder:
 
     def build(self, folder: Path, verilog: str, top: str, program: _Program) -> None:
         """Makes ``sim`` in a folder: the C++ of the design and the program, linked with the runtime."""
-        runtime = kept_folder("runtime", self.key, self._build_runtime)
+        runtime = kept_folder("runtime", self._runtime_key, self._build_runtime)
         (folder / "design.sv").write_text(verilog)
         command = [
             *self.tool.command,
@@ -150,7 +154,9 @@ class _Builder:
             lots.setdefault(_SELDOM if part.endswith("Slow.cpp") else self.optimise, []).append(part)
         lots.setdefault(self.optimise, []).append(program.source)
         for level, sources in lots.items():
-            self._compile(folder, f"the simulation of {top}", f"design{level}", sources, level)
+            headers = kept_folder("headers", content_key(self._runtime_key, level), self._headers_at(level))
+            known = ("-include", str(headers / _ALL_HEADERS))
+            self._compile(folder, f"the simulation of {top}", f"design{level}", sources, (level, *known))
         objects = [*(f"design{level}.o" for level in lots), str(runtime / "runtime.o")]
         command = [self.tool.compiler, "-o", "sim", *objects, *program.link, "-pthread"]
         run_tool(command, folder, f"linking the simulation of {top}")
@@ -158,20 +164,39 @@ class _Builder:
             if path.name not in ("sim", "design.sv"):
                 path.unlink()
 
+    @property
+    def _optional(self) -> tuple[str, ...]:
+        """Parts of the runtime for waves and for coverage, where they are written."""
+        return (*(_TRACE_RUNTIME if self.trace else ()), *(_COVERAGE_RUNTIME if self.coverage else ()))
+
     def _build_runtime(self, folder: Path) -> None:
         """Makes an object of Verilator's own C++."""
-        trace = _TRACE_RUNTIME if self.trace else ()
-        coverage = _COVERAGE_RUNTIME if self.coverage else ()
-        sources = [f"{name}.cpp" for name in (*_RUNTIME, *trace, *coverage)]
-        self._compile(folder, "Verilator's runtime", "runtime", sources, self.optimise)
+        sources = [f"{name}.cpp" for name in (*_RUNTIME, *self._optional)]
+        self._compile(folder, "Verilator's runtime", "runtime", sources, (_OFTEN,))
 
-    def _compile(self, folder: Path, what: str, name: str, sources: Sequence[str], level: str) -> None:
+    def _headers_at(self, level: str) -> Callable[[Path], None]:
+        """Compiles the headers of the runtime for sources that are compiled at this level."""
+
+        def make(folder: Path) -> None:
+            text = "".join(f'#include "{name}.h"\n' for name in (*_HEADERS, *self._optional))
+            (folder / _ALL_HEADERS).write_text(text)
+            command = (*self._compiler(level), "-x", "c++-header", "-o", f"{_ALL_HEADERS}.gch", _ALL_HEADERS)
+            run_tool(command, folder, "compiling the headers of Verilator's runtime")
+
+        return make
+
+    def _compile(
+        self, folder: Path, what: str, name: str, sources: Sequence[str], options: Sequence[str]
+    ) -> None:
         """Compiles several sources as one, so that the headers are read once."""
         (folder / f"{name}.cpp").write_text("".join(f'#include "{source}"\n' for source in sources))
-        include = self.tool.include
-        places = ["-I.", f"-I{include}", f"-I{include / 'vltstd'}"]
-        command = [self.tool.compiler, level, *self._flags, *places, "-c", "-o", f"{name}.o", f"{name}.cpp"]
+        command = (*self._compiler(*options), "-c", "-o", f"{name}.o", f"{name}.cpp")
         run_tool(command, folder, f"compiling {what}")
+
+    def _compiler(self, *options: str) -> tuple[str, ...]:
+        include = self.tool.include
+        places = ("-I.", f"-I{include}", f"-I{include / 'vltstd'}")
+        return (self.tool.compiler, *options, *self._flags, *places)
 
 
 def run_tool(

@@ -24,10 +24,11 @@ endmodule
 
 @pytest.fixture
 def own_designs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of its own for designs, with the runtime of the usual one, which takes long to build."""
-    usual = cache_folder() / "runtime"
-    usual.mkdir(parents=True, exist_ok=True)
-    (tmp_path / "runtime").symlink_to(usual)
+    """A cache of its own for designs, with the runtime and the headers of the usual one, which take long to build."""
+    for kind in ("runtime", "headers"):
+        usual = cache_folder() / kind
+        usual.mkdir(parents=True, exist_ok=True)
+        (tmp_path / kind).symlink_to(usual)
     monkeypatch.setenv("CDMA_CACHE", str(tmp_path))
     return tmp_path
 
